@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What passes between a queue pair and the port it sends through.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "hca/types.h"
+
+namespace weft::hca {
+
+// A packet on its way out: transport headers inline, payload by reference, pad and ICRC to follow.
+// The port adds addressing, pad bytes (zero) and the ICRC.
+struct OutPacket {
+  static constexpr std::size_t kMaxHeader = 28;  // BTH, DETH, ImmDt and room to spare
+  std::array<std::byte, kMaxHeader> header{};
+  std::uint8_t header_length = 0;
+  std::uint8_t pad = 0;              // 0..3
+  std::uint32_t payload_length = 0;  // bytes, without pad
+  std::uint32_t first_piece = 0;     // into Burst::pieces
+  std::uint32_t piece_count = 0;
+
+  // Bytes from the first header byte to the last pad byte.
+  [[nodiscard]] std::size_t length() const { return header_length + payload_length + pad; }
+};
+
+// The unit between an engine and its port: one destination, packets of one length except that the
+// last may be shorter; at most kMaxPackets packets and kMaxBytes bytes on the wire below IP. A port
+// hands the whole of it to the kernel in one call. Payload stays valid until the sink returns.
+class Burst {
+ public:
+  static constexpr std::size_t kMaxPackets = 64;
+  static constexpr std::size_t kMaxBytes = 65'507;  // largest UDP payload over IPv4
+
+  void clear() {
+    count_ = 0;
+    bytes_ = 0;
+    pieces_.clear();
+  }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] std::span<const OutPacket> packets() const { return {packets_.data(), count_}; }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] std::span<const Bytes> pieces(const OutPacket& packet) const {
+    return std::span<const Bytes>(pieces_).subspan(packet.first_piece, packet.piece_count);
+  }
+
+  // Whether a packet of `length` bytes (as OutPacket::length, without `trailer`) may follow.
+  [[nodiscard]] bool takes(std::size_t length, std::size_t trailer) const {
+    if (count_ == 0) return true;
+    const std::size_t first = packets_[0].length();
+    return count_ < kMaxPackets && length <= first && packets_[count_ - 1].length() == first &&
+           bytes_ + length + trailer <= kMaxBytes;
+  }
+  // The next packet, whose pieces the caller appends with add_piece before calling close.
+  OutPacket& open() {
+    OutPacket& packet = packets_[count_];
+    packet.first_piece = static_cast<std::uint32_t>(pieces_.size());
+    packet.piece_count = 0;
+    packet.pad = 0;
+    packet.payload_length = 0;
+    return packet;
+  }
+  void add_piece(OutPacket& packet, Bytes piece) {
+    pieces_.push_back(piece);
+    ++packet.piece_count;
+    packet.payload_length += static_cast<std::uint32_t>(piece.size());
+  }
+  void close(const OutPacket& packet, std::size_t trailer) {
+    bytes_ += packet.length() + trailer;
+    ++count_;
+  }
+
+  Path path;
+  Qpn destination;
+
+ private:
+  std::array<OutPacket, kMaxPackets> packets_;
+  std::vector<Bytes> pieces_;
+  std::size_t count_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+enum class SendOutcome : std::uint8_t {
+  kSent,        // the wire has it
+  kWouldBlock,  // nothing was taken: offer it again later
+  kRefused,     // the wire cannot carry it (no route, too long, bad local memory): see `reason`
+};
+
+struct SendResult {
+  SendOutcome outcome = SendOutcome::kSent;
+  CompletionStatus reason = CompletionStatus::kSuccess;  // with kRefused
+};
+
+// What a queue pair sends through. A burst is taken whole or not at all.
+class BurstSink {
+ public:
+  virtual ~BurstSink() = default;
+  virtual SendResult send(const Burst& burst) = 0;
+};
+
+// A datagram that arrived, stripped by the port of everything below the transport header, its
+// ICRC verified and removed.
+struct InDatagram {
+  Bytes transport;            // BTH .. pad; on a wire without headers, the message itself
+  const std::array<std::byte, kGrhArea>* network_header = nullptr;
+  Gid source;                 // sender's address
+  Gid destination;            // the address it was sent to; a multicast group for multicast
+  std::uint32_t scope_id = 0;
+  Qpn source_qpn;             // wires without headers: the sender's UDP port
+  std::uint8_t traffic_class = 0;
+  bool multicast = false;
+};
+
+}  // namespace weft::hca

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vocabulary of a channel adapter: what verbs of every binding have in common. Values are
+// ours; src/verbs translates them to the C ABI.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/time.h"
+
+namespace weft::hca {
+
+enum class QpType : std::uint8_t { kUd };
+
+// IBA 10.3.1, figure 124.
+enum class QpState : std::uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kErr };
+
+// Rights of a memory region or of a queue pair's peer (IBA 10.6.3). A bit mask.
+enum Access : std::uint32_t {
+  kLocalWrite = 1u << 0,
+  kRemoteWrite = 1u << 1,
+  kRemoteRead = 1u << 2,
+  kRemoteAtomic = 1u << 3,
+  kWindowBind = 1u << 4,
+};
+
+enum class SendOpcode : std::uint8_t { kSend, kSendWithImmediate };
+
+// One piece of a gather or scatter list.
+struct Sge {
+  std::uint64_t address = 0;
+  std::uint32_t length = 0;  // bytes
+  LKey lkey;
+};
+
+// Where a datagram goes (IBA 11.2.2.1). `sgid` is the value at `sgid_index` of the port's table.
+struct Path {
+  Gid sgid;
+  Gid dgid;
+  std::uint32_t flow_label = 0;  // 20 bits
+  std::uint32_t scope_id = 0;    // interface index, for link-local addresses
+  std::uint8_t sgid_index = 0;
+  std::uint8_t hop_limit = 0;  // 0: the port's default
+  std::uint8_t traffic_class = 0;
+  Sl sl;
+  friend bool operator==(const Path&, const Path&) = default;
+};
+
+// A work request for the send queue of a datagram queue pair.
+struct SendRequest {
+  std::uint64_t wr_id = 0;
+  SendOpcode opcode = SendOpcode::kSend;
+  bool signaled = false;
+  bool solicited = false;
+  bool inline_data = false;      // the pieces are copied now and need no key
+  std::uint32_t immediate = 0;   // as the application gave it: network order, opaque
+  const Path* path = nullptr;    // copied by post_send
+  Qpn remote_qpn;
+  QKey remote_qkey;              // privileged bit set: the queue pair's own key is sent instead
+  std::span<const Sge> pieces;   // copied by post_send
+};
+
+struct ReceiveRequest {
+  std::uint64_t wr_id = 0;
+  std::span<const Sge> pieces;  // copied by post_receive
+};
+
+enum class CompletionStatus : std::uint8_t {  // IBA 11.6.2
+  kSuccess,
+  kLocalLengthError,
+  kLocalQpOperationError,
+  kLocalProtectionError,
+  kFlushed,
+  kGeneralError,
+};
+
+enum class CompletionOpcode : std::uint8_t { kSend, kReceive };
+
+struct Completion {
+  std::uint64_t wr_id = 0;
+  CompletionStatus status = CompletionStatus::kSuccess;
+  CompletionOpcode opcode = CompletionOpcode::kSend;
+  bool with_grh = false;         // the first 40 bytes of the receive buffer are a network header
+  bool with_immediate = false;
+  bool solicited = false;
+  std::uint8_t sl = 0;
+  std::uint16_t pkey_index = 0;
+  std::uint32_t byte_length = 0;  // receive: including the 40 bytes of a datagram
+  std::uint32_t immediate = 0;    // network order, opaque
+  Qpn qpn;
+  Qpn source_qpn;
+  Time at{};                      // when the core produced it
+};
+
+// Where a queue pair puts its completions. `solicited` completions wake a consumer that asked for
+// solicited events only (IBA 11.4.2.2); errors always do.
+class CompletionSink {
+ public:
+  virtual ~CompletionSink() = default;
+  virtual void complete(const Completion& completion) = 0;
+};
+
+// The bytes that a UD receive finds before its payload (IBA 11.4.1.2): a GRH, or the IP header of
+// the wire in its place.
+inline constexpr std::size_t kGrhArea = 40;
+
+}  // namespace weft::hca

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "hca/completion_queue.h"
+#include "host/completion_channel.h"
+#include "host/spin_lock.h"
+
+namespace weft::host {
+
+class Context;
+class QueuePair;
+
+// A completion queue as threads share it. Polling it is also what drives its queue pairs: queued
+// sends go out, sockets are read.
+class CompletionQueue final : public hca::CompletionSink {
+ public:
+  CompletionQueue(std::shared_ptr<Context> context, std::uint32_t id, std::size_t capacity,
+                  std::shared_ptr<CompletionChannel> channel, void* user);
+  ~CompletionQueue() override;
+
+  // Up to out.size() completions; makes progress for the attached queue pairs as needed.
+  std::size_t poll(std::span<hca::Completion> out);
+  // Asks for one event on the channel (IBA 11.4.2.2).
+  void arm(hca::CompletionQueue::Arm arm);
+  Expected<void> resize(std::size_t capacity);
+
+  // The application acknowledges events it got from the channel; destroy() waits for all of them.
+  void acknowledge_events(std::uint32_t count);
+  void event_delivered();    // by the channel: one more to acknowledge
+  // EBUSY while queue pairs use it. Waits until every delivered event is acknowledged.
+  Expected<void> destroy();
+
+  [[nodiscard]] void* user() const { return user_; }  // what the verbs layer attached
+  [[nodiscard]] std::uint32_t id() const { return id_; }
+  [[nodiscard]] std::size_t capacity() const;
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] bool overrun() const;
+  [[nodiscard]] std::uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
+
+  // By queue pairs.
+  void complete(const hca::Completion& completion) override;
+  void attach(QueuePair* queue_pair);
+  void detach(QueuePair* queue_pair);
+  void forget(Qpn qpn);
+
+ private:
+  void progress();
+
+  std::shared_ptr<Context> context_;
+  std::uint32_t id_;
+  std::shared_ptr<CompletionChannel> channel_;
+  void* user_;
+
+  mutable SpinLock lock_;  // guards queue_; taken inside a queue pair's lock, never around one
+  hca::CompletionQueue queue_;
+
+  // Owner token of the attached queue pairs: who holds it drives them, others go on without.
+  std::atomic<bool> driving_{false};
+  std::vector<QueuePair*> attached_;       // changed only by the holder of the token
+  std::atomic<std::uint64_t> polls_{0};
+
+  std::mutex events_mutex_;
+  std::condition_variable acknowledged_;
+  std::uint64_t delivered_ = 0;
+  std::uint64_t acknowledged_count_ = 0;
+};
+
+}  // namespace weft::host

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// An opened device in an application's process: the objects of the application, the port they send
+// through, and the thread that makes progress when the application does not.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "hca/memory_table.h"
+#include "host/async_events.h"
+#include "host/completion_channel.h"
+#include "host/completion_queue.h"
+#include "host/config.h"
+#include "host/device_list.h"
+#include "host/queue_pair.h"
+#include "io/system_entropy.h"
+#include "port/port.h"
+
+namespace weft::host {
+
+// What ibv_query_device reports. Constants of this implementation.
+struct DeviceLimits {
+  std::uint32_t max_qp = 16'383;
+  std::uint32_t max_qp_wr = 16'384;
+  std::uint32_t max_sge = 32;
+  std::uint32_t max_inline = 512;
+  std::uint32_t max_cq = 65'536;
+  std::uint32_t max_cqe = 1u << 20;
+  std::uint32_t max_mr = static_cast<std::uint32_t>(hca::MemoryTable::kMaxRegions);
+  std::uint64_t max_mr_size = ~std::uint64_t{0} >> 1;
+  std::uint32_t max_pd = 65'536;
+  std::uint32_t max_ah = 1u << 20;
+  std::uint32_t max_mcast_grp = 8'192;
+  std::uint32_t max_mcast_qp_attach = 16'383;
+  std::uint32_t vendor_id = 0;       // not a vendor of hardware: locally administered
+  std::uint32_t vendor_part_id = 1;
+  std::uint32_t hw_ver = 0;
+};
+
+class Context : public std::enable_shared_from_this<Context> {
+ public:
+  static Expected<std::shared_ptr<Context>> open(const DeviceInfo& device, const Config& config);
+  ~Context();
+  // Stops the thread and detaches from the process-wide lists. Objects still alive keep the memory.
+  void close();
+
+  [[nodiscard]] const DeviceInfo& device() const { return device_; }
+  [[nodiscard]] const DeviceLimits& limits() const { return limits_; }
+  [[nodiscard]] port::PortAttributes port_attributes() { return port_->attributes(); }
+  [[nodiscard]] hca::UdFraming framing() const { return port_->framing(); }
+  [[nodiscard]] AsyncEventQueue& async_events() { return *async_events_; }
+
+  // Protection domains. release_pd: EBUSY while regions, queue pairs or address handles use it.
+  Expected<hca::PdHandle> allocate_pd();
+  Expected<void> release_pd(hca::PdHandle pd);
+  void use_pd(hca::PdHandle pd);
+  void unuse_pd(hca::PdHandle pd);
+
+  // `access` is a mask of hca::Access. The region counts as a user of its domain.
+  Expected<hca::MemoryRegion> register_memory(hca::PdHandle pd, void* address, std::uint64_t length,
+                                              std::uint64_t iova, std::uint32_t access);
+  Expected<void> deregister_memory(const hca::MemoryRegion& region);
+
+  Expected<std::shared_ptr<CompletionQueue>> create_completion_queue(
+      std::size_t capacity, std::shared_ptr<CompletionChannel> channel, void* user);
+  void remove(CompletionQueue& queue);  // after its destroy() succeeded
+  Expected<std::shared_ptr<QueuePair>> create_queue_pair(const QueuePairConfig& config);
+  void remove(QueuePair& queue_pair);   // by QueuePair::destroy
+
+  // Address handles: checks `sgid_index`, fills `path.sgid` and the scope of link-local addresses.
+  // EINVAL names the attribute that is wrong.
+  Expected<void> complete_path(hca::Path& path);
+
+  [[nodiscard]] hca::MemoryTable& memory() { return memory_; }
+
+  // By queue pairs: have the thread flush `queue_pair` at `when` unless it was flushed before.
+  void arm_flush(QueuePair& queue_pair, Time when);
+  void disarm_flush();
+  // By completion queues that are armed: the thread must watch this queue pair's endpoint again.
+  void watch(QueuePair& queue_pair);
+
+  // A snapshot for `weft resource`, and the sum of counters for --stats.
+  struct Report {
+    DeviceInfo device;
+    struct Qp {
+      Qpn qpn;
+      hca::PdHandle pd;
+      std::uint32_t send_cq, receive_cq;
+      QueuePair::Report state;
+    };
+    struct Cq {
+      std::uint32_t id;
+      std::size_t capacity, size;
+      std::uint64_t polls;
+    };
+    std::vector<Qp> queue_pairs;
+    std::vector<Cq> completion_queues;
+    std::vector<hca::MemoryRegion> regions;
+    std::vector<CounterValue> port_counters;
+  };
+  [[nodiscard]] Report report();
+
+ private:
+  Context(const DeviceInfo& device, const Config& config);
+  Expected<void> ensure_thread();
+  void run();
+  void serve_timer(Time now);
+  void serve_ready(std::uint64_t tag, Time now);
+  void review_left_to_programs(Time now);
+  Expected<void> add_descriptors(QueuePair& queue_pair);
+  std::shared_ptr<QueuePair> find(std::uint64_t tag);
+
+  DeviceInfo device_;
+  Config config_;
+  DeviceLimits limits_;
+  io::SystemEntropy entropy_;
+  hca::MemoryTable memory_{entropy_};
+  std::unique_ptr<port::Port> port_;
+  std::unique_ptr<AsyncEventQueue> async_events_;
+
+  std::mutex mutex_;  // control path: the lists below
+  std::unordered_map<hca::PdHandle, std::uint32_t> pd_users_;
+  hca::PdHandle next_pd_ = 1;
+  std::uint32_t next_cq_ = 1;
+  std::map<std::uint32_t, CompletionQueue*> completion_queues_;
+  std::unordered_map<std::uint32_t, std::weak_ptr<QueuePair>> queue_pairs_;  // by number
+  std::vector<CounterValue> retired_counters_;  // of queue pairs that are gone
+};
+
+}  // namespace weft::host

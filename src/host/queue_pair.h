@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "hca/ud_queue_pair.h"
+#include "host/completion_queue.h"
+#include "host/spin_lock.h"
+#include "port/port.h"
+
+namespace weft::host {
+
+struct QueuePairConfig {
+  hca::QpType type = hca::QpType::kUd;
+  hca::PdHandle pd = 0;
+  std::shared_ptr<CompletionQueue> send_queue;
+  std::shared_ptr<CompletionQueue> receive_queue;
+  std::uint32_t max_sends = 0;
+  std::uint32_t max_receives = 0;
+  std::uint32_t max_send_pieces = 1;
+  std::uint32_t max_receive_pieces = 1;
+  std::uint32_t max_inline = 0;
+  bool signal_all = false;
+  void* user = nullptr;
+};
+
+// A queue pair as threads share it: the core behind a lock, its endpoint, and the two tokens that
+// say who is sending and who is receiving for it.
+class QueuePair final : public std::enable_shared_from_this<QueuePair> {
+ public:
+  QueuePair(std::shared_ptr<Context> context, const QueuePairConfig& config,
+            std::unique_ptr<port::Endpoint> endpoint);
+  ~QueuePair();
+
+  [[nodiscard]] Qpn qpn() const { return core_.config().qpn; }
+  [[nodiscard]] void* user() const { return user_; }
+  [[nodiscard]] const hca::UdConfig& config() const { return core_.config(); }
+
+  Expected<void> modify(const hca::QpAttributes& attributes, std::uint32_t mask);
+  [[nodiscard]] hca::QpAttributes query() const;
+
+  // `more`: further requests of the same list follow at once, so nothing is sent yet.
+  std::errc post_send(const hca::SendRequest& request, bool more);
+  std::errc post_receive(const hca::ReceiveRequest& request);
+
+  Expected<void> attach(const Gid& group);
+  Expected<void> detach(const Gid& group);
+
+  // Takes it out of every list; no completion and no memory access follows. Waits until delivered
+  // asynchronous events are acknowledged.
+  void destroy();
+
+  // An asynchronous event about this queue pair was handed to, or acknowledged by, the application.
+  void event_delivered();
+  void event_acknowledged();
+
+  // Progress, by whoever polls and by the context's thread.
+  void flush(Time now);                       // sends what waits
+  std::size_t receive(std::size_t budget, Time now);
+  [[nodiscard]] bool has_deferred_sends() const {
+    return deferred_.load(std::memory_order_relaxed);
+  }
+
+  struct Report {
+    hca::QpState state;
+    std::size_t queued_sends;
+    std::vector<CounterValue> counters;
+  };
+  [[nodiscard]] Report report() const;
+
+ private:
+  friend class Context;
+  class Receiver;
+  void after_send_work(Time now);
+
+  std::shared_ptr<Context> context_;
+  std::shared_ptr<CompletionQueue> send_queue_;
+  std::shared_ptr<CompletionQueue> receive_queue_;
+  std::unique_ptr<port::Endpoint> endpoint_;
+  void* user_;
+
+  mutable SpinLock lock_;  // guards core_; the completion queues' locks are taken inside it
+  hca::UdQueuePair core_;
+  bool destroyed_ = false;
+
+  std::atomic<bool> sending_{false};    // token: one thread hands bursts to the endpoint
+  std::atomic<bool> receiving_{false};  // token: one thread reads the endpoint
+  std::atomic<bool> deferred_{false};   // sends wait for a poll or the timer
+
+  // Who reads the endpoint: the context's thread waits on it, or leaves it to a program that polls.
+  std::uint64_t polls_seen_ = 0;  // by the context's thread only
+  std::atomic<bool> left_to_program_{false};
+
+  std::mutex events_mutex_;
+  std::condition_variable acknowledged_;
+  std::uint32_t unacknowledged_events_ = 0;
+};
+
+}  // namespace weft::host

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an HCA engine sends through, whatever carries it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "hca/datagram.h"
+#include "hca/ud_queue_pair.h"
+
+namespace weft::port {
+
+enum class LinkState : std::uint8_t { kDown = 1, kInit = 2, kArmed = 3, kActive = 4 };  // IBA 14.2.5.6
+
+struct GidEntry {
+  Gid gid;
+  std::uint32_t ifindex = 0;
+};
+
+// What a port says about itself now.
+struct PortAttributes {
+  LinkState state = LinkState::kDown;
+  bool link_up = false;               // physical state LinkUp
+  std::uint32_t max_mtu = 4096;       // largest message of a datagram queue pair, bytes
+  std::uint32_t active_mtu = 4096;    // 256, 512, 1024, 2048 or 4096
+  std::uint32_t max_message = 4096;   // bytes
+  std::uint64_t rate_mbps = 0;        // 0: unknown
+  std::vector<GidEntry> gids;
+  std::vector<PKey> pkeys;
+};
+
+// Receives what arrived at an endpoint.
+class DatagramSink {
+ public:
+  virtual ~DatagramSink() = default;
+  virtual void deliver(const hca::InDatagram& datagram) = 0;
+};
+
+// One queue pair's place on the wire: its number and whatever carries its packets. send() and
+// receive() may run at the same time in two threads, each in at most one.
+class Endpoint : public hca::BurstSink {
+ public:
+  [[nodiscard]] virtual Qpn qpn() const = 0;
+  // Bytes that the wire can hold for this endpoint before it drops, by the kernel's accounting.
+  [[nodiscard]] virtual std::uint32_t receive_capacity() const = 0;
+  // Takes what is there, without waiting, at most about `budget` datagrams; returns how many. Every
+  // drop is counted.
+  virtual std::size_t receive(DatagramSink& sink, std::size_t budget) = 0;
+  // Descriptors that become readable when receive() has something to do. More may appear with the
+  // first attach().
+  [[nodiscard]] virtual std::vector<int> descriptors() const = 0;
+  virtual Expected<void> attach(const Gid& group) = 0;
+  virtual Expected<void> detach(const Gid& group) = 0;
+};
+
+class Port {
+ public:
+  virtual ~Port() = default;
+  [[nodiscard]] virtual PortAttributes attributes() = 0;
+  [[nodiscard]] virtual hca::UdFraming framing() const = 0;
+  // A new queue pair number and its endpoint. ENOMEM when no number is free; the message says how
+  // to get more.
+  virtual Expected<std::unique_ptr<Endpoint>> open_endpoint() = 0;
+  [[nodiscard]] virtual std::vector<CounterValue> counters() const = 0;
+};
+
+}  // namespace weft::port
