@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/udp_socket.h"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+#include "io/udp_control.h"
+
+namespace weft::io {
+namespace {
+
+// getsockopt reports twice what setsockopt was given (socket(7)); callers speak in what is
+// reported.
+int buffer_request(std::size_t bytes) {
+  return static_cast<int>(std::min<std::size_t>(bytes / 2 + bytes % 2, INT_MAX / 2));
+}
+
+std::size_t granted(int fd, int option) {
+  int value = 0;
+  socklen_t length = sizeof value;
+  if (getsockopt(fd, SOL_SOCKET, option, &value, &length) != 0) return 0;
+  return static_cast<std::size_t>(value);
+}
+
+// The forced form passes the system-wide limit but needs CAP_NET_ADMIN.
+void size_buffer(int fd, int forced_option, int option, std::size_t bytes) {
+  if (bytes == 0) return;
+  const int value = buffer_request(bytes);
+  if (setsockopt(fd, SOL_SOCKET, forced_option, &value, sizeof value) == 0) return;
+  (void)setsockopt(fd, SOL_SOCKET, option, &value, sizeof value);
+}
+
+// Without IPv6 in the kernel there is no such family; with IPv6 switched off there is no address.
+bool means_no_ipv6(const Error& error) {
+  return error.code == std::errc::address_family_not_supported ||
+         error.code == std::errc::address_not_available;
+}
+
+}  // namespace
+
+Expected<UdpSocket> UdpSocket::open(const UdpOptions& options) {
+  if (options.ipv4_only) return open_family(options, AF_INET);
+  auto dual = open_family(options, AF_INET6);
+  const bool ipv4_would_do = options.local.address.is_zero() || options.local.is_ipv4();
+  if (!dual && ipv4_would_do && means_no_ipv6(dual.error())) return open_family(options, AF_INET);
+  return dual;
+}
+
+Expected<UdpSocket> UdpSocket::open_family(const UdpOptions& options, int family) {
+  UniqueFd fd(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP));
+  if (!fd) return fail_errno(errno, "socket for " + options.local.to_string());
+  UdpSocket socket(std::move(fd), family);
+  socket.local_ = options.local;
+  if (auto ok = socket.configure(options); !ok) return tl::unexpected(ok.error());
+
+  sockaddr_storage raw{};
+  const socklen_t length = options.local.to_sockaddr(family, raw);
+  if (length == 0) {
+    return fail(std::errc::address_family_not_supported,
+                fmt::format("bind {}: an IPv4 socket", options.local.to_string()));
+  }
+  if (::bind(socket.fd(), reinterpret_cast<const sockaddr*>(&raw), length) != 0) {
+    return fail_errno(errno, "bind " + options.local.to_string());
+  }
+  socklen_t bound_length = sizeof raw;
+  if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&raw), &bound_length) != 0) {
+    return fail_errno(errno, "getsockname " + options.local.to_string());
+  }
+  socket.local_ = SocketAddress::from_sockaddr(raw);
+  return socket;
+}
+
+Expected<void> UdpSocket::set(int level, int name, int value, const char* text) const {
+  if (setsockopt(fd(), level, name, &value, sizeof value) == 0) return {};
+  return fail_errno(errno, fmt::format("setsockopt {} on {}", text, local_.to_string()));
+}
+
+// A dual-stack socket keeps separate settings for the IPv4 that it carries.
+Expected<void> UdpSocket::set_both(int name4, int name6, int value, const char* text) const {
+  if (auto ok = set(IPPROTO_IP, name4, value, text); !ok) return ok;
+  if (!carries_ipv6()) return {};
+  return set(IPPROTO_IPV6, name6, value, text);
+}
+
+Expected<void> UdpSocket::configure(const UdpOptions& options) {
+  Expected<void> ok;
+  // The mapped half of a dual-stack socket reports PKTINFO through the IPv6 option alone.
+  if (carries_ipv6()) {
+    ok = set(IPPROTO_IPV6, IPV6_V6ONLY, 0, "IPV6_V6ONLY");
+    if (ok) ok = set(IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO");
+  } else {
+    ok = set(IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
+  }
+  if (ok) ok = set_both(IP_RECVTTL, IPV6_RECVHOPLIMIT, 1, "IP_RECVTTL");
+  if (ok) ok = set_both(IP_RECVTOS, IPV6_RECVTCLASS, 1, "IP_RECVTOS");
+  static_assert(int{IP_PMTUDISC_DO} == int{IPV6_PMTUDISC_DO});
+  if (ok) ok = set_both(IP_MTU_DISCOVER, IPV6_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER");
+  if (ok) ok = set(SOL_SOCKET, SO_RXQ_OVFL, 1, "SO_RXQ_OVFL");
+  if (ok && options.only_joined_groups) {
+    ok = set_both(IP_MULTICAST_ALL, IPV6_MULTICAST_ALL, 0, "IP_MULTICAST_ALL");
+  }
+  if (ok && options.reuse_address) ok = set(SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
+  if (ok && options.reuse_port) ok = set(SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
+  if (ok && options.accept_zero_checksum6 && carries_ipv6()) {
+    ok = set(SOL_UDP, UDP_NO_CHECK6_RX, 1, "UDP_NO_CHECK6_RX");
+  }
+  if (!ok) return ok;
+  gro_ = set(SOL_UDP, UDP_GRO, 1, "UDP_GRO").has_value();  // Linux 5.0; without it all are single
+  size_buffer(fd(), SO_RCVBUFFORCE, SO_RCVBUF, options.receive_buffer);
+  size_buffer(fd(), SO_SNDBUFFORCE, SO_SNDBUF, options.send_buffer);
+  return {};
+}
+
+std::size_t UdpSocket::granted_receive_buffer() const {
+  return granted(fd(), SO_RCVBUF);
+}
+std::size_t UdpSocket::granted_send_buffer() const {
+  return granted(fd(), SO_SNDBUF);
+}
+
+IoResult UdpSocket::send(const SendDatagram& datagram) const {
+  sockaddr_storage name;
+  const socklen_t name_length = datagram.destination.to_sockaddr(family_, name);
+  const bool families_differ = !datagram.source.is_zero() &&
+                               datagram.source.is_ipv4_mapped() != datagram.destination.is_ipv4();
+  if (name_length == 0 || families_differ) {
+    return {IoStatus::kFailed, 0, std::errc::address_family_not_supported};
+  }
+  ControlBuffer control;
+  msghdr message{};
+  message.msg_name = &name;
+  message.msg_namelen = name_length;
+  message.msg_iov = const_cast<iovec*>(datagram.data.data());
+  message.msg_iovlen = datagram.data.size();
+  write_send_control(datagram, control, message);
+  for (;;) {
+    const ssize_t sent = sendmsg(fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) return {IoStatus::kDone, static_cast<std::size_t>(sent), {}};
+    const int error = errno;
+    if (error == EINTR) continue;
+    if (error == EAGAIN) return {IoStatus::kWouldBlock, 0, {}};
+    const bool refused =
+        datagram.segment_size != 0 && (error == EIO || error == EINVAL || error == EOPNOTSUPP);
+    return {refused ? IoStatus::kSegmentationRefused : IoStatus::kFailed, 0,
+            static_cast<std::errc>(error)};
+  }
+}
+
+IoResult UdpSocket::receive(MutableBytes buffer, ReceivedDatagram& out) const {
+  sockaddr_storage name;
+  ControlBuffer control;
+  iovec data{buffer.data(), buffer.size()};
+  msghdr message{};
+  message.msg_name = &name;
+  message.msg_namelen = sizeof name;
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = control.bytes.size();
+  ssize_t received = 0;
+  do {
+    received = recvmsg(fd(), &message, MSG_DONTWAIT);
+  } while (received < 0 && errno == EINTR);
+  if (received < 0) {
+    if (errno == EAGAIN) return {IoStatus::kWouldBlock, 0, {}};
+    return {IoStatus::kFailed, 0, static_cast<std::errc>(errno)};
+  }
+  out = ReceivedDatagram{};
+  out.source = SocketAddress::from_sockaddr(name);
+  out.truncated = (message.msg_flags & MSG_TRUNC) != 0;
+  read_receive_control(message, out);
+  return {IoStatus::kDone, static_cast<std::size_t>(received), {}};
+}
+
+Expected<void> UdpSocket::change_membership(bool join, const Gid& group,
+                                            std::uint32_t ifindex) const {
+  const auto what = [&] {
+    return fmt::format("{} multicast group {} on interface {}", join ? "join" : "leave",
+                       format_address(group), ifindex);
+  };
+  int result = 0;
+  if (group.is_ipv4_mapped()) {
+    ip_mreqn request{};
+    request.imr_multiaddr.s_addr = htonl(group.ipv4());
+    request.imr_ifindex = static_cast<int>(ifindex);
+    const int name = join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP;
+    result = setsockopt(fd(), IPPROTO_IP, name, &request, sizeof request);
+  } else if (carries_ipv6()) {
+    ipv6_mreq request{};
+    std::copy(group.bytes().begin(), group.bytes().end(), request.ipv6mr_multiaddr.s6_addr);
+    request.ipv6mr_interface = ifindex;
+    const int name = join ? IPV6_JOIN_GROUP : IPV6_LEAVE_GROUP;
+    result = setsockopt(fd(), IPPROTO_IPV6, name, &request, sizeof request);
+  } else {
+    return fail(std::errc::address_family_not_supported, what() + ": an IPv4 socket");
+  }
+  if (result != 0) return fail_errno(errno, what());
+  return {};
+}
+
+Expected<void> UdpSocket::join(const Gid& group, std::uint32_t ifindex) const {
+  return change_membership(true, group, ifindex);
+}
+
+Expected<void> UdpSocket::leave(const Gid& group, std::uint32_t ifindex) const {
+  return change_membership(false, group, ifindex);
+}
+
+Expected<void> UdpSocket::set_multicast_interface(std::uint32_t ifindex) const {
+  ip_mreqn request{};
+  request.imr_ifindex = static_cast<int>(ifindex);
+  if (setsockopt(fd(), IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof request) != 0) {
+    return fail_errno(errno, fmt::format("setsockopt IP_MULTICAST_IF {}", ifindex));
+  }
+  if (!carries_ipv6()) return {};
+  return set(IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(ifindex), "IPV6_MULTICAST_IF");
+}
+
+Expected<void> UdpSocket::set_multicast_loop(bool on) const {
+  return set_both(IP_MULTICAST_LOOP, IPV6_MULTICAST_LOOP, on ? 1 : 0, "IP_MULTICAST_LOOP");
+}
+
+Expected<void> UdpSocket::set_multicast_hops(std::uint8_t hops) const {
+  return set_both(IP_MULTICAST_TTL, IPV6_MULTICAST_HOPS, hops, "IP_MULTICAST_TTL");
+}
+
+}  // namespace weft::io

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The UDP socket of the engines: unconnected, non-blocking, one system call per burst. A send can
+// carry many equal datagrams (UDP_SEGMENT) and a receive can deliver many (UDP_GRO); that is worth
+// a factor of 3 to 30 against one datagram per call.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <system_error>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "io/socket_address.h"
+#include "io/unique_fd.h"
+
+namespace weft::io {
+
+// What one UDP payload can hold over IPv4, and so the largest super-buffer of a GSO send.
+inline constexpr std::size_t kMaxUdpPayload = 65507;
+// A receive buffer of this size never truncates.
+inline constexpr std::size_t kUdpReceiveBuffer = 65536;
+// Linux before 6.9 refuses more segments in one send.
+inline constexpr std::size_t kMaxGsoSegments = 64;
+
+struct UdpOptions {
+  SocketAddress local;         // unspecified address: both families; port 0: the kernel chooses
+  bool ipv4_only = false;      // an AF_INET socket, as on a kernel without IPv6
+  bool reuse_address = false;  // SO_REUSEADDR: share the port among members of multicast groups
+  bool reuse_port = false;     // SO_REUSEPORT: share the port in one steered group
+  bool only_joined_groups = false;     // receive a group's datagrams only if this socket joined it
+  bool accept_zero_checksum6 = false;  // UDP_NO_CHECK6_RX: take IPv6 datagrams without checksum
+  std::size_t receive_buffer =
+      0;                        // wanted, in bytes as granted_receive_buffer(); 0: system default
+  std::size_t send_buffer = 0;  // the same for sending
+};
+
+struct SendDatagram {
+  SocketAddress destination;
+  Gid source;                        // of the destination's family; zero: chosen by route
+  std::uint32_t source_ifindex = 0;  // leave by this interface; 0: by route
+  std::optional<std::uint8_t> tos;   // IPv4 TOS or IPv6 traffic class, ECN bits included
+  std::optional<std::uint8_t> ttl;   // TTL or hop limit
+  std::span<const iovec> data;
+  // 0: one datagram. Else the kernel cuts `data` into datagrams of this many bytes, the last one
+  // may be shorter: at most kMaxGsoSegments of them and kMaxUdpPayload bytes in all.
+  std::uint16_t segment_size = 0;
+};
+
+struct ReceivedDatagram {
+  SocketAddress source;
+  Gid destination;            // the address it was sent to; a multicast group is named here
+  std::uint32_t ifindex = 0;  // the interface it came in by
+  std::uint8_t ttl = 0;       // TTL or hop limit as it arrived
+  std::uint8_t tos = 0;       // IPv4 TOS or IPv6 traffic class
+  bool truncated = false;     // the buffer was too small; the rest is lost
+  // 0: one datagram. Else the buffer holds several of this many bytes each, the last may be
+  // shorter.
+  std::uint16_t segment_size = 0;
+  // Datagrams this socket has lost to a full receive buffer since it was opened (modulo 2^32), as
+  // counted when this one was queued.
+  std::uint32_t overflows = 0;
+};
+
+enum class IoStatus : std::uint8_t {
+  kDone,
+  kWouldBlock,           // nothing to read, or the send buffer is full
+  kSegmentationRefused,  // kernel or device cannot do UDP_SEGMENT here: send datagrams singly
+  kFailed,               // `error` says why; message_size: larger than the path MTU
+};
+
+struct IoResult {
+  IoStatus status = IoStatus::kDone;
+  std::size_t bytes = 0;
+  std::errc error{};  // of kSegmentationRefused and kFailed
+};
+
+class UdpSocket {
+ public:
+  // Binds an AF_INET6 socket that carries IPv4 too, as mapped addresses; an AF_INET socket where
+  // the kernel has no IPv6. Path MTU discovery is on: nothing is ever fragmented.
+  static Expected<UdpSocket> open(const UdpOptions& options);
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] const SocketAddress& local() const { return local_; }
+  [[nodiscard]] std::uint16_t port() const { return local_.port; }
+  [[nodiscard]] bool carries_ipv6() const { return family_ == AF_INET6; }
+  [[nodiscard]] bool gro() const { return gro_; }  // the kernel knows UDP_GRO
+
+  // What the kernel granted, in bytes of buffer memory (SO_RCVBUF as getsockopt tells it): queued
+  // datagrams count with their overhead, so payload in flight must stay well below.
+  [[nodiscard]] std::size_t granted_receive_buffer() const;
+  [[nodiscard]] std::size_t granted_send_buffer() const;
+
+  // One sendmsg. Never blocks, never allocates; may be called from several threads.
+  IoResult send(const SendDatagram& datagram) const;
+
+  // One recvmsg into `buffer` (kUdpReceiveBuffer bytes). Sets every field of `out` when kDone.
+  IoResult receive(MutableBytes buffer, ReceivedDatagram& out) const;
+
+  // Membership of an IPv4 (mapped) or IPv6 group on an interface.
+  Expected<void> join(const Gid& group, std::uint32_t ifindex) const;
+  Expected<void> leave(const Gid& group, std::uint32_t ifindex) const;
+  // For multicast sends of both families. Loop: members on this host get them too (default on).
+  Expected<void> set_multicast_interface(std::uint32_t ifindex) const;
+  Expected<void> set_multicast_loop(bool on) const;
+  Expected<void> set_multicast_hops(std::uint8_t hops) const;
+
+ private:
+  UdpSocket(UniqueFd fd, int family) : fd_(std::move(fd)), family_(family) {}
+  static Expected<UdpSocket> open_family(const UdpOptions& options, int family);
+  Expected<void> configure(const UdpOptions& options);
+  Expected<void> set(int level, int name, int value, const char* text) const;
+  Expected<void> set_both(int name4, int name6, int value, const char* text) const;
+  Expected<void> change_membership(bool join, const Gid& group, std::uint32_t ifindex) const;
+
+  UniqueFd fd_;
+  int family_ = AF_INET6;
+  bool gro_ = false;
+  SocketAddress local_;
+};
+
+}  // namespace weft::io
