@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 
 #include "base/error.h"
-#include "io/unique_fd.h"
+#include "host/event_descriptor.h"
 
 namespace weft::host {
 
@@ -32,9 +33,9 @@ struct AsyncEvent {
 // The asynchronous events of a context, behind a pollable level-triggered descriptor.
 class AsyncEventQueue {
  public:
-  static Expected<AsyncEventQueue> create();
+  static Expected<std::unique_ptr<AsyncEventQueue>> create();
 
-  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] int fd() const { return event_.fd(); }
   // As CompletionChannel::next_event. The caller notes delivery on the object it concerns.
   Expected<AsyncEvent> next_event();
   void post(const AsyncEvent& event);
@@ -42,13 +43,12 @@ class AsyncEventQueue {
   void forget(const QueuePair* queue_pair);
 
  private:
-  struct State {
-    std::mutex mutex;
-    std::deque<AsyncEvent> events;
-  };
-  AsyncEventQueue(io::UniqueFd fd);
-  io::UniqueFd fd_;
-  std::unique_ptr<State> state_;
+  explicit AsyncEventQueue(EventDescriptor event) : event_(std::move(event)) {}
+  void forget_if(bool (*matches)(const AsyncEvent&, const void*), const void* object);
+
+  EventDescriptor event_;
+  std::mutex mutex_;
+  std::deque<AsyncEvent> events_;
 };
 
 }  // namespace weft::host

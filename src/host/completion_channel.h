@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "io/unique_fd.h"
+#include "host/event_descriptor.h"
 
 namespace weft::host {
 
@@ -18,9 +18,8 @@ class CompletionQueue;
 class CompletionChannel {
  public:
   static Expected<std::shared_ptr<CompletionChannel>> create();
-  ~CompletionChannel();
 
-  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] int fd() const { return event_.fd(); }
   // Waits (unless the descriptor is non-blocking) for the next event. EAGAIN when non-blocking and
   // none is there; EINTR when a signal handler ran.
   Expected<CompletionQueue*> next_event();
@@ -29,8 +28,8 @@ class CompletionChannel {
   void forget(CompletionQueue* queue);  // drops events of a queue that is going
 
  private:
-  explicit CompletionChannel(io::UniqueFd fd);
-  io::UniqueFd fd_;
+  explicit CompletionChannel(EventDescriptor event) : event_(std::move(event)) {}
+  EventDescriptor event_;
   std::mutex mutex_;
   std::deque<CompletionQueue*> events_;
 };

@@ -2,16 +2,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "hca/completion_queue.h"
 #include "host/completion_channel.h"
 #include "host/spin_lock.h"
+#include "host/unacknowledged.h"
 
 namespace weft::host {
 
@@ -33,8 +32,10 @@ class CompletionQueue final : public hca::CompletionSink {
   Expected<void> resize(std::size_t capacity);
 
   // The application acknowledges events it got from the channel; destroy() waits for all of them.
-  void acknowledge_events(std::uint32_t count);
-  void event_delivered();    // by the channel: one more to acknowledge
+  void acknowledge_events(std::uint32_t count) { completion_events_.acknowledge(count); }
+  void acknowledge_async_event() { async_events_.acknowledge(); }
+  void event_delivered() { completion_events_.delivered(); }  // by the channel
+  void async_event_delivered() { async_events_.delivered(); }
   // EBUSY while queue pairs use it. Waits until every delivered event is acknowledged.
   Expected<void> destroy();
 
@@ -67,10 +68,8 @@ class CompletionQueue final : public hca::CompletionSink {
   std::vector<QueuePair*> attached_;       // changed only by the holder of the token
   std::atomic<std::uint64_t> polls_{0};
 
-  std::mutex events_mutex_;
-  std::condition_variable acknowledged_;
-  std::uint64_t delivered_ = 0;
-  std::uint64_t acknowledged_count_ = 0;
+  Unacknowledged completion_events_;
+  Unacknowledged async_events_;
 };
 
 }  // namespace weft::host

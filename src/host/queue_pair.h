@@ -2,15 +2,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "hca/ud_queue_pair.h"
 #include "host/completion_queue.h"
 #include "host/spin_lock.h"
+#include "host/unacknowledged.h"
 #include "port/port.h"
 
 namespace weft::host {
@@ -56,8 +55,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   void destroy();
 
   // An asynchronous event about this queue pair was handed to, or acknowledged by, the application.
-  void event_delivered();
-  void event_acknowledged();
+  void event_delivered() { async_events_.delivered(); }
+  void event_acknowledged() { async_events_.acknowledge(); }
 
   // Progress, by whoever polls and by the context's thread.
   void flush(Time now);                       // sends what waits
@@ -96,9 +95,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   std::uint64_t polls_seen_ = 0;  // by the context's thread only
   std::atomic<bool> left_to_program_{false};
 
-  std::mutex events_mutex_;
-  std::condition_variable acknowledged_;
-  std::uint32_t unacknowledged_events_ = 0;
+  Unacknowledged async_events_;
 };
 
 }  // namespace weft::host
