@@ -6,6 +6,9 @@
 WEFT_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$WEFT_TOP" || exit
 
+# A checkout that belongs to somebody else (a container's volume) is read all the same.
+git() { command git -c safe.directory='*' "$@"; }
+
 # Messages have colour on a terminal, and only there.
 if [[ -t 2 && -z ${NO_COLOR:-} && ${TERM:-dumb} != dumb ]]; then
   style_bold=$'\e[1m' style_red=$'\e[31m' style_off=$'\e[0m'

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs shellcheck over every shell script of the tree.
+set -euo pipefail
+cd "${WEFT_SOURCE:-$(dirname "${BASH_SOURCE[0]}")/../..}"
+
+scripts=()
+while IFS= read -r -d '' file; do
+  [[ -f $file ]] || continue
+  read -r first <"$file" || :
+  case $file:$first in
+    *.sh:* | *:'#!/usr/bin/env bash' | *:'#!/bin/bash' | *:'#!/bin/sh') scripts+=("$file") ;;
+  esac
+done < <(git -c safe.directory='*' ls-files -z --cached --others --exclude-standard)
+shellcheck --external-sources --source-path=SCRIPTDIR "${scripts[@]}"
+echo "shellcheck: ${#scripts[@]} scripts"
