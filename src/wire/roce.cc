@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/roce.h"
+
+#include <array>
+#include <cassert>
+
+#include "wire/crc.h"
+#include "wire/crc_polynomial.h"
+#include "wire/endian.h"
+
+namespace weft::wire {
+namespace {
+
+constexpr std::byte kOnes{0xFF};
+constexpr std::size_t kPrefix = 8;  // bytes of ones for the LRH
+
+// What a 16-bit field does to the register when so many bytes follow it, by its two bytes.
+struct FieldTable {
+  std::array<std::uint32_t, 256> high{};
+  std::array<std::uint32_t, 256> low{};
+
+  [[nodiscard]] std::uint32_t at(std::size_t value) const {
+    return high[value >> 8 & 0xFF] ^ low[value & 0xFF];
+  }
+};
+
+consteval FieldTable make_field_table(unsigned bytes_after) {
+  FieldTable table;
+  for (unsigned bit = 0; bit < 16; ++bit) {
+    const unsigned shift = 8 * (bytes_after + (bit >= 8 ? 1 : 0));
+    const detail::Polynomial effect = detail::x_power(bit % 8 + shift + 32, detail::kP32);
+    // A byte's bits go in least significant first: bit k of it is x^(7-k).
+    auto& half = bit >= 8 ? table.high : table.low;
+    half[std::size_t{0x80} >> bit % 8] = static_cast<std::uint32_t>(detail::reflect(effect, 32));
+  }
+  for (std::size_t value = 1; value < 256; ++value) {
+    const std::size_t lowest = value & -value;
+    if (value == lowest) continue;
+    table.high[value] = table.high[lowest] ^ table.high[value ^ lowest];
+    table.low[value] = table.low[lowest] ^ table.low[value ^ lowest];
+  }
+  return table;
+}
+
+constexpr unsigned kUdp = kUdpHeaderSize;
+constexpr FieldTable kIpv4Length = make_field_table(kIpv4HeaderSize - 4 + kUdp);
+constexpr unsigned kAfterIdentification = kIpv4HeaderSize - 6 + kUdp;
+constexpr FieldTable kIpv4Identification = make_field_table(kAfterIdentification);
+constexpr FieldTable kIpv6Length = make_field_table(kIpv6HeaderSize - 6 + kUdp);
+constexpr FieldTable kUdpLength = make_field_table(kUdp - 6);
+
+}  // namespace
+
+IcrcFlow::IcrcFlow(const Gid& src, const Gid& dst, std::uint16_t src_port, std::uint16_t dst_port,
+                   bool dont_fragment)
+    : ipv4_(src.is_ipv4_mapped() && dst.is_ipv4_mapped()) {
+  std::array<std::byte, kPrefix + kIpv6HeaderSize + kUdpHeaderSize> bytes;
+  bytes.fill(kOnes);
+  std::byte* const ip = bytes.data() + kPrefix;
+  const std::size_t size =
+      write_ip_udp_headers(MutableBytes(bytes).subspan(kPrefix), {.src = src,
+                                                                  .dst = dst,
+                                                                  .src_port = src_port,
+                                                                  .dst_port = dst_port,
+                                                                  .traffic_class = 0xFF,
+                                                                  .hop_limit = 0xFF,
+                                                                  .dont_fragment = dont_fragment,
+                                                                  .flow_label = 0xFFFFF});
+  std::byte* const udp = ip + size - kUdpHeaderSize;
+  if (ipv4_) {
+    store_be16(ip + 2, 0);
+    store_be16(ip + 10, 0xFFFF);
+  } else {
+    store_be16(ip + 4, 0);
+  }
+  store_be16(udp + 4, 0);
+  store_be16(udp + 6, 0xFFFF);
+  base_ = crc32_update(kIcrcPreset, Bytes(bytes).first(kPrefix + size));
+}
+
+std::uint32_t IcrcFlow::start(std::size_t transport_size, std::uint16_t identification) const {
+  const std::size_t udp = kUdpHeaderSize + transport_size;
+  const std::uint32_t state = base_ ^ kUdpLength.at(udp);
+  if (!ipv4_) return state ^ kIpv6Length.at(udp);
+  return state ^ kIpv4Length.at(kIpv4HeaderSize + udp) ^ kIpv4Identification.at(identification);
+}
+
+std::uint32_t IcrcFlow::after_bth(std::size_t transport_size,
+                                  std::span<const std::byte, Bth::kSize> bth,
+                                  std::uint16_t identification) const {
+  std::array<std::byte, Bth::kSize> masked;
+  std::memcpy(masked.data(), bth.data(), masked.size());
+  masked[Bth::kUncoveredByte] = kOnes;
+  return crc32_update(start(transport_size, identification), masked);
+}
+
+std::uint32_t IcrcFlow::icrc(Bytes covered, std::uint16_t identification) const {
+  assert(covered.size() >= Bth::kSize);
+  // One pass over the bytes as they are. The masked byte's effect depends on its value and its
+  // distance from the end only, and is computed beside that pass.
+  const auto unmasked = static_cast<std::uint8_t>(~load_u8(covered.data() + Bth::kUncoveredByte));
+  const std::uint64_t mask = std::uint64_t{unmasked} << 8 * Bth::kUncoveredByte;
+  const std::uint32_t correction = crc32_change(mask, covered.size() - 8);
+  const std::uint32_t state = start(covered.size() + kIcrcSize, identification);
+  return crc32_finish(crc32_update(state, covered)) ^ correction;
+}
+
+IcrcVerdict IcrcFlow::check(Bytes transport, std::uint16_t identification) const {
+  if (transport.size() < Bth::kSize + kIcrcSize) return IcrcVerdict::bad;
+  const std::size_t covered = transport.size() - kIcrcSize;
+  const std::uint32_t carried = load_le32(transport.data() + covered);
+  const std::uint32_t difference = carried ^ icrc(transport.first(covered), identification);
+  if (difference == 0) return IcrcVerdict::good;
+  return ipv4_ && identification_difference(difference, transport.size())
+             ? IcrcVerdict::other_identification
+             : IcrcVerdict::bad;
+}
+
+std::optional<std::uint16_t> identification_difference(std::uint32_t icrc_difference,
+                                                       std::size_t transport_size) {
+  if (transport_size < kIcrcSize || transport_size > 0xFFFF - 64) return std::nullopt;
+  // The field stands x^(8 * what follows it) high, and a register holds a message times x^32.
+  const std::size_t shift = kAfterIdentification + transport_size - kIcrcSize + 4;
+  const std::uint32_t field = crc32_unshift(icrc_difference, shift);
+  // Sixteen coefficients are the field's, in the register's high half, first byte low.
+  if ((field & 0xFFFF) != 0) return std::nullopt;
+  return detail::swap_bytes(static_cast<std::uint16_t>(field >> 16));
+}
+
+}  // namespace weft::wire
