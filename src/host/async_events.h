@@ -16,12 +16,12 @@ class QueuePair;
 
 // IBA 11.6.3: what can happen to a device without a request.
 enum class AsyncEventType : std::uint8_t {
-  kCqError,           // `queue`: a completion queue overran
-  kQpFatal,           // `queue_pair`
-  kSqDrained,         // `queue_pair`: the send queue drained after a move to SQD
-  kPortActive,        // the port came up
-  kPortError,         // the port went down
-  kGidChange,         // the GID table changed
+  kCqError,     // `queue`: a completion queue overran
+  kQpFatal,     // `queue_pair`
+  kSqDrained,   // `queue_pair`: the send queue drained after a move to SQD
+  kPortActive,  // the port came up
+  kPortError,   // the port went down
+  kGidChange,   // the GID table changed
 };
 
 struct AsyncEvent {

@@ -45,15 +45,22 @@ class CompletionQueue final : public hca::CompletionSink {
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] bool overrun() const;
   [[nodiscard]] std::uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
+  // An event was asked for and has not come: the program is about to wait.
+  [[nodiscard]] bool armed() const { return armed_.load(std::memory_order_acquire); }
 
   // By queue pairs.
   void complete(const hca::Completion& completion) override;
   void attach(QueuePair* queue_pair);
   void detach(QueuePair* queue_pair);
   void forget(Qpn qpn);
+  void note_deferred(int change) { deferred_.fetch_add(change, std::memory_order_relaxed); }
 
  private:
-  void progress();
+  static constexpr std::size_t kFewQueuePairs = 8;  // up to here each is asked by itself
+  class DrivingToken;
+  void send_deferred();
+  void make_progress();
+  std::size_t take(std::span<hca::Completion> out);
 
   std::shared_ptr<Context> context_;
   std::uint32_t id_;
@@ -65,8 +72,11 @@ class CompletionQueue final : public hca::CompletionSink {
 
   // Owner token of the attached queue pairs: who holds it drives them, others go on without.
   std::atomic<bool> driving_{false};
-  std::vector<QueuePair*> attached_;       // changed only by the holder of the token
+  std::vector<QueuePair*> attached_;  // changed only by the holder of the token
   std::atomic<std::uint64_t> polls_{0};
+  std::atomic<int> deferred_{0};  // attached queue pairs whose sends wait for a poll
+  std::atomic<bool> armed_{false};
+  bool overrun_reported_ = false;  // guarded by lock_
 
   Unacknowledged completion_events_;
   Unacknowledged async_events_;

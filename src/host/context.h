@@ -3,12 +3,10 @@
 // through, and the thread that makes progress when the application does not.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -19,6 +17,7 @@
 #include "host/completion_queue.h"
 #include "host/config.h"
 #include "host/device_list.h"
+#include "host/progress.h"
 #include "host/queue_pair.h"
 #include "io/system_entropy.h"
 #include "port/port.h"
@@ -39,7 +38,7 @@ struct DeviceLimits {
   std::uint32_t max_ah = 1u << 20;
   std::uint32_t max_mcast_grp = 8'192;
   std::uint32_t max_mcast_qp_attach = 16'383;
-  std::uint32_t vendor_id = 0;       // not a vendor of hardware: locally administered
+  std::uint32_t vendor_id = 0;  // not a vendor of hardware: locally administered
   std::uint32_t vendor_part_id = 1;
   std::uint32_t hw_ver = 0;
 };
@@ -72,7 +71,7 @@ class Context : public std::enable_shared_from_this<Context> {
       std::size_t capacity, std::shared_ptr<CompletionChannel> channel, void* user);
   void remove(CompletionQueue& queue);  // after its destroy() succeeded
   Expected<std::shared_ptr<QueuePair>> create_queue_pair(const QueuePairConfig& config);
-  void remove(QueuePair& queue_pair);   // by QueuePair::destroy
+  void remove(QueuePair& queue_pair);  // by QueuePair::destroy
 
   // Address handles: checks `sgid_index`, fills `path.sgid` and the scope of link-local addresses.
   // EINVAL names the attribute that is wrong.
@@ -82,9 +81,14 @@ class Context : public std::enable_shared_from_this<Context> {
 
   // By queue pairs: have the thread flush `queue_pair` at `when` unless it was flushed before.
   void arm_flush(QueuePair& queue_pair, Time when);
-  void disarm_flush();
-  // By completion queues that are armed: the thread must watch this queue pair's endpoint again.
+  void note_deferred(bool deferred);  // one more or one less queue pair with sends that wait
+  [[nodiscard]] Gid group_address(const Gid& group) const { return port_->group_address(group); }
+  // By queue pairs: its endpoint may have more descriptors now.
+  Expected<void> refresh(QueuePair& queue_pair) { return progress_->refresh(queue_pair); }
+  // By queue pairs: the thread watches its endpoint, from now on or again.
   void watch(QueuePair& queue_pair);
+  // By completion queues with many queue pairs: reads the endpoints that have something.
+  void receive_ready(Time now);
 
   // A snapshot for `weft resource`, and the sum of counters for --stats.
   struct Report {
@@ -104,18 +108,14 @@ class Context : public std::enable_shared_from_this<Context> {
     std::vector<Cq> completion_queues;
     std::vector<hca::MemoryRegion> regions;
     std::vector<CounterValue> port_counters;
+    std::vector<CounterValue> queue_pair_totals;  // those that are gone included
   };
   [[nodiscard]] Report report();
 
  private:
   Context(const DeviceInfo& device, const Config& config);
-  Expected<void> ensure_thread();
-  void run();
-  void serve_timer(Time now);
-  void serve_ready(std::uint64_t tag, Time now);
-  void review_left_to_programs(Time now);
-  Expected<void> add_descriptors(QueuePair& queue_pair);
-  std::shared_ptr<QueuePair> find(std::uint64_t tag);
+  Expected<void> check(const QueuePairConfig& config) const;
+  Expected<void> use_queue_pair(const std::shared_ptr<QueuePair>& queue_pair);
 
   DeviceInfo device_;
   Config config_;
@@ -124,14 +124,15 @@ class Context : public std::enable_shared_from_this<Context> {
   hca::MemoryTable memory_{entropy_};
   std::unique_ptr<port::Port> port_;
   std::unique_ptr<AsyncEventQueue> async_events_;
+  std::unique_ptr<Progress> progress_;
 
   std::mutex mutex_;  // control path: the lists below
   std::unordered_map<hca::PdHandle, std::uint32_t> pd_users_;
   hca::PdHandle next_pd_ = 1;
   std::uint32_t next_cq_ = 1;
   std::map<std::uint32_t, CompletionQueue*> completion_queues_;
-  std::unordered_map<std::uint32_t, std::weak_ptr<QueuePair>> queue_pairs_;  // by number
-  std::vector<CounterValue> retired_counters_;  // of queue pairs that are gone
+  std::map<std::uint32_t, QueuePair*> queue_pairs_;  // by number
+  std::vector<CounterValue> retired_counters_;       // of queue pairs that are gone
 };
 
 }  // namespace weft::host

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "hca/ud_queue_pair.h"
@@ -39,6 +40,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   [[nodiscard]] Qpn qpn() const { return core_.config().qpn; }
   [[nodiscard]] void* user() const { return user_; }
   [[nodiscard]] const hca::UdConfig& config() const { return core_.config(); }
+  [[nodiscard]] std::uint32_t send_queue_id() const { return send_queue_->id(); }
+  [[nodiscard]] std::uint32_t receive_queue_id() const { return receive_queue_->id(); }
 
   Expected<void> modify(const hca::QpAttributes& attributes, std::uint32_t mask);
   [[nodiscard]] hca::QpAttributes query() const;
@@ -59,7 +62,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   void event_acknowledged() { async_events_.acknowledge(); }
 
   // Progress, by whoever polls and by the context's thread.
-  void flush(Time now);                       // sends what waits
+  void flush(Time now);  // sends what waits
   std::size_t receive(std::size_t budget, Time now);
   [[nodiscard]] bool has_deferred_sends() const {
     return deferred_.load(std::memory_order_relaxed);
@@ -73,9 +76,19 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   [[nodiscard]] Report report() const;
 
  private:
-  friend class Context;
+  friend class Progress;
   class Receiver;
-  void after_send_work(Time now);
+  // Beyond this much waiting a send does not wait for the next poll: a full run is ready.
+  static constexpr std::size_t kRunBytes = 56 * 1024;
+  static constexpr std::size_t kRunPackets = hca::Burst::kMaxPackets;
+  // A send that is not the first since the last poll waits this long at most.
+  static constexpr Duration kGatherTime = 20us;
+  static constexpr Duration kRetryTime = 200us;  // after the kernel's send buffer was full
+
+  [[nodiscard]] std::uint64_t polls() const;
+  bool send_waiting(Time now);
+  void settle(Time now, bool blocked);
+  bool set_deferred(bool deferred);  // with lock_ held; returns whether it changed
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<CompletionQueue> send_queue_;
@@ -83,13 +96,18 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   std::unique_ptr<port::Endpoint> endpoint_;
   void* user_;
 
-  mutable SpinLock lock_;  // guards core_; the completion queues' locks are taken inside it
+  std::mutex control_mutex_;  // attach and detach; taken before lock_
+  mutable SpinLock lock_;     // guards core_; the completion queues' locks are taken inside it
   hca::UdQueuePair core_;
   bool destroyed_ = false;
 
-  std::atomic<bool> sending_{false};    // token: one thread hands bursts to the endpoint
-  std::atomic<bool> receiving_{false};  // token: one thread reads the endpoint
-  std::atomic<bool> deferred_{false};   // sends wait for a poll or the timer
+  std::atomic<bool> sending_{false};      // token: one thread hands bursts to the endpoint
+  std::atomic<bool> receiving_{false};    // token: one thread reads the endpoint
+  std::atomic<bool> flush_asked_{false};  // somebody found the sending token taken
+  std::atomic<bool> deferred_{false};     // sends wait for a poll or the timer
+  std::atomic<bool> listed_{false};       // the context's list of deferred queue pairs has it
+  std::uint64_t polls_at_send_ = ~std::uint64_t{0};  // guarded by lock_: polls() when it last sent
+  Time sent_at_{};                                   // guarded by lock_
 
   // Who reads the endpoint: the context's thread waits on it, or leaves it to a program that polls.
   std::uint64_t polls_seen_ = 0;  // by the context's thread only

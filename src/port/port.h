@@ -16,7 +16,12 @@
 
 namespace weft::port {
 
-enum class LinkState : std::uint8_t { kDown = 1, kInit = 2, kArmed = 3, kActive = 4 };  // IBA 14.2.5.6
+enum class LinkState : std::uint8_t {
+  kDown = 1,
+  kInit = 2,
+  kArmed = 3,
+  kActive = 4
+};  // IBA 14.2.5.6
 
 struct GidEntry {
   Gid gid;
@@ -26,11 +31,11 @@ struct GidEntry {
 // What a port says about itself now.
 struct PortAttributes {
   LinkState state = LinkState::kDown;
-  bool link_up = false;               // physical state LinkUp
-  std::uint32_t max_mtu = 4096;       // largest message of a datagram queue pair, bytes
-  std::uint32_t active_mtu = 4096;    // 256, 512, 1024, 2048 or 4096
-  std::uint32_t max_message = 4096;   // bytes
-  std::uint64_t rate_mbps = 0;        // 0: unknown
+  bool link_up = false;              // physical state LinkUp
+  std::uint32_t max_mtu = 4096;      // largest message of a datagram queue pair, bytes
+  std::uint32_t active_mtu = 4096;   // 256, 512, 1024, 2048 or 4096
+  std::uint32_t max_message = 4096;  // bytes
+  std::uint64_t rate_mbps = 0;       // 0: unknown
   std::vector<GidEntry> gids;
   std::vector<PKey> pkeys;
 };
@@ -55,6 +60,7 @@ class Endpoint : public hca::BurstSink {
   // Descriptors that become readable when receive() has something to do. More may appear with the
   // first attach().
   [[nodiscard]] virtual std::vector<int> descriptors() const = 0;
+  // Multicast groups, as Port::group_address() names them.
   virtual Expected<void> attach(const Gid& group) = 0;
   virtual Expected<void> detach(const Gid& group) = 0;
 };
@@ -64,6 +70,8 @@ class Port {
   virtual ~Port() = default;
   [[nodiscard]] virtual PortAttributes attributes() = 0;
   [[nodiscard]] virtual hca::UdFraming framing() const = 0;
+  // The one name of a multicast group on this wire: several MGIDs may stand for one IP address.
+  [[nodiscard]] virtual Gid group_address(const Gid& group) const = 0;
   // A new queue pair number and its endpoint. ENOMEM when no number is free; the message says how
   // to get more.
   virtual Expected<std::unique_ptr<Endpoint>> open_endpoint() = 0;

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/completion_queue.h"
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+#include "host/context.h"
+#include "host/queue_pair.h"
+#include "io/clock.h"
+
+namespace weft::host {
+
+// Held while the list of attached queue pairs is walked or changed. Polling threads try it and go
+// on without; only attaching and detaching wait.
+class CompletionQueue::DrivingToken {
+ public:
+  enum class Mode { kTry, kWait };
+  DrivingToken(std::atomic<bool>& token, Mode mode) : token_(token) {
+    held_ = !token_.exchange(true, std::memory_order_acquire);
+    while (!held_ && mode == Mode::kWait) {
+      std::this_thread::yield();
+      held_ = !token_.exchange(true, std::memory_order_acquire);
+    }
+  }
+  ~DrivingToken() {
+    if (held_) token_.store(false, std::memory_order_release);
+  }
+  DrivingToken(const DrivingToken&) = delete;
+  DrivingToken& operator=(const DrivingToken&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  std::atomic<bool>& token_;
+  bool held_ = false;
+};
+
+CompletionQueue::CompletionQueue(std::shared_ptr<Context> context, std::uint32_t id,
+                                 std::size_t capacity, std::shared_ptr<CompletionChannel> channel,
+                                 void* user)
+    : context_(std::move(context)),
+      id_(id),
+      channel_(std::move(channel)),
+      user_(user),
+      queue_(capacity) {
+}
+
+CompletionQueue::~CompletionQueue() = default;
+
+std::size_t CompletionQueue::take(std::span<hca::Completion> out) {
+  const std::lock_guard guard(lock_);
+  return queue_.poll(out);
+}
+
+std::size_t CompletionQueue::poll(std::span<hca::Completion> out) {
+  polls_.fetch_add(1, std::memory_order_relaxed);
+  if (deferred_.load(std::memory_order_relaxed) > 0) send_deferred();
+  std::size_t taken = take(out);
+  if (taken == 0 && !out.empty()) {
+    // Only an empty queue is worth a system call: a program that keeps finding completions drains
+    // what is here first.
+    make_progress();
+    taken = take(out);
+  }
+  return taken;
+}
+
+void CompletionQueue::send_deferred() {
+  const DrivingToken token(driving_, DrivingToken::Mode::kTry);
+  if (!token) return;
+  const Time now = io::now();
+  for (QueuePair* queue_pair : attached_) {
+    if (queue_pair->has_deferred_sends()) queue_pair->flush(now);
+  }
+}
+
+void CompletionQueue::make_progress() {
+  const DrivingToken token(driving_, DrivingToken::Mode::kTry);
+  if (!token) return;
+  const Time now = io::now();
+  if (attached_.size() > kFewQueuePairs) {
+    context_->receive_ready(now);
+    return;
+  }
+  for (QueuePair* queue_pair : attached_)
+    queue_pair->receive(1, now);
+}
+
+void CompletionQueue::arm(hca::CompletionQueue::Arm arm) {
+  {
+    const std::lock_guard guard(lock_);
+    queue_.arm(arm);
+    armed_.store(true, std::memory_order_release);
+  }
+  // Sends must not wait for a poll that will not come, and the thread must see what arrives.
+  send_deferred();
+  const DrivingToken token(driving_, DrivingToken::Mode::kWait);
+  for (QueuePair* queue_pair : attached_)
+    context_->watch(*queue_pair);
+}
+
+Expected<void> CompletionQueue::resize(std::size_t capacity) {
+  const std::lock_guard guard(lock_);
+  return queue_.resize(capacity);
+}
+
+Expected<void> CompletionQueue::destroy() {
+  {
+    const DrivingToken token(driving_, DrivingToken::Mode::kWait);
+    if (!attached_.empty()) {
+      return fail(std::errc::device_or_resource_busy, "completion queue is in use by " +
+                                                          std::to_string(attached_.size()) +
+                                                          " queue pair(s): destroy them first");
+    }
+  }
+  if (channel_) channel_->forget(this);
+  context_->async_events().forget(this);
+  completion_events_.wait_for_none();
+  async_events_.wait_for_none();
+  context_->remove(*this);
+  return {};
+}
+
+std::size_t CompletionQueue::capacity() const {
+  const std::lock_guard guard(lock_);
+  return queue_.capacity();
+}
+
+std::size_t CompletionQueue::size() const {
+  const std::lock_guard guard(lock_);
+  return queue_.size();
+}
+
+bool CompletionQueue::overrun() const {
+  const std::lock_guard guard(lock_);
+  return queue_.overrun();
+}
+
+void CompletionQueue::complete(const hca::Completion& completion) {
+  bool notify = false;
+  bool newly_overrun = false;
+  {
+    const std::lock_guard guard(lock_);
+    const auto pushed = queue_.push(completion);
+    notify = pushed.notify;
+    if (notify) armed_.store(false, std::memory_order_release);
+    newly_overrun = !pushed.stored && !std::exchange(overrun_reported_, true);
+  }
+  if (notify && channel_) channel_->post(this);
+  if (newly_overrun) context_->async_events().post({AsyncEventType::kCqError, this, nullptr});
+}
+
+void CompletionQueue::attach(QueuePair* queue_pair) {
+  const DrivingToken token(driving_, DrivingToken::Mode::kWait);
+  if (std::find(attached_.begin(), attached_.end(), queue_pair) == attached_.end()) {
+    attached_.push_back(queue_pair);
+  }
+}
+
+void CompletionQueue::detach(QueuePair* queue_pair) {
+  const DrivingToken token(driving_, DrivingToken::Mode::kWait);
+  std::erase(attached_, queue_pair);
+}
+
+void CompletionQueue::forget(Qpn qpn) {
+  const std::lock_guard guard(lock_);
+  queue_.forget(qpn);
+}
+
+}  // namespace weft::host

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/progress.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <limits>
+
+#include "host/queue_pair.h"
+#include "io/clock.h"
+
+namespace weft::host {
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kTimerTag = ~std::uint64_t{0};
+constexpr std::uint64_t kWakeTag = kTimerTag - 1;
+constexpr std::size_t kEvents = 64;
+constexpr std::size_t kThreadBudget = 256;  // datagrams read from one endpoint before the next
+constexpr std::uint32_t kOneShot = EPOLLIN | EPOLLONESHOT;
+
+Expected<void> epoll_register(int epoll, int operation, int fd, std::uint32_t events,
+                              std::uint64_t tag) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = tag;
+  if (epoll_ctl(epoll, operation, fd, &event) == 0) return {};
+  // Adding what is there already, as refresh() does, is no error.
+  if (operation == EPOLL_CTL_ADD && errno == EEXIST) return {};
+  return fail_errno(errno, "epoll_ctl");
+}
+
+void drain(int fd) {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = read(fd, &count, sizeof count);
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Progress>> Progress::start() {
+  io::UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  io::UniqueFd ready(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll || !ready) return fail_errno(errno, "epoll_create1");
+  io::UniqueFd timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!timer) return fail_errno(errno, "timerfd_create");
+  io::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake) return fail_errno(errno, "eventfd");
+  for (const auto& [fd, tag] : {std::pair{timer.get(), kTimerTag}, {wake.get(), kWakeTag}}) {
+    if (auto added = epoll_register(epoll.get(), EPOLL_CTL_ADD, fd, EPOLLIN, tag); !added) {
+      return tl::unexpected(added.error());
+    }
+  }
+  std::unique_ptr<Progress> progress(
+      new Progress(std::move(epoll), std::move(ready), std::move(timer), std::move(wake)));
+  // The application's signals are not for this thread: it inherits a full mask.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  progress->thread_ = std::thread([raw = progress.get()] { raw->run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(progress->thread_.native_handle(), "weft-progress");
+  return progress;
+}
+
+Progress::Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake)
+    : epoll_(std::move(epoll)),
+      ready_(std::move(ready)),
+      timer_(std::move(timer)),
+      wake_(std::move(wake)),
+      timer_at_(kNever),
+      owner_pid_(getpid()) {
+}
+
+Progress::~Progress() {
+  stop();
+}
+
+void Progress::stop() {
+  if (!thread_.joinable()) return;
+  if (owner_pid_ != getpid()) {
+    thread_.detach();  // a forked child: the thread exists in the parent only
+    return;
+  }
+  stop_.store(true);
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(wake_.get(), &one, sizeof one);
+  thread_.join();
+}
+
+Expected<void> Progress::register_descriptors(QueuePair& queue_pair, int epoll,
+                                              std::uint32_t events) {
+  for (const int fd : queue_pair.endpoint_->descriptors()) {
+    auto added = epoll_register(epoll, EPOLL_CTL_ADD, fd, events, queue_pair.qpn().value());
+    if (!added) return added;
+  }
+  return {};
+}
+
+Expected<void> Progress::add(const std::shared_ptr<QueuePair>& queue_pair) {
+  {
+    const std::lock_guard guard(mutex_);
+    queue_pairs_[queue_pair->qpn().value()] = queue_pair;
+    if (!many_ && queue_pairs_.size() > kFewQueuePairs) {
+      many_ = true;
+      for (const auto& [number, weak] : queue_pairs_) {
+        const auto each = weak.lock();
+        if (!each || each == queue_pair) continue;
+        if (auto added = register_descriptors(*each, ready_.get(), EPOLLIN); !added) return added;
+      }
+    }
+  }
+  return refresh(*queue_pair);
+}
+
+Expected<void> Progress::refresh(QueuePair& queue_pair) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (many_) {
+      auto added = register_descriptors(queue_pair, ready_.get(), EPOLLIN);
+      if (!added) return added;
+    }
+  }
+  return register_descriptors(queue_pair, epoll_.get(), kOneShot);
+}
+
+void Progress::remove(QueuePair& queue_pair) {
+  {
+    const std::lock_guard guard(mutex_);
+    queue_pairs_.erase(queue_pair.qpn().value());
+  }
+  for (const int fd : queue_pair.endpoint_->descriptors()) {
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+    epoll_ctl(ready_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  }
+}
+
+std::shared_ptr<QueuePair> Progress::find(std::uint64_t tag) {
+  const std::lock_guard guard(mutex_);
+  const auto found = queue_pairs_.find(tag);
+  return found == queue_pairs_.end() ? nullptr : found->second.lock();
+}
+
+void Progress::watch(QueuePair& queue_pair) {
+  if (!queue_pair.left_to_program_.exchange(false)) return;
+  for (const int fd : queue_pair.endpoint_->descriptors()) {
+    // Fails only for a queue pair that is being destroyed.
+    [[maybe_unused]] const auto watched =
+        epoll_register(epoll_.get(), EPOLL_CTL_MOD, fd, kOneShot, queue_pair.qpn().value());
+  }
+}
+
+void Progress::set_timer(std::int64_t when) {
+  itimerspec spec{};
+  if (when != kNever) {
+    // A time of zero would disarm.
+    const std::int64_t at = when > 0 ? when : 1;
+    spec.it_value.tv_sec = at / 1'000'000'000;
+    spec.it_value.tv_nsec = at % 1'000'000'000;
+  }
+  timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
+}
+
+void Progress::arm_flush(QueuePair& queue_pair, Time when) {
+  if (!queue_pair.listed_.exchange(true)) {
+    const std::lock_guard guard(deferred_lock_);
+    deferred_.push_back(queue_pair.weak_from_this());
+  }
+  const std::int64_t at = when.time_since_epoch().count();
+  std::int64_t armed = timer_at_.load();
+  while (at < armed && !timer_at_.compare_exchange_weak(armed, at)) {
+  }
+  if (at < armed) set_timer(at);
+}
+
+void Progress::note_deferred(bool deferred) {
+  if (deferred) {
+    deferred_count_.fetch_add(1);
+    return;
+  }
+  if (deferred_count_.fetch_sub(1) != 1) return;
+  // Nothing waits any more. Taking the alarm back costs a system call; letting it ring would cost
+  // the thread a wake-up on a CPU that somebody else uses.
+  if (timer_at_.exchange(kNever) != kNever) set_timer(kNever);
+  if (deferred_count_.load() > 0) {  // somebody armed it in between
+    const std::int64_t soon = io::now().time_since_epoch().count();
+    timer_at_.store(soon);
+    set_timer(soon);
+  }
+}
+
+void Progress::flush_deferred(Time now) {
+  timer_at_.store(kNever);
+  std::vector<std::weak_ptr<QueuePair>> due;
+  {
+    const std::lock_guard guard(deferred_lock_);
+    due.swap(deferred_);
+  }
+  for (const auto& weak : due) {
+    const auto queue_pair = weak.lock();
+    if (!queue_pair) continue;
+    queue_pair->listed_.store(false);
+    if (queue_pair->has_deferred_sends()) queue_pair->flush(now);
+  }
+}
+
+void Progress::take_over(QueuePair& queue_pair, Time now) {
+  queue_pair.left_to_program_.store(true);  // so that watch() re-arms the one-shot descriptors
+  queue_pair.receive(kThreadBudget, now);
+  watch(queue_pair);
+}
+
+void Progress::serve(std::uint64_t tag, Time now) {
+  const auto queue_pair = find(tag);
+  if (!queue_pair) return;
+  const std::uint64_t polls = queue_pair->polls();
+  const bool about_to_wait =
+      queue_pair->receive_queue_->armed() || queue_pair->send_queue_->armed();
+  if (about_to_wait || polls == queue_pair->polls_seen_) {
+    take_over(*queue_pair, now);
+    return;
+  }
+  queue_pair->polls_seen_ = polls;
+  if (!queue_pair->left_to_program_.exchange(true)) left_.push_back(queue_pair);
+}
+
+void Progress::review(Time now) {
+  std::vector<std::weak_ptr<QueuePair>> still_left;
+  for (const auto& weak : left_) {
+    const auto queue_pair = weak.lock();
+    if (!queue_pair || !queue_pair->left_to_program_.load()) continue;
+    const std::uint64_t polls = queue_pair->polls();
+    if (polls == queue_pair->polls_seen_) {
+      take_over(*queue_pair, now);
+    } else {
+      queue_pair->polls_seen_ = polls;
+      still_left.push_back(weak);
+    }
+  }
+  left_.swap(still_left);
+}
+
+void Progress::receive_ready(Time now) {
+  std::array<epoll_event, kEvents> events;
+  const int count = epoll_wait(ready_.get(), events.data(), kEvents, 0);
+  for (int i = 0; i < count; ++i) {
+    if (const auto queue_pair = find(events[static_cast<std::size_t>(i)].data.u64)) {
+      queue_pair->receive(1, now);
+    }
+  }
+}
+
+void Progress::run() {
+  std::array<epoll_event, kEvents> events;
+  Time reviewed = io::now();
+  while (!stop_.load(std::memory_order_relaxed)) {
+    const int timeout =
+        left_.empty() ? -1
+                      : static_cast<int>(
+                            std::chrono::duration_cast<std::chrono::milliseconds>(kReview).count());
+    const int count = epoll_wait(epoll_.get(), events.data(), kEvents, timeout);
+    const Time now = io::now();
+    for (int i = 0; i < count; ++i) {
+      const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
+      if (tag == kTimerTag) {
+        drain(timer_.get());
+        flush_deferred(now);
+      } else if (tag == kWakeTag) {
+        drain(wake_.get());
+      } else {
+        serve(tag, now);
+      }
+    }
+    if (!left_.empty() && now - reviewed >= kReview) {
+      review(now);
+      reviewed = now;
+    }
+  }
+}
+
+}  // namespace weft::host

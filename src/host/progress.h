@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "host/spin_lock.h"
+#include "io/unique_fd.h"
+
+namespace weft::host {
+
+class QueuePair;
+
+// The thread that drives queue pairs when their program does not. It sleeps in epoll on their
+// sockets; when one has something and the program has polled since it last looked, the socket is
+// left to the program and looked at again a little later. A program that asks for an event is about
+// to sleep, so its sockets come back at once.
+class Progress {
+ public:
+  static Expected<std::unique_ptr<Progress>> start();
+  ~Progress();
+  // Ends the thread; nothing is driven any more but by polling. Harmless twice.
+  void stop();
+
+  Expected<void> add(const std::shared_ptr<QueuePair>& queue_pair);
+  // More descriptors may have appeared (multicast).
+  Expected<void> refresh(QueuePair& queue_pair);
+  void remove(QueuePair& queue_pair);
+
+  void watch(QueuePair& queue_pair);
+  void arm_flush(QueuePair& queue_pair, Time when);
+  void note_deferred(bool deferred);
+  // Reads every endpoint that has something, in the caller's thread.
+  void receive_ready(Time now);
+
+ private:
+  // How often a socket that was left to a polling program is looked at.
+  static constexpr Duration kReview = 2ms;
+  static constexpr std::size_t kFewQueuePairs = 8;  // beyond, receive_ready() has its own epoll
+
+  Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake);
+  void run();
+  void serve(std::uint64_t tag, Time now);
+  void flush_deferred(Time now);
+  void review(Time now);
+  void take_over(QueuePair& queue_pair, Time now);
+  void set_timer(std::int64_t when);
+  Expected<void> register_descriptors(QueuePair& queue_pair, int epoll, std::uint32_t events);
+  std::shared_ptr<QueuePair> find(std::uint64_t tag);
+
+  io::UniqueFd epoll_;  // the thread's: sockets one-shot, timer, wake
+  io::UniqueFd ready_;  // receive_ready()'s: sockets level-triggered, once there are many
+  io::UniqueFd timer_;
+  io::UniqueFd wake_;
+  std::atomic<bool> stop_{false};
+
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, std::weak_ptr<QueuePair>> queue_pairs_;
+  bool many_ = false;  // guarded by mutex_: sockets are in ready_ too
+
+  SpinLock deferred_lock_;
+  std::vector<std::weak_ptr<QueuePair>> deferred_;
+  std::atomic<int> deferred_count_{0};
+  std::atomic<std::int64_t> timer_at_;  // nanoseconds; kNever when not armed
+
+  std::vector<std::weak_ptr<QueuePair>> left_;  // the thread's own: left to programs that poll
+  int owner_pid_;                               // a forked child has no such thread
+  std::thread thread_;
+};
+
+}  // namespace weft::host

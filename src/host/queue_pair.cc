@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/queue_pair.h"
+
+#include "host/context.h"
+#include "io/clock.h"
+
+namespace weft::host {
+namespace {
+
+// Bursts are large and live for one call: each thread has one.
+hca::Burst& scratch_burst() {
+  thread_local std::unique_ptr<hca::Burst> burst;
+  if (!burst) burst = std::make_unique<hca::Burst>();
+  return *burst;
+}
+
+hca::UdConfig core_config(const Context& context, const QueuePairConfig& config,
+                          const port::Endpoint& endpoint, const port::PortAttributes& port) {
+  hca::UdConfig core;
+  core.qpn = endpoint.qpn();
+  core.pd = config.pd;
+  core.framing = context.framing();
+  core.mtu = port.max_message;
+  core.max_sends = config.max_sends;
+  core.max_receives = config.max_receives;
+  core.max_send_pieces = config.max_send_pieces;
+  core.max_receive_pieces = config.max_receive_pieces;
+  core.max_inline = config.max_inline;
+  core.signal_all = config.signal_all;
+  core.credits = core.framing == hca::UdFraming::kBth;
+  core.socket_bytes = endpoint.receive_capacity();
+  return core;
+}
+
+}  // namespace
+
+// Hands arrived datagrams to the core, a lock section each, so that a posting thread never waits
+// for more than one of them.
+class QueuePair::Receiver final : public port::DatagramSink {
+ public:
+  Receiver(QueuePair& queue_pair, Time now) : queue_pair_(queue_pair), now_(now) {}
+  void deliver(const hca::InDatagram& datagram) override {
+    const std::lock_guard guard(queue_pair_.lock_);
+    if (!queue_pair_.destroyed_) queue_pair_.core_.receive(datagram, now_);
+  }
+
+ private:
+  QueuePair& queue_pair_;
+  Time now_;
+};
+
+QueuePair::QueuePair(std::shared_ptr<Context> context, const QueuePairConfig& config,
+                     std::unique_ptr<port::Endpoint> endpoint)
+    : context_(std::move(context)),
+      send_queue_(config.send_queue),
+      receive_queue_(config.receive_queue),
+      endpoint_(std::move(endpoint)),
+      user_(config.user),
+      core_(core_config(*context_, config, *endpoint_, context_->port_attributes()),
+            context_->memory(), *send_queue_, *receive_queue_) {
+}
+
+QueuePair::~QueuePair() = default;
+
+Expected<void> QueuePair::modify(const hca::QpAttributes& attributes, std::uint32_t mask) {
+  bool flush_now = false;
+  {
+    const std::lock_guard guard(lock_);
+    if (auto changed = core_.modify(attributes, mask); !changed) return changed;
+    if (core_.state() == hca::QpState::kReset) {
+      send_queue_->forget(qpn());
+      receive_queue_->forget(qpn());
+    }
+    flush_now = core_.has_work() || core_.state() == hca::QpState::kSqd;
+  }
+  if (flush_now) flush(io::now());
+  return {};
+}
+
+hca::QpAttributes QueuePair::query() const {
+  const std::lock_guard guard(lock_);
+  return core_.query();
+}
+
+std::uint64_t QueuePair::polls() const {
+  return send_queue_->polls() + receive_queue_->polls();
+}
+
+std::errc QueuePair::post_send(const hca::SendRequest& request, bool more) {
+  const Time now = io::now();
+  bool at_once = false;
+  bool newly_deferred = false;
+  {
+    const std::lock_guard guard(lock_);
+    if (const std::errc error = core_.post_send(request); error != std::errc{}) return error;
+    if (more) return {};
+    const bool run_is_full =
+        core_.queued_packets() >= kRunPackets || core_.queued_bytes() >= kRunBytes;
+    const bool first_since_poll = polls_at_send_ != polls() || now - sent_at_ >= kGatherTime;
+    at_once = run_is_full || (first_since_poll && !has_deferred_sends());
+    if (!at_once) newly_deferred = set_deferred(true);
+  }
+  if (at_once) {
+    flush(now);
+  } else if (newly_deferred) {
+    context_->note_deferred(true);
+    context_->arm_flush(*this, now + kGatherTime);
+  }
+  return {};
+}
+
+std::errc QueuePair::post_receive(const hca::ReceiveRequest& request) {
+  const std::lock_guard guard(lock_);
+  return core_.post_receive(request);
+}
+
+Expected<void> QueuePair::attach(const Gid& group) {
+  const Gid address = context_->group_address(group);
+  const std::lock_guard guard(control_mutex_);
+  if (auto joined = endpoint_->attach(address); !joined) return joined;
+  {
+    const std::lock_guard core_guard(lock_);
+    if (auto attached = core_.attach(address); !attached) return attached;
+  }
+  return context_->refresh(*this);
+}
+
+Expected<void> QueuePair::detach(const Gid& group) {
+  const Gid address = context_->group_address(group);
+  const std::lock_guard guard(control_mutex_);
+  {
+    const std::lock_guard core_guard(lock_);
+    if (auto detached = core_.detach(address); !detached) return detached;
+  }
+  return endpoint_->detach(address);
+}
+
+void QueuePair::destroy() {
+  bool was_deferred = false;
+  {
+    const std::lock_guard guard(lock_);
+    destroyed_ = true;
+    was_deferred = set_deferred(false);
+  }
+  if (was_deferred) context_->note_deferred(false);
+  send_queue_->detach(this);
+  receive_queue_->detach(this);
+  send_queue_->forget(qpn());
+  receive_queue_->forget(qpn());
+  context_->async_events().forget(this);
+  async_events_.wait_for_none();
+  context_->remove(*this);
+}
+
+bool QueuePair::send_waiting(Time now) {
+  hca::Burst& burst = scratch_burst();
+  for (;;) {
+    {
+      const std::lock_guard guard(lock_);
+      if (destroyed_ || !core_.next_burst(burst, now)) return true;
+    }
+    const hca::SendResult result = endpoint_->send(burst);
+    {
+      const std::lock_guard guard(lock_);
+      core_.sent(burst, result, now);
+      polls_at_send_ = polls();
+      sent_at_ = now;
+    }
+    if (result.outcome == hca::SendOutcome::kWouldBlock) return false;
+  }
+}
+
+void QueuePair::flush(Time now) {
+  flush_asked_.store(true);
+  // Whoever holds the token looks at flush_asked_ after giving it back, so a request made while it
+  // was held is never lost (both are sequentially consistent).
+  while (flush_asked_.load() && !sending_.exchange(true)) {
+    flush_asked_.store(false);
+    const bool all = send_waiting(now);
+    settle(now, !all);
+    sending_.store(false);
+    if (!all) return;
+  }
+}
+
+void QueuePair::settle(Time now, bool blocked) {
+  std::optional<Time> again;
+  bool waiting = false;
+  bool changed = false;
+  bool drained = false;
+  {
+    const std::lock_guard guard(lock_);
+    if (destroyed_) return;
+    waiting = core_.has_work();
+    if (waiting) again = blocked ? now + kRetryTime : core_.deadline();
+    changed = set_deferred(waiting);
+    drained = core_.take_drained_event();
+  }
+  if (changed) context_->note_deferred(waiting);
+  if (again) context_->arm_flush(*this, *again);
+  if (drained) context_->async_events().post({AsyncEventType::kSqDrained, nullptr, this});
+}
+
+bool QueuePair::set_deferred(bool deferred) {
+  if (deferred_.exchange(deferred, std::memory_order_relaxed) == deferred) return false;
+  const int change = deferred ? 1 : -1;
+  send_queue_->note_deferred(change);
+  if (receive_queue_ != send_queue_) receive_queue_->note_deferred(change);
+  return true;
+}
+
+std::size_t QueuePair::receive(std::size_t budget, Time now) {
+  if (receiving_.exchange(true, std::memory_order_acquire)) return 0;
+  Receiver receiver(*this, now);
+  const std::size_t count = endpoint_->receive(receiver, budget);
+  receiving_.store(false, std::memory_order_release);
+  if (count > 0) {
+    bool work = false;
+    {
+      const std::lock_guard guard(lock_);
+      work = core_.has_work();
+    }
+    if (work) flush(now);  // credits to give, or sends that a credit freed
+  }
+  return count;
+}
+
+QueuePair::Report QueuePair::report() const {
+  const std::lock_guard guard(lock_);
+  return {core_.state(), core_.queued_packets(), core_.counters().snapshot()};
+}
+
+}  // namespace weft::host

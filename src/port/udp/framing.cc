@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/udp/framing.h"
+
+#include <algorithm>
+
+#include "port/udp/capture.h"
+#include "port/udp/multicast.h"
+#include "wire/bth.h"
+#include "wire/crc.h"
+#include "wire/deth.h"
+#include "wire/endian.h"
+#include "wire/imm_dt.h"
+#include "wire/ip.h"
+#include "wire/roce.h"
+
+namespace weft::port {
+namespace {
+
+// Around the longest message: BTH, DETH, ImmDt, pad, ICRC.
+constexpr std::size_t kLargestMessage = 4096;
+constexpr std::size_t kLargestFrame =
+    kLargestMessage + wire::Bth::kSize + wire::Deth::kSize + wire::ImmDt::kSize + 3 + kIcrcBytes;
+constexpr std::uint8_t kDefaultHops = 64;
+
+Bytes as_bytes(const iovec& piece) {
+  return {static_cast<const std::byte*>(piece.iov_base), piece.iov_len};
+}
+
+}  // namespace
+
+void SendFrames::add(Bytes piece) {
+  // sendmsg only reads, but its iovec has no way to say so.
+  pieces_.push_back({const_cast<std::byte*>(piece.data()), piece.size()});
+}
+
+void SendFrames::add_trailer(std::size_t frame, std::size_t pad, std::uint32_t icrc) {
+  auto& trailer = trailers_[frame];
+  std::fill_n(trailer.begin(), pad, std::byte{0});
+  wire::store_le32(trailer.data() + pad, icrc);
+  add(Bytes(trailer).first(pad + kIcrcBytes));
+}
+
+void SendFrames::build(const hca::Burst& burst, hca::UdFraming framing, std::uint16_t source_port) {
+  destination_.address = burst.path.dgid;
+  destination_.port = static_cast<std::uint16_t>(burst.destination.value());
+  destination_.scope_id = burst.path.scope_id;
+  source_ = burst.path.sgid;
+  source_port_ = source_port;
+  traffic_class_ = burst.path.traffic_class;
+  hop_limit_ = burst.path.hop_limit;
+  pieces_.clear();
+  count_ = burst.size();
+
+  const wire::IcrcFlow flow(source_, destination_.address, source_port_, destination_.port);
+  std::size_t frame = 0;
+  for (const hca::OutPacket& packet : burst.packets()) {
+    starts_[frame] = pieces_.size();
+    const auto payload = burst.pieces(packet);
+    if (framing == hca::UdFraming::kBare) {
+      lengths_[frame] = packet.payload_length;
+      for (const Bytes piece : payload)
+        add(piece);
+    } else {
+      const Bytes header = Bytes(packet.header).first(packet.header_length);
+      lengths_[frame] = packet.length() + kIcrcBytes;
+      std::uint32_t crc = flow.after_bth(lengths_[frame], header.first<wire::Bth::kSize>());
+      crc = wire::crc32_update(crc, header.subspan(wire::Bth::kSize));
+      add(header);
+      for (const Bytes piece : payload) {
+        crc = wire::crc32_update(crc, piece);
+        add(piece);
+      }
+      static constexpr std::array<std::byte, 3> kPad{};
+      crc = wire::crc32_update(crc, Bytes(kPad).first(packet.pad));
+      add_trailer(frame, packet.pad, wire::crc32_finish(crc));
+    }
+    ++frame;
+  }
+  starts_[frame] = pieces_.size();
+}
+
+void SendFrames::record(Capture& capture) const {
+  std::vector<Bytes> payload;
+  for (std::size_t frame = 0; frame < count_; ++frame) {
+    payload.clear();
+    for (const iovec& piece : one(frame))
+      payload.push_back(as_bytes(piece));
+    capture.record({source_, destination_.address, source_port_, destination_.port, traffic_class_,
+                    hop_limit_ != 0 ? hop_limit_ : kDefaultHops},
+                   payload);
+  }
+}
+
+ReceivedFrames::ReceivedFrames(Bytes bytes, const io::ReceivedDatagram& datagram,
+                               std::uint16_t local_port, hca::UdFraming framing)
+    : bytes_(bytes),
+      datagram_(datagram),
+      local_port_(local_port),
+      framing_(framing),
+      segment_(datagram.segment_size != 0 ? datagram.segment_size
+                                          : std::max<std::size_t>(bytes.size(), 1)) {
+}
+
+std::size_t ReceivedFrames::count() const {
+  return std::max<std::size_t>((bytes_.size() + segment_ - 1) / segment_, 1);
+}
+
+std::array<std::byte, hca::kGrhArea> ReceivedFrames::network_header(std::size_t length) const {
+  const wire::Datagram header{.src = datagram_.source.address,
+                              .dst = datagram_.destination,
+                              .src_port = datagram_.source.port,
+                              .dst_port = local_port_,
+                              .traffic_class = datagram_.tos,
+                              .hop_limit = datagram_.ttl,
+                              .payload_size = length};
+  std::array<std::byte, hca::kGrhArea> area{};
+  if (framing_ == hca::UdFraming::kBare && header.is_ipv4()) {
+    // Wire `bare`: IPv4 header in bytes 12-31 and the UDP header in 32-39, as they came.
+    const std::span<std::byte, hca::kGrhArea> all(area);
+    wire::write_ipv4_header(all.subspan<12, wire::kIpv4HeaderSize>(), header);
+    wire::write_udp_header(all.subspan<32, wire::kUdpHeaderSize>(), header);
+  } else {
+    wire::write_grh_area(area, header);
+  }
+  return area;
+}
+
+void ReceivedFrames::record(Capture& capture, Bytes frame) const {
+  capture.record({datagram_.source.address, datagram_.destination, datagram_.source.port,
+                  local_port_, datagram_.tos, datagram_.ttl},
+                 {&frame, 1});
+}
+
+void ReceivedFrames::deliver(DatagramSink& sink, UdpCounters& counters, Capture* capture) const {
+  const bool has_headers = framing_ == hca::UdFraming::kBth;
+  hca::InDatagram in;
+  in.source = datagram_.source.address;
+  in.destination = datagram_.destination;
+  in.scope_id = datagram_.source.scope_id;
+  in.source_qpn = Qpn{datagram_.source.port};
+  in.traffic_class = datagram_.tos;
+  in.multicast = datagram_.destination.is_multicast();
+  const wire::IcrcFlow flow(in.source, in.destination, datagram_.source.port, local_port_);
+
+  std::array<std::byte, hca::kGrhArea> header{};
+  std::size_t header_is_for = ~std::size_t{0};
+  std::size_t at = 0;
+  do {
+    const Bytes frame = bytes_.subspan(at, std::min(segment_, bytes_.size() - at));
+    at += segment_;
+    if (capture != nullptr) record(*capture, frame);
+    if (has_headers && frame.size() < wire::Bth::kSize + kIcrcBytes) {
+      counters.add(UdpCounter::kRxRunt);
+      continue;
+    }
+    if (frame.size() > (has_headers ? kLargestFrame : kLargestMessage)) {
+      counters.add(UdpCounter::kRxOversized);
+      continue;
+    }
+    if (has_headers && flow.check(frame) != wire::IcrcVerdict::good) {
+      counters.add(UdpCounter::kRxBadIcrc);
+      continue;
+    }
+    // The datagrams of a run are of one length, so this is made once or twice.
+    if (header_is_for != frame.size()) {
+      header = network_header(frame.size());
+      header_is_for = frame.size();
+    }
+    in.network_header = &header;
+    in.transport = has_headers ? frame.first(frame.size() - kIcrcBytes) : frame;
+    sink.deliver(in);
+  } while (at < bytes_.size());
+}
+
+}  // namespace weft::port

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bursts to datagrams and back, on the wires `udp` and `bare` (docs/wire-udp.md).
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "hca/datagram.h"
+#include "io/udp_socket.h"
+#include "port/port.h"
+#include "port/udp/udp_counters.h"
+
+namespace weft::port {
+
+class Capture;
+
+inline constexpr std::size_t kIcrcBytes = 4;
+
+// A burst as the datagrams that carry it. Reused from burst to burst; refers to the burst's memory.
+class SendFrames {
+ public:
+  void build(const hca::Burst& burst, hca::UdFraming framing, std::uint16_t source_port);
+
+  [[nodiscard]] const io::SocketAddress& destination() const { return destination_; }
+  [[nodiscard]] std::span<const iovec> all() const { return pieces_; }
+  [[nodiscard]] std::span<const iovec> one(std::size_t frame) const {
+    return std::span<const iovec>(pieces_).subspan(starts_[frame],
+                                                   starts_[frame + 1] - starts_[frame]);
+  }
+  [[nodiscard]] std::size_t frame_length(std::size_t frame) const { return lengths_[frame]; }
+  void record(Capture& capture) const;
+
+ private:
+  // Pad (at most 3 bytes) and ICRC.
+  static constexpr std::size_t kMaxTrailer = 3 + kIcrcBytes;
+  static constexpr std::size_t kFrames = hca::Burst::kMaxPackets;
+
+  void add(Bytes piece);
+  void add_trailer(std::size_t frame, std::size_t pad, std::uint32_t icrc);
+
+  io::SocketAddress destination_;
+  Gid source_;
+  std::uint16_t source_port_ = 0;
+  std::uint8_t traffic_class_ = 0;
+  std::uint8_t hop_limit_ = 0;
+  std::size_t count_ = 0;
+  std::array<std::array<std::byte, kMaxTrailer>, kFrames> trailers_;
+  std::array<std::size_t, kFrames> lengths_{};
+  std::array<std::size_t, kFrames + 1> starts_{};
+  std::vector<iovec> pieces_;
+};
+
+// What one receive brought, taken apart into the datagrams of a run.
+class ReceivedFrames {
+ public:
+  ReceivedFrames(Bytes bytes, const io::ReceivedDatagram& datagram, std::uint16_t local_port,
+                 hca::UdFraming framing);
+
+  [[nodiscard]] std::size_t count() const;
+  // Verifies each and hands the good ones on; counts the others.
+  void deliver(DatagramSink& sink, UdpCounters& counters, Capture* capture) const;
+
+ private:
+  [[nodiscard]] std::array<std::byte, hca::kGrhArea> network_header(std::size_t length) const;
+  void record(Capture& capture, Bytes frame) const;
+
+  Bytes bytes_;
+  const io::ReceivedDatagram& datagram_;
+  std::uint16_t local_port_;
+  hca::UdFraming framing_;
+  std::size_t segment_;
+};
+
+}  // namespace weft::port

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/udp/udp_endpoint.h"
+
+#include <algorithm>
+#include <array>
+
+#include "io/clock.h"
+#include "port/udp/framing.h"
+#include "port/udp/multicast.h"
+
+namespace weft::port {
+namespace {
+
+// A datagram as long as the kernel can deliver, and some. One per thread: receive calls do not
+// nest.
+MutableBytes receive_buffer() {
+  thread_local std::unique_ptr<std::array<std::byte, io::kUdpReceiveBuffer>> buffer;
+  if (!buffer) buffer = std::make_unique<std::array<std::byte, io::kUdpReceiveBuffer>>();
+  return *buffer;
+}
+
+SendFrames& send_frames() {
+  thread_local std::unique_ptr<SendFrames> frames;
+  if (!frames) frames = std::make_unique<SendFrames>();
+  return *frames;
+}
+
+}  // namespace
+
+UdpEndpoint::UdpEndpoint(std::shared_ptr<UdpShared> shared, io::UdpSocket socket)
+    : shared_(std::move(shared)), socket_(std::move(socket)) {
+}
+
+UdpEndpoint::~UdpEndpoint() {
+  shared_->numbers->give_back(socket_.port());
+}
+
+std::uint32_t UdpEndpoint::receive_capacity() const {
+  return static_cast<std::uint32_t>(socket_.granted_receive_buffer());
+}
+
+std::vector<int> UdpEndpoint::descriptors() const {
+  const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire);
+  if (multicast == nullptr) return {socket_.fd()};
+  return {socket_.fd(), multicast->fd()};
+}
+
+hca::SendResult UdpEndpoint::outcome(const io::IoResult& result, std::size_t packets) {
+  UdpCounters& counters = shared_->counters;
+  using enum hca::SendOutcome;
+  if (result.status == io::IoStatus::kDone) {
+    counters.add(UdpCounter::kTxCalls);
+    return {kSent};
+  }
+  if (result.status == io::IoStatus::kWouldBlock) {
+    counters.add(UdpCounter::kTxBlocked);
+    return {kWouldBlock};
+  }
+  // UD promises no delivery: what the network will not take is lost and counted, not an error of
+  // the work request. Memory that cannot be read is.
+  switch (result.error) {
+    case std::errc::bad_address:
+      return {kRefused, hca::CompletionStatus::kLocalProtectionError};
+    case std::errc::message_size:
+      counters.add(UdpCounter::kTxTooLong, packets);
+      break;
+    case std::errc::network_unreachable:
+    case std::errc::host_unreachable:
+    case std::errc::operation_not_permitted:
+    case std::errc::permission_denied:
+    case std::errc::connection_refused:
+      counters.add(UdpCounter::kTxUnreachable, packets);
+      break;
+    default:
+      counters.add(UdpCounter::kTxFailed, packets);
+  }
+  return {kRefused};
+}
+
+hca::SendResult UdpEndpoint::send(const hca::Burst& burst) {
+  SendFrames& frames = send_frames();
+  frames.build(burst, shared_->config.framing, socket_.port());
+  if (shared_->capture) frames.record(*shared_->capture);
+
+  io::SendDatagram datagram;
+  datagram.destination = frames.destination();
+  datagram.source = burst.path.sgid;
+  const bool multicast = burst.path.dgid.is_multicast();
+  if (multicast) datagram.source_ifindex = shared_->config.ifindex;
+  if (burst.path.traffic_class != 0) datagram.tos = burst.path.traffic_class;
+  if (burst.path.hop_limit != 0) datagram.ttl = burst.path.hop_limit;
+  if (burst.size() == 1) {
+    datagram.data = frames.all();
+    return outcome(socket_.send(datagram), 1);
+  }
+  if (!segmentation_refused_) {
+    datagram.data = frames.all();
+    datagram.segment_size = static_cast<std::uint16_t>(frames.frame_length(0));
+    const io::IoResult result = socket_.send(datagram);
+    if (result.status != io::IoStatus::kSegmentationRefused) {
+      return outcome(result, burst.size());
+    }
+    segmentation_refused_ = true;
+    shared_->counters.add(UdpCounter::kTxNoSegmentation);
+    datagram.segment_size = 0;
+  }
+  return send_singly(burst, datagram);
+}
+
+hca::SendResult UdpEndpoint::send_singly(const hca::Burst& burst, io::SendDatagram& datagram) {
+  SendFrames& frames = send_frames();
+  hca::SendResult last;
+  for (std::size_t i = 0; i < burst.size(); ++i) {
+    datagram.data = frames.one(i);
+    last = outcome(socket_.send(datagram), 1);
+    if (last.outcome == hca::SendOutcome::kWouldBlock) {
+      // A burst is taken whole or not at all. The rest of one that has begun is lost to a full send
+      // buffer, as it could be anywhere on its way.
+      if (i == 0) return last;
+      last = {};
+    }
+  }
+  return last;
+}
+
+bool UdpEndpoint::accepts(const io::ReceivedDatagram& datagram, Time now) {
+  if (datagram.destination == last_own_) return true;
+  if (datagram.destination.is_multicast()) return true;  // the core knows the attached groups
+  if (!shared_->is_own(datagram.destination, now)) return false;
+  last_own_ = datagram.destination;
+  return true;
+}
+
+std::size_t UdpEndpoint::receive(DatagramSink& sink, std::size_t budget) {
+  std::size_t count = receive_from(socket_, overflows_, sink, budget);
+  if (const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire)) {
+    count += receive_from(*multicast, multicast_overflows_, sink, budget);
+  }
+  return count;
+}
+
+std::size_t UdpEndpoint::receive_from(const io::UdpSocket& socket, std::uint32_t& overflows,
+                                      DatagramSink& sink, std::size_t budget) {
+  const MutableBytes buffer = receive_buffer();
+  UdpCounters& counters = shared_->counters;
+  std::size_t count = 0;
+  while (count < budget) {
+    io::ReceivedDatagram received;
+    const io::IoResult result = socket.receive(buffer, received);
+    // Errors here are reports about earlier sends (ICMP); there is nothing to read.
+    if (result.status != io::IoStatus::kDone) break;
+    counters.add(UdpCounter::kRxCalls);
+    if (received.overflows != overflows) {
+      counters.add(UdpCounter::kRxOverflow, received.overflows - overflows);
+      overflows = received.overflows;
+    }
+    ReceivedFrames frames(buffer.first(result.bytes), received, socket.port(),
+                          shared_->config.framing);
+    counters.add(UdpCounter::kRxDatagrams, frames.count());
+    count += frames.count();
+    if (received.truncated) {
+      counters.add(UdpCounter::kRxTruncated);
+    } else if (!accepts(received, io::now())) {
+      counters.add(UdpCounter::kRxWrongDestination, frames.count());
+    } else {
+      frames.deliver(sink, counters, shared_->capture.get());
+    }
+  }
+  return count;
+}
+
+Expected<void> UdpEndpoint::attach(const Gid& group) {
+  const std::lock_guard guard(multicast_mutex_);
+  if (!multicast_) {
+    io::UdpOptions options;
+    options.local.port = kMulticastPort;
+    options.reuse_address = true;
+    options.only_joined_groups = true;
+    options.receive_buffer = shared_->config.socket_buffer;
+    auto socket = io::UdpSocket::open(options);
+    if (!socket) return tl::unexpected(socket.error());
+    multicast_ = std::make_unique<io::UdpSocket>(std::move(*socket));
+  }
+  if (auto joined = multicast_->join(group, shared_->config.ifindex); !joined) {
+    // A member already: attaching twice is harmless.
+    if (joined.error().code != std::errc::address_in_use) return joined;
+  }
+  multicast_ready_.store(multicast_.get(), std::memory_order_release);
+  return {};
+}
+
+Expected<void> UdpEndpoint::detach(const Gid& group) {
+  const std::lock_guard guard(multicast_mutex_);
+  if (!multicast_) {
+    return fail(std::errc::invalid_argument,
+                "not attached to multicast group " + group.to_string());
+  }
+  return multicast_->leave(group, shared_->config.ifindex);
+}
+
+}  // namespace weft::port
