@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// What plain UDP sockets can do between two processes of this machine: the limit that Weft's
+// figures are ratios of. Nothing of Weft is used here.
+//
+//   udp_baseline bw  gso|plain SIZE SECONDS [BUFFER]   payload GB/s received, loss-free by a window
+//   udp_baseline lat SIZE COUNT                        median round trip, both sides spinning, ns
+//   udp_baseline serve ADDRESS PORT / lat-to ADDRESS PORT SIZE COUNT   the same between hosts
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/udp.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t kBuffer = 65536;
+constexpr std::size_t kMaxPayload = 65507;
+constexpr int kMaxSegments = 64;
+constexpr std::uint64_t kAckEvery = 64 * 1024;
+
+std::int64_t now_ns() {
+  timespec spec{};
+  clock_gettime(CLOCK_MONOTONIC, &spec);
+  return spec.tv_sec * 1'000'000'000LL + spec.tv_nsec;
+}
+
+void pin(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<unsigned>(cpu), &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+[[noreturn]] void die(const char* what) {
+  perror(what);
+  std::exit(1);
+}
+
+struct Socket {
+  int fd;
+  sockaddr_in address{};
+
+  explicit Socket(const char* ip, std::uint16_t port, int buffer)
+      : fd(socket(AF_INET, SOCK_DGRAM, 0)) {
+    if (fd < 0) die("socket");
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    inet_pton(AF_INET, ip, &address.sin_addr);
+    if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) die("bind");
+    socklen_t length = sizeof address;
+    getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
+    if (buffer > 0 && setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer) != 0) {
+      setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
+    }
+  }
+  void connect_to(const sockaddr_in& peer) const {
+    if (connect(fd, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0) die("connect");
+  }
+};
+
+// Receives until the sender's end mark (one byte), acknowledging bytes as they come.
+void receive_side(const Socket& socket, bool gro) {
+  const int on = 1;
+  if (gro && setsockopt(socket.fd, SOL_UDP, UDP_GRO, &on, sizeof on) != 0) die("UDP_GRO");
+  std::vector<char> buffer(kBuffer);
+  std::uint64_t total = 0;
+  std::uint64_t acknowledged = 0;
+  for (;;) {
+    const ssize_t got = recv(socket.fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got < 0) continue;
+    if (got == 1) return;
+    total += static_cast<std::uint64_t>(got);
+    if (total - acknowledged >= kAckEvery) {
+      acknowledged = total;
+      if (send(socket.fd, &total, sizeof total, 0) < 0) die("ack");
+    }
+  }
+}
+
+double send_side(const Socket& socket, bool gso, std::size_t size, double seconds,
+                 std::uint64_t window) {
+  const std::size_t segments = gso ? std::min<std::size_t>(kMaxSegments, kMaxPayload / size) : 1;
+  const int segment = static_cast<int>(size);
+  if (gso && setsockopt(socket.fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof segment) != 0) {
+    die("UDP_SEGMENT");
+  }
+  std::vector<char> data(size * segments, 'w');
+  std::uint64_t sent = 0;
+  std::uint64_t acknowledged = 0;
+  const std::int64_t start = now_ns();
+  const auto end = start + static_cast<std::int64_t>(seconds * 1e9);
+  std::int64_t last_progress = start;
+  while (now_ns() < end) {
+    std::uint64_t ack = 0;
+    while (recv(socket.fd, &ack, sizeof ack, MSG_DONTWAIT) == sizeof ack) {
+      acknowledged = std::max(acknowledged, ack);
+      last_progress = now_ns();
+    }
+    if (sent - acknowledged + data.size() > window) {
+      // Something was lost after all: write it off rather than hang.
+      if (now_ns() - last_progress > 100'000'000) acknowledged = sent;
+      continue;
+    }
+    if (send(socket.fd, data.data(), data.size(), 0) > 0) sent += data.size();
+  }
+  const double elapsed = static_cast<double>(now_ns() - start) / 1e9;
+  const int none = 0;
+  setsockopt(socket.fd, SOL_UDP, UDP_SEGMENT, &none, sizeof none);
+  for (int i = 0; i < 10; ++i) {
+    if (send(socket.fd, "x", 1, 0) < 0) break;
+    usleep(1000);
+  }
+  return static_cast<double>(acknowledged) / elapsed / 1e9;
+}
+
+int bandwidth(bool gso, std::size_t size, double seconds, int buffer) {
+  const Socket receiver("127.0.0.1", 0, buffer);
+  const Socket sender("127.0.0.1", 0, buffer);
+  receiver.connect_to(sender.address);
+  sender.connect_to(receiver.address);
+  int granted = 0;
+  socklen_t length = sizeof granted;
+  getsockopt(receiver.fd, SOL_SOCKET, SO_RCVBUF, &granted, &length);
+  const std::uint64_t room = static_cast<std::uint64_t>(granted) * 3 / 4;
+  // A small datagram is charged about a kilobyte beyond its bytes.
+  const std::uint64_t window =
+      std::min<std::uint64_t>(1 << 20, gso ? room : room * size / (size + 1024));
+  const pid_t child = fork();
+  if (child == 0) {
+    pin(1);
+    receive_side(receiver, gso);
+    _exit(0);
+  }
+  pin(0);
+  const double rate = send_side(sender, gso, size, seconds, window);
+  kill(child, SIGTERM);
+  waitpid(child, nullptr, 0);
+  fmt::print(
+      "{{\"mode\": \"{}\", \"bytes\": {}, \"gb_per_s\": {:.3f}, \"messages_per_s\": {:.0f}}}\n",
+      gso ? "gso" : "plain", size, rate, rate * 1e9 / static_cast<double>(size));
+  return 0;
+}
+
+void echo(int fd, std::size_t size) {
+  std::vector<char> buffer(kBuffer);
+  sockaddr_in peer{};
+  for (;;) {
+    socklen_t length = sizeof peer;
+    const ssize_t got = recvfrom(fd, buffer.data(), buffer.size(), MSG_DONTWAIT,
+                                 reinterpret_cast<sockaddr*>(&peer), &length);
+    if (got < 0) continue;
+    sendto(fd, buffer.data(), static_cast<std::size_t>(got), 0, reinterpret_cast<sockaddr*>(&peer),
+           length);
+    if (got == 1 && size != 1) return;
+  }
+}
+
+int ping(const Socket& socket, const sockaddr_in& peer, std::size_t size, int count) {
+  std::vector<char> buffer(kBuffer);
+  std::vector<std::int64_t> times;
+  const auto* to = reinterpret_cast<const sockaddr*>(&peer);
+  for (int i = 0; i < count + 1000; ++i) {
+    const std::int64_t start = now_ns();
+    sendto(socket.fd, buffer.data(), size, 0, to, sizeof peer);
+    while (recv(socket.fd, buffer.data(), buffer.size(), MSG_DONTWAIT) < 0) {
+      if (now_ns() - start > 1'000'000'000) return 1;
+    }
+    if (i >= 1000) times.push_back(now_ns() - start);
+  }
+  sendto(socket.fd, "x", 1, 0, to, sizeof peer);
+  std::sort(times.begin(), times.end());
+  fmt::print("{{\"mode\": \"lat\", \"bytes\": {}, \"round_trip_ns\": {}, \"p99_ns\": {}}}\n", size,
+             times[times.size() / 2], times[times.size() * 99 / 100]);
+  return 0;
+}
+
+int latency(std::size_t size, int count) {
+  const Socket server("127.0.0.1", 0, 0);
+  const Socket client("127.0.0.1", 0, 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    pin(1);
+    echo(server.fd, size);
+    _exit(0);
+  }
+  pin(0);
+  const int result = ping(client, server.address, size, count);
+  kill(child, SIGTERM);
+  waitpid(child, nullptr, 0);
+  return result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string_view> words(argv + 1, argv + argc);
+  const auto number = [&](std::size_t i) { return std::atof(words[i].data()); };
+  if (words.size() >= 4 && words[0] == "bw" && (words[1] == "gso" || words[1] == "plain")) {
+    return bandwidth(words[1] == "gso", static_cast<std::size_t>(number(2)), number(3),
+                     words.size() > 4 ? static_cast<int>(number(4)) : 4 << 20);
+  }
+  if (words.size() == 3 && words[0] == "lat") {
+    return latency(static_cast<std::size_t>(number(1)), static_cast<int>(number(2)));
+  }
+  if (words.size() == 3 && words[0] == "serve") {
+    const Socket server(words[1].data(), static_cast<std::uint16_t>(number(2)), 0);
+    echo(server.fd, 0);
+    return 0;
+  }
+  if (words.size() == 5 && words[0] == "lat-to") {
+    const Socket client("0.0.0.0", 0, 0);
+    sockaddr_in peer{};
+    peer.sin_family = AF_INET;
+    peer.sin_port = htons(static_cast<std::uint16_t>(number(2)));
+    inet_pton(AF_INET, words[1].data(), &peer.sin_addr);
+    return ping(client, peer, static_cast<std::size_t>(number(3)), static_cast<int>(number(4)));
+  }
+  fmt::print(stderr,
+             "usage: udp_baseline bw gso|plain SIZE SECONDS [BUFFER]\n"
+             "       udp_baseline lat SIZE COUNT\n"
+             "       udp_baseline serve ADDRESS PORT\n"
+             "       udp_baseline lat-to ADDRESS PORT SIZE COUNT\n");
+  return 2;
+}
