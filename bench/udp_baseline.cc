@@ -2,6 +2,7 @@
 // What plain UDP sockets can do between two processes of this machine: the limit that Weft's
 // figures are ratios of. Nothing of Weft is used here.
 //
+//   udp_baseline                                       the figures below as result lines
 //   udp_baseline bw  gso|plain SIZE SECONDS [BUFFER]   payload GB/s received, loss-free by a window
 //   udp_baseline lat SIZE COUNT                        median round trip, both sides spinning, ns
 //   udp_baseline serve ADDRESS PORT / lat-to ADDRESS PORT SIZE COUNT   the same between hosts
@@ -28,6 +29,7 @@ namespace {
 constexpr std::size_t kBuffer = 65536;
 constexpr std::size_t kMaxPayload = 65507;
 constexpr int kMaxSegments = 64;
+constexpr int kSocketBuffer = 4 << 20;
 constexpr std::uint64_t kAckEvery = 64 * 1024;
 
 std::int64_t now_ns() {
@@ -125,7 +127,7 @@ double send_side(const Socket& socket, bool gso, std::size_t size, double second
   return static_cast<double>(acknowledged) / elapsed / 1e9;
 }
 
-int bandwidth(bool gso, std::size_t size, double seconds, int buffer) {
+double measure_bandwidth(bool gso, std::size_t size, double seconds, int buffer) {
   const Socket receiver("127.0.0.1", 0, buffer);
   const Socket sender("127.0.0.1", 0, buffer);
   receiver.connect_to(sender.address);
@@ -147,6 +149,11 @@ int bandwidth(bool gso, std::size_t size, double seconds, int buffer) {
   const double rate = send_side(sender, gso, size, seconds, window);
   kill(child, SIGTERM);
   waitpid(child, nullptr, 0);
+  return rate;
+}
+
+int bandwidth(bool gso, std::size_t size, double seconds, int buffer) {
+  const double rate = measure_bandwidth(gso, size, seconds, buffer);
   fmt::print(
       "{{\"mode\": \"{}\", \"bytes\": {}, \"gb_per_s\": {:.3f}, \"messages_per_s\": {:.0f}}}\n",
       gso ? "gso" : "plain", size, rate, rate * 1e9 / static_cast<double>(size));
@@ -207,9 +214,18 @@ int latency(std::size_t size, int count) {
 int main(int argc, char** argv) {
   const std::vector<std::string_view> words(argv + 1, argv + argc);
   const auto number = [&](std::size_t i) { return std::atof(words[i].data()); };
+  if (words.empty()) {
+    for (const std::size_t size : {std::size_t{256}, std::size_t{4096}}) {
+      for (const bool gso : {false, true}) {
+        fmt::print("result: udp {} {} B = {:.2f} GB/s\n", gso ? "gso" : "plain", size,
+                   measure_bandwidth(gso, size, 1.0, kSocketBuffer));
+      }
+    }
+    return 0;
+  }
   if (words.size() >= 4 && words[0] == "bw" && (words[1] == "gso" || words[1] == "plain")) {
     return bandwidth(words[1] == "gso", static_cast<std::size_t>(number(2)), number(3),
-                     words.size() > 4 ? static_cast<int>(number(4)) : 4 << 20);
+                     words.size() > 4 ? static_cast<int>(number(4)) : kSocketBuffer);
   }
   if (words.size() == 3 && words[0] == "lat") {
     return latency(static_cast<std::size_t>(number(1)), static_cast<int>(number(2)));

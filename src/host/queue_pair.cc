@@ -110,8 +110,19 @@ std::errc QueuePair::post_send(const hca::SendRequest& request, bool more) {
 }
 
 std::errc QueuePair::post_receive(const hca::ReceiveRequest& request) {
-  const std::lock_guard guard(lock_);
-  return core_.post_receive(request);
+  bool newly_deferred = false;
+  {
+    const std::lock_guard guard(lock_);
+    const std::errc error = core_.post_receive(request);
+    if (error != std::errc{}) return error;
+    // A peer may be waiting for the credit of this very receive.
+    newly_deferred = core_.has_work() && set_deferred(true);
+  }
+  if (newly_deferred) {
+    context_->note_deferred(true);
+    context_->arm_flush(*this, io::now() + kGatherTime);
+  }
+  return {};
 }
 
 Expected<void> QueuePair::attach(const Gid& group) {
