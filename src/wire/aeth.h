@@ -58,7 +58,7 @@ class Syndrome {
 struct Aeth {
   static constexpr std::size_t kSize = 4;
 
-  Syndrome syndrome;
+  Syndrome syndrome{};
   std::uint32_t msn = 0;  // 24 bits: messages that the responder has completed
 
   friend bool operator==(const Aeth&, const Aeth&) = default;

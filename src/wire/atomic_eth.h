@@ -15,7 +15,7 @@ struct AtomicEth {
   static constexpr std::size_t kSize = 28;
 
   std::uint64_t virtual_address = 0;  // of 8 bytes, aligned to 8
-  RKey rkey;
+  RKey rkey{};
   std::uint64_t swap_or_add = 0;  // what CmpSwap stores or FetchAdd adds
   std::uint64_t compare = 0;      // what CmpSwap compares with
 

@@ -26,12 +26,12 @@ struct Bth {
   bool migrated = false;               // MigReq: the path is in the migrated state
   std::uint8_t pad_count = 0;          // 0 to 3 pad bytes after the payload
   std::uint8_t transport_version = 0;  // TVer, 4 bits; 0 is the only one defined
-  PKey pkey;
+  PKey pkey{};
   bool fecn = false;
   bool becn = false;
-  Qpn dest_qp;
+  Qpn dest_qp{};
   bool ack_request = false;
-  Psn psn;
+  Psn psn{};
 
   friend bool operator==(const Bth&, const Bth&) = default;
 

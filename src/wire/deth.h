@@ -14,8 +14,8 @@ namespace weft::wire {
 struct Deth {
   static constexpr std::size_t kSize = 8;
 
-  QKey qkey;
-  Qpn src_qp;
+  QKey qkey{};
+  Qpn src_qp{};
 
   friend bool operator==(const Deth&, const Deth&) = default;
 

@@ -36,8 +36,8 @@ struct Grh {
   std::uint16_t payload_length = 0;  // bytes after the GRH through the ICRC's last
   std::uint8_t next_header = kNextHeaderIba;
   std::uint8_t hop_limit = 0;
-  Gid sgid;
-  Gid dgid;
+  Gid sgid{};
+  Gid dgid{};
 
   friend bool operator==(const Grh&, const Grh&) = default;
 

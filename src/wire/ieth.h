@@ -14,7 +14,7 @@ namespace weft::wire {
 struct Ieth {
   static constexpr std::size_t kSize = 4;
 
-  RKey rkey;  // of the region or window that the receiver is to invalidate
+  RKey rkey{};  // of the region or window that the receiver is to invalidate
 
   friend bool operator==(const Ieth&, const Ieth&) = default;
 

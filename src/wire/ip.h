@@ -20,8 +20,8 @@ inline constexpr std::size_t kUdpHeaderSize = 8;
 
 // A UDP datagram as its headers describe it. The addresses are both IPv4-mapped or both IPv6.
 struct Datagram {
-  Gid src;
-  Gid dst;
+  Gid src{};
+  Gid dst{};
   std::uint16_t src_port = 0;
   std::uint16_t dst_port = 0;
   std::uint8_t traffic_class = 0;    // IPv4's type of service

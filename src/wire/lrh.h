@@ -25,15 +25,15 @@ enum class Lnh : std::uint8_t {
 struct Lrh {
   static constexpr std::size_t kSize = 8;
 
-  Vl vl;
+  Vl vl{};
   std::uint8_t link_version = 0;  // LVer, 4 bits; 0 is the only one defined
-  Sl sl;
+  Sl sl{};
   Lnh next_header = Lnh::iba_local;
-  Lid dlid;
+  Lid dlid{};
   // PktLen, 11 bits: 4-byte words from the LRH's first byte through the ICRC's last (of a raw
   // packet, through its payload); the VCRC is not counted.
   std::uint16_t packet_words = 0;
-  Lid slid;
+  Lid slid{};
 
   friend bool operator==(const Lrh&, const Lrh&) = default;
 

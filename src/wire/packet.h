@@ -67,7 +67,7 @@ using Walked = tl::expected<T, WalkFailure>;
 
 // BTH through ICRC. Spans point into the bytes walked.
 struct TransportPacket {
-  Bth bth;
+  Bth bth{};
   std::optional<Rdeth> rdeth;
   std::optional<Deth> deth;
   std::optional<Xrceth> xrceth;
@@ -78,17 +78,17 @@ struct TransportPacket {
   std::optional<AtomicAckEth> atomic_ack_eth;
   std::optional<Ieth> ieth;
   std::optional<ImmDt> imm_dt;
-  Bytes payload;           // without pad bytes; of a CNP, its 16 reserved bytes
+  Bytes payload{};         // without pad bytes; of a CNP, its 16 reserved bytes
   std::uint32_t icrc = 0;  // as carried
 };
 
 // LRH through VCRC. `transport` is there unless the packet is raw.
 struct LinkPacket {
-  Lrh lrh;
+  Lrh lrh{};
   std::optional<Grh> grh;
   std::optional<RawHeader> raw;
   std::optional<TransportPacket> transport;
-  Bytes payload;           // the transport's; of a raw packet, all after its LRH and raw header
+  Bytes payload{};         // the transport's; of a raw packet, all after its LRH and raw header
   std::uint16_t vcrc = 0;  // as carried
 };
 
@@ -100,18 +100,18 @@ struct LinkPacket {
 
 // A UD SEND, reduced to what its receiver needs.
 struct UdPacket {
-  PKey pkey;
-  QKey qkey;
-  Qpn dest_qp;
-  Qpn src_qp;
-  Psn psn;
+  PKey pkey{};
+  QKey qkey{};
+  Qpn dest_qp{};
+  Qpn src_qp{};
+  Psn psn{};
   bool solicited = false;
   bool fecn = false;
   bool becn = false;
   bool has_immediate = false;
   std::uint32_t immediate = 0;
   std::uint32_t icrc = 0;
-  Bytes payload;
+  Bytes payload{};
 };
 
 // The fast path of a datagram socket: BTH through ICRC of a UD SEND. False for everything else and

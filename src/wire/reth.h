@@ -15,7 +15,7 @@ struct Reth {
   static constexpr std::size_t kSize = 16;
 
   std::uint64_t virtual_address = 0;
-  RKey rkey;
+  RKey rkey{};
   std::uint32_t dma_length = 0;  // bytes of the whole message, 0 to 2^31
 
   friend bool operator==(const Reth&, const Reth&) = default;

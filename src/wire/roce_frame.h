@@ -12,9 +12,9 @@ namespace weft::wire {
 // Spans point into the bytes parsed.
 struct RoceFrame {
   Datagram datagram;
-  Bytes ip_header;  // with IPv4 options, if any
-  Bytes udp_header;
-  Bytes transport;  // BTH through ICRC: all that UDP carries
+  Bytes ip_header{};  // with IPv4 options, if any
+  Bytes udp_header{};
+  Bytes transport{};  // BTH through ICRC: all that UDP carries
 };
 
 // Ethernet from the destination address, without FCS; VLAN tags are skipped, padding is ignored.

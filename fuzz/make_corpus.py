@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Make the seed corpora of the targets here from the genuine packets in tests/data.
+
+One packet, the shortest, is kept for each opcode, framing and pad count, in the forms that the
+walker knows: link packet, Ethernet frame, and the bare transport packet in it.
+
+usage: make_corpus.py          rewrites corpus/walker and corpus/crc beside this script
+"""
+import pathlib
+import shutil
+import struct
+
+HERE = pathlib.Path(__file__).parent
+DATA = HERE.parent / "tests" / "data"
+ETHERNET, ERF = 1, 197
+
+
+def records(path):
+    """(link type, bytes) of each record of a little-endian pcap file."""
+    blob = path.read_bytes()
+    link, at = struct.unpack_from("<I", blob, 20)[0], 24
+    while at + 16 <= len(blob):
+        size = struct.unpack_from("<I", blob, at + 8)[0]
+        yield link, blob[at + 16:at + 16 + size]
+        at += 16 + size
+
+
+def frame_parts(frame):
+    """(name of the framing, transport packet) of an Ethernet frame with RoCEv2, else None."""
+    kind, ip = frame[12:14], frame[14:]
+    if kind == b"\x08\x00" and ip[9] == 17:
+        header, total, name = (ip[0] & 15) * 4, struct.unpack_from(">H", ip, 2)[0], "ipv4"
+    elif kind == b"\x86\xdd" and ip[6] == 17:
+        header, total, name = 40, 40 + struct.unpack_from(">H", ip, 4)[0], "ipv6"
+    else:
+        return None
+    if ip[header + 2:header + 4] != b"\x12\xb7":
+        return None
+    return name, ip[header + 8:total]
+
+
+def seeds():
+    """(name, bytes) of every candidate."""
+    for path in sorted(DATA.glob("*/*.pcap")):
+        for link, record in records(path):
+            if link == ERF:
+                packet = record[16:16 + struct.unpack_from(">H", record, 14)[0]]
+                is_global = packet[1] & 3 == 3
+                bth = packet[48:] if is_global else packet[8:]
+                yield "link-%s-%02x-%d" % ("global" if is_global else "local", bth[0],
+                                           bth[1] >> 4 & 3), packet
+            elif link == ETHERNET and (parts := frame_parts(record)):
+                framing, transport = parts
+                kind = "%02x-%d" % (transport[0], transport[1] >> 4 & 3)
+                yield "%s-%s" % (framing, kind), record
+                yield "transport-%s" % kind, transport
+
+
+def main():
+    shortest = {}
+    for name, blob in seeds():
+        if name not in shortest or len(blob) < len(shortest[name]):
+            shortest[name] = blob
+    for folder in ("walker", "crc"):
+        shutil.rmtree(HERE / "corpus" / folder, ignore_errors=True)
+        (HERE / "corpus" / folder).mkdir(parents=True)
+    for name, blob in shortest.items():
+        (HERE / "corpus" / "walker" / name).write_bytes(blob)
+        if name.startswith("link"):
+            (HERE / "corpus" / "crc" / name).write_bytes(blob)
+    # Lengths at which the kernels change their ways.
+    for size in (0, 3, 4, 15, 16, 63, 64, 255, 256, 511, 512, 1100):
+        blob = bytes(range(16)) + bytes(i * 7 & 255 for i in range(size))
+        (HERE / "corpus" / "crc" / ("length-%04d" % size)).write_bytes(blob)
+
+
+if __name__ == "__main__":
+    main()
