@@ -75,8 +75,8 @@ class Burst {
     ++count_;
   }
 
-  Path path;
-  Qpn destination;
+  Path path{};
+  Qpn destination{};
 
  private:
   std::array<OutPacket, kMaxPackets> packets_;
@@ -106,12 +106,12 @@ class BurstSink {
 // A datagram that arrived, stripped by the port of everything below the transport header, its
 // ICRC verified and removed.
 struct InDatagram {
-  Bytes transport;            // BTH .. pad; on a wire without headers, the message itself
+  Bytes transport{};  // BTH .. pad; on a wire without headers, the message itself
   const std::array<std::byte, kGrhArea>* network_header = nullptr;
-  Gid source;                 // sender's address
-  Gid destination;            // the address it was sent to; a multicast group for multicast
+  Gid source{};       // sender's address
+  Gid destination{};  // the address it was sent to; a multicast group for multicast
   std::uint32_t scope_id = 0;
-  Qpn source_qpn;             // wires without headers: the sender's UDP port
+  Qpn source_qpn{};  // wires without headers: the sender's UDP port
   std::uint8_t traffic_class = 0;
   bool multicast = false;
 };

@@ -29,8 +29,8 @@ struct QpAttributes {
   bool sqd_notify = false;
   std::uint16_t pkey_index = 0;
   std::uint8_t port = 0;
-  QKey qkey;
-  Psn sq_psn;
+  QKey qkey{};
+  Psn sq_psn{};
 };
 
 const char* to_string(QpState state);

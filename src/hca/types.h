@@ -33,19 +33,19 @@ enum class SendOpcode : std::uint8_t { kSend, kSendWithImmediate };
 struct Sge {
   std::uint64_t address = 0;
   std::uint32_t length = 0;  // bytes
-  LKey lkey;
+  LKey lkey{};
 };
 
 // Where a datagram goes (IBA 11.2.2.1). `sgid` is the value at `sgid_index` of the port's table.
 struct Path {
-  Gid sgid;
-  Gid dgid;
+  Gid sgid{};
+  Gid dgid{};
   std::uint32_t flow_label = 0;  // 20 bits
   std::uint32_t scope_id = 0;    // interface index, for link-local addresses
   std::uint8_t sgid_index = 0;
   std::uint8_t hop_limit = 0;  // 0: the port's default
   std::uint8_t traffic_class = 0;
-  Sl sl;
+  Sl sl{};
   friend bool operator==(const Path&, const Path&) = default;
 };
 
@@ -55,12 +55,12 @@ struct SendRequest {
   SendOpcode opcode = SendOpcode::kSend;
   bool signaled = false;
   bool solicited = false;
-  bool inline_data = false;      // the pieces are copied now and need no key
-  std::uint32_t immediate = 0;   // as the application gave it: network order, opaque
-  const Path* path = nullptr;    // copied by post_send
-  Qpn remote_qpn;
-  QKey remote_qkey;              // privileged bit set: the queue pair's own key is sent instead
-  std::span<const Sge> pieces;   // copied by post_send
+  bool inline_data = false;     // the pieces are copied now and need no key
+  std::uint32_t immediate = 0;  // as the application gave it: network order, opaque
+  const Path* path = nullptr;   // copied by post_send
+  Qpn remote_qpn{};
+  QKey remote_qkey{};           // privileged bit set: the queue pair's own key is sent instead
+  std::span<const Sge> pieces;  // copied by post_send
 };
 
 struct ReceiveRequest {
@@ -83,16 +83,16 @@ struct Completion {
   std::uint64_t wr_id = 0;
   CompletionStatus status = CompletionStatus::kSuccess;
   CompletionOpcode opcode = CompletionOpcode::kSend;
-  bool with_grh = false;         // the first 40 bytes of the receive buffer are a network header
+  bool with_grh = false;  // the first 40 bytes of the receive buffer are a network header
   bool with_immediate = false;
   bool solicited = false;
   std::uint8_t sl = 0;
   std::uint16_t pkey_index = 0;
   std::uint32_t byte_length = 0;  // receive: including the 40 bytes of a datagram
   std::uint32_t immediate = 0;    // network order, opaque
-  Qpn qpn;
-  Qpn source_qpn;
-  Time at{};                      // when the core produced it
+  Qpn qpn{};
+  Qpn source_qpn{};
+  Time at{};  // when the core produced it
 };
 
 // Where a queue pair puts its completions. `solicited` completions wake a consumer that asked for

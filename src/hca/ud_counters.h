@@ -25,6 +25,7 @@ enum class UdCounter : std::uint8_t {
   kRxTooLong,
   kRxWrongState,
   kRxNotAttached,
+  kRxBadDestination,
   kCount
 };
 
@@ -48,6 +49,7 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(UdCounter::kCo
     {"rx_too_long", "dropped: longer than the posted receive buffer"},
     {"rx_wrong_state", "dropped: queue pair not ready to receive"},
     {"rx_not_attached", "dropped: multicast group the queue pair is not attached to"},
+    {"rx_bad_destination", "dropped: destination QP is not this queue pair"},
 }};
 
 using UdCounters = CounterSet<UdCounter, kUdCounters>;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <system_error>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -17,6 +18,8 @@
 #include "hca/ud_counters.h"
 #include "hca/ud_credit.h"
 #include "hca/work_queue.h"
+#include "wire/bth.h"
+#include "wire/deth.h"
 
 namespace weft::hca {
 
@@ -27,24 +30,29 @@ enum class UdFraming : std::uint8_t {
 };
 
 struct UdConfig {
-  Qpn qpn;
+  Qpn qpn{};
   PdHandle pd = 0;
   UdFraming framing = UdFraming::kBth;
-  std::uint32_t mtu = 4096;          // largest message, bytes
-  std::uint32_t max_sends = 0;       // depth of the send queue, work requests
+  std::uint32_t mtu = 4096;     // largest message, bytes
+  std::uint32_t max_sends = 0;  // depth of the send queue, work requests
   std::uint32_t max_receives = 0;
   std::uint32_t max_send_pieces = 1;
   std::uint32_t max_receive_pieces = 1;
-  std::uint32_t max_inline = 0;      // bytes
+  std::uint32_t max_inline = 0;  // bytes
   bool signal_all = false;
-  bool credits = true;               // speak the receiver-credit extension (Weft peers only)
-  std::uint32_t socket_bytes = 212'992;  // what the port can hold for this queue pair
-  PKey pkey = kDefaultPKey;          // the value at the only index of the P_Key table
+  bool credits = true;                   // speak the receiver-credit extension (Weft peers only)
+  std::uint32_t socket_bytes = 212'992;  // what the port can hold for us, as SO_RCVBUF tells
+  PKey pkey = kDefaultPKey;              // the value at the only index of the P_Key table
 };
 
 // An unreliable datagram queue pair (IBA 9.8.3, 10.2.3), without I/O, clock or lock. The owner
 // serializes calls. Sending is in three steps, so that no lock need be held while the wire takes
 // the packets: next_burst() picks what may go now, the owner hands it to a sink, sent() completes.
+// Everything else may be called in between. One burst is out at a time: while it is, next_burst()
+// finds nothing more.
+//
+// Completion sinks must not call back. Completions carry the latest time that the queue pair was
+// told.
 class UdQueuePair {
  public:
   UdQueuePair(const UdConfig& config, const MemoryTable& memory, CompletionSink& send_completions,
@@ -55,19 +63,23 @@ class UdQueuePair {
   [[nodiscard]] QpAttributes query() const;
   [[nodiscard]] QpState state() const { return state_; }
 
-  // Zero, or: EINVAL (state, too many pieces, inline too long, no path, an immediate on a wire that
-  // cannot carry one), ENOMEM (queue full).
+  // Zero, or, in the order of the checks: EINVAL (state, too many pieces, inline too long, no path,
+  // an immediate on a wire that cannot carry one), ENOMEM (queue full). A message longer than the
+  // MTU or a bad key shows when its turn comes: the request completes in error and the send queue
+  // stops in SQE (IBA 10.3.1.7).
   std::errc post_send(const SendRequest& request);
   std::errc post_receive(const ReceiveRequest& request);
 
-  // Fills `burst` with what may go now; false when nothing may. Pinned memory is held in `pin`
-  // until sent(). Call sent() exactly once for each burst filled.
+  // Fills `burst` with what may go now; false when nothing may. The memory that it refers to is
+  // pinned until sent(): do not remove a region on this thread meanwhile. Call sent() exactly once
+  // for each burst filled.
   bool next_burst(Burst& burst, Time now);
   void sent(const Burst& burst, SendResult result, Time now);
   // next_burst, sink, sent until nothing more may go or the sink would block (then returns false).
   bool transmit(Time now, Burst& scratch, BurstSink& sink);
 
-  // Work requests (and credit datagrams) that wait to be sent.
+  // Work requests (and credit datagrams) that wait to be sent. Look again after post_send,
+  // post_receive (a peer may wait for the credit of it), receive and modify.
   [[nodiscard]] bool has_work() const;
   [[nodiscard]] std::size_t queued_bytes() const { return queued_bytes_; }
   [[nodiscard]] std::size_t queued_packets() const { return queued_packets_; }
@@ -85,6 +97,134 @@ class UdQueuePair {
 
   [[nodiscard]] const UdCounters& counters() const { return counters_; }
   [[nodiscard]] const UdConfig& config() const { return config_; }
+
+  // Whether the send queue has come to rest in SQD since a modify asked to be told (IBA 10.3.1.5,
+  // 11.6.3.1). The owner asks after modify and sent, and raises the asynchronous event.
+  bool take_drained_event() { return std::exchange(drained_event_, false); }
+
+ private:
+  static constexpr std::size_t kMaxFlows = 1024;       // that we send to
+  static constexpr std::size_t kMaxCreditsDue = 256;   // beyond: the peer asks again
+  static constexpr std::size_t kMaxPinsPerBurst = 16;  // a burst that has as many ends there
+  static constexpr std::uint32_t kIcrcBytes = 4;
+
+  // The sending side of a flow. Credits must show the Q_Key that we sent, as data would.
+  struct OutFlow {
+    UdPacer pacer;
+    QKey qkey{};
+  };
+  struct CreditDue {
+    FlowKey flow;
+    Path path{};
+  };
+  // What is out between next_burst() and sent().
+  struct InFlight {
+    enum class Kind : std::uint8_t { kNone, kData, kCredit };
+    Kind kind = Kind::kNone;
+    bool abandoned = false;   // reset meanwhile: complete nothing
+    std::size_t slots = 0;    // kData: the oldest so many work requests
+    OutFlow* flow = nullptr;  // to take back what was stamped; none: unpaced
+    UdPacer::Checkpoint before{};
+    Psn unpaced_psn_before{};
+    CreditDue credit{};
+  };
+  // Header fields of a datagram that passed the checks.
+  struct Incoming {
+    Bytes payload{};
+    Qpn source_qpn{};
+    bool solicited = false;
+    bool with_immediate = false;
+    std::uint32_t immediate = 0;
+  };
+
+  // Control.
+  Expected<void> check_values(const QpAttributes& attributes, std::uint32_t mask) const;
+  void enter(QpState to);
+  void reset();
+  void flush_sends();
+  void flush_receives();
+  void settle_sends();
+  void complete_send(const SendSlot& slot, CompletionStatus status);
+  void retire_oldest_send();
+  void see(Time now) { now_ = std::max(now_, now); }
+
+  // Sending.
+  struct Shape {
+    std::uint8_t header = 0;
+    std::uint8_t pad = 0;
+    std::size_t length = 0;  // as OutPacket::length
+  };
+  bool fill_credit(Burst& burst);
+  bool fill_data(Burst& burst);
+  bool append(Burst& burst, std::size_t n);
+  bool begin_run(Burst& burst, const SendSlot& slot, std::uint32_t cost);
+  bool add_payload(Burst& burst, OutPacket& packet, std::size_t n);
+  UdPacer::Stamp number(const SendSlot& slot, std::uint32_t cost);
+  void write_header(OutPacket& packet, const SendSlot& slot, UdPacer::Stamp stamp) const;
+  void fail_oldest(CompletionStatus status);
+  void take_back();
+  void data_sent(SendResult result);
+  void data_refused(CompletionStatus reason);
+  void finish_oldest(std::size_t count);
+  OutFlow& out_flow(const FlowKey& key);
+  [[nodiscard]] Shape shape(const SendSlot& slot) const;
+  [[nodiscard]] std::uint32_t trailer() const {
+    return config_.framing == UdFraming::kBth ? kIcrcBytes : 0;
+  }
+  [[nodiscard]] bool paces(Qpn destination) const {
+    return config_.credits && config_.framing == UdFraming::kBth && destination != kMulticastQpn;
+  }
+  [[nodiscard]] QKey wire_qkey(const SendSlot& slot) const {
+    return (slot.remote_qkey.value() & kPrivilegedQKeyBit) != 0 ? qkey_ : slot.remote_qkey;
+  }
+
+  // Receiving.
+  void receive_bth(const InDatagram& datagram);
+  void receive_bare(const InDatagram& datagram);
+  [[nodiscard]] std::optional<UdCounter> check_address(const wire::Bth& bth,
+                                                       const InDatagram& datagram) const;
+  void receive_credit(const InDatagram& datagram, const wire::Deth& deth, Bytes payload);
+  void note_arrival(const InDatagram& datagram, const wire::Bth& bth, const wire::Deth& deth);
+  void credit_due(const FlowKey& flow, const Path& path);
+  void deliver(const InDatagram& datagram, const Incoming& incoming);
+  bool scatter(const std::array<std::byte, kGrhArea>* network_header, Bytes payload);
+  void wake_hungry();
+  [[nodiscard]] bool can_receive() const;
+  [[nodiscard]] bool attached(const Gid& group) const;
+
+  UdConfig config_;
+  const MemoryTable& memory_;
+  CompletionSink& send_completions_;
+  CompletionSink& receive_completions_;
+  QpState state_ = QpState::kReset;
+  QKey qkey_;
+  Psn sq_psn_;
+  std::uint16_t pkey_index_ = 0;
+  std::uint8_t port_ = 0;
+  bool sqd_notify_ = false;
+  bool drained_event_ = false;
+  Time now_{};
+
+  SendQueue sends_;
+  InlineAreas inline_areas_;
+  ReceiveQueue receives_;
+  std::size_t queued_bytes_ = 0;
+  std::size_t queued_packets_ = 0;
+  RegionPinSet pins_;
+  InFlight in_flight_;
+  std::size_t one_by_one_ = 0;  // the next so many go in bursts of one, to find what is refused
+  LruMap<FlowKey, OutFlow, FlowKeyHash> flows_{kMaxFlows};
+  std::optional<Time> stalled_until_;
+  Psn unpaced_psn_;  // numbers what no credit paces: multicast, other wires
+
+  UdGranter granter_;
+  std::vector<CreditDue> credits_due_;
+  std::vector<CreditDue> hungry_;  // were granted little because few receives were posted
+  bool hungry_for_any_ = false;    // one of them was granted nothing at all
+  std::size_t most_receives_ = 0;  // that were posted at once
+  std::array<std::byte, UdCredit::kSize> credit_payload_{};
+  std::vector<Gid> groups_;
+  UdCounters counters_;
 };
 
 }  // namespace weft::hca

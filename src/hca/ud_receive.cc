@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiving half of a datagram queue pair.
+#include <cassert>
+#include <cstring>
+
+#include "hca/ud_queue_pair.h"
+
+namespace weft::hca {
+namespace {
+
+// IBA 10.9.1.1: the partition is the same and at least one side is a full member of it.
+bool same_partition(PKey a, PKey b) {
+  constexpr std::uint16_t kFullMember = 0x8000;
+  return ((a.value() ^ b.value()) & ~kFullMember) == 0 &&
+         ((a.value() | b.value()) & kFullMember) != 0;
+}
+
+std::size_t immediate_size(wire::Opcode opcode) {
+  return opcode == wire::Opcode::ud_send_only_imm ? sizeof(std::uint32_t) : 0;
+}
+
+}  // namespace
+
+void UdQueuePair::receive(const InDatagram& datagram, Time now) {
+  see(now);
+  if (config_.framing == UdFraming::kBth) {
+    receive_bth(datagram);
+  } else {
+    receive_bare(datagram);
+  }
+}
+
+bool UdQueuePair::can_receive() const {
+  using enum QpState;
+  return state_ != kReset && state_ != kInit && state_ != kErr;
+}
+
+// The checks of IBA 9.6.1 and 9.8.3.1 in the order in which their counters are documented.
+void UdQueuePair::receive_bth(const InDatagram& datagram) {
+  using wire::Opcode;
+  ByteCursor cursor(datagram.transport);
+  const auto drop = [this](UdCounter reason) { counters_.add(reason); };
+  const auto bth_bytes = cursor.take(wire::Bth::kSize);
+  if (!bth_bytes || datagram.transport.size() % 4 != 0) return drop(UdCounter::kRxMalformed);
+  const wire::Bth bth = *wire::Bth::parse(*bth_bytes);
+  const bool credit = bth.opcode == Opcode::weft_ud_credit && config_.credits;
+  const bool ours =
+      credit || bth.opcode == Opcode::ud_send_only || bth.opcode == Opcode::ud_send_only_imm;
+  std::optional<Bytes> deth_bytes;
+  std::optional<Bytes> immediate_bytes;
+  std::optional<Bytes> payload;
+  if (ours) {
+    deth_bytes = cursor.take(wire::Deth::kSize);
+    immediate_bytes = cursor.take(immediate_size(bth.opcode));
+    if (!deth_bytes || !immediate_bytes || cursor.remaining() < bth.pad_count) {
+      return drop(UdCounter::kRxMalformed);
+    }
+    payload = cursor.take(cursor.remaining() - bth.pad_count);
+    if (payload->size() > config_.mtu || (credit && payload->size() != UdCredit::kSize)) {
+      return drop(UdCounter::kRxMalformed);
+    }
+  }
+  if (bth.transport_version != 0) return drop(UdCounter::kRxBadVersion);
+  if (!ours || (credit && datagram.multicast)) return drop(UdCounter::kRxBadOpcode);
+  if (const auto reason = check_address(bth, datagram)) return drop(*reason);
+
+  const wire::Deth deth = *wire::Deth::parse(*deth_bytes);
+  if (credit) return receive_credit(datagram, deth, *payload);
+  if (deth.qkey != qkey_) return drop(UdCounter::kRxBadQKey);
+  if (!datagram.multicast && config_.credits) note_arrival(datagram, bth, deth);
+
+  Incoming incoming{.payload = *payload, .source_qpn = deth.src_qp, .solicited = bth.solicited};
+  if (!immediate_bytes->empty()) {
+    incoming.with_immediate = true;
+    std::memcpy(&incoming.immediate, immediate_bytes->data(), sizeof incoming.immediate);
+  }
+  deliver(datagram, incoming);
+}
+
+// Why this queue pair is not to have a datagram that is addressed so; nothing when it is.
+std::optional<UdCounter> UdQueuePair::check_address(const wire::Bth& bth,
+                                                    const InDatagram& datagram) const {
+  const Qpn own = datagram.multicast ? kMulticastQpn : config_.qpn;
+  if (bth.dest_qp != own) return UdCounter::kRxBadDestination;
+  if (!can_receive()) return UdCounter::kRxWrongState;
+  if (!same_partition(bth.pkey, config_.pkey)) return UdCounter::kRxBadPKey;
+  if (datagram.multicast && !attached(datagram.destination)) return UdCounter::kRxNotAttached;
+  return std::nullopt;
+}
+
+// The bare wire has no fields to check but the message's own length.
+void UdQueuePair::receive_bare(const InDatagram& datagram) {
+  if (datagram.transport.size() > config_.mtu) return counters_.add(UdCounter::kRxMalformed);
+  if (!can_receive()) return counters_.add(UdCounter::kRxWrongState);
+  if (datagram.multicast && !attached(datagram.destination)) {
+    return counters_.add(UdCounter::kRxNotAttached);
+  }
+  deliver(datagram, {.payload = datagram.transport, .source_qpn = datagram.source_qpn});
+}
+
+void UdQueuePair::receive_credit(const InDatagram& datagram, const wire::Deth& deth,
+                                 Bytes payload) {
+  const auto credit = UdCredit::parse(payload);
+  if (!credit) return counters_.add(UdCounter::kRxMalformed);
+  OutFlow* const flow = flows_.find({datagram.source, deth.src_qp});
+  // A flow that we have forgotten needs no credit; it is a peer's honest datagram all the same.
+  if (flow != nullptr) {
+    if (flow->qkey != deth.qkey) return counters_.add(UdCounter::kRxBadQKey);
+    flow->pacer.credit(*credit, now_);
+  }
+  counters_.add(UdCounter::kRxCredits);
+}
+
+void UdQueuePair::note_arrival(const InDatagram& datagram, const wire::Bth& bth,
+                               const wire::Deth& deth) {
+  const FlowKey key{datagram.source, deth.src_qp};
+  const std::uint64_t lost = granter_.lost();
+  granter_.arrived(key, bth.psn, now_,
+                   static_cast<std::uint32_t>(datagram.transport.size()) + kIcrcBytes);
+  // Modulo 2^64, so that a late packet takes its loss back.
+  if (granter_.lost() != lost) counters_.add(UdCounter::kRxLost, granter_.lost() - lost);
+  if (!bth.ack_request) return;
+  credit_due(key, Path{.sgid = datagram.destination,
+                       .dgid = datagram.source,
+                       .scope_id = datagram.scope_id,
+                       .traffic_class = datagram.traffic_class});
+}
+
+// One credit answers any number of requests of a flow.
+void UdQueuePair::credit_due(const FlowKey& flow, const Path& path) {
+  const auto same = [&](const CreditDue& due) { return due.flow == flow; };
+  if (std::any_of(credits_due_.begin(), credits_due_.end(), same)) return;
+  if (credits_due_.size() == kMaxCreditsDue) return;
+  credits_due_.push_back({flow, path});
+}
+
+// A flow that was granted little, for want of posted receives, would wait out its patience.
+void UdQueuePair::wake_hungry() {
+  if (!hungry_for_any_ && receives_.size() < most_receives_ / 4) return;
+  for (const CreditDue& due : hungry_)
+    credit_due(due.flow, due.path);
+  hungry_.clear();
+  hungry_for_any_ = false;
+}
+
+void UdQueuePair::deliver(const InDatagram& datagram, const Incoming& incoming) {
+  if (receives_.empty()) return counters_.add(UdCounter::kRxNoReceive);
+  const ReceiveSlot& slot = receives_.at(0);
+  const std::size_t length = kGrhArea + incoming.payload.size();
+  // A datagram that does not fit is dropped silently and consumes no request (IBA 9.9.3, a class D
+  // error): otherwise a peer could use up our receives with what we cannot take.
+  if (length > slot.length) return counters_.add(UdCounter::kRxTooLong);
+  const bool placed = scatter(datagram.network_header, incoming.payload);
+  const Completion completion{
+      .wr_id = slot.wr_id,
+      .status = placed ? CompletionStatus::kSuccess : CompletionStatus::kLocalProtectionError,
+      .opcode = CompletionOpcode::kReceive,
+      .with_grh = datagram.network_header != nullptr,
+      .with_immediate = incoming.with_immediate,
+      .solicited = incoming.solicited,
+      .pkey_index = pkey_index_,
+      .byte_length = static_cast<std::uint32_t>(length),
+      .immediate = incoming.immediate,
+      .qpn = config_.qpn,
+      .source_qpn = incoming.source_qpn,
+      .at = now_};
+  receives_.pop_oldest();
+  if (placed) {
+    counters_.add(UdCounter::kRxPackets);
+    counters_.add(UdCounter::kRxBytes, incoming.payload.size());
+    if (datagram.multicast) counters_.add(UdCounter::kRxMulticast);
+  }
+  receive_completions_.complete(completion);
+  if (!placed) enter(QpState::kErr);
+}
+
+// Lays the network header's 40 bytes and the payload over the pieces of the oldest receive. Where
+// the port has no header to give, its place is left as it is.
+bool UdQueuePair::scatter(const std::array<std::byte, kGrhArea>* network_header, Bytes payload) {
+  const std::size_t total = kGrhArea + payload.size();
+  RegionPin pin(memory_);
+  std::size_t at = 0;
+  for (const Sge& piece : receives_.pieces(0)) {
+    if (at == total) break;
+    const std::size_t take = std::min<std::size_t>(piece.length, total - at);
+    if (take == 0) continue;
+    std::byte* to = pin.resolve(piece.lkey.value(), config_.pd, piece.address, take, kLocalWrite);
+    if (to == nullptr) return false;
+    const std::size_t end = at + take;
+    if (at < kGrhArea) {
+      const std::size_t n = std::min(end, kGrhArea) - at;
+      if (network_header != nullptr) std::memcpy(to, network_header->data() + at, n);
+      at += n;
+      to += n;
+    }
+    if (at < end) std::memcpy(to, payload.data() + (at - kGrhArea), end - at);
+    at = end;
+  }
+  assert(at == total);
+  return true;
+}
+
+}  // namespace weft::hca
