@@ -6,6 +6,7 @@
 //   udp_baseline bw  gso|plain SIZE SECONDS [BUFFER]   payload GB/s received, loss-free by a window
 //   udp_baseline lat SIZE COUNT                        median round trip, both sides spinning, ns
 //   udp_baseline serve ADDRESS PORT / lat-to ADDRESS PORT SIZE COUNT   the same between hosts
+//   udp_baseline bw-serve ADDRESS PORT / bw-to ADDRESS PORT gso|plain SIZE SECONDS
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/udp.h>
@@ -127,18 +128,22 @@ double send_side(const Socket& socket, bool gso, std::size_t size, double second
   return static_cast<double>(acknowledged) / elapsed / 1e9;
 }
 
+// What the sender may have in flight, given a receiver with as large a buffer as this socket's.
+std::uint64_t window_of(const Socket& socket, bool gso, std::size_t size) {
+  int granted = 0;
+  socklen_t length = sizeof granted;
+  getsockopt(socket.fd, SOL_SOCKET, SO_RCVBUF, &granted, &length);
+  const std::uint64_t room = static_cast<std::uint64_t>(granted) * 3 / 4;
+  // A small datagram is charged about a kilobyte beyond its bytes.
+  return std::min<std::uint64_t>(1 << 20, gso ? room : room * size / (size + 1024));
+}
+
 double measure_bandwidth(bool gso, std::size_t size, double seconds, int buffer) {
   const Socket receiver("127.0.0.1", 0, buffer);
   const Socket sender("127.0.0.1", 0, buffer);
   receiver.connect_to(sender.address);
   sender.connect_to(receiver.address);
-  int granted = 0;
-  socklen_t length = sizeof granted;
-  getsockopt(receiver.fd, SOL_SOCKET, SO_RCVBUF, &granted, &length);
-  const std::uint64_t room = static_cast<std::uint64_t>(granted) * 3 / 4;
-  // A small datagram is charged about a kilobyte beyond its bytes.
-  const std::uint64_t window =
-      std::min<std::uint64_t>(1 << 20, gso ? room : room * size / (size + 1024));
+  const std::uint64_t window = window_of(receiver, gso, size);
   const pid_t child = fork();
   if (child == 0) {
     pin(1);
@@ -152,12 +157,39 @@ double measure_bandwidth(bool gso, std::size_t size, double seconds, int buffer)
   return rate;
 }
 
-int bandwidth(bool gso, std::size_t size, double seconds, int buffer) {
-  const double rate = measure_bandwidth(gso, size, seconds, buffer);
+void print_bandwidth(bool gso, std::size_t size, double rate) {
   fmt::print(
       "{{\"mode\": \"{}\", \"bytes\": {}, \"gb_per_s\": {:.3f}, \"messages_per_s\": {:.0f}}}\n",
       gso ? "gso" : "plain", size, rate, rate * 1e9 / static_cast<double>(size));
+}
+
+// The receiver of one bandwidth measurement by bw-to.
+int serve_bandwidth(const char* ip, std::uint16_t port) {
+  const Socket server(ip, port, kSocketBuffer);
+  sockaddr_in peer{};
+  socklen_t length = sizeof peer;
+  char byte = 0;
+  if (recvfrom(server.fd, &byte, 1, MSG_PEEK, reinterpret_cast<sockaddr*>(&peer), &length) < 0) {
+    die("recvfrom");
+  }
+  server.connect_to(peer);
+  receive_side(server, true);
   return 0;
+}
+
+int send_bandwidth(const sockaddr_in& peer, bool gso, std::size_t size, double seconds) {
+  const Socket client("0.0.0.0", 0, kSocketBuffer);
+  client.connect_to(peer);
+  print_bandwidth(gso, size, send_side(client, gso, size, seconds, window_of(client, gso, size)));
+  return 0;
+}
+
+sockaddr_in address_of(const char* ip, std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  inet_pton(AF_INET, ip, &address.sin_addr);
+  return address;
 }
 
 void echo(int fd, std::size_t size) {
@@ -224,8 +256,11 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (words.size() >= 4 && words[0] == "bw" && (words[1] == "gso" || words[1] == "plain")) {
-    return bandwidth(words[1] == "gso", static_cast<std::size_t>(number(2)), number(3),
-                     words.size() > 4 ? static_cast<int>(number(4)) : kSocketBuffer);
+    const bool gso = words[1] == "gso";
+    const auto size = static_cast<std::size_t>(number(2));
+    const int buffer = words.size() > 4 ? static_cast<int>(number(4)) : kSocketBuffer;
+    print_bandwidth(gso, size, measure_bandwidth(gso, size, number(3), buffer));
+    return 0;
   }
   if (words.size() == 3 && words[0] == "lat") {
     return latency(static_cast<std::size_t>(number(1)), static_cast<int>(number(2)));
@@ -237,16 +272,22 @@ int main(int argc, char** argv) {
   }
   if (words.size() == 5 && words[0] == "lat-to") {
     const Socket client("0.0.0.0", 0, 0);
-    sockaddr_in peer{};
-    peer.sin_family = AF_INET;
-    peer.sin_port = htons(static_cast<std::uint16_t>(number(2)));
-    inet_pton(AF_INET, words[1].data(), &peer.sin_addr);
+    const auto peer = address_of(words[1].data(), static_cast<std::uint16_t>(number(2)));
     return ping(client, peer, static_cast<std::size_t>(number(3)), static_cast<int>(number(4)));
+  }
+  if (words.size() == 3 && words[0] == "bw-serve") {
+    return serve_bandwidth(words[1].data(), static_cast<std::uint16_t>(number(2)));
+  }
+  if (words.size() == 6 && words[0] == "bw-to" && (words[3] == "gso" || words[3] == "plain")) {
+    return send_bandwidth(address_of(words[1].data(), static_cast<std::uint16_t>(number(2))),
+                          words[3] == "gso", static_cast<std::size_t>(number(4)), number(5));
   }
   fmt::print(stderr,
              "usage: udp_baseline bw gso|plain SIZE SECONDS [BUFFER]\n"
              "       udp_baseline lat SIZE COUNT\n"
              "       udp_baseline serve ADDRESS PORT\n"
-             "       udp_baseline lat-to ADDRESS PORT SIZE COUNT\n");
+             "       udp_baseline lat-to ADDRESS PORT SIZE COUNT\n"
+             "       udp_baseline bw-serve ADDRESS PORT\n"
+             "       udp_baseline bw-to ADDRESS PORT gso|plain SIZE SECONDS\n");
   return 2;
 }

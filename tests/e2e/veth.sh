@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: veth.sh 4|6: two network namespaces joined by a link with the stock MTU of 1500 bytes, over
+# IPv4 or IPv6. The device tells the MTU that fits, the programs run, what does not fit is refused.
+set -euo pipefail
+source "$(dirname "$0")/lib.sh"
+need ibv_devinfo ibv_ud_pingpong ib_send_bw ib_send_lat ss ip unshare nsenter
+private_network "$0" "$@"
+begin
+
+left='' right=''
+new_namespace left
+new_namespace right
+case $1 in
+  4) join "$left" veth0 10.77.0.1/24 "$right" veth0 10.77.0.2/24; there=10.77.0.2 ;;
+  6) join "$left" veth0 fd77::1/64 "$right" veth0 fd77::2/64; there=fd77::2 ;;
+esac
+# shellcheck disable=SC2034  # lib.sh reads them
+server_at=$right client_at=$left server_device=weft_veth0 client_device=weft_veth0
+
+run devinfo nsenter "--net=/proc/$left/ns/net" -- "$weft" run -- ibv_devinfo -v -d weft_veth0
+expect devinfo 'state:[[:space:]]*PORT_ACTIVE'
+expect devinfo 'active_mtu:[[:space:]]*1024' "4096 does not fit into 1500"
+
+# IPv6: the link-local address is among the GIDs too; take the index of the global one.
+index=0
+if [[ $1 == 6 ]]; then
+  index=$(sed -n 's/.*GID\[ *\([0-9]*\)\]:.*fd77::1.*/\1/p' "$work/devinfo.out" | head -n 1)
+  [[ -n $index ]] || fail "the address is not in the GID table"
+fi
+
+pair "$there" -- ibv_ud_pingpong -g "$index" -s 1024 -n 200
+expect client '^200 iters in .* seconds'
+
+if [[ $1 == 4 ]]; then
+  options=(-c UD -x "$index" -F)
+else
+  options=(-c UD -x "$index" -F --ipv6)
+fi
+pair "$there" -- ib_send_bw "${options[@]}" -s 1024 -n 2000
+echo "ib_send_bw over veth, IPv$1: $(perftest_row client)"
+pair "$there" -- ib_send_lat "${options[@]}" -s 64 -n 500
+echo "ib_send_lat over veth, IPv$1: $(perftest_row client)"

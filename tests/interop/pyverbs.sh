@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The pyverbs tests of rdma-core, as Debian ships them, against weft_lo; the numbers are printed.
+# pyverbs_tests.txt lists the tests that must pass; whichever others pass are only counted.
+set -euo pipefail
+source "$(dirname "$0")/../e2e/lib.sh"
+need gunzip
+need_pyverbs
+shipped=/usr/share/doc/rdma-core/tests
+[[ -f $shipped/run_tests.py ]] || skip "$shipped is missing: this system leaves documentation out"
+time_limit=240
+begin
+
+cp -r "$shipped" "$work/tests"
+find "$work/tests" -name '*.gz' -exec gunzip {} +
+cd "$work/tests"
+time_limit=240 spawn suite "$weft" run -- /usr/bin/python3 run_tests.py --dev weft_lo --port 1 -v
+code=0
+wait "${pid_of[suite]}" || code=$?
+unset "pid_of[suite]"
+
+# A verdict may stand on a line after what the test printed: take the names from the lines that
+# start with one, and the next verdict.
+/usr/bin/python3 - "$work/suite.out" <<'PY' >"$work/verdicts"
+import re
+import sys
+
+name = None
+for line in open(sys.argv[1], encoding="utf-8", errors="replace"):
+    start = re.match(r"(test_\w+) \((?:tests\.)?([\w.]+)\)", line)
+    if start:
+        # Python 3.11 names the class, later ones the method again.
+        where = start.group(2).removesuffix("." + start.group(1))
+        name = f"{where}.{start.group(1)}"
+    verdict = re.search(r"(?:\.\.\. |^)(ok|skipped|FAIL|ERROR)\b", line)
+    if name and verdict:
+        print(verdict.group(1), name)
+        name = None
+PY
+count() { grep -c "^$1 " "$work/verdicts" || :; }
+echo "pyverbs: $(count ok) ok, $(count skipped) skipped, $(count FAIL) failed," \
+  "$(count ERROR) in error"
+grep -E '^(FAIL|ERROR) ' "$work/verdicts" || :
+[[ $(wc -l <"$work/verdicts") -gt 200 ]] || fail "the suite did not run to its end (code $code)"
+
+missing=$(grep -vE '^(#|$)' "$(dirname "$0")/pyverbs_tests.txt" |
+  grep -vxFf <(sed -n 's/^ok //p' "$work/verdicts") || :)
+[[ -z $missing ]] || { echo "not passed:"; echo "$missing"; fail "tests that must pass did not"; }
