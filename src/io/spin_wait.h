@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sched.h>
+
+#include "base/time.h"
+
+namespace weft::io {
+
+// How a thread waits before it sleeps. Waking a sleeper on another CPU can cost tens of
+// microseconds at both ends, so a waiter that has a CPU for itself looks again for a while; where
+// others want the CPU it lets them run between two looks, and they use up its patience.
+class SpinWait {
+ public:
+  explicit SpinWait(Duration patience = 50us) : patience_(patience) {}
+
+  // There was work: the next wait starts anew.
+  void reset() { turns_ = 0; }
+
+  // After a look that found nothing: true to look again, false to sleep now.
+  [[nodiscard]] bool look_again(Time now) {
+    if (turns_++ == 0) began_ = now;
+    if (now - began_ >= patience_) return false;
+    if (turns_ > kPauses) {
+      sched_yield();  // returns at once when nobody else wants this CPU
+    } else {
+      pause();
+    }
+    return true;
+  }
+
+ private:
+  static constexpr unsigned kPauses = 16;
+
+  static void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
+  Duration patience_;
+  Time began_{};
+  unsigned turns_ = 0;
+};
+
+}  // namespace weft::io
