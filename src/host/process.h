@@ -41,8 +41,11 @@ inline constexpr std::size_t kMostListed = 65'536;
 // The text of process_report_json() for any contexts: one line, always valid UTF-8.
 std::string report_to_json(std::span<const Context::Report> contexts, Wire wire);
 
-// The counters of a context's port and of all its queue pairs, summed by name.
+// The counters of a context's port and of all queue pairs that it ever had, summed by name.
 std::vector<CounterValue> total_counters(const Context::Report& report);
+
+// As ibv_devinfo prints a GUID: "0200:5eff:fe00:0001".
+std::string format_guid(Guid guid);
 
 // What --stats prints: one block per device, nothing when there is none.
 std::string format_stats(const std::map<std::string, std::vector<CounterValue>>& devices);
