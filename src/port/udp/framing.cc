@@ -2,6 +2,8 @@
 #include "port/udp/framing.h"
 
 #include <algorithm>
+#include <cassert>
+#include <numeric>
 
 #include "port/udp/capture.h"
 #include "port/udp/multicast.h"
@@ -11,7 +13,6 @@
 #include "wire/endian.h"
 #include "wire/imm_dt.h"
 #include "wire/ip.h"
-#include "wire/roce.h"
 
 namespace weft::port {
 namespace {
@@ -21,6 +22,9 @@ constexpr std::size_t kLargestMessage = 4096;
 constexpr std::size_t kLargestFrame =
     kLargestMessage + wire::Bth::kSize + wire::Deth::kSize + wire::ImmDt::kSize + 3 + kIcrcBytes;
 constexpr std::uint8_t kDefaultHops = 64;
+constexpr std::array<std::byte, 3> kPad{};
+// Up to here copying a message beside its headers costs less than three iovecs for the kernel.
+constexpr std::size_t kCopiedPayload = 1024;
 
 Bytes as_bytes(const iovec& piece) {
   return {static_cast<const std::byte*>(piece.iov_base), piece.iov_len};
@@ -31,13 +35,6 @@ Bytes as_bytes(const iovec& piece) {
 void SendFrames::add(Bytes piece) {
   // sendmsg only reads, but its iovec has no way to say so.
   pieces_.push_back({const_cast<std::byte*>(piece.data()), piece.size()});
-}
-
-void SendFrames::add_trailer(std::size_t frame, std::size_t pad, std::uint32_t icrc) {
-  auto& trailer = trailers_[frame];
-  std::fill_n(trailer.begin(), pad, std::byte{0});
-  wire::store_le32(trailer.data() + pad, icrc);
-  add(Bytes(trailer).first(pad + kIcrcBytes));
 }
 
 void SendFrames::build(const hca::Burst& burst, hca::UdFraming framing, std::uint16_t source_port) {
@@ -52,31 +49,63 @@ void SendFrames::build(const hca::Burst& burst, hca::UdFraming framing, std::uin
   count_ = burst.size();
 
   const wire::IcrcFlow flow(source_, destination_.address, source_port_, destination_.port);
-  std::size_t frame = 0;
-  for (const hca::OutPacket& packet : burst.packets()) {
+  staged_ = 0;
+  for (std::size_t frame = 0; frame < count_; ++frame) {
+    const hca::OutPacket& packet = burst.packets()[frame];
     starts_[frame] = pieces_.size();
-    const auto payload = burst.pieces(packet);
     if (framing == hca::UdFraming::kBare) {
       lengths_[frame] = packet.payload_length;
-      for (const Bytes piece : payload)
+      for (const Bytes piece : burst.pieces(packet))
         add(piece);
-    } else {
-      const Bytes header = Bytes(packet.header).first(packet.header_length);
+    } else if (packet.payload_length <= kCopiedPayload) {
       lengths_[frame] = packet.length() + kIcrcBytes;
-      std::uint32_t crc = flow.after_bth(lengths_[frame], header.first<wire::Bth::kSize>());
-      crc = wire::crc32_update(crc, header.subspan(wire::Bth::kSize));
-      add(header);
-      for (const Bytes piece : payload) {
-        crc = wire::crc32_update(crc, piece);
-        add(piece);
-      }
-      static constexpr std::array<std::byte, 3> kPad{};
-      crc = wire::crc32_update(crc, Bytes(kPad).first(packet.pad));
-      add_trailer(frame, packet.pad, wire::crc32_finish(crc));
+      stage(packet, burst.pieces(packet), flow);
+    } else {
+      lengths_[frame] = packet.length() + kIcrcBytes;
+      refer(packet, burst.pieces(packet), flow);
     }
-    ++frame;
   }
-  starts_[frame] = pieces_.size();
+  starts_[count_] = pieces_.size();
+  all_staged_ = staged_ == std::accumulate(lengths_.begin(),
+                                           lengths_.begin() + static_cast<std::ptrdiff_t>(count_),
+                                           std::size_t{0});
+  merged_ = {staging_.data(), staged_};
+}
+
+void SendFrames::stage(const hca::OutPacket& packet, std::span<const Bytes> payload,
+                       const wire::IcrcFlow& flow) {
+  const std::size_t length = packet.length() + kIcrcBytes;
+  const MutableBytes frame = MutableBytes(staging_).subspan(staged_, length);
+  staged_ += length;
+  ByteSink sink(frame);
+  bool fits = sink.put(Bytes(packet.header).first(packet.header_length));
+  for (const Bytes piece : payload)
+    fits = fits && sink.put(piece);
+  fits = fits && sink.put(Bytes(kPad).first(packet.pad));
+  assert(fits);
+  static_cast<void>(fits);
+  wire::store_le32(frame.last(kIcrcBytes).data(), flow.icrc(frame.first(length - kIcrcBytes)));
+  add(frame);
+}
+
+void SendFrames::refer(const hca::OutPacket& packet, std::span<const Bytes> payload,
+                       const wire::IcrcFlow& flow) {
+  const Bytes header = Bytes(packet.header).first(packet.header_length);
+  std::uint32_t crc =
+      flow.after_bth(packet.length() + kIcrcBytes, header.first<wire::Bth::kSize>());
+  crc = wire::crc32_update(crc, header.subspan(wire::Bth::kSize));
+  add(header);
+  for (const Bytes piece : payload) {
+    crc = wire::crc32_update(crc, piece);
+    add(piece);
+  }
+  // Pad and ICRC.
+  crc = wire::crc32_update(crc, Bytes(kPad).first(packet.pad));
+  const MutableBytes trailer = MutableBytes(staging_).subspan(staged_, packet.pad + kIcrcBytes);
+  staged_ += trailer.size();
+  std::fill_n(trailer.begin(), packet.pad, std::byte{0});
+  wire::store_le32(trailer.last(kIcrcBytes).data(), wire::crc32_finish(crc));
+  add(trailer);
 }
 
 void SendFrames::record(Capture& capture) const {

@@ -15,6 +15,7 @@
 #include "io/udp_socket.h"
 #include "port/port.h"
 #include "port/udp/udp_counters.h"
+#include "wire/roce.h"
 
 namespace weft::port {
 
@@ -28,7 +29,9 @@ class SendFrames {
   void build(const hca::Burst& burst, hca::UdFraming framing, std::uint16_t source_port);
 
   [[nodiscard]] const io::SocketAddress& destination() const { return destination_; }
-  [[nodiscard]] std::span<const iovec> all() const { return pieces_; }
+  [[nodiscard]] std::span<const iovec> all() const {
+    return all_staged_ ? std::span<const iovec>(&merged_, 1) : std::span<const iovec>(pieces_);
+  }
   [[nodiscard]] std::span<const iovec> one(std::size_t frame) const {
     return std::span<const iovec>(pieces_).subspan(starts_[frame],
                                                    starts_[frame + 1] - starts_[frame]);
@@ -37,12 +40,13 @@ class SendFrames {
   void record(Capture& capture) const;
 
  private:
-  // Pad (at most 3 bytes) and ICRC.
-  static constexpr std::size_t kMaxTrailer = 3 + kIcrcBytes;
   static constexpr std::size_t kFrames = hca::Burst::kMaxPackets;
 
   void add(Bytes piece);
-  void add_trailer(std::size_t frame, std::size_t pad, std::uint32_t icrc);
+  void stage(const hca::OutPacket& packet, std::span<const Bytes> payload,
+             const wire::IcrcFlow& flow);
+  void refer(const hca::OutPacket& packet, std::span<const Bytes> payload,
+             const wire::IcrcFlow& flow);
 
   io::SocketAddress destination_;
   Gid source_;
@@ -50,7 +54,11 @@ class SendFrames {
   std::uint8_t traffic_class_ = 0;
   std::uint8_t hop_limit_ = 0;
   std::size_t count_ = 0;
-  std::array<std::array<std::byte, kMaxTrailer>, kFrames> trailers_;
+  // Whole short frames, and the pad and ICRC of long ones.
+  std::array<std::byte, hca::Burst::kMaxBytes> staging_;
+  std::size_t staged_ = 0;
+  bool all_staged_ = false;  // the whole burst is one stretch of staging_
+  iovec merged_{};
   std::array<std::size_t, kFrames> lengths_{};
   std::array<std::size_t, kFrames + 1> starts_{};
   std::vector<iovec> pieces_;
