@@ -50,7 +50,7 @@ def read_pcap(blob):
 
 PCAP_MAGICS = (b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4",      # microseconds, either order
                b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")      # nanoseconds
-INTERFACE, OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 6
+INTERFACE, OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 1, 2, 3, 6
 
 
 def read_pcapng(blob):
