@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/buffer_pool.h"
+
+#include <cassert>
+
+namespace weft {
+
+void BufferRef::reset() {
+  detail::BufferBlock* const block = std::exchange(block_, nullptr);
+  if (block == nullptr) return;
+  // Release our writes to whoever gets the block next; acquire those of the other holders.
+  if (block->references.fetch_sub(1, std::memory_order_acq_rel) == 1) block->pool->release(block);
+}
+
+MutableBytes BufferRef::bytes() const {
+  if (block_ == nullptr) return {};
+  return {block_->data(), block_->pool->block_bytes()};
+}
+
+BufferPool::~BufferPool() {
+  assert(in_use() == 0 && "a buffer outlives its pool");
+}
+
+std::size_t BufferPool::in_use() const {
+  const std::lock_guard lock(mutex_);
+  return blocks_.size() - free_.size();
+}
+
+detail::BufferBlock* BufferPool::grow() {
+  free_.reserve(blocks_.size() + 1);
+  void* memory = ::operator new (sizeof(detail::BufferBlock) + block_bytes_,
+                                 std::align_val_t{detail::kBufferAlignment});
+  blocks_.emplace_back(new (memory) detail::BufferBlock(this));
+  return blocks_.back().get();
+}
+
+tl::expected<BufferRef, std::errc> BufferPool::acquire() {
+  const std::lock_guard lock(mutex_);
+  detail::BufferBlock* block = nullptr;
+  if (!free_.empty()) {
+    block = free_.back();  // the last one back is the likeliest to be in the cache
+    free_.pop_back();
+  } else if (blocks_.size() >= max_blocks_) {
+    return tl::unexpected(std::errc::no_buffer_space);
+  } else {
+    try {
+      block = grow();
+    } catch (const std::bad_alloc&) {
+      return tl::unexpected(std::errc::not_enough_memory);
+    }
+  }
+  block->references.store(1, std::memory_order_relaxed);
+  return BufferRef(block);
+}
+
+void BufferPool::release(detail::BufferBlock* block) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(block);
+}
+
+}  // namespace weft
