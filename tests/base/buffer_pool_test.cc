@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/buffer_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace weft {
+namespace {
+
+TEST(BufferPool, GivesBuffersOfItsSizeUpToItsLimitAndThenAnError) {
+  BufferPool pool(100, 3);
+  std::vector<BufferRef> held;
+  std::set<std::byte*> places;
+  for (int i = 0; i < 3; ++i) {
+    auto buffer = pool.acquire();
+    ASSERT_TRUE(buffer.has_value());
+    ASSERT_EQ(buffer->bytes().size(), 100u);
+    std::memset(buffer->bytes().data(), i, 100);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer->bytes().data()) % 64, 0u);
+    places.insert(buffer->bytes().data());
+    held.push_back(std::move(*buffer));
+  }
+  EXPECT_EQ(places.size(), 3u);
+  EXPECT_EQ(pool.in_use(), 3u);
+  EXPECT_EQ(pool.acquire().error(), std::errc::no_buffer_space);
+  held.pop_back();
+  EXPECT_EQ(pool.in_use(), 2u);
+  const auto again = pool.acquire();
+  ASSERT_TRUE(again.has_value());
+  EXPECT_TRUE(places.contains(again->bytes().data()));  // reused, not grown
+}
+
+TEST(BufferPool, TakesABlockBackWhenItsLastReferenceGoes) {
+  BufferPool pool(64, 1);
+  BufferRef first = *pool.acquire();
+  EXPECT_TRUE(first.unique());
+  BufferRef second = first;
+  EXPECT_FALSE(first.unique());
+  BufferRef third;
+  third = second;
+  second = std::move(third);
+  first.reset();
+  EXPECT_FALSE(first);
+  EXPECT_TRUE(first.bytes().empty());
+  EXPECT_EQ(pool.in_use(), 1u);
+  EXPECT_TRUE(second.unique());
+  auto& alias = second;
+  second = alias;  // assigning a reference to itself keeps it
+  EXPECT_EQ(pool.in_use(), 1u);
+  second = BufferRef{};
+  EXPECT_EQ(pool.in_use(), 0u);
+}
+
+// Threads share blocks and drop them in any order. A block handed out while another still holds it
+// would show as a changed stamp, a lost one as a pool that never empties.
+TEST(BufferPool, NeverHandsABlockToTwoThreads) {
+  BufferPool pool(sizeof(std::uint64_t), 16);
+  std::atomic<int> clashes{0};
+  std::vector<std::thread> threads;
+  for (std::uint64_t who = 0; who < 4; ++who) {
+    threads.emplace_back([&, who] {
+      std::mt19937_64 random(who);
+      std::vector<std::pair<BufferRef, std::uint64_t>> held;
+      for (std::uint64_t i = 0; i < 20'000; ++i) {
+        if (random() % 2 == 0) {
+          if (auto buffer = pool.acquire()) {
+            const std::uint64_t stamp = who << 32 | i;
+            std::memcpy(buffer->bytes().data(), &stamp, sizeof stamp);
+            held.emplace_back(std::move(*buffer), stamp);
+            if (random() % 2 == 0) held.push_back(held.back());
+          }
+        } else if (!held.empty()) {
+          const std::size_t index = random() % held.size();
+          std::uint64_t stamp = 0;
+          std::memcpy(&stamp, held[index].first.bytes().data(), sizeof stamp);
+          if (stamp != held[index].second) ++clashes;
+          std::swap(held[index], held.back());
+          held.pop_back();
+        }
+      }
+    });
+  }
+  for (auto& thread : threads)
+    thread.join();
+  EXPECT_EQ(clashes.load(), 0);
+  EXPECT_EQ(pool.in_use(), 0u);
+}
+
+}  // namespace
+}  // namespace weft
