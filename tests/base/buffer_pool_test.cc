@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <mutex>
 #include <random>
 #include <set>
 #include <thread>
@@ -88,6 +89,42 @@ TEST(BufferPool, NeverHandsABlockToTwoThreads) {
   for (auto& thread : threads)
     thread.join();
   EXPECT_EQ(clashes.load(), 0);
+  EXPECT_EQ(pool.in_use(), 0u);
+}
+
+// The last holder may be another thread than the first: what the first wrote must be seen, and the
+// next owner must not race with the last reader.
+TEST(BufferPool, LetsBuffersGoFromThreadToThread) {
+  BufferPool pool(64, 8);
+  std::mutex mutex;
+  std::vector<BufferRef> mailbox;
+  constexpr std::uint64_t kRounds = 20'000;
+  std::thread reader([&] {
+    for (std::uint64_t next = 0; next < kRounds;) {
+      std::vector<BufferRef> batch;
+      {
+        const std::lock_guard lock(mutex);
+        batch.swap(mailbox);
+      }
+      for (const BufferRef& buffer : batch) {
+        std::uint64_t value = 0;
+        std::memcpy(&value, buffer.bytes().data(), sizeof value);
+        EXPECT_EQ(value, next++);
+      }
+    }
+  });
+  for (std::uint64_t i = 0; i < kRounds;) {
+    auto buffer = pool.acquire();
+    if (!buffer) {
+      std::this_thread::yield();
+      continue;
+    }
+    std::memcpy(buffer->bytes().data(), &i, sizeof i);
+    ++i;
+    const std::lock_guard lock(mutex);
+    mailbox.push_back(*buffer);  // the writer's own reference goes at the end of the turn
+  }
+  reader.join();
   EXPECT_EQ(pool.in_use(), 0u);
 }
 
