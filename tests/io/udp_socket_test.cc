@@ -209,7 +209,7 @@ TEST_P(UdpSocketOn, RefusesASourceAddressThatTheHostDoesNotHave) {
   EXPECT_EQ(sender.send(datagram).status, IoStatus::kFailed);
 }
 
-TEST_P(UdpSocketOn, TellsTheOverheadOfGroWithTosAndTtlInOneReceive) {
+TEST_P(UdpSocketOn, TellsSegmentSizeTrafficClassAndHopLimitInOneReceive) {
   const auto sender = open_socket(options());
   const auto receiver = open_socket(options());
   auto payload = pattern(4 * 512);
