@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "wire/crc_kernels.h"
 #include "wire/crc_polynomial.h"
@@ -92,8 +93,8 @@ Kernels find_kernels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1")) {
     found.all[found.count++] = detail::kPclmulCrc;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("vpclmulqdq")) {
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("vpclmulqdq")) {
       found.all[found.count++] = detail::kVpclmulCrc;
     }
   }
@@ -101,9 +102,28 @@ Kernels find_kernels() {
   return found;
 }
 
+// The kernel in use is settled by the first call: until then it is one that chooses and passes the
+// call on. Choosing twice at once is harmless, both choose the same.
+const CrcKernel& choose_kernel();
+
+constexpr CrcKernel kChoosing{
+    "choosing",
+    [](std::uint32_t state, Bytes bytes) { return choose_kernel().crc32(state, bytes); },
+    [](std::uint16_t state, Bytes bytes) { return choose_kernel().crc16(state, bytes); },
+    [](CrcPair state, Bytes bytes) { return choose_kernel().both(state, bytes); },
+    [](std::uint64_t a, std::uint32_t b) { return choose_kernel().multiply32(a, b); },
+    [](std::uint64_t a, std::uint16_t b) { return choose_kernel().multiply16(a, b); }};
+
+constinit std::atomic<const CrcKernel*> kernel_in_use{&kChoosing};
+
+const CrcKernel& choose_kernel() {
+  const CrcKernel* const best = &crc_kernels().back();
+  kernel_in_use.store(best, std::memory_order_release);
+  return *best;
+}
+
 const CrcKernel& best_kernel() {
-  static const CrcKernel best = crc_kernels().back();
-  return best;
+  return *kernel_in_use.load(std::memory_order_acquire);
 }
 
 std::uint64_t widen(std::uint32_t state) {

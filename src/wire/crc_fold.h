@@ -38,7 +38,9 @@ struct FoldConstants {
 };
 
 consteval FoldConstants fold_by(std::uint64_t bits) {
-  return {reflect(x_power(bits + 63, kP48), 64), reflect(x_power(bits - 1, kP48), 64)};
+  // The generator ends in 1, so x has an inverse: (P + 1) / x.
+  const Polynomial second = bits == 0 ? (kP48 ^ 1) >> 1 : x_power(bits - 1, kP48);
+  return {reflect(x_power(bits + 63, kP48), 64), reflect(second, 64)};
 }
 
 // Registers (s32, s16) as a block J to be XORed into the first 128 bits: J is s32 * x^96 modulo P32
@@ -48,15 +50,19 @@ consteval FoldConstants fold_by(std::uint64_t bits) {
 struct InjectConstants {
   std::uint64_t icrc;
   std::uint64_t vcrc;
+  FoldConstants preset;  // the block of both presets, which most messages start with
 };
 
 consteval InjectConstants make_inject_constants() {
   const Polynomial inverse = power(remainder(kP16, kP32), 0xFFFF'FFFE, kP32);  // of P16 modulo P32
   const Polynomial e32 = multiply(kP16, inverse);
-  const Polynomial e16 = e32 ^ 1;
   const Polynomial shift = x_power(63, kP48);
-  return {reflect(remainder(multiply(e32, shift), kP48), 64),
-          reflect(remainder(multiply(e16, shift), kP48), 64)};
+  const Polynomial icrc = remainder(multiply(e32, shift), kP48);
+  const Polynomial vcrc = remainder(multiply(e32 ^ 1, shift), kP48);
+  const Polynomial preset = (multiply(icrc, Polynomial{kIcrcPreset} << 32) ^
+                             multiply(vcrc, Polynomial{kVcrcPreset} << 48))
+                            << 1;
+  return {reflect(icrc, 64), reflect(vcrc, 64), {reflect(preset >> 64, 64), reflect(preset, 64)}};
 }
 
 // For the step from 128 bits to a register of `width`, by Barrett's method: `fold` brings the first
@@ -80,7 +86,7 @@ consteval ReduceConstants make_reduce_constants() {
   for (int j = 1; j <= 64; ++j) {
     mu_reflected |= static_cast<std::uint64_t>(mu >> j & 1) << (64 - j);
   }
-  return {reflect(x_power(63 + kWidth, p), 64), mu_reflected, reflect(p, kWidth + 1)};
+  return {reflect(x_power(63 + kWidth, p), kWidth), mu_reflected, reflect(p, kWidth + 1)};
 }
 
 template <int kWidth>
@@ -119,27 +125,28 @@ WEFT_PCLMUL_INLINE __m128i inject16(std::uint16_t state) {
   return _mm_cvtsi32_si128(state);
 }
 WEFT_PCLMUL_INLINE __m128i inject_both(CrcPair state) {
+  if (state == CrcPair{}) return constants_of(kInject.preset);
   const __m128i registers = make_block(state.icrc, state.vcrc);
   const __m128i k = make_block(kInject.icrc, kInject.vcrc);
   return fold(registers, k);
 }
 
-// S of 64 + width bits: `quotient_part` holds S / x^width in its first half, `low` the rest.
+// The remainder of S, of 64 + width bits, which stands in the front of `sum`: bit i is
+// x^(63 + width - i). What is behind does not matter; the result has garbage above its width.
 template <int kWidth>
-WEFT_PCLMUL_INLINE std::uint64_t barrett(__m128i quotient_part, std::uint64_t low) {
+WEFT_PCLMUL_INLINE std::uint64_t barrett(__m128i sum) {
   const __m128i k = make_block(kReduce<kWidth>.mu, kReduce<kWidth>.generator);
-  const __m128i q = _mm_clmulepi64_si128(quotient_part, k, 0x00);
+  const __m128i q = _mm_clmulepi64_si128(sum, k, 0x00);
   const __m128i r = _mm_clmulepi64_si128(q, k, 0x10);
-  return second_half(r) ^ low;
+  return second_half(_mm_xor_si128(r, sum));
 }
 
 // R * x^width modulo the generator: the register that a message folded to R leaves.
 template <int kWidth>
 WEFT_PCLMUL_INLINE std::uint64_t reduce(__m128i block) {
   const __m128i k = make_block(kReduce<kWidth>.fold, 0);
-  const __m128i second = _mm_slli_si128(_mm_srli_si128(block, 8), 8 - kWidth / 8);
-  const __m128i sum = _mm_xor_si128(_mm_clmulepi64_si128(block, k, 0x00), second);
-  return barrett<kWidth>(_mm_srli_si128(sum, (64 - kWidth) / 8), second_half(sum) >> (64 - kWidth));
+  const __m128i second = _mm_srli_si128(block, 8);
+  return barrett<kWidth>(_mm_xor_si128(_mm_clmulepi64_si128(block, k, 0x00), second));
 }
 
 WEFT_PCLMUL_INLINE std::uint32_t reduce32(__m128i block) {
@@ -151,8 +158,7 @@ WEFT_PCLMUL_INLINE std::uint16_t reduce16(__m128i block) {
 
 template <int kWidth>
 WEFT_PCLMUL_INLINE std::uint64_t multiply_reduced(std::uint64_t a, std::uint64_t b) {
-  const __m128i sum = _mm_clmulepi64_si128(make_block(a, 0), make_block(b << 1, 0), 0x00);
-  return barrett<kWidth>(sum, second_half(sum));
+  return barrett<kWidth>(_mm_clmulepi64_si128(make_block(a, 0), make_block(b << 1, 0), 0x00));
 }
 
 // Loading at kShuffle + t moves the first t bytes of a block to its end; at kShuffle + 16 + t it

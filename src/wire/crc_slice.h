@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "wire/crc.h"
 #include "wire/crc_polynomial.h"
@@ -50,18 +51,21 @@ inline Register update_bytewise(const std::array<Register, 256>& table, Register
   return state;
 }
 
-// One step: what `kSlices` bytes, the first eight of them already XORed with the register, leave.
+template <class Register, std::size_t kSlices, std::size_t... kByte>
+inline Register slice_word(const SliceTables<Register, kSlices>& tables, std::size_t top,
+                           std::uint64_t word, std::index_sequence<kByte...> /*0 to 7*/) {
+  return static_cast<Register>((tables[top - kByte][word >> (8 * kByte) & 0xFF] ^ ...));
+}
+
+// One step: the register after `kSlices` bytes, 8 or 16.
 template <class Register, std::size_t kSlices>
 inline Register slice_step(const SliceTables<Register, kSlices>& tables, Register state,
                            const std::byte* at) {
-  Register next = 0;
-  for (std::size_t word = 0; word < kSlices / 8; ++word) {
-    std::uint64_t bytes = load_le64(at + 8 * word);
-    if (word == 0) bytes ^= state;
-    for (std::size_t i = 0; i < 8; ++i) {
-      next = static_cast<Register>(next ^ tables[kSlices - 1 - 8 * word - i][bytes & 0xFF]);
-      bytes >>= 8;
-    }
+  static_assert(kSlices == 8 || kSlices == 16);
+  constexpr std::make_index_sequence<8> kBytes;
+  Register next = slice_word(tables, kSlices - 1, load_le64(at) ^ state, kBytes);
+  if constexpr (kSlices == 16) {
+    next = static_cast<Register>(next ^ slice_word(tables, 7, load_le64(at + 8), kBytes));
   }
   return next;
 }

@@ -10,13 +10,14 @@
 
 #if defined(__x86_64__)
 
-#define WEFT_VPCLMUL __attribute__((target("avx512f,avx512vl,vpclmulqdq,pclmul,sse4.1")))
+#define WEFT_VPCLMUL __attribute__((target("avx2,avx512f,avx512vl,vpclmulqdq,pclmul,sse4.1")))
 #define WEFT_VPCLMUL_INLINE \
-  inline __attribute__((target("avx512f,avx512vl,vpclmulqdq,pclmul,sse4.1"), always_inline))
+  inline __attribute__((target("avx2,avx512f,avx512vl,vpclmulqdq,pclmul,sse4.1"), always_inline))
 
 namespace weft::wire::detail {
 namespace {
 
+constexpr FoldConstants kFold0 = fold_by(0);
 constexpr FoldConstants kFold1024 = fold_by(1024);
 constexpr FoldConstants kFold1536 = fold_by(1536);
 constexpr FoldConstants kFold2048 = fold_by(2048);
@@ -44,11 +45,39 @@ WEFT_VPCLMUL_INLINE __m512i fold_wide(__m512i wide, __m512i k, __m512i next) {
 
 // The four blocks of `wide` as one that stands for all of them.
 WEFT_VPCLMUL_INLINE __m128i narrow(__m512i wide) {
-  const __m128i a = fold(_mm512_castsi512_si128(wide), constants_of(kFold384));
-  const __m128i b = fold(_mm512_extracti32x4_epi32(wide, 1), constants_of(kFold256));
-  const __m128i c = fold(_mm512_extracti32x4_epi32(wide, 2), constants_of(kFold128));
-  const __m128i d = _mm512_extracti32x4_epi32(wide, 3);
-  return _mm_xor_si128(_mm_xor_si128(a, b), _mm_xor_si128(c, d));
+  const __m512i k = _mm512_set_epi64(
+      static_cast<long long>(kFold0.second), static_cast<long long>(kFold0.first),
+      static_cast<long long>(kFold128.second), static_cast<long long>(kFold128.first),
+      static_cast<long long>(kFold256.second), static_cast<long long>(kFold256.first),
+      static_cast<long long>(kFold384.second), static_cast<long long>(kFold384.first));
+  const __m512i folded = _mm512_xor_si512(_mm512_clmulepi64_epi128(wide, k, 0x00),
+                                          _mm512_clmulepi64_epi128(wide, k, 0x11));
+  const __m256i two =
+      _mm256_xor_si256(_mm512_castsi512_si256(folded), _mm512_extracti64x4_epi64(folded, 1));
+  return _mm_xor_si128(_mm256_castsi256_si128(two), _mm256_extracti128_si256(two, 1));
+}
+
+WEFT_VPCLMUL_INLINE __m256i make_blocks(std::uint64_t a, std::uint64_t b, std::uint64_t c,
+                                        std::uint64_t d) {
+  return _mm256_set_epi64x(static_cast<long long>(d), static_cast<long long>(c),
+                           static_cast<long long>(b), static_cast<long long>(a));
+}
+
+// reduce<32> and reduce<16> side by side, one in each half of a 256-bit register.
+WEFT_VPCLMUL_INLINE CrcPair reduce_both(__m128i block) {
+  const __m256i k_fold = make_blocks(kReduce<32>.fold, 0, kReduce<16>.fold, 0);
+  const __m256i k =
+      make_blocks(kReduce<32>.mu, kReduce<32>.generator, kReduce<16>.mu, kReduce<16>.generator);
+  const __m256i blocks = _mm256_broadcastsi128_si256(block);
+  const __m256i sums = _mm256_xor_si256(_mm256_clmulepi64_epi128(blocks, k_fold, 0x00),
+                                        _mm256_bsrli_epi128(blocks, 8));
+  const __m256i q = _mm256_clmulepi64_epi128(sums, k, 0x00);
+  const __m256i r = _mm256_clmulepi64_epi128(q, k, 0x10);
+  // The registers stand at the low ends of the second halves: words 2 and 6 of eight.
+  const __m256i low_ends = _mm256_permutevar8x32_epi32(_mm256_xor_si256(r, sums),
+                                                       _mm256_setr_epi32(2, 6, 2, 6, 2, 6, 2, 6));
+  const auto both = static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm256_castsi256_si128(low_ends)));
+  return {static_cast<std::uint32_t>(both), static_cast<std::uint16_t>(both >> 32)};
 }
 
 WEFT_VPCLMUL_INLINE __m128i fold_wide_message(__m128i inject, const std::byte* at,
@@ -88,8 +117,7 @@ WEFT_VPCLMUL std::uint16_t crc16(std::uint16_t state, Bytes bytes) {
 
 WEFT_VPCLMUL CrcPair both(CrcPair state, Bytes bytes) {
   if (bytes.size() < 16) return {crc32_short(state.icrc, bytes), crc16_short(state.vcrc, bytes)};
-  const __m128i block = fold_wide_message(inject_both(state), bytes.data(), bytes.size());
-  return {reduce32(block), reduce16(block)};
+  return reduce_both(fold_wide_message(inject_both(state), bytes.data(), bytes.size()));
 }
 
 WEFT_VPCLMUL std::uint32_t multiply32(std::uint64_t a, std::uint32_t b) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/link_crc.h"
 
+#include <array>
 #include <cassert>
 
 #include "wire/bth.h"
 #include "wire/crc.h"
+#include "wire/crc_slice.h"
 #include "wire/endian.h"
 #include "wire/grh.h"
 #include "wire/lrh.h"
@@ -31,6 +33,47 @@ std::uint32_t mask_correction(Bytes covered) {
   return correct(0, kGlobalLrhMask) ^ correct(Lrh::kSize, kGrhMask) ^
          correct(Lrh::kSize + Grh::kSize, kBthMask);
 }
+
+// What each bit of the VL does to the VCRC of a packet of so many words: the most used change of
+// all, at every hop that maps SL to VL, and only four bits of it. The lowest bit of the VL is in
+// the lowest 16 bits.
+constexpr std::size_t kMaxWords = 2047;  // of an 11-bit PktLen
+
+consteval std::array<std::uint64_t, kMaxWords + 1> make_vl_effects() {
+  constexpr auto kTable = detail::kSlices16<8>[0];
+  // A VL bit stands at the end of the first byte: x^3 to x^0, then the rest of the packet, and x^16
+  // because a register holds a message times that. Without a packet, one byte is missing from that.
+  std::array<std::uint16_t, 4> effects{};
+  for (int bit = 0; bit < 4; ++bit) {
+    const auto effect = detail::x_power(static_cast<std::uint64_t>(3 - bit + 16 - 8), detail::kP16);
+    effects[static_cast<std::size_t>(bit)] =
+        static_cast<std::uint16_t>(detail::reflect(effect, 16));
+  }
+  std::array<std::uint64_t, kMaxWords + 1> table{};
+  for (std::uint64_t& entry : table) {
+    for (std::size_t bit = 0; bit < 4; ++bit) {
+      std::uint16_t& effect = effects[bit];
+      entry |= std::uint64_t{effect} << (16 * bit);
+      for (int byte = 0; byte < 4; ++byte) {
+        effect = static_cast<std::uint16_t>((effect >> 8) ^ kTable[effect & 0xFF]);
+      }
+    }
+  }
+  return table;
+}
+
+constexpr auto kVlEffects = make_vl_effects();
+
+// For each VL difference, ones where the effects of its bits are.
+constexpr auto kVlSelect = [] {
+  std::array<std::uint64_t, 16> select{};
+  for (std::size_t vl = 0; vl < 16; ++vl) {
+    for (std::size_t bit = 0; bit < 4; ++bit) {
+      if ((vl >> bit & 1) != 0) select[vl] |= std::uint64_t{0xFFFF} << (16 * bit);
+    }
+  }
+  return select;
+}();
 
 bool is_raw(Bytes packet) {
   const Lnh next = Lrh::parse(packet)->next_header;
@@ -76,6 +119,18 @@ void update_vcrc(MutableBytes packet, std::uint64_t lrh_before) {
   std::byte* const vcrc = packet.data() + packet.size() - kVcrcSize;
   const std::uint64_t difference = lrh_before ^ load_le64(packet.data());
   const std::uint16_t change = crc16_change(difference, packet.size() - kVcrcSize - Lrh::kSize);
+  store_le16(vcrc, static_cast<std::uint16_t>(load_le16(vcrc) ^ change));
+}
+
+void rewrite_vl(MutableBytes packet, Vl vl) {
+  assert(packet.size() >= Lrh::kSize + kVcrcSize && packet.size() % 4 == kVcrcSize);
+  LrhView lrh(packet);
+  std::byte* const vcrc = packet.data() + packet.size() - kVcrcSize;
+  const std::size_t words = packet.size() / 4 & kMaxWords;
+  std::uint64_t change = kVlEffects[words] & kVlSelect[lrh.vl().value() ^ vl.value()];
+  change ^= change >> 32;
+  change ^= change >> 16;
+  lrh.set_vl(vl);
   store_le16(vcrc, static_cast<std::uint16_t>(load_le16(vcrc) ^ change));
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/ids.h"
 
 namespace weft::wire {
 
@@ -31,5 +32,8 @@ void seal_link_packet(MutableBytes packet);
 // For a hop that has changed the LRH in place: brings the VCRC up to date from the LRH before
 // (load_le64 of its 8 bytes), without reading the payload. A packet that was corrupt stays so.
 void update_vcrc(MutableBytes packet, std::uint64_t lrh_before);
+
+// For a hop that changes nothing but the virtual lane: writes it and the VCRC that goes with it.
+void rewrite_vl(MutableBytes packet, Vl vl);
 
 }  // namespace weft::wire

@@ -1,8 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/packet.h"
 
+#include <array>
+
 namespace weft::wire {
 namespace {
+
+// In the order of WalkError.
+constexpr std::array<std::string_view, static_cast<std::size_t>(WalkError::kCount)> kTexts{
+    "the packet ends inside a header",
+    "LVer is not 0",
+    "PktLen is not the length of the packet",
+    "PktLen is below the least allowed",
+    "IPVer of the GRH is not 6",
+    "NxtHdr of the GRH is not 0x1B",
+    "PayLen of the GRH disagrees with PktLen",
+    "BTH through ICRC is not a multiple of 4 bytes",
+    "TVer is not 0",
+    "OpCode is reserved",
+    "PadCnt is more than there is payload",
+    "the opcode has no payload, but bytes follow its headers",
+    "the Ethernet frame carries neither IPv4 nor IPv6",
+    "the IP version disagrees with the EtherType",
+    "the IPv4 header length is below 20 bytes",
+    "the IP length does not fit the frame and its headers",
+    "the IP packet is a fragment",
+    "the IP packet does not carry UDP",
+    "the UDP length is not what IP carries",
+};
 
 tl::unexpected<WalkFailure> refuse(WalkError error, std::size_t offset) {
   return tl::unexpected(WalkFailure{error, offset});
@@ -80,47 +105,7 @@ std::size_t least_words(Lnh next_header) {
 }  // namespace
 
 std::string_view text(WalkError error) {
-  switch (error) {
-    case WalkError::too_short:
-      return "the packet ends inside a header";
-    case WalkError::bad_link_version:
-      return "LVer is not 0";
-    case WalkError::link_length_mismatch:
-      return "PktLen is not the length of the packet";
-    case WalkError::link_length_too_small:
-      return "PktLen is below the least allowed";
-    case WalkError::bad_grh_version:
-      return "IPVer of the GRH is not 6";
-    case WalkError::bad_grh_next_header:
-      return "NxtHdr of the GRH is not 0x1B";
-    case WalkError::grh_length_mismatch:
-      return "PayLen of the GRH disagrees with PktLen";
-    case WalkError::unaligned_length:
-      return "BTH through ICRC is not a multiple of 4 bytes";
-    case WalkError::bad_transport_version:
-      return "TVer is not 0";
-    case WalkError::unknown_opcode:
-      return "OpCode is reserved";
-    case WalkError::pad_exceeds_payload:
-      return "PadCnt is more than there is payload";
-    case WalkError::unexpected_payload:
-      return "the opcode has no payload, but bytes follow its headers";
-    case WalkError::not_ip:
-      return "the Ethernet frame carries neither IPv4 nor IPv6";
-    case WalkError::bad_ip_version:
-      return "the IP version disagrees with the EtherType";
-    case WalkError::bad_ip_header_length:
-      return "the IPv4 header length is below 20 bytes";
-    case WalkError::bad_ip_length:
-      return "the IP length does not fit the frame and its headers";
-    case WalkError::fragment:
-      return "the IP packet is a fragment";
-    case WalkError::not_udp:
-      return "the IP packet does not carry UDP";
-    case WalkError::udp_length_mismatch:
-      return "the UDP length is not what IP carries";
-  }
-  return "unknown";
+  return kTexts[static_cast<std::size_t>(error)];
 }
 
 Walked<TransportPacket> walk_transport_packet(Bytes bytes) {

@@ -51,6 +51,7 @@ enum class WalkError : std::uint8_t {
   fragment,               // a fragment of an IP packet
   not_udp,                // IP, but not UDP (an IPv6 extension header counts as not UDP)
   udp_length_mismatch,    // the UDP length is not what IP carries
+  kCount,
 };
 
 // One line for a person: "PadCnt is more than there is payload".

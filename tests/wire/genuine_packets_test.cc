@@ -70,6 +70,16 @@ TEST(GenuinePackets, KeepARightVcrcWhenAHopRewritesTheLrh) {
   }
 }
 
+TEST(GenuinePackets, KeepARightVcrcWhenTheirLaneChanges) {
+  for (CapturedPacket& packet : link_packets()) {
+    for (std::uint8_t vl = 0; vl < 16; ++vl) {
+      rewrite_vl(packet.bytes, Vl{vl});
+      EXPECT_EQ(LrhView(packet.bytes).vl(), Vl{vl}) << packet.where;
+      EXPECT_TRUE(check_link_crcs(packet.bytes).good()) << packet.where;
+    }
+  }
+}
+
 TEST(GenuinePackets, KeepARightIcrcWhenAHopMarksThem) {
   for (CapturedPacket& packet : link_packets()) {
     const std::size_t bth =

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "capture.h"
@@ -243,10 +244,13 @@ TEST(Walker, SurvivesEveryBitFlipOfGenuinePackets) {
   }
 }
 
-TEST(Walker, HasATextForEveryError) {
-  for (int error = 0; error <= static_cast<int>(WalkError::udp_length_mismatch); ++error) {
-    EXPECT_NE(text(static_cast<WalkError>(error)), "unknown") << error;
+TEST(Walker, HasATextOfItsOwnForEveryError) {
+  std::set<std::string_view> texts;
+  for (int error = 0; error < static_cast<int>(WalkError::kCount); ++error) {
+    EXPECT_FALSE(text(static_cast<WalkError>(error)).empty()) << error;
+    EXPECT_TRUE(texts.insert(text(static_cast<WalkError>(error))).second) << error;
   }
+  EXPECT_EQ(text(WalkError::udp_length_mismatch), "the UDP length is not what IP carries");
 }
 
 TEST(UdFastPath, RefusesWhatIsNotAWellFormedUdSend) {
