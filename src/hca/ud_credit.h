@@ -68,7 +68,7 @@ class UdPacer {
   // What may go before the first credit: eight senders that start at once fit into the socket
   // buffer of a stock system together.
   static constexpr std::uint32_t kInitialPackets = 32;
-  static constexpr std::uint32_t kInitialBytes = 40 * 1024;
+  static constexpr std::uint32_t kInitialBytes = 32 * 1024;
   static constexpr Duration kPatience = 2ms;  // wait for a credit before going on without
   static constexpr Duration kIdle = 5ms;      // after which a credit is no longer believed
 
@@ -140,12 +140,15 @@ class UdPacer {
 
 // The receiving half of a queue pair: what it grants to each of its flows. A flow's share is an
 // equal part of the whole, but never so much that all that was granted, and may still come, is more
-// than the whole: a newcomer waits until the others have heard of their smaller shares.
+// than the whole: a newcomer waits until the others have heard of their smaller shares. After a
+// silence nobody gets more than the initial window for kSettle, and then at most twice as much from
+// one credit to the next: of many that begin together the first must not get what the others, still
+// unheard of, are using.
 class UdGranter {
  public:
   static constexpr std::size_t kMaxFlows = 1024;  // beyond: the longest silent is forgotten
   static constexpr Duration kActive = 10ms;       // a flow counts as active for so long
-  static constexpr Duration kSettle = 1ms;        // a smaller share has reached its sender by then
+  static constexpr Duration kSettle = 1ms;        // news of a share has reached its sender by then
   static constexpr std::size_t kReorder = 256;    // packets: one later than that stays lost
   static_assert(UdPacer::kIdle < kActive, "a sender forgets a credit before its receiver does");
 
@@ -167,6 +170,8 @@ class UdGranter {
     std::uint32_t lost = 0;
     std::uint32_t largest = 0;  // bytes
     Psn granted_until{};
+    Psn granted_at{};  // `newest` at the last credit
+    std::uint64_t granted_packets = 0;
     std::uint64_t granted_bytes = 0;  // of the last credit, counted from its `seen`
     std::uint64_t earlier_bytes = 0;  // what is left of larger ones before, until settled
     Time settled{};
@@ -178,6 +183,7 @@ class UdGranter {
   static std::uint64_t bytes_owed(const Flow& flow, Time now);
 
   LruMap<FlowKey, Flow, FlowKeyHash> flows_{kMaxFlows};
+  Time busy_since_{};  // when the first of the flows that are active now began
   std::uint64_t lost_ = 0;
 };
 

@@ -18,6 +18,8 @@ UdGranter::Flow UdGranter::fresh(Psn psn, std::uint32_t bytes, Time now) {
   flow.seen.set();  // what was before is not ours to miss
   flow.largest = bytes;
   flow.granted_until = psn + (UdPacer::kInitialPackets - 1);
+  flow.granted_at = psn - 1;
+  flow.granted_packets = UdPacer::kInitialPackets;
   flow.granted_bytes = UdPacer::kInitialBytes;
   flow.settled = now;
   flow.last = now;
@@ -25,6 +27,7 @@ UdGranter::Flow UdGranter::fresh(Psn psn, std::uint32_t bytes, Time now) {
 }
 
 void UdGranter::arrived(const FlowKey& key, Psn psn, Time now, std::uint32_t bytes) {
+  if (flows_.size() == 0 || now - flows_.begin()->value.last > kActive) busy_since_ = now;
   Flow* const found = flows_.touch(key);
   if (found == nullptr) {
     flows_.insert(key, fresh(psn, bytes, now));
@@ -33,6 +36,7 @@ void UdGranter::arrived(const FlowKey& key, Psn psn, Time now, std::uint32_t byt
   Flow& flow = *found;
   if (now - flow.last > kActive) {  // its sender has started over, with the initial window
     flow.granted_until = flow.newest + UdPacer::kInitialPackets;
+    flow.granted_packets = UdPacer::kInitialPackets;
     flow.granted_bytes = UdPacer::kInitialBytes;
     flow.settled = now;
   }
@@ -102,11 +106,15 @@ std::optional<UdCredit> UdGranter::grant(const FlowKey& key, std::uint32_t packe
   // One is granted to each flow even when nothing is left: hold as many back.
   packets = std::min(packets, static_cast<std::uint32_t>(kMaxGap));
   const std::uint32_t whole = packets - std::min(active - 1, packets / 2);
-  const auto left = [](std::uint64_t all, std::uint64_t owed) { return all - std::min(all, owed); };
-  std::uint64_t granted = std::min<std::uint64_t>(whole / active, left(whole, owed_packets));
+  const auto share = [active](std::uint64_t all, std::uint64_t owed, std::uint64_t most) {
+    return std::min({all / active, all - std::min(all, owed), most});
+  };
+  const bool may_grow = flow.newest != flow.granted_at && now - busy_since_ >= kSettle;
+  std::uint64_t granted = share(whole, owed_packets, flow.granted_packets * (may_grow ? 2 : 1));
   if (packets > 0) granted = std::max<std::uint64_t>(granted, 1);
-  const std::uint64_t granted_bytes = std::max<std::uint64_t>(
-      std::min<std::uint64_t>(bytes / active, left(bytes, owed_bytes)), flow.largest + kPacketCost);
+  const std::uint64_t granted_bytes =
+      std::max<std::uint64_t>(share(bytes, owed_bytes, flow.granted_bytes * (may_grow ? 2 : 1)),
+                              flow.largest + kPacketCost);
 
   const Psn until = flow.newest + static_cast<std::uint32_t>(granted);
   if (Psn::diff(until, flow.granted_until) > 0) flow.granted_until = until;
@@ -114,6 +122,8 @@ std::optional<UdCredit> UdGranter::grant(const FlowKey& key, std::uint32_t packe
     flow.earlier_bytes = bytes_owed(flow, now);
     if (now >= flow.settled) flow.settled = now + kSettle;
   }
+  flow.granted_at = flow.newest;
+  flow.granted_packets = std::max<std::uint64_t>(granted, 1);
   flow.granted_bytes = granted_bytes;
   return UdCredit{.seen = flow.newest,
                   .packets = static_cast<std::uint32_t>(granted),

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+#include <utility>
+
+namespace weft::sim {
+
+std::size_t Run::bytes() const {
+  std::size_t sum = 0;
+  for (const auto& datagram : datagrams)
+    sum += datagram.size();
+  return sum;
+}
+
+std::size_t Network::open(const Address& address, std::size_t buffer,
+                          std::function<void()> readable) {
+  const std::size_t number = sockets_.size();
+  const bool fresh = by_address_.emplace(address, number).second;
+  assert(fresh && "two sockets of one address");
+  (void)fresh;
+  sockets_.push_back(
+      Socket{.address = address, .capacity = buffer, .readable = std::move(readable), .queue = {}});
+  return number;
+}
+
+void Network::join(std::size_t socket, const Gid& group) {
+  assert(group.is_multicast() && socket < sockets_.size());
+  groups_[group].push_back(socket);
+}
+
+Time Network::when_writable(std::size_t socket) const {
+  return std::max(scheduler_.now(), sockets_[socket].link_free - kSendQueue);
+}
+
+bool Network::send(std::size_t socket, Run run) {
+  if (when_writable(socket) > scheduler_.now()) return false;
+  Socket& sender = sockets_[socket];
+  run.from = sender.address;
+  note("send", run, run.bytes());
+  counts_.sent += run.datagrams.size();
+  const auto busy =
+      Duration(static_cast<std::int64_t>(run.bytes() * 1'000'000'000 / faults_.rate_bytes_per_s));
+  sender.link_free = std::max(sender.link_free, scheduler_.now()) + busy;
+  if (run.to.gid.is_multicast()) {
+    for (const std::size_t member : groups_[run.to.gid]) {
+      if (member != socket) carry(socket, member, run);
+    }
+    return true;
+  }
+  const auto found = by_address_.find(run.to);
+  if (found == by_address_.end()) {
+    counts_.unreachable += run.datagrams.size();
+    return true;
+  }
+  carry(socket, found->second, run);
+  return true;
+}
+
+void Network::carry(std::size_t from, std::size_t to, const Run& run) {
+  Socket& sender = sockets_[from];
+  Time when = sender.link_free + faults_.delay;
+  if (faults_.jitter > 0ns) {
+    when += Duration(static_cast<std::int64_t>(
+        random_.below(static_cast<std::uint64_t>(faults_.jitter.count()))));
+  }
+  when = sender.last_arrival = std::max(when, sender.last_arrival);
+  Run together{run.from, run.to, {}};
+  for (const auto& datagram : run.datagrams) {
+    const bool dropped = random_.chance(faults_.loss) ||
+                         (is_credit(datagram) && random_.chance(faults_.credit_loss));
+    if (dropped) {
+      ++counts_.lost;
+      note("lose", run, datagram.size());
+      continue;
+    }
+    const auto alone = [&] {
+      const auto late = random_.below(static_cast<std::uint64_t>(faults_.reorder_delay.count()));
+      arrive_later(to, Run{run.from, run.to, {datagram}},
+                   when + Duration(static_cast<std::int64_t>(late)));
+    };
+    if (random_.chance(faults_.duplicate)) {
+      ++counts_.duplicated;
+      alone();
+    }
+    if (random_.chance(faults_.reorder)) {
+      ++counts_.reordered;
+      alone();
+    } else {
+      together.datagrams.push_back(datagram);
+    }
+  }
+  if (!together.datagrams.empty()) arrive_later(to, std::move(together), when);
+}
+
+void Network::arrive_later(std::size_t to, Run run, Time when) {
+  scheduler_.at(when, [this, to, run = std::move(run)]() mutable { arrive(to, std::move(run)); });
+}
+
+void Network::arrive(std::size_t to, Run run) {
+  Socket& socket = sockets_[to];
+  if (socket.used > socket.capacity) {  // as Linux: what begins within the limit is taken whole
+    counts_.overrun += run.datagrams.size();
+    note("overrun", run, run.bytes());
+    return;
+  }
+  note("arrive", run, run.bytes());
+  counts_.delivered += run.datagrams.size();
+  socket.used += truesize(run.bytes());
+  const bool was_idle = socket.queue.empty();
+  socket.queue.push_back(std::move(run));
+  if (was_idle) socket.readable();
+}
+
+Run Network::read(std::size_t number) {
+  Socket& socket = sockets_[number];
+  if (socket.queue.empty()) return {};
+  Run run = std::move(socket.queue.front());
+  socket.queue.pop_front();
+  socket.read_but_held += truesize(run.bytes());
+  if (socket.read_but_held >= socket.capacity / 4 || socket.queue.empty()) {
+    assert(socket.used >= socket.read_but_held);
+    socket.used -= std::exchange(socket.read_but_held, 0);
+  }
+  return run;
+}
+
+void Network::note(const char* what, const Run& run, std::size_t bytes) {
+  if (!tracing_) return;
+  std::uint32_t sum = 0;  // any change of any byte changes the line
+  for (const auto& datagram : run.datagrams) {
+    for (const std::byte b : datagram)
+      sum = sum * 16'777'619 + std::to_integer<std::uint32_t>(b) + 1;
+  }
+  fmt::format_to(std::back_inserter(trace_), "{} {} {}:{} > {}:{} {} datagrams {} bytes {:08x}\n",
+                 scheduler_.now().time_since_epoch().count(), what, run.from.gid.to_string(),
+                 run.from.port, run.to.gid.to_string(), run.to.port, run.datagrams.size(), bytes,
+                 sum);
+}
+
+}  // namespace weft::sim

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A datagram network in virtual time, with the faults of a real one drawn from a seed, and sockets
+// with bounded buffers at its ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/time.h"
+#include "sim/random.h"
+#include "sim/scheduler.h"
+
+namespace weft::sim {
+
+// Probabilities apply to each datagram by itself.
+struct Faults {
+  double loss = 0;
+  double duplicate = 0;
+  double reorder = 0;      // takes up to `reorder_delay` longer, and so lets others pass
+  double credit_loss = 0;  // for datagrams that `Network::is_credit` picks, besides `loss`
+  Duration delay = 20us;   // one way
+  Duration jitter = 0us;   // of whole runs, which stay in order
+  Duration reorder_delay = 200us;
+  std::uint64_t rate_bytes_per_s = 1'250'000'000;  // of each sender
+};
+
+struct Address {
+  Gid gid;
+  std::uint16_t port = 0;
+  friend auto operator<=>(const Address&, const Address&) = default;
+};
+
+// Datagrams that left in one call. What is not lost or reordered arrives as one buffer, as a
+// segmented send does over a path with receive offload.
+struct Run {
+  Address from;
+  Address to;
+  std::vector<std::vector<std::byte>> datagrams;
+  [[nodiscard]] std::size_t bytes() const;
+};
+
+struct NetworkCounts {
+  std::uint64_t sent = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t duplicated = 0;
+  std::uint64_t reordered = 0;
+  std::uint64_t delivered = 0;
+  std::uint64_t overrun = 0;      // dropped because a socket's buffer was full
+  std::uint64_t unreachable = 0;  // sent to an address that nobody has
+};
+
+class Network {
+ public:
+  Network(Scheduler& scheduler, Random random, const Faults& faults)
+      : scheduler_(scheduler), random_(random), faults_(faults) {}
+
+  // A socket with `buffer` bytes for what waits to be read, charged as Linux charges (truesize).
+  // `readable` is called when something arrives where nothing was waiting. Returns its number.
+  std::size_t open(const Address& address, std::size_t buffer, std::function<void()> readable);
+  void join(std::size_t socket, const Gid& group);
+
+  // False when the sender's queue is full: again at when_writable().
+  bool send(std::size_t socket, Run run);
+  [[nodiscard]] Time when_writable(std::size_t socket) const;
+  // The oldest run that waits at a socket; empty when none does.
+  [[nodiscard]] Run read(std::size_t socket);
+  [[nodiscard]] bool readable(std::size_t socket) const { return !sockets_[socket].queue.empty(); }
+
+  [[nodiscard]] const NetworkCounts& counts() const { return counts_; }
+  // One line for each thing that happened, for tests that compare whole runs.
+  [[nodiscard]] const std::string& trace() const { return trace_; }
+  void keep_trace() { tracing_ = true; }
+
+  std::function<bool(Bytes)> is_credit = [](Bytes) { return false; };
+
+  // What Linux charges a socket for one buffer, on the high side.
+  static constexpr std::size_t truesize(std::size_t bytes) { return 1280 + bytes + bytes / 10; }
+
+ private:
+  static constexpr Duration kSendQueue = 200us;  // what a sender may have waiting, as time
+
+  struct Socket {
+    Address address;
+    std::size_t capacity;
+    std::function<void()> readable;
+    std::deque<Run> queue;
+    std::size_t used = 0;
+    std::size_t read_but_held = 0;  // Linux gives a UDP socket's memory back in quarters
+    Time link_free{};               // when its link has sent everything
+    Time last_arrival{};            // of what it sent, so that runs stay in order
+  };
+  void carry(std::size_t from, std::size_t to, const Run& run);
+  void arrive_later(std::size_t to, Run run, Time when);
+  void arrive(std::size_t to, Run run);
+  void note(const char* what, const Run& run, std::size_t bytes);
+
+  Scheduler& scheduler_;
+  Random random_;
+  Faults faults_;
+  std::vector<Socket> sockets_;
+  std::map<Address, std::size_t> by_address_;
+  std::map<Gid, std::vector<std::size_t>> groups_;
+  NetworkCounts counts_;
+  bool tracing_ = false;
+  std::string trace_;
+};
+
+}  // namespace weft::sim
