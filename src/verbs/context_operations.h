@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions that programs reach through pointers in their context, not by symbol.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "verbs/objects.h"
+
+namespace weft::verbs {
+
+// Fills `sz` and every slot of the operation tables that this library serves. The others stay
+// null, which the inline functions of verbs.h turn into EOPNOTSUPP, or get a function that refuses
+// where verbs.h does not look for null.
+void install_operations(OpenDevice& device);
+
+// Each has the signature of its slot and the error convention of its verb.
+int query_port(ibv_context* context, std::uint8_t port_num, ibv_port_attr* attributes,
+               std::size_t size);
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
+                    ibv_device_attr_ex* attributes, std::size_t size);
+int query_rt_values(ibv_context* context, ibv_values_ex* values);
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
+
+int poll_cq(ibv_cq* cq, int count, ibv_wc* out);
+int req_notify_cq(ibv_cq* cq, int solicited_only);
+int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
+int post_recv(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
+
+}  // namespace weft::verbs

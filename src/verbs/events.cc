@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completion channels and asynchronous events.
+#include <atomic>
+
+#include "verbs/guard.h"
+#include "verbs/objects.h"
+
+using namespace weft;
+using namespace weft::verbs;
+
+namespace {
+
+// Functions that wait return -1 and set errno, as read() does.
+int minus_one(const Error& error) {
+  report(error);
+  return -1;
+}
+
+ibv_async_event translate(const host::AsyncEvent& event) {
+  ibv_async_event out{};
+  switch (event.type) {
+    case host::AsyncEventType::kCqError:
+      out.event_type = IBV_EVENT_CQ_ERR;
+      out.element.cq = static_cast<Cq*>(event.queue->user())->abi();
+      break;
+    case host::AsyncEventType::kQpFatal:
+    case host::AsyncEventType::kSqDrained:
+      out.event_type =
+          event.type == host::AsyncEventType::kQpFatal ? IBV_EVENT_QP_FATAL : IBV_EVENT_SQ_DRAINED;
+      out.element.qp = &static_cast<Qp*>(event.queue_pair->user())->qp_base;
+      break;
+    case host::AsyncEventType::kPortActive:
+    case host::AsyncEventType::kPortError:
+    case host::AsyncEventType::kGidChange:
+      out.event_type = event.type == host::AsyncEventType::kPortActive  ? IBV_EVENT_PORT_ACTIVE
+                       : event.type == host::AsyncEventType::kPortError ? IBV_EVENT_PORT_ERR
+                                                                        : IBV_EVENT_GID_CHANGE;
+      out.element.port_num = 1;
+      break;
+  }
+  return out;
+}
+
+}  // namespace
+
+ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+  return guard_pointer([&]() -> ibv_comp_channel* {
+    auto channel = std::make_unique<Channel>();
+    auto host = host::CompletionChannel::create();
+    if (!host) return refuse(host.error());
+    channel->host = std::move(*host);
+    channel->context = context;
+    channel->fd = channel->host->fd();
+    return channel.release();
+  });
+}
+
+int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  if (std::atomic_ref<int>(channel->refcnt).load(std::memory_order_acquire) != 0) {
+    return report(EBUSY);
+  }
+  const std::unique_ptr<Channel> gone(&Channel::of(channel));
+  return 0;
+}
+
+int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
+  const auto queue = Channel::of(channel).host->next_event();
+  if (!queue) return minus_one(queue.error());
+  Cq& delivered = *static_cast<Cq*>((*queue)->user());
+  *cq = delivered.abi();
+  *cq_context = delivered.cq_context;
+  return 0;
+}
+
+void ibv_ack_cq_events(ibv_cq* cq, unsigned int nevents) {
+  Cq::of(cq).host->acknowledge_events(nevents);
+}
+
+int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
+  const auto next = OpenDevice::of(context).host->async_events().next_event();
+  if (!next) return minus_one(next.error());
+  if (next->queue != nullptr) next->queue->async_event_delivered();
+  if (next->queue_pair != nullptr) next->queue_pair->event_delivered();
+  *event = translate(*next);
+  return 0;
+}
+
+void ibv_ack_async_event(ibv_async_event* event) {
+  switch (event->event_type) {
+    case IBV_EVENT_CQ_ERR:
+      Cq::of(event->element.cq).host->acknowledge_async_event();
+      break;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_SQ_DRAINED:
+      Qp::of(event->element.qp).host->event_acknowledged();
+      break;
+    default:
+      break;  // nothing waits for the acknowledgement of an event about the device
+  }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device and its port say about themselves.
+#include <endian.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "io/clock.h"
+#include "verbs/context_operations.h"
+#include "verbs/guard.h"
+#include "verbs/port_rate.h"
+
+namespace weft::verbs {
+namespace {
+
+constexpr std::uint64_t kPageSizes = ~std::uint64_t{0xFFF};  // 4 KiB and every larger power of two
+constexpr std::uint64_t kClockKhz = 1'000'000;               // completion times are nanoseconds
+constexpr std::uint8_t kPhysDisabled = 3;                    // IBA 14.2.5.6: PortPhysicalState
+constexpr std::uint8_t kPhysLinkUp = 5;
+
+int as_int(std::uint64_t value) {
+  return static_cast<int>(std::min<std::uint64_t>(value, std::numeric_limits<int>::max()));
+}
+
+ibv_device_attr device_attributes(OpenDevice& device) {
+  const host::DeviceLimits& limits = device.host->limits();
+  ibv_device_attr out{};
+  std::strncpy(out.fw_ver, WEFT_VERSION, sizeof out.fw_ver - 1);
+  out.node_guid = htobe64(device.host->device().node_guid.value());
+  out.sys_image_guid = out.node_guid;
+  out.max_mr_size = limits.max_mr_size;
+  out.page_size_cap = kPageSizes;
+  out.vendor_id = limits.vendor_id;
+  out.vendor_part_id = limits.vendor_part_id;
+  out.hw_ver = limits.hw_ver;
+  out.max_qp = as_int(limits.max_qp);
+  out.max_qp_wr = as_int(limits.max_qp_wr);
+  out.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+                         IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_BAD_PKEY_CNTR |
+                         IBV_DEVICE_BAD_QKEY_CNTR;
+  out.max_sge = as_int(limits.max_sge);
+  out.max_cq = as_int(limits.max_cq);
+  out.max_cqe = as_int(limits.max_cqe);
+  out.max_mr = as_int(limits.max_mr);
+  out.max_pd = as_int(limits.max_pd);
+  out.atomic_cap = IBV_ATOMIC_NONE;
+  out.max_mcast_grp = as_int(limits.max_mcast_grp);
+  out.max_mcast_qp_attach = as_int(limits.max_mcast_qp_attach);
+  out.max_total_mcast_qp_attach =
+      as_int(std::uint64_t{limits.max_mcast_grp} * limits.max_mcast_qp_attach);
+  out.max_ah = as_int(limits.max_ah);
+  out.max_pkeys = 1;
+  out.phys_port_cnt = 1;
+  return out;
+}
+
+ibv_mtu mtu_of(std::uint32_t bytes) {
+  if (bytes >= 4096) return IBV_MTU_4096;
+  if (bytes >= 2048) return IBV_MTU_2048;
+  if (bytes >= 1024) return IBV_MTU_1024;
+  return bytes >= 512 ? IBV_MTU_512 : IBV_MTU_256;
+}
+
+ibv_port_attr port_attributes(host::Context& context) {
+  const port::PortAttributes port = context.port_attributes();
+  const LinkRate rate = link_rate(port.rate_mbps);
+  ibv_port_attr out{};
+  out.state = static_cast<ibv_port_state>(port.state);
+  out.max_mtu = mtu_of(port.max_mtu);
+  out.active_mtu = mtu_of(port.active_mtu);
+  out.gid_tbl_len = as_int(port.gids.size());
+  out.port_cap_flags = IBV_PORT_IP_BASED_GIDS | IBV_PORT_SYS_IMAGE_GUID_SUP;
+  out.max_msg_sz = port.max_message;
+  out.pkey_tbl_len = static_cast<std::uint16_t>(port.pkeys.size());
+  out.max_vl_num = 1;
+  out.active_width = rate.width;
+  out.active_speed = rate.speed;
+  out.phys_state = port.link_up ? kPhysLinkUp : kPhysDisabled;
+  out.link_layer = IBV_LINK_LAYER_ETHERNET;
+  return out;
+}
+
+// A program compiled against a newer header passes a larger structure: what this library does not
+// know of it is zero.
+template <class Value>
+void copy_sized(void* to, std::size_t size, const Value& from) {
+  std::memset(to, 0, size);
+  std::memcpy(to, &from, std::min(size, sizeof from));
+}
+
+}  // namespace
+
+int query_port(ibv_context* context, std::uint8_t port_num, ibv_port_attr* attributes,
+               std::size_t size) {
+  if (port_num != 1) return report(EINVAL);
+  return guard_errno([&] {
+    copy_sized(attributes, size, port_attributes(*OpenDevice::of(context).host));
+    return 0;
+  });
+}
+
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
+                    ibv_device_attr_ex* attributes, std::size_t size) {
+  if (input != nullptr && input->comp_mask != 0) return report(EINVAL);
+  if (size < sizeof attributes->orig_attr) return report(EINVAL);
+  ibv_device_attr_ex out{};
+  out.orig_attr = device_attributes(OpenDevice::of(context));
+  out.completion_timestamp_mask = ~std::uint64_t{0};
+  out.hca_core_clock = kClockKhz;
+  out.device_cap_flags_ex = out.orig_attr.device_cap_flags;
+  out.phys_port_cnt_ex = out.orig_attr.phys_port_cnt;
+  copy_sized(attributes, size, out);
+  return 0;
+}
+
+// The raw clock is a count of ticks, which providers hand out in tv_nsec alone.
+int query_rt_values(ibv_context*, ibv_values_ex* values) {
+  const std::uint32_t known = values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK;
+  if (known != 0) {
+    values->raw_clock.tv_sec = 0;
+    values->raw_clock.tv_nsec = static_cast<long>(io::now().time_since_epoch().count());
+  }
+  values->comp_mask = known;
+  return 0;
+}
+
+}  // namespace weft::verbs
+
+using namespace weft::verbs;
+
+int ibv_query_device(ibv_context* context, ibv_device_attr* attributes) {
+  *attributes = device_attributes(OpenDevice::of(context));
+  return 0;
+}
+
+int ibv_query_port(ibv_context* context, uint8_t port_num, _compat_ibv_port_attr* attributes) {
+  if (port_num != 1) return report(EINVAL);
+  return guard_errno([&] {
+    copy_sized(attributes, sizeof *attributes, port_attributes(*OpenDevice::of(context).host));
+    return 0;
+  });
+}

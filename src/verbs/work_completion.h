@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "hca/types.h"
+#include "verbs/abi.h"
+
+namespace weft::verbs {
+
+inline ibv_wc_status status_of(hca::CompletionStatus status) {
+  switch (status) {
+    case hca::CompletionStatus::kSuccess:
+      return IBV_WC_SUCCESS;
+    case hca::CompletionStatus::kLocalLengthError:
+      return IBV_WC_LOC_LEN_ERR;
+    case hca::CompletionStatus::kLocalQpOperationError:
+      return IBV_WC_LOC_QP_OP_ERR;
+    case hca::CompletionStatus::kLocalProtectionError:
+      return IBV_WC_LOC_PROT_ERR;
+    case hca::CompletionStatus::kFlushed:
+      return IBV_WC_WR_FLUSH_ERR;
+    case hca::CompletionStatus::kGeneralError:
+      return IBV_WC_GENERAL_ERR;
+  }
+  return IBV_WC_GENERAL_ERR;
+}
+
+inline ibv_wc_opcode opcode_of(hca::CompletionOpcode opcode) {
+  return opcode == hca::CompletionOpcode::kSend ? IBV_WC_SEND : IBV_WC_RECV;
+}
+
+inline unsigned flags_of(const hca::Completion& completion) {
+  return (completion.with_grh ? unsigned{IBV_WC_GRH} : 0U) |
+         (completion.with_immediate ? unsigned{IBV_WC_WITH_IMM} : 0U);
+}
+
+// Zero for success; otherwise this library's own number of the reason, which is all that a vendor
+// error can be here.
+inline std::uint32_t vendor_error_of(const hca::Completion& completion) {
+  return static_cast<std::uint32_t>(completion.status);
+}
+
+inline void write_completion(const hca::Completion& from, ibv_wc& to) {
+  to.wr_id = from.wr_id;
+  to.status = status_of(from.status);
+  to.opcode = opcode_of(from.opcode);
+  to.vendor_err = vendor_error_of(from);
+  to.byte_len = from.byte_length;
+  to.imm_data = from.immediate;
+  to.qp_num = from.qpn.value();
+  to.src_qp = from.source_qpn.value();
+  to.wc_flags = flags_of(from);
+  to.pkey_index = from.pkey_index;
+  to.slid = 0;  // there are no LIDs on an Ethernet link layer
+  to.sl = from.sl;
+  to.dlid_path_bits = 0;
+}
+
+}  // namespace weft::verbs
