@@ -17,6 +17,7 @@
 #include "hca/qp_state.h"
 #include "host/context.h"
 #include "host/report_server.h"
+#include "io/runtime_dir.h"
 
 namespace weft::host {
 namespace {
@@ -242,7 +243,9 @@ std::string format_stats(const std::map<std::string, std::vector<CounterValue>>&
 }
 
 Expected<std::string> report_socket_path(pid_t pid) {
-  return fail(std::errc::not_supported, fmt::format("{}.sock: no runtime directory yet", pid));
+  auto directory = io::runtime_directory();
+  if (!directory) return directory;
+  return fmt::format("{}/{}.sock", *directory, pid);
 }
 
 const Expected<Config>& process_config() {

@@ -6,16 +6,16 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <string_view>
 #include <utility>
 
 #include "io/clock.h"
+#include "io/unix_socket.h"
 
 namespace weft::host {
 namespace {
@@ -43,35 +43,22 @@ Wake wait_for(int fd, short events, int stop, int timeout_ms) {
 // The report holds addresses and keys of the program: for its own user and root only, whatever the
 // socket's directory allows.
 bool peer_may_read(int fd) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
-  return peer.uid == 0 || peer.uid == geteuid();
+  const auto peer = io::peer_credentials(fd);
+  return peer && (peer->uid == 0 || peer->uid == geteuid());
 }
 
 // Bound under a name of its own, then renamed, so that a reader never finds a socket that does not
 // listen yet and takes it for a dead one.
 Expected<io::UniqueFd> listen_on(const std::string& path) {
   const std::string fresh = path + ".new";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (fresh.size() >= sizeof address.sun_path) {
-    return fail(std::errc::filename_too_long, path + ": too long for the name of a socket");
-  }
-  std::copy(fresh.begin(), fresh.end(), address.sun_path);
-  io::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return fail_errno(errno, "socket");
-  unlink(fresh.c_str());
-  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return fail_errno(errno, "bind " + fresh);
-  }
-  if (chmod(fresh.c_str(), 0600) != 0 || listen(fd.get(), 16) != 0 ||
-      rename(fresh.c_str(), path.c_str()) != 0) {
+  auto listener = io::listen_unix(fresh, io::UnixKind::kStream);
+  if (!listener) return listener;
+  if (chmod(fresh.c_str(), 0600) != 0 || rename(fresh.c_str(), path.c_str()) != 0) {
     const int error = errno;
     unlink(fresh.c_str());
-    return fail_errno(error, "listen on " + path);
+    return fail_errno(error, path);
   }
-  return fd;
+  return listener;
 }
 
 void send_all(int fd, int stop, std::string_view text) {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of `weft`, after their options were read. Each returns the exit status.
+#pragma once
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::cli {
+
+enum ExitStatus : int {
+  kOk = 0,
+  kProblem = 1,  // doctor found one; a report could not be had
+  kRefused = 2,  // bad usage, or a program that cannot be run: nothing was started
+};
+
+// One line on stderr, "weft run: MESSAGE", and kRefused.
+int refuse(std::string_view command, std::string_view message);
+
+struct RunOptions {
+  // As given on the command line; what is not given comes from the environment.
+  std::optional<std::string> wire;
+  std::optional<std::string> interface;
+  std::optional<std::string> capture;
+  std::optional<std::string> ports;
+  std::optional<std::string> socket_buffer;
+  bool stats = false;
+  std::vector<std::string> program;  // with its arguments
+};
+// Returns only when the program was not started: it replaces this process.
+int run(const RunOptions& options);
+
+struct DevicesOptions {
+  bool json = false;
+  bool verbose = false;
+};
+int devices(const DevicesOptions& options);
+
+struct DoctorOptions {
+  bool json = false;
+  std::string program;  // empty: none
+};
+int doctor(const DoctorOptions& options);
+
+struct ResourceOptions {
+  std::string show;  // "qp", "cq", "mr"; empty: a summary
+  bool json = false;
+  bool details = false;
+};
+int resource(const ResourceOptions& options);
+
+}  // namespace weft::cli

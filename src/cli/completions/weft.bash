@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+# Completion of the weft command for bash.
+
+_weft() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+  local command=${COMP_WORDS[1]} at
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    mapfile -t COMPREPLY < <(compgen -W 'run devices doctor resource help --help --version' -- "$current")
+    return
+  fi
+  case $command in
+    run)
+      # From the program's name on, its own completion.
+      for ((at = 2; at < COMP_CWORD; at++)); do
+        case ${COMP_WORDS[at]} in
+          --) at=$((at + 1)); break ;;
+          --wire | --interface | --capture | --ports | --socket-buffer) at=$((at + 1)) ;;
+          -*) ;;
+          *) break ;;
+        esac
+      done
+      if ((at <= COMP_CWORD)) && [[ ${COMP_WORDS[at-1]} == -- || ${COMP_WORDS[at]} != -* ]] &&
+        [[ $previous != --wire && $previous != --interface && $previous != --capture &&
+          $previous != --ports && $previous != --socket-buffer ]]; then
+        if declare -F _command_offset > /dev/null; then
+          _command_offset "$at"
+        else
+          mapfile -t COMPREPLY < <(compgen -c -- "$current")
+        fi
+        return
+      fi
+      case $previous in
+        --wire) mapfile -t COMPREPLY < <(compgen -W 'udp bare' -- "$current") ;;
+        --interface)
+          mapfile -t COMPREPLY < <(compgen -W "$(cd /sys/class/net && echo *)" -- "$current") ;;
+        --capture) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        --ports | --socket-buffer) ;;
+        *) mapfile -t COMPREPLY < <(compgen -W '--wire --interface --capture --stats --ports
+             --socket-buffer --help --' -- "$current") ;;
+      esac
+      ;;
+    devices) mapfile -t COMPREPLY < <(compgen -W '--json --verbose --help' -- "$current") ;;
+    doctor) mapfile -t COMPREPLY < <(compgen -c -W '--json --help' -- "$current") ;;
+    resource)
+      if [[ $previous == show ]]; then
+        mapfile -t COMPREPLY < <(compgen -W 'qp cq mr' -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -W 'show --json --details --help' -- "$current")
+      fi
+      ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'run devices doctor resource' -- "$current") ;;
+  esac
+}
+complete -F _weft weft

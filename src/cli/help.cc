@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/help.h"
+
+#include <fmt/format.h>
+
+#include "host/config.h"
+
+namespace weft::cli {
+
+std::string general_help() {
+  return R"(Weft runs InfiniBand programs on ordinary machines and networks: no HCA, no kernel
+module, no root. A program that uses libibverbs is run as it is, over UDP.
+
+Usage: weft COMMAND [OPTIONS]
+
+Commands
+  run       run a program on Weft's devices
+  devices   list the devices that programs will see
+  doctor    check this machine, and a program, for Weft
+  resource  show queue pairs, completion queues and memory regions of running programs
+  help      explain a command: weft help run
+
+Try first
+  weft doctor                        is everything there?
+  weft devices                       a device for each network interface
+  weft run -- ibv_devinfo            an unmodified program sees them
+
+Then, in two terminals or on two machines
+  weft run -- ibv_ud_pingpong -g 0 -d weft_lo
+  weft run -- ibv_ud_pingpong -g 0 -d weft_lo localhost
+
+And look at what happens
+  weft run --stats --capture ping.pcapng -- PROGRAM
+  weft resource show qp              while it runs
+
+Options
+  -h, --help   print this help
+  --version    print the version
+
+Manual pages: weft(1), weft-run(1), weft-devices(1), weft-doctor(1), weft-resource(1).
+)";
+}
+
+std::string run_footer() {
+  std::string variables;
+  for (const host::ConfigVariable& variable : host::config_variables()) {
+    variables += fmt::format("  {:<19} {:<11} {}\n", variable.name, variable.values, variable.help);
+  }
+  return fmt::format(
+      R"(Exit status: the program's; 2 when it was not started, with one line that says why.
+
+Variables, which options override
+{}  WEFT_LIBDIR         DIRECTORY   where the drop-in libraries are; default: beside weft
+
+Examples
+  weft run -- ibv_devinfo
+  weft run --interface eth0 -- ib_send_bw -c UD -x 0
+  weft run --capture ping.pcapng -- ibv_ud_pingpong -g 0 -d weft_lo
+  weft run -- bash                   every program started from this shell
+)",
+      variables);
+}
+
+std::string devices_footer() {
+  return R"(There is a device weft_IF for each interface IF that is up and has an address: the default
+route's first, weft_lo last. Its GIDs are the interface's addresses.
+
+Examples
+  weft devices
+  weft devices --json | jq '.[].gids'
+)";
+}
+
+std::string doctor_footer() {
+  return R"(Each line is ok, a note (it works, but could be better) or a problem, with what to change.
+Exit status: 0, or 1 when a problem was found.
+
+Examples
+  weft doctor
+  weft doctor ib_send_bw
+)";
+}
+
+std::string resource_footer() {
+  return R"(Programs of the same user are shown, by root everybody's in its runtime directory.
+
+Examples
+  weft resource                      how many objects each program has, per device
+  weft resource show qp -d           every queue pair with its counters
+  weft resource show mr --json
+)";
+}
+
+}  // namespace weft::cli

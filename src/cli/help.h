@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What help says beyond the list of options.
+#pragma once
+
+#include <string>
+
+namespace weft::cli {
+
+std::string general_help();
+std::string run_footer();
+std::string devices_footer();
+std::string doctor_footer();
+std::string resource_footer();
+
+}  // namespace weft::cli

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The environment in which a program finds Weft's libraries instead of the system's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace weft::cli {
+
+// Variables to set, by name.
+using Environment = std::map<std::string, std::string>;
+
+// Where the drop-in libraries are: WEFT_LIBDIR, or a directory beside this executable's own, both
+// in the build tree and where it is installed. ENOENT names the places that were tried.
+Expected<std::string> find_dropin_directory();
+
+// LD_LIBRARY_PATH and LD_PRELOAD with the libraries of `directory` before what is set already. A
+// sanitizer's runtime that they need goes first, where it insists on being.
+Expected<Environment> loader_environment(const std::string& directory);
+
+// How to read a capture of the wire `udp` whose queue pairs have ports from `first_port` on: a
+// command line for a shell.
+std::string tshark_command(const std::string& capture, std::uint16_t first_port, bool bare);
+
+}  // namespace weft::cli

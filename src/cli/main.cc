@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `weft` command: reads the command line and calls a command.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/suggest.h"
+
+namespace weft::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string did_you_mean(std::string_view word, const Words& choices) {
+  const auto close = closest(word, choices);
+  return close ? fmt::format("; did you mean {}?", *close) : "";
+}
+
+Words option_names(const CLI::App& command) {
+  Words names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames())
+      names.push_back("--" + name);
+    for (const std::string& name : option->get_snames())
+      names.push_back("-" + name);
+  }
+  return names;
+}
+
+// Everything from the program's name on is the program's business: taken away from `words`, so that
+// its options are never read as ours.
+Words split_program(Words& words, const CLI::App& run) {
+  auto at = words.begin() + 1;
+  while (at != words.end() && at->starts_with('-') && *at != "--") {
+    const CLI::Option* option = run.get_option_no_throw(*at);
+    at += option != nullptr && option->get_expected_max() > 0 && at + 1 != words.end() ? 2 : 1;
+  }
+  const auto begin = at;
+  if (at != words.end() && *at == "--") ++at;
+  Words program(at, words.end());
+  words.erase(begin, words.end());
+  return program;
+}
+
+// CLI11's complaint in one line, with the choices there are.
+std::string explain(const CLI::ParseError& error, const CLI::App& command) {
+  const Words extra = command.remaining();
+  if (!extra.empty()) {
+    if (!extra[0].starts_with('-')) return fmt::format("{}: one word too many", extra[0]);
+    const Words names = option_names(command);
+    const std::string word = extra[0].substr(0, extra[0].find('='));
+    return fmt::format("{}: no such option{} (there are {})", word, did_you_mean(word, names),
+                       fmt::join(names, ", "));
+  }
+  std::string message = error.what();
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  return message;
+}
+
+struct Options {
+  RunOptions run;
+  DevicesOptions devices;
+  DoctorOptions doctor;
+  ResourceOptions resource;
+  Words show;
+  std::string topic;
+};
+
+// CLI11's layout under a usage line of ours.
+class Layout : public CLI::Formatter {
+ public:
+  explicit Layout(std::string usage) : usage_(std::move(usage)) {}
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: weft " + usage_ + "\n";
+  }
+
+ private:
+  std::string usage_;
+};
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& purpose,
+                      const std::string& usage, const std::string& footer) {
+  CLI::App* command = app.add_subcommand(name, purpose);
+  command->formatter(std::make_shared<Layout>(name + usage));
+  command->set_help_flag("-h,--help", "Print this help");
+  command->footer(footer);
+  return command;
+}
+
+CLI::App* find_command(CLI::App& app, std::string_view name) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == name) return command;
+  }
+  return nullptr;
+}
+
+void define_run(CLI::App& app, RunOptions& options) {
+  CLI::App* run = add_command(app, "run", "Run a program on Weft's devices",
+                              " [OPTIONS] [--] PROGRAM [ARGUMENT...]", run_footer());
+  run->add_option("--wire", options.wire, "What travels: udp (RoCEv2 in UDP, default) or bare")
+      ->option_text("WIRE");
+  run->add_option("--interface", options.interface, "Offer the device of this interface only")
+      ->option_text("NAME");
+  run->add_option("--capture", options.capture, "Write every packet to this pcapng file")
+      ->option_text("FILE");
+  run->add_flag("--stats", options.stats, "Print the counters on stderr when the program exits");
+  run->add_option("--ports", options.ports, "UDP ports of queue pairs; default 49152-65534")
+      ->option_text("FIRST-LAST");
+  run->add_option("--socket-buffer", options.socket_buffer,
+                  "Buffer memory to ask of the kernel, each way; default 4194304")
+      ->option_text("BYTES");
+}
+
+void define(CLI::App& app, Options& options) {
+  define_run(app, options.run);
+
+  CLI::App* devices = add_command(app, "devices", "List the devices that programs will see",
+                                  " [OPTIONS]", devices_footer());
+  devices->add_flag("--json", options.devices.json, "Print JSON");
+  devices->add_flag("-v,--verbose", options.devices.verbose, "Everything about each device");
+
+  CLI::App* doctor = add_command(app, "doctor", "Check this machine, and a program, for Weft",
+                                 " [OPTIONS] [PROGRAM]", doctor_footer());
+  doctor->add_flag("--json", options.doctor.json, "Print JSON");
+  doctor->add_option("PROGRAM", options.doctor.program, "A program that you want to run");
+
+  CLI::App* resource = add_command(app, "resource", "Show the objects of running programs",
+                                   " [OPTIONS] [show qp|cq|mr]", resource_footer());
+  resource->add_flag("--json", options.resource.json, "Print JSON");
+  resource->add_flag("-d,--details", options.resource.details, "Counters too");
+  resource->add_option("show", options.show, "show qp, show cq or show mr: one line per object")
+      ->expected(0, 2)
+      ->option_text(" ");
+
+  CLI::App* help = add_command(app, "help", "Explain a command", " [TOPIC]", "");
+  help->add_option("TOPIC", options.topic, "run, devices, doctor or resource");
+}
+
+Words command_names(const CLI::App& app) {
+  Words names;
+  for (const CLI::App* command : app.get_subcommands({}))
+    names.push_back(command->get_name());
+  return names;
+}
+
+int unknown_command(std::string_view word, const CLI::App& app) {
+  const Words names = command_names(app);
+  fmt::print(stderr, "weft: {}: no such command{} (there are {})\n", word,
+             did_you_mean(word, names), fmt::join(names, ", "));
+  return kRefused;
+}
+
+int help(const std::string& topic, CLI::App& app) {
+  if (topic.empty()) {
+    fmt::print("{}", general_help());
+    return kOk;
+  }
+  const CLI::App* const command = find_command(app, topic);
+  if (command == nullptr) return unknown_command(topic, app);
+  fmt::print("{}", command->help());
+  return kOk;
+}
+
+int show_resources(Options& options) {
+  static const Words kinds{"qp", "cq", "mr"};
+  if (!options.show.empty()) {
+    if (options.show[0] != "show") {
+      return refuse("resource",
+                    fmt::format("{}: write show qp, show cq or show mr", options.show[0]));
+    }
+    const std::string kind = options.show.size() > 1 ? options.show[1] : "";
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+      return refuse("resource",
+                    fmt::format("show {}: the choices are {}", kind, fmt::join(kinds, ", ")));
+    }
+    options.resource.show = kind;
+  }
+  return resource(options.resource);
+}
+
+int dispatch(const std::string& command, Options& options, CLI::App& app) {
+  if (command == "run") return run(options.run);
+  if (command == "devices") return devices(options.devices);
+  if (command == "doctor") return doctor(options.doctor);
+  if (command == "resource") return show_resources(options);
+  return help(options.topic, app);
+}
+
+int main_with(Words words) {
+  CLI::App app("", "weft");
+  Options options;
+  define(app, options);
+  if (words.empty() || words[0] == "--help" || words[0] == "-h") return help("", app);
+  if (words[0] == "--version") {
+    fmt::print("weft {}\n", WEFT_VERSION);
+    return kOk;
+  }
+  const std::string name = words[0];
+  if (name.starts_with('-')) {
+    return refuse("", fmt::format("{}: no such option{}; weft --help", name,
+                                  did_you_mean(name, {"--help", "--version"})));
+  }
+  CLI::App* command = find_command(app, name);
+  if (command == nullptr) return unknown_command(name, app);
+  if (name == "run") options.run.program = split_program(words, *command);
+  try {
+    std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+    app.parse(std::move(words));
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", command->help());
+    return kOk;
+  } catch (const CLI::ParseError& error) {
+    return refuse(name, explain(error, *command));
+  }
+  return dispatch(name, options, app);
+}
+
+}  // namespace
+
+int refuse(std::string_view command, std::string_view message) {
+  fmt::print(stderr, "weft{}{}: {}\n", command.empty() ? "" : " ", command, message);
+  return kRefused;
+}
+
+}  // namespace weft::cli
+
+int main(int argc, char** argv) {
+  return weft::cli::main_with({argv + (argc > 0 ? 1 : 0), argv + argc});
+}

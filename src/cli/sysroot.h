@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "host/config.h"
+#include "host/device_list.h"
+
+namespace weft::cli {
+
+// Writes a tree for WEFT_SYSROOT into `directory` (the runtime directory) and returns its path.
+//
+// It belongs to the program that will take this process's place, and to whatever that starts: they
+// inherit a lock on it, a descriptor near the upper end of those allowed. Trees that nobody holds
+// any more are removed here, by the next one who needs one.
+Expected<std::string> create_sysroot(const std::string& directory, const host::Config& config,
+                                     const std::vector<host::DeviceInfo>& devices);
+
+}  // namespace weft::cli
