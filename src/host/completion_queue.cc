@@ -49,20 +49,19 @@ CompletionQueue::~CompletionQueue() = default;
 
 std::size_t CompletionQueue::take(std::span<hca::Completion> out) {
   const std::lock_guard guard(lock_);
-  return queue_.poll(out);
+  const std::size_t taken = queue_.poll(out);
+  stored_.store(queue_.size(), std::memory_order_release);
+  return taken;
 }
 
-std::size_t CompletionQueue::poll(std::span<hca::Completion> out) {
-  polls_.fetch_add(1, std::memory_order_relaxed);
+bool CompletionQueue::make_ready() {
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (deferred_.load(std::memory_order_relaxed) > 0) send_deferred();
-  std::size_t taken = take(out);
-  if (taken == 0 && !out.empty()) {
-    // Only an empty queue is worth a system call: a program that keeps finding completions drains
-    // what is here first.
-    make_progress();
-    taken = take(out);
-  }
-  return taken;
+  if (has_completions()) return true;
+  // Only an empty queue is worth a system call: a program that keeps finding completions drains
+  // what is here first.
+  make_progress();
+  return has_completions();
 }
 
 void CompletionQueue::send_deferred() {
@@ -77,13 +76,12 @@ void CompletionQueue::send_deferred() {
 void CompletionQueue::make_progress() {
   const DrivingToken token(driving_, DrivingToken::Mode::kTry);
   if (!token) return;
-  const Time now = io::now();
   if (attached_.size() > kFewQueuePairs) {
-    context_->receive_ready(now);
+    context_->receive_ready();
     return;
   }
   for (QueuePair* queue_pair : attached_)
-    queue_pair->receive(1, now);
+    queue_pair->receive(1);
 }
 
 void CompletionQueue::arm(hca::CompletionQueue::Arm arm) {
@@ -142,6 +140,7 @@ void CompletionQueue::complete(const hca::Completion& completion) {
   {
     const std::lock_guard guard(lock_);
     const auto pushed = queue_.push(completion);
+    stored_.store(queue_.size(), std::memory_order_release);
     notify = pushed.notify;
     if (notify) armed_.store(false, std::memory_order_release);
     newly_overrun = !pushed.stored && !std::exchange(overrun_reported_, true);
@@ -165,6 +164,7 @@ void CompletionQueue::detach(QueuePair* queue_pair) {
 void CompletionQueue::forget(Qpn qpn) {
   const std::lock_guard guard(lock_);
   queue_.forget(qpn);
+  stored_.store(queue_.size(), std::memory_order_release);
 }
 
 }  // namespace weft::host

@@ -26,7 +26,11 @@ class CompletionQueue final : public hca::CompletionSink {
   ~CompletionQueue() override;
 
   // Up to out.size() completions; makes progress for the attached queue pairs as needed.
-  std::size_t poll(std::span<hca::Completion> out);
+  std::size_t poll(std::span<hca::Completion> out) { return make_ready() ? take(out) : 0; }
+  // The two halves of poll(), for callers who would prepare room for nothing: whether there is a
+  // completion after as much progress as it takes, and taking what is there.
+  bool make_ready();
+  std::size_t take(std::span<hca::Completion> out);
   // Asks for one event on the channel (IBA 11.4.2.2).
   void arm(hca::CompletionQueue::Arm arm);
   Expected<void> resize(std::size_t capacity);
@@ -60,7 +64,7 @@ class CompletionQueue final : public hca::CompletionSink {
   class DrivingToken;
   void send_deferred();
   void make_progress();
-  std::size_t take(std::span<hca::Completion> out);
+  [[nodiscard]] bool has_completions() const { return stored_.load(std::memory_order_acquire) > 0; }
 
   std::shared_ptr<Context> context_;
   std::uint32_t id_;
@@ -72,9 +76,10 @@ class CompletionQueue final : public hca::CompletionSink {
 
   // Owner token of the attached queue pairs: who holds it drives them, others go on without.
   std::atomic<bool> driving_{false};
-  std::vector<QueuePair*> attached_;  // changed only by the holder of the token
-  std::atomic<std::uint64_t> polls_{0};
-  std::atomic<int> deferred_{0};  // attached queue pairs whose sends wait for a poll
+  std::vector<QueuePair*> attached_;     // changed only by the holder of the token
+  std::atomic<std::size_t> stored_{0};   // size of queue_, to see it without the lock
+  std::atomic<std::uint64_t> polls_{0};  // grows with polling; exact with one polling thread
+  std::atomic<int> deferred_{0};         // attached queue pairs whose sends wait for a poll
   std::atomic<bool> armed_{false};
   bool overrun_reported_ = false;  // guarded by lock_
 

@@ -207,8 +207,8 @@ void Context::note_deferred(bool deferred) {
 void Context::watch(QueuePair& queue_pair) {
   progress_->watch(queue_pair);
 }
-void Context::receive_ready(Time now) {
-  progress_->receive_ready(now);
+void Context::receive_ready() {
+  progress_->receive_ready();
 }
 
 Context::Report Context::report() {

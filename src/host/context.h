@@ -88,7 +88,7 @@ class Context : public std::enable_shared_from_this<Context> {
   // By queue pairs: the thread watches its endpoint, from now on or again.
   void watch(QueuePair& queue_pair);
   // By completion queues with many queue pairs: reads the endpoints that have something.
-  void receive_ready(Time now);
+  void receive_ready();
 
   // A snapshot for `weft resource`, and the sum of counters for --stats.
   struct Report {

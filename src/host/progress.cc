@@ -210,48 +210,43 @@ void Progress::flush_deferred(Time now) {
   }
 }
 
-void Progress::take_over(QueuePair& queue_pair, Time now) {
+bool Progress::take_over(QueuePair& queue_pair) {
+  if (!queue_pair.receive(kThreadBudget)) return false;  // the program is reading right now
   queue_pair.left_to_program_.store(true);  // so that watch() re-arms the one-shot descriptors
-  queue_pair.receive(kThreadBudget, now);
   watch(queue_pair);
+  return true;
 }
 
-void Progress::serve(std::uint64_t tag, Time now) {
+void Progress::serve(std::uint64_t tag) {
   const auto queue_pair = find(tag);
   if (!queue_pair) return;
   const std::uint64_t polls = queue_pair->polls();
   const bool about_to_wait =
       queue_pair->receive_queue_->armed() || queue_pair->send_queue_->armed();
-  if (about_to_wait || polls == queue_pair->polls_seen_) {
-    take_over(*queue_pair, now);
-    return;
-  }
+  if ((about_to_wait || polls == queue_pair->polls_seen_) && take_over(*queue_pair)) return;
   queue_pair->polls_seen_ = polls;
   if (!queue_pair->left_to_program_.exchange(true)) left_.push_back(queue_pair);
 }
 
-void Progress::review(Time now) {
+void Progress::review() {
   std::vector<std::weak_ptr<QueuePair>> still_left;
   for (const auto& weak : left_) {
     const auto queue_pair = weak.lock();
     if (!queue_pair || !queue_pair->left_to_program_.load()) continue;
     const std::uint64_t polls = queue_pair->polls();
-    if (polls == queue_pair->polls_seen_) {
-      take_over(*queue_pair, now);
-    } else {
-      queue_pair->polls_seen_ = polls;
-      still_left.push_back(weak);
-    }
+    if (polls == queue_pair->polls_seen_ && take_over(*queue_pair)) continue;
+    queue_pair->polls_seen_ = polls;
+    still_left.push_back(weak);
   }
   left_.swap(still_left);
 }
 
-void Progress::receive_ready(Time now) {
+void Progress::receive_ready() {
   std::array<epoll_event, kEvents> events;
   const int count = epoll_wait(ready_.get(), events.data(), kEvents, 0);
   for (int i = 0; i < count; ++i) {
     if (const auto queue_pair = find(events[static_cast<std::size_t>(i)].data.u64)) {
-      queue_pair->receive(1, now);
+      queue_pair->receive(1);
     }
   }
 }
@@ -274,11 +269,11 @@ void Progress::run() {
       } else if (tag == kWakeTag) {
         drain(wake_.get());
       } else {
-        serve(tag, now);
+        serve(tag);
       }
     }
     if (!left_.empty() && now - reviewed >= kReview) {
-      review(now);
+      review();
       reviewed = now;
     }
   }

@@ -38,7 +38,7 @@ class Progress {
   void arm_flush(QueuePair& queue_pair, Time when);
   void note_deferred(bool deferred);
   // Reads every endpoint that has something, in the caller's thread.
-  void receive_ready(Time now);
+  void receive_ready();
 
  private:
   // How often a socket that was left to a polling program is looked at.
@@ -47,10 +47,10 @@ class Progress {
 
   Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake);
   void run();
-  void serve(std::uint64_t tag, Time now);
+  void serve(std::uint64_t tag);
   void flush_deferred(Time now);
-  void review(Time now);
-  void take_over(QueuePair& queue_pair, Time now);
+  void review();
+  bool take_over(QueuePair& queue_pair);
   void set_timer(std::int64_t when);
   Expected<void> register_descriptors(QueuePair& queue_pair, int epoll, std::uint32_t events);
   std::shared_ptr<QueuePair> find(std::uint64_t tag);

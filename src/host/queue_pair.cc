@@ -35,18 +35,20 @@ hca::UdConfig core_config(const Context& context, const QueuePairConfig& config,
 }  // namespace
 
 // Hands arrived datagrams to the core, a lock section each, so that a posting thread never waits
-// for more than one of them.
+// for more than one of them. Reads the clock with the first: most looks find nothing.
 class QueuePair::Receiver final : public port::DatagramSink {
  public:
-  Receiver(QueuePair& queue_pair, Time now) : queue_pair_(queue_pair), now_(now) {}
+  explicit Receiver(QueuePair& queue_pair) : queue_pair_(queue_pair) {}
   void deliver(const hca::InDatagram& datagram) override {
+    if (now_ == Time{}) now_ = io::now();
     const std::lock_guard guard(queue_pair_.lock_);
     if (!queue_pair_.destroyed_) queue_pair_.core_.receive(datagram, now_);
   }
+  [[nodiscard]] Time now() const { return now_; }
 
  private:
   QueuePair& queue_pair_;
-  Time now_;
+  Time now_{};
 };
 
 QueuePair::QueuePair(std::shared_ptr<Context> context, const QueuePairConfig& config,
@@ -220,20 +222,19 @@ bool QueuePair::set_deferred(bool deferred) {
   return true;
 }
 
-std::size_t QueuePair::receive(std::size_t budget, Time now) {
-  if (receiving_.exchange(true, std::memory_order_acquire)) return 0;
-  Receiver receiver(*this, now);
-  const std::size_t count = endpoint_->receive(receiver, budget);
+bool QueuePair::receive(std::size_t budget) {
+  if (receiving_.exchange(true, std::memory_order_acquire)) return false;
+  Receiver receiver(*this);
+  endpoint_->receive(receiver, budget);
   receiving_.store(false, std::memory_order_release);
-  if (count > 0) {
-    bool work = false;
-    {
-      const std::lock_guard guard(lock_);
-      work = core_.has_work();
-    }
-    if (work) flush(now);  // credits to give, or sends that a credit freed
+  if (receiver.now() == Time{}) return true;
+  bool work = false;
+  {
+    const std::lock_guard guard(lock_);
+    work = core_.has_work();
   }
-  return count;
+  if (work) flush(receiver.now());  // credits to give, or sends that a credit freed
+  return true;
 }
 
 QueuePair::Report QueuePair::report() const {

@@ -63,7 +63,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
 
   // Progress, by whoever polls and by the context's thread.
   void flush(Time now);  // sends what waits
-  std::size_t receive(std::size_t budget, Time now);
+  // Reads the endpoint; false when another thread is doing so.
+  bool receive(std::size_t budget);
   [[nodiscard]] bool has_deferred_sends() const {
     return deferred_.load(std::memory_order_relaxed);
   }

@@ -32,6 +32,20 @@ Bytes as_bytes(const iovec& piece) {
 
 }  // namespace
 
+const wire::IcrcFlow& IcrcFlowCache::get(const Gid& source, const Gid& destination,
+                                         std::uint16_t source_port,
+                                         std::uint16_t destination_port) {
+  if (!flow_ || source != source_ || destination != destination_ || source_port != source_port_ ||
+      destination_port != destination_port_) {
+    source_ = source;
+    destination_ = destination;
+    source_port_ = source_port;
+    destination_port_ = destination_port;
+    flow_.emplace(source, destination, source_port, destination_port);
+  }
+  return *flow_;
+}
+
 void SendFrames::add(Bytes piece) {
   // sendmsg only reads, but its iovec has no way to say so.
   pieces_.push_back({const_cast<std::byte*>(piece.data()), piece.size()});
@@ -48,7 +62,8 @@ void SendFrames::build(const hca::Burst& burst, hca::UdFraming framing, std::uin
   pieces_.clear();
   count_ = burst.size();
 
-  const wire::IcrcFlow flow(source_, destination_.address, source_port_, destination_.port);
+  const wire::IcrcFlow& flow =
+      flows_.get(source_, destination_.address, source_port_, destination_.port);
   staged_ = 0;
   for (std::size_t frame = 0; frame < count_; ++frame) {
     const hca::OutPacket& packet = burst.packets()[frame];
@@ -160,7 +175,8 @@ void ReceivedFrames::record(Capture& capture, Bytes frame) const {
                  {&frame, 1});
 }
 
-void ReceivedFrames::deliver(DatagramSink& sink, UdpCounters& counters, Capture* capture) const {
+void ReceivedFrames::deliver(DatagramSink& sink, UdpCounters& counters, IcrcFlowCache& flows,
+                             Capture* capture) const {
   const bool has_headers = framing_ == hca::UdFraming::kBth;
   hca::InDatagram in;
   in.source = datagram_.source.address;
@@ -169,7 +185,8 @@ void ReceivedFrames::deliver(DatagramSink& sink, UdpCounters& counters, Capture*
   in.source_qpn = Qpn{datagram_.source.port};
   in.traffic_class = datagram_.tos;
   in.multicast = datagram_.destination.is_multicast();
-  const wire::IcrcFlow flow(in.source, in.destination, datagram_.source.port, local_port_);
+  const wire::IcrcFlow& flow =
+      flows.get(in.source, in.destination, datagram_.source.port, local_port_);
 
   std::array<std::byte, hca::kGrhArea> header{};
   std::size_t header_is_for = ~std::size_t{0};

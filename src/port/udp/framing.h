@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,20 @@ namespace weft::port {
 class Capture;
 
 inline constexpr std::size_t kIcrcBytes = 4;
+
+// The ICRC of the flow used last: the next datagram is nearly always of the same one.
+class IcrcFlowCache {
+ public:
+  const wire::IcrcFlow& get(const Gid& source, const Gid& destination, std::uint16_t source_port,
+                            std::uint16_t destination_port);
+
+ private:
+  Gid source_;
+  Gid destination_;
+  std::uint16_t source_port_ = 0;
+  std::uint16_t destination_port_ = 0;
+  std::optional<wire::IcrcFlow> flow_;
+};
 
 // A burst as the datagrams that carry it. Reused from burst to burst; refers to the burst's memory.
 class SendFrames {
@@ -48,6 +63,7 @@ class SendFrames {
   void refer(const hca::OutPacket& packet, std::span<const Bytes> payload,
              const wire::IcrcFlow& flow);
 
+  IcrcFlowCache flows_;
   io::SocketAddress destination_;
   Gid source_;
   std::uint16_t source_port_ = 0;
@@ -72,7 +88,8 @@ class ReceivedFrames {
 
   [[nodiscard]] std::size_t count() const;
   // Verifies each and hands the good ones on; counts the others.
-  void deliver(DatagramSink& sink, UdpCounters& counters, Capture* capture) const;
+  void deliver(DatagramSink& sink, UdpCounters& counters, IcrcFlowCache& flows,
+               Capture* capture) const;
 
  private:
   [[nodiscard]] std::array<std::byte, hca::kGrhArea> network_header(std::size_t length) const;

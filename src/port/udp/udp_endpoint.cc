@@ -11,12 +11,17 @@
 namespace weft::port {
 namespace {
 
-// A datagram as long as the kernel can deliver, and some. One per thread: receive calls do not
-// nest.
-MutableBytes receive_buffer() {
-  thread_local std::unique_ptr<std::array<std::byte, io::kUdpReceiveBuffer>> buffer;
-  if (!buffer) buffer = std::make_unique<std::array<std::byte, io::kUdpReceiveBuffer>>();
-  return *buffer;
+// What one receive call works with: room for a datagram as long as the kernel can deliver. One per
+// thread: receive calls do not nest.
+struct ReceiveScratch {
+  std::array<std::byte, io::kUdpReceiveBuffer> buffer;
+  IcrcFlowCache flows;
+};
+
+ReceiveScratch& receive_scratch() {
+  thread_local std::unique_ptr<ReceiveScratch> scratch;
+  if (!scratch) scratch = std::make_unique<ReceiveScratch>();
+  return *scratch;
 }
 
 SendFrames& send_frames() {
@@ -123,10 +128,10 @@ hca::SendResult UdpEndpoint::send_singly(const hca::Burst& burst, io::SendDatagr
   return last;
 }
 
-bool UdpEndpoint::accepts(const io::ReceivedDatagram& datagram, Time now) {
+bool UdpEndpoint::accepts(const io::ReceivedDatagram& datagram) {
   if (datagram.destination == last_own_) return true;
   if (datagram.destination.is_multicast()) return true;  // the core knows the attached groups
-  if (!shared_->is_own(datagram.destination, now)) return false;
+  if (!shared_->is_own(datagram.destination, io::now())) return false;
   last_own_ = datagram.destination;
   return true;
 }
@@ -141,7 +146,8 @@ std::size_t UdpEndpoint::receive(DatagramSink& sink, std::size_t budget) {
 
 std::size_t UdpEndpoint::receive_from(const io::UdpSocket& socket, std::uint32_t& overflows,
                                       DatagramSink& sink, std::size_t budget) {
-  const MutableBytes buffer = receive_buffer();
+  ReceiveScratch& scratch = receive_scratch();
+  const MutableBytes buffer = scratch.buffer;
   UdpCounters& counters = shared_->counters;
   std::size_t count = 0;
   while (count < budget) {
@@ -160,10 +166,10 @@ std::size_t UdpEndpoint::receive_from(const io::UdpSocket& socket, std::uint32_t
     count += frames.count();
     if (received.truncated) {
       counters.add(UdpCounter::kRxTruncated);
-    } else if (!accepts(received, io::now())) {
+    } else if (!accepts(received)) {
       counters.add(UdpCounter::kRxWrongDestination, frames.count());
     } else {
-      frames.deliver(sink, counters, shared_->capture.get());
+      frames.deliver(sink, counters, scratch.flows, shared_->capture.get());
     }
   }
   return count;

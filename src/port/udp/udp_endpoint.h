@@ -33,7 +33,7 @@ class UdpEndpoint final : public Endpoint {
   hca::SendResult outcome(const io::IoResult& result, std::size_t packets);
   std::size_t receive_from(const io::UdpSocket& socket, std::uint32_t& overflows,
                            DatagramSink& sink, std::size_t budget);
-  [[nodiscard]] bool accepts(const io::ReceivedDatagram& datagram, Time now);
+  [[nodiscard]] bool accepts(const io::ReceivedDatagram& datagram);
 
   std::shared_ptr<UdpShared> shared_;
   io::UdpSocket socket_;
