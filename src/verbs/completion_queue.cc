@@ -78,11 +78,12 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
 int poll_cq(ibv_cq* cq, int count, ibv_wc* out) {
   if (count < 0) return -1;
   host::CompletionQueue& queue = *Cq::of(cq).host;
+  if (count == 0 || !queue.make_ready()) return 0;
   std::array<hca::Completion, kPollBatch> batch;
   int done = 0;
   do {
     const auto wanted = std::min(kPollBatch, static_cast<std::size_t>(count - done));
-    const std::size_t got = queue.poll(std::span(batch).first(wanted));
+    const std::size_t got = queue.take(std::span(batch).first(wanted));
     for (std::size_t i = 0; i < got; ++i)
       write_completion(batch[i], out[done++]);
     if (got < wanted) break;
