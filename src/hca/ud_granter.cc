@@ -103,15 +103,13 @@ std::optional<UdCredit> UdGranter::grant(const FlowKey& key, std::uint32_t packe
     owed_packets += packets_owed(other);
     owed_bytes += bytes_owed(other, now);
   }
-  // One is granted to each flow even when nothing is left: hold as many back.
   packets = std::min(packets, static_cast<std::uint32_t>(kMaxGap));
-  const std::uint32_t whole = packets - std::min(active - 1, packets / 2);
   const auto share = [active](std::uint64_t all, std::uint64_t owed, std::uint64_t most) {
     return std::min({all / active, all - std::min(all, owed), most});
   };
   const bool may_grow = flow.newest != flow.granted_at && now - busy_since_ >= kSettle;
-  std::uint64_t granted = share(whole, owed_packets, flow.granted_packets * (may_grow ? 2 : 1));
-  if (packets > 0) granted = std::max<std::uint64_t>(granted, 1);
+  std::uint64_t granted = share(packets, owed_packets, flow.granted_packets * (may_grow ? 2 : 1));
+  if (packets > owed_packets) granted = std::max<std::uint64_t>(granted, 1);
   const std::uint64_t granted_bytes =
       std::max<std::uint64_t>(share(bytes, owed_bytes, flow.granted_bytes * (may_grow ? 2 : 1)),
                               flow.largest + kPacketCost);

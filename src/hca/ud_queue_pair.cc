@@ -89,7 +89,7 @@ void UdQueuePair::reset() {
   granter_.clear();
   credits_due_.clear();
   hungry_.clear();
-  hungry_for_any_ = false;
+  starving_ = false;
   most_receives_ = 0;
   one_by_one_ = 0;
   qkey_ = QKey{};

@@ -116,6 +116,7 @@ class UdQueuePair {
   struct CreditDue {
     FlowKey flow;
     Path path{};
+    bool asked = true;  // else it is worth a datagram only if there is something to grant
   };
   // What is out between next_burst() and sent().
   struct InFlight {
@@ -155,6 +156,7 @@ class UdQueuePair {
     std::size_t length = 0;  // as OutPacket::length
   };
   bool fill_credit(Burst& burst);
+  void remember_hungry(const CreditDue& due);
   bool fill_data(Burst& burst);
   bool append(Burst& burst, std::size_t n);
   bool begin_run(Burst& burst, const SendSlot& slot, std::uint32_t cost);
@@ -185,7 +187,7 @@ class UdQueuePair {
                                                        const InDatagram& datagram) const;
   void receive_credit(const InDatagram& datagram, const wire::Deth& deth, Bytes payload);
   void note_arrival(const InDatagram& datagram, const wire::Bth& bth, const wire::Deth& deth);
-  void credit_due(const FlowKey& flow, const Path& path);
+  void credit_due(const CreditDue& due);
   void deliver(const InDatagram& datagram, const Incoming& incoming);
   bool scatter(const std::array<std::byte, kGrhArea>* network_header, Bytes payload);
   void wake_hungry();
@@ -220,7 +222,7 @@ class UdQueuePair {
   UdGranter granter_;
   std::vector<CreditDue> credits_due_;
   std::vector<CreditDue> hungry_;  // were granted little because few receives were posted
-  bool hungry_for_any_ = false;    // one of them was granted nothing at all
+  bool starving_ = false;          // one of them was granted nothing at all
   std::size_t most_receives_ = 0;  // that were posted at once
   std::array<std::byte, UdCredit::kSize> credit_payload_{};
   std::vector<Gid> groups_;

@@ -120,27 +120,35 @@ void UdQueuePair::note_arrival(const InDatagram& datagram, const wire::Bth& bth,
   // Modulo 2^64, so that a late packet takes its loss back.
   if (granter_.lost() != lost) counters_.add(UdCounter::kRxLost, granter_.lost() - lost);
   if (!bth.ack_request) return;
-  credit_due(key, Path{.sgid = datagram.destination,
+  credit_due({.flow = key,
+              .path = {.sgid = datagram.destination,
                        .dgid = datagram.source,
                        .scope_id = datagram.scope_id,
-                       .traffic_class = datagram.traffic_class});
+                       .traffic_class = datagram.traffic_class}});
 }
 
 // One credit answers any number of requests of a flow.
-void UdQueuePair::credit_due(const FlowKey& flow, const Path& path) {
-  const auto same = [&](const CreditDue& due) { return due.flow == flow; };
-  if (std::any_of(credits_due_.begin(), credits_due_.end(), same)) return;
-  if (credits_due_.size() == kMaxCreditsDue) return;
-  credits_due_.push_back({flow, path});
+void UdQueuePair::credit_due(const CreditDue& due) {
+  const auto same = [&](const CreditDue& other) { return other.flow == due.flow; };
+  const auto found = std::find_if(credits_due_.begin(), credits_due_.end(), same);
+  if (found != credits_due_.end()) {
+    found->asked |= due.asked;
+  } else if (credits_due_.size() < kMaxCreditsDue) {
+    credits_due_.push_back(due);
+  }
 }
 
-// A flow that was granted little, for want of posted receives, would wait out its patience.
+// A flow that was granted little, for want of posted receives, would wait out its patience. No more
+// are woken than there is something for.
 void UdQueuePair::wake_hungry() {
-  if (!hungry_for_any_ && receives_.size() < most_receives_ / 4) return;
-  for (const CreditDue& due : hungry_)
-    credit_due(due.flow, due.path);
-  hungry_.clear();
-  hungry_for_any_ = false;
+  if (!starving_ && receives_.size() < most_receives_ / 4) return;
+  const auto count = static_cast<std::ptrdiff_t>(std::min(hungry_.size(), receives_.size()));
+  for (CreditDue& due : std::span(hungry_).first(static_cast<std::size_t>(count))) {
+    due.asked = false;
+    credit_due(due);
+  }
+  hungry_.erase(hungry_.begin(), hungry_.begin() + count);
+  starving_ = starving_ && !hungry_.empty();
 }
 
 void UdQueuePair::deliver(const InDatagram& datagram, const Incoming& incoming) {

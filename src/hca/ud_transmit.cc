@@ -23,11 +23,12 @@ bool UdQueuePair::fill_credit(Burst& burst) {
     const auto credit = granter_.grant(due.flow, static_cast<std::uint32_t>(receives_.size()),
                                        grant_budget(config_.socket_bytes), now_);
     if (!credit) continue;  // forgotten meanwhile
-    const bool scarce = receives_.size() < most_receives_ / 4 || receives_.empty();
-    if (scarce && hungry_.size() < kMaxCreditsDue) {
-      hungry_.push_back(due);
-      hungry_for_any_ |= receives_.empty();
+    const bool scarce = receives_.size() < most_receives_ / 4 || credit->packets == 0;
+    if (scarce) {
+      remember_hungry(due);
+      starving_ |= credit->packets == 0;
     }
+    if (!due.asked && credit->packets == 0) continue;  // as before
     credit->write(credit_payload_);
 
     burst.path = due.path;
@@ -48,6 +49,12 @@ bool UdQueuePair::fill_credit(Burst& burst) {
     return true;
   }
   return false;
+}
+
+void UdQueuePair::remember_hungry(const CreditDue& due) {
+  const auto same = [&](const CreditDue& other) { return other.flow == due.flow; };
+  if (std::any_of(hungry_.begin(), hungry_.end(), same)) return;
+  if (hungry_.size() < kMaxCreditsDue) hungry_.push_back(due);
 }
 
 bool UdQueuePair::fill_data(Burst& burst) {
@@ -197,7 +204,7 @@ void UdQueuePair::sent(const Burst& burst, SendResult result, Time now) {
     if (result.outcome == SendOutcome::kSent) counters_.add(UdCounter::kTxCredits);
     if (result.outcome == SendOutcome::kRefused) counters_.add(UdCounter::kTxRefused);
     if (result.outcome == SendOutcome::kWouldBlock) {
-      credit_due(in_flight_.credit.flow, in_flight_.credit.path);
+      credit_due(in_flight_.credit);
     }
   }
   (void)burst;
