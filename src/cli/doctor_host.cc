@@ -21,8 +21,7 @@ constexpr rlim_t kFewDescriptors = 1024;
 Finding check_libraries() {
   const auto directory = find_dropin_directory();
   if (!directory) {
-    return {"libraries", Level::kProblem, directory.error().message,
-            "install Weft whole, or set WEFT_LIBDIR"};
+    return {"libraries", Level::kProblem, directory.error().message, ""};
   }
   if (const auto loader = loader_environment(*directory); !loader) {
     return {"libraries", Level::kProblem, loader.error().message, "move them, or link to them"};

@@ -65,13 +65,15 @@ Expected<std::string> find_dropin_directory() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const fs::path prefix = self.parent_path().parent_path();
-  for (const char* relative : {"lib/weft", WEFT_INSTALL_LIBDIR "/weft"}) {
-    if (usable(prefix / relative)) return (prefix / relative).string();
+  std::vector<std::string> places{"lib/weft", WEFT_INSTALL_LIBDIR "/weft"};
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  for (const std::string& place : places) {
+    if (usable(prefix / place)) return (prefix / place).string();
   }
   return fail(std::errc::no_such_file_or_directory,
-              fmt::format("{} is neither in {}: install Weft whole, or say with WEFT_LIBDIR where "
+              fmt::format("there is no {} in {}; install Weft whole, or say with WEFT_LIBDIR where "
                           "it is",
-                          kVerbsLibrary, fmt::join(tried, " nor in ")));
+                          kVerbsLibrary, fmt::join(tried, " or ")));
 }
 
 Expected<Environment> loader_environment(const std::string& directory) {

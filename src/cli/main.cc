@@ -70,7 +70,7 @@ struct Options {
   DoctorOptions doctor;
   ResourceOptions resource;
   Words show;
-  std::string topic;
+  Words topics;
 };
 
 // CLI11's layout under a usage line of ours.
@@ -136,11 +136,11 @@ void define(CLI::App& app, Options& options) {
   resource->add_flag("--json", options.resource.json, "Print JSON");
   resource->add_flag("-d,--details", options.resource.details, "Counters too");
   resource->add_option("show", options.show, "show qp, show cq or show mr: one line per object")
-      ->expected(0, 2)
+      ->expected(0, -1)
       ->option_text(" ");
 
   CLI::App* help = add_command(app, "help", "Explain a command", " [TOPIC]", "");
-  help->add_option("TOPIC", options.topic, "run, devices, doctor or resource");
+  help->add_option("TOPIC", options.topics, "run, devices, doctor or resource")->expected(0, 1);
 }
 
 Words command_names(const CLI::App& app) {
@@ -170,18 +170,19 @@ int help(const std::string& topic, CLI::App& app) {
 
 int show_resources(Options& options) {
   static const Words kinds{"qp", "cq", "mr"};
-  if (!options.show.empty()) {
-    if (options.show[0] != "show") {
-      return refuse("resource",
-                    fmt::format("{}: write show qp, show cq or show mr", options.show[0]));
-    }
-    const std::string kind = options.show.size() > 1 ? options.show[1] : "";
-    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
-      return refuse("resource",
-                    fmt::format("show {}: the choices are {}", kind, fmt::join(kinds, ", ")));
-    }
-    options.resource.show = kind;
+  const Words& words = options.show;
+  if (words.empty()) return resource(options.resource);
+  if (words[0] != "show") {
+    return refuse("resource", fmt::format("{}: no such action{} (there is show)", words[0],
+                                          did_you_mean(words[0], {"show"})));
   }
+  if (words.size() > 2) return refuse("resource", fmt::format("{}: one word too many", words[2]));
+  const std::string kind = words.size() == 2 ? words[1] : "";
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+    return refuse("resource", fmt::format("show{}{}: the choices are {}", kind.empty() ? "" : " ",
+                                          kind, fmt::join(kinds, ", ")));
+  }
+  options.resource.show = kind;
   return resource(options.resource);
 }
 
@@ -190,7 +191,7 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "devices") return devices(options.devices);
   if (command == "doctor") return doctor(options.doctor);
   if (command == "resource") return show_resources(options);
-  return help(options.topic, app);
+  return help("", app);
 }
 
 int main_with(Words words) {
@@ -206,6 +207,9 @@ int main_with(Words words) {
   if (name.starts_with('-')) {
     return refuse("", fmt::format("{}: no such option{}; weft --help", name,
                                   did_you_mean(name, {"--help", "--version"})));
+  }
+  if (name == "help" && words.size() == 2 && !words[1].starts_with('-')) {
+    return help(words[1], app);  // CLI11 would take the topic for a command
   }
   CLI::App* command = find_command(app, name);
   if (command == nullptr) return unknown_command(name, app);

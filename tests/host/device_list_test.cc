@@ -90,7 +90,7 @@ TEST_F(DeviceList, PutsTheDefaultRouteFirstAndLoopbackLast) {
 TEST_F(DeviceList, CountsAnInterfaceWithAnIpv6AddressOnly) {
   ASSERT_TRUE(
       ip("link set dm0 addrgenmode none\n"
-         "link set dm0 up\n-6 address add fd00::1/64 dev dm0 nodad\n"));
+         "link set dm0 up\naddress add fd00::1/64 dev dm0 nodad\n"));
   EXPECT_THAT(names(), ElementsAre("weft_dm0", "weft_lo"));
 }
 

@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The weft command as a person meets it: every refusal is one line and exit status 2.
+set -u
+weft=$WEFT_BUILD/bin/weft
+work=$(mktemp -d /tmp/weft-cli.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+chmod 755 "$work"
+export XDG_RUNTIME_DIR=$work/run
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}  # of the programs that are run, not of weft
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# expect STATUS PATTERN COMMAND...: stdout and stderr together match the extended regular expression.
+expect() {
+  local status=$1 pattern=$2 output got
+  shift 2
+  output=$("$@" 2>&1 < /dev/null)
+  got=$?
+  [[ $got == "$status" ]] || fail "status $got, not $status: $*: $output"
+  grep -Eq -- "$pattern" <<< "$output" || fail "no '$pattern' from: $*: $output"
+}
+
+# refused PATTERN COMMAND...: exit status 2, nothing on stdout, exactly one line on stderr.
+refused() {
+  local pattern=$1 output got
+  shift
+  output=$("$@" 2>&1 > "$work/stdout" < /dev/null)
+  got=$?
+  [[ $got == 2 ]] || fail "status $got, not 2: $*: $output"
+  [[ ! -s $work/stdout ]] || fail "wrote to stdout: $*"
+  [[ $(wc -l <<< "$output") == 1 ]] || fail "not one line: $*: $output"
+  grep -Eq -- "$pattern" <<< "$output" || fail "no '$pattern' from: $*: $output"
+}
+
+is_json() { python3 -c 'import json,sys; json.load(sys.stdin)' || fail "no JSON from: $1"; }
+
+# Help and version.
+expect 0 '^weft [0-9]+\.[0-9]+' "$weft" --version
+for form in "" --help -h help; do expect 0 'Try first' "$weft" $form; done
+for command in run devices doctor resource; do
+  expect 0 "^Usage: weft $command" "$weft" help $command
+  expect 0 "^Usage: weft $command" "$weft" $command --help
+done
+expect 0 'WEFT_SOCKET_BUFFER' "$weft" run --help
+
+# The command line.
+refused 'devcies: no such command; did you mean devices\? .*run, devices' "$weft" devcies
+refused 'frobnicate: no such command \(there are' "$weft" frobnicate
+refused '--versoin: no such option; did you mean --version' "$weft" --versoin
+refused 'no such command' "$weft" help frobnicate
+refused '--jsn: no such option; did you mean --json' "$weft" devices --jsn
+refused 'one word too many' "$weft" devices eth0
+refused 'one word too many' "$weft" doctor ls ls
+refused '--wier: no such option; did you mean --wire' "$weft" run --wier udp -- true
+refused 'show pq: the choices are qp, cq, mr' "$weft" resource show pq
+refused 'show: the choices are' "$weft" resource show
+refused 'shwo: no such action; did you mean show' "$weft" resource shwo qp
+refused 'one word too many' "$weft" resource show qp cq
+
+# Options and variables of run.
+refused '--wire foo: .*udp or bare' "$weft" run --wire foo -- true
+refused '--wire foo: .*udp or bare' "$weft" run --wire=foo true
+refused '--interface nope0: no interface of that name.*there are .*lo' \
+  "$weft" run --interface nope0 -- true
+refused '--interface a/b: ' "$weft" run --interface a/b -- true
+refused '--ports 7: ' "$weft" run --ports 7 -- true
+refused '--ports 50000-65535: .*between 1024 and 65534' "$weft" run --ports 50000-65535 -- true
+refused '--socket-buffer 4M: .*between 4096 and' "$weft" run --socket-buffer 4M -- true
+refused '--wire' "$weft" run --wire
+refused 'WEFT_WIRE=foo: .*udp or bare' env WEFT_WIRE=foo "$weft" run -- true
+refused 'WEFT_STATS=yes: .*0 or 1' env WEFT_STATS=yes "$weft" run -- true
+refused 'WEFT_WIER: there is no such variable; there are WEFT_WIRE' \
+  env WEFT_WIER=udp "$weft" run -- true
+refused 'WEFT_WIRE=foo' env WEFT_WIRE=foo "$weft" devices
+refused 'capture.*No such file|no/such/dir.*No such file' \
+  "$weft" run --capture "$work/no/such/dir/x.pcapng" -- true
+refused 'WEFT_LIBDIR=.*no libibverbs' env WEFT_LIBDIR="$work" "$weft" run -- true
+
+# Programs that cannot be run.
+refused 'name a program' "$weft" run
+refused 'name a program' "$weft" run --stats --
+refused 'no-such-program-here: no such program in PATH' "$weft" run -- no-such-program-here
+refused 'is a directory' "$weft" run -- "$work"
+printf '#!/bin/sh\nexit 0\n' > "$work/plain"
+refused 'may not execute.*chmod \+x' "$weft" run -- "$work/plain"
+printf '#!/no/such/interpreter\n' > "$work/lost" && chmod 755 "$work/lost"
+refused 'interpreter /no/such/interpreter' "$weft" run -- "$work/lost"
+printf 'int main(void) { return 7; }\n' > "$work/hello.c"
+if ${CC:-cc} -static -o "$work/static" "$work/hello.c" 2> "$work/cc.log"; then
+  refused 'statically linked.*leave out -static' "$weft" run -- "$work/static"
+else
+  echo "not tried: this compiler cannot link statically"
+fi
+${CC:-cc} -o "$work/hello" "$work/hello.c" || fail "cc"
+
+# What is started is the program: its status, its signals, its arguments, its environment.
+expect 7 '' "$weft" run -- "$work/hello"
+expect 7 '' "$weft" run "$work/hello"
+expect 143 '' "$weft" run -- sh -c 'kill -TERM $$'
+expect 0 '^<a b><--wire><foo><--help>$' \
+  "$weft" run -- sh -c 'printf "<%s>" "$@"; echo' sh 'a b' --wire foo --help
+expect 0 '^bare 1 50000-50001$' "$weft" run --wire bare --stats --ports 50000-50001 \
+  sh -c 'echo $WEFT_WIRE $WEFT_STATS $WEFT_PORTS'
+expect 0 '^bare$' env WEFT_WIRE=udp "$weft" run --wire bare -- sh -c 'echo $WEFT_WIRE'
+expect 0 'libibverbs.so.1' "$weft" run -- sh -c 'echo $LD_PRELOAD'
+expect 0 '/weft:/opt/none$' env LD_LIBRARY_PATH=/opt/none "$weft" run -- \
+  sh -c 'echo $LD_LIBRARY_PATH'
+printf '#!/usr/bin/env sh\necho script $1\n' > "$work/script" && chmod 755 "$work/script"
+expect 0 '^script one$' "$weft" run -- "$work/script" one
+
+# The tree behind /sys/class/infiniband lives as long as somebody uses it.
+tree=$("$weft" run -- sh -c 'ls "$WEFT_SYSROOT/sys/class/infiniband" > /dev/null && echo "$WEFT_SYSROOT"')
+[[ $tree == "$XDG_RUNTIME_DIR"/* ]] || fail "no tree: $tree"
+"$weft" run -- sh -c '"$0" run -- true; test -d "$WEFT_SYSROOT/sys"' "$weft" ||
+  fail "a tree in use was removed"
+[[ ! -e $tree ]] || fail "the tree of a program that ended is still there"
+
+# Captures have their headers before the program starts, whatever directory it changes to.
+(cd "$work" && expect 0 'tshark -r .*c\.pcapng -d udp.port==49152-65535,infiniband' \
+  "$weft" run --capture c.pcapng -- sh -c 'cd / && test -s "$WEFT_CAPTURE"')
+[[ -s $work/c.pcapng ]] || fail "no capture"
+if command -v tshark > /dev/null; then
+  tshark -r "$work/c.pcapng" -d udp.port==49152-65535,infiniband --disable-protocol rpcordma \
+    --disable-protocol infiniband.eoib --disable-protocol lapbether > "$work/tshark.log" 2>&1 ||
+    fail "tshark does not take the options that weft prints: $(cat "$work/tshark.log")"
+fi
+
+# JSON and text; no colour without a terminal, none with NO_COLOR on one.
+"$weft" devices --json | is_json devices
+"$weft" resource --json | is_json resource
+for kind in qp cq mr; do "$weft" resource show $kind --json | is_json "show $kind"; done
+"$weft" doctor --json sh | is_json doctor
+expect 0 'weft_lo' "$weft" devices
+expect 0 'node GUID' "$weft" devices -v
+expect 0 'No program has' "$weft" resource
+expect 0 'ok +program' "$weft" doctor sh
+expect 1 'problem +program .*no such program' "$weft" doctor no-such-program-here
+expect 1 'problem +environment .*WEFT_WIRE=x' env WEFT_WIRE=x "$weft" doctor
+"$weft" devices | grep -q $'\x1b' && fail "colour without a terminal"
+if command -v script > /dev/null; then
+  TERM=xterm script -qec "$weft devices" /dev/null | grep -q $'\x1b' || fail "no colour on a terminal"
+  NO_COLOR=1 TERM=xterm script -qec "$weft devices" /dev/null | grep -q $'\x1b' &&
+    fail "colour in spite of NO_COLOR"
+fi
+
+# Privileged programs, seen by somebody who is not root.
+if [[ $(id -u) == 0 ]] && command -v setpriv > /dev/null &&
+  ! findmnt -no OPTIONS -T "$work" | grep -q nosuid; then
+  cp "$work/hello" "$work/setuid" && chmod 4755 "$work/setuid"
+  cp "$work/hello" "$work/setgid" && chmod 2755 "$work/setgid"
+  cp "$weft" "$work/weft" && mkdir -p "$work/nobody" && chown nobody "$work/nobody" &&
+    chmod 700 "$work/nobody"
+  as_nobody() {
+    XDG_RUNTIME_DIR=$work/nobody WEFT_LIBDIR=$WEFT_BUILD/lib/weft \
+      setpriv --reuid=nobody --regid=nogroup --clear-groups "$work/weft" "$@"
+  }
+  refused 'setuid.*run a copy' as_nobody run -- "$work/setuid"
+  refused 'setgid.*run a copy' as_nobody run -- "$work/setgid"
+  if command -v setcap > /dev/null && cp "$work/hello" "$work/caps" &&
+    setcap cap_net_raw+ep "$work/caps" 2> /dev/null; then
+    refused 'given capabilities.*run a copy' as_nobody run -- "$work/caps"
+  fi
+  expect 7 '' "$weft" run -- "$work/setuid"
+  expect 1 'problem +program .*setuid' as_nobody doctor "$work/setuid"
+else
+  echo "not tried: setuid programs (needs root, and a file system that honours the bit)"
+fi
+
+echo "$failures failures"
+[[ $failures == 0 ]]
