@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every way by which bytes of a stranger become a packet: a link packet, a transport packet, a UD
 // datagram, an Ethernet frame, an IP packet. Besides not crashing, what comes out must add up.
+#include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 #include "wire/link_crc.h"
@@ -32,6 +34,38 @@ unsigned touch(Bytes bytes) {
   return sum;
 }
 
+void check_failure(const WalkFailure& failure, Bytes bytes) {
+  require(failure.offset <= bytes.size());
+  require(!text(failure.error).empty());
+}
+
+// What was read can be written and read again.
+template <class Header>
+void round_trip(const Header& header) {
+  std::array<std::byte, Header::kSize> bytes;
+  header.write(bytes);
+  require(Header::parse(bytes) == header);
+}
+
+template <class Header>
+void round_trip(const std::optional<Header>& header) {
+  if (header) round_trip(*header);
+}
+
+void round_trip_headers(const TransportPacket& packet) {
+  round_trip(packet.bth);
+  round_trip(packet.rdeth);
+  round_trip(packet.deth);
+  round_trip(packet.xrceth);
+  round_trip(packet.feth);
+  round_trip(packet.reth);
+  round_trip(packet.atomic_eth);
+  round_trip(packet.aeth);
+  round_trip(packet.atomic_ack_eth);
+  round_trip(packet.ieth);
+  round_trip(packet.imm_dt);
+}
+
 void check_transport(const TransportPacket& packet, Bytes bytes) {
   const OpcodeInfo& opcode = info(packet.bth.opcode);
   require(opcode.known());
@@ -43,6 +77,7 @@ void check_transport(const TransportPacket& packet, Bytes bytes) {
   require(packet.reth.has_value() == opcode.has(kReth));
   require(packet.aeth.has_value() == opcode.has(kAeth));
   require(opcode.has_payload || packet.payload.empty());
+  round_trip_headers(packet);
   volatile unsigned sum = touch(packet.payload);
   (void)sum;
 }
@@ -53,9 +88,7 @@ void walk_as_transport(Bytes bytes) {
   const bool is_ud = walk_ud_packet(bytes, ud);
   if (!packet) {
     require(!is_ud);
-    require(packet.error().offset <= bytes.size());
-    require(!text(packet.error().error).empty());
-    return;
+    return check_failure(packet.error(), bytes);
   }
   check_transport(*packet, bytes);
   require(is_ud == (info(packet->bth.opcode).transport == Transport::ud));
@@ -66,13 +99,37 @@ void walk_as_transport(Bytes bytes) {
   require(ud.has_immediate == packet->imm_dt.has_value() && ud.icrc == packet->icrc);
 }
 
+// A sealed packet goes through a hop: what the hop may change leaves its CRCs right.
+void pass_a_hop(MutableBytes packet, const LinkPacket& walked) {
+  const std::uint64_t before = load_le64(packet.data());
+  LrhView lrh(packet);
+  lrh.set_vl(Vl{lrh.sl().value()});
+  lrh.set_sl(Sl{walked.lrh.vl.value()});
+  lrh.set_dlid(walked.lrh.slid);
+  lrh.set_slid(walked.lrh.dlid);
+  update_vcrc(packet, before);
+  require(check_link_crcs(packet).vcrc_good);
+  rewrite_vl(packet, Vl{static_cast<std::uint8_t>(lrh.vl().value() + 1)});
+  require(check_link_crcs(packet).vcrc_good);
+  seal_link_packet(packet);
+  if (!walked.transport) return;
+  if (walked.grh) {
+    GrhView grh(packet.subspan(Lrh::kSize));
+    grh.set_hop_limit(static_cast<std::uint8_t>(grh.hop_limit() - 1));
+  }
+  BthView bth(packet.subspan(Lrh::kSize + (walked.grh ? Grh::kSize : 0)));
+  bth.set_fecn(!bth.fecn());
+  bth.set_becn(!bth.becn());
+  require(check_link_crcs(packet).icrc_good);
+}
+
 void walk_as_link_packet(Bytes bytes) {
   const auto packet = walk_link_packet(bytes);
-  if (!packet) {
-    require(packet.error().offset <= bytes.size());
-    return;
-  }
+  if (!packet) return check_failure(packet.error(), bytes);
   require(lies_within(packet->payload, bytes));
+  round_trip(packet->lrh);
+  round_trip(packet->grh);
+  round_trip(packet->raw);
   if (packet->transport) {
     const std::size_t routing = Lrh::kSize + (packet->grh ? Grh::kSize : 0);
     check_transport(*packet->transport, bytes.subspan(routing, bytes.size() - routing - kVcrcSize));
@@ -81,13 +138,11 @@ void walk_as_link_packet(Bytes bytes) {
   std::vector<std::byte> copy(bytes.begin(), bytes.end());
   seal_link_packet(copy);
   require(check_link_crcs(copy).good());
+  pass_a_hop(copy, *packet);
 }
 
 void walk_as_frame(const Walked<RoceFrame>& frame, Bytes bytes) {
-  if (!frame) {
-    require(frame.error().offset <= bytes.size());
-    return;
-  }
+  if (!frame) return check_failure(frame.error(), bytes);
   require(lies_within(frame->ip_header, bytes) && lies_within(frame->transport, bytes));
   const Datagram& datagram = frame->datagram;
   const bool good = check_icrc(*frame);
