@@ -38,7 +38,7 @@ struct DeviceLimits {
   std::uint32_t max_ah = 1u << 20;
   std::uint32_t max_mcast_grp = 8'192;
   std::uint32_t max_mcast_qp_attach = 16'383;
-  std::uint32_t vendor_id = 0;  // not a vendor of hardware: locally administered
+  std::uint32_t vendor_id = 0x02'0000;  // no vendor of hardware: a locally administered OUI
   std::uint32_t vendor_part_id = 1;
   std::uint32_t hw_ver = 0;
 };
