@@ -62,8 +62,8 @@ Examples
 }
 
 std::string devices_footer() {
-  return R"(There is a device weft_IF for each interface IF that is up and has an address: the default
-route's first, weft_lo last. Its GIDs are the interface's addresses.
+  return R"(There is a device weft_IF for each interface IF that is up and has an address: the
+default route's first, weft_lo last. Its GIDs are the interface's addresses.
 
 Examples
   weft devices
@@ -72,8 +72,8 @@ Examples
 }
 
 std::string doctor_footer() {
-  return R"(Each line is ok, a note (it works, but could be better) or a problem, with what to change.
-Exit status: 0, or 1 when a problem was found.
+  return R"(Each line is ok, a note (it works, but could be better) or a problem, with what to
+change. Exit status: 0, or 1 when a problem was found.
 
 Examples
   weft doctor
@@ -82,7 +82,7 @@ Examples
 }
 
 std::string resource_footer() {
-  return R"(Programs of the same user are shown, by root everybody's in its runtime directory.
+  return R"(The programs of the user who asks are shown.
 
 Examples
   weft resource                      how many objects each program has, per device

@@ -16,7 +16,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-# expect STATUS PATTERN COMMAND...: stdout and stderr together match the extended regular expression.
+# expect STATUS PATTERN COMMAND...: stdout and stderr together match the regular expression.
 expect() {
   local status=$1 pattern=$2 output got
   shift 2
@@ -115,7 +115,7 @@ printf '#!/usr/bin/env sh\necho script $1\n' > "$work/script" && chmod 755 "$wor
 expect 0 '^script one$' "$weft" run -- "$work/script" one
 
 # The tree behind /sys/class/infiniband lives as long as somebody uses it.
-tree=$("$weft" run -- sh -c 'ls "$WEFT_SYSROOT/sys/class/infiniband" > /dev/null && echo "$WEFT_SYSROOT"')
+tree=$("$weft" run -- sh -c 'test -d "$WEFT_SYSROOT/sys/class/infiniband" && echo "$WEFT_SYSROOT"')
 [[ $tree == "$XDG_RUNTIME_DIR"/* ]] || fail "no tree: $tree"
 "$weft" run -- sh -c '"$0" run -- true; test -d "$WEFT_SYSROOT/sys"' "$weft" ||
   fail "a tree in use was removed"
@@ -144,7 +144,8 @@ expect 1 'problem +program .*no such program' "$weft" doctor no-such-program-her
 expect 1 'problem +environment .*WEFT_WIRE=x' env WEFT_WIRE=x "$weft" doctor
 "$weft" devices | grep -q $'\x1b' && fail "colour without a terminal"
 if command -v script > /dev/null; then
-  TERM=xterm script -qec "$weft devices" /dev/null | grep -q $'\x1b' || fail "no colour on a terminal"
+  TERM=xterm script -qec "$weft devices" /dev/null | grep -q $'\x1b' ||
+    fail "no colour on a terminal"
   NO_COLOR=1 TERM=xterm script -qec "$weft devices" /dev/null | grep -q $'\x1b' &&
     fail "colour in spite of NO_COLOR"
 fi
