@@ -8,7 +8,7 @@ import ipaddress
 import sys
 
 import pyverbs.enums as e
-from pyverbs.addr import AH, AHAttr, GlobalRoute
+from pyverbs.addr import AH, GID, AHAttr, GlobalRoute
 from pyverbs.cq import CQ, CompChannel
 from pyverbs.device import Context
 from pyverbs.mr import MR
@@ -47,13 +47,13 @@ class EchoQueuePair:
         self.queue = CQ(self.context, 4 * DEPTH, None, self.channel, 0)
         self.region = MR(self.domain, (DEPTH + 1) * (AREA + LONGEST), e.IBV_ACCESS_LOCAL_WRITE)
         capacity = QPCap(max_send_wr=DEPTH, max_recv_wr=DEPTH)
-        self.pair = QP(self.domain, QPInitAttr(qp_type=e.IBV_QPT_UD, scq=self.queue,
-                                               rcq=self.queue, cap=capacity), QPAttr())
-        attributes = QPAttr(port_num=1)
-        attributes.qkey = arguments.qkey
         self.qkey = arguments.qkey
         self.gid_index = arguments.gid_index
-        self.pair.to_rts(attributes)
+        attributes = QPAttr(port_num=1)
+        attributes.qkey = arguments.qkey
+        # With attributes the constructor takes the queue pair to RTS.
+        self.pair = QP(self.domain, QPInitAttr(qp_type=e.IBV_QPT_UD, scq=self.queue,
+                                               rcq=self.queue, cap=capacity), attributes)
         for slot in range(DEPTH):
             self.post(slot)
 
@@ -83,7 +83,7 @@ class EchoQueuePair:
             gid = ipaddress.IPv6Address(b"\0" * 10 + b"\xff\xff" + address.packed)
         else:
             gid = address
-        route = GlobalRoute(dgid=gid.exploded, sgid_index=self.gid_index, hop_limit=64)
+        route = GlobalRoute(dgid=GID(gid.exploded), sgid_index=self.gid_index, hop_limit=64)
         handle = AH(self.domain, attr=AHAttr(gr=route, is_global=1, port_num=1))
         request = SendWR(wr_id=DEPTH, num_sge=1, opcode=e.IBV_WR_SEND, send_flags=0,
                          sg=[SGE(self.address_of(slot) + AREA, length, self.region.lkey)])

@@ -52,9 +52,9 @@ def kinds(arguments, noise):
     yield "udp_rx_runt", [b"", b"\x64", good[:15]]
     # The CRC that follows the cut is the last four bytes of something else.
     yield "udp_rx_bad_icrc", [bytes(flipped), good[:-1], good[:24], noise(64), noise(1500)]
-    yield "udp_rx_oversized", [sealed(packet(arguments, b"x" * 4100)),
-                               sealed(packet(arguments, b"x" * 9000))]
-    yield "udp_rx_truncated", [sealed(packet(arguments, b"x" * 60_000))]
+    yield "udp_rx_oversized", [sealed(packet(arguments, b"x" * 4200)),
+                               sealed(packet(arguments, b"x" * 9000)),
+                               sealed(packet(arguments, b"x" * 65_000))]
     yield "rx_bad_qkey", [sealed(packet(arguments, message, qkey=0x22222222))] * EACH
     yield "rx_bad_version", [sealed(packet(arguments, message, version=3))] * EACH
     yield "rx_bad_pkey", [sealed(packet(arguments, message, pkey=0x8123))] * EACH

@@ -75,6 +75,7 @@ time_limit=${time_limit:-60}
 spawn() {
   local name=$1
   shift
+  : >"$work/$name.out"
   timeout --kill-after=5 "$time_limit" "$@" </dev/null >"$work/$name.out" 2>&1 &
   pid_of[$name]=$!
 }
@@ -171,5 +172,8 @@ pair() {
 }
 program_at_server=() program_at_client=()
 
-# What perftest measured: the last line of numbers of its output.
-perftest_row() { grep -E '^ *[0-9]+ +[0-9]+ +[0-9.]+' "$work/$1.out" | tail -n 1; }
+# What perftest measured: the last line of numbers of its output, which has no end of its own when
+# the counters of --stats follow.
+perftest_row() {
+  grep -E '^ *[0-9]+ +[0-9]+ +[0-9.]+' "$work/$1.out" | tail -n 1 | sed 's/weft:.*//'
+}

@@ -25,7 +25,6 @@ cp "$source_tree/docs/wire-udp.md" "$place/source/docs/"
 cp -r "$source_tree/script" "$place/source/"
 chmod -R u=rwX,go=rX "$place"
 
-# shellcheck disable=SC2016  # expanded by the shell of that user
 WEFT_SOURCE=$place/source WEFT_BUILD=$place/build HOME=/tmp TMPDIR=/tmp XDG_RUNTIME_DIR='' \
   setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --bounding-set=-all \
   bash -c '

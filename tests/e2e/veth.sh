@@ -11,10 +11,9 @@ begin
 left='' right=''
 new_namespace left
 new_namespace right
-case $1 in
-  4) join "$left" veth0 10.77.0.1/24 "$right" veth0 10.77.0.2/24; there=10.77.0.2 ;;
-  6) join "$left" veth0 fd77::1/64 "$right" veth0 fd77::2/64; there=fd77::2 ;;
-esac
+# The programs exchange their addresses over IPv4 in any case.
+join "$left" veth0 '10.77.0.1/24 fd77::1/64' "$right" veth0 '10.77.0.2/24 fd77::2/64'
+there=10.77.0.2
 # shellcheck disable=SC2034  # lib.sh reads them
 server_at=$right client_at=$left server_device=weft_veth0 client_device=weft_veth0
 
@@ -22,7 +21,6 @@ run devinfo nsenter "--net=/proc/$left/ns/net" -- "$weft" run -- ibv_devinfo -v 
 expect devinfo 'state:[[:space:]]*PORT_ACTIVE'
 expect devinfo 'active_mtu:[[:space:]]*1024' "4096 does not fit into 1500"
 
-# IPv6: the link-local address is among the GIDs too; take the index of the global one.
 index=0
 if [[ $1 == 6 ]]; then
   index=$(sed -n 's/.*GID\[ *\([0-9]*\)\]:.*fd77::1.*/\1/p' "$work/devinfo.out" | head -n 1)
@@ -32,11 +30,7 @@ fi
 pair "$there" -- ibv_ud_pingpong -g "$index" -s 1024 -n 200
 expect client '^200 iters in .* seconds'
 
-if [[ $1 == 4 ]]; then
-  options=(-c UD -x "$index" -F)
-else
-  options=(-c UD -x "$index" -F --ipv6)
-fi
+options=(-c UD -x "$index" -F)
 pair "$there" -- ib_send_bw "${options[@]}" -s 1024 -n 2000
 echo "ib_send_bw over veth, IPv$1: $(perftest_row client)"
 pair "$there" -- ib_send_lat "${options[@]}" -s 64 -n 500

@@ -43,6 +43,6 @@ echo "pyverbs: $(count ok) ok, $(count skipped) skipped, $(count FAIL) failed," 
 grep -E '^(FAIL|ERROR) ' "$work/verdicts" || :
 [[ $(wc -l <"$work/verdicts") -gt 200 ]] || fail "the suite did not run to its end (code $code)"
 
-missing=$(grep -vE '^(#|$)' "$(dirname "$0")/pyverbs_tests.txt" |
+missing=$(grep -vE '^(#|$)' "$source_tree/tests/interop/pyverbs_tests.txt" |
   grep -vxFf <(sed -n 's/^ok //p' "$work/verdicts") || :)
 [[ -z $missing ]] || { echo "not passed:"; echo "$missing"; fail "tests that must pass did not"; }
