@@ -227,12 +227,6 @@ int main_with(Words words) {
 }
 
 }  // namespace
-
-int refuse(std::string_view command, std::string_view message) {
-  fmt::print(stderr, "weft{}{}: {}\n", command.empty() ? "" : " ", command, message);
-  return kRefused;
-}
-
 }  // namespace weft::cli
 
 int main(int argc, char** argv) {
