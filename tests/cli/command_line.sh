@@ -38,7 +38,12 @@ refused() {
   grep -Eq -- "$pattern" <<< "$output" || fail "no '$pattern' from: $*: $output"
 }
 
-is_json() { python3 -c 'import json,sys; json.load(sys.stdin)' || fail "no JSON from: $1"; }
+# json COMMAND...: stdout is one JSON document. (Not in a pipeline: a failure there is forgotten.)
+json() {
+  "$@" > "$work/json" 2> /dev/null < /dev/null
+  python3 -c 'import json,sys; json.load(open(sys.argv[1]))' "$work/json" 2> /dev/null ||
+    fail "no JSON from: $*"
+}
 
 # Help and version.
 expect 0 '^weft [0-9]+\.[0-9]+' "$weft" --version
@@ -122,8 +127,9 @@ tree=$("$weft" run -- sh -c 'test -d "$WEFT_SYSROOT/sys/class/infiniband" && ech
 [[ ! -e $tree ]] || fail "the tree of a program that ended is still there"
 
 # Captures have their headers before the program starts, whatever directory it changes to.
-(cd "$work" && expect 0 'tshark -r .*c\.pcapng -d udp.port==49152-65535,infiniband' \
-  "$weft" run --capture c.pcapng -- sh -c 'cd / && test -s "$WEFT_CAPTURE"')
+cd "$work" || exit 1
+expect 0 'tshark -r .*c\.pcapng -d udp.port==49152-65535,infiniband' \
+  "$weft" run --capture c.pcapng -- sh -c 'cd / && test -s "$WEFT_CAPTURE"'
 [[ -s $work/c.pcapng ]] || fail "no capture"
 if command -v tshark > /dev/null; then
   tshark -r "$work/c.pcapng" -d udp.port==49152-65535,infiniband --disable-protocol rpcordma \
@@ -132,10 +138,10 @@ if command -v tshark > /dev/null; then
 fi
 
 # JSON and text; no colour without a terminal, none with NO_COLOR on one.
-"$weft" devices --json | is_json devices
-"$weft" resource --json | is_json resource
-for kind in qp cq mr; do "$weft" resource show $kind --json | is_json "show $kind"; done
-"$weft" doctor --json sh | is_json doctor
+json "$weft" devices --json
+json "$weft" resource --json
+for kind in qp cq mr; do json "$weft" resource show $kind --json; done
+json "$weft" doctor --json sh
 expect 0 'weft_lo' "$weft" devices
 expect 0 'node GUID' "$weft" devices -v
 expect 0 'No program has' "$weft" resource
