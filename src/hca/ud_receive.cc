@@ -2,6 +2,7 @@
 // The receiving half of a datagram queue pair.
 #include <cassert>
 #include <cstring>
+#include <span>
 
 #include "hca/ud_queue_pair.h"
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>  // program_invocation_name
 #include <charconv>
 #include <cstdlib>
 #include <numeric>
@@ -32,10 +33,8 @@ std::vector<std::uint64_t> seeds(std::uint64_t usual) {
 }
 
 std::string how_to_replay(std::uint64_t seed, const std::string& test) {
-  return fmt::format(
-      "seed {0}; replay: WEFT_SIM_SEED={0} build/release/tests/test_sim_* "
-      "--gtest_filter={1}",
-      seed, test);
+  return fmt::format("seed {0}; replay: WEFT_SIM_SEED={0} {1} --gtest_filter={2}", seed,
+                     program_invocation_name, test);
 }
 
 }  // namespace weft::sim
