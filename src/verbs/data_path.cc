@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Posting work requests. Translation happens on the stack: nothing here allocates or locks.
-#include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -21,7 +21,7 @@ class Pieces {
     if (count < 0 || static_cast<std::size_t>(count) > kMaxPieces) return std::nullopt;
     const auto size = static_cast<std::size_t>(count);
     for (std::size_t i = 0; i < size; ++i) {
-      std::construct_at(&pieces_[i], list[i].addr, list[i].length, LKey{list[i].lkey});
+      std::construct_at(&pieces_[i], hca::Sge{list[i].addr, list[i].length, LKey{list[i].lkey}});
     }
     return std::span<const hca::Sge>(pieces_, size);
   }

@@ -10,11 +10,22 @@
 namespace weft::verbs {
 namespace {
 
+void write_line(std::string_view message) {
+  std::string line = "weft: ";
+  line += message;
+  line += '\n';
+  // Nothing is left to tell it to when stderr does not take it.
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
 LogLevel read_level() {
   const char* text = std::getenv("WEFT_LOG");
   const std::string_view value = text == nullptr ? "" : text;
   if (value == "off") return LogLevel::kOff;
   if (value == "info") return LogLevel::kInfo;
+  if (!value.empty() && value != "error") {
+    write_line("WEFT_LOG=" + std::string(value) + ": the value must be off, error or info");
+  }
   return LogLevel::kError;
 }
 
@@ -36,11 +47,7 @@ LogLevel log_level() {
 void log(LogLevel level, std::string_view message) {
   if (level > log_level()) return;
   const int saved = errno;
-  std::string line = "weft: ";
-  line += message;
-  line += '\n';
-  // Nothing is left to tell it to when stderr does not take it.
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+  write_line(message);
   errno = saved;
 }
 

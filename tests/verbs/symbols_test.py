@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The drop-in exports every name@version that installed clients of libibverbs ask for, and no other.
+"""The drop-in exports every name@version that installed clients of libibverbs ask for.
 
 What they ask for is read from the clients themselves. Exit code 77: no client is installed.
 """

@@ -35,6 +35,8 @@ using Ah = std::unique_ptr<ibv_ah, Destroyer<ibv_destroy_ah>>;
 
 inline constexpr std::uint32_t kQKey = 0x1234;
 inline constexpr std::size_t kGrh = 40;
+// As a number: ibv_reg_mr is a macro, in which clang sees enumerators of two types meet.
+inline constexpr int kLocalWrite = IBV_ACCESS_LOCAL_WRITE;
 
 inline ibv_context* open_loopback() {
   int count = 0;
@@ -58,7 +60,7 @@ class Loopback : public testing::Test {
     pd_.reset(ibv_alloc_pd(context_.get()));
     cq_.reset(ibv_create_cq(context_.get(), 64, this, nullptr, 0));
     ASSERT_NE(cq_, nullptr);
-    mr_.reset(ibv_reg_mr(pd_.get(), buffer_.data(), buffer_.size(), IBV_ACCESS_LOCAL_WRITE));
+    mr_.reset(ibv_reg_mr(pd_.get(), buffer_.data(), buffer_.size(), kLocalWrite));
     ASSERT_NE(mr_, nullptr);
   }
 
