@@ -53,7 +53,7 @@ in_namespace() {
 # join KEEPER_A NAME_A ADDRESSES_A KEEPER_B NAME_B ADDRESSES_B [MTU]: a veth pair between two
 # namespaces. ADDRESSES are ADDRESS/LENGTH, several with blanks between.
 join() {
-  local mtu=${7:-1500} side keeper name address
+  local mtu=${7:-1500} side keeper name address tries
   ip link add "$2" netns "$1" mtu "$mtu" type veth peer name "$5" netns "$4" mtu "$mtu"
   for side in 1 4; do
     keeper=${!side}
@@ -68,9 +68,18 @@ join() {
     done
     in_namespace "$keeper" ip link set "$name" up
   done
-  # An address that is still being checked for duplicates cannot be used.
-  for keeper in "$1" "$4"; do
-    while [[ -n $(in_namespace "$keeper" ip -6 address show tentative) ]]; do sleep 0.02; done
+  [[ "$3 $6" == *:* ]] || return 0
+  # IPv6 is there a little later than the link: its route for groups comes last.
+  for side in 1 4; do
+    keeper=${!side}
+    name=$((side + 1))
+    name=${!name}
+    for ((tries = 0; tries < 500; tries++)); do
+      [[ -z $(in_namespace "$keeper" ip -6 address show dev "$name" tentative) &&
+        -n $(in_namespace "$keeper" ip -6 route show table local type multicast dev "$name") ]] &&
+        break
+      sleep 0.02
+    done
   done
 }
 

@@ -20,7 +20,12 @@ if [[ $1 == veth ]]; then
   left='' right=''
   new_namespace left
   new_namespace right
-  join "$left" veth0 '10.80.0.1/24 fd80::1/64' "$right" veth0 '10.80.0.2/24 fd80::2/64'
+  # The program takes the first GID, which must be of the group's family.
+  if [[ $group == *:* ]]; then
+    join "$left" veth0 fd80::1/64 "$right" veth0 fd80::2/64
+  else
+    join "$left" veth0 10.80.0.1/24 "$right" veth0 10.80.0.2/24
+  fi
   device=weft_veth0
   at=([alice]=$left [bob]=$right [carol]=$right [stranger]=$right)
 fi
