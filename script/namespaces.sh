@@ -68,19 +68,22 @@ join() {
     done
     in_namespace "$keeper" ip link set "$name" up
   done
-  [[ "$3 $6" == *:* ]] || return 0
-  # IPv6 is there a little later than the link: its route for groups comes last.
   for side in 1 4; do
-    keeper=${!side}
-    name=$((side + 1))
-    name=${!name}
+    name=$((side + 1)) address=$((side + 2))
     for ((tries = 0; tries < 500; tries++)); do
-      [[ -z $(in_namespace "$keeper" ip -6 address show dev "$name" tentative) &&
-        -n $(in_namespace "$keeper" ip -6 route show table local type multicast dev "$name") ]] &&
-        break
+      ! link_is_ready "${!side}" "${!name}" "${!address}" || break
       sleep 0.02
     done
   done
+}
+
+# link_is_ready KEEPER NAME ADDRESSES: the kernel says up to a second late that a link is there, and
+# IPv6 is there later still: its route for groups comes last.
+link_is_ready() {
+  [[ $(in_namespace "$1" ip link show dev "$2") == *'state UP'* ]] || return 1
+  [[ $3 == *:* ]] || return 0
+  [[ -z $(in_namespace "$1" ip -6 address show dev "$2" tentative) &&
+    -n $(in_namespace "$1" ip -6 route show table local type multicast dev "$2") ]]
 }
 
 # release_namespaces: ends the processes that keep them; the namespaces go with them.
