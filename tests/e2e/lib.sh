@@ -23,7 +23,9 @@ skip() { echo "skipped: $*"; exit 77; }
 private_network() {
   export WEFT_SOURCE=$source_tree WEFT_BUILD=$build_tree
   enter_private_network "$@" || skip "network namespaces are not allowed here"
+  in_private_network=true
 }
+in_private_network=false
 
 need() {
   local program
@@ -43,6 +45,8 @@ begin() {
   without_weft_variables
   [[ -x $weft ]] || fail "$weft is missing: script/build"
   work=$(mktemp -d "${TMPDIR:-/tmp}/weft-$test_name.XXXXXX")
+  # Anybody is user 0 in a namespace of his own, and the real one's directory is not his.
+  ! $in_private_network || export XDG_RUNTIME_DIR=$work
   trap end EXIT
   trap 'exit 130' INT TERM
 }

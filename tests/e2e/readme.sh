@@ -15,7 +15,6 @@ number=0
 while IFS= read -r command; do
   number=$((number + 1))
   command=${command//build\/release\/bin\/weft/$weft}
-  command=${command//\/tmp\//$work/}
   echo "\$ $command"
   if [[ $command == *' &' ]]; then
     spawn "background$number" bash -c "exec ${command% &}"

@@ -231,15 +231,15 @@ def executables(tree):
 
 @rule
 def built(tree):
-    """Every source is named in a CMakeLists.txt above it."""
+    """Every source is named in a CMakeLists.txt or *.cmake above it."""
     for file in tree.files:
         if file.suffix not in {".cc", ".c"} or \
                 file.parts[0] not in {"src", "tests", "bench", "fuzz", "examples"}:
             continue
-        above = ["/".join(file.parts[:depth]) + "/CMakeLists.txt"
-                 for depth in range(len(file.parts) - 1, 0, -1)]
-        text = "\n".join(line for path in above if path in tree.by_path
-                         for line in tree.by_path[path].lines)
+        above = {"/".join(file.parts[:depth]) for depth in range(1, len(file.parts))}
+        text = "\n".join(line for other in tree.files
+                         if other.is_cmake and "/".join(other.parts[:-1]) in above
+                         for line in other.lines)
         if not re.search(rf"(?<![\w]){re.escape(file.name)}\b", text) and \
                 not re.search(rf"(?<![\w.]){re.escape(file.name.rsplit('.', 1)[0])}\b", text):
             yield file.path, 1, "is built by no CMakeLists.txt"
