@@ -36,7 +36,8 @@ class AsyncEventQueue {
   static Expected<std::unique_ptr<AsyncEventQueue>> create();
 
   [[nodiscard]] int fd() const { return event_.fd(); }
-  // As CompletionChannel::next_event. The caller notes delivery on the object it concerns.
+  // As CompletionChannel::next_event. The object that the event is about waits for its
+  // acknowledgement from here on.
   Expected<AsyncEvent> next_event();
   void post(const AsyncEvent& event);
   void forget(const CompletionQueue* queue);

@@ -57,31 +57,56 @@ std::size_t CompletionQueue::take(std::span<hca::Completion> out) {
 bool CompletionQueue::make_ready() {
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (deferred_.load(std::memory_order_relaxed) > 0) send_deferred();
-  if (has_completions()) return true;
+  if (has_completions()) {
+    empty_polls_.store(0, std::memory_order_relaxed);
+    return true;
+  }
   // Only an empty queue is worth a system call: a program that keeps finding completions drains
   // what is here first.
   make_progress();
-  return has_completions();
+  if (has_completions()) {
+    empty_polls_.store(0, std::memory_order_relaxed);
+    return true;
+  }
+  const std::uint32_t empty = empty_polls_.load(std::memory_order_relaxed);
+  if (empty < kSpinPolls) {
+    empty_polls_.store(empty + 1, std::memory_order_relaxed);
+  } else {
+    std::this_thread::yield();  // returns at once when nobody else wants this CPU
+  }
+  return false;
 }
 
+// In both of these, when another thread is at work for a queue pair, it may be one that this CPU is
+// not running because a program spins here: let it.
 void CompletionQueue::send_deferred() {
-  const DrivingToken token(driving_, DrivingToken::Mode::kTry);
-  if (!token) return;
-  const Time now = io::now();
-  for (QueuePair* queue_pair : attached_) {
-    if (queue_pair->has_deferred_sends()) queue_pair->flush(now);
+  bool all_free = true;
+  {
+    const DrivingToken token(driving_, DrivingToken::Mode::kTry);
+    all_free = static_cast<bool>(token);
+    if (token) {
+      const Time now = io::now();
+      for (QueuePair* queue_pair : attached_) {
+        if (queue_pair->has_deferred_sends()) all_free = queue_pair->flush(now) && all_free;
+      }
+    }
   }
+  if (!all_free) std::this_thread::yield();
 }
 
 void CompletionQueue::make_progress() {
-  const DrivingToken token(driving_, DrivingToken::Mode::kTry);
-  if (!token) return;
-  if (attached_.size() > kFewQueuePairs) {
-    context_->receive_ready();
-    return;
+  bool all_free = true;
+  {
+    const DrivingToken token(driving_, DrivingToken::Mode::kTry);
+    all_free = static_cast<bool>(token);
+    if (token && attached_.size() > kFewQueuePairs) {
+      context_->receive_ready();
+    } else if (token) {
+      for (QueuePair* queue_pair : attached_)
+        all_free = queue_pair->receive(1) && all_free;
+    }
   }
-  for (QueuePair* queue_pair : attached_)
-    queue_pair->receive(1);
+  if (!all_free) std::this_thread::yield();
 }
 
 void CompletionQueue::arm(hca::CompletionQueue::Arm arm) {

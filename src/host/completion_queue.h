@@ -61,6 +61,9 @@ class CompletionQueue final : public hca::CompletionSink {
 
  private:
   static constexpr std::size_t kFewQueuePairs = 8;  // up to here each is asked by itself
+  // So many polls in vain, 50 us or so, and whoever spins on this queue lets others run in between:
+  // with more spinning programs than CPUs, what it waits for may be one of them.
+  static constexpr std::uint32_t kSpinPolls = 256;
   class DrivingToken;
   void send_deferred();
   void make_progress();
@@ -76,10 +79,11 @@ class CompletionQueue final : public hca::CompletionSink {
 
   // Owner token of the attached queue pairs: who holds it drives them, others go on without.
   std::atomic<bool> driving_{false};
-  std::vector<QueuePair*> attached_;     // changed only by the holder of the token
-  std::atomic<std::size_t> stored_{0};   // size of queue_, to see it without the lock
-  std::atomic<std::uint64_t> polls_{0};  // grows with polling; exact with one polling thread
-  std::atomic<int> deferred_{0};         // attached queue pairs whose sends wait for a poll
+  std::vector<QueuePair*> attached_;           // changed only by the holder of the token
+  std::atomic<std::size_t> stored_{0};         // size of queue_, to see it without the lock
+  std::atomic<std::uint64_t> polls_{0};        // grows with polling; exact with one polling thread
+  std::atomic<std::uint32_t> empty_polls_{0};  // in a row
+  std::atomic<int> deferred_{0};               // attached queue pairs whose sends wait for a poll
   std::atomic<bool> armed_{false};
   bool overrun_reported_ = false;  // guarded by lock_
 

@@ -16,13 +16,13 @@ namespace weft::host {
 enum class Wire : std::uint8_t { kUdp, kBare };
 
 struct Config {
-  Wire wire = Wire::kUdp;                    // WEFT_WIRE=udp|bare
-  std::string interface;                     // WEFT_INTERFACE=NAME; empty: every usable one
-  std::string capture;                       // WEFT_CAPTURE=FILE; empty: none
-  bool stats = false;                        // WEFT_STATS=0|1: counters on stderr at exit
-  std::uint16_t first_port = 49152;          // WEFT_PORTS=FIRST-LAST
+  Wire wire = Wire::kUdp;            // WEFT_WIRE=udp|bare
+  std::string interface;             // WEFT_INTERFACE=NAME; empty: every usable one
+  std::string capture;               // WEFT_CAPTURE=FILE; empty: none
+  bool stats = false;                // WEFT_STATS=0|1: counters on stderr at exit
+  std::uint16_t first_port = 49152;  // WEFT_PORTS=FIRST-LAST
   std::uint16_t last_port = 65534;
-  std::uint32_t socket_buffer = 4u << 20;    // WEFT_SOCKET_BUFFER=BYTES, asked for each way
+  std::uint32_t socket_buffer = 4u << 20;  // WEFT_SOCKET_BUFFER=BYTES, asked for each way
 };
 
 // One row for each variable: what `weft run --help` and an error message show.

@@ -13,10 +13,10 @@ namespace weft::host {
 // A device that a program can open: one per usable network interface, `weft_<interface>`, the one
 // of the default route first, `weft_lo` always there and last.
 struct DeviceInfo {
-  std::string name;        // "weft_eth0"; at most 63 bytes
-  std::string interface;   // "eth0"
+  std::string name;       // "weft_eth0"; at most 63 bytes
+  std::string interface;  // "eth0"
   std::uint32_t ifindex = 0;
-  Guid node_guid;          // EUI-64 from the MAC address; for interfaces without one, from the name
+  Guid node_guid;  // EUI-64 from the MAC address; for interfaces without one, from the name
 };
 
 // ENODEV when config.interface names no usable interface; the message lists those there are.

@@ -148,12 +148,23 @@ std::shared_ptr<QueuePair> Progress::find(std::uint64_t tag) {
 }
 
 void Progress::watch(QueuePair& queue_pair) {
-  if (!queue_pair.left_to_program_.exchange(false)) return;
+  if (queue_pair.left_to_program_.exchange(false)) rearm(queue_pair, EPOLL_CTL_ADD);
+}
+
+void Progress::rearm(QueuePair& queue_pair, int operation) {
   for (const int fd : queue_pair.endpoint_->descriptors()) {
     // Fails only for a queue pair that is being destroyed.
-    [[maybe_unused]] const auto watched =
-        epoll_register(epoll_.get(), EPOLL_CTL_MOD, fd, kOneShot, queue_pair.qpn().value());
+    [[maybe_unused]] const auto done =
+        epoll_register(epoll_.get(), operation, fd, kOneShot, queue_pair.qpn().value());
   }
+}
+
+// A socket that is in no epoll costs a sender less: there is nobody to wake.
+void Progress::leave_to_program(QueuePair& queue_pair, std::uint64_t polls) {
+  queue_pair.polls_seen_ = polls;
+  if (queue_pair.left_to_program_.exchange(true)) return;
+  rearm(queue_pair, EPOLL_CTL_DEL);
+  left_.push_back(queue_pair.weak_from_this());
 }
 
 void Progress::set_timer(std::int64_t when) {
@@ -212,8 +223,8 @@ void Progress::flush_deferred(Time now) {
 
 bool Progress::take_over(QueuePair& queue_pair) {
   if (!queue_pair.receive(kThreadBudget)) return false;  // the program is reading right now
-  queue_pair.left_to_program_.store(true);  // so that watch() re-arms the one-shot descriptors
-  watch(queue_pair);
+  // What was left to the program comes back; else the one-shot descriptor is armed again.
+  rearm(queue_pair, queue_pair.left_to_program_.exchange(false) ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
   return true;
 }
 
@@ -224,8 +235,7 @@ void Progress::serve(std::uint64_t tag) {
   const bool about_to_wait =
       queue_pair->receive_queue_->armed() || queue_pair->send_queue_->armed();
   if ((about_to_wait || polls == queue_pair->polls_seen_) && take_over(*queue_pair)) return;
-  queue_pair->polls_seen_ = polls;
-  if (!queue_pair->left_to_program_.exchange(true)) left_.push_back(queue_pair);
+  leave_to_program(*queue_pair, polls);
 }
 
 void Progress::review() {

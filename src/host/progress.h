@@ -51,6 +51,8 @@ class Progress {
   void flush_deferred(Time now);
   void review();
   bool take_over(QueuePair& queue_pair);
+  void leave_to_program(QueuePair& queue_pair, std::uint64_t polls);
+  void rearm(QueuePair& queue_pair, int operation);
   void set_timer(std::int64_t when);
   Expected<void> register_descriptors(QueuePair& queue_pair, int epoll, std::uint32_t events);
   std::shared_ptr<QueuePair> find(std::uint64_t tag);

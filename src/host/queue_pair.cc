@@ -165,53 +165,58 @@ void QueuePair::destroy() {
   context_->remove(*this);
 }
 
-bool QueuePair::send_waiting(Time now) {
+void QueuePair::send_waiting(Time now) {
   hca::Burst& burst = scratch_burst();
-  for (;;) {
-    {
-      const std::lock_guard guard(lock_);
-      if (destroyed_ || !core_.next_burst(burst, now)) return true;
-    }
-    const hca::SendResult result = endpoint_->send(burst);
-    {
-      const std::lock_guard guard(lock_);
-      core_.sent(burst, result, now);
-      polls_at_send_ = polls();
-      sent_at_ = now;
-    }
-    if (result.outcome == hca::SendOutcome::kWouldBlock) return false;
-  }
-}
-
-void QueuePair::flush(Time now) {
-  flush_asked_.store(true);
-  // Whoever holds the token looks at flush_asked_ after giving it back, so a request made while it
-  // was held is never lost (both are sequentially consistent).
-  while (flush_asked_.load() && !sending_.exchange(true)) {
-    flush_asked_.store(false);
-    const bool all = send_waiting(now);
-    settle(now, !all);
-    sending_.store(false);
-    if (!all) return;
-  }
-}
-
-void QueuePair::settle(Time now, bool blocked) {
-  std::optional<Time> again;
-  bool waiting = false;
-  bool changed = false;
-  bool drained = false;
+  After after;
+  bool more = false;
   {
     const std::lock_guard guard(lock_);
     if (destroyed_) return;
-    waiting = core_.has_work();
-    if (waiting) again = blocked ? now + kRetryTime : core_.deadline();
-    changed = set_deferred(waiting);
-    drained = core_.take_drained_event();
+    more = core_.next_burst(burst, now);
+    if (!more) after = settle(now, Blocked::kNo);
   }
-  if (changed) context_->note_deferred(waiting);
-  if (again) context_->arm_flush(*this, *again);
-  if (drained) context_->async_events().post({AsyncEventType::kSqDrained, nullptr, this});
+  while (more) {
+    const hca::SendResult result = endpoint_->send(burst);
+    now = io::now();  // a run takes the kernel as long as a program may take to post the next
+    const std::lock_guard guard(lock_);
+    core_.sent(burst, result, now);
+    polls_at_send_ = polls();
+    sent_at_ = now;
+    if (destroyed_) return;
+    const bool blocked = result.outcome == hca::SendOutcome::kWouldBlock;
+    more = !blocked && core_.next_burst(burst, now);
+    if (!more) after = settle(now, blocked ? Blocked::kYes : Blocked::kNo);
+  }
+  if (after.deferral_changed) context_->note_deferred(after.deferred);
+  if (after.flush_at) context_->arm_flush(*this, *after.flush_at);
+  if (after.drained) {
+    context_->async_events().post({AsyncEventType::kSqDrained, nullptr, this});
+  }
+}
+
+bool QueuePair::flush(Time now) {
+  flush_asked_.store(true);
+  // Whoever holds the token looks at flush_asked_ after giving it back, so a request made while it
+  // was held is never lost (both are sequentially consistent).
+  while (flush_asked_.load()) {
+    if (sending_.exchange(true)) return false;
+    flush_asked_.store(false);
+    send_waiting(now);
+    sending_.store(false);
+  }
+  return true;
+}
+
+// What is still queued waits for a poll; the timer sees to it if none comes.
+QueuePair::After QueuePair::settle(Time now, Blocked blocked) {
+  After after;
+  after.deferred = core_.has_work();
+  after.deferral_changed = set_deferred(after.deferred);
+  after.drained = core_.take_drained_event();
+  if (after.deferred) {
+    after.flush_at = blocked == Blocked::kYes ? now + kRetryTime : core_.deadline();
+  }
+  return after;
 }
 
 bool QueuePair::set_deferred(bool deferred) {

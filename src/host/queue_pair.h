@@ -62,7 +62,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   void event_acknowledged() { async_events_.acknowledge(); }
 
   // Progress, by whoever polls and by the context's thread.
-  void flush(Time now);  // sends what waits
+  // Sends what waits; false when another thread is doing so.
+  bool flush(Time now);
   // Reads the endpoint; false when another thread is doing so.
   bool receive(std::size_t budget);
   [[nodiscard]] bool has_deferred_sends() const {
@@ -87,9 +88,16 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   static constexpr Duration kRetryTime = 200us;  // after the kernel's send buffer was full
 
   [[nodiscard]] std::uint64_t polls() const;
-  bool send_waiting(Time now);
-  void settle(Time now, bool blocked);
-  bool set_deferred(bool deferred);  // with lock_ held; returns whether it changed
+  struct After {  // what is left to do once lock_ is free: some of it is system calls
+    bool deferral_changed = false;
+    bool deferred = false;
+    bool drained = false;
+    std::optional<Time> flush_at;
+  };
+  enum class Blocked : std::uint8_t { kNo, kYes };  // by the kernel's full send buffer
+  void send_waiting(Time now);                      // with the sending token
+  After settle(Time now, Blocked blocked);          // with lock_ held
+  bool set_deferred(bool deferred);                 // with lock_ held; returns whether it changed
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<CompletionQueue> send_queue_;

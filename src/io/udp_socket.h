@@ -28,10 +28,12 @@ inline constexpr std::size_t kUdpReceiveBuffer = 65536;
 inline constexpr std::size_t kMaxGsoSegments = 64;
 
 struct UdpOptions {
-  SocketAddress local;         // unspecified address: both families; port 0: the kernel chooses
-  bool ipv4_only = false;      // an AF_INET socket, as on a kernel without IPv6
-  bool reuse_address = false;  // SO_REUSEADDR: share the port among members of multicast groups
-  bool reuse_port = false;     // SO_REUSEPORT: share the port in one steered group
+  SocketAddress local;           // unspecified address: both families; port 0: the kernel chooses
+  bool ipv4_only = false;        // an AF_INET socket, as on a kernel without IPv6
+  bool reuse_address = false;    // SO_REUSEADDR: share the port among members of multicast groups
+  bool reuse_port = false;       // SO_REUSEPORT: share the port in one steered group
+  bool tell_destination = true;  // ReceivedDatagram::destination and ifindex
+  bool tell_overflows = true;    // ReceivedDatagram::overflows
   bool only_joined_groups = false;     // receive a group's datagrams only if this socket joined it
   bool accept_zero_checksum6 = false;  // UDP_NO_CHECK6_RX: take IPv6 datagrams without checksum
   std::size_t receive_buffer =
@@ -53,11 +55,13 @@ struct SendDatagram {
 
 struct ReceivedDatagram {
   SocketAddress source;
-  Gid destination;            // the address it was sent to; a multicast group is named here
-  std::uint32_t ifindex = 0;  // the interface it came in by
-  std::uint8_t ttl = 0;       // TTL or hop limit as it arrived
-  std::uint8_t tos = 0;       // IPv4 TOS or IPv6 traffic class
-  bool truncated = false;     // the buffer was too small; the rest is lost
+  // The address it was sent to (a multicast group is named here) and the interface it came in by;
+  // zero unless the socket was asked to tell.
+  Gid destination;
+  std::uint32_t ifindex = 0;
+  std::uint8_t ttl = 0;    // TTL or hop limit as it arrived
+  std::uint8_t tos = 0;    // IPv4 TOS or IPv6 traffic class
+  bool truncated = false;  // the buffer was too small; the rest is lost
   // 0: one datagram. Else the buffer holds several of this many bytes each, the last may be
   // shorter.
   std::uint16_t segment_size = 0;
@@ -101,6 +105,9 @@ class UdpSocket {
 
   // One recvmsg into `buffer` (kUdpReceiveBuffer bytes). Sets every field of `out` when kDone.
   IoResult receive(MutableBytes buffer, ReceivedDatagram& out) const;
+
+  // Datagrams lost to a full receive buffer so far, modulo 2^32.
+  [[nodiscard]] std::uint32_t overflows() const;
 
   // Membership of an IPv4 (mapped) or IPv6 group on an interface.
   Expected<void> join(const Gid& group, std::uint32_t ifindex) const;

@@ -79,8 +79,6 @@ void ibv_ack_cq_events(ibv_cq* cq, unsigned int nevents) {
 int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
   const auto next = OpenDevice::of(context).host->async_events().next_event();
   if (!next) return minus_one(next.error());
-  if (next->queue != nullptr) next->queue->async_event_delivered();
-  if (next->queue_pair != nullptr) next->queue_pair->event_delivered();
   *event = translate(*next);
   return 0;
 }

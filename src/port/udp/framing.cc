@@ -135,6 +135,17 @@ void SendFrames::record(Capture& capture) const {
   }
 }
 
+Bytes first_frame(Bytes run, const io::ReceivedDatagram& datagram) {
+  return datagram.segment_size == 0
+             ? run
+             : run.first(std::min<std::size_t>(run.size(), datagram.segment_size));
+}
+
+bool icrc_is_right(Bytes frame, const wire::IcrcFlow& flow) {
+  return frame.size() >= wire::Bth::kSize + kIcrcBytes &&
+         flow.check(frame) == wire::IcrcVerdict::good;
+}
+
 ReceivedFrames::ReceivedFrames(Bytes bytes, const io::ReceivedDatagram& datagram,
                                std::uint16_t local_port, hca::UdFraming framing)
     : bytes_(bytes),
@@ -203,7 +214,7 @@ void ReceivedFrames::deliver(DatagramSink& sink, UdpCounters& counters, IcrcFlow
       counters.add(UdpCounter::kRxOversized);
       continue;
     }
-    if (has_headers && flow.check(frame) != wire::IcrcVerdict::good) {
+    if (has_headers && !icrc_is_right(frame, flow)) {
       counters.add(UdpCounter::kRxBadIcrc);
       continue;
     }

@@ -80,6 +80,11 @@ class SendFrames {
   std::vector<iovec> pieces_;
 };
 
+// The first datagram of a run, which may be all of it.
+[[nodiscard]] Bytes first_frame(Bytes run, const io::ReceivedDatagram& datagram);
+// False too for what is too short to have an ICRC.
+[[nodiscard]] bool icrc_is_right(Bytes frame, const wire::IcrcFlow& flow);
+
 // What one receive brought, taken apart into the datagrams of a run.
 class ReceivedFrames {
  public:

@@ -36,8 +36,10 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(UdpCounter::kC
         {"udp_rx_truncated", "dropped: longer than any datagram of this wire, cut by the kernel"},
         {"udp_rx_runt", "dropped: shorter than a transport header and its ICRC"},
         {"udp_rx_oversized", "dropped: message longer than the port's MTU"},
-        {"udp_rx_bad_icrc", "dropped: ICRC does not match the datagram"},
-        {"udp_rx_wrong_destination", "dropped: sent to an address that is not this device's"},
+        {"udp_rx_bad_icrc",
+         "dropped: ICRC does not match the datagram, or any address of this device"},
+        {"udp_rx_wrong_destination",
+         "dropped: without an ICRC, sent to an address that is not this device's"},
         {"udp_rx_overflow", "lost in the kernel: the socket's receive buffer was full"},
     }};
 

@@ -34,10 +34,17 @@ SendFrames& send_frames() {
 
 UdpEndpoint::UdpEndpoint(std::shared_ptr<UdpShared> shared, io::UdpSocket socket)
     : shared_(std::move(shared)), socket_(std::move(socket)) {
+  shared_->add(*this);
 }
 
 UdpEndpoint::~UdpEndpoint() {
+  shared_->remove(*this);
   shared_->numbers->give_back(socket_.port());
+}
+
+std::uint32_t UdpEndpoint::overflows() const {
+  const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire);
+  return socket_.overflows() + (multicast != nullptr ? multicast->overflows() : 0);
 }
 
 std::uint32_t UdpEndpoint::receive_capacity() const {
@@ -89,8 +96,8 @@ hca::SendResult UdpEndpoint::send(const hca::Burst& burst) {
 
   io::SendDatagram datagram;
   datagram.destination = frames.destination();
-  datagram.source = burst.path.sgid;
   const bool multicast = burst.path.dgid.is_multicast();
+  if (source_choice_.must_name_source(burst.path, io::now())) datagram.source = burst.path.sgid;
   if (multicast) datagram.source_ifindex = shared_->config.ifindex;
   if (burst.path.traffic_class != 0) datagram.tos = burst.path.traffic_class;
   if (burst.path.hop_limit != 0) datagram.ttl = burst.path.hop_limit;
@@ -131,42 +138,67 @@ hca::SendResult UdpEndpoint::send_singly(const hca::Burst& burst, io::SendDatagr
 bool UdpEndpoint::accepts(const io::ReceivedDatagram& datagram) {
   if (datagram.destination == last_own_) return true;
   if (datagram.destination.is_multicast()) return true;  // the core knows the attached groups
-  if (!shared_->is_own(datagram.destination, io::now())) return false;
+  const auto same = [&](const Gid& own) { return own == datagram.destination; };
+  if (!shared_->find_own(same, io::now())) return false;
   last_own_ = datagram.destination;
   return true;
 }
 
+// The ICRC covers the destination address, so the one with which it is right is the one it was sent
+// to. Having the kernel tell it instead would cost a tenth of a short datagram's round trip.
+bool UdpEndpoint::find_destination(Bytes run, io::ReceivedDatagram& datagram,
+                                   IcrcFlowCache& flows) {
+  const Bytes first = first_frame(run, datagram);
+  const auto is_right = [&](const Gid& destination) {
+    return destination.is_ipv4_mapped() == datagram.source.is_ipv4() &&
+           icrc_is_right(first, flows.get(datagram.source.address, destination,
+                                          datagram.source.port, socket_.port()));
+  };
+  if (!is_right(last_own_)) {
+    const auto found = shared_->find_own(is_right, io::now());
+    if (!found) return false;
+    last_own_ = *found;
+  }
+  datagram.destination = last_own_;
+  return true;
+}
+
 std::size_t UdpEndpoint::receive(DatagramSink& sink, std::size_t budget) {
-  std::size_t count = receive_from(socket_, overflows_, sink, budget);
+  const bool has_icrc = shared_->config.framing == hca::UdFraming::kBth;
+  std::size_t count =
+      receive_from(socket_, has_icrc ? Told::kNothing : Told::kDestination, sink, budget);
   if (const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire)) {
-    count += receive_from(*multicast, multicast_overflows_, sink, budget);
+    count += receive_from(*multicast, Told::kDestination, sink, budget);
   }
   return count;
 }
 
-std::size_t UdpEndpoint::receive_from(const io::UdpSocket& socket, std::uint32_t& overflows,
-                                      DatagramSink& sink, std::size_t budget) {
+std::size_t UdpEndpoint::receive_from(const io::UdpSocket& socket, Told told, DatagramSink& sink,
+                                      std::size_t budget) {
   ReceiveScratch& scratch = receive_scratch();
-  const MutableBytes buffer = scratch.buffer;
   UdpCounters& counters = shared_->counters;
   std::size_t count = 0;
   while (count < budget) {
     io::ReceivedDatagram received;
-    const io::IoResult result = socket.receive(buffer, received);
+    const io::IoResult result = socket.receive(scratch.buffer, received);
     // Errors here are reports about earlier sends (ICMP); there is nothing to read.
     if (result.status != io::IoStatus::kDone) break;
     counters.add(UdpCounter::kRxCalls);
-    if (received.overflows != overflows) {
-      counters.add(UdpCounter::kRxOverflow, received.overflows - overflows);
-      overflows = received.overflows;
+    const Bytes run = Bytes(scratch.buffer).first(result.bytes);
+    bool ours = false;
+    if (told == Told::kNothing) {
+      // None of our addresses: deliver() then finds each datagram's ICRC wrong, and says so.
+      if (!find_destination(run, received, scratch.flows)) received.destination = last_own_;
+      ours = true;
+    } else {
+      ours = accepts(received);
     }
-    ReceivedFrames frames(buffer.first(result.bytes), received, socket.port(),
-                          shared_->config.framing);
+    const ReceivedFrames frames(run, received, socket.port(), shared_->config.framing);
     counters.add(UdpCounter::kRxDatagrams, frames.count());
     count += frames.count();
     if (received.truncated) {
       counters.add(UdpCounter::kRxTruncated);
-    } else if (!accepts(received)) {
+    } else if (!ours) {
       counters.add(UdpCounter::kRxWrongDestination, frames.count());
     } else {
       frames.deliver(sink, counters, scratch.flows, shared_->capture.get());
@@ -182,6 +214,7 @@ Expected<void> UdpEndpoint::attach(const Gid& group) {
     options.local.port = kMulticastPort;
     options.reuse_address = true;
     options.only_joined_groups = true;
+    options.tell_overflows = false;
     options.receive_buffer = shared_->config.socket_buffer;
     auto socket = io::UdpSocket::open(options);
     if (!socket) return tl::unexpected(socket.error());

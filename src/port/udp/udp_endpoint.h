@@ -9,6 +9,8 @@
 
 #include "io/udp_socket.h"
 #include "port/port.h"
+#include "port/udp/framing.h"
+#include "port/udp/source_choice.h"
 #include "port/udp/udp_port.h"
 
 namespace weft::port {
@@ -27,20 +29,23 @@ class UdpEndpoint final : public Endpoint {
   [[nodiscard]] std::vector<int> descriptors() const override;
   Expected<void> attach(const Gid& group) override;
   Expected<void> detach(const Gid& group) override;
+  // Datagrams that the kernel had to drop for want of room.
+  [[nodiscard]] std::uint32_t overflows() const;
 
  private:
   hca::SendResult send_singly(const hca::Burst& burst, io::SendDatagram& datagram);
   hca::SendResult outcome(const io::IoResult& result, std::size_t packets);
-  std::size_t receive_from(const io::UdpSocket& socket, std::uint32_t& overflows,
-                           DatagramSink& sink, std::size_t budget);
+  enum class Told : std::uint8_t { kDestination, kNothing };  // what the socket says of datagrams
+  std::size_t receive_from(const io::UdpSocket& socket, Told told, DatagramSink& sink,
+                           std::size_t budget);
+  bool find_destination(Bytes run, io::ReceivedDatagram& datagram, IcrcFlowCache& flows);
   [[nodiscard]] bool accepts(const io::ReceivedDatagram& datagram);
 
   std::shared_ptr<UdpShared> shared_;
   io::UdpSocket socket_;
+  SourceChoice source_choice_;         // by the sending thread
   bool segmentation_refused_ = false;  // by the sending thread
-  std::uint32_t overflows_ = 0;        // as the socket last told, by the receiving thread
-  std::uint32_t multicast_overflows_ = 0;
-  Gid last_own_;  // the last destination found to be ours
+  Gid last_own_;  // the last destination found to be ours, by the receiving thread
 
   mutable std::mutex multicast_mutex_;
   std::unique_ptr<io::UdpSocket> multicast_;  // set once, under the mutex

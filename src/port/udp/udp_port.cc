@@ -64,17 +64,40 @@ PortAttributes UdpShared::read_attributes() {
   return attributes;
 }
 
-bool UdpShared::is_own(const Gid& address, Time now) {
+std::optional<Gid> UdpShared::find_own(const std::function<bool(const Gid&)>& matches, Time now) {
   const std::lock_guard guard(mutex_);
-  const auto known = [&] {
-    return std::any_of(gids_.begin(), gids_.end(),
-                       [&](const GidEntry& entry) { return entry.gid == address; });
+  const auto find = [&]() -> std::optional<Gid> {
+    for (const GidEntry& entry : gids_) {
+      if (matches(entry.gid)) return entry.gid;
+    }
+    return std::nullopt;
   };
-  if (known()) return true;
-  if (!gids_.empty() && now - refreshed_ < 1s) return false;
+  if (const auto found = find()) return found;
+  if (!gids_.empty() && now - refreshed_ < 1s) return std::nullopt;
   gids_ = read_attributes().gids;
   refreshed_ = now;
-  return known();
+  return find();
+}
+
+void UdpShared::add(const UdpEndpoint& endpoint) {
+  const std::lock_guard guard(mutex_);
+  endpoints_.insert(&endpoint);
+}
+
+void UdpShared::remove(const UdpEndpoint& endpoint) {
+  const std::lock_guard guard(mutex_);
+  retired_overflows_ += endpoint.overflows();
+  endpoints_.erase(&endpoint);
+}
+
+std::vector<CounterValue> UdpShared::read_counters() {
+  std::vector<CounterValue> values = counters.snapshot();
+  const std::lock_guard guard(mutex_);
+  std::uint64_t overflows = retired_overflows_;
+  for (const UdpEndpoint* endpoint : endpoints_)
+    overflows += endpoint->overflows();
+  values[static_cast<std::size_t>(UdpCounter::kRxOverflow)].value = overflows;
+  return values;
 }
 
 Expected<std::unique_ptr<UdpPort>> UdpPort::open(const UdpPortConfig& config, Entropy& entropy) {
@@ -101,6 +124,8 @@ Expected<std::unique_ptr<Endpoint>> UdpPort::open_endpoint() {
     if (!port) break;
     io::UdpOptions options;
     options.local.port = *port;
+    options.tell_overflows = false;
+    options.tell_destination = shared.config.framing != hca::UdFraming::kBth;
     options.receive_buffer = shared.config.socket_buffer;
     options.send_buffer = shared.config.socket_buffer;
     auto socket = io::UdpSocket::open(options);

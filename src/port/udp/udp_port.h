@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +28,8 @@ struct UdpPortConfig {
   std::string capture;                     // pcapng file with its headers written; empty: none
 };
 
+class UdpEndpoint;
+
 // What the endpoints of a port share.
 struct UdpShared {
   UdpPortConfig config;
@@ -32,15 +37,22 @@ struct UdpShared {
   std::unique_ptr<PortNumbers> numbers;
   std::unique_ptr<Capture> capture;  // null: no capture
 
-  // True when `address` is in the GID table. Refreshes the table at most once a second when it is
-  // not, so that an address added to the interface is known soon.
-  bool is_own(const Gid& address, Time now);
+  // The first address of the GID table for which `matches` holds. Reads the table anew, at most
+  // once a second, when there is none: an address added to the interface is known soon.
+  std::optional<Gid> find_own(const std::function<bool(const Gid&)>& matches, Time now);
   [[nodiscard]] PortAttributes read_attributes();
+
+  // Endpoints register so that what the kernel dropped at their sockets can be counted.
+  void add(const UdpEndpoint& endpoint);
+  void remove(const UdpEndpoint& endpoint);
+  [[nodiscard]] std::vector<CounterValue> read_counters();
 
  private:
   std::mutex mutex_;
   std::vector<GidEntry> gids_;
   Time refreshed_{};
+  std::set<const UdpEndpoint*> endpoints_;
+  std::uint64_t retired_overflows_ = 0;  // of endpoints that are gone
 };
 
 // One network interface as an HCA port: wires `udp` and `bare`.
@@ -53,7 +65,7 @@ class UdpPort final : public Port {
   [[nodiscard]] Gid group_address(const Gid& group) const override;
   Expected<std::unique_ptr<Endpoint>> open_endpoint() override;
   [[nodiscard]] std::vector<CounterValue> counters() const override {
-    return shared_->counters.snapshot();
+    return shared_->read_counters();
   }
 
  private:

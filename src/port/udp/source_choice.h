@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/time.h"
+#include "hca/types.h"
+
+namespace weft::port {
+
+// Whether datagrams of a path need their source address named. Naming it costs a send a tenth of a
+// short datagram's round trip, and most of the time the kernel would choose the same by itself.
+// What the kernel would choose is asked anew every kBelieved, since routes change.
+class SourceChoice {
+ public:
+  // Not thread-safe: one sending thread.
+  [[nodiscard]] bool must_name_source(const hca::Path& path, Time now);
+
+ private:
+  static constexpr Duration kBelieved = 1s;
+
+  Gid source_;
+  Gid destination_;
+  std::uint32_t scope_id_ = 0;
+  Time asked_at_{};
+  bool asked_ = false;
+  bool must_name_ = true;
+};
+
+}  // namespace weft::port
