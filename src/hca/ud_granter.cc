@@ -110,9 +110,10 @@ std::optional<UdCredit> UdGranter::grant(const FlowKey& key, std::uint32_t packe
   const bool may_grow = flow.newest != flow.granted_at && now - busy_since_ >= kSettle;
   std::uint64_t granted = share(packets, owed_packets, flow.granted_packets * (may_grow ? 2 : 1));
   if (packets > owed_packets) granted = std::max<std::uint64_t>(granted, 1);
+  const std::uint64_t most_bytes =
+      std::min<std::uint64_t>(flow.granted_bytes * (may_grow ? 2 : 1), kMostBytes);
   const std::uint64_t granted_bytes =
-      std::max<std::uint64_t>(share(bytes, owed_bytes, flow.granted_bytes * (may_grow ? 2 : 1)),
-                              flow.largest + kPacketCost);
+      std::max<std::uint64_t>(share(bytes, owed_bytes, most_bytes), flow.largest + kPacketCost);
 
   const Psn until = flow.newest + static_cast<std::uint32_t>(granted);
   if (Psn::diff(until, flow.granted_until) > 0) flow.granted_until = until;

@@ -201,9 +201,6 @@ Expected<void> Context::complete_path(hca::Path& path) {
 void Context::arm_flush(QueuePair& queue_pair, Time when) {
   progress_->arm_flush(queue_pair, when);
 }
-void Context::note_deferred(bool deferred) {
-  progress_->note_deferred(deferred);
-}
 void Context::watch(QueuePair& queue_pair) {
   progress_->watch(queue_pair);
 }

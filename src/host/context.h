@@ -81,7 +81,6 @@ class Context : public std::enable_shared_from_this<Context> {
 
   // By queue pairs: have the thread flush `queue_pair` at `when` unless it was flushed before.
   void arm_flush(QueuePair& queue_pair, Time when);
-  void note_deferred(bool deferred);  // one more or one less queue pair with sends that wait
   [[nodiscard]] Gid group_address(const Gid& group) const { return port_->group_address(group); }
   // By queue pairs: its endpoint may have more descriptors now.
   Expected<void> refresh(QueuePair& queue_pair) { return progress_->refresh(queue_pair); }

@@ -7,10 +7,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <limits>
 
 #include "host/queue_pair.h"
 #include "io/clock.h"
@@ -18,7 +18,6 @@
 namespace weft::host {
 namespace {
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr std::uint64_t kTimerTag = ~std::uint64_t{0};
 constexpr std::uint64_t kWakeTag = kTimerTag - 1;
 constexpr std::size_t kEvents = 64;
@@ -74,7 +73,6 @@ Progress::Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, i
       ready_(std::move(ready)),
       timer_(std::move(timer)),
       wake_(std::move(wake)),
-      timer_at_(kNever),
       owner_pid_(getpid()) {
 }
 
@@ -167,58 +165,56 @@ void Progress::leave_to_program(QueuePair& queue_pair, std::uint64_t polls) {
   left_.push_back(queue_pair.weak_from_this());
 }
 
-void Progress::set_timer(std::int64_t when) {
+void Progress::set_timer(Time when) {
+  timer_at_ = when;
+  const auto at = std::max<std::int64_t>(when.time_since_epoch().count(), 1);  // 0 would disarm
   itimerspec spec{};
-  if (when != kNever) {
-    // A time of zero would disarm.
-    const std::int64_t at = when > 0 ? when : 1;
-    spec.it_value.tv_sec = at / 1'000'000'000;
-    spec.it_value.tv_nsec = at % 1'000'000'000;
-  }
+  spec.it_value.tv_sec = at / 1'000'000'000;
+  spec.it_value.tv_nsec = at % 1'000'000'000;
   timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
 }
 
 void Progress::arm_flush(QueuePair& queue_pair, Time when) {
-  if (!queue_pair.listed_.exchange(true)) {
-    const std::lock_guard guard(deferred_lock_);
-    deferred_.push_back(queue_pair.weak_from_this());
-  }
-  const std::int64_t at = when.time_since_epoch().count();
-  std::int64_t armed = timer_at_.load();
-  while (at < armed && !timer_at_.compare_exchange_weak(armed, at)) {
-  }
-  if (at < armed) set_timer(at);
+  // A queue pair that is listed already is looked at soon enough; most calls end here.
+  if (queue_pair.listed_.exchange(true)) return;
+  const std::lock_guard guard(deferred_mutex_);
+  deferred_.push_back(queue_pair.weak_from_this());
+  if (when < timer_at_) set_timer(when);
 }
 
-void Progress::note_deferred(bool deferred) {
-  if (deferred) {
-    deferred_count_.fetch_add(1);
-    return;
-  }
-  if (deferred_count_.fetch_sub(1) != 1) return;
-  // Nothing waits any more. Taking the alarm back costs a system call; letting it ring would cost
-  // the thread a wake-up on a CPU that somebody else uses.
-  if (timer_at_.exchange(kNever) != kNever) set_timer(kNever);
-  if (deferred_count_.load() > 0) {  // somebody armed it in between
-    const std::int64_t soon = io::now().time_since_epoch().count();
-    timer_at_.store(soon);
-    set_timer(soon);
-  }
-}
-
+// Setting an alarm and taking it back costs several microseconds where a hypervisor emulates the
+// timer, so the alarm of a program that keeps posting is not touched for each of its runs: it
+// rings, finds that the program has sent by itself, and rings again twice as late.
 void Progress::flush_deferred(Time now) {
-  timer_at_.store(kNever);
   std::vector<std::weak_ptr<QueuePair>> due;
   {
-    const std::lock_guard guard(deferred_lock_);
+    const std::lock_guard guard(deferred_mutex_);
+    timer_at_ = Time::max();
     due.swap(deferred_);
   }
+  std::vector<std::weak_ptr<QueuePair>> again;
   for (const auto& weak : due) {
     const auto queue_pair = weak.lock();
     if (!queue_pair) continue;
+    if (queue_pair->deferred_for(now) >= QueuePair::kGatherTime) queue_pair->flush(now);
+    const std::uint64_t deferrals = queue_pair->deferrals_.load();
+    if (queue_pair->has_deferred_sends() || deferrals != queue_pair->deferrals_seen_) {
+      queue_pair->deferrals_seen_ = deferrals;
+      again.push_back(weak);
+      continue;
+    }
     queue_pair->listed_.store(false);
-    if (queue_pair->has_deferred_sends()) queue_pair->flush(now);
+    // It may have deferred a send just before that, and relied on being listed.
+    if (queue_pair->has_deferred_sends()) arm_flush(*queue_pair, now + QueuePair::kGatherTime);
   }
+  const std::lock_guard guard(deferred_mutex_);
+  if (again.empty()) {
+    alarm_after_ = QueuePair::kGatherTime;
+    return;
+  }
+  deferred_.insert(deferred_.end(), again.begin(), again.end());
+  alarm_after_ = std::min(alarm_after_ * 2, kLatestAlarm);
+  if (now + alarm_after_ < timer_at_) set_timer(now + alarm_after_);
 }
 
 bool Progress::take_over(QueuePair& queue_pair) {

@@ -11,12 +11,10 @@
 
 #include "base/error.h"
 #include "base/time.h"
-#include "host/spin_lock.h"
+#include "host/queue_pair.h"
 #include "io/unique_fd.h"
 
 namespace weft::host {
-
-class QueuePair;
 
 // The thread that drives queue pairs when their program does not. It sleeps in epoll on their
 // sockets; when one has something and the program has polled since it last looked, the socket is
@@ -36,13 +34,14 @@ class Progress {
 
   void watch(QueuePair& queue_pair);
   void arm_flush(QueuePair& queue_pair, Time when);
-  void note_deferred(bool deferred);
   // Reads every endpoint that has something, in the caller's thread.
   void receive_ready();
 
  private:
   // How often a socket that was left to a polling program is looked at.
   static constexpr Duration kReview = 2ms;
+  // The most that a send waits when a program stops in the middle of a stream of posts.
+  static constexpr Duration kLatestAlarm = 320us;
   static constexpr std::size_t kFewQueuePairs = 8;  // beyond, receive_ready() has its own epoll
 
   Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake);
@@ -53,7 +52,7 @@ class Progress {
   bool take_over(QueuePair& queue_pair);
   void leave_to_program(QueuePair& queue_pair, std::uint64_t polls);
   void rearm(QueuePair& queue_pair, int operation);
-  void set_timer(std::int64_t when);
+  void set_timer(Time when);  // with deferred_mutex_ held
   Expected<void> register_descriptors(QueuePair& queue_pair, int epoll, std::uint32_t events);
   std::shared_ptr<QueuePair> find(std::uint64_t tag);
 
@@ -67,10 +66,10 @@ class Progress {
   std::unordered_map<std::uint64_t, std::weak_ptr<QueuePair>> queue_pairs_;
   bool many_ = false;  // guarded by mutex_: sockets are in ready_ too
 
-  SpinLock deferred_lock_;
-  std::vector<std::weak_ptr<QueuePair>> deferred_;
-  std::atomic<int> deferred_count_{0};
-  std::atomic<std::int64_t> timer_at_;  // nanoseconds; kNever when not armed
+  std::mutex deferred_mutex_;
+  std::vector<std::weak_ptr<QueuePair>> deferred_;  // with sends that wait, now or lately
+  Time timer_at_ = Time::max();                     // max: not set
+  Duration alarm_after_ = QueuePair::kGatherTime;   // the next time it rings in vain
 
   std::vector<std::weak_ptr<QueuePair>> left_;  // the thread's own: left to programs that poll
   int owner_pid_;                               // a forked child has no such thread

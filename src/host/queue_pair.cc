@@ -100,12 +100,11 @@ std::errc QueuePair::post_send(const hca::SendRequest& request, bool more) {
         core_.queued_packets() >= kRunPackets || core_.queued_bytes() >= kRunBytes;
     const bool first_since_poll = polls_at_send_ != polls() || now - sent_at_ >= kGatherTime;
     at_once = run_is_full || (first_since_poll && !has_deferred_sends());
-    if (!at_once) newly_deferred = set_deferred(true);
+    if (!at_once) newly_deferred = set_deferred(true, now);
   }
   if (at_once) {
     flush(now);
   } else if (newly_deferred) {
-    context_->note_deferred(true);
     context_->arm_flush(*this, now + kGatherTime);
   }
   return {};
@@ -118,10 +117,9 @@ std::errc QueuePair::post_receive(const hca::ReceiveRequest& request) {
     const std::errc error = core_.post_receive(request);
     if (error != std::errc{}) return error;
     // A peer may be waiting for the credit of this very receive.
-    newly_deferred = core_.has_work() && set_deferred(true);
+    newly_deferred = core_.has_work() && set_deferred(true, io::now());
   }
   if (newly_deferred) {
-    context_->note_deferred(true);
     context_->arm_flush(*this, io::now() + kGatherTime);
   }
   return {};
@@ -149,13 +147,11 @@ Expected<void> QueuePair::detach(const Gid& group) {
 }
 
 void QueuePair::destroy() {
-  bool was_deferred = false;
   {
     const std::lock_guard guard(lock_);
     destroyed_ = true;
-    was_deferred = set_deferred(false);
+    set_deferred(false, {});
   }
-  if (was_deferred) context_->note_deferred(false);
   send_queue_->detach(this);
   receive_queue_->detach(this);
   send_queue_->forget(qpn());
@@ -187,7 +183,6 @@ void QueuePair::send_waiting(Time now) {
     more = !blocked && core_.next_burst(burst, now);
     if (!more) after = settle(now, blocked ? Blocked::kYes : Blocked::kNo);
   }
-  if (after.deferral_changed) context_->note_deferred(after.deferred);
   if (after.flush_at) context_->arm_flush(*this, *after.flush_at);
   if (after.drained) {
     context_->async_events().post({AsyncEventType::kSqDrained, nullptr, this});
@@ -210,21 +205,28 @@ bool QueuePair::flush(Time now) {
 // What is still queued waits for a poll; the timer sees to it if none comes.
 QueuePair::After QueuePair::settle(Time now, Blocked blocked) {
   After after;
-  after.deferred = core_.has_work();
-  after.deferral_changed = set_deferred(after.deferred);
   after.drained = core_.take_drained_event();
-  if (after.deferred) {
-    after.flush_at = blocked == Blocked::kYes ? now + kRetryTime : core_.deadline();
-  }
+  const bool waiting = core_.has_work();
+  set_deferred(waiting, now);
+  if (waiting) after.flush_at = blocked == Blocked::kYes ? now + kRetryTime : core_.deadline();
   return after;
 }
 
-bool QueuePair::set_deferred(bool deferred) {
+bool QueuePair::set_deferred(bool deferred, Time now) {
   if (deferred_.exchange(deferred, std::memory_order_relaxed) == deferred) return false;
   const int change = deferred ? 1 : -1;
   send_queue_->note_deferred(change);
   if (receive_queue_ != send_queue_) receive_queue_->note_deferred(change);
+  if (deferred) {
+    deferred_since_.store(now, std::memory_order_relaxed);
+    deferrals_.fetch_add(1, std::memory_order_relaxed);
+  }
   return true;
+}
+
+Duration QueuePair::deferred_for(Time now) const {
+  if (!has_deferred_sends()) return Duration::zero();
+  return now - deferred_since_.load(std::memory_order_relaxed);
 }
 
 bool QueuePair::receive(std::size_t budget) {

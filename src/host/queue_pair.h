@@ -89,15 +89,14 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
 
   [[nodiscard]] std::uint64_t polls() const;
   struct After {  // what is left to do once lock_ is free: some of it is system calls
-    bool deferral_changed = false;
-    bool deferred = false;
     bool drained = false;
     std::optional<Time> flush_at;
   };
   enum class Blocked : std::uint8_t { kNo, kYes };  // by the kernel's full send buffer
   void send_waiting(Time now);                      // with the sending token
   After settle(Time now, Blocked blocked);          // with lock_ held
-  bool set_deferred(bool deferred);                 // with lock_ held; returns whether it changed
+  bool set_deferred(bool deferred, Time now);       // with lock_ held; returns whether it changed
+  [[nodiscard]] Duration deferred_for(Time now) const;
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<CompletionQueue> send_queue_;
@@ -114,7 +113,10 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   std::atomic<bool> receiving_{false};    // token: one thread reads the endpoint
   std::atomic<bool> flush_asked_{false};  // somebody found the sending token taken
   std::atomic<bool> deferred_{false};     // sends wait for a poll or the timer
-  std::atomic<bool> listed_{false};       // the context's list of deferred queue pairs has it
+  std::atomic<Time> deferred_since_{Time{}};
+  std::atomic<std::uint64_t> deferrals_{0};
+  std::uint64_t deferrals_seen_ = 0;  // by the context's thread only
+  std::atomic<bool> listed_{false};   // the context's list of deferred queue pairs has it
   std::uint64_t polls_at_send_ = ~std::uint64_t{0};  // guarded by lock_: polls() when it last sent
   Time sent_at_{};                                   // guarded by lock_
 
