@@ -32,6 +32,7 @@ constexpr std::size_t kMaxPayload = 65507;
 constexpr int kMaxSegments = 64;
 constexpr int kSocketBuffer = 4 << 20;
 constexpr std::uint64_t kAckEvery = 64 * 1024;
+constexpr std::uint64_t kLargestWindow = 1 << 20;
 
 std::int64_t now_ns() {
   timespec spec{};
@@ -74,7 +75,7 @@ struct Socket {
 };
 
 // Receives until the sender's end mark (one byte), acknowledging bytes as they come.
-void receive_side(const Socket& socket, bool gro) {
+void receive_side(const Socket& socket, bool gro, std::uint64_t window) {
   const int on = 1;
   if (gro && setsockopt(socket.fd, SOL_UDP, UDP_GRO, &on, sizeof on) != 0) die("UDP_GRO");
   std::vector<char> buffer(kBuffer);
@@ -85,7 +86,7 @@ void receive_side(const Socket& socket, bool gro) {
     if (got < 0) continue;
     if (got == 1) return;
     total += static_cast<std::uint64_t>(got);
-    if (total - acknowledged >= kAckEvery) {
+    if (total - acknowledged >= std::min(kAckEvery, window / 4)) {
       acknowledged = total;
       if (send(socket.fd, &total, sizeof total, 0) < 0) die("ack");
     }
@@ -135,7 +136,7 @@ std::uint64_t window_of(const Socket& socket, bool gso, std::size_t size) {
   getsockopt(socket.fd, SOL_SOCKET, SO_RCVBUF, &granted, &length);
   const std::uint64_t room = static_cast<std::uint64_t>(granted) * 3 / 4;
   // A small datagram is charged about a kilobyte beyond its bytes.
-  return std::min<std::uint64_t>(1 << 20, gso ? room : room * size / (size + 1024));
+  return std::min(kLargestWindow, gso ? room : room * size / (size + 1024));
 }
 
 double measure_bandwidth(bool gso, std::size_t size, double seconds, int buffer) {
@@ -147,7 +148,7 @@ double measure_bandwidth(bool gso, std::size_t size, double seconds, int buffer)
   const pid_t child = fork();
   if (child == 0) {
     pin(1);
-    receive_side(receiver, gso);
+    receive_side(receiver, gso, window);
     _exit(0);
   }
   pin(0);
@@ -173,7 +174,7 @@ int serve_bandwidth(const char* ip, std::uint16_t port) {
     die("recvfrom");
   }
   server.connect_to(peer);
-  receive_side(server, true);
+  receive_side(server, true, kLargestWindow);
   return 0;
 }
 

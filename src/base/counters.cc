@@ -21,11 +21,13 @@ void accumulate(std::vector<CounterValue>& into, std::span<const CounterValue> m
 
 std::string format_counters(std::span<const CounterValue> counters, bool zeros) {
   std::size_t width = 0;
-  for (const CounterValue& counter : counters) width = std::max(width, counter.name.size());
+  for (const CounterValue& counter : counters)
+    width = std::max(width, counter.name.size());
   std::string out;
   for (const CounterValue& counter : counters) {
     if (counter.value == 0 && !zeros) continue;
-    out += fmt::format("  {:<{}}  {:>14}  # {}\n", counter.name, width, counter.value, counter.help);
+    out +=
+        fmt::format("  {:<{}}  {:>14}  # {}\n", counter.name, width, counter.value, counter.help);
   }
   return out;
 }

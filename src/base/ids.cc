@@ -29,7 +29,9 @@ std::uint32_t Gid::ipv4() const {
          std::uint32_t{bytes_[14]} << 8 | bytes_[15];
 }
 
-bool Gid::is_link_local() const { return bytes_[0] == 0xFE && (bytes_[1] & 0xC0) == 0x80; }
+bool Gid::is_link_local() const {
+  return bytes_[0] == 0xFE && (bytes_[1] & 0xC0) == 0x80;
+}
 
 bool Gid::is_multicast() const {
   return bytes_[0] == 0xFF || (is_ipv4_mapped() && (bytes_[12] & 0xF0) == 0xE0);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -19,9 +20,9 @@ template <class Tag, class Rep, unsigned kBits>
 class Id {
  public:
   using rep = Rep;
-  static constexpr Rep kMask =
-      kBits >= sizeof(Rep) * 8 ? static_cast<Rep>(~Rep{0})
-                               : static_cast<Rep>((Rep{1} << (kBits % (sizeof(Rep) * 8))) - 1);
+  static constexpr Rep kMask = kBits >= sizeof(Rep) * 8
+                                   ? static_cast<Rep>(~Rep{0})
+                                   : static_cast<Rep>((Rep{1} << (kBits % (sizeof(Rep) * 8))) - 1);
 
   constexpr Id() = default;
   constexpr explicit Id(Rep value) : value_(static_cast<Rep>(value & kMask)) {}
@@ -42,11 +43,11 @@ using RKey = Id<struct RKeyTag, std::uint32_t, 32>;  // remote key of a memory r
 using Vl = Id<struct VlTag, std::uint8_t, 4>;        // virtual lane
 using Sl = Id<struct SlTag, std::uint8_t, 4>;        // service level
 
-inline constexpr Qpn kQp0{0};                     // subnet management interface
-inline constexpr Qpn kQp1{1};                     // general services interface
-inline constexpr Qpn kMulticastQpn{0xFFFFFF};     // IBA 9.2.6: destination of every multicast
-inline constexpr PKey kDefaultPKey{0xFFFF};       // full member of the default partition
-inline constexpr QKey kGsiQKey{0x8001'0000};      // IBA 16: Q_Key of QP1
+inline constexpr Qpn kQp0{0};                  // subnet management interface
+inline constexpr Qpn kQp1{1};                  // general services interface
+inline constexpr Qpn kMulticastQpn{0xFFFFFF};  // IBA 9.2.6: destination of every multicast
+inline constexpr PKey kDefaultPKey{0xFFFF};    // full member of the default partition
+inline constexpr QKey kGsiQKey{0x8001'0000};   // IBA 16: Q_Key of QP1
 inline constexpr std::uint32_t kPrivilegedQKeyBit = 0x8000'0000;  // IBA 10.2.5: controlled Q_Keys
 
 // Packet sequence number: arithmetic is modulo 2^24 and order is by the signed 24-bit difference
@@ -81,14 +82,21 @@ class Gid {
 
   [[nodiscard]] constexpr const std::array<std::uint8_t, 16>& bytes() const { return bytes_; }
   [[nodiscard]] bool is_zero() const { return *this == Gid{}; }
-  [[nodiscard]] bool is_ipv4_mapped() const;                // ::ffff:0:0/96
-  [[nodiscard]] std::uint32_t ipv4() const;                 // host order; low 32 bits
-  [[nodiscard]] bool is_link_local() const;                 // fe80::/10
+  [[nodiscard]] bool is_ipv4_mapped() const;  // ::ffff:0:0/96
+  [[nodiscard]] std::uint32_t ipv4() const;   // host order; low 32 bits
+  [[nodiscard]] bool is_link_local() const;   // fe80::/10
   // IBA 4.1.1: first byte 0xFF. An IPv4-mapped multicast address (::ffff:224.0.0.0/100) counts
   // too: RoCEv2 carries IPv4 groups so.
   [[nodiscard]] bool is_multicast() const;
   [[nodiscard]] std::string to_string() const;  // as inet_ntop prints an IPv6 address
   friend constexpr auto operator<=>(const Gid&, const Gid&) = default;
+  // Compared for every packet: two words instead of a call to memcmp.
+  friend constexpr bool operator==(const Gid& a, const Gid& b) {
+    using Words = std::array<std::uint64_t, 2>;
+    const auto left = std::bit_cast<Words>(a.bytes_);
+    const auto right = std::bit_cast<Words>(b.bytes_);
+    return ((left[0] ^ right[0]) | (left[1] ^ right[1])) == 0;
+  }
 
  private:
   std::array<std::uint8_t, 16> bytes_{};

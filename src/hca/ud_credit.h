@@ -150,7 +150,7 @@ class UdGranter {
   static constexpr Duration kActive = 10ms;       // a flow counts as active for so long
   static constexpr Duration kSettle = 1ms;        // news of a share has reached its sender by then
   // More in flight gains nothing, and waits in memory that the caches no longer hold.
-  static constexpr std::uint32_t kMostBytes = 1u << 20;
+  static constexpr std::uint32_t kMostBytes = 1024 * 1024;
   static constexpr std::size_t kReorder = 256;  // packets: one later than that stays lost
   static_assert(UdPacer::kIdle < kActive, "a sender forgets a credit before its receiver does");
 

@@ -45,6 +45,8 @@ class DatagramSink {
  public:
   virtual ~DatagramSink() = default;
   virtual void deliver(const hca::InDatagram& datagram) = 0;
+  // A run is over: the next call may be a while away.
+  virtual void end_run() = 0;
 };
 
 // One queue pair's place on the wire: its number and whatever carries its packets. send() and

@@ -40,6 +40,7 @@ class Collector final : public DatagramSink {
                         in.source_qpn,
                         in.multicast});
   }
+  void end_run() override {}
   std::vector<Arrival> arrivals;
 };
 

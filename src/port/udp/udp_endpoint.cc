@@ -202,6 +202,7 @@ std::size_t UdpEndpoint::receive_from(const io::UdpSocket& socket, Told told, Da
       counters.add(UdpCounter::kRxWrongDestination, frames.count());
     } else {
       frames.deliver(sink, counters, scratch.flows, shared_->capture.get());
+      sink.end_run();
     }
   }
   return count;
