@@ -7,6 +7,7 @@ work=$(mktemp -d /tmp/weft-cli.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 export XDG_RUNTIME_DIR=$work/run
+unset NO_COLOR
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}  # of the programs that are run, not of weft
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 failures=0
