@@ -31,7 +31,7 @@ def baseline(*words):
 
 
 def lost_by(stats):
-    """Datagrams that a peer numbered and that never arrived or found no buffer, and all received."""
+    """Numbered datagrams that never arrived or found no buffer, and all that were received."""
     names = {"rx_lost": 0, "rx_no_receive": 0, "rx_packets": 0}
     for line in stats.splitlines():
         found = re.match(r"\s+(\w+)\s+(\d+)\s+#", line)
@@ -41,7 +41,7 @@ def lost_by(stats):
 
 
 def perftest(program, options, buffer=None):
-    """Runs server and client on a CPU each; returns the client's output and the server's counters."""
+    """Runs server and client on a CPU each; returns the client's output, the server's counters."""
     global _port
     _port += 1
     run = [str(WEFT), "run", "--interface", "lo", "--stats"]
