@@ -47,8 +47,13 @@ class QueuePair::Receiver final : public port::DatagramSink {
     if (++in_section_ % kPerSection == 0) guard_.unlock();
   }
   void end_run() override {
-    if (guard_.owns_lock()) guard_.unlock();
+    if (now_ == Time{}) return;
+    if (!guard_.owns_lock()) guard_.lock();
+    has_work_ = queue_pair_.core_.has_work();
+    guard_.unlock();
   }
+  // Credits to give, or sends that a credit freed.
+  [[nodiscard]] bool has_work() const { return has_work_; }
   [[nodiscard]] Time now() const { return now_; }
 
  private:
@@ -58,6 +63,7 @@ class QueuePair::Receiver final : public port::DatagramSink {
   std::unique_lock<SpinLock> guard_;
   Time now_{};
   unsigned in_section_ = 0;
+  bool has_work_ = false;
 };
 
 QueuePair::QueuePair(std::shared_ptr<Context> context, const QueuePairConfig& config,
@@ -182,7 +188,8 @@ void QueuePair::send_waiting(Time now) {
   }
   while (more) {
     const hca::SendResult result = endpoint_->send(burst);
-    now = io::now();  // a run takes the kernel as long as a program may take to post the next
+    // A run takes the kernel as long as a program takes to post many more.
+    if (burst.size() > 1) now = io::now();
     const std::lock_guard guard(lock_);
     core_.sent(burst, result, now);
     polls_at_send_ = polls();
@@ -243,13 +250,7 @@ bool QueuePair::receive(std::size_t budget) {
   Receiver receiver(*this);
   endpoint_->receive(receiver, budget);
   receiving_.store(false, std::memory_order_release);
-  if (receiver.now() == Time{}) return true;
-  bool work = false;
-  {
-    const std::lock_guard guard(lock_);
-    work = core_.has_work();
-  }
-  if (work) flush(receiver.now());  // credits to give, or sends that a credit freed
+  if (receiver.has_work()) flush(receiver.now());
   return true;
 }
 

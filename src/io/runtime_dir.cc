@@ -8,21 +8,24 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
+#include <utility>
 
 #include "io/unique_fd.h"
 
 namespace weft::io {
 namespace {
 
+constexpr int kSpareNames = 9;
+
+// Where a directory of ours may be made or already is.
 bool is_own_directory(const std::string& path) {
   struct stat status {};
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == geteuid() && access(path.c_str(), W_OK | X_OK) == 0;
 }
 
-}  // namespace
-
-Expected<void> ensure_private_directory(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno(errno, "create " + path);
+Expected<void> check_private_directory(const std::string& path) {
   // What is checked is what was opened: nobody can swap it in between.
   const UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory) return fail_errno(errno, "open directory " + path);
@@ -40,14 +43,44 @@ Expected<void> ensure_private_directory(const std::string& path) {
   return {};
 }
 
-Expected<std::string> runtime_directory() {
-  std::string path = fmt::format("/tmp/weft-{}", geteuid());
-  if (const char* base = std::getenv("XDG_RUNTIME_DIR");
-      base != nullptr && base[0] == '/' && is_own_directory(base)) {
-    path = std::string(base) + "/weft";
+}  // namespace
+
+Expected<void> ensure_private_directory(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno(errno, "create " + path);
+  return check_private_directory(path);
+}
+
+std::vector<std::string> runtime_directory_candidates() {
+  std::vector<std::string> out;
+  const auto add_below = [&](const std::string& parent) {
+    std::string path = parent + "/weft";
+    if (is_own_directory(parent) && (out.empty() || out[0] != path)) out.push_back(std::move(path));
+  };
+  if (const char* base = std::getenv("XDG_RUNTIME_DIR"); base != nullptr && base[0] == '/') {
+    add_below(base);
   }
-  if (auto ok = ensure_private_directory(path); !ok) return tl::unexpected(ok.error());
-  return path;
+  add_below(fmt::format("/run/user/{}", geteuid()));
+  const std::string last_resort = fmt::format("/tmp/weft-{}", geteuid());
+  out.push_back(last_resort);
+  for (int n = 1; n <= kSpareNames; ++n)
+    out.push_back(fmt::format("{}-{}", last_resort, n));
+  return out;
+}
+
+Expected<std::string> runtime_directory() {
+  std::optional<Error> first;
+  for (std::string& path : runtime_directory_candidates()) {
+    const auto ok = ensure_private_directory(path);
+    if (ok) return std::move(path);
+    if (!first) first = ok.error();
+  }
+  return tl::unexpected(*first);
+}
+
+std::vector<std::string> runtime_directories() {
+  std::vector<std::string> out = runtime_directory_candidates();
+  std::erase_if(out, [](const std::string& path) { return !check_private_directory(path); });
+  return out;
 }
 
 }  // namespace weft::io

@@ -2,15 +2,25 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 
 namespace weft::io {
 
-// The directory of this user's sockets and reports, created when it is missing:
-// $XDG_RUNTIME_DIR/weft, or /tmp/weft-<uid> where XDG_RUNTIME_DIR is unset or, as under sudo,
-// another user's. permission_denied: it exists but others own it or may enter it.
+// The places for this user's sockets and reports, best first: $XDG_RUNTIME_DIR/weft (unless that
+// variable is unset or, as under sudo, names another user's directory), /run/user/<uid>/weft where
+// that parent is the user's, /tmp/weft-<uid>, and /tmp/weft-<uid>-1 to -9 for when somebody else
+// holds the name: another user, or root of another user namespace.
+std::vector<std::string> runtime_directory_candidates();
+
+// The first candidate that is private to this user, created when it is missing; one that others own
+// or may enter is passed over. The error of the best candidate when there is none.
 Expected<std::string> runtime_directory();
+
+// All candidates that exist and are private to this user: programs that ran in other environments
+// may have used others than this process would. Creates nothing.
+std::vector<std::string> runtime_directories();
 
 // Creates `path` (not its parents) with mode 0700, or accepts it when it is a directory, not a
 // symbolic link, owned by the effective user and closed to all others.

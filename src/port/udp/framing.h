@@ -93,8 +93,9 @@ class ReceivedFrames {
 
   [[nodiscard]] std::size_t count() const;
   // Verifies each and hands the good ones on; counts the others.
-  void deliver(DatagramSink& sink, UdpCounters& counters, IcrcFlowCache& flows,
-               Capture* capture) const;
+  // `first_is_good`: the first one's ICRC has been verified already.
+  void deliver(DatagramSink& sink, UdpCounters& counters, IcrcFlowCache& flows, Capture* capture,
+               bool first_is_good) const;
 
  private:
   [[nodiscard]] std::array<std::byte, hca::kGrhArea> network_header(std::size_t length) const;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "port/udp/source_choice.h"
 
+#include "io/clock.h"
 #include "io/source_address.h"
 
 namespace weft::port {
 
-bool SourceChoice::must_name_source(const hca::Path& path, Time now) {
+bool SourceChoice::must_name_source(const hca::Path& path) {
   if (path.dgid.is_multicast()) return true;
   if (path.sgid != source_ || path.dgid != destination_ || path.scope_id != scope_id_) {
     // A first datagram is not worth the question: the next may be for somebody else.
@@ -16,7 +17,8 @@ bool SourceChoice::must_name_source(const hca::Path& path, Time now) {
     must_name_ = true;
     return true;
   }
-  if (!asked_ || now - asked_at_ >= kBelieved) {
+  if (asked_ && ++sends_ % kPerLook != 0) return must_name_;
+  if (const Time now = io::now(); !asked_ || now - asked_at_ >= kBelieved) {
     must_name_ = io::routed_source({path.dgid, 1, path.scope_id}) != path.sgid;
     asked_ = true;
     asked_at_ = now;

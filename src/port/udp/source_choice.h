@@ -12,15 +12,17 @@ namespace weft::port {
 class SourceChoice {
  public:
   // Not thread-safe: one sending thread.
-  [[nodiscard]] bool must_name_source(const hca::Path& path, Time now);
+  [[nodiscard]] bool must_name_source(const hca::Path& path);
 
  private:
   static constexpr Duration kBelieved = 1s;
+  static constexpr std::uint32_t kPerLook = 16;  // sends from one look at the clock to the next
 
   Gid source_;
   Gid destination_;
   std::uint32_t scope_id_ = 0;
   Time asked_at_{};
+  std::uint32_t sends_ = 0;
   bool asked_ = false;
   bool must_name_ = true;
 };

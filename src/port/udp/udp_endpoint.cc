@@ -97,7 +97,7 @@ hca::SendResult UdpEndpoint::send(const hca::Burst& burst) {
   io::SendDatagram datagram;
   datagram.destination = frames.destination();
   const bool multicast = burst.path.dgid.is_multicast();
-  if (source_choice_.must_name_source(burst.path, io::now())) datagram.source = burst.path.sgid;
+  if (source_choice_.must_name_source(burst.path)) datagram.source = burst.path.sgid;
   if (multicast) datagram.source_ifindex = shared_->config.ifindex;
   if (burst.path.traffic_class != 0) datagram.tos = burst.path.traffic_class;
   if (burst.path.hop_limit != 0) datagram.ttl = burst.path.hop_limit;
@@ -173,6 +173,12 @@ std::size_t UdpEndpoint::receive(DatagramSink& sink, std::size_t budget) {
   return count;
 }
 
+void UdpEndpoint::note(Coalescing::Change change) const {
+  if (change != Coalescing::Change::kNone) {
+    socket_.set_coalescing(change == Coalescing::Change::kOn);
+  }
+}
+
 std::size_t UdpEndpoint::receive_from(const io::UdpSocket& socket, Told told, DatagramSink& sink,
                                       std::size_t budget) {
   ReceiveScratch& scratch = receive_scratch();
@@ -182,14 +188,19 @@ std::size_t UdpEndpoint::receive_from(const io::UdpSocket& socket, Told told, Da
     io::ReceivedDatagram received;
     const io::IoResult result = socket.receive(scratch.buffer, received);
     // Errors here are reports about earlier sends (ICMP); there is nothing to read.
-    if (result.status != io::IoStatus::kDone) break;
+    if (result.status != io::IoStatus::kDone) {
+      if (&socket == &socket_) note(coalescing_.nothing_there());
+      break;
+    }
+    if (&socket == &socket_) note(coalescing_.received(received.segment_size != 0));
     counters.add(UdpCounter::kRxCalls);
     const Bytes run = Bytes(scratch.buffer).first(result.bytes);
-    bool ours = false;
+    bool ours = true;
+    bool first_is_good = false;
     if (told == Told::kNothing) {
       // None of our addresses: deliver() then finds each datagram's ICRC wrong, and says so.
-      if (!find_destination(run, received, scratch.flows)) received.destination = last_own_;
-      ours = true;
+      first_is_good = find_destination(run, received, scratch.flows);
+      if (!first_is_good) received.destination = last_own_;
     } else {
       ours = accepts(received);
     }
@@ -201,7 +212,7 @@ std::size_t UdpEndpoint::receive_from(const io::UdpSocket& socket, Told told, Da
     } else if (!ours) {
       counters.add(UdpCounter::kRxWrongDestination, frames.count());
     } else {
-      frames.deliver(sink, counters, scratch.flows, shared_->capture.get());
+      frames.deliver(sink, counters, scratch.flows, shared_->capture.get(), first_is_good);
       sink.end_run();
     }
   }

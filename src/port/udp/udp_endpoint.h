@@ -9,6 +9,7 @@
 
 #include "io/udp_socket.h"
 #include "port/port.h"
+#include "port/udp/coalescing.h"
 #include "port/udp/framing.h"
 #include "port/udp/source_choice.h"
 #include "port/udp/udp_port.h"
@@ -38,6 +39,7 @@ class UdpEndpoint final : public Endpoint {
   enum class Told : std::uint8_t { kDestination, kNothing };  // what the socket says of datagrams
   std::size_t receive_from(const io::UdpSocket& socket, Told told, DatagramSink& sink,
                            std::size_t budget);
+  void note(Coalescing::Change change) const;
   bool find_destination(Bytes run, io::ReceivedDatagram& datagram, IcrcFlowCache& flows);
   [[nodiscard]] bool accepts(const io::ReceivedDatagram& datagram);
 
@@ -45,6 +47,7 @@ class UdpEndpoint final : public Endpoint {
   io::UdpSocket socket_;
   SourceChoice source_choice_;         // by the sending thread
   bool segmentation_refused_ = false;  // by the sending thread
+  Coalescing coalescing_;              // of socket_, by the receiving thread
   Gid last_own_;  // the last destination found to be ours, by the receiving thread
 
   mutable std::mutex multicast_mutex_;

@@ -125,6 +125,7 @@ Expected<std::unique_ptr<Endpoint>> UdpPort::open_endpoint() {
     io::UdpOptions options;
     options.local.port = *port;
     options.tell_overflows = false;
+    options.coalesce = false;  // until runs arrive
     options.tell_destination = shared.config.framing != hca::UdFraming::kBth;
     options.receive_buffer = shared.config.socket_buffer;
     options.send_buffer = shared.config.socket_buffer;
