@@ -57,30 +57,37 @@ Expected<Json> ask(const std::string& path) {
   return report;
 }
 
-std::vector<fs::path> sockets_in(const std::string& directory, std::error_code& error) {
-  std::vector<fs::path> out;
+// Appends to `out` the sockets named after a process.
+void find_sockets(const std::string& directory, std::vector<fs::path>& out,
+                  std::error_code& error) {
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     const std::string stem = entry.path().stem().string();
     const bool pid = !stem.empty() && std::all_of(stem.begin(), stem.end(),
                                                   [](char c) { return c >= '0' && c <= '9'; });
     if (entry.path().extension() == ".sock" && pid) out.push_back(entry.path());
   }
-  // By pid: shorter numbers are smaller.
-  std::sort(out.begin(), out.end(), [](const fs::path& a, const fs::path& b) {
+}
+
+// By pid: shorter numbers are smaller.
+void sort_by_pid(std::vector<fs::path>& sockets) {
+  std::sort(sockets.begin(), sockets.end(), [](const fs::path& a, const fs::path& b) {
     const std::string left = a.filename().string();
     const std::string right = b.filename().string();
     return left.size() != right.size() ? left.size() < right.size() : left < right;
   });
-  return out;
 }
 
 }  // namespace
 
-Expected<Reports> collect_reports(const std::string& directory) {
-  std::error_code error;
-  const std::vector<fs::path> sockets = sockets_in(directory, error);
-  if (error) return fail_errno(error.value(), directory);
+Reports collect_reports(const std::vector<std::string>& directories) {
   Reports out;
+  std::vector<fs::path> sockets;
+  for (const std::string& directory : directories) {
+    std::error_code error;
+    find_sockets(directory, sockets, error);
+    if (error) out.complaints.push_back(fmt::format("{}: {}", directory, error.message()));
+  }
+  sort_by_pid(sockets);
   for (const fs::path& path : sockets) {
     auto report = ask(path);
     if (report) {

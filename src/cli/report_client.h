@@ -5,17 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-
 namespace weft::cli {
 
-// What the running programs whose sockets are in `directory` say about themselves, by pid. The
+// What the running programs whose sockets are in `directories` say about themselves, by pid. The
 // socket of a program that died without removing it is removed; one that does not answer in a
-// second, or answers nonsense, is told in `complaints`.
+// second, or answers nonsense, is told in `complaints`, and so is a directory that cannot be read.
 struct Reports {
   std::vector<nlohmann::json> processes;
   std::vector<std::string> complaints;
 };
-Expected<Reports> collect_reports(const std::string& directory);
+Reports collect_reports(const std::vector<std::string>& directories);
 
 }  // namespace weft::cli

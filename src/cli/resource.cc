@@ -144,23 +144,20 @@ void print_summary(const Reports& reports, bool details, const Style& style) {
 }  // namespace
 
 int resource(const ResourceOptions& options) {
-  const auto directory = io::runtime_directory();
-  if (!directory) return refuse("resource", directory.error().message);
-  const auto reports = collect_reports(*directory);
-  if (!reports) return refuse("resource", reports.error().message);
+  const Reports reports = collect_reports(io::runtime_directories());
   if (options.json) {
-    const Json out = options.show.empty() ? summary_json(*reports)
-                                          : objects_json(*reports, kinds().at(options.show));
+    const Json out = options.show.empty() ? summary_json(reports)
+                                          : objects_json(reports, kinds().at(options.show));
     fmt::print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
   } else if (options.show.empty()) {
-    print_summary(*reports, options.details, Style::for_stream(stdout));
+    print_summary(reports, options.details, Style::for_stream(stdout));
   } else {
-    print_objects(*reports, kinds().at(options.show), options.details);
+    print_objects(reports, kinds().at(options.show), options.details);
   }
-  for (const std::string& complaint : reports->complaints) {
+  for (const std::string& complaint : reports.complaints) {
     fmt::print(stderr, "weft resource: {}\n", printable(complaint));
   }
-  return reports->complaints.empty() ? kOk : kProblem;
+  return reports.complaints.empty() ? kOk : kProblem;
 }
 
 }  // namespace weft::cli

@@ -3,6 +3,7 @@
 // kernels. Bit i of a Polynomial is the coefficient of x^i.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -30,6 +31,7 @@ constexpr Polynomial multiply(Polynomial a, Polynomial b) {
 }
 
 constexpr Polynomial remainder(Polynomial p, Polynomial modulus) {
+  assert(modulus != 0);
   const int width = degree(modulus);
   for (int d = degree(p); d >= width; --d) {
     if ((p >> d & 1) != 0) p ^= modulus << (d - width);
@@ -38,6 +40,7 @@ constexpr Polynomial remainder(Polynomial p, Polynomial modulus) {
 }
 
 constexpr Polynomial quotient(Polynomial p, Polynomial divisor) {
+  assert(divisor != 0);
   const int width = degree(divisor);
   Polynomial q = 0;
   for (int d = degree(p); d >= width; --d) {
