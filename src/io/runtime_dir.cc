@@ -18,11 +18,9 @@ namespace {
 
 constexpr int kSpareNames = 9;
 
-// Where a directory of ours may be made or already is.
 bool is_own_directory(const std::string& path) {
   struct stat status {};
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-         status.st_uid == geteuid() && access(path.c_str(), W_OK | X_OK) == 0;
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
 }
 
 Expected<void> check_private_directory(const std::string& path) {
@@ -70,7 +68,10 @@ std::vector<std::string> runtime_directory_candidates() {
 Expected<std::string> runtime_directory() {
   std::optional<Error> first;
   for (std::string& path : runtime_directory_candidates()) {
-    const auto ok = ensure_private_directory(path);
+    auto ok = ensure_private_directory(path);
+    if (ok && faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+      ok = fail_errno(errno, "write to " + path);
+    }
     if (ok) return std::move(path);
     if (!first) first = ok.error();
   }

@@ -231,34 +231,35 @@ std::thread answer(const io::UniqueFd& listener, std::string text) {
 TEST_F(Files, ReportsAreCollectedByPidAndDeadSocketsRemoved) {
   const auto dead = directory_ + "/7.sock";
   { ASSERT_TRUE(io::listen_unix(dead, io::UnixKind::kStream)); }
+  const auto other = directory_ + "/other";  // as of a program in another environment
+  ASSERT_TRUE(std::filesystem::create_directory(other));
   const auto ten = io::listen_unix(directory_ + "/10.sock", io::UnixKind::kStream);
-  const auto nine = io::listen_unix(directory_ + "/9.sock", io::UnixKind::kStream);
+  const auto nine = io::listen_unix(other + "/9.sock", io::UnixKind::kStream);
   ASSERT_TRUE(ten && nine);
   make("note.sock", "not ours");
   std::thread first = answer(*nine, R"({"pid": 9})");
   std::thread second = answer(*ten, R"({"pid": 10})");
-  const auto reports = collect_reports(directory_);
+  const auto reports = collect_reports({directory_, other});
   first.join();
   second.join();
-  ASSERT_TRUE(reports);
-  ASSERT_EQ(reports->processes.size(), 2u);
-  EXPECT_EQ(reports->processes[0]["pid"], 9);
-  EXPECT_EQ(reports->processes[1]["pid"], 10);
-  EXPECT_THAT(reports->complaints, IsEmpty());
+  ASSERT_EQ(reports.processes.size(), 2u);
+  EXPECT_EQ(reports.processes[0]["pid"], 9);
+  EXPECT_EQ(reports.processes[1]["pid"], 10);
+  EXPECT_THAT(reports.complaints, IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(dead));
   EXPECT_TRUE(std::filesystem::exists(directory_ + "/note.sock"));
 }
 
-TEST_F(Files, AReportThatIsNoJsonIsAComplaint) {
+TEST_F(Files, AReportThatIsNoJsonAndADirectoryThatIsMissingAreComplaints) {
   const auto listener = io::listen_unix(directory_ + "/5.sock", io::UnixKind::kStream);
   ASSERT_TRUE(listener);
   std::thread thread = answer(*listener, "[1, 2");
-  const auto reports = collect_reports(directory_);
+  const auto reports = collect_reports({directory_, directory_ + "/missing"});
   thread.join();
-  ASSERT_TRUE(reports);
-  EXPECT_THAT(reports->processes, IsEmpty());
-  ASSERT_EQ(reports->complaints.size(), 1u);
-  EXPECT_THAT(reports->complaints[0], HasSubstr("process 5"));
+  EXPECT_THAT(reports.processes, IsEmpty());
+  ASSERT_EQ(reports.complaints.size(), 2u);
+  EXPECT_THAT(reports.complaints[0], HasSubstr("/missing"));
+  EXPECT_THAT(reports.complaints[1], HasSubstr("process 5"));
 }
 
 }  // namespace

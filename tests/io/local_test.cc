@@ -21,7 +21,11 @@
 namespace weft::io {
 namespace {
 
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class Local : public testing::Test {
  protected:
@@ -46,13 +50,86 @@ TEST_F(Local, RuntimeDirectoryIsMadePrivateInsideXdgRuntimeDir) {
   }
 }
 
-TEST_F(Local, RuntimeDirectoryIsInTmpWhereXdgRuntimeDirIsNoDirectoryOfOurs) {
+TEST_F(Local, RuntimeDirectoryIsElsewhereWhereXdgRuntimeDirIsNoDirectoryOfOurs) {
+  ASSERT_EQ(unsetenv("XDG_RUNTIME_DIR"), 0);
+  const auto without = runtime_directory_candidates();
+  EXPECT_THAT(without, Contains("/tmp/weft-" + std::to_string(geteuid())));
   for (const std::string& value : {std::string("relative"), base_ + "/missing"}) {
     ASSERT_EQ(setenv("XDG_RUNTIME_DIR", value.c_str(), 1), 0);
+    EXPECT_EQ(runtime_directory_candidates(), without);
     const auto directory = runtime_directory();
     ASSERT_TRUE(directory.has_value()) << directory.error().message;
-    EXPECT_EQ(*directory, "/tmp/weft-" + std::to_string(geteuid()));
+    EXPECT_THAT(without, Contains(*directory));
   }
+}
+
+TEST_F(Local, RuntimeDirectoryPassesOverOneThatOthersMayEnter) {
+  ASSERT_EQ(setenv("XDG_RUNTIME_DIR", base_.c_str(), 1), 0);
+  const std::string open_to_all = base_ + "/weft";
+  ASSERT_EQ(mkdir(open_to_all.c_str(), 0700), 0);
+  EXPECT_THAT(runtime_directories(), Contains(open_to_all));
+  ASSERT_EQ(chmod(open_to_all.c_str(), 0755), 0);
+  const auto directory = runtime_directory();
+  ASSERT_TRUE(directory.has_value()) << directory.error().message;
+  EXPECT_NE(*directory, open_to_all);
+  EXPECT_THAT(runtime_directories(), AllOf(Contains(*directory), Not(Contains(open_to_all))));
+}
+
+// A user whom nobody else is, whose names in /tmp another user (root) holds.
+class HeldNames : public Local {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
+    Local::SetUp();
+    ASSERT_EQ(unsetenv("XDG_RUNTIME_DIR"), 0);
+    ASSERT_EQ(seteuid(user_), 0);
+    names_ = runtime_directory_candidates();
+    ASSERT_EQ(seteuid(0), 0);
+    ASSERT_EQ(names_.size(), 10u);
+  }
+  void TearDown() override {
+    if (names_.empty()) return;
+    EXPECT_EQ(seteuid(0), 0);
+    for (const std::string& name : names_)
+      std::filesystem::remove_all(name);
+    Local::TearDown();
+  }
+  void hold(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_TRUE(ensure_private_directory(names_[i]).has_value()) << names_[i];
+    ASSERT_EQ(seteuid(user_), 0);
+  }
+  const uid_t user_ = 1'000'000 + static_cast<uid_t>(getpid());
+  std::vector<std::string> names_;
+};
+
+TEST_F(HeldNames, MakeTheRuntimeDirectoryTheNextNameThatIsFree) {
+  hold(2);
+  const auto directory = runtime_directory();
+  ASSERT_TRUE(directory.has_value()) << directory.error().message;
+  EXPECT_EQ(*directory, "/tmp/weft-" + std::to_string(user_) + "-2");
+  EXPECT_EQ(runtime_directory().value(), *directory);
+  EXPECT_THAT(runtime_directories(), ElementsAre(*directory));
+}
+
+TEST_F(HeldNames, LeaveADirectoryOfEarlierTimesVisible) {
+  hold(1);
+  const auto spare = runtime_directory();
+  ASSERT_TRUE(spare.has_value()) << spare.error().message;
+  ASSERT_EQ(seteuid(0), 0);
+  ASSERT_EQ(rmdir(names_[0].c_str()), 0);
+  ASSERT_EQ(seteuid(user_), 0);
+  EXPECT_EQ(runtime_directory().value(), names_[0]);
+  EXPECT_THAT(runtime_directories(), ElementsAre(names_[0], *spare));
+}
+
+TEST_F(HeldNames, AreRefusedWhenNoneIsLeft) {
+  hold(names_.size());
+  const auto directory = runtime_directory();
+  ASSERT_FALSE(directory.has_value());
+  EXPECT_EQ(directory.error().code, std::errc::permission_denied);
+  EXPECT_THAT(directory.error().message, HasSubstr(names_[0]));
+  EXPECT_TRUE(runtime_directories().empty());
 }
 
 TEST_F(Local, RefusesADirectoryThatAnotherUserOwns) {
