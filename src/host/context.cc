@@ -28,6 +28,17 @@ Expected<std::shared_ptr<Context>> Context::open(const DeviceInfo& device, const
   auto events = AsyncEventQueue::create();
   if (!events) return tl::unexpected(events.error());
   context->async_events_ = std::move(*events);
+  auto monitor = io::LinkMonitor::open();
+  if (!monitor) return tl::unexpected(monitor.error());
+  context->link_monitor_ = std::move(*monitor);
+  const port::PortAttributes now = context->port_->attributes();
+  context->last_state_ = now.state;
+  context->last_gids_ = now.gids;
+  // close() ends the thread before the context can go.
+  auto started = Progress::start(context->link_monitor_->fd(),
+                                 [raw = context.get()] { raw->tell_port_changes(); });
+  if (!started) return tl::unexpected(started.error());
+  context->progress_ = std::move(*started);
   register_context(context);
   return context;
 }
@@ -36,7 +47,7 @@ Context::~Context() = default;
 
 void Context::close() {
   unregister_context(*this);
-  if (progress_) progress_->stop();
+  progress_->stop();
 }
 
 Expected<hca::PdHandle> Context::allocate_pd() {
@@ -151,14 +162,21 @@ Expected<std::shared_ptr<QueuePair>> Context::create_queue_pair(const QueuePairC
 
 Expected<void> Context::use_queue_pair(const std::shared_ptr<QueuePair>& queue_pair) {
   const std::lock_guard guard(mutex_);
-  if (!progress_) {
-    auto started = Progress::start();
-    if (!started) return tl::unexpected(started.error());
-    progress_ = std::move(*started);
-  }
   if (auto added = progress_->add(queue_pair); !added) return added;
   queue_pairs_.emplace(queue_pair->qpn().value(), queue_pair.get());
   return {};
+}
+
+void Context::tell_port_changes() {
+  if (!link_monitor_->drain(device_.ifindex)) return;
+  const port::PortAttributes now = port_->attributes();
+  if (now.state != last_state_) {
+    const bool up = now.state == port::LinkState::kActive;
+    async_events_->post({up ? AsyncEventType::kPortActive : AsyncEventType::kPortError});
+  }
+  if (now.gids != last_gids_) async_events_->post({AsyncEventType::kGidChange});
+  last_state_ = now.state;
+  last_gids_ = now.gids;
 }
 
 void Context::remove(QueuePair& queue_pair) {
@@ -167,7 +185,7 @@ void Context::remove(QueuePair& queue_pair) {
     const std::lock_guard guard(mutex_);
     accumulate(retired_counters_, counters);
     queue_pairs_.erase(queue_pair.qpn().value());
-    if (progress_) progress_->remove(queue_pair);
+    progress_->remove(queue_pair);
   }
   unuse_pd(queue_pair.config().pd);
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "host/device_list.h"
 #include "host/progress.h"
 #include "host/queue_pair.h"
+#include "io/link_monitor.h"
 #include "io/system_entropy.h"
 #include "port/port.h"
 
@@ -115,6 +117,7 @@ class Context : public std::enable_shared_from_this<Context> {
   Context(const DeviceInfo& device, const Config& config);
   Expected<void> check(const QueuePairConfig& config) const;
   Expected<void> use_queue_pair(const std::shared_ptr<QueuePair>& queue_pair);
+  void tell_port_changes();  // by the thread, when the kernel has news of the interface
 
   DeviceInfo device_;
   Config config_;
@@ -123,6 +126,9 @@ class Context : public std::enable_shared_from_this<Context> {
   hca::MemoryTable memory_{entropy_};
   std::unique_ptr<port::Port> port_;
   std::unique_ptr<AsyncEventQueue> async_events_;
+  std::optional<io::LinkMonitor> link_monitor_;
+  port::LinkState last_state_ = port::LinkState::kDown;  // by the thread, once it runs
+  std::vector<port::GidEntry> last_gids_;                // the same
   std::unique_ptr<Progress> progress_;
 
   std::mutex mutex_;  // control path: the lists below

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t kTimerTag = ~std::uint64_t{0};
 constexpr std::uint64_t kWakeTag = kTimerTag - 1;
+constexpr std::uint64_t kNewsTag = kTimerTag - 2;
 constexpr std::size_t kEvents = 64;
 constexpr std::size_t kThreadBudget = 256;  // datagrams read from one endpoint before the next
 constexpr std::uint32_t kOneShot = EPOLLIN | EPOLLONESHOT;
@@ -42,7 +43,7 @@ void drain(int fd) {
 
 }  // namespace
 
-Expected<std::unique_ptr<Progress>> Progress::start() {
+Expected<std::unique_ptr<Progress>> Progress::start(int news, std::function<void()> on_news) {
   io::UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
   io::UniqueFd ready(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll || !ready) return fail_errno(errno, "epoll_create1");
@@ -50,13 +51,14 @@ Expected<std::unique_ptr<Progress>> Progress::start() {
   if (!timer) return fail_errno(errno, "timerfd_create");
   io::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return fail_errno(errno, "eventfd");
-  for (const auto& [fd, tag] : {std::pair{timer.get(), kTimerTag}, {wake.get(), kWakeTag}}) {
+  for (const auto& [fd, tag] :
+       {std::pair{timer.get(), kTimerTag}, {wake.get(), kWakeTag}, {news, kNewsTag}}) {
     if (auto added = epoll_register(epoll.get(), EPOLL_CTL_ADD, fd, EPOLLIN, tag); !added) {
       return tl::unexpected(added.error());
     }
   }
-  std::unique_ptr<Progress> progress(
-      new Progress(std::move(epoll), std::move(ready), std::move(timer), std::move(wake)));
+  std::unique_ptr<Progress> progress(new Progress(
+      std::move(epoll), std::move(ready), std::move(timer), std::move(wake), std::move(on_news)));
   // The application's signals are not for this thread: it inherits a full mask.
   sigset_t all;
   sigset_t before;
@@ -68,11 +70,13 @@ Expected<std::unique_ptr<Progress>> Progress::start() {
   return progress;
 }
 
-Progress::Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake)
+Progress::Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake,
+                   std::function<void()> on_news)
     : epoll_(std::move(epoll)),
       ready_(std::move(ready)),
       timer_(std::move(timer)),
       wake_(std::move(wake)),
+      on_news_(std::move(on_news)),
       owner_pid_(getpid()) {
 }
 
@@ -274,6 +278,8 @@ void Progress::run() {
         flush_deferred(now);
       } else if (tag == kWakeTag) {
         drain(wake_.get());
+      } else if (tag == kNewsTag) {
+        on_news_();
       } else {
         serve(tag);
       }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -22,7 +23,8 @@ namespace weft::host {
 // to sleep, so its sockets come back at once.
 class Progress {
  public:
-  static Expected<std::unique_ptr<Progress>> start();
+  // `on_news` runs in the thread whenever `news` is readable, and has to read it.
+  static Expected<std::unique_ptr<Progress>> start(int news, std::function<void()> on_news);
   ~Progress();
   // Ends the thread; nothing is driven any more but by polling. Harmless twice.
   void stop();
@@ -44,7 +46,8 @@ class Progress {
   static constexpr Duration kLatestAlarm = 320us;
   static constexpr std::size_t kFewQueuePairs = 8;  // beyond, receive_ready() has its own epoll
 
-  Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake);
+  Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake,
+           std::function<void()> on_news);
   void run();
   void serve(std::uint64_t tag);
   void flush_deferred(Time now);
@@ -60,6 +63,7 @@ class Progress {
   io::UniqueFd ready_;  // receive_ready()'s: sockets level-triggered, once there are many
   io::UniqueFd timer_;
   io::UniqueFd wake_;
+  std::function<void()> on_news_;
   std::atomic<bool> stop_{false};
 
   std::mutex mutex_;

@@ -26,6 +26,7 @@ enum class LinkState : std::uint8_t {
 struct GidEntry {
   Gid gid;
   std::uint32_t ifindex = 0;
+  friend bool operator==(const GidEntry&, const GidEntry&) = default;
 };
 
 // What a port says about itself now.
