@@ -19,7 +19,13 @@ ip link set weft1 down
 await watch PORT_ERR
 ip link set weft1 up
 await watch PORT_ACTIVE
+# IPv6 brings addresses of its own now and then: one more than before.
+before=$(grep -c GID_CHANGE "$work/watch.out" || :)
 ip address add 10.9.8.8/24 dev weft0
-await watch GID_CHANGE
+for ((tries = 0; tries < 500; tries++)); do
+  [[ $(grep -c GID_CHANGE "$work/watch.out" || :) -le $before ]] || break
+  sleep 0.02
+done
+[[ $tries -lt 500 ]] || fail "a new address was no event"
 stop watch
 echo "ibv_asyncwatch was told: $(grep -c 'event_type' "$work/watch.out") events"
