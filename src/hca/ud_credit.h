@@ -7,6 +7,7 @@
 // reliable: a sender that hears nothing goes on after a short while.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bitset>
 #include <cstddef>
@@ -69,8 +70,13 @@ class UdPacer {
   // buffer of a stock system together.
   static constexpr std::uint32_t kInitialPackets = 32;
   static constexpr std::uint32_t kInitialBytes = 32 * 1024;
-  static constexpr Duration kPatience = 2ms;  // wait for a credit before going on without
-  static constexpr Duration kIdle = 5ms;      // after which a credit is no longer believed
+  // The wait for a credit before going on without. It doubles with each wait in vain: a receiver
+  // that lost its CPU for a while must not find more than its socket buffer holds.
+  static constexpr Duration kPatience = 2ms;
+  static constexpr std::uint32_t kMostDoublings = 6;
+  // A peer that never answered so often does not know how: it is sent to freely.
+  static constexpr std::uint32_t kWaitsUntilBlind = 5;
+  static constexpr Duration kIdle = 5ms;  // after which a credit is no longer believed
 
   UdPacer() = default;
   explicit UdPacer(Psn first) : next_(first), base_(first - 1) {}
@@ -113,6 +119,9 @@ class UdPacer {
     Psn psn{};
     std::uint64_t bytes_through = 0;  // cost of everything up to and with `psn`
   };
+  [[nodiscard]] Duration patience() const {
+    return kPatience * (1u << std::min(waits_, kMostDoublings));
+  }
   void start_over();
   void wait_is_over();
   void mark();
@@ -131,9 +140,10 @@ class UdPacer {
   std::uint32_t mark_count_ = 0;
   std::optional<Time> stalled_since_;
   Time used_at_{};
-  bool ask_ = true;     // the next packet asks for a credit
-  bool heard_ = false;  // a credit has come, ever
-  bool blind_ = false;  // none came in time: send freely until one does
+  bool ask_ = true;          // the next packet asks for a credit
+  bool heard_ = false;       // a credit has come, ever
+  std::uint32_t waits_ = 0;  // in vain, since the last credit
+  bool blind_ = false;       // none came in time: send freely until one does
   std::uint64_t stalls_ = 0;
   std::uint32_t lost_ = 0;
 };

@@ -15,7 +15,7 @@ std::uint32_t UdPacer::in_flight() const {
 
 std::uint32_t UdPacer::allowance(std::uint32_t bytes_each, Time now) {
   assert(bytes_each > 0);
-  if (stalled_since_ && now - *stalled_since_ >= kPatience) {
+  if (stalled_since_ && now - *stalled_since_ >= patience()) {
     wait_is_over();
   } else if (!stalled_since_ && now - used_at_ > kIdle) {
     start_over();
@@ -95,6 +95,7 @@ void UdPacer::credit(const UdCredit& credit, Time now) {
   if (Psn::diff(next_ - 1, credit.seen) < 0) return;  // names a packet that was never sent
   heard_ = true;
   blind_ = false;
+  waits_ = 0;
   stalled_since_.reset();
   const std::int32_t ahead = Psn::diff(credit.seen, base_);
   if (ahead < 0) return;  // overtaken by a newer one
@@ -115,7 +116,7 @@ void UdPacer::credit(const UdCredit& credit, Time now) {
 
 std::optional<Time> UdPacer::deadline() const {
   if (!stalled_since_) return std::nullopt;
-  return *stalled_since_ + kPatience;
+  return *stalled_since_ + patience();
 }
 
 // After a pause nothing is in flight any more, and what was granted has gone to others.
@@ -132,7 +133,8 @@ void UdPacer::start_over() {
 void UdPacer::wait_is_over() {
   stalled_since_.reset();
   ask_ = true;
-  if (!heard_) {
+  ++waits_;
+  if (!heard_ && waits_ >= kWaitsUntilBlind) {
     blind_ = true;
     return;
   }

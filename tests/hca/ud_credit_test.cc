@@ -95,9 +95,19 @@ TEST_F(Pacer, KeepsTheLargerOfTwoCreditsWithTheSameNews) {
 
 TEST_F(Pacer, GoesBlindWhenNoCreditEverCame) {
   send();
-  now += UdPacer::kPatience - 1ns;
+  Duration waited{};
+  for (std::uint32_t wait = 1; wait < UdPacer::kWaitsUntilBlind; ++wait) {
+    EXPECT_EQ(pacer.allowance(kSmall, now), 0u);
+    EXPECT_GT(*pacer.deadline() - now, waited) << "each wait is longer than the one before";
+    waited = *pacer.deadline() - now;
+    now = *pacer.deadline() - 1ns;
+    EXPECT_EQ(pacer.allowance(kSmall, now), 0u);
+    now += 1ns;
+    EXPECT_LE(send(kSmall, 1000).size(), UdPacer::kInitialPackets) << "a little at a time";
+    EXPECT_FALSE(pacer.blind());
+  }
   EXPECT_EQ(pacer.allowance(kSmall, now), 0u);
-  now += 1ns;
+  now = *pacer.deadline();
   const auto stamps = send(kSmall, 1000);
   EXPECT_EQ(stamps.size(), 1000u);
   EXPECT_TRUE(pacer.blind());
@@ -112,7 +122,11 @@ TEST_F(Pacer, GoesBlindWhenNoCreditEverCame) {
 
 TEST_F(Pacer, StaysBlindOverMoreThanAllSequenceNumbers) {
   send();
-  now += UdPacer::kPatience;
+  while (!pacer.blind()) {
+    EXPECT_EQ(pacer.allowance(kSmall, now), 0u);
+    now = *pacer.deadline();
+    send();
+  }
   for (std::uint32_t i = 0; i < (1u << 24) + 1000; i += 1000)
     ASSERT_EQ(send(kSmall, 1000).size(), 1000u);
   EXPECT_LE(pacer.in_flight(), 1u << 20);
