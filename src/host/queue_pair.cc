@@ -114,7 +114,8 @@ std::errc QueuePair::post_send(const hca::SendRequest& request, bool more) {
     const bool run_is_full =
         core_.queued_packets() >= kRunPackets || core_.queued_bytes() >= kRunBytes;
     const bool first_since_poll = polls_at_send_ != polls() || now - sent_at_ >= kGatherTime;
-    at_once = run_is_full || (first_since_poll && !has_deferred_sends());
+    const bool waited_enough = deferred_for(now) >= kGatherTime;
+    at_once = run_is_full || waited_enough || (first_since_poll && !has_deferred_sends());
     if (!at_once) newly_deferred = set_deferred(true, now);
   }
   if (at_once) {
