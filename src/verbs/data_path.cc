@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Posting work requests. Translation happens on the stack: nothing here allocates or locks.
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -17,8 +18,12 @@ constexpr std::size_t kMaxPieces = host::DeviceLimits{}.max_sge;
 class Pieces {
  public:
   Pieces() {}  // NOLINT(modernize-use-equals-default): defaulting would be deleting
-  std::optional<std::span<const hca::Sge>> translate(const ibv_sge* list, int count) {
-    if (count < 0 || static_cast<std::size_t>(count) > kMaxPieces) return std::nullopt;
+  // Nothing for a count that the queue pair does not take: the list is not even read then.
+  std::optional<std::span<const hca::Sge>> translate(const ibv_sge* list, int count,
+                                                     std::size_t limit) {
+    if (count < 0 || static_cast<std::size_t>(count) > std::min(limit, kMaxPieces)) {
+      return std::nullopt;
+    }
     const auto size = static_cast<std::size_t>(count);
     for (std::size_t i = 0; i < size; ++i) {
       std::construct_at(&pieces_[i], hca::Sge{list[i].addr, list[i].length, LKey{list[i].lkey}});
@@ -51,7 +56,8 @@ int post_one(Qp& qp, const ibv_send_wr& from, Pieces& scratch) {
   const ibv_ah* const ah = from.wr.ud.ah;
   // IBA 10.2.2.2: an address handle serves the queue pairs of its own protection domain.
   if (ah == nullptr || ah->pd != qp.qp_base.pd) return EINVAL;
-  const auto pieces = scratch.translate(from.sg_list, from.num_sge);
+  const auto pieces =
+      scratch.translate(from.sg_list, from.num_sge, qp.host->config().max_send_pieces);
   if (!pieces) return EINVAL;
   to.wr_id = from.wr_id;
   to.signaled = (from.send_flags & IBV_SEND_SIGNALED) != 0;
@@ -66,7 +72,8 @@ int post_one(Qp& qp, const ibv_send_wr& from, Pieces& scratch) {
 }
 
 int post_one(Qp& qp, const ibv_recv_wr& from, Pieces& scratch) {
-  const auto pieces = scratch.translate(from.sg_list, from.num_sge);
+  const auto pieces =
+      scratch.translate(from.sg_list, from.num_sge, qp.host->config().max_receive_pieces);
   if (!pieces) return EINVAL;
   return static_cast<int>(qp.host->post_receive({from.wr_id, *pieces}));
 }
