@@ -31,8 +31,11 @@ Expected<void> epoll_register(int epoll, int operation, int fd, std::uint32_t ev
   event.events = events;
   event.data.u64 = tag;
   if (epoll_ctl(epoll, operation, fd, &event) == 0) return {};
-  // Adding what is there already, as refresh() does, is no error.
-  if (operation == EPOLL_CTL_ADD && errno == EEXIST) return {};
+  // What is there already may be disarmed, as a one-shot descriptor that has fired is: arm it.
+  if (operation == EPOLL_CTL_ADD && errno == EEXIST &&
+      epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) == 0) {
+    return {};
+  }
   return fail_errno(errno, "epoll_ctl");
 }
 
@@ -164,8 +167,11 @@ void Progress::rearm(QueuePair& queue_pair, int operation) {
 // A socket that is in no epoll costs a sender less: there is nobody to wake.
 void Progress::leave_to_program(QueuePair& queue_pair, std::uint64_t polls) {
   queue_pair.polls_seen_ = polls;
-  if (queue_pair.left_to_program_.exchange(true)) return;
+  if (queue_pair.left_to_program_.load()) return;
+  // Out of the epoll before it is called left: a program that asks for an event in between finds
+  // nothing to watch again, and review() takes the socket over.
   rearm(queue_pair, EPOLL_CTL_DEL);
+  queue_pair.left_to_program_.store(true);
   left_.push_back(queue_pair.weak_from_this());
 }
 
