@@ -50,23 +50,36 @@ class DatagramSink {
   virtual void end_run() = 0;
 };
 
-// One queue pair's place on the wire: its number and whatever carries its packets. send() and
-// receive() may run at the same time in two threads, each in at most one.
-class Endpoint : public hca::BurstSink {
+// What arrives for one queue pair, or for several that share a socket.
+class Inlet {
  public:
-  [[nodiscard]] virtual Qpn qpn() const = 0;
-  // Bytes that the wire can hold for this endpoint before it drops, by the kernel's accounting.
-  [[nodiscard]] virtual std::uint32_t receive_capacity() const = 0;
+  Inlet() = default;
+  virtual ~Inlet() = default;
+  Inlet(const Inlet&) = delete;
+  Inlet& operator=(const Inlet&) = delete;
   // Takes what is there, without waiting, at most about `budget` datagrams; returns how many. Every
-  // drop is counted.
+  // drop is counted. In at most one thread at a time.
   virtual std::size_t receive(DatagramSink& sink, std::size_t budget) = 0;
   // Descriptors that become readable when receive() has something to do. More may appear with the
   // first attach().
   [[nodiscard]] virtual std::vector<int> descriptors() const = 0;
+  // Bytes that the wire can hold here before it drops, by the kernel's accounting.
+  [[nodiscard]] virtual std::uint32_t capacity() const = 0;
+};
+
+// One queue pair's place on the wire: its number and whatever carries its packets. send() may run
+// at the same time as the inlet's receive(), in at most one thread.
+class Endpoint : public hca::BurstSink {
+ public:
+  [[nodiscard]] virtual Qpn qpn() const = 0;
+  // Where its packets arrive. The same for endpoints that share a socket.
+  [[nodiscard]] virtual const std::shared_ptr<Inlet>& inlet() const = 0;
   // Multicast groups, as Port::group_address() names them.
   virtual Expected<void> attach(const Gid& group) = 0;
   virtual Expected<void> detach(const Gid& group) = 0;
 };
+
+enum class Service : std::uint8_t { kDatagram, kConnected };
 
 class Port {
  public:
@@ -77,7 +90,10 @@ class Port {
   [[nodiscard]] virtual Gid group_address(const Gid& group) const = 0;
   // A new queue pair number and its endpoint. ENOMEM when no number is free; the message says how
   // to get more.
-  virtual Expected<std::unique_ptr<Endpoint>> open_endpoint() = 0;
+  // EOPNOTSUPP for a service that the wire cannot carry (`bare`: connections).
+  virtual Expected<std::unique_ptr<Endpoint>> open_endpoint(Service service) = 0;
+  // Whether every peer on this wire is Weft, so that extensions may be used unasked.
+  [[nodiscard]] virtual bool weft_peers_only() const = 0;
   [[nodiscard]] virtual std::vector<CounterValue> counters() const = 0;
 };
 

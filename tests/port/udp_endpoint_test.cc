@@ -11,6 +11,7 @@
 
 #include "io/system_entropy.h"
 #include "port/udp/framing.h"
+#include "port/udp/udp_port.h"
 #include "wire/bth.h"
 #include "wire/deth.h"
 
@@ -80,7 +81,7 @@ class UdpEndpointTest : public testing::Test {
   }
 
   static void wait_for(const Endpoint& endpoint, std::size_t which = 0) {
-    pollfd ready{endpoint.descriptors().at(which), POLLIN, 0};
+    pollfd ready{endpoint.inlet()->descriptors().at(which), POLLIN, 0};
     ASSERT_EQ(poll(&ready, 1, 5000), 1);
   }
 
@@ -100,26 +101,33 @@ class UdpEndpointTest : public testing::Test {
 
 TEST_F(UdpEndpointTest, NumbersAQueuePairByItsUdpPort) {
   const auto port = open(hca::UdFraming::kBth, 61000, 61099);
-  const auto endpoint = port->open_endpoint().value();
+  const auto endpoint = port->open_endpoint(Service::kDatagram).value();
   EXPECT_GE(endpoint->qpn().value(), 61000u);
   EXPECT_LE(endpoint->qpn().value(), 61099u);
 }
 
 TEST_F(UdpEndpointTest, SaysHowToWidenTheRangeWhenItIsExhausted) {
   const auto port = open(hca::UdFraming::kBth, 61100, 61101);
-  const auto first = port->open_endpoint();
-  const auto second = port->open_endpoint();
-  const auto third = port->open_endpoint();
+  const auto first = port->open_endpoint(Service::kDatagram);
+  const auto second = port->open_endpoint(Service::kDatagram);
+  const auto third = port->open_endpoint(Service::kDatagram);
   ASSERT_TRUE(first && second);
   ASSERT_FALSE(third);
   EXPECT_EQ(third.error().code, std::errc::not_enough_memory);
   EXPECT_NE(third.error().message.find("--ports"), std::string::npos);
 }
 
+TEST_F(UdpEndpointTest, RefusesConnectionsOnTheBareWire) {
+  const auto port = open(hca::UdFraming::kBare);
+  const auto endpoint = port->open_endpoint(Service::kConnected);
+  ASSERT_FALSE(endpoint);
+  EXPECT_EQ(endpoint.error().code, std::errc::operation_not_supported);
+}
+
 TEST_F(UdpEndpointTest, CarriesARunOfMessagesOfEverySizeOverBothFamilies) {
   const auto port = open(hca::UdFraming::kBth);
-  const auto sender = port->open_endpoint().value();
-  const auto receiver = port->open_endpoint().value();
+  const auto sender = port->open_endpoint(Service::kDatagram).value();
+  const auto receiver = port->open_endpoint(Service::kDatagram).value();
   for (const char* ip : {"127.0.0.1", "::1"}) {
     for (const std::size_t size : {0, 1, 64, 1023, 1024, 1025, 4095, 4096}) {
       const std::size_t count = std::min<std::size_t>(64, 60000 / (size + 64));
@@ -128,7 +136,7 @@ TEST_F(UdpEndpointTest, CarriesARunOfMessagesOfEverySizeOverBothFamilies) {
       collector_.arrivals.clear();
       while (collector_.arrivals.size() < count) {
         wait_for(*receiver);
-        receiver->receive(collector_, 1);
+        receiver->inlet()->receive(collector_, 1);
       }
       for (std::size_t i = 0; i < count; ++i) {
         const Arrival& arrival = collector_.arrivals[i];
@@ -147,12 +155,12 @@ TEST_F(UdpEndpointTest, CarriesARunOfMessagesOfEverySizeOverBothFamilies) {
 
 TEST_F(UdpEndpointTest, GivesAnIpv4HeaderInTheLastTwentyOfTheFortyBytes) {
   const auto port = open(hca::UdFraming::kBth);
-  const auto sender = port->open_endpoint().value();
-  const auto receiver = port->open_endpoint().value();
+  const auto sender = port->open_endpoint(Service::kDatagram).value();
+  const auto receiver = port->open_endpoint(Service::kDatagram).value();
   fill(burst_, receiver->qpn(), 1, 8, true, "127.0.0.1", "127.0.0.1");
   ASSERT_EQ(sender->send(burst_).outcome, hca::SendOutcome::kSent);
   wait_for(*receiver);
-  ASSERT_EQ(receiver->receive(collector_, 1), 1u);
+  ASSERT_EQ(receiver->inlet()->receive(collector_, 1), 1u);
   const auto& header = collector_.arrivals.at(0).header;
   EXPECT_TRUE(std::all_of(header.begin(), header.begin() + 20,
                           [](std::byte byte) { return byte == std::byte{0}; }));
@@ -163,12 +171,12 @@ TEST_F(UdpEndpointTest, GivesAnIpv4HeaderInTheLastTwentyOfTheFortyBytes) {
 
 TEST_F(UdpEndpointTest, PutsTheUdpHeaderIntoTheFortyBytesOnTheBareWire) {
   const auto port = open(hca::UdFraming::kBare);
-  const auto sender = port->open_endpoint().value();
-  const auto receiver = port->open_endpoint().value();
+  const auto sender = port->open_endpoint(Service::kDatagram).value();
+  const auto receiver = port->open_endpoint(Service::kDatagram).value();
   fill(burst_, receiver->qpn(), 1, 5, false, "127.0.0.1", "127.0.0.1");
   ASSERT_EQ(sender->send(burst_).outcome, hca::SendOutcome::kSent);
   wait_for(*receiver);
-  ASSERT_EQ(receiver->receive(collector_, 1), 1u);
+  ASSERT_EQ(receiver->inlet()->receive(collector_, 1), 1u);
   const Arrival& arrival = collector_.arrivals.at(0);
   EXPECT_EQ(arrival.transport.size(), 5u);
   EXPECT_EQ(arrival.header[12], std::byte{0x45});
@@ -182,7 +190,7 @@ TEST_F(UdpEndpointTest, PutsTheUdpHeaderIntoTheFortyBytesOnTheBareWire) {
 
 TEST_F(UdpEndpointTest, DropsAndCountsWhatIsNoPacketOfItsWire) {
   const auto port = open(hca::UdFraming::kBth);
-  const auto receiver = port->open_endpoint().value();
+  const auto receiver = port->open_endpoint(Service::kDatagram).value();
   const auto stranger = io::UdpSocket::open({}).value();
   const auto throw_at = [&](std::size_t size) {
     std::vector<std::byte> garbage(size, std::byte{0x5A});
@@ -193,7 +201,7 @@ TEST_F(UdpEndpointTest, DropsAndCountsWhatIsNoPacketOfItsWire) {
     datagram.data = {&piece, 1};
     ASSERT_EQ(stranger.send(datagram).status, io::IoStatus::kDone);
     wait_for(*receiver);
-    receiver->receive(collector_, 1);
+    receiver->inlet()->receive(collector_, 1);
   };
   throw_at(0);
   throw_at(15);
@@ -207,10 +215,10 @@ TEST_F(UdpEndpointTest, DropsAndCountsWhatIsNoPacketOfItsWire) {
 
 TEST_F(UdpEndpointTest, DeliversMulticastToEveryAttachedEndpointAndToNoOther) {
   const auto port = open(hca::UdFraming::kBth);
-  const auto sender = port->open_endpoint().value();
-  const auto member = port->open_endpoint().value();
-  const auto other_member = port->open_endpoint().value();
-  const auto elsewhere = port->open_endpoint().value();
+  const auto sender = port->open_endpoint(Service::kDatagram).value();
+  const auto member = port->open_endpoint(Service::kDatagram).value();
+  const auto other_member = port->open_endpoint(Service::kDatagram).value();
+  const auto elsewhere = port->open_endpoint(Service::kDatagram).value();
   ASSERT_TRUE(member->attach(address("239.7.7.7")));
   ASSERT_TRUE(member->attach(address("239.7.7.7"))) << "attaching twice is harmless";
   ASSERT_TRUE(other_member->attach(address("239.7.7.7")));
@@ -219,17 +227,17 @@ TEST_F(UdpEndpointTest, DeliversMulticastToEveryAttachedEndpointAndToNoOther) {
   ASSERT_EQ(sender->send(burst_).outcome, hca::SendOutcome::kSent);
   for (Endpoint* each : {member.get(), other_member.get()}) {
     wait_for(*each, 1);
-    each->receive(collector_, 1);
+    each->inlet()->receive(collector_, 1);
   }
   ASSERT_EQ(collector_.arrivals.size(), 2u);
   EXPECT_TRUE(collector_.arrivals[0].multicast);
   EXPECT_EQ(collector_.arrivals[0].destination, address("239.7.7.7"));
-  EXPECT_EQ(elsewhere->receive(collector_, 1), 0u);
+  EXPECT_EQ(elsewhere->inlet()->receive(collector_, 1), 0u);
 }
 
 TEST_F(UdpEndpointTest, ReportsUnreadableMemoryAsAProtectionErrorAndMissingRoutesAsLoss) {
   const auto port = open(hca::UdFraming::kBare);
-  const auto sender = port->open_endpoint().value();
+  const auto sender = port->open_endpoint(Service::kDatagram).value();
   fill(burst_, Qpn{50000}, 1, 2000, false, "127.0.0.1", "192.0.2.1");
   const auto unroutable = sender->send(burst_);
   EXPECT_EQ(unroutable.outcome, hca::SendOutcome::kRefused);

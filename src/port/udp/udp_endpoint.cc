@@ -1,28 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "port/udp/udp_endpoint.h"
 
-#include <algorithm>
-#include <array>
-
-#include "io/clock.h"
 #include "port/udp/framing.h"
-#include "port/udp/multicast.h"
 
 namespace weft::port {
 namespace {
-
-// What one receive call works with: room for a datagram as long as the kernel can deliver. One per
-// thread: receive calls do not nest.
-struct ReceiveScratch {
-  std::array<std::byte, io::kUdpReceiveBuffer> buffer;
-  IcrcFlowCache flows;
-};
-
-ReceiveScratch& receive_scratch() {
-  thread_local std::unique_ptr<ReceiveScratch> scratch;
-  if (!scratch) scratch = std::make_unique<ReceiveScratch>();
-  return *scratch;
-}
 
 SendFrames& send_frames() {
   thread_local std::unique_ptr<SendFrames> frames;
@@ -32,29 +14,9 @@ SendFrames& send_frames() {
 
 }  // namespace
 
-UdpEndpoint::UdpEndpoint(std::shared_ptr<UdpShared> shared, io::UdpSocket socket)
-    : shared_(std::move(shared)), socket_(std::move(socket)) {
-  shared_->add(*this);
-}
-
-UdpEndpoint::~UdpEndpoint() {
-  shared_->remove(*this);
-  shared_->numbers->give_back(socket_.port());
-}
-
-std::uint32_t UdpEndpoint::overflows() const {
-  const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire);
-  return socket_.overflows() + (multicast != nullptr ? multicast->overflows() : 0);
-}
-
-std::uint32_t UdpEndpoint::receive_capacity() const {
-  return static_cast<std::uint32_t>(socket_.granted_receive_buffer());
-}
-
-std::vector<int> UdpEndpoint::descriptors() const {
-  const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire);
-  if (multicast == nullptr) return {socket_.fd()};
-  return {socket_.fd(), multicast->fd()};
+UdpEndpoint::UdpEndpoint(std::shared_ptr<UdpShared> shared, std::shared_ptr<UdpInlet> inlet,
+                         Qpn qpn)
+    : shared_(std::move(shared)), inlet_(std::move(inlet)), seen_inlet_(inlet_), qpn_(qpn) {
 }
 
 hca::SendResult UdpEndpoint::outcome(const io::IoResult& result, std::size_t packets) {
@@ -91,7 +53,7 @@ hca::SendResult UdpEndpoint::outcome(const io::IoResult& result, std::size_t pac
 
 hca::SendResult UdpEndpoint::send(const hca::Burst& burst) {
   SendFrames& frames = send_frames();
-  frames.build(burst, shared_->config.framing, socket_.port());
+  frames.build(burst, shared_->config.framing, inlet_->socket().port());
   if (shared_->capture) frames.record(*shared_->capture);
 
   io::SendDatagram datagram;
@@ -103,12 +65,12 @@ hca::SendResult UdpEndpoint::send(const hca::Burst& burst) {
   if (burst.path.hop_limit != 0) datagram.ttl = burst.path.hop_limit;
   if (burst.size() == 1) {
     datagram.data = frames.all();
-    return outcome(socket_.send(datagram), 1);
+    return outcome(inlet_->socket().send(datagram), 1);
   }
   if (!segmentation_refused_) {
     datagram.data = frames.all();
     datagram.segment_size = static_cast<std::uint16_t>(frames.frame_length(0));
-    const io::IoResult result = socket_.send(datagram);
+    const io::IoResult result = inlet_->socket().send(datagram);
     if (result.status != io::IoStatus::kSegmentationRefused) {
       return outcome(result, burst.size());
     }
@@ -124,7 +86,7 @@ hca::SendResult UdpEndpoint::send_singly(const hca::Burst& burst, io::SendDatagr
   hca::SendResult last;
   for (std::size_t i = 0; i < burst.size(); ++i) {
     datagram.data = frames.one(i);
-    last = outcome(socket_.send(datagram), 1);
+    last = outcome(inlet_->socket().send(datagram), 1);
     if (last.outcome == hca::SendOutcome::kWouldBlock) {
       // A burst is taken whole or not at all. The rest of one that has begun is lost to a full send
       // buffer, as it could be anywhere on its way.
@@ -133,120 +95,6 @@ hca::SendResult UdpEndpoint::send_singly(const hca::Burst& burst, io::SendDatagr
     }
   }
   return last;
-}
-
-bool UdpEndpoint::accepts(const io::ReceivedDatagram& datagram) {
-  if (datagram.destination == last_own_) return true;
-  if (datagram.destination.is_multicast()) return true;  // the core knows the attached groups
-  const auto same = [&](const Gid& own) { return own == datagram.destination; };
-  if (!shared_->find_own(same, io::now())) return false;
-  last_own_ = datagram.destination;
-  return true;
-}
-
-// The ICRC covers the destination address, so the one with which it is right is the one it was sent
-// to. Having the kernel tell it instead would cost a tenth of a short datagram's round trip.
-bool UdpEndpoint::find_destination(Bytes run, io::ReceivedDatagram& datagram,
-                                   IcrcFlowCache& flows) {
-  const Bytes first = first_frame(run, datagram);
-  const auto is_right = [&](const Gid& destination) {
-    return destination.is_ipv4_mapped() == datagram.source.is_ipv4() &&
-           icrc_is_right(first, flows.get(datagram.source.address, destination,
-                                          datagram.source.port, socket_.port()));
-  };
-  if (!is_right(last_own_)) {
-    const auto found = shared_->find_own(is_right, io::now());
-    if (!found) return false;
-    last_own_ = *found;
-  }
-  datagram.destination = last_own_;
-  return true;
-}
-
-std::size_t UdpEndpoint::receive(DatagramSink& sink, std::size_t budget) {
-  const bool has_icrc = shared_->config.framing == hca::UdFraming::kBth;
-  std::size_t count =
-      receive_from(socket_, has_icrc ? Told::kNothing : Told::kDestination, sink, budget);
-  if (const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire)) {
-    count += receive_from(*multicast, Told::kDestination, sink, budget);
-  }
-  return count;
-}
-
-void UdpEndpoint::note(Coalescing::Change change) const {
-  if (change != Coalescing::Change::kNone) {
-    socket_.set_coalescing(change == Coalescing::Change::kOn);
-  }
-}
-
-std::size_t UdpEndpoint::receive_from(const io::UdpSocket& socket, Told told, DatagramSink& sink,
-                                      std::size_t budget) {
-  ReceiveScratch& scratch = receive_scratch();
-  UdpCounters& counters = shared_->counters;
-  std::size_t count = 0;
-  while (count < budget) {
-    io::ReceivedDatagram received;
-    const io::IoResult result = socket.receive(scratch.buffer, received);
-    // Errors here are reports about earlier sends (ICMP); there is nothing to read.
-    if (result.status != io::IoStatus::kDone) {
-      if (&socket == &socket_) note(coalescing_.nothing_there());
-      break;
-    }
-    if (&socket == &socket_) note(coalescing_.received(received.segment_size != 0));
-    counters.add(UdpCounter::kRxCalls);
-    const Bytes run = Bytes(scratch.buffer).first(result.bytes);
-    bool ours = true;
-    bool first_is_good = false;
-    if (told == Told::kNothing) {
-      // None of our addresses: deliver() then finds each datagram's ICRC wrong, and says so.
-      first_is_good = find_destination(run, received, scratch.flows);
-      if (!first_is_good) received.destination = last_own_;
-    } else {
-      ours = accepts(received);
-    }
-    const ReceivedFrames frames(run, received, socket.port(), shared_->config.framing);
-    counters.add(UdpCounter::kRxDatagrams, frames.count());
-    count += frames.count();
-    if (received.truncated) {
-      counters.add(UdpCounter::kRxTruncated);
-    } else if (!ours) {
-      counters.add(UdpCounter::kRxWrongDestination, frames.count());
-    } else {
-      frames.deliver(sink, counters, scratch.flows, shared_->capture.get(), first_is_good);
-      sink.end_run();
-    }
-  }
-  return count;
-}
-
-Expected<void> UdpEndpoint::attach(const Gid& group) {
-  const std::lock_guard guard(multicast_mutex_);
-  if (!multicast_) {
-    io::UdpOptions options;
-    options.local.port = kMulticastPort;
-    options.reuse_address = true;
-    options.only_joined_groups = true;
-    options.tell_overflows = false;
-    options.receive_buffer = shared_->config.socket_buffer;
-    auto socket = io::UdpSocket::open(options);
-    if (!socket) return tl::unexpected(socket.error());
-    multicast_ = std::make_unique<io::UdpSocket>(std::move(*socket));
-  }
-  if (auto joined = multicast_->join(group, shared_->config.ifindex); !joined) {
-    // A member already: attaching twice is harmless.
-    if (joined.error().code != std::errc::address_in_use) return joined;
-  }
-  multicast_ready_.store(multicast_.get(), std::memory_order_release);
-  return {};
-}
-
-Expected<void> UdpEndpoint::detach(const Gid& group) {
-  const std::lock_guard guard(multicast_mutex_);
-  if (!multicast_) {
-    return fail(std::errc::invalid_argument,
-                "not attached to multicast group " + group.to_string());
-  }
-  return multicast_->leave(group, shared_->config.ifindex);
 }
 
 }  // namespace weft::port

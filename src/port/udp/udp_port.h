@@ -1,59 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "base/entropy.h"
 #include "port/port.h"
-#include "port/udp/capture.h"
-#include "port/udp/port_numbers.h"
-#include "port/udp/udp_counters.h"
+#include "port/udp/udp_shared.h"
 
 namespace weft::port {
-
-struct UdpPortConfig {
-  std::string interface;
-  std::uint32_t ifindex = 0;
-  hca::UdFraming framing = hca::UdFraming::kBth;  // wire `udp`; kBare: wire `bare`
-  std::uint16_t first_port = 49152;
-  std::uint16_t last_port = 65534;
-  std::uint32_t socket_buffer = 4u << 20;  // bytes asked for, each way
-  std::string capture;                     // pcapng file with its headers written; empty: none
-};
-
-class UdpEndpoint;
-
-// What the endpoints of a port share.
-struct UdpShared {
-  UdpPortConfig config;
-  UdpCounters counters;
-  std::unique_ptr<PortNumbers> numbers;
-  std::unique_ptr<Capture> capture;  // null: no capture
-
-  // The first address of the GID table for which `matches` holds. Reads the table anew, at most
-  // once a second, when there is none: an address added to the interface is known soon.
-  std::optional<Gid> find_own(const std::function<bool(const Gid&)>& matches, Time now);
-  [[nodiscard]] PortAttributes read_attributes();
-
-  // Endpoints register so that what the kernel dropped at their sockets can be counted.
-  void add(const UdpEndpoint& endpoint);
-  void remove(const UdpEndpoint& endpoint);
-  [[nodiscard]] std::vector<CounterValue> read_counters();
-
- private:
-  std::mutex mutex_;
-  std::vector<GidEntry> gids_;
-  Time refreshed_{};
-  std::set<const UdpEndpoint*> endpoints_;
-  std::uint64_t retired_overflows_ = 0;  // of endpoints that are gone
-};
 
 // One network interface as an HCA port: wires `udp` and `bare`.
 class UdpPort final : public Port {
@@ -63,7 +18,8 @@ class UdpPort final : public Port {
   [[nodiscard]] PortAttributes attributes() override { return shared_->read_attributes(); }
   [[nodiscard]] hca::UdFraming framing() const override { return shared_->config.framing; }
   [[nodiscard]] Gid group_address(const Gid& group) const override;
-  Expected<std::unique_ptr<Endpoint>> open_endpoint() override;
+  Expected<std::unique_ptr<Endpoint>> open_endpoint(Service service) override;
+  [[nodiscard]] bool weft_peers_only() const override { return true; }
   [[nodiscard]] std::vector<CounterValue> counters() const override {
     return shared_->read_counters();
   }

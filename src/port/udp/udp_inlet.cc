@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/udp/udp_inlet.h"
+
+#include <algorithm>
+#include <array>
+
+#include "io/clock.h"
+#include "port/udp/multicast.h"
+
+namespace weft::port {
+namespace {
+
+// What one receive call works with: room for a datagram as long as the kernel can deliver. One per
+// thread: receive calls do not nest.
+struct ReceiveScratch {
+  std::array<std::byte, io::kUdpReceiveBuffer> buffer;
+  IcrcFlowCache flows;
+};
+
+ReceiveScratch& receive_scratch() {
+  thread_local std::unique_ptr<ReceiveScratch> scratch;
+  if (!scratch) scratch = std::make_unique<ReceiveScratch>();
+  return *scratch;
+}
+
+}  // namespace
+
+UdpInlet::UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket)
+    : shared_(std::move(shared)), socket_(std::move(socket)) {
+  shared_->add(*this);
+}
+
+UdpInlet::~UdpInlet() {
+  shared_->remove(*this);
+  shared_->numbers->give_back(socket_.port());
+}
+
+std::uint32_t UdpInlet::overflows() const {
+  const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire);
+  return socket_.overflows() + (multicast != nullptr ? multicast->overflows() : 0);
+}
+
+std::uint32_t UdpInlet::capacity() const {
+  return static_cast<std::uint32_t>(socket_.granted_receive_buffer());
+}
+
+std::vector<int> UdpInlet::descriptors() const {
+  const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire);
+  if (multicast == nullptr) return {socket_.fd()};
+  return {socket_.fd(), multicast->fd()};
+}
+
+bool UdpInlet::accepts(const io::ReceivedDatagram& datagram) {
+  if (datagram.destination == last_own_) return true;
+  if (datagram.destination.is_multicast()) return true;  // the core knows the attached groups
+  const auto same = [&](const Gid& own) { return own == datagram.destination; };
+  if (!shared_->find_own(same, io::now())) return false;
+  last_own_ = datagram.destination;
+  return true;
+}
+
+// The ICRC covers the destination address, so the one with which it is right is the one it was sent
+// to. Having the kernel tell it instead would cost a tenth of a short datagram's round trip.
+bool UdpInlet::find_destination(Bytes run, io::ReceivedDatagram& datagram, IcrcFlowCache& flows) {
+  const Bytes first = first_frame(run, datagram);
+  const auto is_right = [&](const Gid& destination) {
+    return destination.is_ipv4_mapped() == datagram.source.is_ipv4() &&
+           icrc_is_right(first, flows.get(datagram.source.address, destination,
+                                          datagram.source.port, socket_.port()));
+  };
+  if (!is_right(last_own_)) {
+    const auto found = shared_->find_own(is_right, io::now());
+    if (!found) return false;
+    last_own_ = *found;
+  }
+  datagram.destination = last_own_;
+  return true;
+}
+
+std::size_t UdpInlet::receive(DatagramSink& sink, std::size_t budget) {
+  const bool has_icrc = shared_->config.framing == hca::UdFraming::kBth;
+  std::size_t count =
+      receive_from(socket_, has_icrc ? Told::kNothing : Told::kDestination, sink, budget);
+  if (const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire)) {
+    count += receive_from(*multicast, Told::kDestination, sink, budget);
+  }
+  return count;
+}
+
+void UdpInlet::note(Coalescing::Change change) const {
+  if (change != Coalescing::Change::kNone) {
+    socket_.set_coalescing(change == Coalescing::Change::kOn);
+  }
+}
+
+std::size_t UdpInlet::receive_from(const io::UdpSocket& socket, Told told, DatagramSink& sink,
+                                   std::size_t budget) {
+  ReceiveScratch& scratch = receive_scratch();
+  UdpCounters& counters = shared_->counters;
+  std::size_t count = 0;
+  while (count < budget) {
+    io::ReceivedDatagram received;
+    const io::IoResult result = socket.receive(scratch.buffer, received);
+    // Errors here are reports about earlier sends (ICMP); there is nothing to read.
+    if (result.status != io::IoStatus::kDone) {
+      if (&socket == &socket_) note(coalescing_.nothing_there());
+      break;
+    }
+    if (&socket == &socket_) note(coalescing_.received(received.segment_size != 0));
+    counters.add(UdpCounter::kRxCalls);
+    const Bytes run = Bytes(scratch.buffer).first(result.bytes);
+    bool ours = true;
+    bool first_is_good = false;
+    if (told == Told::kNothing) {
+      // None of our addresses: deliver() then finds each datagram's ICRC wrong, and says so.
+      first_is_good = find_destination(run, received, scratch.flows);
+      if (!first_is_good) received.destination = last_own_;
+    } else {
+      ours = accepts(received);
+    }
+    const ReceivedFrames frames(run, received, socket.port(), shared_->config.framing);
+    counters.add(UdpCounter::kRxDatagrams, frames.count());
+    count += frames.count();
+    if (received.truncated) {
+      counters.add(UdpCounter::kRxTruncated);
+    } else if (!ours) {
+      counters.add(UdpCounter::kRxWrongDestination, frames.count());
+    } else {
+      frames.deliver(sink, counters, scratch.flows, shared_->capture.get(), first_is_good);
+      sink.end_run();
+    }
+  }
+  return count;
+}
+
+Expected<void> UdpInlet::attach(const Gid& group) {
+  const std::lock_guard guard(multicast_mutex_);
+  if (!multicast_) {
+    io::UdpOptions options;
+    options.local.port = kMulticastPort;
+    options.reuse_address = true;
+    options.only_joined_groups = true;
+    options.tell_overflows = false;
+    options.receive_buffer = shared_->config.socket_buffer;
+    auto socket = io::UdpSocket::open(options);
+    if (!socket) return tl::unexpected(socket.error());
+    multicast_ = std::make_unique<io::UdpSocket>(std::move(*socket));
+  }
+  if (auto joined = multicast_->join(group, shared_->config.ifindex); !joined) {
+    // A member already: attaching twice is harmless.
+    if (joined.error().code != std::errc::address_in_use) return joined;
+  }
+  multicast_ready_.store(multicast_.get(), std::memory_order_release);
+  return {};
+}
+
+Expected<void> UdpInlet::detach(const Gid& group) {
+  const std::lock_guard guard(multicast_mutex_);
+  if (!multicast_) {
+    return fail(std::errc::invalid_argument,
+                "not attached to multicast group " + group.to_string());
+  }
+  return multicast_->leave(group, shared_->config.ifindex);
+}
+
+}  // namespace weft::port

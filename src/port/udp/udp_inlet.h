@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "io/udp_socket.h"
+#include "port/port.h"
+#include "port/udp/coalescing.h"
+#include "port/udp/framing.h"
+#include "port/udp/udp_shared.h"
+
+namespace weft::port {
+
+// A UDP socket of queue pairs, and from the first multicast group on a second one at port 65535,
+// which all members on the host share.
+class UdpInlet final : public Inlet {
+ public:
+  UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket);
+  ~UdpInlet() override;
+
+  std::size_t receive(DatagramSink& sink, std::size_t budget) override;
+  [[nodiscard]] std::vector<int> descriptors() const override;
+  [[nodiscard]] std::uint32_t capacity() const override;
+
+  // To send from; any thread.
+  [[nodiscard]] const io::UdpSocket& socket() const { return socket_; }
+  Expected<void> attach(const Gid& group);
+  Expected<void> detach(const Gid& group);
+  // Datagrams that the kernel had to drop for want of room.
+  [[nodiscard]] std::uint32_t overflows() const;
+
+ private:
+  enum class Told : std::uint8_t { kDestination, kNothing };  // what the socket says of datagrams
+  std::size_t receive_from(const io::UdpSocket& socket, Told told, DatagramSink& sink,
+                           std::size_t budget);
+  void note(Coalescing::Change change) const;
+  bool find_destination(Bytes run, io::ReceivedDatagram& datagram, IcrcFlowCache& flows);
+  [[nodiscard]] bool accepts(const io::ReceivedDatagram& datagram);
+
+  std::shared_ptr<UdpShared> shared_;
+  io::UdpSocket socket_;
+  Coalescing coalescing_;  // of socket_, by the receiving thread
+  Gid last_own_;           // the last destination found to be ours, by the receiving thread
+
+  mutable std::mutex multicast_mutex_;
+  std::unique_ptr<io::UdpSocket> multicast_;  // set once, under the mutex
+  std::atomic<const io::UdpSocket*> multicast_ready_{nullptr};
+};
+
+}  // namespace weft::port
