@@ -92,6 +92,9 @@ class Port {
   // to get more.
   // EOPNOTSUPP for a service that the wire cannot carry (`bare`: connections).
   virtual Expected<std::unique_ptr<Endpoint>> open_endpoint(Service service) = 0;
+  // Queue pair 1, where connections are managed (IBA 12). EADDRINUSE when another process of this
+  // host has it; EOPNOTSUPP on a wire that has none.
+  virtual Expected<std::unique_ptr<Endpoint>> open_management() = 0;
   // Whether every peer on this wire is Weft, so that extensions may be used unasked.
   [[nodiscard]] virtual bool weft_peers_only() const = 0;
   [[nodiscard]] virtual std::vector<CounterValue> counters() const = 0;

@@ -1,103 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endpoints on real sockets over loopback.
-#include "port/udp/udp_endpoint.h"
+#include <sys/mman.h>
 
-#include <gtest/gtest.h>
-#include <net/if.h>
-#include <poll.h>
-
-#include <algorithm>
-#include <cstring>
-
-#include "io/system_entropy.h"
-#include "port/udp/framing.h"
-#include "port/udp/udp_port.h"
-#include "wire/bth.h"
-#include "wire/deth.h"
+#include "udp_fixture.h"
 
 namespace weft::port {
 namespace {
 
-Gid address(const char* text) {
-  return io::parse_address(text).value();
-}
-
-struct Arrival {
-  std::vector<std::byte> transport;
-  std::array<std::byte, hca::kGrhArea> header;
-  Gid source;
-  Gid destination;
-  Qpn source_qpn;
-  bool multicast;
-};
-
-class Collector final : public DatagramSink {
- public:
-  void deliver(const hca::InDatagram& in) override {
-    arrivals.push_back({{in.transport.begin(), in.transport.end()},
-                        *in.network_header,
-                        in.source,
-                        in.destination,
-                        in.source_qpn,
-                        in.multicast});
-  }
-  void end_run() override {}
-  std::vector<Arrival> arrivals;
-};
-
-class UdpEndpointTest : public testing::Test {
- protected:
-  std::unique_ptr<UdpPort> open(hca::UdFraming framing, std::uint16_t first = 49152,
-                                std::uint16_t last = 65534) {
-    UdpPortConfig config;
-    config.interface = "lo";
-    config.ifindex = if_nametoindex("lo");
-    config.framing = framing;
-    config.first_port = first;
-    config.last_port = last;
-    return UdpPort::open(config, entropy_).value();
-  }
-
-  // A burst of `count` messages of `size` bytes, message i filled with i.
-  void fill(hca::Burst& burst, Qpn to, std::size_t count, std::size_t size, bool headers,
-            const char* from, const char* destination) {
-    burst.clear();
-    burst.path.sgid = address(from);
-    burst.path.dgid = address(destination);
-    burst.destination = to;
-    payloads_.assign(count, {});
-    for (std::size_t i = 0; i < count; ++i) {
-      payloads_[i].assign(size, static_cast<std::byte>(i));
-      hca::OutPacket& packet = burst.open();
-      if (headers) {
-        packet.header_length = wire::Bth::kSize + wire::Deth::kSize;
-        packet.pad = wire::pad_count_for(size);
-        wire::Bth{.opcode = wire::Opcode::ud_send_only, .pad_count = packet.pad, .dest_qp = to}
-            .write(packet.header);
-      }
-      burst.add_piece(packet, payloads_[i]);
-      burst.close(packet, headers ? kIcrcBytes : 0);
-    }
-  }
-
-  static void wait_for(const Endpoint& endpoint, std::size_t which = 0) {
-    pollfd ready{endpoint.inlet()->descriptors().at(which), POLLIN, 0};
-    ASSERT_EQ(poll(&ready, 1, 5000), 1);
-  }
-
-  static std::uint64_t counter(const UdpPort& port, std::string_view name) {
-    for (const CounterValue& value : port.counters()) {
-      if (value.name == name) return value.value;
-    }
-    ADD_FAILURE() << "no counter " << name;
-    return 0;
-  }
-
-  io::SystemEntropy entropy_;
-  hca::Burst burst_;
-  Collector collector_;
-  std::vector<std::vector<std::byte>> payloads_;
-};
+using UdpEndpointTest = UdpFixture;
 
 TEST_F(UdpEndpointTest, NumbersAQueuePairByItsUdpPort) {
   const auto port = open(hca::UdFraming::kBth, 61000, 61099);
@@ -235,7 +145,80 @@ TEST_F(UdpEndpointTest, DeliversMulticastToEveryAttachedEndpointAndToNoOther) {
   EXPECT_EQ(elsewhere->inlet()->receive(collector_, 1), 0u);
 }
 
-TEST_F(UdpEndpointTest, ReportsUnreadableMemoryAsAProtectionErrorAndMissingRoutesAsLoss) {
+TEST_F(UdpEndpointTest, TellsTheTrafficClassWithItsCongestionBits) {
+  const auto port = open(hca::UdFraming::kBth);
+  const auto sender = port->open_endpoint(Service::kConnected).value();
+  const auto receiver = port->open_endpoint(Service::kConnected).value();
+  for (const char* ip : {"127.0.0.1", "::1"}) {
+    fill(burst_, receiver->qpn(), 1, 8, true, ip, ip);
+    burst_.path.traffic_class = 0x2B;  // DSCP 10, ECN CE
+    ASSERT_EQ(sender->send(burst_).outcome, hca::SendOutcome::kSent);
+    collector_.arrivals.clear();
+    collect(*receiver->inlet(), 1);
+    EXPECT_EQ(collector_.arrivals.at(0).traffic_class, 0x2B) << ip;
+  }
+}
+
+TEST_F(UdpEndpointTest, FindsQueuePairOneAtThePortAgreedForIt) {
+  UdpPortConfig config = on_loopback();
+  config.management_port = 14792;
+  const auto port = open(config);
+  const auto sender = port->open_endpoint(Service::kDatagram).value();
+  const auto manager = port->open_management().value();
+  EXPECT_EQ(manager->qpn(), kQp1);
+  fill(burst_, kQp1, 1, 256, true, "127.0.0.1", "127.0.0.1");
+  ASSERT_EQ(sender->send(burst_).outcome, hca::SendOutcome::kSent);
+  collect(*manager->inlet(), 1);
+  EXPECT_EQ(collector_.arrivals.at(0).dest_qp(), kQp1);
+  EXPECT_EQ(collector_.arrivals.at(0).source_qpn, sender->qpn());
+
+  const auto second = port->open_management();
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, std::errc::address_in_use);
+  EXPECT_NE(second.error().message.find("14792"), std::string::npos);
+}
+
+TEST_F(UdpEndpointTest, ServesEveryInterfaceWhenNoneIsNamed) {
+  UdpPortConfig config;
+  config.management_port = 14793;
+  const auto everywhere = open(config);
+  const auto all = everywhere->attributes().gids;
+  EXPECT_TRUE(std::any_of(all.begin(), all.end(),
+                          [](const GidEntry& entry) { return entry.gid == address("127.0.0.1"); }));
+  for (const GidEntry& entry : open(hca::UdFraming::kBth)->attributes().gids) {
+    EXPECT_NE(std::find(all.begin(), all.end(), entry), all.end());
+  }
+}
+
+TEST_F(UdpEndpointTest, ReportsMemoryThatIsGoneAsAProtectionError) {
+  const std::size_t size = 2000;
+  void* const gone = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(gone, MAP_FAILED);
+  // The kernel finds out where nothing is read before.
+  const auto bare = open(hca::UdFraming::kBare);
+  const auto sender = bare->open_endpoint(Service::kDatagram).value();
+  burst_.clear();
+  burst_.path.sgid = burst_.path.dgid = address("127.0.0.1");
+  burst_.destination = sender->qpn();
+  hca::OutPacket& packet = burst_.open();
+  burst_.add_piece(packet, {static_cast<const std::byte*>(gone), size});
+  burst_.close(packet, 0);
+  const auto refused = sender->send(burst_);
+  EXPECT_EQ(refused.outcome, hca::SendOutcome::kRefused);
+  EXPECT_EQ(refused.reason, hca::CompletionStatus::kLocalProtectionError);
+  munmap(gone, size);
+
+  // The guard does where an ICRC is made.
+  UdpPortConfig config = on_loopback();
+  config.guard = [](void (*)(void*), void*) { return false; };
+  const auto port = open(config);
+  const auto guarded = port->open_endpoint(Service::kConnected).value();
+  fill(burst_, guarded->qpn(), 4, 2048, true, "127.0.0.1", "127.0.0.1");
+  EXPECT_EQ(guarded->send(burst_).reason, hca::CompletionStatus::kLocalProtectionError);
+  EXPECT_EQ(counter(*port, "udp_tx_calls"), 0u);
+}
+
+TEST_F(UdpEndpointTest, CountsWhatHasNoRouteAsLost) {
   const auto port = open(hca::UdFraming::kBare);
   const auto sender = port->open_endpoint(Service::kDatagram).value();
   fill(burst_, Qpn{50000}, 1, 2000, false, "127.0.0.1", "192.0.2.1");

@@ -51,9 +51,10 @@ void SendFrames::add(Bytes piece) {
   pieces_.push_back({const_cast<std::byte*>(piece.data()), piece.size()});
 }
 
-void SendFrames::build(const hca::Burst& burst, hca::UdFraming framing, std::uint16_t source_port) {
+void SendFrames::build(const hca::Burst& burst, const WireRules& rules, std::uint16_t source_port,
+                       Identification identification) {
   destination_.address = burst.path.dgid;
-  destination_.port = static_cast<std::uint16_t>(burst.destination.value());
+  destination_.port = rules.port_of(burst.destination);
   destination_.scope_id = burst.path.scope_id;
   source_ = burst.path.sgid;
   source_port_ = source_port;
@@ -64,20 +65,22 @@ void SendFrames::build(const hca::Burst& burst, hca::UdFraming framing, std::uin
 
   const wire::IcrcFlow& flow =
       flows_.get(source_, destination_.address, source_port_, destination_.port);
+  const bool counted = rules.counts_identification && identification == Identification::kCounted;
   staged_ = 0;
   for (std::size_t frame = 0; frame < count_; ++frame) {
     const hca::OutPacket& packet = burst.packets()[frame];
     starts_[frame] = pieces_.size();
-    if (framing == hca::UdFraming::kBare) {
+    const auto number = static_cast<std::uint16_t>(counted ? frame : 0);
+    if (rules.framing == hca::UdFraming::kBare) {
       lengths_[frame] = packet.payload_length;
       for (const Bytes piece : burst.pieces(packet))
         add(piece);
     } else if (packet.payload_length <= kCopiedPayload) {
       lengths_[frame] = packet.length() + kIcrcBytes;
-      stage(packet, burst.pieces(packet), flow);
+      stage(packet, burst.pieces(packet), flow, number);
     } else {
       lengths_[frame] = packet.length() + kIcrcBytes;
-      refer(packet, burst.pieces(packet), flow);
+      refer(packet, burst.pieces(packet), flow, number);
     }
   }
   starts_[count_] = pieces_.size();
@@ -88,7 +91,7 @@ void SendFrames::build(const hca::Burst& burst, hca::UdFraming framing, std::uin
 }
 
 void SendFrames::stage(const hca::OutPacket& packet, std::span<const Bytes> payload,
-                       const wire::IcrcFlow& flow) {
+                       const wire::IcrcFlow& flow, std::uint16_t identification) {
   const std::size_t length = packet.length() + kIcrcBytes;
   const MutableBytes frame = MutableBytes(staging_).subspan(staged_, length);
   staged_ += length;
@@ -99,15 +102,16 @@ void SendFrames::stage(const hca::OutPacket& packet, std::span<const Bytes> payl
   fits = fits && sink.put(Bytes(kPad).first(packet.pad));
   assert(fits);
   static_cast<void>(fits);
-  wire::store_le32(frame.last(kIcrcBytes).data(), flow.icrc(frame.first(length - kIcrcBytes)));
+  wire::store_le32(frame.last(kIcrcBytes).data(),
+                   flow.icrc(frame.first(length - kIcrcBytes), identification));
   add(frame);
 }
 
 void SendFrames::refer(const hca::OutPacket& packet, std::span<const Bytes> payload,
-                       const wire::IcrcFlow& flow) {
+                       const wire::IcrcFlow& flow, std::uint16_t identification) {
   const Bytes header = Bytes(packet.header).first(packet.header_length);
-  std::uint32_t crc =
-      flow.after_bth(packet.length() + kIcrcBytes, header.first<wire::Bth::kSize>());
+  std::uint32_t crc = flow.after_bth(packet.length() + kIcrcBytes, header.first<wire::Bth::kSize>(),
+                                     identification);
   crc = wire::crc32_update(crc, header.subspan(wire::Bth::kSize));
   add(header);
   for (const Bytes piece : payload) {
@@ -141,17 +145,20 @@ Bytes first_frame(Bytes run, const io::ReceivedDatagram& datagram) {
              : run.first(std::min<std::size_t>(run.size(), datagram.segment_size));
 }
 
-bool icrc_is_right(Bytes frame, const wire::IcrcFlow& flow) {
-  return frame.size() >= wire::Bth::kSize + kIcrcBytes &&
-         flow.check(frame) == wire::IcrcVerdict::good;
+bool icrc_is_right(Bytes frame, const wire::IcrcFlow& flow, const WireRules& rules) {
+  if (frame.size() < wire::Bth::kSize + kIcrcBytes) return false;
+  const wire::IcrcVerdict verdict = flow.check(frame);
+  // A socket does not tell the Identification: what fits one of them is taken.
+  return verdict == wire::IcrcVerdict::good ||
+         (rules.counts_identification && verdict == wire::IcrcVerdict::other_identification);
 }
 
 ReceivedFrames::ReceivedFrames(Bytes bytes, const io::ReceivedDatagram& datagram,
-                               std::uint16_t local_port, hca::UdFraming framing)
+                               std::uint16_t local_port, const WireRules& rules)
     : bytes_(bytes),
       datagram_(datagram),
       local_port_(local_port),
-      framing_(framing),
+      rules_(rules),
       segment_(datagram.segment_size != 0 ? datagram.segment_size
                                           : std::max<std::size_t>(bytes.size(), 1)) {
 }
@@ -169,7 +176,7 @@ std::array<std::byte, hca::kGrhArea> ReceivedFrames::network_header(std::size_t 
                               .hop_limit = datagram_.ttl,
                               .payload_size = length};
   std::array<std::byte, hca::kGrhArea> area{};
-  if (framing_ == hca::UdFraming::kBare && header.is_ipv4()) {
+  if (rules_.framing == hca::UdFraming::kBare && header.is_ipv4()) {
     // Wire `bare`: IPv4 header in bytes 12-31 and the UDP header in 32-39, as they came.
     const std::span<std::byte, hca::kGrhArea> all(area);
     wire::write_ipv4_header(all.subspan<12, wire::kIpv4HeaderSize>(), header);
@@ -188,7 +195,7 @@ void ReceivedFrames::record(Capture& capture, Bytes frame) const {
 
 void ReceivedFrames::deliver(DatagramSink& sink, UdpCounters& counters, IcrcFlowCache& flows,
                              Capture* capture, bool first_is_good) const {
-  const bool has_headers = framing_ == hca::UdFraming::kBth;
+  const bool has_headers = rules_.framing == hca::UdFraming::kBth;
   hca::InDatagram in;
   in.source = datagram_.source.address;
   in.destination = datagram_.destination;
@@ -215,7 +222,7 @@ void ReceivedFrames::deliver(DatagramSink& sink, UdpCounters& counters, IcrcFlow
       continue;
     }
     const bool verified = first_is_good && frame.data() == bytes_.data();
-    if (has_headers && !verified && !icrc_is_right(frame, flow)) {
+    if (has_headers && !verified && !icrc_is_right(frame, flow, rules_)) {
       counters.add(UdpCounter::kRxBadIcrc);
       continue;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bursts to datagrams and back, on the wires `udp` and `bare` (docs/wire-udp.md).
+// Bursts to datagrams and back (docs/wire-udp.md, docs/wire-roce.md).
 #pragma once
 
 #include <sys/uio.h>
@@ -16,6 +16,7 @@
 #include "io/udp_socket.h"
 #include "port/port.h"
 #include "port/udp/udp_counters.h"
+#include "port/udp/wire_rules.h"
 #include "wire/roce.h"
 
 namespace weft::port {
@@ -38,10 +39,16 @@ class IcrcFlowCache {
   std::optional<wire::IcrcFlow> flow_;
 };
 
+// The IPv4 Identifications that the kernel gives to what one send makes: 0, 1, 2, ... to the
+// datagrams of a segmented one, 0 to one that leaves alone (both with the don't-fragment bit and
+// from an unconnected socket).
+enum class Identification : std::uint8_t { kCounted, kZero };
+
 // A burst as the datagrams that carry it. Reused from burst to burst; refers to the burst's memory.
 class SendFrames {
  public:
-  void build(const hca::Burst& burst, hca::UdFraming framing, std::uint16_t source_port);
+  void build(const hca::Burst& burst, const WireRules& rules, std::uint16_t source_port,
+             Identification identification);
 
   [[nodiscard]] const io::SocketAddress& destination() const { return destination_; }
   [[nodiscard]] std::span<const iovec> all() const {
@@ -59,9 +66,9 @@ class SendFrames {
 
   void add(Bytes piece);
   void stage(const hca::OutPacket& packet, std::span<const Bytes> payload,
-             const wire::IcrcFlow& flow);
+             const wire::IcrcFlow& flow, std::uint16_t identification);
   void refer(const hca::OutPacket& packet, std::span<const Bytes> payload,
-             const wire::IcrcFlow& flow);
+             const wire::IcrcFlow& flow, std::uint16_t identification);
 
   IcrcFlowCache flows_;
   io::SocketAddress destination_;
@@ -83,13 +90,13 @@ class SendFrames {
 // The first datagram of a run, which may be all of it.
 [[nodiscard]] Bytes first_frame(Bytes run, const io::ReceivedDatagram& datagram);
 // False too for what is too short to have an ICRC.
-[[nodiscard]] bool icrc_is_right(Bytes frame, const wire::IcrcFlow& flow);
+[[nodiscard]] bool icrc_is_right(Bytes frame, const wire::IcrcFlow& flow, const WireRules& rules);
 
 // What one receive brought, taken apart into the datagrams of a run.
 class ReceivedFrames {
  public:
   ReceivedFrames(Bytes bytes, const io::ReceivedDatagram& datagram, std::uint16_t local_port,
-                 hca::UdFraming framing);
+                 const WireRules& rules);
 
   [[nodiscard]] std::size_t count() const;
   // Verifies each and hands the good ones on; counts the others.
@@ -104,7 +111,7 @@ class ReceivedFrames {
   Bytes bytes_;
   const io::ReceivedDatagram& datagram_;
   std::uint16_t local_port_;
-  hca::UdFraming framing_;
+  const WireRules& rules_;
   std::size_t segment_;
 };
 

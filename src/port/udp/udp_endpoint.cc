@@ -6,6 +6,9 @@
 namespace weft::port {
 namespace {
 
+constexpr hca::SendResult kBadMemory{hca::SendOutcome::kRefused,
+                                     hca::CompletionStatus::kLocalProtectionError};
+
 SendFrames& send_frames() {
   thread_local std::unique_ptr<SendFrames> frames;
   if (!frames) frames = std::make_unique<SendFrames>();
@@ -15,8 +18,12 @@ SendFrames& send_frames() {
 }  // namespace
 
 UdpEndpoint::UdpEndpoint(std::shared_ptr<UdpShared> shared, std::shared_ptr<UdpInlet> inlet,
-                         Qpn qpn)
-    : shared_(std::move(shared)), inlet_(std::move(inlet)), seen_inlet_(inlet_), qpn_(qpn) {
+                         Qpn qpn, Lease lease)
+    : shared_(std::move(shared)),
+      inlet_(std::move(inlet)),
+      seen_inlet_(inlet_),
+      qpn_(qpn),
+      lease_(std::move(lease)) {
 }
 
 hca::SendResult UdpEndpoint::outcome(const io::IoResult& result, std::size_t packets) {
@@ -34,7 +41,7 @@ hca::SendResult UdpEndpoint::outcome(const io::IoResult& result, std::size_t pac
   // the work request. Memory that cannot be read is.
   switch (result.error) {
     case std::errc::bad_address:
-      return {kRefused, hca::CompletionStatus::kLocalProtectionError};
+      return kBadMemory;
     case std::errc::message_size:
       counters.add(UdpCounter::kTxTooLong, packets);
       break;
@@ -51,9 +58,24 @@ hca::SendResult UdpEndpoint::outcome(const io::IoResult& result, std::size_t pac
   return {kRefused};
 }
 
+bool UdpEndpoint::build(const hca::Burst& burst, Identification identification) {
+  struct Work {
+    const UdpEndpoint& self;
+    const hca::Burst& burst;
+    Identification identification;
+  } work{*this, burst, identification};
+  const auto body = [](void* argument) {
+    const Work& now = *static_cast<const Work*>(argument);
+    send_frames().build(now.burst, now.self.shared_->rules, now.self.inlet_->socket().port(),
+                        now.identification);
+  };
+  return shared_->config.guard(body, &work);
+}
+
 hca::SendResult UdpEndpoint::send(const hca::Burst& burst) {
+  const bool as_run = burst.size() > 1 && !segmentation_refused_;
+  if (!build(burst, as_run ? Identification::kCounted : Identification::kZero)) return kBadMemory;
   SendFrames& frames = send_frames();
-  frames.build(burst, shared_->config.framing, inlet_->socket().port());
   if (shared_->capture) frames.record(*shared_->capture);
 
   io::SendDatagram datagram;
@@ -67,18 +89,20 @@ hca::SendResult UdpEndpoint::send(const hca::Burst& burst) {
     datagram.data = frames.all();
     return outcome(inlet_->socket().send(datagram), 1);
   }
-  if (!segmentation_refused_) {
-    datagram.data = frames.all();
-    datagram.segment_size = static_cast<std::uint16_t>(frames.frame_length(0));
-    const io::IoResult result = inlet_->socket().send(datagram);
-    if (result.status != io::IoStatus::kSegmentationRefused) {
-      return outcome(result, burst.size());
-    }
+  if (!as_run) return send_singly(burst, datagram);
+  datagram.data = frames.all();
+  datagram.segment_size = static_cast<std::uint16_t>(frames.frame_length(0));
+  const io::IoResult result = inlet_->socket().send(datagram);
+  if (result.status != io::IoStatus::kSegmentationRefused) return outcome(result, burst.size());
+  datagram.segment_size = 0;
+  if (!build(burst, Identification::kZero)) return kBadMemory;
+  const hca::SendResult singly = send_singly(burst, datagram);
+  // What is too long for the path is refused as a run with another word.
+  if (singly.outcome != hca::SendOutcome::kRefused) {
     segmentation_refused_ = true;
     shared_->counters.add(UdpCounter::kTxNoSegmentation);
-    datagram.segment_size = 0;
   }
-  return send_singly(burst, datagram);
+  return singly;
 }
 
 hca::SendResult UdpEndpoint::send_singly(const hca::Burst& burst, io::SendDatagram& datagram) {

@@ -5,16 +5,19 @@
 #include <memory>
 
 #include "port/port.h"
+#include "port/udp/lease.h"
 #include "port/udp/source_choice.h"
 #include "port/udp/udp_inlet.h"
 #include "port/udp/udp_shared.h"
 
 namespace weft::port {
 
-// A queue pair's number on the wires `udp` and `bare`, and the socket that it sends through.
+// A queue pair's number, and the socket that it sends through.
 class UdpEndpoint final : public Endpoint {
  public:
-  UdpEndpoint(std::shared_ptr<UdpShared> shared, std::shared_ptr<UdpInlet> inlet, Qpn qpn);
+  // `lease`: on the number; ends before the socket is closed.
+  UdpEndpoint(std::shared_ptr<UdpShared> shared, std::shared_ptr<UdpInlet> inlet, Qpn qpn,
+              Lease lease);
 
   [[nodiscard]] Qpn qpn() const override { return qpn_; }
   [[nodiscard]] const std::shared_ptr<Inlet>& inlet() const override { return seen_inlet_; }
@@ -23,6 +26,7 @@ class UdpEndpoint final : public Endpoint {
   Expected<void> detach(const Gid& group) override { return inlet_->detach(group); }
 
  private:
+  [[nodiscard]] bool build(const hca::Burst& burst, Identification identification);
   hca::SendResult send_singly(const hca::Burst& burst, io::SendDatagram& datagram);
   hca::SendResult outcome(const io::IoResult& result, std::size_t packets);
 
@@ -32,6 +36,7 @@ class UdpEndpoint final : public Endpoint {
   Qpn qpn_;
   SourceChoice source_choice_;         // by the sending thread
   bool segmentation_refused_ = false;  // by the sending thread
+  Lease lease_;
 };
 
 }  // namespace weft::port

@@ -25,14 +25,13 @@ ReceiveScratch& receive_scratch() {
 
 }  // namespace
 
-UdpInlet::UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket)
-    : shared_(std::move(shared)), socket_(std::move(socket)) {
+UdpInlet::UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket, Lease lease)
+    : shared_(std::move(shared)), lease_(std::move(lease)), socket_(std::move(socket)) {
   shared_->add(*this);
 }
 
 UdpInlet::~UdpInlet() {
   shared_->remove(*this);
-  shared_->numbers->give_back(socket_.port());
 }
 
 std::uint32_t UdpInlet::overflows() const {
@@ -65,8 +64,10 @@ bool UdpInlet::find_destination(Bytes run, io::ReceivedDatagram& datagram, IcrcF
   const Bytes first = first_frame(run, datagram);
   const auto is_right = [&](const Gid& destination) {
     return destination.is_ipv4_mapped() == datagram.source.is_ipv4() &&
-           icrc_is_right(first, flows.get(datagram.source.address, destination,
-                                          datagram.source.port, socket_.port()));
+           icrc_is_right(first,
+                         flows.get(datagram.source.address, destination, datagram.source.port,
+                                   socket_.port()),
+                         shared_->rules);
   };
   if (!is_right(last_own_)) {
     const auto found = shared_->find_own(is_right, io::now());
@@ -78,9 +79,8 @@ bool UdpInlet::find_destination(Bytes run, io::ReceivedDatagram& datagram, IcrcF
 }
 
 std::size_t UdpInlet::receive(DatagramSink& sink, std::size_t budget) {
-  const bool has_icrc = shared_->config.framing == hca::UdFraming::kBth;
-  std::size_t count =
-      receive_from(socket_, has_icrc ? Told::kNothing : Told::kDestination, sink, budget);
+  const Told told = shared_->rules.icrc_tells_destination() ? Told::kNothing : Told::kDestination;
+  std::size_t count = receive_from(socket_, told, sink, budget);
   if (const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire)) {
     count += receive_from(*multicast, Told::kDestination, sink, budget);
   }
@@ -118,7 +118,7 @@ std::size_t UdpInlet::receive_from(const io::UdpSocket& socket, Told told, Datag
     } else {
       ours = accepts(received);
     }
-    const ReceivedFrames frames(run, received, socket.port(), shared_->config.framing);
+    const ReceivedFrames frames(run, received, socket.port(), shared_->rules);
     counters.add(UdpCounter::kRxDatagrams, frames.count());
     count += frames.count();
     if (received.truncated) {

@@ -11,6 +11,7 @@
 #include "port/port.h"
 #include "port/udp/coalescing.h"
 #include "port/udp/framing.h"
+#include "port/udp/lease.h"
 #include "port/udp/udp_shared.h"
 
 namespace weft::port {
@@ -19,7 +20,8 @@ namespace weft::port {
 // which all members on the host share.
 class UdpInlet final : public Inlet {
  public:
-  UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket);
+  // `lease`: on the number of the socket's port; ends once the socket is closed.
+  UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket, Lease lease);
   ~UdpInlet() override;
 
   std::size_t receive(DatagramSink& sink, std::size_t budget) override;
@@ -42,6 +44,7 @@ class UdpInlet final : public Inlet {
   [[nodiscard]] bool accepts(const io::ReceivedDatagram& datagram);
 
   std::shared_ptr<UdpShared> shared_;
+  Lease lease_;
   io::UdpSocket socket_;
   Coalescing coalescing_;  // of socket_, by the receiving thread
   Gid last_own_;           // the last destination found to be ours, by the receiving thread

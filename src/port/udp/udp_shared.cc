@@ -31,22 +31,47 @@ int gid_rank(const Gid& gid) {
 
 }  // namespace
 
+Expected<std::shared_ptr<UdpShared>> UdpShared::create(const NetworkConfig& config,
+                                                       const WireRules& rules) {
+  auto shared = std::make_shared<UdpShared>(config, rules);
+  if (!config.capture.empty()) {
+    auto capture = Capture::open(config.capture, config.interface);
+    if (!capture) return tl::unexpected(capture.error());
+    shared->capture = std::move(*capture);
+  }
+  return shared;
+}
+
+Expected<io::UdpSocket> UdpShared::open_socket(std::uint16_t port) const {
+  io::UdpOptions options;
+  options.local.port = port;
+  options.tell_overflows = false;
+  options.coalesce = false;  // until runs arrive
+  options.tell_destination = !rules.icrc_tells_destination();
+  options.accept_zero_checksum6 = rules.fixed_port != 0;
+  options.receive_buffer = config.socket_buffer;
+  options.send_buffer = config.socket_buffer;
+  return io::UdpSocket::open(options);
+}
+
 PortAttributes UdpShared::read_attributes() {
   PortAttributes attributes;
   attributes.pkeys = {kDefaultPKey};
   const auto interfaces = io::list_interfaces();
   if (!interfaces) return attributes;  // down: nothing is known about it
-  const auto found = std::find_if(interfaces->begin(), interfaces->end(),
-                                  [&](const auto& each) { return each.index == config.ifindex; });
-  if (found == interfaces->end()) return attributes;
-  attributes.state = found->up && found->running ? LinkState::kActive : LinkState::kDown;
-  attributes.link_up = found->running;
-  attributes.active_mtu = path_mtu(found->mtu);
-  attributes.max_message = attributes.active_mtu;
-  attributes.rate_mbps = found->speed_mbps.value_or(0);
-  for (const auto& address : found->addresses) {
-    if (!address.tentative) attributes.gids.push_back({address.address, found->index});
+  attributes.active_mtu = 0;
+  for (const auto& each : *interfaces) {
+    if (config.ifindex != 0 && each.index != config.ifindex) continue;
+    if (each.up && each.running) attributes.state = LinkState::kActive;
+    attributes.link_up = attributes.link_up || each.running;
+    attributes.active_mtu = std::max(attributes.active_mtu, path_mtu(each.mtu));
+    attributes.rate_mbps = std::max(attributes.rate_mbps, each.speed_mbps.value_or(0));
+    for (const auto& address : each.addresses) {
+      if (!address.tentative) attributes.gids.push_back({address.address, each.index});
+    }
   }
+  if (attributes.active_mtu == 0) attributes.active_mtu = kMtus.front();
+  attributes.max_message = attributes.active_mtu;
   std::stable_sort(attributes.gids.begin(), attributes.gids.end(),
                    [](const auto& a, const auto& b) { return gid_rank(a.gid) < gid_rank(b.gid); });
   return attributes;

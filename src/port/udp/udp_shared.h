@@ -10,31 +10,49 @@
 #include <string>
 #include <vector>
 
+#include "io/udp_socket.h"
 #include "port/port.h"
 #include "port/udp/capture.h"
-#include "port/udp/port_numbers.h"
 #include "port/udp/udp_counters.h"
+#include "port/udp/wire_rules.h"
 
 namespace weft::port {
 
-struct UdpPortConfig {
+// Runs `body(argument)`; false when it read memory of the application that turned out not to be
+// there, in which case what it did may be half done.
+using Guard = bool (*)(void (*body)(void*), void* argument);
+
+inline bool unguarded(void (*body)(void*), void* argument) {
+  body(argument);
+  return true;
+}
+
+// What ports on UDP sockets have in common, whatever the wire.
+struct NetworkConfig {
   std::string interface;
-  std::uint32_t ifindex = 0;
-  hca::UdFraming framing = hca::UdFraming::kBth;  // wire `udp`; kBare: wire `bare`
-  std::uint16_t first_port = 49152;
-  std::uint16_t last_port = 65534;
+  std::uint32_t ifindex = 0;               // 0: all interfaces
   std::uint32_t socket_buffer = 4u << 20;  // bytes asked for, each way
   std::string capture;                     // pcapng file with its headers written; empty: none
+  Guard guard = unguarded;                 // around what reads the payload of a burst
 };
 
 class UdpInlet;
 
 // What the sockets and endpoints of a port share.
 struct UdpShared {
-  UdpPortConfig config;
+  // Opens the capture.
+  static Expected<std::shared_ptr<UdpShared>> create(const NetworkConfig& config,
+                                                     const WireRules& rules);
+  UdpShared(const NetworkConfig& config_in, const WireRules& rules_in)
+      : config(config_in), rules(rules_in) {}
+
+  const NetworkConfig config;
+  const WireRules rules;
   UdpCounters counters;
-  std::unique_ptr<PortNumbers> numbers;
   std::unique_ptr<Capture> capture;  // null: no capture
+
+  // A socket for the packets of this wire, at a UDP port of ours.
+  [[nodiscard]] Expected<io::UdpSocket> open_socket(std::uint16_t port) const;
 
   // The first address of the GID table for which `matches` holds. Reads the table anew, at most
   // once a second, when there is none: an address added to the interface is known soon.

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/ids.h"
+#include "hca/ud_queue_pair.h"
+
+namespace weft::port {
+
+// In what the wires on UDP sockets differ.
+struct WireRules {
+  hca::UdFraming framing = hca::UdFraming::kBth;
+  std::uint16_t fixed_port = 0;       // UDP destination of every packet; 0: told by its DestQP
+  std::uint16_t management_port = 0;  // that of queue pair 1, where others have theirs by number
+  // The ICRC covers the IPv4 Identification that the packet carries, as the standard has it, and
+  // not zero: 0, 1, 2, ... over the datagrams of one send.
+  bool counts_identification = false;
+
+  // Whether a right ICRC says which of our addresses a datagram was sent to. Where the
+  // Identification is unknown, one in 65,536 wrong ones passes for right.
+  [[nodiscard]] bool icrc_tells_destination() const {
+    return framing == hca::UdFraming::kBth && !counts_identification;
+  }
+  [[nodiscard]] std::uint16_t port_of(Qpn destination) const {
+    if (fixed_port != 0) return fixed_port;
+    if (destination == kQp1) return management_port;
+    return static_cast<std::uint16_t>(destination.value());
+  }
+};
+
+}  // namespace weft::port
