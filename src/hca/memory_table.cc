@@ -3,40 +3,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <limits>
 #include <thread>
 
+#include "hca/memory_slots.h"
+
 namespace weft::hca {
-
-// A reader counts itself in `pins` before it looks at `key`; remove() clears `key` before it looks
-// at `pins`. With all four sequentially consistent at least one of the two sees the other: either
-// the reader finds no key, or remove() waits for it. The region's own fields are plain: they are
-// written before the key is published and not again until the last pin is gone.
-struct MemoryTable::Slot {
-  std::atomic<std::uint32_t> key{0};  // 0: free, or being removed
-  std::atomic<std::uint32_t> pins{0};
-  std::uint32_t use = 0;  // how often it was used, modulo 2^12, from a random start
-  MemoryRegion region;
-};
-
-struct MemoryTable::Chunk {
-  std::array<Slot, std::size_t{1} << kChunkBits> slots;
-};
-
 namespace {
 
 constexpr std::uint32_t kKnownAccess =
-    kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kWindowBind;
-
-// One round of the Feistel network: 16 bits from 16 bits and a key.
-std::uint32_t mix(std::uint32_t half, std::uint64_t round_key) {
-  std::uint64_t x = (half ^ round_key) * 0x9E37'79B9'7F4A'7C15;
-  x ^= x >> 32;
-  x *= round_key | 1;
-  return static_cast<std::uint32_t>(x >> 48);
-}
+    kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kWindowBind | kZeroBased;
+constexpr std::uint32_t kRemoteRights = kRemoteWrite | kRemoteRead | kRemoteAtomic;
 
 bool wraps(std::uint64_t start, std::uint64_t length) {
   return length > std::numeric_limits<std::uint64_t>::max() - start;
@@ -63,81 +43,35 @@ Expected<void> check(const MemoryRegion& region) {
 
 }  // namespace
 
-MemoryTable::MemoryTable(Entropy& entropy) : entropy_(entropy) {
-  for (std::uint64_t& key : round_keys_)
-    key = entropy.draw();
+MemoryTable::MemoryTable(Entropy& entropy)
+    : entropy_(entropy), region_keys_(entropy), window_names_(entropy) {
 }
 
-MemoryTable::~MemoryTable() {
-  for (std::atomic<Chunk*>& chunk : chunks_) {
-    const std::unique_ptr<Chunk> owned(chunk.load(std::memory_order_acquire));
-    if (!owned) continue;
-    for (const Slot& slot : owned->slots)
-      assert(slot.pins.load() == 0 && "a pin outlives its table");
-  }
-}
-
-std::uint32_t MemoryTable::encode(std::uint32_t plain) const {
-  std::uint32_t left = plain >> 16;
-  std::uint32_t right = plain & 0xFFFF;
-  for (const std::uint64_t key : round_keys_) {
-    const std::uint32_t next = left ^ mix(right, key);
-    left = right;
-    right = next;
-  }
-  return left << 16 | right;
-}
-
-std::uint32_t MemoryTable::decode(std::uint32_t key) const {
-  std::uint32_t left = key >> 16;
-  std::uint32_t right = key & 0xFFFF;
-  for (unsigned round = kRounds; round-- > 0;) {
-    const std::uint32_t previous = right ^ mix(left, round_keys_[round]);
-    right = left;
-    left = previous;
-  }
-  return left << 16 | right;
-}
-
-MemoryTable::Slot* MemoryTable::slot(std::uint32_t index) const {
-  assert(index < kMaxRegions);
-  Chunk* const chunk = chunks_[index >> kChunkBits].load(std::memory_order_acquire);
-  return chunk == nullptr ? nullptr : &chunk->slots[index & ((1u << kChunkBits) - 1)];
-}
+MemoryTable::~MemoryTable() = default;
 
 MemoryTable::Slot* MemoryTable::find(std::uint32_t key) const {
-  return slot(decode(key) & (kMaxRegions - 1));
+  return regions_.get(region_keys_.decode(key) & (kMaxRegions - 1));
 }
 
-std::optional<std::uint32_t> MemoryTable::take_free() {
-  if (free_.empty() && ever_used_ < kMaxRegions) {
-    const std::uint32_t index = ever_used_++;
-    std::atomic<Chunk*>& chunk = chunks_[index >> kChunkBits];
-    if (chunk.load(std::memory_order_relaxed) == nullptr) {
-      chunk.store(std::make_unique<Chunk>().release(), std::memory_order_release);
-    }
-    slot(index)->use = static_cast<std::uint32_t>(entropy_.draw());
-    return index;
-  }
-  if (free_.empty()) return std::nullopt;
-  const std::uint32_t index = free_.front();
-  free_.pop_front();
-  return index;
+MemoryTable::Slot* MemoryTable::live_region(std::uint32_t key) const {
+  Slot* const slot = find(key);
+  return slot != nullptr && key != 0 && slot->key.load() == key ? slot : nullptr;
 }
 
 Expected<MemoryRegion> MemoryTable::add(MemoryRegion region) {
+  if ((region.access & kZeroBased) != 0) region.iova = 0;
   if (auto checked = check(region); !checked) return tl::make_unexpected(checked.error());
   const std::lock_guard lock(mutex_);
-  const auto index = take_free();
+  const auto index = regions_.take(entropy_);
   if (!index) {
     return fail(std::errc::not_enough_memory,
                 fmt::format("memory region: all {} of the device are in use", kMaxRegions));
   }
-  Slot& slot = *this->slot(*index);
-  assert(slot.key.load() == 0);
+  Slot& slot = *regions_.get(*index);
+  assert(slot.key.load() == 0 && slot.bound_windows == 0);
   do {  // 0 marks a free slot, so the one number that becomes 0 is skipped
-    region.key = encode(++slot.use << kIndexBits | *index);
-  } while (region.key == 0);
+    region.key = region_keys_.encode(++slot.use << kIndexBits | *index);
+  } while (region.key == 0 || live_window(region.key) != nullptr);
   assert(find(region.key) == &slot);
   slot.region = region;
   slot.key.store(region.key);
@@ -145,23 +79,62 @@ Expected<MemoryRegion> MemoryTable::add(MemoryRegion region) {
   return region;
 }
 
-Expected<void> MemoryTable::remove(std::uint32_t key) {
-  Slot* const slot = find(key);
-  {
-    const std::lock_guard lock(mutex_);
-    if (slot == nullptr || key == 0 || slot->key.load() != key) {
-      return fail(std::errc::invalid_argument, fmt::format("memory region: no key {:#x}", key));
-    }
-    slot->key.store(0);
-    --size_;
+Expected<MemoryTable::Slot*> MemoryTable::withdraw(std::uint32_t key) {
+  Slot* const slot = live_region(key);
+  if (slot == nullptr) {
+    return fail(std::errc::invalid_argument, fmt::format("memory region: no key {:#x}", key));
   }
-  // Pins last as long as one burst or one copy, so there is nothing to sleep for. The slot is in no
-  // list now: nobody but us can hand it out again.
-  while (slot->pins.load() != 0)
-    std::this_thread::yield();
-  const std::lock_guard lock(mutex_);
-  free_.push_back(decode(key) & (kMaxRegions - 1));
+  if (slot->bound_windows != 0) {
+    return fail(std::errc::device_or_resource_busy,
+                fmt::format("memory region {:#x}: {} memory windows are bound to it", key,
+                            slot->bound_windows));
+  }
+  slot->key.store(0);
+  --size_;
+  return slot;
+}
+
+Expected<void> MemoryTable::remove(std::uint32_t key) {
+  std::unique_lock lock(mutex_);
+  const auto slot = withdraw(key);
+  if (!slot) return tl::make_unexpected(slot.error());
+  // The slot is in no list now: nobody but us can hand it out again.
+  lock.unlock();
+  wait_for_pins(**slot);
+  lock.lock();
+  (*slot)->region.key = 0;
+  regions_.give_back(region_keys_.decode(key) & (kMaxRegions - 1));
   return {};
+}
+
+Expected<MemoryRegion> MemoryTable::change(std::uint32_t key, const RegionChange& change) {
+  std::unique_lock lock(mutex_);
+  MemoryRegion region;
+  if (const Slot* const slot = live_region(key)) region = slot->region;
+  if (change.range) {
+    region.base = change.range->base;
+    region.iova = change.range->iova;
+    region.length = change.range->length;
+  }
+  if (change.pd) region.pd = *change.pd;
+  if (change.access) region.access = *change.access;
+  if ((region.access & kZeroBased) != 0) region.iova = 0;
+  if (auto checked = check(region); !checked) return tl::make_unexpected(checked.error());
+  const auto slot = withdraw(key);
+  if (!slot) return tl::make_unexpected(slot.error());
+  lock.unlock();
+  wait_for_pins(**slot);
+  lock.lock();
+  (*slot)->region = region;
+  (*slot)->key.store(key);
+  ++size_;
+  return region;
+}
+
+// Pins that are waited for last as long as one burst or one copy, so there is nothing to sleep for.
+void MemoryTable::wait_for_pins(const Slot& slot) {
+  while (slot.pins.load() != 0)
+    std::this_thread::yield();
 }
 
 std::size_t MemoryTable::size() const {
@@ -173,21 +146,27 @@ std::vector<MemoryRegion> MemoryTable::snapshot() const {
   const std::lock_guard lock(mutex_);
   std::vector<MemoryRegion> regions;
   regions.reserve(size_);
-  for (std::uint32_t index = 0; index < ever_used_; ++index) {
-    const Slot& slot = *this->slot(index);
+  for (std::uint32_t index = 0; index < regions_.ever_used(); ++index) {
+    const Slot& slot = *regions_.get(index);
     if (slot.key.load() != 0) regions.push_back(slot.region);
   }
   assert(regions.size() == size_);
   return regions;
 }
 
-MemoryTable::Slot* MemoryTable::pin(std::uint32_t key) const {
-  Slot* const slot = find(key);
-  if (slot == nullptr || key == 0) return nullptr;
+bool MemoryTable::try_pin(Slot* slot, std::uint32_t key) {
+  if (slot == nullptr || key == 0) return false;
   slot->pins.fetch_add(1);
-  if (slot->key.load() == key) return slot;
+  if (slot->key.load() == key) return true;
   unpin(*slot);
-  return nullptr;
+  return false;
+}
+
+MemoryTable::Slot* MemoryTable::pin(std::uint32_t key, bool remote) const {
+  if (Slot* const slot = find(key); try_pin(slot, key)) return slot;
+  if (!remote) return nullptr;
+  Slot* const window = find_window(key);
+  return try_pin(window, key) ? window : nullptr;
 }
 
 void MemoryTable::unpin(Slot& slot) {
@@ -201,9 +180,13 @@ bool MemoryTable::names(const Slot& slot, std::uint32_t key) {
 }
 
 std::byte* MemoryTable::locate(const Slot& slot, PdHandle pd, std::uint64_t address,
-                               std::uint64_t length, std::uint32_t access) {
+                               std::uint64_t length, std::uint32_t access, Qpn qpn) {
   const MemoryRegion& region = slot.region;
   if (region.pd != pd || (region.access & access) != access) return nullptr;
+  if (slot.is_window) {
+    if ((access & kRemoteRights) == 0) return nullptr;
+    if (slot.only_for != Slot::kAnyQueuePair && slot.only_for != qpn.value()) return nullptr;
+  }
   if (address < region.iova) return nullptr;
   const std::uint64_t offset = address - region.iova;
   if (offset > region.length || length > region.length - offset) return nullptr;
@@ -211,14 +194,14 @@ std::byte* MemoryTable::locate(const Slot& slot, PdHandle pd, std::uint64_t addr
 }
 
 std::byte* RegionPin::resolve(std::uint32_t key, PdHandle pd, std::uint64_t address,
-                              std::uint64_t length, std::uint32_t access) {
+                              std::uint64_t length, std::uint32_t access, Qpn qpn) {
   if (held_ == nullptr || key_ != key || !MemoryTable::names(*held_, key)) {
     release();
-    held_ = table_.pin(key);
+    held_ = table_.pin(key, (access & kRemoteRights) != 0);
     key_ = key;
     if (held_ == nullptr) return nullptr;
   }
-  return MemoryTable::locate(*held_, pd, address, length, access);
+  return MemoryTable::locate(*held_, pd, address, length, access, qpn);
 }
 
 void RegionPin::release() {
@@ -227,20 +210,33 @@ void RegionPin::release() {
 }
 
 std::byte* RegionPinSet::resolve(std::uint32_t key, PdHandle pd, std::uint64_t address,
-                                 std::uint64_t length, std::uint32_t access) {
+                                 std::uint64_t length, std::uint32_t access, Qpn qpn) {
   // Newest first: neighbouring packets mostly share a region.
-  MemoryTable::Slot* slot = nullptr;
-  for (std::size_t i = held_.size(); i-- > 0 && slot == nullptr;) {
-    if (held_[i].key == key) slot = held_[i].slot;
+  for (std::size_t i = held_.size(); i-- > 0;) {
+    if (held_[i].key != key) continue;
+    // Being removed: what has it may finish, nothing new may begin.
+    if (!MemoryTable::names(*held_[i].slot, key)) return nullptr;
+    return MemoryTable::locate(*held_[i].slot, pd, address, length, access, qpn);
   }
-  if (slot == nullptr) {
-    slot = table_.pin(key);
-    if (slot == nullptr) return nullptr;
+  MemoryTable::Slot* const slot = table_.pin(key, (access & kRemoteRights) != 0);
+  if (slot == nullptr) return nullptr;
+  std::byte* const at = MemoryTable::locate(*slot, pd, address, length, access, qpn);
+  if (slot->is_window) {
+    if (at != nullptr) hold_below(*slot);
+    MemoryTable::unpin(*slot);
+  } else {
     held_.push_back({slot, key});
-  } else if (!MemoryTable::names(*slot, key)) {
-    return nullptr;  // being removed: what has it may finish, nothing new may begin
   }
-  return MemoryTable::locate(*slot, pd, address, length, access);
+  return at;
+}
+
+// The region below a window cannot go while the window is pinned.
+void RegionPinSet::hold_below(const MemoryTable::Slot& window) {
+  MemoryTable::Slot* const region = static_cast<const MemoryTable::WindowSlot&>(window).below;
+  const auto same = [&](const Held& held) { return held.slot == region; };
+  if (std::any_of(held_.begin(), held_.end(), same)) return;
+  region->pins.fetch_add(1);
+  held_.push_back({region, region->region.key});
 }
 
 void RegionPinSet::release() {

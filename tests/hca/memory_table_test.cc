@@ -3,13 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
+#include <cstring>
 #include <limits>
 #include <set>
 #include <thread>
 #include <vector>
 
-#include "ud_fixture.h"
+#include "counting_entropy.h"
 
 namespace weft::hca::test {
 namespace {

@@ -12,22 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "counting_entropy.h"
 #include "hca/ud_queue_pair.h"
 
 namespace weft::hca::test {
-
-class CountingEntropy final : public Entropy {
- public:
-  std::uint64_t draw() override {
-    std::uint64_t z = state_ += 0x9E3779B97F4A7C15;  // splitmix64
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-    return z ^ (z >> 31);
-  }
-
- private:
-  std::uint64_t state_ = 1;
-};
 
 class Completions final : public CompletionSink {
  public:
