@@ -3,15 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 
 namespace weft::hca {
 namespace {
 
-// One row of IBA tables 91 and 92 for unreliable datagrams. The state itself (kAttrState) may go
-// with each, and is needed to change it.
+// One row of IBA tables 91 and 92. The state itself (kAttrState) may go with each, and is needed to
+// change it.
 struct Transition {
   QpState from;
   QpState to;
@@ -26,9 +26,9 @@ using enum QpState;
 //              v
 //            kInit ---> kRtr ---> kRts <--> kSqd
 //                                  ^ |
-//                                  | v  a send failed
+//                                  | v  a send failed (unreliable services)
 //                                  kSqe
-constexpr std::array kUdTransitions{
+constexpr std::array kDatagram{
     Transition{kReset, kInit, kAttrPKeyIndex | kAttrPort | kAttrQKey, 0},
     Transition{kInit, kInit, 0, kAttrPKeyIndex | kAttrPort | kAttrQKey},
     Transition{kInit, kRtr, 0, kAttrPKeyIndex | kAttrQKey},
@@ -39,6 +39,56 @@ constexpr std::array kUdTransitions{
     Transition{kSqd, kSqd, 0, kAttrPKeyIndex | kAttrQKey},
     Transition{kSqe, kRts, 0, kAttrCurrentState | kAttrQKey},
 };
+
+// Connected services differ in whether they are acknowledged, and in which half of a reliable
+// connection this end has: both (RC), the requester (XRC initiator) or the responder (XRC target).
+constexpr std::uint32_t kRequester = kAttrRetryCount | kAttrRnrRetry | kAttrMaxReadsOut;
+constexpr std::uint32_t kResponder = kAttrMaxReadsIn | kAttrRnrTimer;
+
+constexpr std::array<Transition, 8> connected(bool reliable, std::uint32_t halves) {
+  constexpr std::uint32_t kAccess = kAttrPKeyIndex | kAttrPort | kAttrAccess;
+  constexpr std::uint32_t kRoute = kAttrPath | kAttrPathMtu | kAttrPeer | kAttrRqPsn;
+  constexpr std::uint32_t kMigration = kAttrAlternatePath | kAttrPathMigration;
+  const std::uint32_t requester = halves & kRequester;
+  const std::uint32_t responder = halves & kResponder;
+  const std::uint32_t timeout = reliable ? kAttrAckTimeout : 0u;
+  const std::uint32_t any_time =
+      kAttrCurrentState | kAttrAccess | kMigration | (responder & kAttrRnrTimer);
+  const std::uint32_t at_rest = kAttrPath | kMigration | kAttrAccess | kAttrPKeyIndex | timeout |
+                                requester | responder | (reliable ? kAttrPort : 0u);
+  return {{
+      {kReset, kInit, kAccess, 0},
+      {kInit, kInit, 0, kAccess},
+      {kInit, kRtr, kRoute | responder, kAttrAlternatePath | kAttrAccess | kAttrPKeyIndex},
+      {kRtr, kRts, kAttrSqPsn | timeout | requester, any_time},
+      {kRts, kRts, 0, any_time},
+      {kRts, kSqd, 0, kAttrSqdNotify},
+      {kSqd, kRts, 0, any_time},
+      {kSqd, kSqd, 0, at_rest},
+  }};
+}
+
+constexpr auto kReliable = connected(true, kRequester | kResponder);
+constexpr auto kInitiator = connected(true, kRequester);
+constexpr auto kTarget = connected(true, kResponder);
+constexpr auto kUnreliable = connected(false, 0);
+constexpr Transition kUnreliableRecovery{kSqe, kRts, 0, kAttrCurrentState | kAttrAccess};
+
+std::span<const Transition> transitions_of(QpType type) {
+  switch (type) {
+    case QpType::kUd:
+      return kDatagram;
+    case QpType::kRc:
+      return kReliable;
+    case QpType::kUc:
+      return kUnreliable;
+    case QpType::kXrcInitiator:
+      return kInitiator;
+    case QpType::kXrcTarget:
+      return kTarget;
+  }
+  return {};
+}
 
 struct AttributeName {
   std::uint32_t bit;
@@ -54,7 +104,19 @@ constexpr std::array kNames{
     AttributeName{kAttrPort, "port"},
     AttributeName{kAttrQKey, "Q_Key"},
     AttributeName{kAttrSqPsn, "SQ PSN"},
-    AttributeName{kAttrOther, "attributes of connected queue pairs"},
+    AttributeName{kAttrPath, "path"},
+    AttributeName{kAttrPathMtu, "path MTU"},
+    AttributeName{kAttrAckTimeout, "ACK timeout"},
+    AttributeName{kAttrRetryCount, "retry count"},
+    AttributeName{kAttrRnrRetry, "RNR retry"},
+    AttributeName{kAttrRqPsn, "RQ PSN"},
+    AttributeName{kAttrMaxReadsOut, "max reads out"},
+    AttributeName{kAttrMaxReadsIn, "max reads in"},
+    AttributeName{kAttrAlternatePath, "alternate path"},
+    AttributeName{kAttrRnrTimer, "min RNR timer"},
+    AttributeName{kAttrPathMigration, "path migration state"},
+    AttributeName{kAttrPeer, "destination QPN"},
+    AttributeName{kAttrOther, "attributes that no queue pair here has"},
 };
 
 std::string names_of(std::uint32_t mask) {
@@ -69,14 +131,14 @@ std::string names_of(std::uint32_t mask) {
   return text;
 }
 
-std::optional<Transition> find_transition(QpState from, QpState to) {
+std::optional<Transition> find_transition(QpType type, QpState from, QpState to) {
   // IBA 10.3.1: Reset and Error can be entered from every state.
   if (to == kReset || to == kErr) return Transition{from, to, 0, 0};
-  const auto* const row =
-      std::find_if(kUdTransitions.begin(), kUdTransitions.end(),
-                   [=](const Transition& t) { return t.from == from && t.to == to; });
-  if (row == kUdTransitions.end()) return std::nullopt;
-  return *row;
+  if (type == QpType::kUc && from == kSqe && to == kRts) return kUnreliableRecovery;
+  for (const Transition& row : transitions_of(type)) {
+    if (row.from == from && row.to == to) return row;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -102,9 +164,8 @@ const char* to_string(QpState state) {
 }
 
 Expected<void> check_transition(QpType type, QpState from, QpState to, std::uint32_t mask) {
-  (void)type;  // datagram queue pairs are the only kind so far
   const std::string what = fmt::format("modify {} to {}", to_string(from), to_string(to));
-  const auto row = find_transition(from, to);
+  const auto row = find_transition(type, from, to);
   if (!row) return fail(std::errc::invalid_argument, what + ": no such transition (IBA 10.3.1)");
   // A modify that leaves the state alone need not name it.
   const std::uint32_t required = row->required | (from == to ? 0u : kAttrState);
