@@ -8,6 +8,7 @@
 #include "verbs/gid_bytes.h"
 #include "verbs/guard.h"
 #include "verbs/objects.h"
+#include "verbs/path.h"
 
 using namespace weft;
 using namespace weft::verbs;
@@ -15,17 +16,6 @@ using namespace weft::verbs;
 namespace {
 
 constexpr std::uint8_t kReplyHopLimit = 0xFF;
-
-hca::Path path_of(const ibv_ah_attr& attributes) {
-  hca::Path path;
-  path.dgid = gid_of(attributes.grh.dgid);
-  path.flow_label = attributes.grh.flow_label & 0xFFFFF;
-  path.sgid_index = attributes.grh.sgid_index;
-  path.hop_limit = attributes.grh.hop_limit;
-  path.traffic_class = attributes.grh.traffic_class;
-  path.sl = Sl{attributes.sl};
-  return path;
-}
 
 // What the 40 bytes before a datagram's payload tell: an IPv6 header in all of them, or an IPv4
 // header in the last 20 with zeros before it (RoCEv2, annex A17.4.5.2).
@@ -82,15 +72,11 @@ std::optional<std::uint8_t> reply_index(const std::vector<port::GidEntry>& gids,
 
 ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
   return guard_pointer([&]() -> ibv_ah* {
-    if (attributes->port_num != 1) return refuse(EINVAL);
-    // Over Ethernet there is no address without a network header (RoCEv2, annex A17.4.3).
-    if (attributes->is_global == 0) return refuse(EINVAL);
     auto ah = std::make_unique<Ah>();
     ah->host = Pd::of(pd).host;
-    ah->path = path_of(*attributes);
-    if (const auto complete = ah->host->complete_path(ah->path); !complete) {
-      return refuse(complete.error());
-    }
+    const auto path = path_of(*ah->host, *attributes);
+    if (!path) return refuse(path.error());
+    ah->path = *path;
     ah->context = pd->context;
     ah->pd = pd;
     ah->host->use_pd(pd->handle);

@@ -57,10 +57,10 @@ std::unique_ptr<Cq> create(ibv_context* context, const CqRequest& request) {
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
   return guard_pointer([&]() -> ibv_cq_ex* {
     if ((attributes->wc_flags & ~kReadableFlags) != 0) return refuse(EOPNOTSUPP);
-    // A parent domain cannot be given, since none can be made yet.
-    if ((attributes->comp_mask & ~std::uint32_t{IBV_CQ_INIT_ATTR_MASK_FLAGS}) != 0) {
-      return refuse(EOPNOTSUPP);
-    }
+    // A parent domain brings allocators, which are never called.
+    constexpr std::uint32_t kKnown =
+        IBV_CQ_INIT_ATTR_MASK_FLAGS | unsigned{IBV_CQ_INIT_ATTR_MASK_PD};
+    if ((attributes->comp_mask & ~kKnown) != 0) return refuse(EOPNOTSUPP);
     std::uint32_t flags = 0;
     if ((attributes->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0) flags = attributes->flags;
     if ((flags & ~std::uint32_t{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}) != 0) {

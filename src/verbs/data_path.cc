@@ -8,6 +8,7 @@
 
 #include "io/clock.h"
 #include "verbs/context_operations.h"
+#include "verbs/send_request.h"
 
 namespace weft::verbs {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::size_t kMaxPieces = host::DeviceLimits{}.max_sge;
 class Pieces {
  public:
   Pieces() {}  // NOLINT(modernize-use-equals-default): defaulting would be deleting
-  // Nothing for a count that the queue pair does not take: the list is not even read then.
+  // Nothing for a count that the queue does not take: the list is not even read then.
   std::optional<std::span<const hca::Sge>> translate(const ibv_sge* list, int count,
                                                      std::size_t limit) {
     if (count < 0 || static_cast<std::size_t>(count) > std::min(limit, kMaxPieces)) {
@@ -37,45 +38,35 @@ class Pieces {
   };
 };
 
-constexpr unsigned kSendFlags =
-    IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+bool has_pieces(hca::SendOpcode opcode) {
+  return opcode != hca::SendOpcode::kLocalInvalidate && opcode != hca::SendOpcode::kBindWindow;
+}
 
 int post_one(Qp& qp, const ibv_send_wr& from, Pieces& scratch) {
   hca::SendRequest to;
-  switch (from.opcode) {
-    case IBV_WR_SEND:
-      to.opcode = hca::SendOpcode::kSend;
-      break;
-    case IBV_WR_SEND_WITH_IMM:
-      to.opcode = hca::SendOpcode::kSendWithImmediate;
-      break;
-    default:
-      return EINVAL;
+  if (!describe(qp, from, to)) return EINVAL;
+  if (has_pieces(to.opcode)) {
+    const auto pieces = scratch.translate(from.sg_list, from.num_sge, qp.capabilities.max_send_sge);
+    if (!pieces) return EINVAL;
+    to.pieces = *pieces;
   }
-  if ((from.send_flags & ~kSendFlags) != 0) return EINVAL;
-  const ibv_ah* const ah = from.wr.ud.ah;
-  // IBA 10.2.2.2: an address handle serves the queue pairs of its own protection domain.
-  if (ah == nullptr || ah->pd != qp.qp_base.pd) return EINVAL;
-  const auto pieces =
-      scratch.translate(from.sg_list, from.num_sge, qp.host->config().max_send_pieces);
-  if (!pieces) return EINVAL;
-  to.wr_id = from.wr_id;
-  to.signaled = (from.send_flags & IBV_SEND_SIGNALED) != 0;
-  to.solicited = (from.send_flags & IBV_SEND_SOLICITED) != 0;
-  to.inline_data = (from.send_flags & IBV_SEND_INLINE) != 0;
-  to.immediate = from.imm_data;
-  to.path = &Ah::of(ah).path;
-  to.remote_qpn = Qpn{from.wr.ud.remote_qpn};
-  to.remote_qkey = QKey{from.wr.ud.remote_qkey};
-  to.pieces = *pieces;
   return static_cast<int>(qp.host->post_send(to, from.next != nullptr));
 }
 
-int post_one(Qp& qp, const ibv_recv_wr& from, Pieces& scratch) {
-  const auto pieces =
-      scratch.translate(from.sg_list, from.num_sge, qp.host->config().max_receive_pieces);
-  if (!pieces) return EINVAL;
-  return static_cast<int>(qp.host->post_receive({from.wr_id, *pieces}));
+// `Queue` is the receive queue of a queue pair, or a shared one.
+template <class Queue>
+int post_receives(Queue& queue, std::size_t max_pieces, ibv_recv_wr* list, ibv_recv_wr** bad,
+                  std::errc (Queue::*post)(const hca::ReceiveRequest&)) {
+  Pieces scratch;
+  for (ibv_recv_wr* request = list; request != nullptr; request = request->next) {
+    const auto pieces = scratch.translate(request->sg_list, request->num_sge, max_pieces);
+    const auto error = pieces ? (queue.*post)({request->wr_id, *pieces}) : std::errc{EINVAL};
+    if (error != std::errc{}) {
+      if (bad != nullptr) *bad = request;
+      return static_cast<int>(error);
+    }
+  }
+  return 0;
 }
 
 }  // namespace
@@ -96,14 +87,13 @@ int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
 
 int post_recv(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad) {
   Qp& pair = Qp::of(qp);
-  Pieces scratch;
-  for (ibv_recv_wr* request = list; request != nullptr; request = request->next) {
-    if (const int error = post_one(pair, *request, scratch)) {
-      if (bad != nullptr) *bad = request;
-      return error;
-    }
-  }
-  return 0;
+  return post_receives(*pair.host, pair.capabilities.max_recv_sge, list, bad,
+                       &host::QueuePair::post_receive);
+}
+
+int post_srq_recv(ibv_srq* srq, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  Srq& queue = Srq::of(srq);
+  return post_receives(*queue.host, queue.max_pieces, list, bad, &host::SharedReceiveQueue::post);
 }
 
 }  // namespace weft::verbs

@@ -4,6 +4,7 @@
 
 #include "verbs/guard.h"
 #include "verbs/objects.h"
+#include "verbs/queue_pair.h"
 
 using namespace weft;
 using namespace weft::verbs;
@@ -16,27 +17,49 @@ int minus_one(const Error& error) {
   return -1;
 }
 
+ibv_event_type type_of(host::AsyncEventType type) {
+  switch (type) {
+    case host::AsyncEventType::kCqError:
+      return IBV_EVENT_CQ_ERR;
+    case host::AsyncEventType::kQpFatal:
+      return IBV_EVENT_QP_FATAL;
+    case host::AsyncEventType::kSqDrained:
+      return IBV_EVENT_SQ_DRAINED;
+    case host::AsyncEventType::kCommunicationEstablished:
+      return IBV_EVENT_COMM_EST;
+    case host::AsyncEventType::kPathMigrated:
+      return IBV_EVENT_PATH_MIG;
+    case host::AsyncEventType::kPathMigrationFailed:
+      return IBV_EVENT_PATH_MIG_ERR;
+    case host::AsyncEventType::kInvalidRequest:
+      return IBV_EVENT_QP_REQ_ERR;
+    case host::AsyncEventType::kAccessError:
+      return IBV_EVENT_QP_ACCESS_ERR;
+    case host::AsyncEventType::kLastWqe:
+      return IBV_EVENT_QP_LAST_WQE_REACHED;
+    case host::AsyncEventType::kSrqLimit:
+      return IBV_EVENT_SRQ_LIMIT_REACHED;
+    case host::AsyncEventType::kPortActive:
+      return IBV_EVENT_PORT_ACTIVE;
+    case host::AsyncEventType::kPortError:
+      return IBV_EVENT_PORT_ERR;
+    case host::AsyncEventType::kGidChange:
+      return IBV_EVENT_GID_CHANGE;
+  }
+  return IBV_EVENT_DEVICE_FATAL;
+}
+
 ibv_async_event translate(const host::AsyncEvent& event) {
   ibv_async_event out{};
-  switch (event.type) {
-    case host::AsyncEventType::kCqError:
-      out.event_type = IBV_EVENT_CQ_ERR;
-      out.element.cq = static_cast<Cq*>(event.queue->user())->abi();
-      break;
-    case host::AsyncEventType::kQpFatal:
-    case host::AsyncEventType::kSqDrained:
-      out.event_type =
-          event.type == host::AsyncEventType::kQpFatal ? IBV_EVENT_QP_FATAL : IBV_EVENT_SQ_DRAINED;
-      out.element.qp = &static_cast<Qp*>(event.queue_pair->user())->qp_base;
-      break;
-    case host::AsyncEventType::kPortActive:
-    case host::AsyncEventType::kPortError:
-    case host::AsyncEventType::kGidChange:
-      out.event_type = event.type == host::AsyncEventType::kPortActive  ? IBV_EVENT_PORT_ACTIVE
-                       : event.type == host::AsyncEventType::kPortError ? IBV_EVENT_PORT_ERR
-                                                                        : IBV_EVENT_GID_CHANGE;
-      out.element.port_num = 1;
-      break;
+  out.event_type = type_of(event.type);
+  if (event.queue != nullptr) {
+    out.element.cq = static_cast<Cq*>(event.queue->user())->abi();
+  } else if (event.queue_pair != nullptr) {
+    out.element.qp = &handle_of(*event.queue_pair).qp_base;
+  } else if (event.shared_queue != nullptr) {
+    out.element.srq = static_cast<Srq*>(event.shared_queue->user());
+  } else {
+    out.element.port_num = 1;
   }
   return out;
 }
@@ -88,7 +111,16 @@ void ibv_ack_async_event(ibv_async_event* event) {
     case IBV_EVENT_CQ_ERR:
       Cq::of(event->element.cq).host->acknowledge_async_event();
       break;
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+      Srq::of(event->element.srq).host->event_acknowledged();
+      break;
     case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_SQ_DRAINED:
       Qp::of(event->element.qp).host->event_acknowledged();
       break;

@@ -1,86 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protection domains and memory regions.
+// Memory regions. Nothing is pinned: a page is looked at when it is used, which is what on-demand
+// paging promises.
+#include <algorithm>
+#include <span>
+
+#include "verbs/access.h"
+#include "verbs/context_operations.h"
 #include "verbs/guard.h"
-#include "verbs/objects.h"
+#include "verbs/memory_region.h"
 
-using namespace weft;
-using namespace weft::verbs;
-
+namespace weft::verbs {
 namespace {
 
-static_assert(static_cast<int>(hca::kLocalWrite) == IBV_ACCESS_LOCAL_WRITE);
-static_assert(static_cast<int>(hca::kRemoteWrite) == IBV_ACCESS_REMOTE_WRITE);
-static_assert(static_cast<int>(hca::kRemoteRead) == IBV_ACCESS_REMOTE_READ);
-static_assert(static_cast<int>(hca::kRemoteAtomic) == IBV_ACCESS_REMOTE_ATOMIC);
-static_assert(static_cast<int>(hca::kWindowBind) == IBV_ACCESS_MW_BIND);
+// ibv_reg_mr(pd, NULL, SIZE_MAX, ON_DEMAND) asks for a region of all that the process has or will
+// have mapped, its "implicit" region: from the first page that can be mapped to the end of what a
+// program gets without asking for more (47 bits on x86-64).
+constexpr std::uintptr_t kFirstPage = 4096;
+constexpr std::uintptr_t kUserSpaceEnd = std::uintptr_t{1} << 47;
 
-constexpr unsigned kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                             IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
-// A hint about page size: pages are not looked at here.
-constexpr unsigned kHints = unsigned{IBV_ACCESS_HUGETLB} | unsigned{IBV_ACCESS_OPTIONAL_RANGE};
-
-ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
-                        unsigned access) {
-  return guard_pointer([&]() -> ibv_mr* {
-    access &= ~kHints;
-    if ((access & IBV_ACCESS_ON_DEMAND) != 0) return refuse(EOPNOTSUPP);
-    const bool zero_based = (access & IBV_ACCESS_ZERO_BASED) != 0;
-    access &= ~static_cast<unsigned>(IBV_ACCESS_ZERO_BASED);
-    if ((access & ~kRights) != 0) return refuse(EINVAL);
-
-    auto mr = std::make_unique<Mr>();
-    mr->host = Pd::of(pd).host;
-    auto region =
-        mr->host->register_memory(pd->handle, address, length, zero_based ? 0 : iova, access);
-    if (!region) return refuse(region.error());
-    mr->region = *region;
-    mr->context = pd->context;
-    mr->pd = pd;
-    mr->addr = address;
-    mr->length = length;
-    mr->handle = region->key;
-    mr->lkey = region->key;
-    mr->rkey = region->key;
-    return mr.release();
-  });
+bool is_implicit(const RegionRequest& request) {
+  return request.address == nullptr && request.length == SIZE_MAX;
+}
+RegionRequest whole_address_space(unsigned access) {
+  return {reinterpret_cast<void*>(kFirstPage), kUserSpaceEnd - kFirstPage, kFirstPage, access};
 }
 
 }  // namespace
 
-ibv_pd* ibv_alloc_pd(ibv_context* context) {
-  return guard_pointer([&]() -> ibv_pd* {
-    auto pd = std::make_unique<Pd>();
-    pd->host = OpenDevice::of(context).host;
-    const auto handle = pd->host->allocate_pd();
-    if (!handle) return refuse(handle.error());
-    pd->context = context;
-    pd->handle = *handle;
-    return pd.release();
+ibv_mr* register_region(ibv_pd* pd, const RegionRequest& request) {
+  return guard_pointer([&]() -> ibv_mr* {
+    const bool implicit = is_implicit(request);
+    if (implicit && (request.access & IBV_ACCESS_ON_DEMAND) == 0) return refuse(EINVAL);
+    const RegionRequest real = implicit ? whole_address_space(request.access) : request;
+    const auto access = access_of(request.access, kRegionRights);
+    if (!access) return refuse(EINVAL);
+    auto mr = std::make_unique<Mr>();
+    mr->host = Pd::of(pd).host;
+    auto region =
+        mr->host->register_memory(pd->handle, real.address, real.length, real.iova, *access);
+    if (!region) return refuse(region.error());
+    mr->context = pd->context;
+    mr->pd = pd;
+    mr->handle = region->key;
+    mr->lkey = region->key;
+    mr->rkey = region->key;
+    mr->region = *region;
+    mr->addr = request.address;
+    mr->length = request.length;
+    return mr.release();
   });
 }
 
-int ibv_dealloc_pd(ibv_pd* pd) {
+// A program that says which pages it will need soon: they are touched when they are used. Those
+// that it names must be of its own regions all the same.
+int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t, ibv_sge* list,
+              std::uint32_t count) {
   return guard_errno([&] {
-    if (const auto released = Pd::of(pd).host->release_pd(pd->handle); !released) {
-      return report(released.error());
+    if (static_cast<unsigned>(advice) > unsigned{IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT}) {
+      return report(EOPNOTSUPP);
     }
-    const std::unique_ptr<Pd> gone(&Pd::of(pd));
+    const bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+    hca::RegionPin pin(Pd::of(pd).host->memory());
+    for (const ibv_sge& sge : std::span(list, count)) {
+      const std::uint32_t access = write ? std::uint32_t{hca::kLocalWrite} : 0U;
+      if (pin.resolve(sge.lkey, pd->handle, sge.addr, sge.length, access) == nullptr) {
+        return report(EFAULT);
+      }
+    }
     return 0;
   });
 }
 
+}  // namespace weft::verbs
+
+using namespace weft;
+using namespace weft::verbs;
+
 ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, size_t length, int access) {
-  return register_region(pd, addr, length, reinterpret_cast<std::uintptr_t>(addr),
-                         static_cast<unsigned>(access));
+  return register_region(
+      pd, {addr, length, reinterpret_cast<std::uintptr_t>(addr), static_cast<unsigned>(access)});
 }
 
 ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access) {
-  return register_region(pd, addr, length, iova, static_cast<unsigned>(access));
+  return register_region(pd, {addr, length, iova, static_cast<unsigned>(access)});
 }
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, size_t length, uint64_t iova,
                          unsigned int access) {
-  return register_region(pd, addr, length, iova, access);
+  return register_region(pd, {addr, length, iova, access});
+}
+
+// What is refused leaves the region as it was: IBV_REREG_MR_ERR_INPUT says so.
+int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
+  const int error = guard_errno([&] {
+    constexpr int kKnown = IBV_REREG_MR_FLAGS_SUPPORTED;
+    if (flags == 0 || (flags & ~kKnown) != 0) return report(EINVAL);
+    Mr& region = Mr::of(mr);
+    const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+    const bool other_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
+    hca::RegionChange change;
+    if (moves) {
+      if (length == 0 || addr == nullptr || region.device_memory != nullptr) return report(EINVAL);
+      change.range = {static_cast<std::byte*>(addr), reinterpret_cast<std::uintptr_t>(addr),
+                      length};
+    }
+    if (other_pd) {
+      if (pd == nullptr) return report(EINVAL);
+      change.pd = pd->handle;
+    }
+    if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) {
+      change.access = access_of(static_cast<unsigned>(access), kRegionRights);
+      if (!change.access) return report(EINVAL);
+    }
+    if (other_pd) region.host->use_pd(pd->handle);
+    const auto changed = region.host->memory().change(mr->lkey, change);
+    if (!changed) {
+      if (other_pd) region.host->unuse_pd(pd->handle);
+      return report(changed.error());
+    }
+    if (other_pd) {
+      region.host->unuse_pd(region.region.pd);
+      mr->pd = pd;
+    }
+    region.region = *changed;
+    if (moves) {
+      mr->addr = addr;
+      mr->length = length;
+    }
+    return 0;
+  });
+  return error != 0 ? IBV_REREG_MR_ERR_INPUT : 0;
 }
 
 int ibv_dereg_mr(ibv_mr* mr) {
@@ -90,6 +139,7 @@ int ibv_dereg_mr(ibv_mr* mr) {
       return report(gone.error());
     }
     const std::unique_ptr<Mr> owner(&region);
+    if (owner->device_memory != nullptr) owner->device_memory->regions.fetch_sub(1);
     return 0;
   });
 }

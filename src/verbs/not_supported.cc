@@ -6,34 +6,8 @@
 
 using namespace weft::verbs;
 
-ibv_srq* ibv_create_srq(ibv_pd*, ibv_srq_init_attr*) {
-  return refuse(EOPNOTSUPP);
-}
-int ibv_modify_srq(ibv_srq*, ibv_srq_attr*, int) {
-  return report(EOPNOTSUPP);
-}
-int ibv_query_srq(ibv_srq*, ibv_srq_attr*) {
-  return report(EOPNOTSUPP);
-}
-int ibv_destroy_srq(ibv_srq*) {
-  return report(EOPNOTSUPP);
-}
-
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
   return refuse(EOPNOTSUPP);
-}
-
-// The old region stays valid, which is what IBV_REREG_MR_ERR_INPUT tells the program.
-int ibv_rereg_mr(ibv_mr*, int, ibv_pd*, void*, size_t, int) {
-  report(EOPNOTSUPP);
-  return IBV_REREG_MR_ERR_INPUT;
-}
-
-int ibv_set_ece(ibv_qp*, ibv_ece*) {
-  return report(EOPNOTSUPP);
-}
-int ibv_query_ece(ibv_qp*, ibv_ece*) {
-  return report(EOPNOTSUPP);
 }
 
 ibv_context* ibv_import_device(int) {

@@ -3,10 +3,18 @@
 // the C ABI and goes on with ours. `of()` finds the object from the C pointer.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "host/context.h"
+#include "host/shared_receive_queue.h"
 #include "io/unique_fd.h"
 #include "verbs/abi.h"
 #include "verbs/work_builder.h"
@@ -31,6 +39,8 @@ struct Device : DeviceAbi {
   host::DeviceInfo info;
 };
 
+struct XrcDomain;
+
 struct OpenDevice : verbs_context {
   OpenDevice() : verbs_context{} {}
   static OpenDevice& of(ibv_context* context) {
@@ -40,16 +50,46 @@ struct OpenDevice : verbs_context {
   std::shared_ptr<Device> opened;
   std::shared_ptr<host::Context> host;
   io::UniqueFd command_fd;  // programs dup() it; nothing is ever read from or written to it
+
+  // XRC domains by the file that names them: its device and inode.
+  using FileId = std::pair<std::uint64_t, std::uint64_t>;
+  std::mutex domains_mutex;
+  std::map<FileId, std::weak_ptr<XrcDomain>> domains;
 };
 
 // The objects below keep the host's context alive by themselves, so that destroying them after
 // ibv_close_device() is an error of the program's that does no harm.
 
+// A protection domain, or a parent domain, which stands for the one it was made from: both have the
+// same handle.
 struct Pd : ibv_pd {
   Pd() : ibv_pd{} {}
   static Pd& of(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
 
   std::shared_ptr<host::Context> host;
+  bool parent = false;
+};
+
+inline bool same_domain(const ibv_pd& a, const ibv_pd& b) {
+  return a.handle == b.handle;
+}
+
+struct Td : ibv_td {
+  Td() : ibv_td{} {}
+  static Td& of(ibv_td* td) { return *static_cast<Td*>(td); }
+};
+
+// "Device memory" is memory of the process: a device that is software has no other.
+struct Dm : ibv_dm {
+  Dm() : ibv_dm{} {}
+  static Dm& of(ibv_dm* dm) { return *static_cast<Dm*>(dm); }
+
+  struct Free {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+  };
+  std::unique_ptr<std::byte, Free> bytes;
+  std::size_t length = 0;
+  std::atomic<std::uint32_t> regions{0};  // that are registered in it
 };
 
 struct Mr : ibv_mr {
@@ -58,6 +98,14 @@ struct Mr : ibv_mr {
 
   std::shared_ptr<host::Context> host;
   hca::MemoryRegion region;
+  Dm* device_memory = nullptr;  // that it is of
+};
+
+struct Mw : ibv_mw {
+  Mw() : ibv_mw{} {}
+  static Mw& of(ibv_mw* mw) { return *static_cast<Mw*>(mw); }
+
+  std::shared_ptr<host::Context> host;
 };
 
 struct Ah : ibv_ah {
@@ -91,6 +139,50 @@ struct Cq : ibv_cq_ex {
   hca::Completion current{};  // what the read functions read
 };
 
+struct Srq : ibv_srq {
+  Srq() : ibv_srq{} {}
+  static Srq& of(ibv_srq* srq) { return *static_cast<Srq*>(srq); }
+
+  std::shared_ptr<host::Context> host_context;
+  std::shared_ptr<host::SharedReceiveQueue> host;
+  std::shared_ptr<XrcDomain> domain;  // XRC only
+  std::uint32_t max_pieces = 1;
+};
+
+struct Qp;
+struct XrcDomain;
+
+// A queue pair that receives for an XRC domain. Whoever shares the domain may open it once more; it
+// goes with the last of its handles.
+struct XrcTarget {
+  std::shared_ptr<XrcDomain> domain;
+  std::shared_ptr<host::QueuePair> host;
+  std::vector<Qp*> handles;             // guarded by the domain's mutex
+  std::atomic<Qp*> events_to{nullptr};  // the oldest of them
+};
+
+// An XRC domain (IBA annex A14). It goes with the last handle, receive queue or queue pair of it.
+struct XrcDomain {
+  explicit XrcDomain(std::shared_ptr<host::Context> context) : host(std::move(context)) {}
+  ~XrcDomain();
+  XrcDomain(const XrcDomain&) = delete;
+  XrcDomain& operator=(const XrcDomain&) = delete;
+
+  std::shared_ptr<host::Context> host;
+  std::uint32_t handle = 0;  // the host's; 0: none yet
+  std::uint32_t opened = 0;  // by open_xrcd; guarded by the device's domains_mutex
+  std::mutex mutex;
+  // By number of the queue pair; one that is here lives, since it is taken out before it goes.
+  std::map<std::uint32_t, std::weak_ptr<XrcTarget>> targets;
+};
+
+struct Xrcd : ibv_xrcd {
+  Xrcd() : ibv_xrcd{} {}
+  static Xrcd& of(ibv_xrcd* xrcd) { return *static_cast<Xrcd*>(xrcd); }
+
+  std::shared_ptr<XrcDomain> domain;
+};
+
 // Every queue pair has the extended layout; ibv_qp_to_qp_ex() gives it only to programs that asked
 // for it.
 struct Qp : ibv_qp_ex {
@@ -100,6 +192,7 @@ struct Qp : ibv_qp_ex {
 
   std::shared_ptr<host::Context> host_context;
   std::shared_ptr<host::QueuePair> host;
+  std::shared_ptr<XrcTarget> target;  // XRC targets only
   ibv_qp_cap capabilities{};
   bool signal_all = false;
   std::unique_ptr<WorkBuilder> builder;  // none: created without send_ops_flags

@@ -8,6 +8,7 @@
 #include "io/clock.h"
 #include "verbs/context_operations.h"
 #include "verbs/guard.h"
+#include "verbs/memory_region.h"
 #include "verbs/port_rate.h"
 
 namespace weft::verbs {
@@ -17,6 +18,18 @@ constexpr std::uint64_t kPageSizes = ~std::uint64_t{0xFFF};  // 4 KiB and every 
 constexpr std::uint64_t kClockKhz = 1'000'000;               // completion times are nanoseconds
 constexpr std::uint8_t kPhysDisabled = 3;                    // IBA 14.2.5.6: PortPhysicalState
 constexpr std::uint8_t kPhysLinkUp = 5;
+
+constexpr unsigned kCapabilities =
+    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+    IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_RC_RNR_NAK_GEN |
+    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_AUTO_PATH_MIG | IBV_DEVICE_MEM_WINDOW |
+    IBV_DEVICE_MEM_WINDOW_TYPE_2B | unsigned{IBV_DEVICE_XRC};
+
+// On-demand paging: nothing is ever pinned, so every operation may meet a page that is not there.
+constexpr std::uint32_t kDatagramOdp = IBV_ODP_SUPPORT_SEND | unsigned{IBV_ODP_SUPPORT_RECV};
+constexpr std::uint32_t kUnreliableOdp = kDatagramOdp | IBV_ODP_SUPPORT_WRITE;
+constexpr std::uint32_t kReliableOdp =
+    kUnreliableOdp | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
 
 int as_int(std::uint64_t value) {
   return static_cast<int>(std::min<std::uint64_t>(value, std::numeric_limits<int>::max()));
@@ -35,15 +48,21 @@ ibv_device_attr device_attributes(OpenDevice& device) {
   out.hw_ver = limits.hw_ver;
   out.max_qp = as_int(limits.max_qp);
   out.max_qp_wr = as_int(limits.max_qp_wr);
-  out.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
-                         IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_BAD_PKEY_CNTR |
-                         IBV_DEVICE_BAD_QKEY_CNTR;
+  out.device_cap_flags = kCapabilities;
   out.max_sge = as_int(limits.max_sge);
   out.max_cq = as_int(limits.max_cq);
   out.max_cqe = as_int(limits.max_cqe);
   out.max_mr = as_int(limits.max_mr);
   out.max_pd = as_int(limits.max_pd);
-  out.atomic_cap = IBV_ATOMIC_NONE;
+  out.max_sge_rd = as_int(limits.max_sge);
+  out.max_qp_rd_atom = as_int(limits.max_reads);
+  out.max_qp_init_rd_atom = as_int(limits.max_reads);
+  out.max_res_rd_atom = as_int(std::uint64_t{limits.max_reads} * limits.max_qp);
+  out.atomic_cap = IBV_ATOMIC_HCA;
+  out.max_mw = as_int(limits.max_mw);
+  out.max_srq = as_int(limits.max_srq);
+  out.max_srq_wr = as_int(limits.max_srq_wr);
+  out.max_srq_sge = as_int(limits.max_sge);
   out.max_mcast_grp = as_int(limits.max_mcast_grp);
   out.max_mcast_qp_attach = as_int(limits.max_mcast_qp_attach);
   out.max_total_mcast_qp_attach =
@@ -70,7 +89,9 @@ ibv_port_attr port_attributes(host::Context& context) {
   out.active_mtu = mtu_of(port.active_mtu);
   out.gid_tbl_len = as_int(port.gids.size());
   out.port_cap_flags = IBV_PORT_IP_BASED_GIDS | IBV_PORT_SYS_IMAGE_GUID_SUP;
-  out.max_msg_sz = port.max_message;
+  // A wire of bare datagrams carries nothing longer.
+  out.max_msg_sz =
+      context.framing() == hca::UdFraming::kBare ? port.max_message : context.limits().max_message;
   out.pkey_tbl_len = static_cast<std::uint16_t>(port.pkeys.size());
   out.max_vl_num = 1;
   out.active_width = rate.width;
@@ -107,6 +128,10 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   out.orig_attr = device_attributes(OpenDevice::of(context));
   out.completion_timestamp_mask = ~std::uint64_t{0};
   out.hca_core_clock = kClockKhz;
+  out.odp_caps.general_caps = IBV_ODP_SUPPORT | unsigned{IBV_ODP_SUPPORT_IMPLICIT};
+  out.odp_caps.per_transport_caps = {kReliableOdp, kUnreliableOdp, kDatagramOdp};
+  out.xrc_odp_caps = kReliableOdp;
+  out.max_dm_size = kMaxDeviceMemory;
   out.device_cap_flags_ex = out.orig_attr.device_cap_flags;
   out.phys_port_cnt_ex = out.orig_attr.phys_port_cnt;
   copy_sized(attributes, size, out);

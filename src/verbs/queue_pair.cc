@@ -3,53 +3,29 @@
 #include "verbs/queue_pair.h"
 
 #include <algorithm>
+#include <optional>
 
-#include "hca/qp_state.h"
 #include "verbs/context_operations.h"
 #include "verbs/gid_bytes.h"
 #include "verbs/guard.h"
+#include "verbs/qp_attributes.h"
 
 namespace weft::verbs {
 namespace {
 
-constexpr std::uint64_t kSendOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
-
-// Which of hca's attributes stand for which bits of a modify.
-constexpr struct {
-  unsigned abi;
-  hca::QpAttr core;
-} kAttributes[]{
-    {IBV_QP_STATE, hca::kAttrState},
-    {IBV_QP_CUR_STATE, hca::kAttrCurrentState},
-    {IBV_QP_EN_SQD_ASYNC_NOTIFY, hca::kAttrSqdNotify},
-    {IBV_QP_ACCESS_FLAGS, hca::kAttrAccess},
-    {IBV_QP_PKEY_INDEX, hca::kAttrPKeyIndex},
-    {IBV_QP_PORT, hca::kAttrPort},
-    {IBV_QP_QKEY, hca::kAttrQKey},
-    {IBV_QP_SQ_PSN, hca::kAttrSqPsn},
-};
-
-std::uint32_t core_mask(unsigned mask) {
-  std::uint32_t out = 0;
-  for (const auto& [abi, core] : kAttributes) {
-    if ((mask & abi) != 0) out |= core;
-    mask &= ~abi;
+std::optional<hca::QpType> type_of(ibv_qp_type type) {
+  switch (type) {
+    case IBV_QPT_UD:
+      return hca::QpType::kUd;
+    case IBV_QPT_RC:
+      return hca::QpType::kRc;
+    case IBV_QPT_UC:
+      return hca::QpType::kUc;
+    case IBV_QPT_XRC_SEND:
+      return hca::QpType::kXrcInitiator;
+    default:
+      return std::nullopt;
   }
-  if (mask != 0) out |= hca::kAttrOther;
-  return out;
-}
-
-// The numbers of the states are the same on both sides.
-static_assert(static_cast<int>(hca::QpState::kReset) == IBV_QPS_RESET);
-static_assert(static_cast<int>(hca::QpState::kInit) == IBV_QPS_INIT);
-static_assert(static_cast<int>(hca::QpState::kRtr) == IBV_QPS_RTR);
-static_assert(static_cast<int>(hca::QpState::kRts) == IBV_QPS_RTS);
-static_assert(static_cast<int>(hca::QpState::kSqd) == IBV_QPS_SQD);
-static_assert(static_cast<int>(hca::QpState::kSqe) == IBV_QPS_SQE);
-static_assert(static_cast<int>(hca::QpState::kErr) == IBV_QPS_ERR);
-
-bool is_state(ibv_qp_state state) {
-  return static_cast<unsigned>(state) <= static_cast<unsigned>(IBV_QPS_ERR);
 }
 
 bool within(const ibv_qp_cap& cap, const host::DeviceLimits& limits) {
@@ -58,61 +34,115 @@ bool within(const ibv_qp_cap& cap, const host::DeviceLimits& limits) {
          cap.max_inline_data <= limits.max_inline;
 }
 
+// What goes to queues that the queue pair does not have of its own is not looked at.
+ibv_qp_cap own_capabilities(const ibv_qp_init_attr& attributes) {
+  ibv_qp_cap cap = attributes.cap;
+  if (attributes.qp_type == IBV_QPT_XRC_SEND || attributes.srq != nullptr) {
+    cap.max_recv_wr = 0;
+    cap.max_recv_sge = 0;
+  } else {
+    cap.max_recv_sge = std::max(cap.max_recv_sge, 1U);
+  }
+  cap.max_send_sge = std::max(cap.max_send_sge, 1U);
+  return cap;
+}
+
+// Zero, or the errno that says what is wrong.
+int check(const ibv_pd& pd, const ibv_qp_init_attr& attributes, const host::DeviceLimits& limits) {
+  const bool receives = attributes.qp_type != IBV_QPT_XRC_SEND;
+  if (attributes.send_cq == nullptr || (receives && attributes.recv_cq == nullptr)) return EINVAL;
+  if (attributes.srq != nullptr) {
+    if (!receives || Srq::of(attributes.srq).domain) return EINVAL;
+    if (attributes.qp_type == IBV_QPT_UD) return EOPNOTSUPP;
+    // IBA 11.2.4.1: a queue pair and its shared receive queue are of one domain.
+    if (!same_domain(pd, *attributes.srq->pd)) return EINVAL;
+  }
+  return within(own_capabilities(attributes), limits) ? 0 : EINVAL;
+}
+
+host::QueuePairConfig config_of(const ibv_pd& pd, const ibv_qp_init_attr& attributes,
+                                const ibv_qp_cap& cap) {
+  host::QueuePairConfig config;
+  config.type = *type_of(attributes.qp_type);
+  config.pd = pd.handle;
+  config.send_queue = Cq::of(attributes.send_cq).host;
+  if (attributes.qp_type != IBV_QPT_XRC_SEND) {
+    config.receive_queue = Cq::of(attributes.recv_cq).host;
+  }
+  if (attributes.srq != nullptr) config.srq = Srq::of(attributes.srq).host;
+  config.max_sends = cap.max_send_wr;
+  config.max_receives = cap.max_recv_wr;
+  config.max_send_pieces = cap.max_send_sge;
+  config.max_receive_pieces = std::max(cap.max_recv_sge, 1U);
+  config.max_inline = cap.max_inline_data;
+  config.signal_all = attributes.sq_sig_all != 0;
+  return config;
+}
+
 }  // namespace
 
-std::unique_ptr<Qp> create_queue_pair(ibv_pd* pd, ibv_qp_init_attr& attributes) {
-  if (attributes.qp_type != IBV_QPT_UD || attributes.srq != nullptr) return refuse(EOPNOTSUPP);
-  if (attributes.send_cq == nullptr || attributes.recv_cq == nullptr) return refuse(EINVAL);
+std::unique_ptr<Qp> wrap_queue_pair(ibv_context* context, ibv_qp_type type,
+                                    std::shared_ptr<host::QueuePair> host) {
   auto qp = std::make_unique<Qp>();
-  qp->host_context = Pd::of(pd).host;
-  if (!within(attributes.cap, qp->host_context->limits())) return refuse(EINVAL);
-
-  host::QueuePairConfig config;
-  config.pd = pd->handle;
-  config.send_queue = Cq::of(attributes.send_cq).host;
-  config.receive_queue = Cq::of(attributes.recv_cq).host;
-  config.max_sends = attributes.cap.max_send_wr;
-  config.max_receives = attributes.cap.max_recv_wr;
-  config.max_send_pieces = std::max(attributes.cap.max_send_sge, 1U);
-  config.max_receive_pieces = std::max(attributes.cap.max_recv_sge, 1U);
-  config.max_inline = attributes.cap.max_inline_data;
-  config.signal_all = attributes.sq_sig_all != 0;
-  config.user = qp.get();
-  auto host = qp->host_context->create_queue_pair(config);
-  if (!host) return refuse(host.error());
-
-  attributes.cap.max_send_sge = config.max_send_pieces;
-  attributes.cap.max_recv_sge = config.max_receive_pieces;
-  qp->host = std::move(*host);
-  qp->capabilities = attributes.cap;
-  qp->signal_all = config.signal_all;
+  qp->host_context = OpenDevice::of(context).host;
+  qp->host = std::move(host);
   ibv_qp& abi = qp->qp_base;
-  abi.context = pd->context;
-  abi.qp_context = attributes.qp_context;
-  abi.pd = pd;
-  abi.send_cq = attributes.send_cq;
-  abi.recv_cq = attributes.recv_cq;
-  abi.qp_num = qp->host->qpn().value();
-  abi.handle = abi.qp_num;
+  abi.context = context;
   abi.state = IBV_QPS_RESET;
-  abi.qp_type = IBV_QPT_UD;
+  abi.qp_type = type;
   pthread_mutex_init(&abi.mutex, nullptr);
   pthread_cond_init(&abi.cond, nullptr);
   return qp;
 }
 
-ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attributes) {
+std::unique_ptr<Qp> create_queue_pair(ibv_pd* pd, ibv_qp_init_attr& attributes) {
+  if (!type_of(attributes.qp_type)) return refuse(EOPNOTSUPP);
+  auto& context = *Pd::of(pd).host;
+  if (const int error = check(*pd, attributes, context.limits())) return refuse(error);
+  auto qp = wrap_queue_pair(pd->context, attributes.qp_type, nullptr);
+  qp->capabilities = own_capabilities(attributes);
+  host::QueuePairConfig config = config_of(*pd, attributes, qp->capabilities);
+  config.user = qp.get();
+  auto host = context.create_queue_pair(config);
+  if (!host) return refuse(host.error());
+
+  attributes.cap = qp->capabilities;
+  qp->host = std::move(*host);
+  qp->signal_all = config.signal_all;
+  ibv_qp& abi = qp->qp_base;
+  abi.qp_context = attributes.qp_context;
+  abi.pd = pd;
+  abi.send_cq = attributes.send_cq;
+  abi.recv_cq = attributes.recv_cq;
+  abi.srq = attributes.srq;
+  abi.qp_num = qp->host->qpn().value();
+  abi.handle = abi.qp_num;
+  return qp;
+}
+
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
   return guard_pointer([&]() -> ibv_qp* {
-    constexpr std::uint32_t kKnown =
-        IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    constexpr std::uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+                                     IBV_QP_INIT_ATTR_CREATE_FLAGS |
+                                     unsigned{IBV_QP_INIT_ATTR_SEND_OPS_FLAGS};
     const std::uint32_t mask = attributes->comp_mask;
     if ((mask & ~kKnown) != 0) return refuse(EOPNOTSUPP);
-    if ((mask & IBV_QP_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) return refuse(EINVAL);
     if ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attributes->create_flags != 0) {
       return refuse(EOPNOTSUPP);
     }
+    const bool has_domain = (mask & IBV_QP_INIT_ATTR_XRCD) != 0;
+    if (has_domain != (attributes->qp_type == IBV_QPT_XRC_RECV)) return refuse(EINVAL);
+    if (has_domain) {
+      if (attributes->xrcd == nullptr) return refuse(EINVAL);
+      auto qp = create_xrc_target(context, attributes->xrcd);
+      if (!qp) return nullptr;
+      qp->qp_base.qp_context = attributes->qp_context;
+      return &qp.release()->qp_base;
+    }
+    if ((mask & IBV_QP_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) return refuse(EINVAL);
     const bool work_requests = (mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
-    if (work_requests && (attributes->send_ops_flags & ~kSendOperations) != 0) {
+    if (work_requests &&
+        (attributes->send_ops_flags & ~send_operations(attributes->qp_type)) != 0) {
       return refuse(EOPNOTSUPP);
     }
     // The extended attributes begin with the plain ones.
@@ -122,10 +152,17 @@ ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attributes) {
     if (work_requests) {
       qp->builder = std::make_unique<WorkBuilder>(std::max(attributes->cap.max_send_wr, 1U),
                                                   attributes->cap.max_inline_data);
-      install_work_requests(*qp);
+      install_work_requests(*qp, attributes->send_ops_flags);
     }
     return &qp.release()->qp_base;
   });
+}
+
+Qp& handle_of(host::QueuePair& queue_pair) {
+  if (queue_pair.type() == hca::QpType::kXrcTarget) {
+    return *static_cast<XrcTarget*>(queue_pair.user())->events_to.load();
+  }
+  return *static_cast<Qp*>(queue_pair.user());
 }
 
 }  // namespace weft::verbs
@@ -148,23 +185,10 @@ ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int attr_mask) {
   return guard_errno([&] {
     const auto mask = static_cast<unsigned>(attr_mask);
-    if (((mask & IBV_QP_STATE) != 0 && !is_state(attributes->qp_state)) ||
-        ((mask & IBV_QP_CUR_STATE) != 0 && !is_state(attributes->cur_qp_state))) {
-      return report(EINVAL);
-    }
-    hca::QpAttributes to;
-    if ((mask & IBV_QP_STATE) != 0) to.state = static_cast<hca::QpState>(attributes->qp_state);
-    if ((mask & IBV_QP_CUR_STATE) != 0) {
-      to.current_state = static_cast<hca::QpState>(attributes->cur_qp_state);
-    }
-    if ((mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0) {
-      to.sqd_notify = attributes->en_sqd_async_notify != 0;
-    }
-    if ((mask & IBV_QP_PKEY_INDEX) != 0) to.pkey_index = attributes->pkey_index;
-    if ((mask & IBV_QP_PORT) != 0) to.port = attributes->port_num;
-    if ((mask & IBV_QP_QKEY) != 0) to.qkey = QKey{attributes->qkey};
-    if ((mask & IBV_QP_SQ_PSN) != 0) to.sq_psn = Psn{attributes->sq_psn};
-    if (const auto done = Qp::of(qp).host->modify(to, core_mask(mask)); !done) {
+    Qp& pair = Qp::of(qp);
+    const auto change = change_of(*pair.host_context, *attributes, mask);
+    if (!change) return report(change.error());
+    if (const auto done = pair.host->modify(change->attributes, change->mask); !done) {
       return report(done.error());
     }
     if ((mask & IBV_QP_STATE) != 0) qp->state = attributes->qp_state;
@@ -175,14 +199,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int attr_mask) {
 int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int, ibv_qp_init_attr* init) {
   return guard_errno([&] {
     const Qp& pair = Qp::of(qp);
-    const hca::QpAttributes now = pair.host->query();
-    *attributes = ibv_qp_attr{};
-    attributes->qp_state = static_cast<ibv_qp_state>(now.state);
-    attributes->cur_qp_state = attributes->qp_state;
-    attributes->qkey = now.qkey.value();
-    attributes->sq_psn = now.sq_psn.value();
-    attributes->pkey_index = now.pkey_index;
-    attributes->port_num = now.port;
+    *attributes = attributes_of(pair.host->query());
     attributes->cap = pair.capabilities;
     qp->state = attributes->qp_state;
 
@@ -201,7 +218,11 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int, ibv_qp_init_attr* ini
 int ibv_destroy_qp(ibv_qp* qp) {
   const std::unique_ptr<Qp> gone(&Qp::of(qp));
   return guard_errno([&] {
-    gone->host->destroy();
+    if (gone->target) {
+      release_xrc_target(*gone);
+    } else {
+      gone->host->destroy();
+    }
     pthread_mutex_destroy(&qp->mutex);
     pthread_cond_destroy(&qp->cond);
     return 0;
@@ -223,7 +244,19 @@ int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
   });
 }
 
-// Data of one datagram is written front to back, but that is no promise.
+// Data of one message may be placed in any order when packets were lost on the way.
 int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) {
+  return 0;
+}
+
+// Enhanced connection establishment: options of hardware vendors. There are none, which zeros say,
+// and none that a peer offers is taken up.
+int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
+  if (ece->comp_mask != 0) return report(EINVAL);
+  return ece->vendor_id == 0 && ece->options == 0 ? 0 : report(EOPNOTSUPP);
+}
+
+int ibv_query_ece(ibv_qp*, ibv_ece* ece) {
+  *ece = {};
   return 0;
 }

@@ -35,6 +35,12 @@ void WorkBuilder::set_destination(const hca::Path& path, Qpn qpn, QKey qkey) {
   request.remote_qkey = qkey;
 }
 
+void WorkBuilder::set_remote_srq(Qpn number) {
+  if (error_ != 0) return;
+  if (entries_.empty()) return refuse(EINVAL);
+  entries_.back().request.remote_srq = number;
+}
+
 void WorkBuilder::add_piece(const hca::Sge& piece) {
   if (error_ != 0) return;
   if (entries_.empty() || entries_.back().request.inline_data) return refuse(EINVAL);

@@ -25,6 +25,7 @@ class WorkBuilder {
   void open(const hca::SendRequest& request);
   // `path` must outlive complete(); address handles do.
   void set_destination(const hca::Path& path, Qpn qpn, QKey qkey);
+  void set_remote_srq(Qpn number);
   void add_piece(const hca::Sge& piece);
   void add_inline(std::span<const std::byte> bytes);  // copied now
   // The first thing that went wrong decides what complete() returns.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <iterator>
+
 #include "hca/types.h"
 #include "verbs/abi.h"
 
@@ -20,17 +23,42 @@ inline ibv_wc_status status_of(hca::CompletionStatus status) {
       return IBV_WC_WR_FLUSH_ERR;
     case hca::CompletionStatus::kGeneralError:
       return IBV_WC_GENERAL_ERR;
+    case hca::CompletionStatus::kMemoryWindowBindError:
+      return IBV_WC_MW_BIND_ERR;
+    case hca::CompletionStatus::kBadResponse:
+      return IBV_WC_BAD_RESP_ERR;
+    case hca::CompletionStatus::kLocalAccessError:
+      return IBV_WC_LOC_ACCESS_ERR;
+    case hca::CompletionStatus::kRemoteInvalidRequest:
+      return IBV_WC_REM_INV_REQ_ERR;
+    case hca::CompletionStatus::kRemoteAccessError:
+      return IBV_WC_REM_ACCESS_ERR;
+    case hca::CompletionStatus::kRemoteOperationError:
+      return IBV_WC_REM_OP_ERR;
+    case hca::CompletionStatus::kTransportRetryExceeded:
+      return IBV_WC_RETRY_EXC_ERR;
+    case hca::CompletionStatus::kRnrRetryExceeded:
+      return IBV_WC_RNR_RETRY_EXC_ERR;
+    case hca::CompletionStatus::kRemoteAborted:
+      return IBV_WC_REM_ABORT_ERR;
   }
   return IBV_WC_GENERAL_ERR;
 }
 
 inline ibv_wc_opcode opcode_of(hca::CompletionOpcode opcode) {
-  return opcode == hca::CompletionOpcode::kSend ? IBV_WC_SEND : IBV_WC_RECV;
+  constexpr ibv_wc_opcode kOpcodes[]{
+      IBV_WC_SEND,      IBV_WC_RDMA_WRITE, IBV_WC_RDMA_READ,
+      IBV_WC_COMP_SWAP, IBV_WC_FETCH_ADD,  IBV_WC_BIND_MW,
+      IBV_WC_LOCAL_INV, IBV_WC_RECV,       IBV_WC_RECV_RDMA_WITH_IMM};
+  static_assert(std::size(kOpcodes) ==
+                static_cast<std::size_t>(hca::CompletionOpcode::kReceiveRdmaWithImmediate) + 1);
+  return kOpcodes[static_cast<std::size_t>(opcode)];
 }
 
 inline unsigned flags_of(const hca::Completion& completion) {
   return (completion.with_grh ? unsigned{IBV_WC_GRH} : 0U) |
-         (completion.with_immediate ? unsigned{IBV_WC_WITH_IMM} : 0U);
+         (completion.with_immediate ? unsigned{IBV_WC_WITH_IMM} : 0U) |
+         (completion.with_invalidate ? unsigned{IBV_WC_WITH_INV} : 0U);
 }
 
 // Zero for success; otherwise this library's own number of the reason, which is all that a vendor

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verbs/path.h"
+
+#include <algorithm>
+
+#include "verbs/gid_bytes.h"
+
+namespace weft::verbs {
+
+Expected<hca::Path> path_of(host::Context& context, const ibv_ah_attr& attributes) {
+  if (attributes.port_num != 1) {
+    return fail(std::errc::invalid_argument, "ah_attr.port_num " +
+                                                 std::to_string(attributes.port_num) +
+                                                 ": this device has port 1 only");
+  }
+  if (attributes.is_global == 0) {
+    return fail(std::errc::invalid_argument,
+                "ah_attr.is_global is 0: addresses are GIDs here, give the peer's in grh.dgid");
+  }
+  hca::Path path;
+  path.dgid = gid_of(attributes.grh.dgid);
+  path.flow_label = attributes.grh.flow_label & 0xFFFFF;
+  path.sgid_index = attributes.grh.sgid_index;
+  path.hop_limit = attributes.grh.hop_limit;
+  path.traffic_class = attributes.grh.traffic_class;
+  path.sl = Sl{attributes.sl};
+  if (auto complete = context.complete_path(path); !complete) {
+    return tl::unexpected(complete.error());
+  }
+  return path;
+}
+
+ibv_ah_attr address_vector_of(const hca::Path& path) {
+  ibv_ah_attr out{};
+  if (path.dgid.is_zero()) return out;
+  std::ranges::copy(path.dgid.bytes(), out.grh.dgid.raw);
+  out.grh.flow_label = path.flow_label;
+  out.grh.sgid_index = path.sgid_index;
+  out.grh.hop_limit = path.hop_limit;
+  out.grh.traffic_class = path.traffic_class;
+  out.sl = path.sl.value();
+  out.is_global = 1;
+  out.port_num = 1;
+  return out;
+}
+
+}  // namespace weft::verbs
