@@ -36,7 +36,7 @@ Expected<std::shared_ptr<UdpInlet>> SocketPool::open_inlet() {
     if (socket) {
       // Closed before its number is another's.
       Lease lease([pool = shared_from_this(), port = *port] { pool->numbers_.give_back(port); });
-      return std::make_shared<UdpInlet>(shared_, std::move(*socket), std::move(lease));
+      return UdpShared::open_inlet(shared_, std::move(*socket), std::move(lease));
     }
     numbers_.give_back(*port);
     if (socket.error().code == std::errc::too_many_files_open && !raised) {

@@ -20,6 +20,11 @@ enum class UdpCounter : std::uint8_t {
   kRxBadIcrc,
   kRxWrongDestination,
   kRxOverflow,
+  kFaultLost,
+  kFaultDuplicated,
+  kFaultReordered,
+  kFaultCorrupted,
+  kFaultOverflowed,
   kCount
 };
 
@@ -41,6 +46,11 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(UdpCounter::kC
         {"udp_rx_wrong_destination",
          "dropped: without an ICRC, sent to an address that is not this device's"},
         {"udp_rx_overflow", "lost in the kernel: the socket's receive buffer was full"},
+        {"fault_lost", "lost on purpose (--fault loss)"},
+        {"fault_duplicated", "handed on twice on purpose (--fault duplicate)"},
+        {"fault_reordered", "let pass by later ones on purpose (--fault reorder)"},
+        {"fault_corrupted", "given a wrong bit on purpose (--fault corrupt)"},
+        {"fault_overflowed", "lost because --fault delay or reorder held too much"},
     }};
 
 using UdpCounters = CounterSet<UdpCounter, kUdpCounters>;

@@ -25,8 +25,12 @@ ReceiveScratch& receive_scratch() {
 
 }  // namespace
 
-UdpInlet::UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket, Lease lease)
-    : shared_(std::move(shared)), lease_(std::move(lease)), socket_(std::move(socket)) {
+UdpInlet::UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket, Lease lease,
+                   std::unique_ptr<InletFaults> faults)
+    : shared_(std::move(shared)),
+      lease_(std::move(lease)),
+      socket_(std::move(socket)),
+      faults_(std::move(faults)) {
   shared_->add(*this);
 }
 
@@ -44,9 +48,12 @@ std::uint32_t UdpInlet::capacity() const {
 }
 
 std::vector<int> UdpInlet::descriptors() const {
-  const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire);
-  if (multicast == nullptr) return {socket_.fd()};
-  return {socket_.fd(), multicast->fd()};
+  std::vector<int> out{socket_.fd()};
+  if (const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire)) {
+    out.push_back(multicast->fd());
+  }
+  if (faults_) out.push_back(faults_->descriptor());
+  return out;
 }
 
 bool UdpInlet::accepts(const io::ReceivedDatagram& datagram) {
@@ -78,12 +85,36 @@ bool UdpInlet::find_destination(Bytes run, io::ReceivedDatagram& datagram, IcrcF
   return true;
 }
 
+// What comes off the faulty line is looked at as if it had just come from the socket.
+class UdpInlet::FaultSink final : public FaultyLine::Sink {
+ public:
+  FaultSink(UdpShared& shared, DatagramSink& sink, IcrcFlowCache& flows)
+      : shared_(shared), sink_(sink), flows_(flows) {}
+  void frame(const FaultyFrame& frame) override {
+    const ReceivedFrames frames(frame.bytes, frame.about, frame.local_port, shared_.rules);
+    frames.deliver(sink_, shared_.counters, flows_, shared_.capture.get(), false);
+    sink_.end_run();
+  }
+
+ private:
+  UdpShared& shared_;
+  DatagramSink& sink_;
+  IcrcFlowCache& flows_;
+};
+
+void UdpInlet::release_held(DatagramSink& sink) {
+  FaultSink line(*shared_, sink, receive_scratch().flows);
+  if (faults_->holds_something()) faults_->release(io::now(), line);
+  faults_->settle(shared_->counters);
+}
+
 std::size_t UdpInlet::receive(DatagramSink& sink, std::size_t budget) {
   const Told told = shared_->rules.icrc_tells_destination() ? Told::kNothing : Told::kDestination;
   std::size_t count = receive_from(socket_, told, sink, budget);
   if (const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire)) {
     count += receive_from(*multicast, Told::kDestination, sink, budget);
   }
+  if (faults_) release_held(sink);
   return count;
 }
 
@@ -125,6 +156,10 @@ std::size_t UdpInlet::receive_from(const io::UdpSocket& socket, Told told, Datag
       counters.add(UdpCounter::kRxTruncated);
     } else if (!ours) {
       counters.add(UdpCounter::kRxWrongDestination, frames.count());
+    } else if (faults_) {
+      FaultSink line(*shared_, sink, scratch.flows);
+      faults_->arrive(MutableBytes(scratch.buffer).first(result.bytes), received, socket.port(),
+                      io::now(), line);
     } else {
       frames.deliver(sink, counters, scratch.flows, shared_->capture.get(), first_is_good);
       sink.end_run();

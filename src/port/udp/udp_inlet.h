@@ -11,6 +11,7 @@
 #include "port/port.h"
 #include "port/udp/coalescing.h"
 #include "port/udp/framing.h"
+#include "port/udp/inlet_faults.h"
 #include "port/udp/lease.h"
 #include "port/udp/udp_shared.h"
 
@@ -20,8 +21,9 @@ namespace weft::port {
 // which all members on the host share.
 class UdpInlet final : public Inlet {
  public:
-  // `lease`: on the number of the socket's port; ends once the socket is closed.
-  UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket, Lease lease);
+  // As UdpShared::open_inlet() makes it. `faults`: none if null.
+  UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket, Lease lease,
+           std::unique_ptr<InletFaults> faults);
   ~UdpInlet() override;
 
   std::size_t receive(DatagramSink& sink, std::size_t budget) override;
@@ -37,8 +39,10 @@ class UdpInlet final : public Inlet {
 
  private:
   enum class Told : std::uint8_t { kDestination, kNothing };  // what the socket says of datagrams
+  class FaultSink;
   std::size_t receive_from(const io::UdpSocket& socket, Told told, DatagramSink& sink,
                            std::size_t budget);
+  void release_held(DatagramSink& sink);
   void note(Coalescing::Change change) const;
   bool find_destination(Bytes run, io::ReceivedDatagram& datagram, IcrcFlowCache& flows);
   [[nodiscard]] bool accepts(const io::ReceivedDatagram& datagram);
@@ -46,6 +50,7 @@ class UdpInlet final : public Inlet {
   std::shared_ptr<UdpShared> shared_;
   Lease lease_;
   io::UdpSocket socket_;
+  std::unique_ptr<InletFaults> faults_;
   Coalescing coalescing_;  // of socket_, by the receiving thread
   Gid last_own_;           // the last destination found to be ours, by the receiving thread
 

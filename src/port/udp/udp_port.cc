@@ -35,8 +35,9 @@ Expected<std::unique_ptr<Endpoint>> UdpPort::open_management() {
   }
   auto socket = shared_->open_socket(shared_->rules.management_port);
   if (!socket) return tl::unexpected(socket.error());
-  auto inlet = std::make_shared<UdpInlet>(shared_, std::move(*socket), Lease{});
-  return std::make_unique<UdpEndpoint>(shared_, std::move(inlet), kQp1, Lease{});
+  auto inlet = UdpShared::open_inlet(shared_, std::move(*socket), Lease{});
+  if (!inlet) return tl::unexpected(inlet.error());
+  return std::make_unique<UdpEndpoint>(shared_, std::move(*inlet), kQp1, Lease{});
 }
 
 }  // namespace weft::port

@@ -54,6 +54,17 @@ Expected<io::UdpSocket> UdpShared::open_socket(std::uint16_t port) const {
   return io::UdpSocket::open(options);
 }
 
+Expected<std::shared_ptr<UdpInlet>> UdpShared::open_inlet(const std::shared_ptr<UdpShared>& shared,
+                                                          io::UdpSocket socket, Lease lease) {
+  std::unique_ptr<InletFaults> faults;
+  if (shared->config.faults.any()) {
+    auto created = InletFaults::create(shared->config.faults, shared->inlets_opened_++);
+    if (!created) return tl::unexpected(created.error());
+    faults = std::move(*created);
+  }
+  return std::make_shared<UdpInlet>(shared, std::move(socket), std::move(lease), std::move(faults));
+}
+
 PortAttributes UdpShared::read_attributes() {
   PortAttributes attributes;
   attributes.pkeys = {kDefaultPKey};

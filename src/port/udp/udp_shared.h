@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,8 +12,10 @@
 #include <vector>
 
 #include "io/udp_socket.h"
+#include "port/faults.h"
 #include "port/port.h"
 #include "port/udp/capture.h"
+#include "port/udp/lease.h"
 #include "port/udp/udp_counters.h"
 #include "port/udp/wire_rules.h"
 
@@ -34,6 +37,7 @@ struct NetworkConfig {
   std::uint32_t socket_buffer = 4u << 20;  // bytes asked for, each way
   std::string capture;                     // pcapng file with its headers written; empty: none
   Guard guard = unguarded;                 // around what reads the payload of a burst
+  FaultConfig faults;                      // on purpose, at what arrives
 };
 
 class UdpInlet;
@@ -53,6 +57,9 @@ struct UdpShared {
 
   // A socket for the packets of this wire, at a UDP port of ours.
   [[nodiscard]] Expected<io::UdpSocket> open_socket(std::uint16_t port) const;
+  // Its inlet. `lease`: on the number of the socket's port; ends once the socket is closed.
+  static Expected<std::shared_ptr<UdpInlet>> open_inlet(const std::shared_ptr<UdpShared>& shared,
+                                                        io::UdpSocket socket, Lease lease);
 
   // The first address of the GID table for which `matches` holds. Reads the table anew, at most
   // once a second, when there is none: an address added to the interface is known soon.
@@ -65,6 +72,7 @@ struct UdpShared {
   [[nodiscard]] std::vector<CounterValue> read_counters();
 
  private:
+  std::atomic<std::uint64_t> inlets_opened_{0};
   std::mutex mutex_;
   std::vector<GidEntry> gids_;
   Time refreshed_{};
