@@ -104,7 +104,8 @@ CLI::App* find_command(CLI::App& app, std::string_view name) {
 void define_run(CLI::App& app, RunOptions& options) {
   CLI::App* run = add_command(app, "run", "Run a program on Weft's devices",
                               " [OPTIONS] [--] PROGRAM [ARGUMENT...]", run_footer());
-  run->add_option("--wire", options.wire, "What travels: udp (RoCEv2 in UDP, default) or bare")
+  run->add_option("--wire", options.wire,
+                  "What travels: udp (RoCEv2 between Weft peers, default), roce or bare")
       ->option_text("WIRE");
   run->add_option("--interface", options.interface, "Offer the device of this interface only")
       ->option_text("NAME");
@@ -116,6 +117,12 @@ void define_run(CLI::App& app, RunOptions& options) {
   run->add_option("--socket-buffer", options.socket_buffer,
                   "Buffer memory to ask of the kernel, each way; default 4194304")
       ->option_text("BYTES");
+  run->add_option("--fault", options.fault,
+                  "Spoil what arrives: loss=1%,duplicate=1%,reorder=1%,corrupt=1%,delay=2ms,seed=7")
+      ->option_text("LIST");
+  run->add_option("--cm-port", options.cm_port,
+                  "UDP port of queue pair 1 on wire udp; default 14791")
+      ->option_text("PORT");
 }
 
 void define(CLI::App& app, Options& options) {

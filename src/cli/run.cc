@@ -31,7 +31,9 @@ std::vector<Carried> carried(const RunOptions& options) {
           {"--interface", "WEFT_INTERFACE", options.interface},
           {"--capture", "WEFT_CAPTURE", options.capture},
           {"--ports", "WEFT_PORTS", options.ports},
-          {"--socket-buffer", "WEFT_SOCKET_BUFFER", options.socket_buffer}};
+          {"--socket-buffer", "WEFT_SOCKET_BUFFER", options.socket_buffer},
+          {"--fault", "WEFT_FAULT", options.fault},
+          {"--cm-port", "WEFT_CM_PORT", options.cm_port}};
 }
 
 Environment environment_of(const RunOptions& options) {

@@ -40,14 +40,12 @@ tl::unexpected<Error> wrong(std::string_view name, std::string_view value,
 }
 
 Expected<void> set_wire(Config& config, std::string_view name, std::string_view value) {
-  if (value == "udp") {
-    config.wire = Wire::kUdp;
-  } else if (value == "bare") {
-    config.wire = Wire::kBare;
-  } else {
-    return wrong(name, value, "udp or bare");
+  for (const Wire wire : {Wire::kUdp, Wire::kBare, Wire::kRoce}) {
+    if (value != to_string(wire)) continue;
+    config.wire = wire;
+    return {};
   }
-  return {};
+  return wrong(name, value, "udp, bare or roce");
 }
 
 Expected<void> set_interface(Config& config, std::string_view name, std::string_view value) {
@@ -96,6 +94,25 @@ Expected<void> set_socket_buffer(Config& config, std::string_view name, std::str
   return {};
 }
 
+Expected<void> set_faults(Config& config, std::string_view name, std::string_view value) {
+  auto faults = port::parse_faults(value);
+  if (!faults) {
+    return fail(faults.error().code, fmt::format("{}={}: {}", name, value, faults.error().message));
+  }
+  config.faults = *faults;
+  return {};
+}
+
+Expected<void> set_cm_port(Config& config, std::string_view name, std::string_view value) {
+  const auto port = parse_number(value);
+  if (!port || *port < kLowestPort || *port > kHighestPort) {
+    return wrong(name, value,
+                 fmt::format("a UDP port between {} and {}", kLowestPort, kHighestPort));
+  }
+  config.cm_port = static_cast<std::uint16_t>(*port);
+  return {};
+}
+
 using Setter = Expected<void> (*)(Config&, std::string_view name, std::string_view value);
 struct Row {
   ConfigVariable variable;
@@ -104,8 +121,9 @@ struct Row {
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> table{
-      {{"WEFT_WIRE", "udp | bare",
-        "what travels: RoCEv2 packets in UDP (udp, default) or the message alone (bare)"},
+      {{"WEFT_WIRE", "udp|bare|roce",
+        "what travels: RoCEv2 between Weft peers (udp, default) or with any (roce), or the message "
+        "alone (bare)"},
        set_wire},
       {{"WEFT_INTERFACE", "NAME", "offer the device of this network interface only; default: all"},
        set_interface},
@@ -116,6 +134,11 @@ const std::vector<Row>& rows() {
       {{"WEFT_SOCKET_BUFFER", "BYTES",
         "buffer memory to ask of the kernel, each way; default 4194304"},
        set_socket_buffer},
+      {{"WEFT_FAULT", "LIST", "spoil what arrives, as in loss=1%,reorder=1%,delay=2ms,seed=7"},
+       set_faults},
+      {{"WEFT_CM_PORT", "PORT",
+        "UDP port of queue pair 1 on wire udp, the same on every host; default 14791"},
+       set_cm_port},
   };
   return table;
 }
@@ -140,6 +163,18 @@ Expected<void> refuse_unknown(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+std::string_view to_string(Wire wire) {
+  switch (wire) {
+    case Wire::kUdp:
+      return "udp";
+    case Wire::kBare:
+      return "bare";
+    case Wire::kRoce:
+      return "roce";
+  }
+  return "unknown";
+}
 
 const std::vector<ConfigVariable>& config_variables() {
   static const std::vector<ConfigVariable> table = [] {

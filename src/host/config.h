@@ -10,19 +10,24 @@
 #include <vector>
 
 #include "base/error.h"
+#include "port/faults.h"
+#include "port/udp/wire_rules.h"
 
 namespace weft::host {
 
-enum class Wire : std::uint8_t { kUdp, kBare };
+enum class Wire : std::uint8_t { kUdp, kBare, kRoce };
+[[nodiscard]] std::string_view to_string(Wire wire);  // as --wire takes it
 
 struct Config {
-  Wire wire = Wire::kUdp;            // WEFT_WIRE=udp|bare
+  Wire wire = Wire::kUdp;            // WEFT_WIRE=udp|bare|roce
   std::string interface;             // WEFT_INTERFACE=NAME; empty: every usable one
   std::string capture;               // WEFT_CAPTURE=FILE; empty: none
   bool stats = false;                // WEFT_STATS=0|1: counters on stderr at exit
   std::uint16_t first_port = 49152;  // WEFT_PORTS=FIRST-LAST
   std::uint16_t last_port = 65534;
-  std::uint32_t socket_buffer = 4u << 20;  // WEFT_SOCKET_BUFFER=BYTES, asked for each way
+  std::uint32_t socket_buffer = 4u << 20;         // WEFT_SOCKET_BUFFER=BYTES, asked for each way
+  port::FaultConfig faults;                       // WEFT_FAULT=loss=1%,delay=2ms,...
+  std::uint16_t cm_port = port::kManagementPort;  // WEFT_CM_PORT=PORT, of queue pair 1 on udp
 };
 
 // One row for each variable: what `weft run --help` and an error message show.

@@ -70,8 +70,12 @@ refused 'shwo: no such action; did you mean show' "$weft" resource shwo qp
 refused 'one word too many' "$weft" resource show qp cq
 
 # Options and variables of run.
-refused '--wire foo: .*udp or bare' "$weft" run --wire foo -- true
-refused '--wire foo: .*udp or bare' "$weft" run --wire=foo true
+refused '--wire foo: .*udp, bare or roce' "$weft" run --wire foo -- true
+refused '--wire foo: .*udp, bare or roce' "$weft" run --wire=foo true
+refused '--fault los=1%: los: there is no such fault; there are loss' "$weft" run --fault los=1% -- true
+refused '--fault delay=2: .*a time in us, ms or s' "$weft" run --fault delay=2 -- true
+refused 'WEFT_FAULT=loss=5: .*a percentage' env WEFT_FAULT=loss=5 "$weft" run -- true
+refused '--cm-port 80: .*1024 and 65534' "$weft" run --cm-port 80 -- true
 refused '--interface nope0: no interface of that name.*there are .*lo' \
   "$weft" run --interface nope0 -- true
 refused '--interface a/b: ' "$weft" run --interface a/b -- true
@@ -79,7 +83,7 @@ refused '--ports 7: ' "$weft" run --ports 7 -- true
 refused '--ports 50000-65535: .*between 1024 and 65534' "$weft" run --ports 50000-65535 -- true
 refused '--socket-buffer 4M: .*between 4096 and' "$weft" run --socket-buffer 4M -- true
 refused '--wire' "$weft" run --wire
-refused 'WEFT_WIRE=foo: .*udp or bare' env WEFT_WIRE=foo "$weft" run -- true
+refused 'WEFT_WIRE=foo: .*udp, bare or roce' env WEFT_WIRE=foo "$weft" run -- true
 refused 'WEFT_STATS=yes: .*0 or 1' env WEFT_STATS=yes "$weft" run -- true
 refused 'WEFT_WIER: there is no such variable; there are WEFT_WIRE' \
   env WEFT_WIER=udp "$weft" run -- true

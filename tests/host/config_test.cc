@@ -31,6 +31,8 @@ TEST(Config, IsTheDefaultWhenNothingIsSet) {
   EXPECT_EQ(config->first_port, 49152);
   EXPECT_EQ(config->last_port, 65534);
   EXPECT_EQ(config->socket_buffer, 4u << 20);
+  EXPECT_FALSE(config->faults.any());
+  EXPECT_EQ(config->cm_port, 14791);
 }
 
 TEST(Config, TakesEveryVariable) {
@@ -39,7 +41,9 @@ TEST(Config, TakesEveryVariable) {
                             {"WEFT_CAPTURE", "/tmp/a b.pcapng"},
                             {"WEFT_STATS", "1"},
                             {"WEFT_PORTS", "50000-50009"},
-                            {"WEFT_SOCKET_BUFFER", "65536"}});
+                            {"WEFT_SOCKET_BUFFER", "65536"},
+                            {"WEFT_FAULT", "loss=1%,seed=7"},
+                            {"WEFT_CM_PORT", "15000"}});
   ASSERT_TRUE(config);
   EXPECT_EQ(config->wire, Wire::kBare);
   EXPECT_EQ(config->interface, "eth0");
@@ -48,6 +52,9 @@ TEST(Config, TakesEveryVariable) {
   EXPECT_EQ(config->first_port, 50000);
   EXPECT_EQ(config->last_port, 50009);
   EXPECT_EQ(config->socket_buffer, 65536u);
+  EXPECT_EQ(config->faults.loss, 0.01);
+  EXPECT_EQ(config->faults.seed, 7u);
+  EXPECT_EQ(config->cm_port, 15000);
 }
 
 TEST(Config, TakesAnEmptyValueAsNone) {
@@ -74,9 +81,9 @@ struct Refusal {
 
 TEST(Config, NamesTheVariableItsValueAndTheChoicesOnBadInput) {
   const Refusal table[] = {
-      {"WEFT_WIRE", "roce", "udp or bare"},
-      {"WEFT_WIRE", "UDP", "udp or bare"},
-      {"WEFT_WIRE", "udp ", "udp or bare"},
+      {"WEFT_WIRE", "rocev2", "udp, bare or roce"},
+      {"WEFT_WIRE", "UDP", "udp, bare or roce"},
+      {"WEFT_WIRE", "udp ", "udp, bare or roce"},
       {"WEFT_INTERFACE", "a/b", "eth0"},
       {"WEFT_INTERFACE", "sixteen-chars-xx", "eth0"},
       {"WEFT_INTERFACE", "two words", "eth0"},
@@ -95,6 +102,10 @@ TEST(Config, NamesTheVariableItsValueAndTheChoicesOnBadInput) {
       {"WEFT_SOCKET_BUFFER", "4M", "a number of bytes"},
       {"WEFT_SOCKET_BUFFER", "-1", "a number of bytes"},
       {"WEFT_SOCKET_BUFFER", "18446744073709551616", "a number of bytes"},
+      {"WEFT_FAULT", "loss=2", "a percentage"},
+      {"WEFT_FAULT", "lost=2%", "there are loss, duplicate"},
+      {"WEFT_CM_PORT", "80", "1024 and 65534"},
+      {"WEFT_CM_PORT", "x", "1024 and 65534"},
   };
   for (const Refusal& row : table) {
     const auto config = read({{row.name, row.value}});
@@ -120,7 +131,7 @@ TEST(Config, LetsVariablesPassThatOthersRead) {
 }
 
 TEST(Config, ExplainsEveryVariableThatItReads) {
-  ASSERT_EQ(config_variables().size(), 6u);
+  ASSERT_EQ(config_variables().size(), 8u);
   for (const ConfigVariable& variable : config_variables()) {
     EXPECT_TRUE(variable.name.starts_with("WEFT_"));
     EXPECT_FALSE(variable.values.empty());

@@ -22,6 +22,14 @@ TEST(PortNumbers, HandsOutEveryNumberOfTheRangeOnceAndThenNone) {
   EXPECT_EQ(numbers.available(), 0u);
 }
 
+TEST(PortNumbers, LeavesOutTheOneThatIsAgreedForSomethingElse) {
+  io::SystemEntropy entropy;
+  PortNumbers numbers(50000, 50009, entropy, std::uint16_t{50005});
+  EXPECT_EQ(numbers.available(), 9u);
+  while (const auto number = numbers.take())
+    EXPECT_NE(*number, 50005);
+}
+
 TEST(PortNumbers, ReusesANumberOnlyAfterAllOthers) {
   io::SystemEntropy entropy;
   PortNumbers numbers(50000, 50003, entropy);

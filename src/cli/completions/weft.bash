@@ -15,14 +15,16 @@ _weft() {
       for ((at = 2; at < COMP_CWORD; at++)); do
         case ${COMP_WORDS[at]} in
           --) at=$((at + 1)); break ;;
-          --wire | --interface | --capture | --ports | --socket-buffer) at=$((at + 1)) ;;
+          --wire | --interface | --capture | --ports | --socket-buffer | --fault | --cm-port)
+            at=$((at + 1)) ;;
           -*) ;;
           *) break ;;
         esac
       done
       if ((at <= COMP_CWORD)) && [[ ${COMP_WORDS[at-1]} == -- || ${COMP_WORDS[at]} != -* ]] &&
         [[ $previous != --wire && $previous != --interface && $previous != --capture &&
-          $previous != --ports && $previous != --socket-buffer ]]; then
+          $previous != --ports && $previous != --socket-buffer && $previous != --fault &&
+          $previous != --cm-port ]]; then
         if declare -F _command_offset > /dev/null; then
           _command_offset "$at"
         else
@@ -31,13 +33,13 @@ _weft() {
         return
       fi
       case $previous in
-        --wire) mapfile -t COMPREPLY < <(compgen -W 'udp bare' -- "$current") ;;
+        --wire) mapfile -t COMPREPLY < <(compgen -W 'udp bare roce' -- "$current") ;;
         --interface)
           mapfile -t COMPREPLY < <(compgen -W "$(cd /sys/class/net && echo *)" -- "$current") ;;
         --capture) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-        --ports | --socket-buffer) ;;
+        --ports | --socket-buffer | --fault | --cm-port) ;;
         *) mapfile -t COMPREPLY < <(compgen -W '--wire --interface --capture --stats --ports
-             --socket-buffer --help --' -- "$current") ;;
+             --socket-buffer --fault --cm-port --help --' -- "$current") ;;
       esac
       ;;
     devices) mapfile -t COMPREPLY < <(compgen -W '--json --verbose --help' -- "$current") ;;

@@ -3,12 +3,14 @@
 
 namespace weft::port {
 
-PortNumbers::PortNumbers(std::uint16_t first, std::uint16_t last, Entropy& entropy)
+PortNumbers::PortNumbers(std::uint16_t first, std::uint16_t last, Entropy& entropy,
+                         std::optional<std::uint16_t> except)
     : first_(first), last_(last) {
   const std::uint32_t count = std::uint32_t{last} - first + 1;
   const auto start = static_cast<std::uint32_t>(entropy.draw() % count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    free_.push_back(static_cast<std::uint16_t>(first + (start + i) % count));
+    const auto number = static_cast<std::uint16_t>(first + (start + i) % count);
+    if (number != except) free_.push_back(number);
   }
 }
 

@@ -10,13 +10,15 @@
 
 namespace weft::port {
 
-// The reserved free UDP ports that queue pair numbers are taken from. Used once, a number comes
-// around again only after all others, so that a late datagram for a queue pair that is gone does
-// not find a new one under its number.
+// The free numbers of 16 bits that queue pair numbers are made of: UDP ports on most wires. Used
+// once, a number comes around again only after all others, so that a late datagram for a queue pair
+// that is gone does not find a new one under its number.
 class PortNumbers {
  public:
-  // Ports first..last, starting at a random one: processes on one host do not try the same ports.
-  PortNumbers(std::uint16_t first, std::uint16_t last, Entropy& entropy);
+  // first..last without `except`, starting at a random one: processes on one host do not try the
+  // same ports.
+  PortNumbers(std::uint16_t first, std::uint16_t last, Entropy& entropy,
+              std::optional<std::uint16_t> except = {});
 
   std::optional<std::uint16_t> take();
   void give_back(std::uint16_t port);

@@ -24,7 +24,8 @@ void raise_descriptor_limit() {
 
 SocketPool::SocketPool(std::shared_ptr<UdpShared> shared, std::uint16_t first_port,
                        std::uint16_t last_port, Entropy& entropy)
-    : shared_(std::move(shared)), numbers_(first_port, last_port, entropy) {
+    : shared_(std::move(shared)),
+      numbers_(first_port, last_port, entropy, shared_->rules.management_port) {
 }
 
 Expected<std::shared_ptr<UdpInlet>> SocketPool::open_inlet() {

@@ -12,9 +12,6 @@
 
 namespace weft::port {
 
-// The UDP port of queue pair 1 on wire `udp`: outside of the range of the others.
-inline constexpr std::uint16_t kManagementPort = 14791;
-
 struct UdpPortConfig : NetworkConfig {
   hca::UdFraming framing = hca::UdFraming::kBth;  // wire `udp`; kBare: wire `bare`
   std::uint16_t first_port = 49152;

@@ -8,6 +8,9 @@
 
 namespace weft::port {
 
+// The UDP port of queue pair 1 on wire `udp`, unless configured; no other queue pair is given it.
+inline constexpr std::uint16_t kManagementPort = 14791;
+
 // In what the wires on UDP sockets differ.
 struct WireRules {
   hca::UdFraming framing = hca::UdFraming::kBth;
