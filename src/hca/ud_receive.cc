@@ -4,17 +4,11 @@
 #include <cstring>
 #include <span>
 
+#include "hca/partition.h"
 #include "hca/ud_queue_pair.h"
 
 namespace weft::hca {
 namespace {
-
-// IBA 10.9.1.1: the partition is the same and at least one side is a full member of it.
-bool same_partition(PKey a, PKey b) {
-  constexpr std::uint16_t kFullMember = 0x8000;
-  return ((a.value() ^ b.value()) & ~kFullMember) == 0 &&
-         ((a.value() | b.value()) & kFullMember) != 0;
-}
 
 std::size_t immediate_size(wire::Opcode opcode) {
   return opcode == wire::Opcode::ud_send_only_imm ? sizeof(std::uint32_t) : 0;

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control half of a connected queue pair: attributes, states, posting, and whose turn it is to
+// send.
+#include "hca/connected_queue_pair.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <utility>
+
+namespace weft::hca {
+namespace {
+
+constexpr std::uint8_t kMaxReads = 128;     // reads and atomics at a time, either way
+constexpr std::uint8_t kMaxTimerCode = 31;  // 5 bits
+constexpr std::uint8_t kMaxRetries = 7;     // 3 bits
+constexpr std::array<std::uint32_t, 5> kMtus{256, 512, 1024, 2048, 4096};
+
+template <class... Args>
+tl::unexpected<Error> refuse(fmt::format_string<Args...> text, Args&&... args) {
+  return fail(std::errc::invalid_argument,
+              "modify: " + fmt::format(text, std::forward<Args>(args)...));
+}
+
+Expected<void> check_most(const char* what, std::uint32_t value, std::uint32_t most) {
+  if (value <= most) return {};
+  return refuse("{} {}: at most {}", what, value, most);
+}
+
+}  // namespace
+
+ConnectedQueuePair::ConnectedQueuePair(const ConnectedConfig& config, MemoryTable& memory,
+                                       CompletionSink& send_completions,
+                                       CompletionSink& receive_completions, ReceiveSource* shared,
+                                       XrcQueues* queues)
+    : connection_{.config = config},
+      receive_completions_(receive_completions),
+      own_receives_(config),
+      source_(shared != nullptr ? *shared : own_receives_),
+      requester_(connection_, memory, send_completions),
+      responder_(connection_, memory, receive_completions, source_, queues) {
+  assert(is_connected(config.type));
+  assert((config.type == QpType::kXrcTarget) == (queues != nullptr));
+}
+
+bool ConnectedQueuePair::OwnReceives::take(TakenReceive& out) {
+  if (queue.empty()) return false;
+  take_oldest(queue, out);
+  return true;
+}
+
+Expected<void> ConnectedQueuePair::modify(const QpAttributes& attributes, std::uint32_t mask) {
+  const QpState to = (mask & kAttrState) != 0 ? attributes.state : state_;
+  if (auto checked = check_transition(type(), state_, to, mask); !checked) return checked;
+  if (auto checked = check_values(attributes, mask); !checked) return checked;
+  if (auto checked = check_migration(attributes, mask); !checked) return checked;
+  take_over(attributes, mask);
+  take_over_migration(attributes, mask);
+  if (to != state_ || to == QpState::kReset) enter(to);
+  settle();
+  return {};
+}
+
+Expected<void> ConnectedQueuePair::check_values(const QpAttributes& attributes,
+                                                std::uint32_t mask) const {
+  const auto given = [mask](QpAttr bit) { return (mask & bit) != 0; };
+  const QpAttributes& a = attributes;
+  if (given(kAttrCurrentState) && a.current_state != state_) {
+    return refuse("the queue pair is in {}, not in {}", to_string(state_),
+                  to_string(a.current_state));
+  }
+  if (given(kAttrPKeyIndex) && a.pkey_index != 0) {
+    return refuse("P_Key index {}: the table has index 0 only", a.pkey_index);
+  }
+  if (given(kAttrPort) && a.port != 1) return refuse("port {}: there is port 1 only", a.port);
+  if (given(kAttrAccess)) {
+    constexpr std::uint32_t kKnown =
+        kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kWindowBind;
+    if ((a.access & ~kKnown) != 0) return refuse("access flags {:#x}: unknown bits", a.access);
+  }
+  if (given(kAttrPath)) {
+    if (auto checked = check_path(a.path, "path"); !checked) return checked;
+  }
+  if (given(kAttrPathMtu)) {
+    if (std::find(kMtus.begin(), kMtus.end(), a.path_mtu) == kMtus.end()) {
+      return refuse("path MTU {}: must be 256, 512, 1024, 2048 or 4096", a.path_mtu);
+    }
+    const std::uint32_t most = connection_.config.max_mtu;
+    if (auto checked = check_most("path MTU", a.path_mtu, most); !checked) return checked;
+  }
+  struct Limit {
+    QpAttr bit;
+    const char* what;
+    std::uint32_t value, most;
+  };
+  const std::array limits{
+      Limit{kAttrAckTimeout, "local ACK timeout", a.ack_timeout, kMaxTimerCode},
+      Limit{kAttrRnrTimer, "minimum RNR NAK timer", a.rnr_timer, kMaxTimerCode},
+      Limit{kAttrRetryCount, "retry count", a.retry_count, kMaxRetries},
+      Limit{kAttrRnrRetry, "RNR retry count", a.rnr_retry, kMaxRetries},
+      Limit{kAttrMaxReadsOut, "reads outstanding", a.max_reads_out, kMaxReads},
+      Limit{kAttrMaxReadsIn, "reads outstanding of the peer", a.max_reads_in, kMaxReads},
+  };
+  for (const Limit& limit : limits) {
+    if (!given(limit.bit)) continue;
+    if (auto checked = check_most(limit.what, limit.value, limit.most); !checked) return checked;
+  }
+  return {};
+}
+
+Expected<void> ConnectedQueuePair::check_path(const Path& path, const char* which) const {
+  if (path.dgid.is_zero()) return refuse("{}: no destination GID", which);
+  if (path.dgid.is_multicast()) {
+    return refuse("{}: {} is a multicast GID", which, path.dgid.to_string());
+  }
+  return {};
+}
+
+Expected<void> ConnectedQueuePair::check_migration(const QpAttributes& attributes,
+                                                   std::uint32_t mask) const {
+  if ((mask & kAttrAlternatePath) != 0) {
+    if (auto checked = check_path(attributes.alternate_path, "alternate path"); !checked) {
+      return checked;
+    }
+    if (attributes.alternate_pkey_index != 0) {
+      return refuse("alternate P_Key index {}: the table has index 0 only",
+                    attributes.alternate_pkey_index);
+    }
+    if (attributes.alternate_port != 1) {
+      return refuse("alternate port {}: there is port 1 only", attributes.alternate_port);
+    }
+    if (auto checked = check_most("alternate local ACK timeout", attributes.alternate_ack_timeout,
+                                  kMaxTimerCode);
+        !checked) {
+      return checked;
+    }
+  }
+  if ((mask & kAttrPathMigration) != 0 && attributes.migration != PathMigration::kMigrated) {
+    if (!connection_.has_alternate && (mask & kAttrAlternatePath) == 0) {
+      return refuse("path migration: no alternate path is loaded");
+    }
+  }
+  return {};
+}
+
+void ConnectedQueuePair::take_over(const QpAttributes& attributes, std::uint32_t mask) {
+  const auto take = [mask](QpAttr bit, const auto& from, auto&... to) {
+    if ((mask & bit) != 0) ((to = from), ...);
+  };
+  const QpAttributes& a = attributes;
+  QpAttributes& mine = attributes_;
+  Connection& c = connection_;
+  take(kAttrPKeyIndex, a.pkey_index, mine.pkey_index);
+  take(kAttrPort, a.port, mine.port);
+  take(kAttrAccess, a.access, mine.access, c.peer_access);
+  take(kAttrSqdNotify, a.sqd_notify, sqd_notify_);
+  take(kAttrSqPsn, a.sq_psn, mine.sq_psn);
+  take(kAttrRqPsn, a.rq_psn, mine.rq_psn);
+  take(kAttrPeer, a.peer, mine.peer, c.peer);
+  take(kAttrPath, a.path, mine.path, c.path);
+  take(kAttrPathMtu, a.path_mtu, mine.path_mtu, c.mtu);
+  take(kAttrMaxReadsOut, a.max_reads_out, mine.max_reads_out, c.max_reads_out);
+  take(kAttrMaxReadsIn, a.max_reads_in, mine.max_reads_in, c.max_reads_in);
+  take(kAttrRnrTimer, a.rnr_timer, mine.rnr_timer, c.rnr_timer);
+  take(kAttrAckTimeout, a.ack_timeout, mine.ack_timeout, c.ack_timeout);
+  take(kAttrRetryCount, a.retry_count, mine.retry_count, c.retry_count);
+  take(kAttrRnrRetry, a.rnr_retry, mine.rnr_retry, c.rnr_retry);
+}
+
+// IBA 17.2.8.1. To say `migrated` of an armed connection is to migrate it now.
+void ConnectedQueuePair::take_over_migration(const QpAttributes& attributes, std::uint32_t mask) {
+  if ((mask & kAttrAlternatePath) != 0) {
+    attributes_.alternate_path = attributes.alternate_path;
+    attributes_.alternate_pkey_index = attributes.alternate_pkey_index;
+    attributes_.alternate_port = attributes.alternate_port;
+    attributes_.alternate_ack_timeout = attributes.alternate_ack_timeout;
+    connection_.alternate_path = attributes.alternate_path;
+    connection_.alternate_ack_timeout = attributes.alternate_ack_timeout;
+    connection_.has_alternate = true;
+  }
+  if ((mask & kAttrPathMigration) == 0) return;
+  if (attributes.migration == PathMigration::kMigrated) {
+    connection_.migrate();
+    connection_.migration = PathMigration::kMigrated;
+  } else {
+    connection_.migration = attributes.migration;
+  }
+}
+
+void ConnectedQueuePair::enter(QpState to) {
+  const QpState from = std::exchange(state_, to);
+  switch (to) {
+    case QpState::kReset:
+      reset();
+      break;
+    case QpState::kRtr:
+      responder_.start(attributes_.rq_psn);
+      break;
+    case QpState::kRts:
+      if (from == QpState::kSqe) requester_.reset();  // what was queued has been flushed
+      if (from == QpState::kSqd) {
+        requester_.hold(false);
+      } else {
+        requester_.start(attributes_.sq_psn);
+      }
+      break;
+    case QpState::kSqd:
+      requester_.hold(true);
+      break;
+    case QpState::kSqe:
+      requester_.flush();
+      break;
+    case QpState::kErr:
+      requester_.flush();
+      responder_.flush();
+      flush_receives();
+      if (&source_ != &own_receives_) events_ |= kEventLastWqe;  // IBA 11.6.3.2
+      break;
+    case QpState::kInit:
+      break;
+  }
+}
+
+// Forgets everything but the counters, silently (IBA 10.3.1.1).
+void ConnectedQueuePair::reset() {
+  requester_.reset();
+  responder_.reset();
+  while (!own_receives_.queue.empty())
+    own_receives_.queue.pop_oldest();
+  attributes_ = QpAttributes{};
+  Connection& c = connection_;
+  const Connection fresh{};
+  c.path = fresh.path;
+  c.peer = fresh.peer;
+  c.mtu = fresh.mtu;
+  c.peer_access = fresh.peer_access;
+  c.max_reads_in = fresh.max_reads_in;
+  c.max_reads_out = fresh.max_reads_out;
+  c.rnr_timer = fresh.rnr_timer;
+  c.ack_timeout = fresh.ack_timeout;
+  c.retry_count = fresh.retry_count;
+  c.rnr_retry = fresh.rnr_retry;
+  c.migration = fresh.migration;
+  c.has_alternate = c.has_migrated = false;
+  c.alternate_path = fresh.alternate_path;
+  c.alternate_ack_timeout = fresh.alternate_ack_timeout;
+  established_ = sqd_notify_ = responses_last_ = false;
+  events_ = 0;
+}
+
+void ConnectedQueuePair::settle() {
+  if (std::exchange(connection_.has_migrated, false)) {
+    attributes_.path = connection_.path;
+    attributes_.ack_timeout = connection_.ack_timeout;
+    events_ |= kEventPathMigrated;
+  }
+  events_ |= responder_.take_events();
+  if (responder_.failed() && responds()) enter(QpState::kErr);
+  if (requester_.failed() && requests()) {
+    enter(type() == QpType::kUc ? QpState::kSqe : QpState::kErr);  // IBA 10.3.1.7
+  }
+  if (state_ == QpState::kSqd && sqd_notify_ && requester_.idle()) {
+    sqd_notify_ = false;
+    events_ |= kEventSqDrained;
+  }
+}
+
+QpAttributes ConnectedQueuePair::query() const {
+  QpAttributes attributes = attributes_;
+  attributes.state = attributes.current_state = state_;
+  attributes.migration = connection_.migration;
+  return attributes;
+}
+
+std::errc ConnectedQueuePair::post_send(const SendRequest& request) {
+  using enum QpState;
+  if (state_ == kReset || state_ == kInit || state_ == kRtr) return std::errc::invalid_argument;
+  if (type() == QpType::kXrcTarget) return std::errc::invalid_argument;
+  return requester_.post(request);
+}
+
+std::errc ConnectedQueuePair::post_receive(const ReceiveRequest& request) {
+  const ConnectedConfig& config = connection_.config;
+  const bool has_queue =
+      (config.type == QpType::kRc || config.type == QpType::kUc) && &source_ == &own_receives_;
+  if (state_ == QpState::kReset || !has_queue) return std::errc::invalid_argument;
+  if (request.pieces.size() > config.max_receive_pieces) return std::errc::invalid_argument;
+  ReceiveQueue& queue = own_receives_.queue;
+  if (queue.full()) return std::errc::not_enough_memory;
+  ReceiveSlot slot{.wr_id = request.wr_id};
+  for (const Sge& piece : request.pieces)
+    slot.length += piece.length;
+  const bool first = queue.empty();
+  queue.push(slot, request.pieces);
+  if (state_ == QpState::kErr) {
+    flush_receives();
+  } else if (first) {
+    responder_.receive_posted();
+  }
+  return {};
+}
+
+void ConnectedQueuePair::flush_receives() {
+  ReceiveQueue& queue = own_receives_.queue;
+  while (!queue.empty()) {
+    const std::uint64_t wr_id = queue.at(0).wr_id;
+    queue.pop_oldest();
+    receive_completions_.complete({.wr_id = wr_id,
+                                   .status = CompletionStatus::kFlushed,
+                                   .opcode = CompletionOpcode::kReceive,
+                                   .qpn = qpn(),
+                                   .at = now_});
+  }
+}
+
+bool ConnectedQueuePair::next_burst(Burst& burst, Time now) {
+  see(now);
+  if (out_ != Half::kNone) return false;  // `burst` may be the one that is out
+  const Half first = responses_last_ ? Half::kRequests : Half::kResponses;
+  const Half second = responses_last_ ? Half::kResponses : Half::kRequests;
+  const bool filled = fill(first, burst, now) || fill(second, burst, now);
+  settle();  // a request may have failed where it was to be sent
+  return filled;
+}
+
+bool ConnectedQueuePair::fill(Half half, Burst& burst, Time now) {
+  burst.clear();
+  const bool filled = half == Half::kRequests ? requests() && requester_.fill(burst, now)
+                                              : responds() && responder_.fill(burst, now);
+  if (!filled) return false;
+  out_ = half;
+  responses_last_ = half == Half::kResponses;
+  burst.path = connection_.path;
+  burst.destination = connection_.peer;
+  return true;
+}
+
+void ConnectedQueuePair::sent(const Burst& burst, SendResult result, Time now) {
+  see(now);
+  assert(out_ != Half::kNone);
+  if (std::exchange(out_, Half::kNone) == Half::kRequests) {
+    requester_.sent(burst, result, now);
+  } else {
+    responder_.sent(burst, result, now);
+  }
+  settle();
+}
+
+bool ConnectedQueuePair::has_work() const {
+  if (out_ != Half::kNone) return false;
+  return (responds() && responder_.has_work()) || (requests() && requester_.has_work());
+}
+
+std::optional<Time> ConnectedQueuePair::deadline() const {
+  const auto mine = requests() ? requester_.deadline() : std::nullopt;
+  const auto theirs = responds() ? responder_.deadline() : std::nullopt;
+  if (!mine || !theirs) return mine ? mine : theirs;
+  return std::min(*mine, *theirs);
+}
+
+std::uint32_t ConnectedQueuePair::take_events() {
+  events_ |= responder_.take_events();
+  return std::exchange(events_, 0);
+}
+
+Expected<void> ConnectedQueuePair::attach(const Gid& group) {
+  return fail(std::errc::invalid_argument,
+              fmt::format("attach {}: connections have no multicast", group.to_string()));
+}
+
+Expected<void> ConnectedQueuePair::detach(const Gid& group) {
+  return fail(std::errc::invalid_argument,
+              fmt::format("detach {}: the queue pair is not attached", group.to_string()));
+}
+
+}  // namespace weft::hca

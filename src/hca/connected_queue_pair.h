@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "hca/connection.h"
+#include "hca/queue_pair.h"
+#include "hca/requester.h"
+#include "hca/responder.h"
+#include "hca/work_queue.h"
+#include "wire/bth.h"
+
+namespace weft::hca {
+
+// A queue pair of a connected service (RC, UC, XRC; IBA 9.7, 9.8.2, annex A14): a requester and a
+// responder that share an address, a state machine and the wire.
+class ConnectedQueuePair final : public QueuePair {
+ public:
+  // `shared`: receive from this instead of a queue of its own (SRQ). `queues`: XRC targets only.
+  ConnectedQueuePair(const ConnectedConfig& config, MemoryTable& memory,
+                     CompletionSink& send_completions, CompletionSink& receive_completions,
+                     ReceiveSource* shared = nullptr, XrcQueues* queues = nullptr);
+
+  [[nodiscard]] Qpn qpn() const override { return connection_.config.qpn; }
+  [[nodiscard]] QpType type() const override { return connection_.config.type; }
+  Expected<void> modify(const QpAttributes& attributes, std::uint32_t mask) override;
+  [[nodiscard]] QpAttributes query() const override;
+  [[nodiscard]] QpState state() const override { return state_; }
+  // Further reasons for EINVAL: an XRC target sends nothing, and whoever receives from a shared
+  // queue has no queue of its own to post to.
+  std::errc post_send(const SendRequest& request) override;
+  std::errc post_receive(const ReceiveRequest& request) override;
+  [[nodiscard]] std::size_t send_room() const override { return requester_.room(); }
+  bool next_burst(Burst& burst, Time now) override;
+  void sent(const Burst& burst, SendResult result, Time now) override;
+  [[nodiscard]] bool has_work() const override;
+  [[nodiscard]] std::size_t queued_bytes() const override { return requester_.queued_bytes(); }
+  [[nodiscard]] std::size_t queued_packets() const override { return requester_.queued_packets(); }
+  void receive(const InDatagram& datagram, Time now) override;
+  void end_run(Time now) override;
+  [[nodiscard]] std::optional<Time> deadline() const override;
+  Expected<void> attach(const Gid& group) override;
+  Expected<void> detach(const Gid& group) override;
+  std::uint32_t take_events() override;
+  [[nodiscard]] std::vector<CounterValue> counter_values() const override {
+    return connection_.counters.snapshot();
+  }
+  [[nodiscard]] const Connection& connection() const { return connection_; }
+
+  // What the port can hold for this queue pair has changed; see ConnectedConfig.
+  void set_receive_budget(std::uint32_t bytes) { connection_.config.receive_budget = bytes; }
+
+ private:
+  // The queue pair's own receive queue as the responder sees it.
+  class OwnReceives final : public ReceiveSource {
+   public:
+    explicit OwnReceives(const ConnectedConfig& config)
+        : queue(config.max_receives, config.max_receive_pieces) {}
+    bool take(TakenReceive& out) override;
+    [[nodiscard]] std::size_t size() const override { return queue.size(); }
+    [[nodiscard]] bool shared() const override { return false; }
+    ReceiveQueue queue;
+  };
+  enum class Half : std::uint8_t { kNone, kRequests, kResponses };
+
+  // Control.
+  [[nodiscard]] Expected<void> check_values(const QpAttributes& attributes,
+                                            std::uint32_t mask) const;
+  [[nodiscard]] Expected<void> check_path(const Path& path, const char* which) const;
+  [[nodiscard]] Expected<void> check_migration(const QpAttributes& attributes,
+                                               std::uint32_t mask) const;
+  void take_over(const QpAttributes& attributes, std::uint32_t mask);
+  void take_over_migration(const QpAttributes& attributes, std::uint32_t mask);
+  void enter(QpState to);
+  void reset();
+  // What has become of the halves: failures, migration, a drained send queue. After every call that
+  // may have changed them.
+  void settle();
+  void flush_receives();
+  void see(Time now) { now_ = now > now_ ? now : now_; }
+
+  // Data.
+  bool fill(Half half, Burst& burst, Time now);
+  [[nodiscard]] bool requests() const { return state_ == QpState::kRts || state_ == QpState::kSqd; }
+  [[nodiscard]] bool responds() const {
+    return requests() || state_ == QpState::kRtr || state_ == QpState::kSqe;
+  }
+  [[nodiscard]] bool takes(const wire::OpcodeInfo& info, wire::Opcode opcode) const;
+  [[nodiscard]] std::optional<ConnectedCounter> check_address(const InDatagram& datagram,
+                                                              const wire::Bth& bth) const;
+  void note_migration(const InDatagram& datagram, const wire::Bth& bth);
+  void dispatch(const InPacket& packet);
+
+  Connection connection_;
+  CompletionSink& receive_completions_;
+  OwnReceives own_receives_;
+  ReceiveSource& source_;
+  Requester requester_;
+  Responder responder_;
+  QpState state_ = QpState::kReset;
+  QpAttributes attributes_{};  // as set last; see query() for what changes by itself
+  Half out_ = Half::kNone;
+  bool responses_last_ = false;  // so it is the requests' turn when both have something
+  bool established_ = false;
+  bool sqd_notify_ = false;
+  std::uint32_t events_ = 0;
+  Time now_{};
+};
+
+}  // namespace weft::hca

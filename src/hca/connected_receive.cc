@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a connected queue pair does with a packet before one of its halves has it.
+#include <cassert>
+
+#include "hca/connected_queue_pair.h"
+#include "hca/partition.h"
+
+namespace weft::hca {
+namespace {
+
+// ECN of the IP header (RFC 3168): congestion experienced.
+constexpr std::uint8_t kCongestionExperienced = 3;
+
+bool marked(const InDatagram& datagram) {
+  return (datagram.traffic_class & kCongestionExperienced) == kCongestionExperienced;
+}
+
+}  // namespace
+
+// The checks of IBA 9.6.1 in the order in which their counters are documented.
+void ConnectedQueuePair::receive(const InDatagram& datagram, Time now) {
+  see(now);
+  const auto drop = [this](ConnectedCounter reason) { connection_.counters.add(reason); };
+  ByteCursor cursor(datagram.transport);
+  const auto bth_bytes = cursor.take(wire::Bth::kSize);
+  if (!bth_bytes || datagram.transport.size() % 4 != 0) return drop(ConnectedCounter::kRxMalformed);
+  const wire::Bth bth = *wire::Bth::parse(*bth_bytes);
+  const wire::OpcodeInfo& info = wire::info(bth.opcode);
+  const auto extended = cursor.take(info.headers_size);
+  if (!extended || cursor.remaining() < bth.pad_count) return drop(ConnectedCounter::kRxMalformed);
+  const Bytes payload = cursor.rest().first(cursor.remaining() - bth.pad_count);
+  if (!payload.empty() && !info.has_payload) return drop(ConnectedCounter::kRxMalformed);
+
+  if (bth.transport_version != 0) return drop(ConnectedCounter::kRxBadVersion);
+  if (!takes(info, bth.opcode)) return drop(ConnectedCounter::kRxBadOpcode);
+  if (const auto reason = check_address(datagram, bth)) return drop(*reason);
+  if (info.is_response && !requests()) return drop(ConnectedCounter::kRxWrongState);
+
+  connection_.counters.add(ConnectedCounter::kRxPackets);
+  connection_.counters.add(ConnectedCounter::kRxBytes, payload.size());
+  note_migration(datagram, bth);
+  dispatch({.opcode = bth.opcode,
+            .info = &info,
+            .psn = bth.psn,
+            .ack_request = bth.ack_request,
+            .solicited = bth.solicited,
+            .congestion = marked(datagram) || (info.is_response && bth.becn),
+            .pad = bth.pad_count,
+            .extended = *extended,
+            .payload = payload});
+  settle();
+}
+
+// Whether a packet of this opcode may come to a queue pair of this kind at all.
+bool ConnectedQueuePair::takes(const wire::OpcodeInfo& info, wire::Opcode opcode) const {
+  using wire::Transport;
+  if (opcode == wire::Opcode::cnp) return true;
+  if (opcode == wire::Opcode::weft_rc_acknowledge) {
+    return connection_.config.extensions && is_reliable(type()) && type() != QpType::kXrcTarget;
+  }
+  if (!info.known()) return false;
+  switch (type()) {
+    case QpType::kRc:
+      return info.transport == Transport::rc;
+    case QpType::kUc:
+      return info.transport == Transport::uc;
+    case QpType::kXrcInitiator:
+      return info.transport == Transport::xrc && info.is_response;
+    case QpType::kXrcTarget:
+      return info.transport == Transport::xrc && !info.is_response;
+    case QpType::kUd:
+      break;
+  }
+  return false;
+}
+
+// Why this queue pair is not to have a packet that is addressed so; nothing when it is.
+std::optional<ConnectedCounter> ConnectedQueuePair::check_address(const InDatagram& datagram,
+                                                                  const wire::Bth& bth) const {
+  if (bth.dest_qp != qpn() || datagram.multicast) return ConnectedCounter::kRxBadDestination;
+  if (!responds()) return ConnectedCounter::kRxWrongState;
+  if (!same_partition(bth.pkey, connection_.config.pkey)) return ConnectedCounter::kRxBadPKey;
+  // The peer that has migrated comes from its alternate path (IBA 17.2.8.1.3).
+  const bool migrating = bth.migrated && connection_.migration == PathMigration::kArmed &&
+                         datagram.source == connection_.alternate_path.dgid;
+  if (datagram.source != connection_.path.dgid && !migrating) {
+    return ConnectedCounter::kRxBadSource;
+  }
+  return std::nullopt;
+}
+
+// IBA 17.2.8.1: MigReq tells the peer's state. It is clear while the peer is ready to migrate, and
+// set again once it has.
+void ConnectedQueuePair::note_migration(const InDatagram& datagram, const wire::Bth& bth) {
+  if (connection_.migration == PathMigration::kRearm && !bth.migrated) {
+    connection_.migration = PathMigration::kArmed;
+  } else if (connection_.migration == PathMigration::kArmed && bth.migrated &&
+             datagram.source == connection_.alternate_path.dgid) {
+    connection_.migrate();
+  }
+}
+
+void ConnectedQueuePair::dispatch(const InPacket& packet) {
+  if (packet.opcode == wire::Opcode::cnp) {
+    connection_.counters.add(ConnectedCounter::kRxCnps);
+    if (requests()) requester_.congested(now_);
+    return;
+  }
+  if (state_ == QpState::kRtr && !established_) {
+    established_ = true;
+    events_ |= kEventCommunicationEstablished;
+  }
+  if (packet.congestion) responder_.congestion_experienced(now_);
+  if (packet.info->is_response) {
+    requester_.receive(packet, now_);
+  } else {
+    responder_.receive(packet, now_);
+  }
+}
+
+void ConnectedQueuePair::end_run(Time now) {
+  see(now);
+  if (responds()) responder_.end_run(now_);
+}
+
+}  // namespace weft::hca

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the two halves of a connected queue pair share, and how they speak to their owner.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/time.h"
+#include "hca/connected_counters.h"
+#include "hca/memory_table.h"
+#include "hca/qp_state.h"
+#include "hca/types.h"
+#include "hca/work_queue.h"
+
+namespace weft::hca {
+
+// Copies `length` bytes. False when memory of the application turned out not to be there (it was
+// unmapped without being deregistered): the work fails then, the process lives on.
+using CopyFunction = bool (*)(void* to, const void* from, std::size_t length);
+
+inline bool plain_copy(void* to, const void* from, std::size_t length) {
+  std::memcpy(to, from, length);
+  return true;
+}
+
+struct ConnectedConfig {
+  Qpn qpn{};
+  QpType type = QpType::kRc;
+  PdHandle pd = 0;
+  std::uint32_t max_sends = 0;  // depth of the send queue, work requests
+  std::uint32_t max_receives = 0;
+  std::uint32_t max_send_pieces = 1;
+  std::uint32_t max_receive_pieces = 1;
+  std::uint32_t max_inline = 0;  // bytes
+  bool signal_all = false;
+  std::uint32_t max_mtu = 4096;                        // of the port, bytes
+  std::uint32_t max_message = std::uint32_t{1} << 31;  // bytes
+  std::uint32_t receive_budget = 132'000;  // bytes in flight towards us that the port can hold
+  // The other end is Weft too: selective acknowledgements and receive windows may be used
+  // (docs/wire-udp.md).
+  bool extensions = false;
+  PKey pkey = kDefaultPKey;  // the value at the only index of the P_Key table
+  CopyFunction copy = plain_copy;
+};
+
+// A connection as modify has set it up so far.
+struct Connection {
+  ConnectedConfig config;
+  Path path{};
+  Qpn peer{};
+  std::uint32_t mtu = 1024;        // path MTU, payload bytes of a full packet
+  std::uint32_t peer_access = 0;   // Access bits: what the peer may do (QP access flags)
+  std::uint8_t max_reads_in = 0;   // as responder: reads and atomics at a time
+  std::uint8_t max_reads_out = 0;  // as requester
+  std::uint8_t rnr_timer = 0;      // code 0..31 that our RNR NAKs carry
+  std::uint8_t ack_timeout = 0;    // exponent: 4.096 us * 2^n; 0: for ever
+  std::uint8_t retry_count = 0;    // 0..7
+  std::uint8_t rnr_retry = 0;      // 0..7; 7: for ever
+  // Automatic path migration (IBA 17.2.8). Packets carry MigReq in the migrated state only.
+  PathMigration migration = PathMigration::kMigrated;
+  bool has_alternate = false;
+  bool has_migrated = false;  // news for the owner, who clears it
+  std::uint8_t alternate_ack_timeout = 0;
+  Path alternate_path{};
+  ConnectedCounters counters{};
+
+  // To the alternate path, if one is armed; it is used up then. The requester tries it before it
+  // gives up for want of an answer, and on success begins to count its retries anew.
+  bool migrate() {
+    if (migration != PathMigration::kArmed || !has_alternate) return false;
+    path = alternate_path;
+    ack_timeout = alternate_ack_timeout;
+    migration = PathMigration::kMigrated;
+    has_alternate = false;
+    has_migrated = true;
+    return true;
+  }
+};
+
+// A receive request that the responder has taken out of its queue.
+struct TakenReceive {
+  std::uint64_t wr_id = 0;
+  std::uint64_t length = 0;  // bytes of all pieces
+  std::vector<Sge> pieces;   // reused from one to the next
+};
+
+inline void take_oldest(ReceiveQueue& queue, TakenReceive& out) {
+  const ReceiveSlot& slot = queue.at(0);
+  const auto pieces = queue.pieces(0);
+  out.wr_id = slot.wr_id;
+  out.length = slot.length;
+  out.pieces.assign(pieces.begin(), pieces.end());
+  queue.pop_oldest();
+}
+
+// Where a responder finds receive requests: its own queue, or one that it shares (SRQ).
+class ReceiveSource {
+ public:
+  virtual ~ReceiveSource() = default;
+  // The oldest request; false when there is none.
+  virtual bool take(TakenReceive& out) = 0;
+  // How many wait, for the credits of IBA 9.7.7.2; a shared queue gives none (`shared`).
+  [[nodiscard]] virtual std::size_t size() const = 0;
+  [[nodiscard]] virtual bool shared() const = 0;
+};
+
+// Finds the shared receive queue that an XRC packet names, if it is of `domain` (annex A14).
+class XrcQueues {
+ public:
+  struct Found {
+    ReceiveSource* source = nullptr;  // none: no such queue in the domain
+    CompletionSink* completions = nullptr;
+    PdHandle pd = 0;
+  };
+  virtual ~XrcQueues() = default;
+  [[nodiscard]] virtual Found find(Qpn srq_number) = 0;
+};
+
+}  // namespace weft::hca

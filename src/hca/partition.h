@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/ids.h"
+
+namespace weft::hca {
+
+// IBA 10.9.1.1: the partition is the same and at least one side is a full member of it.
+[[nodiscard]] constexpr bool same_partition(PKey a, PKey b) {
+  constexpr std::uint16_t kFullMember = 0x8000;
+  return ((a.value() ^ b.value()) & ~kFullMember) == 0 &&
+         ((a.value() | b.value()) & kFullMember) != 0;
+}
+
+}  // namespace weft::hca
