@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// From IP addresses to devices and paths. Addresses resolve at once, because the host knows its
+// interfaces and routes; programs still hear of it by an event, as they expect.
+#include <algorithm>
+
+#include "rdmacm/command_core.h"
+
+namespace weft::rdmacm {
+namespace {
+
+constexpr std::uint8_t kHopLimit = 64;
+const Gid kLoopback4 = Gid::from_ipv4(0x7F000001);
+constexpr Gid kLoopback6{std::array<std::uint8_t, 16>{0, 0, 0, 0, 0, 0, 0, 0,  //
+                                                      0, 0, 0, 0, 0, 0, 0, 1}};
+
+// The address in the first `size` bytes of a command's storage.
+std::optional<Address> parse_sized(const __kernel_sockaddr_storage& storage, std::size_t size) {
+  if (size > Address::kStorage) return std::nullopt;
+  return Address::parse(abi::bytes_of(storage).first(size));
+}
+
+std::optional<Address> parse_ip(const sockaddr_in6& address) {
+  return Address::parse(abi::bytes_of(address));
+}
+
+// Programs see errno values, negative, as the status of an event.
+std::int32_t status_of(std::errc error) {
+  return -static_cast<std::int32_t>(error);
+}
+
+}  // namespace
+
+std::errc CommandCore::bind_ip(Call& call) {
+  const auto command = abi::read<rdma_ucm_bind_ip>(call.in);
+  if (!command) return std::errc::invalid_argument;
+  const auto address = parse_ip(command->addr);
+  const auto identity = find(call, command->id);
+  if (!identity) return identity.error();
+  return address ? bind_to(**identity, *address) : std::errc::address_family_not_supported;
+}
+
+std::errc CommandCore::bind(Call& call) {
+  const auto command = abi::read<rdma_ucm_bind>(call.in);
+  if (!command || command->addr_size == 0) return std::errc::invalid_argument;
+  const auto address = parse_sized(command->addr, command->addr_size);
+  const auto identity = find(call, command->id);
+  if (!identity) return identity.error();
+  return address ? bind_to(**identity, *address) : std::errc::address_family_not_supported;
+}
+
+std::errc CommandCore::bind_to(Identity& identity, const Address& address) {
+  if (address.family == Family::kNone) return std::errc::address_family_not_supported;
+  if (identity.state != IdState::kIdle) return std::errc::invalid_argument;
+  std::optional<LocalAddress> device;
+  if (!address.any()) {
+    if (address.address.is_link_local() && address.is_ip() && address.scope_id == 0) {
+      return std::errc::invalid_argument;
+    }
+    device = interfaces_.describe(address.address, address.scope_id);
+    if (!device) return std::errc::no_such_device;
+  }
+
+  // An InfiniBand address names its port space in the service ID.
+  const wire::PortSpace space = address.family == Family::kIb ? address.ib_space : identity.space;
+  const bool af_only = identity.af_only.value_or(address.family == Family::kIpv4);
+  const auto port = ports_.bind(
+      space, address.port,
+      {identity.handle, address.family, address.address, identity.reuse_address, af_only, false});
+  if (!port) return port.error();
+  identity.space = space;
+  identity.af_only = af_only;
+  identity.source = address;
+  identity.source.port = *port;
+  identity.source.ib_sid_mask = ~std::uint64_t{0};
+  identity.holds_port = true;
+  identity.device = device;
+  if (device) {
+    identity.path.sgid = address.address;
+    identity.path.sgid_index = device->end.sgid_index;
+    identity.path.scope_id = address.scope_id;
+    identity.path_mtu = device->path_mtu;
+  }
+  identity.state = IdState::kBound;
+  return {};
+}
+
+std::errc CommandCore::resolve_ip(Call& call) {
+  const auto command = abi::read<rdma_ucm_resolve_ip>(call.in);
+  if (!command) return std::errc::invalid_argument;
+  const auto identity = find(call, command->id);
+  if (!identity) return identity.error();
+  const auto source = parse_ip(command->src_addr);
+  const auto destination = parse_ip(command->dst_addr);
+  if (!source || !destination) return std::errc::invalid_argument;
+  return resolve(**identity, *source, *destination);
+}
+
+std::errc CommandCore::resolve_addr(Call& call) {
+  const auto command = abi::read<rdma_ucm_resolve_addr>(call.in);
+  if (!command) return std::errc::invalid_argument;
+  const auto identity = find(call, command->id);
+  if (!identity) return identity.error();
+  const auto source = command->src_size == 0 ? std::optional<Address>(Address{})
+                                             : parse_sized(command->src_addr, command->src_size);
+  const auto destination = parse_sized(command->dst_addr, command->dst_size);
+  if (!source || !destination) return std::errc::invalid_argument;
+  return resolve(**identity, *source, *destination);
+}
+
+// A program that resolves without having bound gets a port at once.
+std::errc CommandCore::bind_for(Identity& identity, const Address& source,
+                                const Address& destination) {
+  if (source.family != Family::kNone) return bind_to(identity, source);
+  Address any;
+  any.family = destination.family;
+  any.scope_id = destination.scope_id;
+  any.ib_space = destination.family == Family::kIb ? destination.ib_space : identity.space;
+  return bind_to(identity, any);
+}
+
+std::errc CommandCore::resolve(Identity& identity, const Address& source,
+                               const Address& destination) {
+  if (destination.family == Family::kNone) return std::errc::invalid_argument;
+  if (identity.state == IdState::kIdle) {
+    const std::errc error = bind_for(identity, source, destination);
+    if (error != std::errc{}) return error;
+  }
+  if (identity.state != IdState::kBound || identity.source.family != destination.family) {
+    return std::errc::invalid_argument;
+  }
+  identity.destination = destination;
+  if (destination.any()) {
+    identity.destination.address = destination.family == Family::kIpv4 ? kLoopback4 : kLoopback6;
+  }
+  const std::errc error = choose_source(identity);
+  if (error != std::errc{}) {
+    post(identity, abi::Event::kAddrError, status_of(error));
+    return {};
+  }
+  identity.state = IdState::kAddressResolved;
+  post(identity, abi::Event::kAddrResolved, 0);
+  return {};
+}
+
+std::errc CommandCore::choose_source(Identity& identity) {
+  const Gid& destination = identity.destination.address;
+  const std::uint32_t scope = identity.destination.scope_id;
+  if (identity.source.any()) {
+    const auto source = interfaces_.source_for(destination, scope);
+    if (!source) return source.error();
+    const auto device = interfaces_.describe(*source, scope);
+    if (!device) return std::errc::no_such_device;
+    identity.source.address = *source;
+    identity.source.scope_id = scope;
+    identity.device = device;
+  } else if (!identity.device) {
+    return std::errc::no_such_device;
+  } else if (!destination.is_multicast()) {
+    // There must be a way; which source it would have chosen does not matter.
+    const auto routed = interfaces_.source_for(destination, scope);
+    if (!routed) return routed.error();
+  }
+  make_path(identity);
+  return {};
+}
+
+void CommandCore::make_path(Identity& identity) const {
+  hca::Path path;
+  path.sgid = identity.source.address;
+  path.dgid = identity.destination.address;
+  path.scope_id =
+      identity.destination.scope_id != 0 ? identity.destination.scope_id : identity.source.scope_id;
+  path.sgid_index = identity.device->end.sgid_index;
+  path.hop_limit = kHopLimit;
+  path.traffic_class = identity.tos;
+  identity.path = path;
+  identity.path_mtu = identity.device->path_mtu;
+}
+
+std::errc CommandCore::resolve_route(Call& call) {
+  const auto command = abi::read<rdma_ucm_resolve_route>(call.in);
+  if (!command) return std::errc::invalid_argument;
+  const auto found = find(call, command->id);
+  if (!found) return found.error();
+  Identity& identity = **found;
+  if (identity.state != IdState::kAddressResolved) return std::errc::invalid_argument;
+  identity.path.traffic_class = identity.tos;
+  identity.state = IdState::kRouteResolved;
+  post(identity, abi::Event::kRouteResolved, 0);
+  return {};
+}
+
+}  // namespace weft::rdmacm
