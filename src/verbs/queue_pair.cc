@@ -150,8 +150,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
     auto qp = create_queue_pair(attributes->pd, plain);
     if (!qp) return nullptr;
     if (work_requests) {
-      qp->builder = std::make_unique<WorkBuilder>(std::max(attributes->cap.max_send_wr, 1U),
-                                                  attributes->cap.max_inline_data);
+      qp->builder = std::make_unique<WorkBuilder>(qp->capabilities);
       install_work_requests(*qp, attributes->send_ops_flags);
     }
     return &qp.release()->qp_base;

@@ -9,6 +9,7 @@
 #include "hca/types.h"
 #include "host/queue_pair.h"
 #include "host/spin_lock.h"
+#include "verbs/abi.h"
 
 namespace weft::verbs {
 
@@ -16,9 +17,8 @@ namespace weft::verbs {
 // list to the next, so that a program in its stride allocates nothing.
 class WorkBuilder {
  public:
-  // Work requests of one list and inline bytes of one request that are accepted.
-  WorkBuilder(std::uint32_t max_requests, std::uint32_t max_inline)
-      : max_requests_(max_requests), max_inline_(max_inline) {}
+  // What a queue pair of these capabilities takes is accepted.
+  explicit WorkBuilder(const ibv_qp_cap& capabilities) : capabilities_(capabilities) {}
 
   void start();  // takes the lock that complete() or abort() gives back
   // Opens the next request; what follows describes it.
@@ -33,26 +33,25 @@ class WorkBuilder {
     if (error_ == 0) error_ = error_number;
   }
 
-  // Posts the list: zero, or a positive errno. Nothing is posted when describing it failed. When
-  // the queue pair refuses a request, those before it stay posted, as with ibv_post_send().
+  // Posts the list: zero, or a positive errno, and then nothing is posted: describing it failed, or
+  // the queue has no room for all of it (ENOMEM).
   int complete(host::QueuePair& queue_pair);
   void abort() { lock_.unlock(); }
 
  private:
-  struct Entry {
-    hca::SendRequest request;
-    std::size_t first_piece = 0;
-    std::size_t piece_count = 0;
+  struct PieceRange {
+    std::size_t first = 0;
+    std::size_t count = 0;
   };
 
-  std::uint32_t max_requests_;
-  std::uint32_t max_inline_;
+  ibv_qp_cap capabilities_;
   host::SpinLock lock_;
   int error_ = 0;
-  std::vector<Entry> entries_;
-  std::vector<hca::Sge> pieces_;  // an inline piece holds its offset in inline_bytes_
+  std::vector<hca::SendRequest> requests_;
+  std::vector<PieceRange> ranges_;  // of each request in pieces_
+  std::vector<hca::Sge> pieces_;    // an inline piece holds its offset in inline_bytes_
   std::vector<std::byte> inline_bytes_;
-  std::size_t inline_in_entry_ = 0;
+  std::size_t inline_in_request_ = 0;
 };
 
 }  // namespace weft::verbs

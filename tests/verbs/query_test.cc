@@ -19,7 +19,11 @@ TEST_F(Query, DeviceIsAChannelAdapterOnEthernet) {
   EXPECT_EQ(attributes.node_guid, ibv_get_device_guid(context_->device));
   EXPECT_EQ(attributes.phys_port_cnt, 1);
   EXPECT_GT(attributes.max_qp, 0);
-  EXPECT_EQ(attributes.max_srq, 0);
+  EXPECT_GT(attributes.max_srq, 0);
+  EXPECT_GT(attributes.max_mw, 0);
+  EXPECT_GT(attributes.max_qp_rd_atom, 0);
+  EXPECT_EQ(attributes.atomic_cap, IBV_ATOMIC_HCA);
+  EXPECT_NE(attributes.device_cap_flags & IBV_DEVICE_XRC, 0U);
   EXPECT_STRNE(attributes.fw_ver, "");
   ibv_port_attr port{};
   ASSERT_EQ(ibv_query_port(context_.get(), 1, &port), 0);
@@ -27,6 +31,7 @@ TEST_F(Query, DeviceIsAChannelAdapterOnEthernet) {
   EXPECT_EQ(port.phys_state, 5);
   EXPECT_EQ(port.link_layer, IBV_LINK_LAYER_ETHERNET);
   EXPECT_EQ(port.lid, 0);
+  EXPECT_EQ(port.max_msg_sz, 1U << 31);
   EXPECT_GE(port.gid_tbl_len, 1);
   EXPECT_EQ(ibv_query_port(context_.get(), 2, &port), EINVAL);
 }
