@@ -81,6 +81,27 @@ Expected<UdpSocket> UdpSocket::open_family(const UdpOptions& options, int family
   return socket;
 }
 
+Expected<UdpSocket> UdpSocket::adopt(UniqueFd fd) {
+  sockaddr_storage raw{};
+  socklen_t length = sizeof raw;
+  if (getsockname(fd.get(), reinterpret_cast<sockaddr*>(&raw), &length) != 0) {
+    return fail_errno(errno, "getsockname of a socket handed over");
+  }
+  int protocol = 0;
+  socklen_t protocol_length = sizeof protocol;
+  const bool is_ip = raw.ss_family == AF_INET || raw.ss_family == AF_INET6;
+  if (!is_ip || getsockopt(fd.get(), SOL_SOCKET, SO_PROTOCOL, &protocol, &protocol_length) != 0 ||
+      protocol != IPPROTO_UDP) {
+    return fail(std::errc::invalid_argument, "the socket handed over is none of UDP");
+  }
+  UdpSocket socket(std::move(fd), raw.ss_family);
+  socket.local_ = SocketAddress::from_sockaddr(raw);
+  int gro = 0;
+  socklen_t gro_length = sizeof gro;
+  socket.gro_ = getsockopt(socket.fd(), SOL_UDP, UDP_GRO, &gro, &gro_length) == 0;
+  return socket;
+}
+
 Expected<void> UdpSocket::set(int level, int name, int value, const char* text) const {
   if (setsockopt(fd(), level, name, &value, sizeof value) == 0) return {};
   return fail_errno(errno, fmt::format("setsockopt {} on {}", text, local_.to_string()));

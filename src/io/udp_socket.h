@@ -90,6 +90,9 @@ class UdpSocket {
   // the kernel has no IPv6. Path MTU discovery is on: nothing is ever fragmented.
   static Expected<UdpSocket> open(const UdpOptions& options);
 
+  // Takes over a bound UDP socket that was opened as above elsewhere. EINVAL for anything else.
+  static Expected<UdpSocket> adopt(UniqueFd fd);
+
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] const SocketAddress& local() const { return local_; }
   [[nodiscard]] std::uint16_t port() const { return local_.port; }

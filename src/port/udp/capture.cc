@@ -50,7 +50,8 @@ void Capture::record(const CaptureFlow& flow, std::span<const Bytes> payload) {
                           .src_port = flow.source_port,
                           .dst_port = flow.destination_port,
                           .traffic_class = flow.traffic_class,
-                          .hop_limit = flow.hop_limit};
+                          .hop_limit = flow.hop_limit,
+                          .identification = flow.identification};
   for (const Bytes piece : payload)
     datagram.payload_size += piece.size();
   std::array<std::byte, kEthernetHeader + wire::kIpv6HeaderSize + wire::kUdpHeaderSize> headers{};

@@ -22,6 +22,7 @@ struct CaptureFlow {
   std::uint16_t destination_port = 0;
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 64;
+  std::uint16_t identification = 0;  // what the ICRC covers
 };
 
 // Writes what queue pairs sent and received, as Ethernet frames made from what the sockets tell:

@@ -9,18 +9,15 @@
 #include "port/udp/multicast.h"
 #include "wire/bth.h"
 #include "wire/crc.h"
-#include "wire/deth.h"
 #include "wire/endian.h"
-#include "wire/imm_dt.h"
 #include "wire/ip.h"
 
 namespace weft::port {
 namespace {
 
-// Around the longest message: BTH, DETH, ImmDt, pad, ICRC.
 constexpr std::size_t kLargestMessage = 4096;
 constexpr std::size_t kLargestFrame =
-    kLargestMessage + wire::Bth::kSize + wire::Deth::kSize + wire::ImmDt::kSize + 3 + kIcrcBytes;
+    hca::OutPacket::kMaxHeader + kLargestMessage + 3 + kIcrcBytes;  // pad and ICRC
 constexpr std::uint8_t kDefaultHops = 64;
 constexpr std::array<std::byte, 3> kPad{};
 // Up to here copying a message beside its headers costs less than three iovecs for the kernel.
@@ -65,12 +62,12 @@ void SendFrames::build(const hca::Burst& burst, const WireRules& rules, std::uin
 
   const wire::IcrcFlow& flow =
       flows_.get(source_, destination_.address, source_port_, destination_.port);
-  const bool counted = rules.counts_identification && identification == Identification::kCounted;
+  counted_ = rules.counts_identification && identification == Identification::kCounted;
   staged_ = 0;
   for (std::size_t frame = 0; frame < count_; ++frame) {
     const hca::OutPacket& packet = burst.packets()[frame];
     starts_[frame] = pieces_.size();
-    const auto number = static_cast<std::uint16_t>(counted ? frame : 0);
+    const auto number = static_cast<std::uint16_t>(counted_ ? frame : 0);
     if (rules.framing == hca::UdFraming::kBare) {
       lengths_[frame] = packet.payload_length;
       for (const Bytes piece : burst.pieces(packet))
@@ -134,7 +131,8 @@ void SendFrames::record(Capture& capture) const {
     for (const iovec& piece : one(frame))
       payload.push_back(as_bytes(piece));
     capture.record({source_, destination_.address, source_port_, destination_.port, traffic_class_,
-                    hop_limit_ != 0 ? hop_limit_ : kDefaultHops},
+                    hop_limit_ != 0 ? hop_limit_ : kDefaultHops,
+                    static_cast<std::uint16_t>(counted_ ? frame : 0)},
                    payload);
   }
 }
@@ -187,10 +185,21 @@ std::array<std::byte, hca::kGrhArea> ReceivedFrames::network_header(std::size_t 
   return area;
 }
 
-void ReceivedFrames::record(Capture& capture, Bytes frame) const {
+void ReceivedFrames::record(Capture& capture, Bytes frame, const wire::IcrcFlow& flow) const {
   capture.record({datagram_.source.address, datagram_.destination, datagram_.source.port,
-                  local_port_, datagram_.tos, datagram_.ttl},
+                  local_port_, datagram_.tos, datagram_.ttl, identification(frame, flow)},
                  {&frame, 1});
+}
+
+// A right ICRC tells the Identification that a socket does not.
+std::uint16_t ReceivedFrames::identification(Bytes frame, const wire::IcrcFlow& flow) const {
+  if (!rules_.counts_identification || !flow.is_ipv4() ||
+      frame.size() < wire::Bth::kSize + kIcrcBytes) {
+    return 0;
+  }
+  const Bytes covered = frame.first(frame.size() - kIcrcBytes);
+  const std::uint32_t carried = wire::load_le32(frame.last(kIcrcBytes).data());
+  return wire::identification_difference(carried ^ flow.icrc(covered), frame.size()).value_or(0);
 }
 
 void ReceivedFrames::deliver(DatagramSink& sink, UdpCounters& counters, IcrcFlowCache& flows,
@@ -212,7 +221,7 @@ void ReceivedFrames::deliver(DatagramSink& sink, UdpCounters& counters, IcrcFlow
   do {
     const Bytes frame = bytes_.subspan(at, std::min(segment_, bytes_.size() - at));
     at += segment_;
-    if (capture != nullptr) record(*capture, frame);
+    if (capture != nullptr) record(*capture, frame, flow);
     if (has_headers && frame.size() < wire::Bth::kSize + kIcrcBytes) {
       counters.add(UdpCounter::kRxRunt);
       continue;

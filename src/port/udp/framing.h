@@ -77,6 +77,7 @@ class SendFrames {
   std::uint8_t traffic_class_ = 0;
   std::uint8_t hop_limit_ = 0;
   std::size_t count_ = 0;
+  bool counted_ = false;  // the ICRC of frame i covers Identification i
   // Whole short frames, and the pad and ICRC of long ones.
   std::array<std::byte, hca::Burst::kMaxBytes> staging_;
   std::size_t staged_ = 0;
@@ -106,7 +107,8 @@ class ReceivedFrames {
 
  private:
   [[nodiscard]] std::array<std::byte, hca::kGrhArea> network_header(std::size_t length) const;
-  void record(Capture& capture, Bytes frame) const;
+  void record(Capture& capture, Bytes frame, const wire::IcrcFlow& flow) const;
+  [[nodiscard]] std::uint16_t identification(Bytes frame, const wire::IcrcFlow& flow) const;
 
   Bytes bytes_;
   const io::ReceivedDatagram& datagram_;

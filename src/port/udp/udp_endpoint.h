@@ -18,12 +18,13 @@ class UdpEndpoint final : public Endpoint {
   // `lease`: on the number; ends before the socket is closed.
   UdpEndpoint(std::shared_ptr<UdpShared> shared, std::shared_ptr<UdpInlet> inlet, Qpn qpn,
               Lease lease);
+  ~UdpEndpoint() override { inlet_->detach_all(qpn_); }
 
   [[nodiscard]] Qpn qpn() const override { return qpn_; }
   [[nodiscard]] const std::shared_ptr<Inlet>& inlet() const override { return seen_inlet_; }
   hca::SendResult send(const hca::Burst& burst) override;
-  Expected<void> attach(const Gid& group) override { return inlet_->attach(group); }
-  Expected<void> detach(const Gid& group) override { return inlet_->detach(group); }
+  Expected<void> attach(const Gid& group) override { return inlet_->attach(group, qpn_); }
+  Expected<void> detach(const Gid& group) override { return inlet_->detach(group, qpn_); }
 
  private:
   [[nodiscard]] bool build(const hca::Burst& burst, Identification identification);

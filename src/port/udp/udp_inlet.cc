@@ -168,8 +168,8 @@ std::size_t UdpInlet::receive_from(const io::UdpSocket& socket, Told told, Datag
   return count;
 }
 
-Expected<void> UdpInlet::attach(const Gid& group) {
-  const std::lock_guard guard(multicast_mutex_);
+Expected<const io::UdpSocket*> UdpInlet::multicast_socket() {
+  if (shared_->rules.fixed_port != 0) return &socket_;
   if (!multicast_) {
     io::UdpOptions options;
     options.local.port = kMulticastPort;
@@ -181,21 +181,46 @@ Expected<void> UdpInlet::attach(const Gid& group) {
     if (!socket) return tl::unexpected(socket.error());
     multicast_ = std::make_unique<io::UdpSocket>(std::move(*socket));
   }
-  if (auto joined = multicast_->join(group, shared_->config.ifindex); !joined) {
-    // A member already: attaching twice is harmless.
-    if (joined.error().code != std::errc::address_in_use) return joined;
+  return multicast_.get();
+}
+
+Expected<void> UdpInlet::attach(const Gid& group, Qpn member) {
+  const std::lock_guard guard(multicast_mutex_);
+  const auto socket = multicast_socket();
+  if (!socket) return tl::unexpected(socket.error());
+  if (!groups_.contains(group)) {
+    if (auto joined = (*socket)->join(group, shared_->config.ifindex); !joined) return joined;
   }
+  groups_[group].insert(member);
   multicast_ready_.store(multicast_.get(), std::memory_order_release);
   return {};
 }
 
-Expected<void> UdpInlet::detach(const Gid& group) {
+Expected<void> UdpInlet::detach(const Gid& group, Qpn member) {
   const std::lock_guard guard(multicast_mutex_);
-  if (!multicast_) {
+  const auto found = groups_.find(group);
+  if (found == groups_.end() || found->second.erase(member) == 0) {
     return fail(std::errc::invalid_argument,
                 "not attached to multicast group " + group.to_string());
   }
-  return multicast_->leave(group, shared_->config.ifindex);
+  if (!found->second.empty()) return {};
+  groups_.erase(found);
+  const auto socket = multicast_socket();
+  if (!socket) return tl::unexpected(socket.error());
+  return (*socket)->leave(group, shared_->config.ifindex);
+}
+
+void UdpInlet::detach_all(Qpn member) {
+  std::vector<Gid> groups;
+  {
+    const std::lock_guard guard(multicast_mutex_);
+    for (const auto& [group, members] : groups_) {
+      if (members.contains(member)) groups.push_back(group);
+    }
+  }
+  // An interface that is gone has taken its memberships along.
+  for (const Gid& group : groups)
+    static_cast<void>(detach(group, member));
 }
 
 }  // namespace weft::port

@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "io/udp_socket.h"
@@ -17,8 +19,8 @@
 
 namespace weft::port {
 
-// A UDP socket of queue pairs, and from the first multicast group on a second one at port 65535,
-// which all members on the host share.
+// A UDP socket of queue pairs. On a wire where a number is a UDP port, multicast has one too: from
+// the first group on there is a second socket at port 65535, which all members on the host share.
 class UdpInlet final : public Inlet {
  public:
   // As UdpShared::open_inlet() makes it. `faults`: none if null.
@@ -32,8 +34,10 @@ class UdpInlet final : public Inlet {
 
   // To send from; any thread.
   [[nodiscard]] const io::UdpSocket& socket() const { return socket_; }
-  Expected<void> attach(const Gid& group);
-  Expected<void> detach(const Gid& group);
+  // Membership of a group, on behalf of a queue pair. EINVAL for what is not attached.
+  Expected<void> attach(const Gid& group, Qpn member);
+  Expected<void> detach(const Gid& group, Qpn member);
+  void detach_all(Qpn member);
   // Datagrams that the kernel had to drop for want of room.
   [[nodiscard]] std::uint32_t overflows() const;
 
@@ -54,7 +58,11 @@ class UdpInlet final : public Inlet {
   Coalescing coalescing_;  // of socket_, by the receiving thread
   Gid last_own_;           // the last destination found to be ours, by the receiving thread
 
+  // The socket that joins groups; opened where it is one of its own.
+  Expected<const io::UdpSocket*> multicast_socket();
+
   mutable std::mutex multicast_mutex_;
+  std::map<Gid, std::set<Qpn>> groups_;       // joined, and who wants them
   std::unique_ptr<io::UdpSocket> multicast_;  // set once, under the mutex
   std::atomic<const io::UdpSocket*> multicast_ready_{nullptr};
 };
