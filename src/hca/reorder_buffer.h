@@ -34,6 +34,8 @@ class ReorderBuffer {
   // One beyond the newest packet. Not when empty.
   [[nodiscard]] Psn end() const { return end_; }
 
+  [[nodiscard]] bool has_memory() const { return !slots_.empty(); }
+
   void clear() { *this = ReorderBuffer{}; }
   // Gives the memory back if it is empty, and was so since the last call.
   void rest();

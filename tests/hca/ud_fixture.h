@@ -137,10 +137,10 @@ class UdTest : public ::testing::Test {
   SendRequest request(std::uint64_t wr_id, std::span<const Sge> pieces) const {
     return {.wr_id = wr_id,
             .signaled = true,
+            .pieces = pieces,
             .path = &path,
             .remote_qpn = kPeerQpn,
-            .remote_qkey = kQKey,
-            .pieces = pieces};
+            .remote_qkey = kQKey};
   }
   std::errc send(std::uint64_t wr_id, std::size_t offset, std::size_t length) {
     const std::array pieces{sge(offset, length)};
