@@ -70,7 +70,11 @@ void Network::carry(std::size_t from, std::size_t to, const Run& run) {
   }
   when = sender.last_arrival = std::max(when, sender.last_arrival);
   Run together{run.from, run.to, {}};
-  for (const auto& datagram : run.datagrams) {
+  for (const auto& original : run.datagrams) {
+    // Nothing is drawn where nothing is asked for, so that a fault that is new leaves old seeds be.
+    const bool wrong = faults_.corrupt > 0 && random_.chance(faults_.corrupt);
+    const std::vector<std::byte> damaged = wrong ? damage(original) : std::vector<std::byte>{};
+    const std::vector<std::byte>& datagram = wrong ? damaged : original;
     const bool dropped = random_.chance(faults_.loss) ||
                          (is_credit(datagram) && random_.chance(faults_.credit_loss));
     if (dropped) {
@@ -95,6 +99,14 @@ void Network::carry(std::size_t from, std::size_t to, const Run& run) {
     }
   }
   if (!together.datagrams.empty()) arrive_later(to, std::move(together), when);
+}
+
+std::vector<std::byte> Network::damage(std::vector<std::byte> datagram) {
+  if (datagram.empty()) return datagram;
+  ++counts_.corrupted;
+  const std::uint64_t bit = random_.below(datagram.size() * 8);
+  datagram[bit / 8] ^= std::byte{1} << (bit % 8);
+  return datagram;
 }
 
 void Network::arrive_later(std::size_t to, Run run, Time when) {

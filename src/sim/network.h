@@ -24,6 +24,7 @@ struct Faults {
   double loss = 0;
   double duplicate = 0;
   double reorder = 0;      // takes up to `reorder_delay` longer, and so lets others pass
+  double corrupt = 0;      // arrives with one bit wrong
   double credit_loss = 0;  // for datagrams that `Network::is_credit` picks, besides `loss`
   Duration delay = 20us;   // one way
   Duration jitter = 0us;   // of whole runs, which stay in order
@@ -51,6 +52,7 @@ struct NetworkCounts {
   std::uint64_t lost = 0;
   std::uint64_t duplicated = 0;
   std::uint64_t reordered = 0;
+  std::uint64_t corrupted = 0;
   std::uint64_t delivered = 0;
   std::uint64_t overrun = 0;      // dropped because a socket's buffer was full
   std::uint64_t unreachable = 0;  // sent to an address that nobody has
@@ -100,6 +102,7 @@ class Network {
   void arrive_later(std::size_t to, Run run, Time when);
   void arrive(std::size_t to, Run run);
   void note(const char* what, const Run& run, std::size_t bytes);
+  [[nodiscard]] std::vector<std::byte> damage(std::vector<std::byte> datagram);
 
   Scheduler& scheduler_;
   Random random_;
