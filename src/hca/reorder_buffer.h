@@ -16,7 +16,7 @@ namespace weft::hca {
 class ReorderBuffer {
  public:
   static constexpr std::uint32_t kMaxPackets = 2048;  // beyond the packet that is expected
-  static constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxBytes = std::size_t{3} << 20;
 
   enum class Insert : std::uint8_t { kKept, kDuplicate, kNoRoom };
 
