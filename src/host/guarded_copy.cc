@@ -88,6 +88,10 @@ bool guarded_copy(void* to, const void* from, std::size_t length) {
   return copy_in_use.load(std::memory_order_acquire)(to, from, length);
 }
 
+bool guarded(void (*body)(void*), void* argument) {
+  return guarded(body, argument, nullptr);
+}
+
 bool guarded(void (*body)(void*), void* argument, MayFault may_fault) {
   ensure_once();
   Landing here;

@@ -14,15 +14,17 @@ namespace weft::host {
 // program that spins on them finds the others.
 bool guarded_copy(void* to, const void* from, std::size_t length);
 
+// Runs `body(argument)`; false when it met a fault, at which it was abandoned: no destructor of it
+// has run, so it should hold nothing while it touches such memory. Every fault of this thread
+// counts meanwhile, those of a signal handler that came between included. Calls do not nest.
+bool guarded(void (*body)(void*), void* argument);
+
 // Whether a fault at `address` is one that the body with this argument may meet. Called by a signal
 // handler.
 using MayFault = bool (*)(const void* argument, std::uintptr_t address);
 
-// Runs `body(argument)`; false when it met a fault, at which it was abandoned: no destructor of it
-// has run, so it should hold nothing while it touches such memory. Without `may_fault` every fault
-// of this thread counts meanwhile, those of a signal handler that came between included. Calls do
-// not nest.
-bool guarded(void (*body)(void*), void* argument, MayFault may_fault = nullptr);
+// The same, where other faults are somebody else's.
+bool guarded(void (*body)(void*), void* argument, MayFault may_fault);
 
 // Sees to it that Weft's signal handler is the first to learn of a fault. The functions above do so
 // when one of them is called for the first time; call it again when the application may have
