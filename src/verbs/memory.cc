@@ -139,7 +139,30 @@ int ibv_dereg_mr(ibv_mr* mr) {
       return report(gone.error());
     }
     const std::unique_ptr<Mr> owner(&region);
-    if (owner->device_memory != nullptr) owner->device_memory->regions.fetch_sub(1);
+    if (owner->device_memory) owner->device_memory->regions.fetch_sub(1);
     return 0;
   });
+}
+
+// The region that a handle names, once more. Its address is not known to whoever imports it.
+ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) {
+  return guard_pointer([&]() -> ibv_mr* {
+    const auto regions = Pd::of(pd).host->memory().snapshot();
+    const auto found = std::ranges::find(regions, handle, &hca::MemoryRegion::key);
+    if (found == regions.end() || found->pd != pd->handle) return refuse(ENOENT);
+    auto mr = std::make_unique<Mr>();
+    mr->host = Pd::of(pd).host;
+    mr->region = *found;
+    mr->context = pd->context;
+    mr->pd = pd;
+    mr->length = static_cast<std::size_t>(found->length);
+    mr->handle = handle;
+    mr->lkey = handle;
+    mr->rkey = handle;
+    return mr.release();
+  });
+}
+
+void ibv_unimport_mr(ibv_mr* mr) {
+  const std::unique_ptr<Mr> gone(&Mr::of(mr));
 }

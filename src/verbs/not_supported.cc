@@ -9,22 +9,3 @@ using namespace weft::verbs;
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
   return refuse(EOPNOTSUPP);
 }
-
-ibv_context* ibv_import_device(int) {
-  return refuse(EOPNOTSUPP);
-}
-ibv_pd* ibv_import_pd(ibv_context*, uint32_t) {
-  return refuse(EOPNOTSUPP);
-}
-void ibv_unimport_pd(ibv_pd*) {
-}
-ibv_mr* ibv_import_mr(ibv_pd*, uint32_t) {
-  return refuse(EOPNOTSUPP);
-}
-void ibv_unimport_mr(ibv_mr*) {
-}
-ibv_dm* ibv_import_dm(ibv_context*, uint32_t) {
-  return refuse(EOPNOTSUPP);
-}
-void ibv_unimport_dm(ibv_dm*) {
-}

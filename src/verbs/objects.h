@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,30 @@ struct Device : DeviceAbi {
   host::DeviceInfo info;
 };
 
+struct DeviceMemory;
 struct XrcDomain;
+
+// One opening of a device: what the context that ibv_open_device() gave shares with those that
+// ibv_import_device() made from its cmd_fd. It ends when the last of them is closed.
+struct Opening {
+  using FileId = std::pair<std::uint64_t, std::uint64_t>;  // device and inode
+
+  Opening(std::shared_ptr<Device> opened, std::shared_ptr<host::Context> context)
+      : device(std::move(opened)), host(std::move(context)) {}
+  ~Opening() { host->close(); }
+  Opening(const Opening&) = delete;
+  Opening& operator=(const Opening&) = delete;
+
+  std::shared_ptr<Device> device;
+  std::shared_ptr<host::Context> host;
+  FileId file{};  // that its cmd_fds are of
+
+  std::mutex mutex;  // guards what follows
+  std::set<std::uint32_t> protection_domains;
+  std::map<std::uint32_t, std::weak_ptr<DeviceMemory>> device_memory;  // by handle
+  std::uint32_t next_device_memory = 1;
+  std::map<FileId, std::weak_ptr<XrcDomain>> xrc_domains;  // by the file that names them
+};
 
 struct OpenDevice : verbs_context {
   OpenDevice() : verbs_context{} {}
@@ -47,14 +71,9 @@ struct OpenDevice : verbs_context {
     return *static_cast<OpenDevice*>(verbs_get_ctx(context));
   }
 
-  std::shared_ptr<Device> opened;
-  std::shared_ptr<host::Context> host;
+  std::shared_ptr<Opening> opening;
+  std::shared_ptr<host::Context> host;  // the opening's
   io::UniqueFd command_fd;  // programs dup() it; nothing is ever read from or written to it
-
-  // XRC domains by the file that names them: its device and inode.
-  using FileId = std::pair<std::uint64_t, std::uint64_t>;
-  std::mutex domains_mutex;
-  std::map<FileId, std::weak_ptr<XrcDomain>> domains;
 };
 
 // The objects below keep the host's context alive by themselves, so that destroying them after
@@ -67,6 +86,7 @@ struct Pd : ibv_pd {
   static Pd& of(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
 
   std::shared_ptr<host::Context> host;
+  std::weak_ptr<Opening> opening;
   bool parent = false;
 };
 
@@ -80,10 +100,7 @@ struct Td : ibv_td {
 };
 
 // "Device memory" is memory of the process: a device that is software has no other.
-struct Dm : ibv_dm {
-  Dm() : ibv_dm{} {}
-  static Dm& of(ibv_dm* dm) { return *static_cast<Dm*>(dm); }
-
+struct DeviceMemory {
   struct Free {
     void operator()(std::byte* bytes) const { std::free(bytes); }
   };
@@ -92,13 +109,21 @@ struct Dm : ibv_dm {
   std::atomic<std::uint32_t> regions{0};  // that are registered in it
 };
 
+struct Dm : ibv_dm {
+  Dm() : ibv_dm{} {}
+  static Dm& of(ibv_dm* dm) { return *static_cast<Dm*>(dm); }
+
+  std::shared_ptr<DeviceMemory> memory;
+  std::weak_ptr<Opening> opening;
+};
+
 struct Mr : ibv_mr {
   Mr() : ibv_mr{} {}
   static Mr& of(ibv_mr* mr) { return *static_cast<Mr*>(mr); }
 
   std::shared_ptr<host::Context> host;
   hca::MemoryRegion region;
-  Dm* device_memory = nullptr;  // that it is of
+  std::shared_ptr<DeviceMemory> device_memory;  // that it is of
 };
 
 struct Mw : ibv_mw {
@@ -170,7 +195,7 @@ struct XrcDomain {
 
   std::shared_ptr<host::Context> host;
   std::uint32_t handle = 0;  // the host's; 0: none yet
-  std::uint32_t opened = 0;  // by open_xrcd; guarded by the device's domains_mutex
+  std::uint32_t opened = 0;  // by open_xrcd; guarded by the opening's mutex
   std::mutex mutex;
   // By number of the queue pair; one that is here lives, since it is taken out before it goes.
   std::map<std::uint32_t, std::weak_ptr<XrcTarget>> targets;
@@ -181,6 +206,7 @@ struct Xrcd : ibv_xrcd {
   static Xrcd& of(ibv_xrcd* xrcd) { return *static_cast<Xrcd*>(xrcd); }
 
   std::shared_ptr<XrcDomain> domain;
+  std::weak_ptr<Opening> opening;
 };
 
 // Every queue pair has the extended layout; ibv_qp_to_qp_ex() gives it only to programs that asked

@@ -6,15 +6,27 @@
 using namespace weft;
 using namespace weft::verbs;
 
+namespace {
+
+Pd* make_domain(ibv_context* context, hca::PdHandle handle) {
+  auto pd = std::make_unique<Pd>();
+  pd->opening = OpenDevice::of(context).opening;
+  pd->host = OpenDevice::of(context).host;
+  pd->context = context;
+  pd->handle = handle;
+  return pd.release();
+}
+
+}  // namespace
+
 ibv_pd* ibv_alloc_pd(ibv_context* context) {
   return guard_pointer([&]() -> ibv_pd* {
-    auto pd = std::make_unique<Pd>();
-    pd->host = OpenDevice::of(context).host;
-    const auto handle = pd->host->allocate_pd();
+    const auto& opening = OpenDevice::of(context).opening;
+    const auto handle = opening->host->allocate_pd();
     if (!handle) return refuse(handle.error());
-    pd->context = context;
-    pd->handle = *handle;
-    return pd.release();
+    const std::lock_guard guard(opening->mutex);
+    opening->protection_domains.insert(*handle);
+    return make_domain(context, *handle);
   });
 }
 
@@ -23,12 +35,32 @@ int ibv_dealloc_pd(ibv_pd* pd) {
     Pd& domain = Pd::of(pd);
     if (domain.parent) {
       domain.host->unuse_pd(pd->handle);
-    } else if (const auto released = domain.host->release_pd(pd->handle); !released) {
-      return report(released.error());
+    } else {
+      if (const auto released = domain.host->release_pd(pd->handle); !released) {
+        return report(released.error());
+      }
+      if (const auto opening = domain.opening.lock()) {
+        const std::lock_guard guard(opening->mutex);
+        opening->protection_domains.erase(pd->handle);
+      }
     }
     const std::unique_ptr<Pd> gone(&domain);
     return 0;
   });
+}
+
+// The same domain once more: it goes with ibv_dealloc_pd() of one of the two.
+ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) {
+  return guard_pointer([&]() -> ibv_pd* {
+    Opening& opening = *OpenDevice::of(context).opening;
+    const std::lock_guard guard(opening.mutex);
+    if (!opening.protection_domains.contains(handle)) return refuse(ENOENT);
+    return make_domain(context, handle);
+  });
+}
+
+void ibv_unimport_pd(ibv_pd* pd) {
+  const std::unique_ptr<Pd> gone(&Pd::of(pd));
 }
 
 namespace weft::verbs {
@@ -60,13 +92,10 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
         (attributes->alloc == nullptr || attributes->free == nullptr)) {
       return refuse(EINVAL);
     }
-    auto pd = std::make_unique<Pd>();
-    pd->host = Pd::of(attributes->pd).host;
-    pd->context = context;
-    pd->handle = attributes->pd->handle;
+    Pd* const pd = make_domain(context, attributes->pd->handle);
     pd->parent = true;
     pd->host->use_pd(pd->handle);
-    return pd.release();
+    return pd;
   });
 }
 

@@ -91,4 +91,16 @@ std::shared_ptr<Device> DeviceRegistry::find(const ibv_device* device) {
   return nullptr;
 }
 
+void DeviceRegistry::add(const std::shared_ptr<Opening>& opening) {
+  const std::lock_guard guard(mutex_);
+  std::erase_if(openings_, [](const auto& entry) { return entry.second.expired(); });
+  openings_[opening->file] = opening;
+}
+
+std::shared_ptr<Opening> DeviceRegistry::find(const Opening::FileId& file) {
+  const std::lock_guard guard(mutex_);
+  const auto known = openings_.find(file);
+  return known != openings_.end() ? known->second.lock() : nullptr;
+}
+
 }  // namespace weft::verbs

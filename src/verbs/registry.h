@@ -24,6 +24,10 @@ class DeviceRegistry {
   // The owner of a device that a program names; nullptr when it is none of ours.
   std::shared_ptr<Device> find(const ibv_device* device);
 
+  void add(const std::shared_ptr<Opening>& opening);
+  // The opening that `file` is a cmd_fd of; nullptr when there is none, or none any more.
+  std::shared_ptr<Opening> find(const Opening::FileId& file);
+
  private:
   struct List {
     std::vector<std::shared_ptr<Device>> devices;
@@ -34,6 +38,7 @@ class DeviceRegistry {
   std::mutex mutex_;
   std::vector<std::shared_ptr<Device>> present_;
   std::map<ibv_device**, std::unique_ptr<List>> lists_;
+  std::map<Opening::FileId, std::weak_ptr<Opening>> openings_;
 };
 
 }  // namespace weft::verbs

@@ -16,6 +16,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "verbs/libc_function.h"
+
 namespace {
 
 constexpr char kSysfs[] = "/sys/class/infiniband";
@@ -50,29 +52,7 @@ class Mapped {
   char buffer_[PATH_MAX];
 };
 
-// libc's function of a name, found at the first use; threads that race find the same one. A hook is
-// only reached through a symbol that libc has, so there always is one.
-template <class Function>
-class Libc {
- public:
-  constexpr explicit Libc(const char* name, const char* version = nullptr)
-      : name_(name), version_(version) {}
-  Function* get() {
-    Function* found = __atomic_load_n(&function_, __ATOMIC_RELAXED);
-    if (found == nullptr) {
-      void* const symbol =
-          version_ != nullptr ? dlvsym(RTLD_NEXT, name_, version_) : dlsym(RTLD_NEXT, name_);
-      found = reinterpret_cast<Function*>(symbol);
-      __atomic_store_n(&function_, found, __ATOMIC_RELAXED);
-    }
-    return found;
-  }
-
- private:
-  const char* name_;
-  const char* version_;
-  Function* function_ = nullptr;
-};
+using weft::verbs::Libc;
 
 using Open = int(const char*, int, ...);
 using OpenAt = int(int, const char*, int, ...);

@@ -13,28 +13,28 @@
 namespace weft::verbs {
 namespace {
 
-// Domains of the device that a file names are one, if they are opened through the same context:
-// another process, or a device that was opened twice, has its own.
-std::shared_ptr<XrcDomain> find_or_create(OpenDevice& device, int fd, int flags) {
+// Domains that are named by one file are one, within an opening of the device: another process, or
+// a device that is opened twice, has its own. With the opening's mutex held.
+std::shared_ptr<XrcDomain> find_or_create(Opening& opening, int fd, int flags) {
   std::shared_ptr<XrcDomain> domain;
-  OpenDevice::FileId id{};
+  Opening::FileId id{};
   if (fd != -1) {
     struct stat file {};
     if (::fstat(fd, &file) != 0) return refuse(errno);
     id = {file.st_dev, file.st_ino};
-    const auto known = device.domains.find(id);
-    if (known != device.domains.end()) domain = known->second.lock();
+    const auto known = opening.xrc_domains.find(id);
+    if (known != opening.xrc_domains.end()) domain = known->second.lock();
     if (domain && (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL)) return refuse(EEXIST);
     if (!domain && (flags & O_CREAT) == 0) return refuse(ENOENT);
     if (domain) return domain;
   }
-  domain = std::make_shared<XrcDomain>(device.host);
-  const auto handle = device.host->allocate_xrc_domain();
+  domain = std::make_shared<XrcDomain>(opening.host);
+  const auto handle = opening.host->allocate_xrc_domain();
   if (!handle) return refuse(handle.error());
   domain->handle = *handle;
   if (fd != -1) {
-    std::erase_if(device.domains, [](const auto& entry) { return entry.second.expired(); });
-    device.domains[id] = domain;
+    std::erase_if(opening.xrc_domains, [](const auto& entry) { return entry.second.expired(); });
+    opening.xrc_domains[id] = domain;
   }
   return domain;
 }
@@ -63,10 +63,11 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
     constexpr std::uint32_t kNeeded = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
     if (attributes->comp_mask != kNeeded) return refuse(EINVAL);
     if ((attributes->oflags & ~(O_CREAT | O_EXCL)) != 0) return refuse(EINVAL);
-    OpenDevice& device = OpenDevice::of(context);
+    const auto& opening = OpenDevice::of(context).opening;
     auto xrcd = std::make_unique<Xrcd>();
-    const std::lock_guard guard(device.domains_mutex);
-    xrcd->domain = find_or_create(device, attributes->fd, attributes->oflags);
+    xrcd->opening = opening;
+    const std::lock_guard guard(opening->mutex);
+    xrcd->domain = find_or_create(*opening, attributes->fd, attributes->oflags);
     if (!xrcd->domain) return nullptr;
     ++xrcd->domain->opened;
     xrcd->context = context;
@@ -78,7 +79,9 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
 int close_xrcd(ibv_xrcd* xrcd) {
   return guard_errno([&] {
     Xrcd& closing = Xrcd::of(xrcd);
-    const std::lock_guard guard(OpenDevice::of(xrcd->context).domains_mutex);
+    const auto opening = closing.opening.lock();
+    if (!opening) return report(EINVAL);
+    const std::lock_guard guard(opening->mutex);
     // Every handle, receive queue and target queue pair holds one reference.
     const bool last_handle = closing.domain->opened == 1;
     if (last_handle && closing.domain.use_count() > 1) return report(EBUSY);

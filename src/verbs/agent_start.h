@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace weft::verbs {
+
+// `weft run` has said where the host agent is (WEFT_AGENT, its program) and where it listens
+// (WEFT_RUNTIME_DIR).
+bool agent_is_named();
+
+// A connection to the agent of this user and network namespace, which is started if there is none;
+// -errno. Async-cancellation must be off.
+int connect_to_agent();
+
+}  // namespace weft::verbs

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+namespace weft::verbs {
+
+// A file that a program has got for /dev/infiniband/rdma_cm: an eventfd that holds one for each
+// event that waits, with a connection to the host agent behind it.
+struct DoorFile;
+
+// As open(2) of the path.
+int open_door(int flags);
+
+// Whether `fd` may be such a file. Costs a load; what is none for sure is told so.
+bool may_be_door(int fd);
+
+// The file, for write_to_door(); null when `fd` is none.
+DoorFile* acquire_door(int fd);
+
+// As write(2) of one command. Gives `file` back.
+ssize_t write_to_door(int fd, DoorFile* file, const void* bytes, size_t size);
+
+// The program closes `fd`; what the agent knows about it ends with the last thread that uses it.
+void forget_door(int fd);
+
+}  // namespace weft::verbs
