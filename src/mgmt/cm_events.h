@@ -37,10 +37,10 @@ struct ConnectRequest {
   CmId listener{};
   ServiceId service_id{};
   hca::Path path{};  // to the peer
-  std::optional<hca::Path> alternate_path;
+  std::optional<hca::Path> alternate_path{};
   Guid remote_ca_guid{};
   Qpn remote_qpn{};
-  Psn starting_psn{};                   // of the peer's send queue
+  Psn starting_psn{};                   // where we shall begin to send: our SQ PSN
   hca::QpType type = hca::QpType::kRc;  // of our queue pair: kRc, kUc or kXrcTarget
   PKey pkey{};
   std::uint32_t path_mtu = 0;            // bytes
@@ -51,14 +51,14 @@ struct ConnectRequest {
   bool srq = false;  // of the peer
   bool flow_control = false;
   std::uint16_t extensions = 0;  // Extension bits that the peer offers
-  PrivateData private_data;      // 92 bytes
+  PrivateData private_data{};    // 92 bytes
 };
 
 // A REP came. The consumer brings its queue pair to RTS and calls ready(), or reject().
 struct ConnectResponse {
   Guid remote_ca_guid{};
   Qpn remote_qpn{};
-  Psn starting_psn{};
+  Psn starting_psn{};                    // where we shall begin to send: our SQ PSN
   std::uint8_t responder_resources = 0;  // from our side, as in ConnectRequest
   std::uint8_t initiator_depth = 0;
   std::uint8_t target_ack_delay = 0;  // exponent
@@ -67,20 +67,20 @@ struct ConnectResponse {
   bool srq = false;
   bool flow_control = false;
   std::uint16_t extensions = 0;  // what both agree on
-  PrivateData private_data;      // 196 bytes
+  PrivateData private_data{};    // 196 bytes
 };
 
 // The side that accepted: the RTU came, or notify_established() stood in for it.
 struct Established {
-  PrivateData private_data;  // 224 bytes of an RTU; none after notify_established()
+  PrivateData private_data{};  // 224 bytes of an RTU; none after notify_established()
 };
 
 // The peer refuses. The connection is over; destroy() it.
 struct Rejected {
   RejectReason reason{};
-  wire::CmAnswered message{};   // what it refuses
-  PrivateData additional_info;  // ARI, at most 72 bytes
-  PrivateData private_data;     // 148 bytes
+  wire::CmAnswered message{};     // what it refuses
+  PrivateData additional_info{};  // ARI, at most 72 bytes
+  PrivateData private_data{};     // 148 bytes
 };
 
 // The peer never answered this message: kReq, kRep or kSidrReq, and the connection is over; or
@@ -93,7 +93,7 @@ struct Unreachable {
 struct MoreTime {
   wire::CmAnswered message{};
   Duration service_timeout{};
-  PrivateData private_data;  // 222 bytes
+  PrivateData private_data{};  // 222 bytes
 };
 
 // The connection has ended and is in timewait: its queue pair must go to the error state and its
@@ -106,7 +106,7 @@ struct Disconnected {
     kStale,       // the peer says that it does not know this connection
   };
   Cause cause{};
-  PrivateData private_data;  // of the DREQ (220) or the DREP (224)
+  PrivateData private_data{};  // of the DREQ (220) or the DREP (224)
 };
 
 // Nothing of the connection can be in the network any more. The id is in state kIdle; destroy() it.
@@ -116,13 +116,13 @@ struct TimewaitExit {};
 struct AlternatePathRequest {
   hca::Path path{};
   std::uint8_t ack_timeout = 0;  // exponent
-  PrivateData private_data;      // 168 bytes
+  PrivateData private_data{};    // 168 bytes
 };
 
 struct AlternatePathReply {
   AlternatePathStatus status{};
-  PrivateData additional_info;
-  PrivateData private_data;  // 148 bytes
+  PrivateData additional_info{};
+  PrivateData private_data{};  // 148 bytes
 };
 
 // A SIDR_REQ came for a listener; the event's id is new and belongs to the consumer, which answers
@@ -131,8 +131,8 @@ struct SidrRequest {
   CmId listener{};
   ServiceId service_id{};
   PKey pkey{};
-  hca::Path path{};          // to the peer
-  PrivateData private_data;  // 216 bytes
+  hca::Path path{};            // to the peer
+  PrivateData private_data{};  // 216 bytes
 };
 
 // The exchange is over; destroy() its id.
@@ -141,8 +141,8 @@ struct SidrReply {
   ServiceId service_id{};
   Qpn qpn{};
   QKey qkey{};
-  PrivateData additional_info;
-  PrivateData private_data;  // 136 bytes
+  PrivateData additional_info{};
+  PrivateData private_data{};  // 136 bytes
 };
 
 struct CmEvent {

@@ -46,11 +46,12 @@ struct ListenParameters {
 // The defaults are what Linux' rdma_cm sends. `path.sgid` must be an address that LocalEnds knows.
 struct ConnectParameters {
   hca::Path path{};
-  std::optional<hca::Path> alternate_path;
+  std::optional<hca::Path> alternate_path{};
   ServiceId service_id{};
   hca::QpType type = hca::QpType::kRc;  // kRc, kUc or kXrcInitiator
   Qpn qpn{};
-  Psn starting_psn{};  // of our send queue
+  // Where the peer shall begin to send (IBA 12.7.31): our queue pair's RQ PSN. None: drawn.
+  std::optional<Psn> starting_psn{};
   PKey pkey = kDefaultPKey;
   std::uint32_t path_mtu = 1024;         // bytes: 256, 512, 1024, 2048 or 4096
   std::uint8_t responder_resources = 0;  // reads and atomics that we take at a time
@@ -65,13 +66,14 @@ struct ConnectParameters {
   std::uint8_t local_cm_timeout = 20;    // exponent: how long we shall take at most
   std::uint8_t max_cm_retries = 15;      // 0..15
   Bytes private_data{};                  // at most 92 bytes
-  std::uint16_t extensions = 0;          // Extension bits to offer; not sent when there is no room
+  // Extension bits to offer; left out when the private data leaves no room (ExtensionOffer).
+  std::uint16_t extensions = 0;
   std::uint64_t user = 0;
 };
 
 struct AcceptParameters {
   Qpn qpn{};
-  Psn starting_psn{};
+  std::optional<Psn> starting_psn{};       // as in ConnectParameters
   std::uint8_t responder_resources = 0;  // as in ConnectParameters, from our side
   std::uint8_t initiator_depth = 0;
   std::uint8_t target_ack_delay = 15;  // exponent, 0..31
@@ -81,7 +83,9 @@ struct AcceptParameters {
   bool flow_control = true;
   std::uint8_t failover_accepted = 0;  // 2 bits, IBA 12.6.8.9: 0 accepts the alternate path
   Bytes private_data{};                // at most 196 bytes
-  std::uint16_t extensions = 0;        // those that the peer offered and we agree to
+  // What we agree to of the Extension bits that the peer offers. Needs room as an offer does; see
+  // ConnectionManager::agreed_extensions().
+  std::uint16_t extensions = 0;
 };
 
 struct RejectParameters {

@@ -16,10 +16,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <memory>
+#include <deque>
+#include <initializer_list>
 #include <optional>
-#include <span>
 
 #include "base/bytes.h"
 #include "base/entropy.h"
@@ -27,78 +26,46 @@
 #include "base/time.h"
 #include "mgmt/cm_counters.h"
 #include "mgmt/cm_events.h"
+#include "mgmt/cm_listeners.h"
+#include "mgmt/cm_outbox.h"
 #include "mgmt/cm_parameters.h"
+#include "mgmt/cm_state.h"
+#include "mgmt/cm_table.h"
+#include "mgmt/local_ends.h"
+#include "wire/cm_alternate.h"
+#include "wire/cm_connect.h"
+#include "wire/cm_disconnect.h"
+#include "wire/cm_refuse.h"
+#include "wire/cm_sidr.h"
 
 namespace weft::mgmt {
-
-inline constexpr std::size_t kMadSize = 256;  // IBA 13.4.2
-
-// Carries a management datagram to QP 1 at the other end of `to` (source QP 1, Q_Key kGsiQKey). May
-// lose it; must not call the manager back.
-class MadSink {
- public:
-  virtual ~MadSink() = default;
-  virtual void send(const hca::Path& to, std::span<const std::byte, kMadSize> mad) = 0;
-};
-
-// What an address of ours stands for.
-struct LocalEnd {
-  Guid ca_guid{};               // node GUID of the device that has it
-  std::uint8_t port = 1;        // port number, for queue pair attributes
-  std::uint8_t sgid_index = 0;  // in that port's GID table
-  std::uint32_t scope_id = 0;   // interface index, for link-local addresses
-};
-
-// Knows the addresses of this end. They may come and go. Must not call the manager back.
-class LocalEnds {
- public:
-  virtual ~LocalEnds() = default;
-  // Nothing when `address` is not ours.
-  [[nodiscard]] virtual std::optional<LocalEnd> find(const Gid& address) const = 0;
-};
-
-struct CmLimits {
-  // Connections, SIDR exchanges and timewaits together; a new one beyond is refused (with reason
-  // kNoResources to a peer, std::errc::too_many_files_open to the consumer).
-  std::uint32_t ids = 32768;
-  // How many of those may have begun with a message of a peer.
-  std::uint32_t passive_ids = 24576;
-  std::uint32_t listeners = 4096;
-};
 
 struct CmConfig {
   CmLimits limits;
   std::uint8_t packet_lifetime = 18;  // exponent, 0..31: longest time a packet is under way
+  // An unanswered message is sent again after this, then after twice as long, and so on until the
+  // interval is what the standard says; from there on retries are counted. 0: only as the standard
+  // says. Any peer must bear repeated messages, and 1 % of loss costs half a second, not six.
+  Duration first_retry = 500ms;
   // Service timeout, an exponent, of the MRAs that answer repeated messages while the consumer
   // thinks. Linux uses 24, 69 s.
   std::uint8_t mra_timeout = 24;
 };
 
-// Where a connection is, from the consumer's side (IBA 12.9.7, figures 138 and 139).
-enum class CmState : std::uint8_t {
-  kIdle,  // over, or not begun: destroy() it
-  kListen,
-  kReqSent,      // until ConnectResponse
-  kReqReceived,  // until accept() or reject()
-  kRepSent,      // until Established
-  kRepReceived,  // until ready() or reject()
-  kEstablished,
-  kDreqSent,      // until Disconnected
-  kTimewait,      // until TimewaitExit
-  kSidrSent,      // until SidrReply
-  kSidrReceived,  // until sidr_reply()
-};
-
-const char* to_string(CmState state);
-
 class ConnectionManager {
+  struct Arrival {
+    std::uint64_t transaction;
+    const hca::Path& from;
+    Time now;
+  };
+
  public:
   // Keeps the references, which must live as long as it does.
   ConnectionManager(const CmConfig& config, const LocalEnds& ends, Entropy& entropy, MadSink& mads,
                     EventSink& events);
   ConnectionManager(const ConnectionManager&) = delete;
   ConnectionManager& operator=(const ConnectionManager&) = delete;
-  ~ConnectionManager();
+  ~ConnectionManager() = default;
 
   // All calls that take an id fail with no_such_file_or_directory when there is none such, with
   // invalid_argument when a parameter is out of its range (the message names it), and with
@@ -163,10 +130,10 @@ class ConnectionManager {
   // Nothing for an unknown id.
   [[nodiscard]] std::optional<CmState> state(CmId id) const;
 
-  // What to modify for the step of the connection's queue pair to `to`: kInit at any time; kRtr
-  // after ConnectRequest (with the passive side's numbers once accept() was called, else the
-  // peer's wishes) or ConnectResponse; kRts after accept() or ConnectResponse. Or kSqd, for a
-  // queue pair that shall take over the alternate path (path migration: rearm). P_Key index is 0.
+  // What to modify for the step of the connection's queue pair to `to`: kInit at any time; kRtr and
+  // kRts once the peer's REQ or REP is here. Before accept() the passive side's own numbers are
+  // what the peer wishes for and the PSN that accept() will send if it is given none. After an
+  // alternate path was agreed on (LAP), kRts loads and arms it. P_Key index is 0.
   [[nodiscard]] Expected<QpTransition> qp_attributes(CmId id, hca::QpState to) const;
 
   // A datagram of class CommMgt came to QP 1, or anything else: what is not a message of the
@@ -179,12 +146,79 @@ class ConnectionManager {
   void expire(Time now);
 
   // Listeners are not counted.
-  [[nodiscard]] std::size_t ids() const;
-  [[nodiscard]] const CmCounters& counters() const;
+  [[nodiscard]] std::size_t ids() const { return table_.size(); }
+  [[nodiscard]] const CmCounters& counters() const { return counters_; }
+
+  // What both ends have agreed on: Extension bits. After accept() and ConnectResponse.
+  [[nodiscard]] std::uint16_t agreed_extensions(CmId id) const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  using What = decltype(CmEvent::what);
+
+  // connection_manager.cc
+  [[nodiscard]] CmId draw_id();
+  [[nodiscard]] Psn draw_psn() { return Psn{static_cast<std::uint32_t>(entropy_.draw())}; }
+  [[nodiscard]] Expected<CmRoute> route_of(const hca::Path& path, std::uint8_t ack_timeout) const;
+  // The entry, if there is one and it is in one of `states`.
+  [[nodiscard]] Expected<CmEntry*> in_state(CmId id, std::initializer_list<CmState> states);
+  void emit(CmEntry& entry, What what);
+  void deliver_events();
+  void dispatch(wire::CmMessage message, Bytes body, const Arrival& at);
+  template <class Message>
+  void parse_and_handle(Bytes body, const Arrival& at);
+  void on_deadline(CmEntry& entry, Time now);
+  void give_up(CmEntry& entry, Time now);
+  // The end of a connection or exchange; an orphan is gone when this returns.
+  void finish(CmEntry& entry);
+  void leave_backlog(CmEntry& entry);
+  // The connection that a message with these IDs belongs to, if its sender is the peer; counts the
+  // message when there is none.
+  [[nodiscard]] CmEntry* addressee(wire::CommId ours, wire::CommId theirs, const Arrival& at);
+  // A new entry in the backlog of the listener that a request is for; else why not, counted.
+  [[nodiscard]] tl::expected<CmEntry*, RejectReason> admit(ServiceId service, const Gid& address);
+  // How long a peer may take that says 2^exponent, there and back included.
+  [[nodiscard]] Duration patience(std::uint8_t exponent) const;
+
+  // cm_active.cc, cm_passive.cc
+  void on(wire::CmReq req, const Arrival& at);
+  void begin(CmEntry& entry, wire::CmReq& req, const Arrival& at);
+  // Why a REQ is refused whoever listens for it.
+  [[nodiscard]] std::optional<RejectReason> flaw(const wire::CmReq& req, const Arrival& at) const;
+  void on_repeated(CmEntry& entry);
+  // The peer's queue pair is not what this connection thinks it is.
+  void break_stale(CmEntry& entry, Time now);
+  void refuse(const wire::CmReq& req, RejectReason reason, const Arrival& at);
+  void refuse(const wire::CmRep& rep, RejectReason reason, const Arrival& at);
+  void on(wire::CmRep rep, const Arrival& at);
+  void on_first(CmEntry& entry, wire::CmRep& rep, Time now);
+  void on(const wire::CmRtu& rtu, const Arrival& at);
+  // cm_refuse.cc
+  void on(const wire::CmMra& mra, const Arrival& at);
+  void on(const wire::CmRej& rej, const Arrival& at);
+  // Ends the connection with a REJ, which is sent again when the peer repeats what it refuses.
+  void send_reject(CmEntry& entry, wire::CmRej rej);
+  // cm_disconnect.cc
+  void on(const wire::CmDreq& dreq, const Arrival& at);
+  void on(const wire::CmDrep& drep, const Arrival& at);
+  void send_dreq(CmEntry& entry, Bytes private_data, Time now);
+  void enter_timewait(CmEntry& entry, Disconnected why, Time now);
+  // cm_alternate.cc
+  void on(const wire::CmLap& lap, const Arrival& at);
+  void on(const wire::CmApr& apr, const Arrival& at);
+  Expected<void> answer(CmEntry& entry, const AlternatePathAnswer& answer);
+  // cm_sidr.cc
+  void on(const wire::CmSidrReq& req, const Arrival& at);
+  void on(const wire::CmSidrRep& rep, const Arrival& at);
+
+  CmConfig config_;
+  const LocalEnds& ends_;
+  Entropy& entropy_;
+  EventSink& events_;
+  CmCounters counters_;
+  CmTable table_;
+  CmOutbox out_;
+  CmListeners listeners_;
+  std::deque<CmEvent> waiting_events_;
 };
 
 }  // namespace weft::mgmt

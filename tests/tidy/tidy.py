@@ -26,14 +26,17 @@ MAY_INCLUDE = {
     "wire": {"base"},
     "io": {"base"},
     "hca": {"base", "wire"},
+    "mgmt": {"base", "wire", "hca"},
+    "rdmacm": {"base", "wire", "hca", "mgmt"},
     "sim": {"base", "wire", "hca"},
     "port": {"base", "wire", "io", "hca"},
     "host": {"base", "wire", "io", "hca", "port"},
-    "verbs": {"base", "wire", "io", "hca", "port", "host"},
-    "cli": {"base", "wire", "io", "hca", "port", "host", "verbs"},
+    "daemon": {"base", "wire", "io", "hca", "mgmt", "rdmacm", "port", "host"},
+    "verbs": {"base", "wire", "io", "hca", "rdmacm", "port", "host"},
+    "cli": {"base", "wire", "io", "hca", "port", "host", "daemon", "verbs"},
 }
 # Protocol without I/O, clock, threads or a random device.
-CORES = {"wire", "hca", "sim"}
+CORES = {"wire", "hca", "mgmt", "rdmacm", "sim"}
 WORLD_HEADERS = re.compile(
     r"<(sys/|netinet/|arpa/|net/|linux/|infiniband/|unistd\.h|poll\.h|fcntl\.h|signal\.h|pthread\.h"
     r"|time\.h|ctime|thread|mutex|shared_mutex|condition_variable|future|random|fstream|iostream"

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paths as queue pairs have them and as messages have them. Internal to mgmt/.
+#pragma once
+
+#include <optional>
+
+#include "mgmt/cm_entry.h"
+#include "wire/cm_path.h"
+
+namespace weft::mgmt {
+
+// From our side, to be sent. LIDs are permissive: GIDs say it all, as they do on RoCE.
+[[nodiscard]] wire::CmPath to_wire(const CmRoute& route);
+
+// A path that the peer sent, turned round; nothing when its other end is not ours, or when its
+// peer's is no address that one can send to.
+[[nodiscard]] std::optional<CmRoute> from_wire(const wire::CmPath& path, const LocalEnds& ends);
+
+// IBA 9.1.1: 256 bytes is 1, 4096 is 5; 0 for anything else.
+[[nodiscard]] std::uint8_t mtu_code(std::uint32_t bytes);
+[[nodiscard]] std::uint32_t mtu_bytes(std::uint8_t code);  // 0 for no code of an MTU
+
+}  // namespace weft::mgmt
