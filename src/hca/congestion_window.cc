@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hca/congestion_window.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace weft::hca {
+namespace {
+
+constexpr double kKeep = 0.85;  // of the window, when it gives way
+constexpr double kKeepAfterTimeout = 0.5;
+constexpr double kSegment = 1448;      // bytes; TCP's, so that both grow at one pace
+constexpr double kCubicScale = 0.4;    // segments per second cubed, RFC 9438's C
+constexpr double kOpenGrowth = 0.125;  // of the window per round trip, while no queue builds up
+
+constexpr Duration kLeastLifetime = 10s;
+// A queue of a fraction of a millisecond is a scheduler's doing, not the network's.
+constexpr Duration kLeastInflation = 500us;
+
+// Losses are judged over so many packets.
+constexpr std::uint32_t kJudged = 1024;
+constexpr std::uint32_t kFewestLosses = 4;
+constexpr std::uint32_t kTolerated = 50;  // one packet in so many may be lost
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+void CongestionWindow::start(std::uint32_t packet) {
+  *this = CongestionWindow{};
+  packet_ = packet;
+  window_ = std::max(kInitial, least());
+}
+
+Duration CongestionWindow::least_round_trip() const {
+  const Duration least = std::min(least_now_, least_before_);
+  return least == Duration::max() ? Duration{} : least;
+}
+
+void CongestionWindow::sample(Duration round_trip, bool clean, Time now) {
+  round_trip = std::max(round_trip, Duration{1us});
+  smoothed_ = smoothed_ ? (*smoothed_ * 7 + round_trip) / 8 : round_trip;
+  if (!clean) return;
+  recent_ = recent_ ? (*recent_ + round_trip) / 2 : round_trip;
+  if (now - least_since_ >= kLeastLifetime) {
+    least_before_ = least_now_;
+    least_now_ = Duration::max();
+    least_since_ = now;
+  }
+  least_now_ = std::min(least_now_, round_trip);
+  // A queue is building up, so the path is full (the delay test of HyStart, RFC 9406).
+  if (slow_start_ && inflated()) {
+    give_way(1, now);
+  }
+}
+
+bool CongestionWindow::inflated() const {
+  if (!recent_) return false;
+  const Duration least = least_round_trip();
+  return *recent_ > least + std::max(least / 4, kLeastInflation);
+}
+
+void CongestionWindow::delivered(std::uint32_t bytes, bool limited, Time now) {
+  if (++packets_ >= kJudged) {
+    packets_ /= 2;
+    losses_ /= 2;
+  }
+  if (limited && window_ < kMost) grow(bytes, now);
+}
+
+void CongestionWindow::grow(std::uint32_t bytes, Time now) {
+  double gain = 0;
+  if (slow_start_) {
+    gain = bytes;
+  } else {
+    const double share = bytes / static_cast<double>(window_);  // of one round trip
+    if (!inflated()) {
+      gain = kOpenGrowth * window_ * share;
+    } else {
+      // The Reno-friendly rate for this factor, and the cubic curve (RFC 9438, 4.2 and 4.3).
+      gain = 3 * (1 - kKeep) / (1 + kKeep) * kSegment * share;
+      gain = std::max(gain, (cubic_target(now) - window_) * share);
+      gain = std::min(gain, bytes / 2.0);
+    }
+  }
+  set(window_ + fraction_ + gain);
+}
+
+double CongestionWindow::cubic_target(Time now) const {
+  const double k = std::cbrt((before_ - start_) / kSegment / kCubicScale);
+  const double t = seconds(now - epoch_ + smoothed_.value_or(Duration{})) - k;
+  return before_ + kCubicScale * t * t * t * kSegment;
+}
+
+void CongestionWindow::set(double window) {
+  const double bounded = std::clamp(window, static_cast<double>(least()),
+                                    static_cast<double>(std::max(kMost, least())));
+  window_ = static_cast<std::uint32_t>(bounded);
+  fraction_ = bounded - window_;
+  assert(window_ >= least());
+}
+
+void CongestionWindow::lost(Time now) {
+  ++packets_;
+  ++losses_;
+  const bool many = losses_ >= kFewestLosses && losses_ > packets_ / kTolerated;
+  if (many || inflated()) congested(now);
+}
+
+void CongestionWindow::congested(Time now) {
+  // One congestion is noticed by many packets: what was sent before the window gave way says
+  // nothing new.
+  if (gave_way_at_ && now - *gave_way_at_ < smoothed_.value_or(1ms)) return;
+  give_way(kKeep, now);
+}
+
+void CongestionWindow::timed_out(Time now) {
+  give_way(kKeepAfterTimeout, now);
+}
+
+void CongestionWindow::give_way(double keep, Time now) {
+  if (keep < 1) gave_way_at_ = now;
+  slow_start_ = false;
+  before_ = window_;
+  epoch_ = now;
+  set(window_ * keep);
+  start_ = window_;
+}
+
+}  // namespace weft::hca

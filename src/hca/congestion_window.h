@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/time.h"
+
+namespace weft::hca {
+
+// How much one connection may have in flight, in bytes by the cost rule of kPacketCost, and the
+// round trip time of its path.
+//
+// Grows by slow start, then as CUBIC does (RFC 9438), but quickly while the round trip time shows
+// that no queue builds up on the way. A loss is taken for congestion when the round trip time is
+// inflated or more than about one packet in fifty is lost: software wires lose single packets for
+// other reasons, and giving way to those gains nobody anything. What is taken for congestion, or is
+// said to be by the network, costs a seventh of the window, once per round trip time.
+class CongestionWindow {
+ public:
+  // What a stock socket buffer holds in any case.
+  static constexpr std::uint32_t kInitial = 128 * 1024;
+  // More in flight gains nothing on the paths that a user-space sender can fill.
+  static constexpr std::uint32_t kMost = 1024 * 1024;
+
+  // Forgets everything. `packet`: bytes of a full packet on the wire.
+  void start(std::uint32_t packet);
+
+  [[nodiscard]] std::uint32_t bytes() const { return window_; }
+
+  // A measured round trip. `clean`: of a packet that waited for no work at the other end, so that
+  // it tells of queues on the way.
+  void sample(Duration round_trip, bool clean, Time now);
+  // `bytes` in one packet have arrived. `limited`: the sender would have sent more, had it been
+  // allowed to; else there is no need to grow.
+  void delivered(std::uint32_t bytes, bool limited, Time now);
+  // One packet was lost on the way.
+  void lost(Time now);
+  // The network says that it is congested (ECN, CNP).
+  void congested(Time now);
+  // Nothing came back for a whole timeout.
+  void timed_out(Time now);
+
+  // Smoothed as by RFC 6298; nothing before the first sample.
+  [[nodiscard]] std::optional<Duration> round_trip() const { return smoothed_; }
+  // The least one of the last ten to twenty seconds; zero before the first sample.
+  [[nodiscard]] Duration least_round_trip() const;
+
+ private:
+  void give_way(double keep, Time now);
+  void grow(std::uint32_t bytes, Time now);
+  [[nodiscard]] double cubic_target(Time now) const;
+  [[nodiscard]] bool inflated() const;
+  [[nodiscard]] std::uint32_t least() const { return 2 * packet_; }
+  void set(double window);
+
+  std::uint32_t packet_ = 0;
+  std::uint32_t window_ = kInitial;
+  double fraction_ = 0;  // of a byte, left over from growing
+  bool slow_start_ = true;
+  std::optional<Time> gave_way_at_;
+  double before_ = 0;  // the window when it last gave way
+  double start_ = 0;   // what that left of it
+  Time epoch_{};       // when growing began anew after that
+
+  std::optional<Duration> smoothed_;
+  std::optional<Duration> recent_;  // follows clean samples faster than smoothed_
+  Duration least_now_ = Duration::max();
+  Duration least_before_ = Duration::max();
+  Time least_since_{};
+
+  std::uint32_t packets_ = 0;  // delivered or lost lately
+  std::uint32_t losses_ = 0;
+};
+
+}  // namespace weft::hca

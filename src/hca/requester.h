@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "base/time.h"
+#include "hca/congestion_window.h"
+#include "hca/connection.h"
+#include "hca/datagram.h"
+#include "hca/in_packet.h"
+#include "hca/memory_table.h"
+#include "hca/requester_records.h"
+#include "hca/ring.h"
+#include "hca/types.h"
+#include "hca/work_queue.h"
+#include "wire/aeth.h"
+#include "wire/opcode.h"
+#include "wire/weft_ack.h"
+
+namespace weft::hca {
+
+// The sending half of a connection (IBA 9.7.3 to 9.7.8 for RC and XRC, 9.8.2 for UC): cuts messages
+// into packets, keeps what is not acknowledged, sends it again, and completes work requests in
+// order.
+//
+// To a standard peer it goes back N: from what the peer misses on, everything is sent again. To a
+// Weft peer (`extensions`) it sends again what is lost and nothing else, and holds to the window
+// that the peer grants.
+//
+// The owner (ConnectedQueuePair) decides by the state of the queue pair which calls are made.
+class Requester {
+ public:
+  // What a Weft peer is taken to hold before it has granted a window, bytes.
+  static constexpr std::uint32_t kWindowUngranted = 64 * 1024;
+  // Between the oldest packet that is not acknowledged and the newest, to a Weft peer: what the
+  // bitmap of an acknowledgement covers, and what a receiver keeps of it.
+  static constexpr std::uint32_t kMostSpan = wire::WeftAck::kMaxWords * 32;
+  static constexpr std::uint32_t kMostSpanBytes = 3 * 1024 * 1024;
+  // Fewer PSNs than half of all may be outstanding (IBA 9.7.3.1).
+  static constexpr std::uint32_t kMostOutstanding = 1u << 23;
+  // No scheduler wakes a user-space program sooner, so the local ACK timeout is never shorter.
+  static constexpr Duration kLeastTimeout = 1ms;
+  // The wait before a tail loss probe, at least and before anything was measured.
+  static constexpr Duration kLeastProbe = 5ms;
+  static constexpr Duration kFirstProbe = 25ms;
+  static constexpr Duration kMostProbe = 1s;
+  // A packet is taken for lost when one that was sent so many transmissions later has arrived.
+  static constexpr std::uint64_t kReorder = 3;
+
+  Requester(Connection& connection, MemoryTable& memory, CompletionSink& completions);
+
+  // RTR to RTS: the first request packet will carry `first`.
+  void start(Psn first);
+  // Back to how it was made; nothing completes.
+  void reset();
+  // Completes everything that is queued or outstanding as flushed, and from then on whatever is
+  // posted (IBA 10.3.1.6), until reset() or resume().
+  void flush();
+  // UC, SQE to RTS (IBA 10.3.1.7): what is posted from now on is sent.
+  void resume();
+
+  // See QueuePair::post_send; the state of the queue pair has been checked.
+  std::errc post(const SendRequest& request);
+
+  // SQD (IBA 10.3.1.5): begins no further message, finishes those begun.
+  void hold(bool hold);
+  // Nothing is outstanding; while held, the send queue has come to rest.
+  [[nodiscard]] bool idle() const;
+
+  bool fill(Burst& burst, Time now);
+  void sent(const Burst& burst, SendResult result, Time now);
+  [[nodiscard]] bool has_work() const;
+  [[nodiscard]] std::size_t queued_bytes() const { return queued_bytes_; }
+  [[nodiscard]] std::size_t queued_packets() const { return queued_packets_; }
+  // Free slots of the send queue.
+  [[nodiscard]] std::size_t room() const { return requests_.room(); }
+
+  // A response (is_response of its opcode), or a Weft acknowledgement. The common checks are made.
+  void receive(const InPacket& packet, Time now);
+  // The network is congested towards the peer (CNP, IBA A17.9.3).
+  void congested(Time now);
+
+  [[nodiscard]] std::optional<Time> deadline() const;
+  // Has the deadline, if it is not after `now`, take effect. fill() does so by itself.
+  void expire(Time now);
+
+  // The request at the head failed for good and has completed in error: the owner moves the queue
+  // pair to the error state (UC: its send queue to SQE, IBA 10.3.1.7) and flushes.
+  [[nodiscard]] bool failed() const { return failed_; }
+
+  // For reports and tests: bytes that may be in flight now, and that are.
+  [[nodiscard]] std::uint32_t window() const;
+  [[nodiscard]] std::uint64_t in_flight() const { return in_flight_; }
+
+ private:
+  struct Slot {
+    std::uint64_t wr_id = 0;
+    std::uint64_t length = 0;  // message bytes; may exceed what is allowed
+    std::uint64_t remote_address = 0;
+    std::uint64_t compare_add = 0;
+    std::uint64_t swap = 0;
+    std::uint64_t end = 0;  // serial after its last packet; once finished
+    WindowBinding bind{};
+    RKey rkey{};
+    RKey invalidate{};
+    Qpn remote_srq{};
+    std::uint32_t immediate = 0;
+    std::uint32_t piece_count = 0;
+    std::uint32_t inline_area = SendSlot::kNoInline;
+    SendOpcode opcode = SendOpcode::kSend;
+    bool signaled = false;
+    bool solicited = false;
+    bool fence = false;
+    bool finished = false;  // all of its packets have been sent once; local work: it is done
+
+    [[nodiscard]] bool is_inline() const { return inline_area != SendSlot::kNoInline; }
+  };
+  // How a packet looks.
+  struct Shape {
+    wire::Opcode opcode{};
+    std::uint8_t header = 0;
+    std::uint8_t pad = 0;
+    std::uint32_t payload = 0;
+    bool ends = false;  // its message
+    [[nodiscard]] std::size_t length() const { return std::size_t{header} + payload + pad; }
+  };
+  // The part of a response that a READ request asks for.
+  struct Range {
+    std::uint32_t offset = 0;  // in the message, bytes
+    std::uint32_t bytes = 0;
+  };
+  // What has to be taken back when the wire does not take a burst.
+  struct Checkpoint {
+    std::uint64_t next_serial = 0;
+    std::uint64_t next_request = 0;
+    std::uint64_t next_offset = 0;
+    std::uint32_t ssn = 0;
+    std::uint64_t since_ask = 0;
+    bool last_asked = true;
+  };
+  // What is out between fill() and sent().
+  struct Out {
+    struct Packet {
+      std::uint64_t serial = 0;    // of its record
+      std::uint32_t ask_from = 0;  // of a fetch, as it was
+      bool again = false;
+    };
+    bool active = false;
+    bool abandoned = false;        // reset or flushed meanwhile
+    OutPacket* last = nullptr;     // while the burst is being filled
+    std::size_t queued_bytes = 0;  // that it took from the queue
+    std::size_t queued_packets = 0;
+    Checkpoint before{};
+    std::vector<Packet> packets;
+    std::vector<std::uint32_t> areas;  // inline data of requests that were completed meanwhile
+  };
+  struct Doom {
+    std::uint64_t request = 0;
+    CompletionStatus status{};
+  };
+
+  // requester.cc: the queue.
+  void forget();
+  [[nodiscard]] std::errc check(const SendRequest& request) const;
+  [[nodiscard]] Slot& slot(std::uint64_t request) { return requests_.at(request - first_request_); }
+  [[nodiscard]] bool unsent() const { return next_request_ < first_request_ + requests_.size(); }
+  void keep_inline(Slot& slot, const SendRequest& request);
+  void complete_oldest(CompletionStatus status);
+  void retire_oldest();
+  void complete_finished();
+  void doom(std::uint64_t request, CompletionStatus status);
+  void settle();
+  void see(Time now) { now_ = now > now_ ? now : now_; }
+  [[nodiscard]] bool reliable() const { return is_reliable(connection_.config.type); }
+  [[nodiscard]] bool selective() const { return connection_.config.extensions && reliable(); }
+  [[nodiscard]] bool running() const { return running_ && !failed_ && !flushed_; }
+
+  // requester_local.cc: work that sends nothing.
+  [[nodiscard]] static bool is_local(SendOpcode opcode) {
+    return opcode == SendOpcode::kLocalInvalidate || opcode == SendOpcode::kBindWindow;
+  }
+  void run_local(std::uint64_t request);
+
+  // requester_transmit.cc: bursts.
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  [[nodiscard]] std::size_t next_lost();
+  bool append_lost(Burst& burst);
+  bool append_lost_fetch(Burst& burst, PacketRecord& record);
+  bool append_fresh(Burst& burst);
+  bool append_again(Burst& burst);
+  bool append_data(Burst& burst, PacketRecord& record, const Shape& shape);
+  bool append_fetch(Burst& burst, PacketRecord& record, Fetch& fetch);
+  bool begin_fetch(Burst& burst, Slot& slot);
+  bool begin_data(Burst& burst, Slot& slot);
+  [[nodiscard]] bool skip_local();
+  void finish_packet(std::uint64_t bytes, bool ends);
+  void account(PacketRecord& record, bool asked);
+  [[nodiscard]] bool may_begin(const Slot& slot) const;
+  [[nodiscard]] std::optional<CompletionStatus> flaw(std::uint64_t request);
+  [[nodiscard]] bool admits(std::uint64_t cost) const;
+  [[nodiscard]] bool may_fetch(const Slot& slot) const;
+  [[nodiscard]] bool fresh_possible();
+  [[nodiscard]] bool fits(const Burst& burst, const Shape& shape) const;
+  [[nodiscard]] bool asks(std::uint64_t cost) const;
+  [[nodiscard]] bool tail_unasked() const {
+    return reliable() && !last_asked_ && !records_.empty();
+  }
+  void take_back();
+  void refused(CompletionStatus reason);
+  void confirm();
+
+  // requester_packets.cc: headers and payload.
+  [[nodiscard]] Shape data_shape(const Slot& slot, std::uint64_t offset) const;
+  [[nodiscard]] Shape fetch_shape(const Slot& slot) const;
+  [[nodiscard]] wire::Opcode opcode(unsigned operation) const;
+  void write_data(OutPacket& packet, const Slot& slot, const Shape& shape, std::uint64_t serial,
+                  bool first, bool ask) const;
+  void write_fetch(OutPacket& packet, const Slot& slot, std::uint64_t serial, Range range) const;
+  std::size_t write_front(OutPacket& packet, const Slot& slot, const Shape& shape,
+                          std::uint64_t serial, bool solicited, bool ask) const;
+  bool add_payload(Burst& burst, OutPacket& packet, std::uint64_t request, std::uint64_t offset,
+                   std::uint32_t bytes);
+
+  // requester_fetches.cc: responses of reads and atomics.
+  [[nodiscard]] std::uint32_t fetch_limit() const;
+  [[nodiscard]] Fetch plan_fetch(const Slot& slot, std::uint64_t offset) const;
+  [[nodiscard]] Fetch& fetch_of(const PacketRecord& record);
+  void response(const InPacket& packet);
+  bool accept(const InPacket& packet, const PacketRecord& record, Fetch& fetch, std::uint32_t n);
+  bool place(std::uint64_t request, std::uint64_t offset, Bytes data);
+  bool place_atomic(std::uint64_t request, const InPacket& packet);
+  void note_gap(PacketRecord& record, Fetch& fetch);
+  [[nodiscard]] std::optional<Time> gap_deadline(const PacketRecord& record,
+                                                 const Fetch& fetch) const;
+
+  // requester_receive.cc: acknowledgements.
+  [[nodiscard]] Psn psn(std::uint64_t serial) const {
+    return first_psn_ + static_cast<std::uint32_t>(serial & Psn::kMask);
+  }
+  [[nodiscard]] std::uint64_t oldest() const {
+    return records_.empty() ? next_serial_ : records_.front().serial;
+  }
+  [[nodiscard]] std::optional<std::uint64_t> serial_of(Psn psn) const;
+  [[nodiscard]] std::size_t index_of(std::uint64_t serial) const;
+  [[nodiscard]] PacketRecord* find(std::uint64_t serial);
+  void acknowledge(Psn psn, const wire::Aeth& aeth);
+  void weft_acknowledge(const InPacket& packet);
+  void acknowledge_through(std::uint64_t end);
+  void mark_delivered(PacketRecord& record);
+  void receiver_not_ready(std::uint64_t serial, std::uint8_t timer);
+  void refused_by_peer(std::uint64_t serial, wire::NakCode code);
+  void take_credits(const wire::Aeth& aeth);
+  void advance();
+  void progress();
+
+  // requester_recovery.cc: what is lost, and when to think so.
+  void mark_lost(PacketRecord& record);
+  void forget_delivery(PacketRecord& record);
+  void go_back(std::uint64_t serial, bool believe_bitmap);
+  void sequence_error(std::uint64_t serial);
+  bool spend_retry();
+  void find_losses();
+  void find_lost_packets();
+  void find_lost_responses();
+  void time_out();
+  void probe();
+  [[nodiscard]] bool awaits_response() const { return records_.size() > lost_count_; }
+  [[nodiscard]] Duration reorder_time() const;
+  [[nodiscard]] std::optional<Time> timeout_at() const;
+  [[nodiscard]] std::optional<Time> probe_at() const;
+  void loss_check_at(Time at);
+
+  Connection& connection_;
+  MemoryTable& memory_;
+  CompletionSink& completions_;
+
+  WorkQueue<Slot> requests_;
+  InlineAreas areas_;
+  std::uint64_t first_request_ = 0;  // number of the oldest in the queue
+  std::uint64_t next_request_ = 0;   // to be sent next, from next_offset_ on
+  std::uint64_t next_offset_ = 0;
+  std::size_t queued_bytes_ = 0;
+  std::size_t queued_packets_ = 0;
+
+  Ring<PacketRecord> records_;
+  Ring<Fetch> fetches_;
+  std::uint64_t next_serial_ = 0;
+  std::uint64_t acked_end_ = 0;   // serials below were acknowledged
+  std::uint64_t in_flight_ = 0;   // cost of what is neither delivered nor lost
+  std::uint64_t span_cost_ = 0;   // cost of all records
+  std::uint64_t fetch_cost_ = 0;  // of all fetches
+  std::size_t lost_count_ = 0;
+  std::uint64_t lost_from_ = 0;     // no record before is lost
+  std::uint64_t order_ = 0;         // transmissions so far
+  std::uint64_t newest_order_ = 0;  // of those that are known to have arrived
+  Time newest_sent_at_{};
+  std::optional<Time> sample_sent_at_;  // of a packet just delivered, to measure by
+  bool sample_clean_ = true;
+  bool window_used_ = false;
+  Psn first_psn_{};
+  RegionPinSet pins_;
+  Out out_;
+  std::size_t one_by_one_ = 0;  // the next so many go in bursts of one, to find what is refused
+
+  CongestionWindow congestion_;
+  std::uint32_t granted_ = kWindowUngranted;
+  std::uint32_t ssn_ = 1;               // of the next message (IBA 9.7.7.2), 24 bits
+  std::optional<std::uint32_t> limit_;  // the last SSN that the peer has a receive request for
+  std::uint64_t since_ask_ = 0;         // cost sent since an acknowledgement was asked for
+  bool last_asked_ = true;              // by the packet sent last
+  bool stalled_ = false;                // fill() found nothing, and nothing has changed since
+  bool window_stalled_ = false;
+
+  std::optional<Time> rnr_until_;
+  std::uint64_t rnr_serial_ = 0;
+  std::uint32_t rnr_retries_ = 0;
+  std::uint32_t retries_ = 0;
+  std::uint32_t probes_ = 0;  // since anything came back
+  Time timer_from_{};         // the local ACK timeout counts from here
+  Time probe_from_{};
+  std::optional<Time> loss_at_;  // something is lost if it has not arrived by then
+
+  std::optional<Doom> doom_;
+  bool running_ = false;
+  bool hold_ = false;
+  bool flushed_ = false;
+  bool failed_ = false;
+  Time now_{};
+};
+
+}  // namespace weft::hca

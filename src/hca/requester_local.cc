@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work requests that act on memory of our own: they are carried out in their turn (IBA 10.8.3.3)
+// and take no PSN.
+#include <cassert>
+
+#include "hca/requester.h"
+
+namespace weft::hca {
+
+void Requester::run_local(std::uint64_t request) {
+  Slot& slot = this->slot(request);
+  assert(is_local(slot.opcode) && !slot.finished);
+  const ConnectedConfig& config = connection_.config;
+  if (slot.opcode == SendOpcode::kBindWindow) {
+    if (memory_.bind_window(slot.bind, config.pd, config.qpn) != std::errc{}) {
+      doom(request, CompletionStatus::kMemoryWindowBindError);
+      return;
+    }
+  } else if (memory_.invalidate(slot.invalidate, config.pd, config.qpn) != std::errc{}) {
+    doom(request, CompletionStatus::kLocalProtectionError);
+    return;
+  }
+  slot.finished = true;
+  --queued_packets_;
+}
+
+}  // namespace weft::hca

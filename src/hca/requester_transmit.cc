@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0
+// What may be sent now: packets that are lost first, then new ones, in runs as long as the wire
+// takes in one call.
+#include <algorithm>
+#include <cassert>
+
+#include "hca/requester.h"
+#include "hca/ud_credit.h"
+#include "wire/bth.h"
+
+namespace weft::hca {
+namespace {
+
+constexpr std::uint32_t kIcrcBytes = 4;
+constexpr std::size_t kMostPins = 16;  // a burst that refers to so many regions ends there
+
+bool fetches(SendOpcode opcode) {
+  return opcode == SendOpcode::kRdmaRead || opcode == SendOpcode::kCompareSwap ||
+         opcode == SendOpcode::kFetchAdd;
+}
+
+bool takes_receive(SendOpcode opcode) {
+  return opcode != SendOpcode::kRdmaWrite && !fetches(opcode);
+}
+
+}  // namespace
+
+std::uint32_t Requester::window() const {
+  if (!reliable()) return Burst::kMaxBytes;
+  const std::uint32_t window = congestion_.bytes();
+  return selective() ? std::min(window, granted_) : window;
+}
+
+// One packet always: it may be larger than any window.
+bool Requester::admits(std::uint64_t cost) const {
+  if (!reliable()) return true;
+  if (in_flight_ != 0 && in_flight_ + cost > window()) return false;
+  const std::uint64_t span = next_serial_ - oldest();
+  if (span == 0) return true;
+  if (selective()) return span < kMostSpan && span_cost_ + cost <= kMostSpanBytes;
+  return span < kMostOutstanding;
+}
+
+bool Requester::fits(const Burst& burst, const Shape& shape) const {
+  return burst.takes(shape.length(), kIcrcBytes) && (burst.empty() || pins_.size() < kMostPins);
+}
+
+// An acknowledgement is worth asking for every quarter of a window, and where the window ends: the
+// next packet might begin a run.
+bool Requester::asks(std::uint64_t cost) const {
+  if (!reliable()) return false;
+  const std::uint64_t quarter = window() / 4;
+  return since_ask_ + cost >= quarter || !admits(2 * cost + kPacketCost);
+}
+
+bool Requester::fill(Burst& burst, Time now) {
+  see(now);
+  if (out_.active) return false;  // `burst` may be the one that is out
+  expire(now);
+  burst.clear();
+  if (!running() || rnr_until_) return false;
+  assert(pins_.size() == 0 && out_.packets.empty());
+  burst.path = connection_.path;
+  burst.destination = connection_.peer;
+  out_.abandoned = false;
+  out_.last = nullptr;
+  out_.queued_bytes = out_.queued_packets = 0;
+  out_.before = {.next_serial = next_serial_,
+                 .next_request = next_request_,
+                 .next_offset = next_offset_,
+                 .ssn = ssn_,
+                 .since_ask = since_ask_,
+                 .last_asked = last_asked_};
+  const std::size_t most = one_by_one_ > 0 ? 1 : Burst::kMaxPackets;
+  while (burst.size() < most && (lost_count_ > 0 ? append_lost(burst) : append_fresh(burst))) {
+  }
+  if (burst.empty() && tail_unasked()) append_again(burst);
+  if (burst.empty()) {
+    pins_.release();
+    out_.packets.clear();
+    stalled_ = true;
+    settle();
+    return false;
+  }
+  // Nothing follows that could ask: never wait for what nobody asked for.
+  if (tail_unasked() && (lost_count_ > 0 ? next_lost() == kNone : !fresh_possible())) {
+    wire::BthView(MutableBytes(out_.last->header)).set_ack_request(true);
+    last_asked_ = true;
+    since_ask_ = 0;
+  }
+  out_.active = true;
+  return true;
+}
+
+// Whether more could be sent right after this burst.
+bool Requester::fresh_possible() {
+  if (doom_ || !unsent()) return false;
+  const Slot& slot = this->slot(next_request_);
+  if (is_local(slot.opcode)) return false;  // what comes after it, is not looked at
+  if (next_offset_ == 0 && !may_begin(slot)) return false;
+  if (fetches(slot.opcode)) return may_fetch(slot) && admits(kPacketCost);
+  const Shape shape = data_shape(slot, next_offset_);
+  return admits(shape.length() + kIcrcBytes + kPacketCost);
+}
+
+bool Requester::may_begin(const Slot& slot) const {
+  if (hold_ || (slot.fence && !fetches_.empty())) return false;
+  // Beyond its credits the peer is sent one message, to learn whether it has more (IBA 9.7.7.2.5).
+  if (reliable() && limit_ && takes_receive(slot.opcode) &&
+      Psn::diff(Psn{ssn_}, Psn{*limit_}) > 0) {
+    return records_.empty();
+  }
+  return true;
+}
+
+// Carries out local work that is next; false when it must wait, or failed.
+bool Requester::skip_local() {
+  while (unsent() && is_local(slot(next_request_).opcode)) {
+    Slot& slot = this->slot(next_request_);
+    if (!slot.finished) {
+      if (!may_begin(slot)) return false;
+      run_local(next_request_);
+      if (!slot.finished) return false;
+    }
+    slot.end = next_serial_;
+    ++next_request_;
+  }
+  return unsent();
+}
+
+// Why a request cannot even begin.
+std::optional<CompletionStatus> Requester::flaw(std::uint64_t request) {
+  const Slot& slot = this->slot(request);
+  if (slot.length > connection_.config.max_message) return CompletionStatus::kLocalLengthError;
+  if (!fetches(slot.opcode)) return std::nullopt;
+  if (slot.opcode != SendOpcode::kRdmaRead && slot.length != 8) {
+    return CompletionStatus::kLocalLengthError;
+  }
+  if (connection_.max_reads_out == 0) return CompletionStatus::kLocalQpOperationError;
+  RegionPin pin(memory_);
+  for (const Sge& piece : requests_.pieces(request - first_request_)) {
+    if (piece.length == 0) continue;  // names no memory, so its key does not matter
+    if (pin.resolve(piece.lkey.value(), connection_.config.pd, piece.address, piece.length,
+                    kLocalWrite) == nullptr) {
+      return CompletionStatus::kLocalProtectionError;
+    }
+  }
+  return std::nullopt;
+}
+
+bool Requester::append_fresh(Burst& burst) {
+  if (doom_ || !skip_local()) return false;
+  Slot& slot = this->slot(next_request_);
+  if (next_offset_ == 0) {
+    if (!may_begin(slot)) return false;
+    if (const auto status = flaw(next_request_)) {
+      doom(next_request_, *status);
+      return false;
+    }
+  }
+  return fetches(slot.opcode) ? begin_fetch(burst, slot) : begin_data(burst, slot);
+}
+
+bool Requester::begin_data(Burst& burst, Slot& slot) {
+  const Shape shape = data_shape(slot, next_offset_);
+  if (!fits(burst, shape)) return false;
+  const std::uint64_t cost =
+      shape.length() + kIcrcBytes + (burst.empty() ? std::uint64_t{kPacketCost} : 0);
+  if (!admits(cost)) {
+    if (burst.empty() && !window_stalled_) {
+      window_stalled_ = true;
+      connection_.counters.add(ConnectedCounter::kTxWindowStalls);
+    }
+    return false;
+  }
+  window_stalled_ = false;
+  PacketRecord record{.serial = next_serial_,
+                      .request = next_request_,
+                      .offset = static_cast<std::uint32_t>(next_offset_)};
+  if (!append_data(burst, record, shape)) return false;
+  records_.push(record);
+  span_cost_ += record.cost;
+  out_.packets.push_back({.serial = record.serial});
+  ++next_serial_;
+  out_.queued_bytes += shape.payload;
+  ++out_.queued_packets;
+  queued_bytes_ -= shape.payload;
+  --queued_packets_;
+  if (next_offset_ == 0) ssn_ = (ssn_ + 1) & Psn::kMask;
+  finish_packet(shape.payload, shape.ends);
+  return true;
+}
+
+bool Requester::begin_fetch(Burst& burst, Slot& slot) {
+  Fetch fetch = plan_fetch(slot, next_offset_);
+  if (!may_fetch(slot) || !admits(0)) return false;
+  if (selective() && !records_.empty() && next_serial_ + fetch.count - oldest() > kMostSpan) {
+    return false;
+  }
+  PacketRecord record{.serial = next_serial_,
+                      .request = next_request_,
+                      .offset = static_cast<std::uint32_t>(next_offset_),
+                      .count = fetch.count,
+                      .fetches = true};
+  if (!append_fetch(burst, record, fetch)) return false;
+  out_.packets.push_back({.serial = record.serial});
+  records_.push(record);
+  fetches_.push(fetch);
+  fetch_cost_ += fetch.cost;
+  next_serial_ += fetch.count;
+  ssn_ = (ssn_ + 1) & Psn::kMask;
+  const bool ends = next_offset_ + fetch.bytes >= slot.length;
+  if (ends) {
+    ++out_.queued_packets;
+    --queued_packets_;
+  }
+  finish_packet(fetch.bytes, ends);
+  return true;
+}
+
+void Requester::finish_packet(std::uint64_t bytes, bool ends) {
+  next_offset_ += bytes;
+  if (!ends) return;
+  Slot& slot = this->slot(next_request_);
+  slot.finished = true;
+  slot.end = next_serial_;
+  ++next_request_;
+  next_offset_ = 0;
+}
+
+// Puts a packet of a message into the burst; false when its memory cannot be read.
+bool Requester::append_data(Burst& burst, PacketRecord& record, const Shape& shape) {
+  const Slot& slot = this->slot(record.request);
+  const bool begins = burst.empty();
+  OutPacket& packet = burst.open();
+  if (!add_payload(burst, packet, record.request, record.offset, shape.payload)) {
+    doom(record.request, CompletionStatus::kLocalProtectionError);
+    return false;
+  }
+  record.cost =
+      static_cast<std::uint32_t>(shape.length()) + kIcrcBytes + (begins ? kPacketCost : 0);
+  const bool ask = asks(record.cost) || (reliable() && record.resent && lost_count_ == 0);
+  write_data(packet, slot, shape, record.serial, record.offset == 0, ask);
+  assert(packet.length() == shape.length());
+  burst.close(packet, kIcrcBytes);
+  out_.last = &packet;
+  in_flight_ += record.cost;
+  account(record, ask);
+  return true;
+}
+
+// Puts a READ or an atomic into the burst: all of it, or the next run of packets that are missing.
+bool Requester::append_fetch(Burst& burst, PacketRecord& record, Fetch& fetch) {
+  const Slot& slot = this->slot(record.request);
+  const Shape shape = fetch_shape(slot);
+  if (!fits(burst, shape)) return false;
+  const std::uint32_t mtu = connection_.mtu;
+  const std::uint32_t from = fetch.first_missing(fetch.ask_from);
+  const std::uint32_t until = fetch.missing_until(from);
+  assert(from < until);
+  const std::uint64_t start = std::uint64_t{from} * mtu;
+  const std::uint64_t end = std::min<std::uint64_t>(std::uint64_t{until} * mtu, fetch.bytes);
+  const Range range{.offset = static_cast<std::uint32_t>(record.offset + start),
+                    .bytes = static_cast<std::uint32_t>(end - start)};
+  OutPacket& packet = burst.open();
+  write_fetch(packet, slot, record.serial + from, range);
+  burst.close(packet, kIcrcBytes);
+  out_.last = &packet;
+  fetch.ask_from = until;
+  fetch.asked_at = now_;
+  account(record, true);
+  return true;
+}
+
+void Requester::account(PacketRecord& record, bool asked) {
+  record.out = true;
+  record.order = ++order_;
+  record.sent_at = now_;
+  since_ask_ = asked ? 0 : since_ask_ + record.cost;
+  last_asked_ = asked;
+}
+
+// The first packet that is lost; `none` too when nothing of its request may be sent any more.
+std::size_t Requester::next_lost() {
+  std::size_t i = index_of(lost_from_);
+  for (; lost_count_ > 0; ++i) {
+    assert(i < records_.size());
+    PacketRecord& record = records_[i];
+    if (!record.lost) continue;
+    if (doom_ && record.request >= doom_->request) break;
+    lost_from_ = record.serial;
+    if (!record.fetches) return i;
+    Fetch& fetch = fetch_of(record);
+    if (fetch.first_missing(fetch.ask_from) < fetch.count) return i;
+    record.lost = false;  // it came meanwhile
+    --lost_count_;
+  }
+  return kNone;
+}
+
+bool Requester::append_lost(Burst& burst) {
+  const std::size_t i = next_lost();
+  if (i == kNone) return false;
+  PacketRecord& record = records_[i];
+  if (record.fetches) return append_lost_fetch(burst, record);
+  const Shape shape = data_shape(slot(record.request), record.offset);
+  if (!fits(burst, shape)) return false;
+  const std::uint64_t cost = shape.length() + kIcrcBytes + (burst.empty() ? kPacketCost : 0u);
+  if (in_flight_ != 0 && in_flight_ + cost > window()) return false;
+  record.lost = false;
+  --lost_count_;
+  record.resent = true;
+  const std::uint32_t old_cost = record.cost;
+  if (!append_data(burst, record, shape)) {
+    record.lost = true;
+    ++lost_count_;
+    return false;
+  }
+  span_cost_ = span_cost_ - old_cost + record.cost;
+  out_.packets.push_back({.serial = record.serial, .again = true});
+  return true;
+}
+
+bool Requester::append_lost_fetch(Burst& burst, PacketRecord& record) {
+  Fetch& fetch = fetch_of(record);
+  const std::uint32_t ask_from = fetch.ask_from;
+  record.resent = true;
+  if (!append_fetch(burst, record, fetch)) return false;
+  if (fetch.first_missing(fetch.ask_from) == fetch.count) {
+    record.lost = false;
+    --lost_count_;
+    ++fetch.tries;
+  }
+  out_.packets.push_back({.serial = record.serial, .ask_from = ask_from, .again = true});
+  return true;
+}
+
+// The newest packet was sent without asking for an acknowledgement, since more was to follow, and
+// now nothing may: one that is on its way goes again, and asks.
+bool Requester::append_again(Burst& burst) {
+  for (std::size_t i = records_.size(); i-- > 0;) {
+    PacketRecord& record = records_[i];
+    if (record.fetches || record.delivered || record.lost) continue;
+    if (doom_ && record.request >= doom_->request) continue;
+    const Shape shape = data_shape(slot(record.request), record.offset);
+    const std::uint32_t old_cost = record.cost;
+    record.resent = true;
+    if (!append_data(burst, record, shape)) return false;
+    in_flight_ -= old_cost;
+    span_cost_ = span_cost_ - old_cost + record.cost;
+    out_.packets.push_back({.serial = record.serial, .again = true});
+    return true;
+  }
+  return false;
+}
+
+void Requester::sent(const Burst& burst, SendResult result, Time now) {
+  see(now);
+  assert(out_.active);
+  pins_.release();
+  out_.active = false;
+  for (const std::uint32_t area : out_.areas)
+    areas_.give_back(area);
+  out_.areas.clear();
+  stalled_ = false;
+  if (out_.abandoned) {
+    out_.packets.clear();
+    return;
+  }
+  if (result.outcome == SendOutcome::kWouldBlock) {
+    take_back();
+  } else if (result.outcome == SendOutcome::kRefused &&
+             result.reason != CompletionStatus::kSuccess) {
+    refused(result.reason);
+  } else {
+    ConnectedCounters& counters = connection_.counters;
+    if (result.outcome == SendOutcome::kRefused) {
+      // As if it were lost on the way: who is reliable sends it again.
+      counters.add(ConnectedCounter::kTxRefused, burst.size());
+    } else {
+      std::uint64_t bytes = 0;
+      for (const OutPacket& packet : burst.packets())
+        bytes += packet.payload_length;
+      counters.add(ConnectedCounter::kTxPackets, burst.size());
+      counters.add(ConnectedCounter::kTxBytes, bytes);
+    }
+    confirm();
+  }
+  out_.packets.clear();
+  advance();
+}
+
+// The wire has it.
+void Requester::confirm() {
+  if (next_serial_ != out_.before.next_serial && out_.before.next_serial == oldest()) {
+    timer_from_ = now_;  // nothing was outstanding
+  }
+  std::uint64_t again = 0;
+  for (const Out::Packet& packet : out_.packets) {
+    PacketRecord* const record = find(packet.serial);
+    assert(record != nullptr);
+    record->out = false;
+    again += packet.again ? 1 : 0;
+  }
+  if (again > 0) connection_.counters.add(ConnectedCounter::kTxRetransmitted, again);
+  probe_from_ = now_;
+  one_by_one_ -= std::min(one_by_one_, out_.packets.size());
+  if (!reliable()) {  // nobody will say more (IBA 9.8.2.2.1)
+    for (std::size_t i = 0; i < records_.size(); ++i)
+      mark_delivered(records_[i]);
+    acked_end_ = next_serial_;
+  }
+}
+
+// The wire took nothing: as if the burst had not been filled. What was learnt meanwhile stays.
+void Requester::take_back() {
+  const Checkpoint& before = out_.before;
+  for (const Out::Packet& packet : out_.packets) {
+    if (!packet.again) continue;
+    PacketRecord* const record = find(packet.serial);
+    assert(record != nullptr);
+    record->out = false;
+    if (record->fetches) fetch_of(*record).ask_from = packet.ask_from;
+    const bool done = record->fetches ? fetch_of(*record).complete() : record->delivered;
+    if (!done) mark_lost(*record);
+  }
+  while (next_serial_ != before.next_serial) {
+    PacketRecord& record = records_.back();
+    next_serial_ -= record.count;
+    if (record.lost) {
+      --lost_count_;
+    } else if (!record.delivered) {
+      in_flight_ -= record.cost;
+    }
+    span_cost_ -= record.cost;
+    if (record.fetches) {
+      fetch_cost_ -= fetches_.back().cost;
+      fetches_.pop_back();
+    }
+    records_.pop_back();
+  }
+  // Local work that was done is not undone, and may even be complete by now.
+  const std::uint64_t first = std::max(before.next_request, first_request_);
+  for (std::uint64_t n = first; n < next_request_; ++n) {
+    if (!is_local(slot(n).opcode)) slot(n).finished = false;
+  }
+  acked_end_ = std::min(acked_end_, next_serial_);
+  next_request_ = first;
+  next_offset_ = before.next_offset;
+  while (unsent() && is_local(slot(next_request_).opcode) && slot(next_request_).finished)
+    slot(next_request_++).end = next_serial_;
+  ssn_ = before.ssn;
+  since_ask_ = before.since_ask;
+  last_asked_ = before.last_asked;
+  queued_bytes_ += out_.queued_bytes;
+  queued_packets_ += out_.queued_packets;
+}
+
+// The memory of a packet cannot be read after all.
+void Requester::refused(CompletionStatus reason) {
+  const std::size_t count = out_.packets.size();
+  const std::uint64_t serial = out_.packets.front().serial;
+  const std::uint64_t request = find(serial)->request;
+  take_back();
+  if (count > 1) {  // which one is at fault shows when they go one by one
+    one_by_one_ = count;
+    return;
+  }
+  connection_.counters.add(ConnectedCounter::kTxRefused);
+  doom(request, reason);
+}
+
+bool Requester::has_work() const {
+  if (out_.active || stalled_ || !running() || rnr_until_) return false;
+  return lost_count_ > 0 || unsent() || tail_unasked();
+}
+
+}  // namespace weft::hca

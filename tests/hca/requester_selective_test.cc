@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Weft peer allows: windows, bitmaps, probes.
+#include <gmock/gmock.h>
+
+#include "hca/ud_credit.h"
+#include "requester_fixture.h"
+
+namespace weft::hca::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using wire::Syndrome;
+
+class RequesterSelective : public RequesterTest {
+ protected:
+  // Packets 0 to 9 are on their way, and a round trip of `round_trip` is known.
+  void ten_packets(Duration round_trip = 1ms) {
+    start_weft();
+    ASSERT_EQ(send(100, 1), std::errc{});
+    transmit();
+    now += round_trip;
+    weft_ack(0);
+    ASSERT_THAT(completed_ids(), ElementsAre(100));
+    completions.all.clear();
+    for (std::uint64_t i = 1; i <= 10; ++i)
+      ASSERT_EQ(send(i, kMtu), std::errc{});
+    ASSERT_EQ(transmit().size(), 10u);
+  }
+};
+
+TEST_F(RequesterSelective, SendsOnlyThePacketsThatAreLost) {
+  ten_packets();
+  now += 1ms;
+  weft_ack(1, {3, 4, 6, 7, 8, 9});
+  EXPECT_THAT(completed_ids(), ElementsAre(1));
+  EXPECT_THAT(transmit(), IsEmpty()) << "2 and 5 may only be late";
+  now += 400us;
+  weft_ack(1, {3, 4, 6, 7, 8, 9, 10});
+  const auto again = transmit();
+  ASSERT_THAT(numbers(again), ElementsAre(2, 5));
+  EXPECT_TRUE(again.back().bth.ack_request);
+  weft_ack(10);
+  EXPECT_EQ(completed_ids().size(), 10u);
+  EXPECT_EQ(requester->in_flight(), 0u);
+  EXPECT_EQ(count(ConnectedCounter::kTxRetransmitted), 2u);
+}
+
+TEST_F(RequesterSelective, NoticesALossByItsTimerWhenNothingElseComes) {
+  ten_packets();
+  now += 1ms;
+  weft_ack(1, {3, 4, 5, 6, 7, 8, 9, 10});
+  const Time heard = now;
+  ASSERT_TRUE(wait());
+  EXPECT_LE(now - heard, 300us);
+  EXPECT_THAT(numbers(transmit()), ElementsAre(2));
+}
+
+TEST_F(RequesterSelective, WaitsForPacketsThatFewHaveOvertaken) {
+  ten_packets();
+  now += 1ms;
+  weft_ack(1, {3, 4});
+  now += 400us;
+  requester->expire(now);
+  EXPECT_THAT(transmit(), IsEmpty());
+  weft_ack(1, {3, 4, 5});
+  requester->expire(now);
+  EXPECT_THAT(numbers(transmit()), ElementsAre(2));
+}
+
+TEST_F(RequesterSelective, NoticesThatARepetitionIsLostToo) {
+  ten_packets();
+  now += 1300us;
+  weft_ack(1, {3, 4, 5, 6});
+  EXPECT_THAT(numbers(transmit()), ElementsAre(2));
+  for (std::uint64_t i = 11; i <= 14; ++i)
+    ASSERT_EQ(send(i, kMtu), std::errc{});
+  now += 500us;
+  EXPECT_THAT(numbers(transmit()), ElementsAre(11, 12, 13, 14));
+  now += 1ms;
+  weft_ack(1, {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14});
+  EXPECT_THAT(numbers(transmit()), ElementsAre(2)) << "11 to 14 were sent long after it";
+}
+
+TEST_F(RequesterSelective, HoldsToTheWindowThatThePeerGrants) {
+  start_weft();
+  ASSERT_EQ(send(1, 1024 * 1024), std::errc{});
+  const auto first = transmit();
+  EXPECT_LE(requester->in_flight(), Requester::kWindowUngranted);
+  EXPECT_GT(requester->in_flight(), Requester::kWindowUngranted * 9 / 10);
+  std::size_t cost = 0;
+  for (const Seen& packet : first)
+    cost += packet.payload.size() + 12 + packet.extended.size() + 4;
+  EXPECT_EQ(requester->in_flight(), cost + bursts.size() * kPacketCost);
+  weft_ack(-1, {}, 8 * 1024);
+  EXPECT_THAT(transmit(), IsEmpty());
+  weft_ack(static_cast<std::int32_t>(first.size()) - 1, {}, 8 * 1024);
+  transmit();
+  EXPECT_LE(requester->in_flight(), 8u * 1024);
+  EXPECT_GT(requester->in_flight(), 6u * 1024);
+}
+
+TEST_F(RequesterSelective, SendsOnePacketHoweverSmallTheWindow) {
+  start_weft();
+  ASSERT_EQ(send(1, 2 * kMtu), std::errc{});
+  ASSERT_TRUE(requester->fill(scratch, now));
+  requester->sent(scratch, {.outcome = SendOutcome::kWouldBlock}, now);
+  weft_ack(-1, {}, 1);
+  const auto first = transmit();
+  EXPECT_THAT(numbers(first), ElementsAre(0));
+  EXPECT_TRUE(first[0].bth.ack_request);
+  weft_ack(0, {}, 1);
+  EXPECT_THAT(numbers(transmit()), ElementsAre(1));
+}
+
+TEST_F(RequesterSelective, ProbesLongBeforeTheTimeoutAndSpendsNoRetry) {
+  connection.retry_count = 0;
+  ten_packets(200us);
+  const Time sent_at = now;
+  ASSERT_TRUE(wait());
+  EXPECT_EQ(now - sent_at, Requester::kLeastProbe);
+  auto probe = transmit();
+  EXPECT_THAT(numbers(probe), ElementsAre(1));
+  EXPECT_TRUE(probe[0].bth.ack_request);
+  ASSERT_TRUE(wait());
+  EXPECT_EQ(now - sent_at, 3 * Requester::kLeastProbe) << "the next one twice as late";
+  EXPECT_EQ(transmit().size(), 1u);
+  EXPECT_EQ(count(ConnectedCounter::kTxProbes), 2u);
+  EXPECT_FALSE(requester->failed());
+  now += 100us;
+  weft_ack(10);
+  EXPECT_EQ(completed_ids().size(), 10u);
+}
+
+TEST_F(RequesterSelective, LearnsFromTheAnswerToAProbeThatAllTheRestIsLost) {
+  ten_packets(1ms);
+  ASSERT_TRUE(wait());
+  EXPECT_THAT(numbers(transmit()), ElementsAre(1));
+  now += 1ms;
+  weft_ack(1);
+  EXPECT_THAT(numbers(transmit()), ElementsAre(2, 3, 4, 5, 6, 7, 8, 9, 10));
+}
+
+TEST_F(RequesterSelective, DrawsNoConclusionFromAnAnswerToTheFirstTransmission) {
+  ten_packets(1ms);
+  ASSERT_TRUE(wait());
+  EXPECT_THAT(numbers(transmit()), ElementsAre(1));
+  now += 10us;  // too soon for the probe to have been answered
+  weft_ack(1);
+  EXPECT_THAT(transmit(), IsEmpty());
+}
+
+TEST_F(RequesterSelective, GivesUpByTheLocalAckTimeoutAsTheStandardHasIt) {
+  connection.retry_count = 1;
+  ten_packets();
+  const Time from = now;
+  while (!requester->failed()) {
+    ASSERT_TRUE(wait());
+    transmit();
+    ASSERT_LE(now - from, 300ms);
+  }
+  EXPECT_EQ(now - from, 2 * Duration{4096} * (1 << 14));
+  EXPECT_THAT(completed(), ElementsAre(std::pair(1u, CompletionStatus::kTransportRetryExceeded)));
+}
+
+TEST_F(RequesterSelective, CompletesNothingThatOnlyTheBitmapNames) {
+  ten_packets();
+  weft_ack(0, {2, 3, 4, 5, 6, 7, 8, 9, 10});
+  EXPECT_THAT(completions.all, IsEmpty());
+  // The gap closes, but the receiver has no receive request for the second message.
+  weft_ack(2, {4, 5, 6, 7, 8, 9, 10}, 0, Syndrome::rnr_nak(1));
+  EXPECT_THAT(completed_ids(), ElementsAre(1));
+  ASSERT_TRUE(wait());
+  EXPECT_EQ(numbers(transmit()).front(), 2u);
+  weft_ack(10);
+  EXPECT_EQ(completed_ids().size(), 10u);
+}
+
+TEST_F(RequesterSelective, SurvivesABitmapThatLies) {
+  ten_packets();
+  weft_ack(0, {2, 3, 500, 2000});
+  weft_ack(0, {2, 3, 4, 5, 6, 7, 8, 9, 10});
+  std::array<std::byte, 7> odd{};
+  respond(wire::Opcode::weft_rc_acknowledge, 0, {}, odd);
+  EXPECT_EQ(count(ConnectedCounter::kRxBadResponses), 1u);
+  weft_ack(11);
+  EXPECT_EQ(count(ConnectedCounter::kRxGhostAcks), 1u);
+  // It claimed to have them, and never acknowledges: the timer sends them all again.
+  weft_ack(1, {3, 4});
+  const Time from = now;
+  while (count(ConnectedCounter::kTxTimeouts) == 0) {
+    ASSERT_TRUE(wait());
+    transmit();
+    ASSERT_LE(now - from, 100ms);
+  }
+  weft_ack(10);
+  EXPECT_EQ(completed_ids().size(), 10u);
+  EXPECT_EQ(requester->in_flight(), 0u);
+}
+
+TEST_F(RequesterSelective, AcceptsStandardAcknowledgementsToo) {
+  ten_packets();
+  ack(4);
+  nak(7, wire::NakCode::psn_sequence_error);
+  EXPECT_THAT(completed_ids(), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(numbers(transmit()).front(), 7u);
+}
+
+TEST_F(RequesterSelective, ReachesAMegabyteInFlightWithinAFewRoundTrips) {
+  connection.mtu = 4096;
+  start_weft();
+  for (std::uint64_t i = 0; i < 64; ++i)
+    ASSERT_EQ(send(i, 1024 * 1024), std::errc{});
+  std::uint32_t sent = 0;
+  int rounds = 0;
+  while (requester->window() < 1024 * 1024) {
+    sent += static_cast<std::uint32_t>(transmit().size());
+    now += 1ms;
+    weft_ack(static_cast<std::int32_t>(sent) - 1, {}, 8 << 20);
+    ASSERT_LE(++rounds, 6);
+  }
+}
+
+TEST_F(RequesterSelective, NeverRunsFurtherAheadOfAGapThanAPeerKeeps) {
+  start_weft();
+  for (std::uint64_t i = 0; i < 4; ++i)
+    ASSERT_EQ(send(i, 1024 * 1024), std::errc{});
+  weft_ack(-1, {}, 8 << 20);
+  std::uint32_t sent = 0;
+  for (int round = 0; round < 200; ++round) {
+    for (const std::uint32_t n : numbers(transmit()))
+      sent = std::max(sent, n + 1);
+    now += 100us;
+    std::vector<std::uint32_t> after;
+    for (std::uint32_t n = 1; n < sent; ++n)
+      after.push_back(n);
+    weft_ack(-1, after, 8 << 20);  // the first one never arrives
+  }
+  EXPECT_LE(sent, Requester::kMostSpan);
+  EXPECT_GE(sent, Requester::kMostSpan - 64);
+}
+
+}  // namespace
+}  // namespace weft::hca::test
