@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/agent.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "io/clock.h"
+#include "io/unix_socket.h"
+
+namespace weft::daemon {
+
+Agent::Agent(const AgentConfig& config, Entropy& entropy)
+    : config_(config), entropy_(entropy), interfaces_(entropy) {
+}
+
+Agent::~Agent() {
+  sessions_.clear();
+  if (listener_) unlink(config_.socket.c_str());
+}
+
+Expected<std::unique_ptr<Agent>> Agent::open(const AgentConfig& config, Entropy& entropy) {
+  std::unique_ptr<Agent> agent(new Agent(config, entropy));
+  if (const auto started = agent->start(); !started) return tl::unexpected(started.error());
+  return agent;
+}
+
+Expected<void> Agent::start() {
+  auto reactor = io::Reactor::create(0us);  // programs wait for it; it does not wait for them
+  if (!reactor) return tl::unexpected(reactor.error());
+  reactor_ = std::move(*reactor);
+  if (const auto known = interfaces_.refresh(); !known) return known;
+
+  // Without news of interfaces, changes are found when a look-up fails.
+  if (auto links = io::LinkMonitor::open()) {
+    links_.emplace(std::move(*links));
+    auto watch = reactor_->watch(links_->fd(), EPOLLIN, [this](std::uint32_t) {
+      static_cast<void>(links_->drain(0));
+      refresh_interfaces();
+    });
+    if (!watch) return tl::unexpected(watch.error());
+    watching_links_ = std::move(*watch);
+  }
+  auto listener = io::listen_unix(config_.socket, io::UnixKind::kSeqPacket);
+  if (!listener) return tl::unexpected(listener.error());
+  listener_ = std::move(*listener);
+  auto watch = reactor_->watch(listener_.get(), EPOLLIN, [this](std::uint32_t) { accept_all(); });
+  if (!watch) return tl::unexpected(watch.error());
+  listening_ = std::move(*watch);
+  return {};
+}
+
+void Agent::refresh_interfaces() {
+  if (!interfaces_.refresh()) return;
+  for (auto& [choice, wire] : wires_)
+    wire->interfaces_changed();
+}
+
+void Agent::accept_all() {
+  while (true) {
+    auto socket = io::accept_unix(listener_.get(), true);
+    if (!socket || !*socket) return;
+    const auto peer = io::peer_credentials((*socket)->get());
+    if (!peer || peer->uid != geteuid() || sessions_.size() >= config_.max_sessions) continue;
+    const std::uint64_t id = ++last_session_;
+    auto session = std::make_unique<Session>(*this, id, std::move(**socket));
+    if (session->start(*reactor_)) sessions_[id] = std::move(session);
+  }
+}
+
+void Agent::end(std::uint64_t session) {
+  sessions_.erase(session);
+}
+
+Expected<WireAgent*> Agent::wire(const WireChoice& choice) {
+  const auto found = wires_.find(choice);
+  if (found != wires_.end()) return found->second.get();
+  auto opened = WireAgent::open(choice, interfaces_, *reactor_, entropy_);
+  if (!opened) return tl::unexpected(opened.error());
+  return (wires_[choice] = std::move(*opened)).get();
+}
+
+Expected<std::uint64_t> Agent::open_file(const WireChoice& choice) {
+  const auto on = wire(choice);
+  if (!on) return tl::unexpected(on.error());
+  const auto opened = (*on)->open_file();
+  if (!opened) return tl::unexpected(opened.error());
+  const std::uint64_t id = ++last_file_;
+  files_[id] = {*on, opened->id, opened->events, entropy_.draw(), 1};
+  return id;
+}
+
+Expected<void> Agent::join_file(std::uint64_t file, std::uint64_t secret) {
+  const auto found = files_.find(file);
+  if (found == files_.end() || found->second.secret != secret) {
+    return fail(std::errc::permission_denied, "there is no such rdma_cm file");
+  }
+  ++found->second.sessions;
+  return {};
+}
+
+void Agent::leave_file(std::uint64_t file) {
+  const auto found = files_.find(file);
+  if (found == files_.end() || --found->second.sessions > 0) return;
+  found->second.wire->close_file(found->second.id);
+  files_.erase(found);
+}
+
+bool Agent::idle() const {
+  if (!sessions_.empty()) return false;
+  for (const auto& [choice, wire] : wires_) {
+    if (!wire->idle()) return false;
+  }
+  return true;
+}
+
+Expected<void> Agent::run() {
+  Time busy_until = io::now();
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    const auto turn = reactor_->run_once(config_.idle);
+    if (!turn) return tl::unexpected(turn.error());
+    const Time now = io::now();
+    if (!idle()) {
+      busy_until = now;
+    } else if (now - busy_until >= config_.idle) {
+      break;
+    }
+  }
+  return {};
+}
+
+void Agent::stop() {
+  stopping_.store(true, std::memory_order_relaxed);
+  reactor_->wake();
+}
+
+}  // namespace weft::daemon

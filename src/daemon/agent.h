@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host agent: what the processes of one user in one network namespace share. Programs come by
+// a local socket, through the shim; see rdmacm/door.h for what is said there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/entropy.h"
+#include "daemon/host_interfaces.h"
+#include "daemon/session.h"
+#include "daemon/wire_agent.h"
+#include "io/link_monitor.h"
+#include "io/reactor.h"
+#include "io/unique_fd.h"
+
+namespace weft::daemon {
+
+struct AgentConfig {
+  std::string socket;               // path to listen at
+  Duration idle = 30s;              // ends after so long with nothing to do
+  std::size_t max_sessions = 1024;  // at a time; more are turned away
+};
+
+class Agent {
+ public:
+  // Listens at once, so that programs may come before run().
+  static Expected<std::unique_ptr<Agent>> open(const AgentConfig& config, Entropy& entropy);
+  ~Agent();
+
+  // Serves until it has been idle for long enough, or stop() was called. The socket is gone then.
+  Expected<void> run();
+  // From any thread, and from signal handlers.
+  void stop();
+
+  [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
+
+ private:
+  friend class Session;
+  // A file that programs have open. It lives as long as a session names it.
+  struct File {
+    WireAgent* wire = nullptr;
+    std::uint64_t id = 0;  // the wire's name of it
+    int events = -1;
+    std::uint64_t secret = 0;
+    std::size_t sessions = 0;
+  };
+
+  Agent(const AgentConfig& config, Entropy& entropy);
+  Expected<void> start();
+  void accept_all();
+  void end(std::uint64_t session);
+  Expected<WireAgent*> wire(const WireChoice& choice);
+  void refresh_interfaces();
+  [[nodiscard]] bool idle() const;
+
+  // What sessions ask for.
+  Expected<std::uint64_t> open_file(const WireChoice& choice);
+  Expected<void> join_file(std::uint64_t file, std::uint64_t secret);
+  void leave_file(std::uint64_t file);
+
+  AgentConfig config_;
+  Entropy& entropy_;
+  std::unique_ptr<io::Reactor> reactor_;
+  HostInterfaces interfaces_;
+  std::optional<io::LinkMonitor> links_;
+  io::UniqueFd listener_;
+  std::map<WireChoice, std::unique_ptr<WireAgent>> wires_;
+  std::map<std::uint64_t, File> files_;
+  std::uint64_t last_file_ = 0;
+  std::map<std::uint64_t, std::unique_ptr<Session>> sessions_;
+  std::uint64_t last_session_ = 0;
+  io::Reactor::Registration listening_;
+  io::Reactor::Registration watching_links_;
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace weft::daemon

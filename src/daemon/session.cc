@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "daemon/agent.h"
+#include "io/pass_descriptor.h"
+#include "rdmacm/abi.h"
+
+namespace weft::daemon {
+namespace {
+
+namespace door = rdmacm::door;
+using rdmacm::abi::bytes_of;
+
+constexpr std::size_t kLongestMessage =
+    sizeof(door::Request) + door::kMostCommand + door::kMostExtra;
+// So many messages of one program before others get their turn.
+constexpr int kTurn = 64;
+
+}  // namespace
+
+Session::Session(Agent& agent, std::uint64_t id, io::UniqueFd socket)
+    : agent_(agent), id_(id), socket_(std::move(socket)), buffer_(kLongestMessage) {
+}
+
+Session::~Session() {
+  if (file_) agent_.leave_file(*file_);
+}
+
+Expected<void> Session::start(io::Reactor& reactor) {
+  auto watch = reactor.watch(socket_.get(), EPOLLIN, [this](std::uint32_t) {
+    if (!read_all()) agent_.end(id_);
+  });
+  if (!watch) return tl::unexpected(watch.error());
+  watch_ = std::move(*watch);
+  return {};
+}
+
+bool Session::read_all() {
+  for (int i = 0; i < kTurn; ++i) {
+    const auto message = io::receive_message(socket_.get(), buffer_);
+    if (!message) return false;
+    if (!*message) return true;
+    if ((*message)->size == 0) return false;
+    if (!on_message(Bytes(buffer_).first((*message)->size))) return false;
+  }
+  return true;
+}
+
+bool Session::on_message(Bytes message) {
+  if (file_) return on_request(message);
+  return !slot_ && on_hello(message);
+}
+
+bool Session::on_hello(Bytes message) {
+  const auto hello = rdmacm::abi::read<door::Hello>(message);
+  if (!hello || hello->magic != door::kMagic) return false;
+  if (hello->version != door::kVersion) {
+    static_cast<void>(turn_away(
+        {std::errc::protocol_not_supported, "the host agent is of another version of Weft"}));
+    return false;
+  }
+  if (hello->wire != door::kWireUdp && hello->wire != door::kWireRoce) {
+    return turn_away({std::errc::operation_not_supported, "this wire has no connection manager"});
+  }
+  const bool roce = hello->wire == door::kWireRoce;
+  const WireChoice choice{roce,
+                          roce ? std::uint16_t{0} : static_cast<std::uint16_t>(hello->cm_port)};
+  door::Welcome answer{};
+  switch (hello->purpose) {
+    case door::kOpen: {
+      const auto file = agent_.open_file(choice);
+      if (!file) return turn_away(file.error());
+      file_ = *file;
+      break;
+    }
+    case door::kJoin: {
+      const auto joined = agent_.join_file(hello->file, hello->secret);
+      if (!joined) return turn_away(joined.error());
+      file_ = hello->file;
+      break;
+    }
+    case door::kSlot: {
+      const auto wire = agent_.wire(choice);
+      if (!wire) return turn_away(wire.error());
+      auto slot = (*wire)->take_slot();
+      if (!slot) return turn_away(slot.error());
+      slot_.emplace(std::move(*slot));
+      answer.slot = slot_->number;
+      return welcome(answer, slot_->socket.fd());
+    }
+    default:
+      return false;
+  }
+  const Agent::File& file = agent_.files_.at(*file_);
+  answer.file = *file_;
+  answer.secret = file.secret;
+  return welcome(answer, file.events);
+}
+
+bool Session::welcome(const door::Welcome& welcome, int descriptor) {
+  return io::send_message(socket_.get(), bytes_of(welcome), descriptor).has_value();
+}
+
+// The connection stays for the program to end, so that it is sure to read why.
+bool Session::turn_away(const Error& why) {
+  door::Welcome answer{};
+  answer.error = static_cast<std::int32_t>(why.code);
+  const std::size_t length = std::min(why.message.size(), sizeof answer.message - 1);
+  std::memcpy(answer.message, why.message.data(), length);
+  return welcome(answer, -1);
+}
+
+bool Session::on_request(Bytes message) {
+  const auto request = rdmacm::abi::read<door::Request>(message);
+  if (!request) return false;
+  const Bytes rest = message.subspan(sizeof *request);
+  if (request->command_size > door::kMostCommand || request->extra_size > door::kMostExtra ||
+      rest.size() != std::size_t{request->command_size} + request->extra_size) {
+    return false;
+  }
+  const Agent::File& file = agent_.files_.at(*file_);
+  // Another file of the same wire, or nothing that the core would know.
+  const auto other = agent_.files_.find(request->other);
+  const bool known = other != agent_.files_.end() && other->second.wire == file.wire;
+  const rdmacm::Reply reply =
+      file.wire->execute(file.id, rest.first(request->command_size),
+                         rest.subspan(request->command_size), known ? other->second.id : 0);
+
+  std::array<std::byte, sizeof(door::Answer) + door::kMostResponse> out;
+  const door::Answer answer{static_cast<std::int32_t>(reply.error), reply.size};
+  ByteSink sink(out);
+  if (!sink.put(bytes_of(answer)) || !sink.put(reply.response())) return false;
+  return io::send_message(socket_.get(), sink.written()).has_value();
+}
+
+}  // namespace weft::daemon

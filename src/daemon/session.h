@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "io/reactor.h"
+#include "io/unique_fd.h"
+#include "port/roce/slot.h"
+#include "rdmacm/door.h"
+
+namespace weft::daemon {
+
+class Agent;
+
+// One connection of a program. What it says is checked; what makes no sense ends the connection.
+class Session {
+ public:
+  Session(Agent& agent, std::uint64_t id, io::UniqueFd socket);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Expected<void> start(io::Reactor& reactor);
+
+ private:
+  // False when the connection is over.
+  bool read_all();
+  bool on_message(Bytes message);
+  bool on_hello(Bytes message);
+  bool on_request(Bytes message);
+  bool welcome(const rdmacm::door::Welcome& welcome, int descriptor);
+  bool turn_away(const Error& why);
+
+  Agent& agent_;
+  std::uint64_t id_;
+  io::UniqueFd socket_;
+  std::optional<std::uint64_t> file_;
+  std::optional<port::Slot> slot_;
+  std::vector<std::byte> buffer_;
+  io::Reactor::Registration watch_;
+};
+
+}  // namespace weft::daemon

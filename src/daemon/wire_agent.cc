@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/wire_agent.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "io/clock.h"
+#include "port/roce/roce_port.h"
+#include "port/udp/udp_port.h"
+
+namespace weft::daemon {
+namespace {
+
+Expected<std::unique_ptr<port::Port>> open_port(const WireChoice& choice,
+                                                const std::shared_ptr<port::SlotGroup>& slots,
+                                                Entropy& entropy) {
+  if (choice.roce) {
+    auto port = port::RocePort::open(port::RocePortConfig{}, slots, entropy);
+    if (!port) return tl::unexpected(port.error());
+    return std::unique_ptr<port::Port>(std::move(*port));
+  }
+  port::UdpPortConfig config;
+  config.management_port = choice.cm_port;
+  auto port = port::UdpPort::open(config, entropy);
+  if (!port) return tl::unexpected(port.error());
+  return std::unique_ptr<port::Port>(std::move(*port));
+}
+
+}  // namespace
+
+WireAgent::WireAgent(io::Reactor& reactor)
+    : timer_(reactor.timers(), [this](Time now) {
+        core_->expire(now);
+        set_timer();
+      }) {
+}
+
+WireAgent::~WireAgent() = default;
+
+Expected<std::unique_ptr<WireAgent>> WireAgent::open(const WireChoice& choice,
+                                                     const HostInterfaces& interfaces,
+                                                     io::Reactor& reactor, Entropy& entropy) {
+  std::unique_ptr<WireAgent> out(new WireAgent(reactor));
+  WireAgent* const self = out.get();
+  if (choice.roce) {
+    auto slots = port::SlotGroup::open({});
+    if (!slots) return tl::unexpected(slots.error());
+    self->slots_ = std::move(*slots);
+  }
+  auto port = open_port(choice, self->slots_, entropy);
+  if (!port) return tl::unexpected(port.error());
+  self->port_ = std::move(*port);
+  auto management =
+      Management::open(*self->port_, reactor, [self](Bytes mad, const hca::Path& from) {
+        self->core_->receive(mad, from, io::now());
+        self->set_timer();
+      });
+  if (!management && management.error().code == std::errc::address_in_use && !choice.roce) {
+    return fail(std::errc::address_in_use,
+                fmt::format("UDP port {} is taken, where connections are managed: perhaps another "
+                            "user runs Weft on this host; set WEFT_CM_PORT on all hosts alike",
+                            choice.cm_port));
+  }
+  if (!management) return tl::unexpected(management.error());
+  self->management_ = std::move(*management);
+
+  rdmacm::CoreConfig config;
+  if (choice.roce) config.extensions = mgmt::kWeftTransport;
+  self->core_ =
+      std::make_unique<rdmacm::CommandCore>(config, interfaces, entropy, *self->management_, *self);
+  return out;
+}
+
+Expected<WireAgent::File> WireAgent::open_file() {
+  io::UniqueFd events(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+  if (!events) return fail_errno(errno, "eventfd");
+  const rdmacm::ChannelId id = core_->open_channel();
+  const int descriptor = events.get();
+  events_[id] = std::move(events);
+  return File{id, descriptor};
+}
+
+void WireAgent::close_file(std::uint64_t file) {
+  core_->close_channel(file, io::now());
+  events_.erase(file);
+  set_timer();
+}
+
+rdmacm::Reply WireAgent::execute(std::uint64_t file, Bytes command, Bytes extra,
+                                 std::uint64_t other) {
+  auto reply = core_->execute(file, command, extra, other, io::now());
+  set_timer();
+  return reply;
+}
+
+Expected<port::Slot> WireAgent::take_slot() {
+  if (!slots_) {
+    return fail(std::errc::operation_not_supported, "wire udp has no slots to hand out");
+  }
+  return slots_->take();
+}
+
+std::vector<CounterValue> WireAgent::counters() const {
+  std::vector<CounterValue> out = core_->counters();
+  for (const auto& more :
+       {core_->manager().counters().snapshot(), management_->counters(), port_->counters()}) {
+    out.insert(out.end(), more.begin(), more.end());
+  }
+  return out;
+}
+
+void WireAgent::raised(rdmacm::ChannelId channel) {
+  const std::uint64_t one = 1;
+  const auto found = events_.find(channel);
+  // It cannot be full: that would take 2^64 events.
+  if (found != events_.end()) static_cast<void>(::write(found->second.get(), &one, sizeof one) < 0);
+}
+
+// A program may be faster and have taken what stood for these events. It then finds none and waits
+// again; and so it does where the kernel cannot read without waiting.
+void WireAgent::withdrawn(rdmacm::ChannelId channel, std::size_t count) {
+  const auto found = events_.find(channel);
+  if (found == events_.end()) return;
+  std::uint64_t value = 0;
+  const iovec piece{&value, sizeof value};
+  while (count-- > 0) {
+    if (preadv2(found->second.get(), &piece, 1, -1, RWF_NOWAIT) < 0) return;
+  }
+}
+
+void WireAgent::set_timer() {
+  const auto deadline = core_->deadline();
+  if (deadline) {
+    timer_.set(*deadline);
+  } else {
+    timer_.cancel();
+  }
+}
+
+}  // namespace weft::daemon

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/entropy.h"
+#include "daemon/host_interfaces.h"
+#include "daemon/management.h"
+#include "io/reactor.h"
+#include "io/unique_fd.h"
+#include "port/port.h"
+#include "port/roce/slot_group.h"
+#include "rdmacm/command_core.h"
+
+namespace weft::daemon {
+
+struct WireChoice {
+  bool roce = false;
+  std::uint16_t cm_port = 0;  // of queue pair 1 on `udp`; 0 on `roce`
+  friend auto operator<=>(const WireChoice&, const WireChoice&) = default;
+};
+
+// What one wire shares among the processes of a host: queue pair 1, its rdma_cm, and on `roce` the
+// slots of UDP port 4791.
+class WireAgent final : private rdmacm::EventSignal {
+ public:
+  // EADDRINUSE, with a message that says who may be the other, when queue pair 1 is taken.
+  static Expected<std::unique_ptr<WireAgent>> open(const WireChoice& choice,
+                                                   const HostInterfaces& interfaces,
+                                                   io::Reactor& reactor, Entropy& entropy);
+  ~WireAgent() override;
+
+  // An rdma_cm file: its name, and the descriptor that a program polls. The agent keeps that too.
+  struct File {
+    std::uint64_t id = 0;
+    int events = -1;
+  };
+  Expected<File> open_file();
+  void close_file(std::uint64_t file);
+  rdmacm::Reply execute(std::uint64_t file, Bytes command, Bytes extra, std::uint64_t other);
+
+  // EOPNOTSUPP on `udp`, where queue pairs have ports of their own.
+  Expected<port::Slot> take_slot();
+
+  void interfaces_changed() { core_->interfaces_changed(); }
+  // Nobody uses it and nothing of it can be in the network any more.
+  [[nodiscard]] bool idle() const { return core_->channels() == 0 && core_->manager().ids() == 0; }
+  [[nodiscard]] std::vector<CounterValue> counters() const;
+  [[nodiscard]] std::size_t files() const { return core_->channels(); }
+  [[nodiscard]] std::size_t identities() const { return core_->identities(); }
+
+ private:
+  explicit WireAgent(io::Reactor& reactor);
+  void raised(rdmacm::ChannelId channel) override;
+  void withdrawn(rdmacm::ChannelId channel, std::size_t count) override;
+  void set_timer();
+
+  std::shared_ptr<port::SlotGroup> slots_;  // null on `udp`
+  std::unique_ptr<port::Port> port_;
+  std::unique_ptr<Management> management_;
+  std::unique_ptr<rdmacm::CommandCore> core_;
+  std::map<rdmacm::ChannelId, io::UniqueFd> events_;
+  io::Timer timer_;
+};
+
+}  // namespace weft::daemon

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the shim in a program and the host agent say to each other: over a SOCK_SEQPACKET socket in
+// the user's runtime directory, one message at a time, each request answered by one reply. Both are
+// built together and run on one machine, so structures travel in host order as they are.
+//
+//   shim                                     agent
+//     Hello{kOpen}   ------------------------>
+//                    <-- Welcome, an eventfd --    once for each open rdma_cm file
+//     Request, command, option value  ------->
+//                    <-- Answer, response ----
+//
+// The eventfd, in semaphore mode, is what the program polls: it holds one for each event that
+// waits. A forked child that goes on using its parent's file says Hello{kJoin} over a connection of
+// its own.
+#pragma once
+
+#include <stdint.h>
+
+namespace weft::rdmacm::door {
+
+inline constexpr uint32_t kMagic = 0x77656674;  // "weft"
+inline constexpr uint32_t kVersion = 1;
+
+enum Purpose : uint32_t {
+  kOpen = 1,  // a new rdma_cm file
+  kJoin = 2,  // one more connection to a file that is open
+  kSlot = 3,  // a slot of UDP port 4791; it is given back when the connection ends
+};
+
+enum WireName : uint32_t { kWireUdp = 0, kWireRoce = 2 };
+
+struct Hello {
+  uint32_t magic;
+  uint32_t version;
+  uint32_t purpose;
+  uint32_t wire;     // WireName
+  uint32_t cm_port;  // UDP port of queue pair 1 on `udp`
+  uint32_t reserved;
+  uint64_t file;    // kJoin: which
+  uint64_t secret;  // kJoin: that it is allowed to
+};
+
+struct Welcome {
+  int32_t error;  // errno; 0: welcome
+  uint32_t slot;  // kSlot: its number
+  uint64_t file;  // names the file to the agent
+  uint64_t secret;
+  char message[256];  // with an error: what is wrong, one line, ended by a zero
+};
+
+struct Request {
+  uint32_t command_size;  // what the program wrote
+  uint32_t extra_size;    // what SET_OPTION points to
+  uint64_t other;         // the file that MIGRATE_ID's descriptor stands for
+};
+
+struct Answer {
+  int32_t error;  // errno; 0: done
+  uint32_t size;  // of the response that follows
+};
+
+// Of queue pair 1 on wire `udp`, unless configured (port::kManagementPort).
+inline constexpr uint32_t kDefaultCmPort = 14791;
+
+inline constexpr uint32_t kMostCommand = 1024;
+inline constexpr uint32_t kMostExtra = 2048;
+inline constexpr uint32_t kMostResponse = 1024;
+
+}  // namespace weft::rdmacm::door
