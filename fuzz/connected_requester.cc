@@ -20,7 +20,11 @@ using namespace weft::hca;
 class Fuzzer {
  public:
   Fuzzer(Input& input, const ConnectedConfig& config, std::uint8_t max_reads, Psn first)
-      : input_(input), stage_(config, input), max_reads_(max_reads), first_(first) {
+      : input_(input),
+        stage_(config, input),
+        max_reads_(max_reads),
+        first_(first),
+        all_signaled_(config.signal_all) {
     stage_.connect(first_, Psn{0}, max_reads_, 8);
   }
 
@@ -138,7 +142,7 @@ class Fuzzer {
       for (Sge& part : pieces)
         part = {.address = std::bit_cast<std::uintptr_t>(own.data()), .length = part.length % 33};
     }
-    stage_.sends().post(wr_id, is_signaled);
+    stage_.sends().post(wr_id, is_signaled || all_signaled_);
     const std::errc posted = stage_.queue_pair().post_send(
         {.wr_id = wr_id,
          .opcode = opcode,
@@ -260,6 +264,7 @@ class Fuzzer {
   Stage stage_;
   std::uint8_t max_reads_;
   Psn first_;
+  bool all_signaled_;
   std::uint64_t send_id_ = 0;
   std::array<Sent, 64> sent_{};
   std::size_t next_sent_ = 0;
