@@ -23,6 +23,9 @@ constexpr std::array<std::byte, 3> kPad{};
 // Up to here copying a message beside its headers costs less than three iovecs for the kernel.
 constexpr std::size_t kCopiedPayload = 1024;
 
+// What one call may have (IOV_MAX). Beyond, everything is copied.
+constexpr std::size_t kMostPieces = 1024;
+
 Bytes as_bytes(const iovec& piece) {
   return {static_cast<const std::byte*>(piece.iov_base), piece.iov_len};
 }
@@ -43,9 +46,24 @@ const wire::IcrcFlow& IcrcFlowCache::get(const Gid& source, const Gid& destinati
   return *flow_;
 }
 
+// Each piece costs the kernel some 25 ns, so neighbours are joined: the ICRC of a frame and the
+// header of the next, or a run of short frames as a whole.
 void SendFrames::add(Bytes piece) {
+  if (!pieces_.empty()) {
+    iovec& last = pieces_.back();
+    if (static_cast<const std::byte*>(last.iov_base) + last.iov_len == piece.data()) {
+      last.iov_len += piece.size();
+      return;
+    }
+  }
   // sendmsg only reads, but its iovec has no way to say so.
   pieces_.push_back({const_cast<std::byte*>(piece.data()), piece.size()});
+}
+
+MutableBytes SendFrames::take_staging(std::size_t size) {
+  const MutableBytes taken = MutableBytes(staging_).subspan(staged_, size);
+  staged_ += size;
+  return taken;
 }
 
 void SendFrames::build(const hca::Burst& burst, const WireRules& rules, std::uint16_t source_port,
@@ -58,21 +76,24 @@ void SendFrames::build(const hca::Burst& burst, const WireRules& rules, std::uin
   traffic_class_ = burst.path.traffic_class;
   hop_limit_ = burst.path.hop_limit;
   pieces_.clear();
+  staged_ = 0;
   count_ = burst.size();
+  counted_ = rules.counts_identification && identification == Identification::kCounted;
 
   const wire::IcrcFlow& flow =
       flows_.get(source_, destination_.address, source_port_, destination_.port);
-  counted_ = rules.counts_identification && identification == Identification::kCounted;
-  staged_ = 0;
+  std::size_t pieces = 0;
+  for (const hca::OutPacket& packet : burst.packets())
+    pieces += packet.piece_count + 2;
+  const bool copies_all = pieces > kMostPieces;
   for (std::size_t frame = 0; frame < count_; ++frame) {
     const hca::OutPacket& packet = burst.packets()[frame];
-    starts_[frame] = pieces_.size();
     const auto number = static_cast<std::uint16_t>(counted_ ? frame : 0);
     if (rules.framing == hca::UdFraming::kBare) {
       lengths_[frame] = packet.payload_length;
       for (const Bytes piece : burst.pieces(packet))
-        add(piece);
-    } else if (packet.payload_length <= kCopiedPayload) {
+        add(copies_all ? stage(piece) : piece);
+    } else if (copies_all || packet.payload_length <= kCopiedPayload) {
       lengths_[frame] = packet.length() + kIcrcBytes;
       stage(packet, burst.pieces(packet), flow, number);
     } else {
@@ -80,18 +101,18 @@ void SendFrames::build(const hca::Burst& burst, const WireRules& rules, std::uin
       refer(packet, burst.pieces(packet), flow, number);
     }
   }
-  starts_[count_] = pieces_.size();
-  all_staged_ = staged_ == std::accumulate(lengths_.begin(),
-                                           lengths_.begin() + static_cast<std::ptrdiff_t>(count_),
-                                           std::size_t{0});
-  merged_ = {staging_.data(), staged_};
+}
+
+Bytes SendFrames::stage(Bytes piece) {
+  const MutableBytes copy = take_staging(piece.size());
+  std::copy(piece.begin(), piece.end(), copy.begin());
+  return copy;
 }
 
 void SendFrames::stage(const hca::OutPacket& packet, std::span<const Bytes> payload,
                        const wire::IcrcFlow& flow, std::uint16_t identification) {
   const std::size_t length = packet.length() + kIcrcBytes;
-  const MutableBytes frame = MutableBytes(staging_).subspan(staged_, length);
-  staged_ += length;
+  const MutableBytes frame = take_staging(length);
   ByteSink sink(frame);
   bool fits = sink.put(Bytes(packet.header).first(packet.header_length));
   for (const Bytes piece : payload)
@@ -106,25 +127,45 @@ void SendFrames::stage(const hca::OutPacket& packet, std::span<const Bytes> payl
 
 void SendFrames::refer(const hca::OutPacket& packet, std::span<const Bytes> payload,
                        const wire::IcrcFlow& flow, std::uint16_t identification) {
-  const Bytes header = Bytes(packet.header).first(packet.header_length);
+  const Bytes header = stage(Bytes(packet.header).first(packet.header_length));
   std::uint32_t crc = flow.after_bth(packet.length() + kIcrcBytes, header.first<wire::Bth::kSize>(),
                                      identification);
-  crc = wire::crc32_update(crc, header.subspan(wire::Bth::kSize));
+  if (header.size() > wire::Bth::kSize) {
+    crc = wire::crc32_update(crc, header.subspan(wire::Bth::kSize));
+  }
   add(header);
   for (const Bytes piece : payload) {
     crc = wire::crc32_update(crc, piece);
     add(piece);
   }
   // Pad and ICRC.
-  crc = wire::crc32_update(crc, Bytes(kPad).first(packet.pad));
-  const MutableBytes trailer = MutableBytes(staging_).subspan(staged_, packet.pad + kIcrcBytes);
-  staged_ += trailer.size();
+  if (packet.pad != 0) crc = wire::crc32_update(crc, Bytes(kPad).first(packet.pad));
+  const MutableBytes trailer = take_staging(packet.pad + kIcrcBytes);
   std::fill_n(trailer.begin(), packet.pad, std::byte{0});
   wire::store_le32(trailer.last(kIcrcBytes).data(), wire::crc32_finish(crc));
   add(trailer);
 }
 
-void SendFrames::record(Capture& capture) const {
+std::span<const iovec> SendFrames::one(std::size_t frame) {
+  one_frame_.clear();
+  std::size_t skip = std::accumulate(
+      lengths_.begin(), lengths_.begin() + static_cast<std::ptrdiff_t>(frame), std::size_t{0});
+  std::size_t wanted = lengths_[frame];
+  for (const iovec& piece : pieces_) {
+    if (skip >= piece.iov_len) {
+      skip -= piece.iov_len;
+      continue;
+    }
+    const Bytes part = as_bytes(piece).subspan(skip, std::min(piece.iov_len - skip, wanted));
+    skip = 0;
+    wanted -= part.size();
+    one_frame_.push_back({const_cast<std::byte*>(part.data()), part.size()});
+    if (wanted == 0) break;
+  }
+  return one_frame_;
+}
+
+void SendFrames::record(Capture& capture) {
   std::vector<Bytes> payload;
   for (std::size_t frame = 0; frame < count_; ++frame) {
     payload.clear();

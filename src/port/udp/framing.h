@@ -51,20 +51,18 @@ class SendFrames {
              Identification identification);
 
   [[nodiscard]] const io::SocketAddress& destination() const { return destination_; }
-  [[nodiscard]] std::span<const iovec> all() const {
-    return all_staged_ ? std::span<const iovec>(&merged_, 1) : std::span<const iovec>(pieces_);
-  }
-  [[nodiscard]] std::span<const iovec> one(std::size_t frame) const {
-    return std::span<const iovec>(pieces_).subspan(starts_[frame],
-                                                   starts_[frame + 1] - starts_[frame]);
-  }
+  [[nodiscard]] std::span<const iovec> all() const { return pieces_; }
+  // One frame of them; valid until the next call.
+  [[nodiscard]] std::span<const iovec> one(std::size_t frame);
   [[nodiscard]] std::size_t frame_length(std::size_t frame) const { return lengths_[frame]; }
-  void record(Capture& capture) const;
+  void record(Capture& capture);
 
  private:
   static constexpr std::size_t kFrames = hca::Burst::kMaxPackets;
 
   void add(Bytes piece);
+  MutableBytes take_staging(std::size_t size);
+  Bytes stage(Bytes piece);
   void stage(const hca::OutPacket& packet, std::span<const Bytes> payload,
              const wire::IcrcFlow& flow, std::uint16_t identification);
   void refer(const hca::OutPacket& packet, std::span<const Bytes> payload,
@@ -78,14 +76,12 @@ class SendFrames {
   std::uint8_t hop_limit_ = 0;
   std::size_t count_ = 0;
   bool counted_ = false;  // the ICRC of frame i covers Identification i
-  // Whole short frames, and the pad and ICRC of long ones.
+  // Whole short frames; the headers, pads and ICRCs of long ones.
   std::array<std::byte, hca::Burst::kMaxBytes> staging_;
   std::size_t staged_ = 0;
-  bool all_staged_ = false;  // the whole burst is one stretch of staging_
-  iovec merged_{};
   std::array<std::size_t, kFrames> lengths_{};
-  std::array<std::size_t, kFrames + 1> starts_{};
-  std::vector<iovec> pieces_;
+  std::vector<iovec> pieces_;     // what lies side by side in memory is one
+  std::vector<iovec> one_frame_;  // of one()
 };
 
 // The first datagram of a run, which may be all of it.
