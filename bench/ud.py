@@ -9,68 +9,24 @@ against bench/udp_baseline: super-buffers (GSO and GRO) for 4096 bytes, a plain 
 usage: ud [--rounds N] [--only bandwidth|stock|latency]
 """
 import argparse
-import json
-import os
-import pathlib
-import re
 import statistics
-import subprocess
-import sys
-import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-WEFT = HERE.parent / "bin" / "weft"
-BASELINE = HERE / "udp_baseline"
+import perftest_runs
+from perftest_runs import baseline, counter
+
 STOCK_BUFFER = 212992
-_port = 18600 + os.getpid() % 1000
-
-
-def baseline(*words):
-    out = subprocess.run([BASELINE, *map(str, words)], check=True, capture_output=True, text=True)
-    return json.loads(out.stdout)
-
-
-def lost_by(stats):
-    """Numbered datagrams that never arrived or found no buffer, and all that were received."""
-    names = {"rx_lost": 0, "rx_no_receive": 0, "rx_packets": 0}
-    for line in stats.splitlines():
-        found = re.match(r"\s+(\w+)\s+(\d+)\s+#", line)
-        if found and found.group(1) in names:
-            names[found.group(1)] += int(found.group(2))
-    return names["rx_lost"] + names["rx_no_receive"], names["rx_packets"]
-
-
-def perftest(program, options, buffer=None):
-    """Runs server and client on a CPU each; returns the client's output, the server's counters."""
-    global _port
-    _port += 1
-    run = [str(WEFT), "run", "--interface", "lo", "--stats"]
-    if buffer:
-        run += ["--socket-buffer", str(buffer)]
-    command = [*run, "--", program, "-c", "UD", "-x", "0", "-p", str(_port), *options]
-    server = subprocess.Popen(["taskset", "-c", "1", *command], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True)
-    time.sleep(0.5)
-    client = subprocess.run(["taskset", "-c", "0", *command, "127.0.0.1"], capture_output=True,
-                            text=True, timeout=120)
-    _, server_errors = server.communicate(timeout=120)
-    if client.returncode != 0 or server.returncode != 0:
-        sys.exit(f"{program} failed:\n{client.stdout}{client.stderr}{server_errors}")
-    return client.stdout, server_errors
+UD = ["-c", "UD"]
 
 
 def bandwidth(size, iterations, buffer=None):
-    out, errors = perftest("ib_send_bw", ["-s", str(size), "-n", str(iterations), "-F",
-                                          "--report_gbits"], buffer)
-    row = [line.split() for line in out.splitlines() if re.match(rf"\s*{size}\s", line)][-1]
-    lost, received = lost_by(errors)
-    return float(row[3]) / 8, lost, received
+    """GB/s, and of the numbered datagrams those that never arrived or found no buffer, and all."""
+    rate, _, counters = perftest_runs.bandwidth("ib_send_bw", size, [*UD, "-n", iterations], buffer)
+    lost = counter(counters, "rx_lost") + counter(counters, "rx_no_receive")
+    return rate, lost, counter(counters, "rx_packets")
 
 
 def latency(size, iterations):
-    out, _ = perftest("ib_send_lat", ["-s", str(size), "-n", str(iterations), "-F"])
-    row = [line.split() for line in out.splitlines() if re.match(rf"\s*{size}\s", line)][-1]
-    return float(row[4]) * 2000  # typical one-way microseconds to round-trip nanoseconds
+    return perftest_runs.latency("ib_send_lat", size, [*UD, "-n", iterations])
 
 
 def compare_bandwidth(rounds, buffer, title):

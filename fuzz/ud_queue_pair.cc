@@ -153,7 +153,7 @@ class Fuzzer {
                                    kAttrState | kAttrSqdNotify};
     const std::uint64_t before = receives_.count;
     if (!qp_.modify(attributes, masks[input_.byte() % 4])) return;
-    (void)qp_.take_drained_event();
+    (void)qp_.take_events();
     if (attributes.state == QpState::kReset) receives_posted_ = before;  // silently forgotten
   }
   void interrupted_send() {

@@ -17,7 +17,7 @@ namespace weft::hca {
 // A packet on its way out: transport headers inline, payload by reference, pad and ICRC to follow.
 // The port adds addressing, pad bytes (zero) and the ICRC.
 struct OutPacket {
-  static constexpr std::size_t kMaxHeader = 28;  // BTH, DETH, ImmDt and room to spare
+  static constexpr std::size_t kMaxHeader = 44;  // BTH, XRCETH, AtomicETH
   std::array<std::byte, kMaxHeader> header{};
   std::uint8_t header_length = 0;
   std::uint8_t pad = 0;              // 0..3

@@ -13,7 +13,15 @@
 
 namespace weft::hca {
 
-enum class QpType : std::uint8_t { kUd };
+// Transport services (IBA 9.7 to 9.8, annex A14 for XRC, whose two ends are of different kinds).
+enum class QpType : std::uint8_t { kUd, kRc, kUc, kXrcInitiator, kXrcTarget };
+
+[[nodiscard]] constexpr bool is_connected(QpType type) {
+  return type != QpType::kUd;
+}
+[[nodiscard]] constexpr bool is_reliable(QpType type) {
+  return type == QpType::kRc || type == QpType::kXrcInitiator || type == QpType::kXrcTarget;
+}
 
 // IBA 10.3.1, figure 124.
 enum class QpState : std::uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kErr };
@@ -25,9 +33,21 @@ enum Access : std::uint32_t {
   kRemoteRead = 1u << 2,
   kRemoteAtomic = 1u << 3,
   kWindowBind = 1u << 4,
+  kZeroBased = 1u << 5,  // the region's or window's addresses begin at 0
 };
 
-enum class SendOpcode : std::uint8_t { kSend, kSendWithImmediate };
+enum class SendOpcode : std::uint8_t {
+  kSend,
+  kSendWithImmediate,
+  kSendWithInvalidate,
+  kRdmaWrite,
+  kRdmaWriteWithImmediate,
+  kRdmaRead,
+  kCompareSwap,
+  kFetchAdd,
+  kLocalInvalidate,  // these two act on memory of our own and send nothing
+  kBindWindow,
+};
 
 // One piece of a gather or scatter list.
 struct Sge {
@@ -49,23 +69,46 @@ struct Path {
   friend bool operator==(const Path&, const Path&) = default;
 };
 
-// A work request for the send queue of a datagram queue pair.
+// What a bind makes of a memory window (IBA 10.6.7).
+struct WindowBinding {
+  std::uint32_t region_lkey = 0;  // of the region below it
+  std::uint64_t address = 0;
+  std::uint64_t length = 0;  // bytes; 0: unbinds a window of type 1
+  std::uint32_t access = 0;  // Access bits
+  RKey window{};             // the window as it is now
+  RKey new_key{};            // what it becomes; type 1: of MemoryTable::draw_window_key()
+};
+
+// A work request for a send queue. Which fields count depends on the opcode and on the type of the
+// queue pair.
 struct SendRequest {
   std::uint64_t wr_id = 0;
   SendOpcode opcode = SendOpcode::kSend;
   bool signaled = false;
   bool solicited = false;
-  bool inline_data = false;     // the pieces are copied now and need no key
-  std::uint32_t immediate = 0;  // as the application gave it: network order, opaque
-  const Path* path = nullptr;   // copied by post_send
+  bool inline_data = false;       // the pieces are copied now and need no key
+  bool fence = false;             // waits until the reads and atomics before it are complete
+  std::uint32_t immediate = 0;    // as the application gave it: network order, opaque
+  std::span<const Sge> pieces{};  // copied by post_send
+
+  // Datagrams.
+  const Path* path = nullptr;  // copied by post_send
   Qpn remote_qpn{};
-  QKey remote_qkey{};           // privileged bit set: the queue pair's own key is sent instead
-  std::span<const Sge> pieces;  // copied by post_send
+  QKey remote_qkey{};  // privileged bit set: the queue pair's own key is sent instead
+
+  // Connections.
+  std::uint64_t remote_address = 0;  // RDMA and atomics
+  RKey rkey{};                       // RDMA and atomics
+  RKey invalidate{};                 // send with invalidate, local invalidate
+  std::uint64_t compare_add = 0;     // atomics: what to compare with, or to add
+  std::uint64_t swap = 0;            // compare and swap
+  Qpn remote_srq{};                  // XRC: number of the shared receive queue at the other end
+  WindowBinding bind{};              // kBindWindow
 };
 
 struct ReceiveRequest {
   std::uint64_t wr_id = 0;
-  std::span<const Sge> pieces;  // copied by post_receive
+  std::span<const Sge> pieces{};  // copied by post_receive
 };
 
 enum class CompletionStatus : std::uint8_t {  // IBA 11.6.2
@@ -75,9 +118,28 @@ enum class CompletionStatus : std::uint8_t {  // IBA 11.6.2
   kLocalProtectionError,
   kFlushed,
   kGeneralError,
+  kMemoryWindowBindError,
+  kBadResponse,
+  kLocalAccessError,
+  kRemoteInvalidRequest,
+  kRemoteAccessError,
+  kRemoteOperationError,
+  kTransportRetryExceeded,
+  kRnrRetryExceeded,
+  kRemoteAborted,
 };
 
-enum class CompletionOpcode : std::uint8_t { kSend, kReceive };
+enum class CompletionOpcode : std::uint8_t {
+  kSend,
+  kRdmaWrite,
+  kRdmaRead,
+  kCompareSwap,
+  kFetchAdd,
+  kBindWindow,
+  kLocalInvalidate,
+  kReceive,
+  kReceiveRdmaWithImmediate,
+};
 
 struct Completion {
   std::uint64_t wr_id = 0;
@@ -85,6 +147,7 @@ struct Completion {
   CompletionOpcode opcode = CompletionOpcode::kSend;
   bool with_grh = false;  // the first 40 bytes of the receive buffer are a network header
   bool with_immediate = false;
+  bool with_invalidate = false;  // `immediate` is the R_Key that was invalidated, host order
   bool solicited = false;
   std::uint8_t sl = 0;
   std::uint16_t pkey_index = 0;

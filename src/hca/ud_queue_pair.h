@@ -14,6 +14,7 @@
 #include "hca/datagram.h"
 #include "hca/memory_table.h"
 #include "hca/qp_state.h"
+#include "hca/queue_pair.h"
 #include "hca/types.h"
 #include "hca/ud_counters.h"
 #include "hca/ud_credit.h"
@@ -45,62 +46,52 @@ struct UdConfig {
   PKey pkey = kDefaultPKey;              // the value at the only index of the P_Key table
 };
 
-// An unreliable datagram queue pair (IBA 9.8.3, 10.2.3), without I/O, clock or lock. The owner
-// serializes calls. Sending is in three steps, so that no lock need be held while the wire takes
-// the packets: next_burst() picks what may go now, the owner hands it to a sink, sent() completes.
-// Everything else may be called in between. One burst is out at a time: while it is, next_burst()
-// finds nothing more.
-//
-// Completion sinks must not call back. Completions carry the latest time that the queue pair was
-// told.
-class UdQueuePair {
+// An unreliable datagram queue pair (IBA 9.8.3, 10.2.3). A message longer than the MTU or a bad key
+// shows when its turn comes: the request completes in error and the send queue stops in SQE (IBA
+// 10.3.1.7). Completions carry the latest time that the queue pair was told.
+class UdQueuePair final : public QueuePair {
  public:
   UdQueuePair(const UdConfig& config, const MemoryTable& memory, CompletionSink& send_completions,
               CompletionSink& receive_completions);
 
-  // IBA 11.2.5.2. EINVAL with a message for a transition or mask that the table does not have.
-  Expected<void> modify(const QpAttributes& attributes, std::uint32_t mask);
-  [[nodiscard]] QpAttributes query() const;
-  [[nodiscard]] QpState state() const { return state_; }
+  [[nodiscard]] Qpn qpn() const override { return config_.qpn; }
+  [[nodiscard]] QpType type() const override { return QpType::kUd; }
+  Expected<void> modify(const QpAttributes& attributes, std::uint32_t mask) override;
+  [[nodiscard]] QpAttributes query() const override;
+  [[nodiscard]] QpState state() const override { return state_; }
 
-  // Zero, or, in the order of the checks: EINVAL (state, too many pieces, inline too long, no path,
-  // an immediate on a wire that cannot carry one), ENOMEM (queue full). A message longer than the
-  // MTU or a bad key shows when its turn comes: the request completes in error and the send queue
-  // stops in SQE (IBA 10.3.1.7).
-  std::errc post_send(const SendRequest& request);
-  std::errc post_receive(const ReceiveRequest& request);
+  // Further reasons for EINVAL: no path, an immediate on a wire that cannot carry one.
+  std::errc post_send(const SendRequest& request) override;
+  std::errc post_receive(const ReceiveRequest& request) override;
 
-  // Fills `burst` with what may go now; false when nothing may. The memory that it refers to is
-  // pinned until sent(): do not remove a region on this thread meanwhile. Call sent() exactly once
-  // for each burst filled.
-  bool next_burst(Burst& burst, Time now);
-  void sent(const Burst& burst, SendResult result, Time now);
+  [[nodiscard]] std::size_t send_room() const override { return sends_.room(); }
+  bool next_burst(Burst& burst, Time now) override;
+  void sent(const Burst& burst, SendResult result, Time now) override;
   // next_burst, sink, sent until nothing more may go or the sink would block (then returns false).
   bool transmit(Time now, Burst& scratch, BurstSink& sink);
 
-  // Work requests (and credit datagrams) that wait to be sent. Look again after post_send,
-  // post_receive (a peer may wait for the credit of it), receive and modify.
-  [[nodiscard]] bool has_work() const;
-  [[nodiscard]] std::size_t queued_bytes() const { return queued_bytes_; }
-  [[nodiscard]] std::size_t queued_packets() const { return queued_packets_; }
+  // Credit datagrams count too: a peer may wait for the credit of a receive just posted.
+  [[nodiscard]] bool has_work() const override;
+  [[nodiscard]] std::size_t queued_bytes() const override { return queued_bytes_; }
+  [[nodiscard]] std::size_t queued_packets() const override { return queued_packets_; }
 
-  void receive(const InDatagram& datagram, Time now);
+  void receive(const InDatagram& datagram, Time now) override;
+  [[nodiscard]] std::optional<Time> deadline() const override;
 
-  // When transmit() should be called again though nothing happened; none: no need.
-  [[nodiscard]] std::optional<Time> deadline() const;
-
-  // Multicast groups this queue pair is attached to (IBA 10.5.2). EINVAL for a GID that is not
-  // multicast; attaching twice is harmless; detaching what is not attached is EINVAL.
-  Expected<void> attach(const Gid& group);
-  Expected<void> detach(const Gid& group);
+  // EINVAL for a GID that is not multicast; attaching twice is harmless; detaching what is not
+  // attached is EINVAL.
+  Expected<void> attach(const Gid& group) override;
+  Expected<void> detach(const Gid& group) override;
   [[nodiscard]] const std::vector<Gid>& groups() const { return groups_; }
 
+  std::uint32_t take_events() override {
+    return std::exchange(drained_event_, false) ? std::uint32_t{kEventSqDrained} : 0;
+  }
+  [[nodiscard]] std::vector<CounterValue> counter_values() const override {
+    return counters_.snapshot();
+  }
   [[nodiscard]] const UdCounters& counters() const { return counters_; }
   [[nodiscard]] const UdConfig& config() const { return config_; }
-
-  // Whether the send queue has come to rest in SQD since a modify asked to be told (IBA 10.3.1.5,
-  // 11.6.3.1). The owner asks after modify and sent, and raises the asynchronous event.
-  bool take_drained_event() { return std::exchange(drained_event_, false); }
 
  private:
   static constexpr std::size_t kMaxFlows = 1024;       // that we send to

@@ -29,6 +29,7 @@ class WorkQueue {
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] bool full() const { return count_ == depth_; }
+  [[nodiscard]] std::size_t room() const { return depth_ - count_; }
 
   // The `n`th oldest request. The reference is good until the next push.
   [[nodiscard]] Slot& at(std::size_t n) { return slots_[index(n)]; }

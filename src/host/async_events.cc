@@ -21,6 +21,7 @@ Expected<AsyncEvent> AsyncEventQueue::next_event() {
     events_.pop_front();
     if (event.queue != nullptr) event.queue->async_event_delivered();
     if (event.queue_pair != nullptr) event.queue_pair->event_delivered();
+    if (event.shared_queue != nullptr) event.shared_queue->event_delivered();
     return event;
   }
 }
@@ -39,6 +40,12 @@ void AsyncEventQueue::forget(const CompletionQueue* queue) {
 void AsyncEventQueue::forget(const QueuePair* queue_pair) {
   forget_if([](const AsyncEvent& event, const void* object) { return event.queue_pair == object; },
             queue_pair);
+}
+
+void AsyncEventQueue::forget(const SharedReceiveQueue* shared_queue) {
+  forget_if(
+      [](const AsyncEvent& event, const void* object) { return event.shared_queue == object; },
+      shared_queue);
 }
 
 void AsyncEventQueue::forget_if(bool (*matches)(const AsyncEvent&, const void*),

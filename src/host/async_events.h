@@ -13,14 +13,25 @@ namespace weft::host {
 
 class CompletionQueue;
 class QueuePair;
+class SharedReceiveQueue;
 
 // IBA 11.6.3: what can happen to a device without a request.
 enum class AsyncEventType : std::uint8_t {
-  kCqError,     // `queue`: a completion queue overran
-  kQpFatal,     // `queue_pair`
-  kSqDrained,   // `queue_pair`: the send queue drained after a move to SQD
-  kPortActive,  // the port came up
-  kPortError,   // the port went down
+  kCqError,  // `queue`: a completion queue overran
+  // `queue_pair`:
+  kQpFatal,
+  kSqDrained,                 // the send queue drained after a move to SQD
+  kCommunicationEstablished,  // the first packet arrived before the move to RTS
+  kPathMigrated,
+  kPathMigrationFailed,
+  kInvalidRequest,  // the peer asked for what cannot be carried out
+  kAccessError,     // the peer asked for what it may not do
+  kLastWqe,         // in error, and takes nothing more from its shared receive queue
+  // `shared_queue`:
+  kSrqLimit,  // fewer receives are left than the program wanted to be told of
+  // The port:
+  kPortActive,  // came up
+  kPortError,   // went down
   kGidChange,   // the GID table changed
 };
 
@@ -28,6 +39,7 @@ struct AsyncEvent {
   AsyncEventType type;
   CompletionQueue* queue = nullptr;
   QueuePair* queue_pair = nullptr;
+  SharedReceiveQueue* shared_queue = nullptr;
 };
 
 // The asynchronous events of a context, behind a pollable level-triggered descriptor.
@@ -42,6 +54,7 @@ class AsyncEventQueue {
   void post(const AsyncEvent& event);
   void forget(const CompletionQueue* queue);
   void forget(const QueuePair* queue_pair);
+  void forget(const SharedReceiveQueue* shared_queue);
 
  private:
   explicit AsyncEventQueue(EventDescriptor event) : event_(std::move(event)) {}

@@ -99,11 +99,11 @@ void CompletionQueue::make_progress() {
   {
     const DrivingToken token(driving_, DrivingToken::Mode::kTry);
     all_free = static_cast<bool>(token);
-    if (token && attached_.size() > kFewQueuePairs) {
+    if (token && receivers_.size() > Progress::kFewReceivers) {
       context_->receive_ready();
     } else if (token) {
-      for (QueuePair* queue_pair : attached_)
-        all_free = queue_pair->receive(1) && all_free;
+      for (Receiver* receiver : receivers_)
+        all_free = receiver->receive(1) && all_free;
     }
   }
   if (!all_free) std::this_thread::yield();
@@ -118,8 +118,8 @@ void CompletionQueue::arm(hca::CompletionQueue::Arm arm) {
   // Sends must not wait for a poll that will not come, and the thread must see what arrives.
   send_deferred();
   const DrivingToken token(driving_, DrivingToken::Mode::kWait);
-  for (QueuePair* queue_pair : attached_)
-    context_->watch(*queue_pair);
+  for (Receiver* receiver : receivers_)
+    context_->watch(*receiver);
 }
 
 Expected<void> CompletionQueue::resize(std::size_t capacity) {
@@ -180,12 +180,24 @@ void CompletionQueue::attach(QueuePair* queue_pair) {
   const DrivingToken token(driving_, DrivingToken::Mode::kWait);
   if (std::find(attached_.begin(), attached_.end(), queue_pair) == attached_.end()) {
     attached_.push_back(queue_pair);
+    list_receivers();
   }
 }
 
 void CompletionQueue::detach(QueuePair* queue_pair) {
   const DrivingToken token(driving_, DrivingToken::Mode::kWait);
   std::erase(attached_, queue_pair);
+  list_receivers();
+}
+
+void CompletionQueue::list_receivers() {
+  receivers_.clear();
+  for (QueuePair* queue_pair : attached_) {
+    Receiver* const receiver = &queue_pair->receiver();
+    if (std::find(receivers_.begin(), receivers_.end(), receiver) == receivers_.end()) {
+      receivers_.push_back(receiver);
+    }
+  }
 }
 
 void CompletionQueue::forget(Qpn qpn) {

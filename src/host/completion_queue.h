@@ -16,6 +16,7 @@ namespace weft::host {
 
 class Context;
 class QueuePair;
+class Receiver;
 
 // A completion queue as threads share it. Polling it is also what drives its queue pairs: queued
 // sends go out, sockets are read.
@@ -60,7 +61,6 @@ class CompletionQueue final : public hca::CompletionSink {
   void note_deferred(int change) { deferred_.fetch_add(change, std::memory_order_relaxed); }
 
  private:
-  static constexpr std::size_t kFewQueuePairs = 8;  // up to here each is asked by itself
   // So many polls in vain, 50 us or so, and whoever spins on this queue lets others run in between:
   // with more spinning programs than CPUs, what it waits for may be one of them.
   static constexpr std::uint32_t kSpinPolls = 256;
@@ -79,7 +79,10 @@ class CompletionQueue final : public hca::CompletionSink {
 
   // Owner token of the attached queue pairs: who holds it drives them, others go on without.
   std::atomic<bool> driving_{false};
-  std::vector<QueuePair*> attached_;           // changed only by the holder of the token
+  // Changed only by the holder of the token. Receivers, which queue pairs may share, once each.
+  std::vector<QueuePair*> attached_;
+  std::vector<Receiver*> receivers_;
+  void list_receivers();
   std::atomic<std::size_t> stored_{0};         // size of queue_, to see it without the lock
   std::atomic<std::uint64_t> polls_{0};        // grows with polling; exact with one polling thread
   std::atomic<std::uint32_t> empty_polls_{0};  // in a row

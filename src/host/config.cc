@@ -22,9 +22,9 @@ constexpr std::uint32_t kLargestBuffer = 1u << 30;
 
 // Read by `weft run` itself, by the shim and by the tree's own scripts: known, but no part of
 // Config.
-constexpr std::array<std::string_view, 7> kReadByOthers{
-    "WEFT_LIBDIR",    "WEFT_SYSROOT",      "WEFT_BUILD", "WEFT_SOURCE",
-    "WEFT_SIM_SEEDS", "WEFT_FUZZ_SECONDS", "WEFT_LOG"};
+constexpr std::array<std::string_view, 9> kReadByOthers{
+    "WEFT_LIBDIR",       "WEFT_SYSROOT", "WEFT_BUILD", "WEFT_SOURCE",     "WEFT_SIM_SEEDS",
+    "WEFT_FUZZ_SECONDS", "WEFT_LOG",     "WEFT_AGENT", "WEFT_RUNTIME_DIR"};
 
 std::optional<std::uint32_t> parse_number(std::string_view text) {
   std::uint32_t value = 0;

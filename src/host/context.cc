@@ -22,6 +22,8 @@ Expected<std::shared_ptr<Context>> Context::open(const DeviceInfo& device, const
   port.last_port = config.last_port;
   port.socket_buffer = config.socket_buffer;
   port.capture = config.capture;
+  port.faults = config.faults;
+  port.management_port = config.cm_port;
   auto opened = port::UdpPort::open(port, context->entropy_);
   if (!opened) return tl::unexpected(opened.error());
   context->port_ = std::move(*opened);
@@ -150,21 +152,134 @@ Expected<void> Context::check(const QueuePairConfig& config) const {
 
 Expected<std::shared_ptr<QueuePair>> Context::create_queue_pair(const QueuePairConfig& config) {
   if (auto checked = check(config); !checked) return tl::unexpected(checked.error());
-  auto endpoint = port_->open_endpoint();
+  auto endpoint = port_->open_endpoint(hca::is_connected(config.type) ? port::Service::kConnected
+                                                                      : port::Service::kDatagram);
   if (!endpoint) return tl::unexpected(endpoint.error());
-  auto queue_pair = std::make_shared<QueuePair>(shared_from_this(), config, std::move(*endpoint));
-  if (auto used = use_queue_pair(queue_pair); !used) return tl::unexpected(used.error());
-  config.send_queue->attach(queue_pair.get());
-  config.receive_queue->attach(queue_pair.get());
+  auto receiver = receiver_for((*endpoint)->inlet());
+  if (!receiver) return tl::unexpected(receiver.error());
+  auto queue_pair =
+      std::make_shared<QueuePair>(shared_from_this(), config, std::move(*endpoint), *receiver);
+  {
+    const std::lock_guard guard(mutex_);
+    queue_pairs_.emplace(queue_pair->qpn().value(), queue_pair.get());
+    if (config.xrc_domain != 0) ++xrc_domains_[config.xrc_domain].users;
+  }
+  (*receiver)->add(*queue_pair);
+  for (CompletionQueue* queue : queue_pair->completion_queues())
+    queue->attach(queue_pair.get());
+  if (config.srq) config.srq->use();
   use_pd(config.pd);
   return queue_pair;
 }
 
-Expected<void> Context::use_queue_pair(const std::shared_ptr<QueuePair>& queue_pair) {
+// The one that reads `inlet`, watched by the thread; counts one more queue pair that uses it.
+Expected<std::shared_ptr<Receiver>> Context::receiver_for(
+    const std::shared_ptr<port::Inlet>& inlet) {
   const std::lock_guard guard(mutex_);
-  if (auto added = progress_->add(queue_pair); !added) return added;
-  queue_pairs_.emplace(queue_pair->qpn().value(), queue_pair.get());
+  SharedReceiver& entry = receivers_[inlet.get()];
+  if (!entry.receiver) {
+    entry.receiver = std::make_shared<Receiver>(inlet, next_receiver_++);
+    if (auto added = progress_->add(entry.receiver); !added) {
+      receivers_.erase(inlet.get());
+      return tl::unexpected(added.error());
+    }
+  }
+  ++entry.users;
+  return entry.receiver;
+}
+
+void Context::release_receiver(Receiver& receiver) {
+  const auto found = receivers_.find(receiver.inlet());
+  if (found == receivers_.end() || --found->second.users > 0) return;
+  retired_strays_ += receiver.strays();
+  progress_->remove(receiver);
+  receivers_.erase(found);
+}
+
+Expected<std::shared_ptr<SharedReceiveQueue>> Context::create_shared_receive_queue(
+    const SharedReceiveQueueConfig& config) {
+  if (config.max_receives == 0 || config.max_receives > limits_.max_srq_wr) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("max_wr {}: a shared receive queue holds 1 "
+                            "to {}",
+                            config.max_receives, limits_.max_srq_wr));
+  }
+  if (config.max_pieces > limits_.max_sge) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("max_sge {}: at most {}", config.max_pieces, limits_.max_sge));
+  }
+  std::shared_ptr<SharedReceiveQueue> queue;
+  {
+    const std::lock_guard guard(mutex_);
+    if (shared_queues_.size() >= limits_.max_srq) {
+      return fail(std::errc::not_enough_memory,
+                  fmt::format("{}: all {} shared receive queues are in use", device_.name,
+                              limits_.max_srq));
+    }
+    const std::uint32_t id = next_srq_++;
+    queue = std::make_shared<SharedReceiveQueue>(shared_from_this(), id, config);
+    if (config.xrc_domain != 0) {
+      const auto domain = xrc_domains_.find(config.xrc_domain);
+      if (domain == xrc_domains_.end()) {
+        return fail(std::errc::invalid_argument,
+                    fmt::format("no XRC domain {}", config.xrc_domain));
+      }
+      domain->second.queues->add(*queue);
+    }
+    shared_queues_.emplace(id, queue.get());
+  }
+  use_pd(config.pd);
+  return queue;
+}
+
+void Context::retire(SharedReceiveQueue& queue) {
+  const std::lock_guard guard(mutex_);
+  const auto domain = xrc_domains_.find(queue.config().xrc_domain);
+  if (domain == xrc_domains_.end()) return;
+  domain->second.queues->remove(queue);
+  // A packet that found it before is being worked on under its queue pair's lock.
+  for (const auto& [number, queue_pair] : queue_pairs_)
+    queue_pair->wait_for_lock();
+}
+
+void Context::remove(SharedReceiveQueue& queue) {
+  {
+    const std::lock_guard guard(mutex_);
+    shared_queues_.erase(queue.id());
+  }
+  unuse_pd(queue.config().pd);
+}
+
+Expected<std::uint32_t> Context::allocate_xrc_domain() {
+  const std::lock_guard guard(mutex_);
+  if (xrc_domains_.size() >= limits_.max_xrc_domains) {
+    return fail(std::errc::not_enough_memory, fmt::format("{}: all {} XRC domains are in use",
+                                                          device_.name, limits_.max_xrc_domains));
+  }
+  xrc_domains_[next_xrc_domain_].queues = std::make_unique<XrcDomain>();
+  return next_xrc_domain_++;
+}
+
+Expected<void> Context::release_xrc_domain(std::uint32_t domain) {
+  const std::lock_guard guard(mutex_);
+  const auto found = xrc_domains_.find(domain);
+  if (found == xrc_domains_.end()) {
+    return fail(std::errc::invalid_argument, fmt::format("no XRC domain {}", domain));
+  }
+  if (found->second.users > 0 || !found->second.queues->empty()) {
+    return fail(std::errc::device_or_resource_busy,
+                fmt::format("XRC domain {} is in use: destroy its queue pairs and shared receive "
+                            "queues first",
+                            domain));
+  }
+  xrc_domains_.erase(found);
   return {};
+}
+
+hca::XrcQueues* Context::xrc_queues(std::uint32_t domain) {
+  const std::lock_guard guard(mutex_);
+  const auto found = xrc_domains_.find(domain);
+  return found == xrc_domains_.end() ? nullptr : found->second.queues.get();
 }
 
 void Context::tell_port_changes() {
@@ -181,13 +296,18 @@ void Context::tell_port_changes() {
 
 void Context::remove(QueuePair& queue_pair) {
   const auto counters = queue_pair.report().counters;
+  const QueuePairConfig& config = queue_pair.config();
   {
     const std::lock_guard guard(mutex_);
     accumulate(retired_counters_, counters);
     queue_pairs_.erase(queue_pair.qpn().value());
-    progress_->remove(queue_pair);
+    release_receiver(queue_pair.receiver());
+    if (const auto domain = xrc_domains_.find(config.xrc_domain); domain != xrc_domains_.end()) {
+      --domain->second.users;
+    }
   }
-  unuse_pd(queue_pair.config().pd);
+  if (config.srq) config.srq->unuse();
+  unuse_pd(config.pd);
 }
 
 Expected<void> Context::complete_path(hca::Path& path) {
@@ -219,8 +339,11 @@ Expected<void> Context::complete_path(hca::Path& path) {
 void Context::arm_flush(QueuePair& queue_pair, Time when) {
   progress_->arm_flush(queue_pair, when);
 }
-void Context::watch(QueuePair& queue_pair) {
-  progress_->watch(queue_pair);
+void Context::arm_deadline(QueuePair& queue_pair, Time when) {
+  progress_->arm_deadline(queue_pair, when);
+}
+void Context::watch(Receiver& receiver) {
+  progress_->watch(receiver);
 }
 void Context::receive_ready() {
   progress_->receive_ready();
@@ -232,17 +355,23 @@ Context::Report Context::report() {
   const std::lock_guard guard(mutex_);
   report.queue_pair_totals = retired_counters_;
   for (const auto& [number, queue_pair] : queue_pairs_) {
-    auto state = queue_pair->report();
-    accumulate(report.queue_pair_totals, state.counters);
-    report.queue_pairs.push_back({queue_pair->qpn(), queue_pair->config().pd,
-                                  queue_pair->send_queue_id(), queue_pair->receive_queue_id(),
-                                  std::move(state)});
+    report.queue_pairs.push_back(queue_pair->report());
+    accumulate(report.queue_pair_totals, report.queue_pairs.back().counters);
+  }
+  for (const auto& [id, queue] : shared_queues_) {
+    report.shared_receive_queues.push_back(
+        {id, queue->config().pd, queue->query().max_receives, queue->size()});
   }
   for (const auto& [id, queue] : completion_queues_) {
     report.completion_queues.push_back({id, queue->capacity(), queue->size(), queue->polls()});
   }
   report.regions = memory_.snapshot();
   report.port_counters = port_->counters();
+  std::uint64_t strays = retired_strays_;
+  for (const auto& [inlet, shared] : receivers_)
+    strays += shared.receiver->strays();
+  report.port_counters.push_back(
+      {"rx_no_queue_pair", "dropped: sent to a number that no queue pair has", strays});
   return report;
 }
 

@@ -20,6 +20,9 @@
 #include "host/device_list.h"
 #include "host/progress.h"
 #include "host/queue_pair.h"
+#include "host/receiver.h"
+#include "host/shared_receive_queue.h"
+#include "host/xrc_domain.h"
 #include "io/link_monitor.h"
 #include "io/system_entropy.h"
 #include "port/port.h"
@@ -40,7 +43,13 @@ struct DeviceLimits {
   std::uint32_t max_ah = 1u << 20;
   std::uint32_t max_mcast_grp = 8'192;
   std::uint32_t max_mcast_qp_attach = 16'383;
-  std::uint32_t vendor_id = 0x02'0000;  // no vendor of hardware: a locally administered OUI
+  std::uint32_t max_srq = 16'383;
+  std::uint32_t max_srq_wr = 16'384;
+  std::uint32_t max_xrc_domains = 65'536;
+  std::uint32_t max_reads = 16;  // reads and atomics at a time, as responder and as requester
+  std::uint32_t max_mw = static_cast<std::uint32_t>(hca::MemoryTable::kMaxWindows);
+  std::uint32_t max_message = 1u << 31;  // of a connection, bytes
+  std::uint32_t vendor_id = 0x02'0000;   // no vendor of hardware: a locally administered OUI
   std::uint32_t vendor_part_id = 1;
   std::uint32_t hw_ver = 0;
 };
@@ -56,6 +65,7 @@ class Context : public std::enable_shared_from_this<Context> {
   [[nodiscard]] const DeviceLimits& limits() const { return limits_; }
   [[nodiscard]] port::PortAttributes port_attributes() { return port_->attributes(); }
   [[nodiscard]] hca::UdFraming framing() const { return port_->framing(); }
+  [[nodiscard]] bool weft_peers_only() const { return port_->weft_peers_only(); }
   [[nodiscard]] AsyncEventQueue& async_events() { return *async_events_; }
 
   // Protection domains. release_pd: EBUSY while regions, queue pairs or address handles use it.
@@ -75,6 +85,18 @@ class Context : public std::enable_shared_from_this<Context> {
   Expected<std::shared_ptr<QueuePair>> create_queue_pair(const QueuePairConfig& config);
   void remove(QueuePair& queue_pair);  // by QueuePair::destroy
 
+  Expected<std::shared_ptr<SharedReceiveQueue>> create_shared_receive_queue(
+      const SharedReceiveQueueConfig& config);
+  // By SharedReceiveQueue::destroy: no packet finds it any more; then it is forgotten.
+  void retire(SharedReceiveQueue& queue);
+  void remove(SharedReceiveQueue& queue);
+
+  // XRC domains (IBA annex A14), by numbers from 1. release: EBUSY while in use.
+  Expected<std::uint32_t> allocate_xrc_domain();
+  Expected<void> release_xrc_domain(std::uint32_t domain);
+  // By queue pairs; null for a domain that does not exist.
+  [[nodiscard]] hca::XrcQueues* xrc_queues(std::uint32_t domain);
+
   // Address handles: checks `sgid_index`, fills `path.sgid` and the scope of link-local addresses.
   // EINVAL names the attribute that is wrong.
   Expected<void> complete_path(hca::Path& path);
@@ -84,28 +106,31 @@ class Context : public std::enable_shared_from_this<Context> {
   // By queue pairs: have the thread flush `queue_pair` at `when` unless it was flushed before.
   void arm_flush(QueuePair& queue_pair, Time when);
   [[nodiscard]] Gid group_address(const Gid& group) const { return port_->group_address(group); }
-  // By queue pairs: its endpoint may have more descriptors now.
-  Expected<void> refresh(QueuePair& queue_pair) { return progress_->refresh(queue_pair); }
-  // By queue pairs: the thread watches its endpoint, from now on or again.
-  void watch(QueuePair& queue_pair);
-  // By completion queues with many queue pairs: reads the endpoints that have something.
+  // By queue pairs: have the thread look after it at `when`, a deadline of its core.
+  void arm_deadline(QueuePair& queue_pair, Time when);
+  // By queue pairs: the receiver may have more descriptors now.
+  Expected<void> refresh(Receiver& receiver) { return progress_->refresh(receiver); }
+  // By completion queues: the thread watches the receiver, from now on or again.
+  void watch(Receiver& receiver);
+  // By completion queues with many receivers: reads those that have something.
   void receive_ready();
 
   // A snapshot for `weft resource`, and the sum of counters for --stats.
   struct Report {
     DeviceInfo device;
-    struct Qp {
-      Qpn qpn;
-      hca::PdHandle pd;
-      std::uint32_t send_cq, receive_cq;
-      QueuePair::Report state;
-    };
     struct Cq {
       std::uint32_t id;
       std::size_t capacity, size;
       std::uint64_t polls;
     };
-    std::vector<Qp> queue_pairs;
+    struct Srq {
+      std::uint32_t id;
+      hca::PdHandle pd;
+      std::uint32_t max_receives;
+      std::size_t size;
+    };
+    std::vector<QueuePair::Report> queue_pairs;
+    std::vector<Srq> shared_receive_queues;
     std::vector<Cq> completion_queues;
     std::vector<hca::MemoryRegion> regions;
     std::vector<CounterValue> port_counters;
@@ -117,6 +142,8 @@ class Context : public std::enable_shared_from_this<Context> {
   Context(const DeviceInfo& device, const Config& config);
   Expected<void> check(const QueuePairConfig& config) const;
   Expected<void> use_queue_pair(const std::shared_ptr<QueuePair>& queue_pair);
+  Expected<std::shared_ptr<Receiver>> receiver_for(const std::shared_ptr<port::Inlet>& inlet);
+  void release_receiver(Receiver& receiver);
   void tell_port_changes();  // by the thread, when the kernel has news of the interface
 
   DeviceInfo device_;
@@ -137,7 +164,23 @@ class Context : public std::enable_shared_from_this<Context> {
   std::uint32_t next_cq_ = 1;
   std::map<std::uint32_t, CompletionQueue*> completion_queues_;
   std::map<std::uint32_t, QueuePair*> queue_pairs_;  // by number
-  std::vector<CounterValue> retired_counters_;       // of queue pairs that are gone
+  std::uint64_t next_receiver_ = 1;
+  // By inlet, with the number of queue pairs that were given it.
+  struct SharedReceiver {
+    std::shared_ptr<Receiver> receiver;
+    std::size_t users = 0;
+  };
+  std::map<const port::Inlet*, SharedReceiver> receivers_;
+  std::uint64_t retired_strays_ = 0;  // of receivers that are gone
+  std::uint32_t next_srq_ = 1;
+  std::map<std::uint32_t, SharedReceiveQueue*> shared_queues_;
+  struct Domain {
+    std::unique_ptr<XrcDomain> queues;
+    std::size_t users = 0;
+  };
+  std::uint32_t next_xrc_domain_ = 1;
+  std::map<std::uint32_t, Domain> xrc_domains_;
+  std::vector<CounterValue> retired_counters_;  // of queue pairs that are gone
 };
 
 }  // namespace weft::host

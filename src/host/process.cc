@@ -42,6 +42,14 @@ const char* type_name(hca::QpType type) {
   switch (type) {
     case hca::QpType::kUd:
       return "UD";
+    case hca::QpType::kRc:
+      return "RC";
+    case hca::QpType::kUc:
+      return "UC";
+    case hca::QpType::kXrcInitiator:
+      return "XRC_INI";
+    case hca::QpType::kXrcTarget:
+      return "XRC_TGT";
   }
   return "unknown";
 }
@@ -56,15 +64,22 @@ Json access_json(std::uint32_t access) {
   return out;
 }
 
-Json qp_json(const Context::Report::Qp& qp) {
-  return {{"lqpn", qp.qpn.value()},
-          {"type", type_name(hca::QpType::kUd)},
-          {"state", hca::to_string(qp.state.state)},
-          {"pdn", qp.pd},
-          {"send_cqn", qp.send_cq},
-          {"recv_cqn", qp.receive_cq},
-          {"queued_sends", qp.state.queued_sends},
-          {"counters", counters_json(qp.state.counters)}};
+Json qp_json(const QueuePair::Report& qp) {
+  Json out{{"lqpn", qp.qpn.value()},
+           {"type", type_name(qp.type)},
+           {"state", hca::to_string(qp.state)},
+           {"pdn", qp.pd},
+           {"send_cqn", qp.send_cq},
+           {"recv_cqn", qp.receive_cq},
+           {"queued_sends", qp.queued_sends},
+           {"counters", counters_json(qp.counters)}};
+  if (qp.peer) out["rqpn"] = qp.peer->value();
+  if (qp.srq != 0) out["srqn"] = qp.srq;
+  return out;
+}
+
+Json srq_json(const Context::Report::Srq& srq) {
+  return {{"srqn", srq.id}, {"pdn", srq.pd}, {"max_wr", srq.max_receives}, {"posted", srq.size}};
 }
 
 Json cq_json(const Context::Report::Cq& cq) {
@@ -93,9 +108,11 @@ Json device_json(const Context::Report& report) {
           {"qp_count", report.queue_pairs.size()},
           {"cq_count", report.completion_queues.size()},
           {"mr_count", report.regions.size()},
+          {"srq_count", report.shared_receive_queues.size()},
           {"qps", list_json(report.queue_pairs, qp_json)},
           {"cqs", list_json(report.completion_queues, cq_json)},
           {"mrs", list_json(report.regions, mr_json)},
+          {"srqs", list_json(report.shared_receive_queues, srq_json)},
           {"qp_counters", counters_json(report.queue_pair_totals)},
           {"port_counters", counters_json(report.port_counters)}};
 }
@@ -215,7 +232,7 @@ std::string report_to_json(std::span<const Context::Report> contexts, Wire wire)
   const Json document = {{"version", 1},
                          {"pid", getpid()},
                          {"comm", own_comm()},
-                         {"wire", wire == Wire::kUdp ? "udp" : "bare"},
+                         {"wire", to_string(wire)},
                          {"devices", std::move(devices)}};
   return document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -99,80 +99,79 @@ void Progress::stop() {
   thread_.join();
 }
 
-Expected<void> Progress::register_descriptors(QueuePair& queue_pair, int epoll,
-                                              std::uint32_t events) {
-  for (const int fd : queue_pair.endpoint_->descriptors()) {
-    auto added = epoll_register(epoll, EPOLL_CTL_ADD, fd, events, queue_pair.qpn().value());
+Expected<void> Progress::register_descriptors(Receiver& receiver, int epoll, std::uint32_t events) {
+  for (const int fd : receiver.descriptors()) {
+    auto added = epoll_register(epoll, EPOLL_CTL_ADD, fd, events, receiver.tag());
     if (!added) return added;
   }
   return {};
 }
 
-Expected<void> Progress::add(const std::shared_ptr<QueuePair>& queue_pair) {
+Expected<void> Progress::add(const std::shared_ptr<Receiver>& receiver) {
   {
     const std::lock_guard guard(mutex_);
-    queue_pairs_[queue_pair->qpn().value()] = queue_pair;
-    if (!many_ && queue_pairs_.size() > kFewQueuePairs) {
+    receivers_[receiver->tag()] = receiver;
+    if (!many_ && receivers_.size() > kFewReceivers) {
       many_ = true;
-      for (const auto& [number, weak] : queue_pairs_) {
+      for (const auto& [number, weak] : receivers_) {
         const auto each = weak.lock();
-        if (!each || each == queue_pair) continue;
+        if (!each || each == receiver) continue;
         if (auto added = register_descriptors(*each, ready_.get(), EPOLLIN); !added) return added;
       }
     }
   }
-  return refresh(*queue_pair);
+  return refresh(*receiver);
 }
 
-Expected<void> Progress::refresh(QueuePair& queue_pair) {
+Expected<void> Progress::refresh(Receiver& receiver) {
   {
     const std::lock_guard guard(mutex_);
     if (many_) {
-      auto added = register_descriptors(queue_pair, ready_.get(), EPOLLIN);
+      auto added = register_descriptors(receiver, ready_.get(), EPOLLIN);
       if (!added) return added;
     }
   }
-  return register_descriptors(queue_pair, epoll_.get(), kOneShot);
+  return register_descriptors(receiver, epoll_.get(), kOneShot);
 }
 
-void Progress::remove(QueuePair& queue_pair) {
+void Progress::remove(Receiver& receiver) {
   {
     const std::lock_guard guard(mutex_);
-    queue_pairs_.erase(queue_pair.qpn().value());
+    receivers_.erase(receiver.tag());
   }
-  for (const int fd : queue_pair.endpoint_->descriptors()) {
+  for (const int fd : receiver.descriptors()) {
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
     epoll_ctl(ready_.get(), EPOLL_CTL_DEL, fd, nullptr);
   }
 }
 
-std::shared_ptr<QueuePair> Progress::find(std::uint64_t tag) {
+std::shared_ptr<Receiver> Progress::find(std::uint64_t tag) {
   const std::lock_guard guard(mutex_);
-  const auto found = queue_pairs_.find(tag);
-  return found == queue_pairs_.end() ? nullptr : found->second.lock();
+  const auto found = receivers_.find(tag);
+  return found == receivers_.end() ? nullptr : found->second.lock();
 }
 
-void Progress::watch(QueuePair& queue_pair) {
-  if (queue_pair.left_to_program_.exchange(false)) rearm(queue_pair, EPOLL_CTL_ADD);
+void Progress::watch(Receiver& receiver) {
+  if (receiver.left_to_program_.exchange(false)) rearm(receiver, EPOLL_CTL_ADD);
 }
 
-void Progress::rearm(QueuePair& queue_pair, int operation) {
-  for (const int fd : queue_pair.endpoint_->descriptors()) {
-    // Fails only for a queue pair that is being destroyed.
+void Progress::rearm(Receiver& receiver, int operation) {
+  for (const int fd : receiver.descriptors()) {
+    // Fails only for a receiver that is being destroyed.
     [[maybe_unused]] const auto done =
-        epoll_register(epoll_.get(), operation, fd, kOneShot, queue_pair.qpn().value());
+        epoll_register(epoll_.get(), operation, fd, kOneShot, receiver.tag());
   }
 }
 
 // A socket that is in no epoll costs a sender less: there is nobody to wake.
-void Progress::leave_to_program(QueuePair& queue_pair, std::uint64_t polls) {
-  queue_pair.polls_seen_ = polls;
-  if (queue_pair.left_to_program_.load()) return;
+void Progress::leave_to_program(Receiver& receiver, std::uint64_t polls) {
+  receiver.polls_seen_ = polls;
+  if (receiver.left_to_program_.load()) return;
   // Out of the epoll before it is called left: a program that asks for an event in between finds
   // nothing to watch again, and review() takes the socket over.
-  rearm(queue_pair, EPOLL_CTL_DEL);
-  queue_pair.left_to_program_.store(true);
-  left_.push_back(queue_pair.weak_from_this());
+  rearm(receiver, EPOLL_CTL_DEL);
+  receiver.left_to_program_.store(true);
+  left_.push_back(receiver.weak_from_this());
 }
 
 void Progress::set_timer(Time when) {
@@ -182,6 +181,48 @@ void Progress::set_timer(Time when) {
   spec.it_value.tv_sec = at / 1'000'000'000;
   spec.it_value.tv_nsec = at % 1'000'000'000;
   timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
+}
+
+void Progress::arm_deadline(QueuePair& queue_pair, Time when) {
+  const std::lock_guard guard(deferred_mutex_);
+  // Only the first to list it; a deadline that moves forward again needs the alarm only.
+  if (queue_pair.watched_until_.exchange(when) == Time::max()) {
+    timed_.push_back(queue_pair.weak_from_this());
+  }
+  next_deadline_ = std::min(next_deadline_, when);
+  if (when < timer_at_) set_timer(when);
+}
+
+// Deadlines mostly move away before they are reached, since answers come. The alarm is not moved
+// with them: it rings at the first, finds what is left, and is set for the next.
+void Progress::meet_deadlines(Time now) {
+  std::vector<std::weak_ptr<QueuePair>> timed;
+  {
+    const std::lock_guard guard(deferred_mutex_);
+    if (next_deadline_ > now) {
+      if (next_deadline_ < timer_at_) set_timer(next_deadline_);
+      return;
+    }
+    timed.swap(timed_);
+    next_deadline_ = Time::max();
+  }
+  for (const auto& weak : timed) {
+    const auto queue_pair = weak.lock();
+    if (queue_pair && queue_pair->deadline_.load() <= now) queue_pair->flush(now);
+  }
+  const std::lock_guard guard(deferred_mutex_);
+  for (auto& weak : timed) {
+    const auto queue_pair = weak.lock();
+    if (!queue_pair) continue;
+    // Unwatched first: whoever sets a deadline after this look sees that, and comes here.
+    queue_pair->watched_until_.store(Time::max());
+    const Time deadline = queue_pair->deadline_.load();
+    if (deadline == Time::max()) continue;
+    queue_pair->watched_until_.store(deadline);
+    next_deadline_ = std::min(next_deadline_, std::max(deadline, now + kDeadlineGrain));
+    timed_.push_back(std::move(weak));
+  }
+  if (next_deadline_ < timer_at_) set_timer(next_deadline_);
 }
 
 void Progress::arm_flush(QueuePair& queue_pair, Time when) {
@@ -227,31 +268,30 @@ void Progress::flush_deferred(Time now) {
   if (now + alarm_after_ < timer_at_) set_timer(now + alarm_after_);
 }
 
-bool Progress::take_over(QueuePair& queue_pair) {
-  if (!queue_pair.receive(kThreadBudget)) return false;  // the program is reading right now
+bool Progress::take_over(Receiver& receiver) {
+  if (!receiver.receive(kThreadBudget)) return false;  // the program is reading right now
   // What was left to the program comes back; else the one-shot descriptor is armed again.
-  rearm(queue_pair, queue_pair.left_to_program_.exchange(false) ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
+  rearm(receiver, receiver.left_to_program_.exchange(false) ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
   return true;
 }
 
 void Progress::serve(std::uint64_t tag) {
-  const auto queue_pair = find(tag);
-  if (!queue_pair) return;
-  const std::uint64_t polls = queue_pair->polls();
-  const bool about_to_wait =
-      queue_pair->receive_queue_->armed() || queue_pair->send_queue_->armed();
-  if ((about_to_wait || polls == queue_pair->polls_seen_) && take_over(*queue_pair)) return;
-  leave_to_program(*queue_pair, polls);
+  const auto receiver = find(tag);
+  if (!receiver) return;
+  const std::uint64_t polls = receiver->polls();
+  const bool about_to_wait = receiver->armed();
+  if ((about_to_wait || polls == receiver->polls_seen_) && take_over(*receiver)) return;
+  leave_to_program(*receiver, polls);
 }
 
 void Progress::review() {
-  std::vector<std::weak_ptr<QueuePair>> still_left;
+  std::vector<std::weak_ptr<Receiver>> still_left;
   for (const auto& weak : left_) {
-    const auto queue_pair = weak.lock();
-    if (!queue_pair || !queue_pair->left_to_program_.load()) continue;
-    const std::uint64_t polls = queue_pair->polls();
-    if (polls == queue_pair->polls_seen_ && take_over(*queue_pair)) continue;
-    queue_pair->polls_seen_ = polls;
+    const auto receiver = weak.lock();
+    if (!receiver || !receiver->left_to_program_.load()) continue;
+    const std::uint64_t polls = receiver->polls();
+    if (polls == receiver->polls_seen_ && take_over(*receiver)) continue;
+    receiver->polls_seen_ = polls;
     still_left.push_back(weak);
   }
   left_.swap(still_left);
@@ -261,8 +301,8 @@ void Progress::receive_ready() {
   std::array<epoll_event, kEvents> events;
   const int count = epoll_wait(ready_.get(), events.data(), kEvents, 0);
   for (int i = 0; i < count; ++i) {
-    if (const auto queue_pair = find(events[static_cast<std::size_t>(i)].data.u64)) {
-      queue_pair->receive(1);
+    if (const auto receiver = find(events[static_cast<std::size_t>(i)].data.u64)) {
+      receiver->receive(1);
     }
   }
 }
@@ -282,6 +322,7 @@ void Progress::run() {
       if (tag == kTimerTag) {
         drain(timer_.get());
         flush_deferred(now);
+        meet_deadlines(now);
       } else if (tag == kWakeTag) {
         drain(wake_.get());
       } else if (tag == kNewsTag) {

@@ -17,10 +17,10 @@
 
 namespace weft::host {
 
-// The thread that drives queue pairs when their program does not. It sleeps in epoll on their
-// sockets; when one has something and the program has polled since it last looked, the socket is
-// left to the program and looked at again a little later. A program that asks for an event is about
-// to sleep, so its sockets come back at once.
+// The thread that drives queue pairs when their program does not. It sleeps in epoll on the sockets
+// of their receivers; when one has something and the program has polled since it last looked, the
+// socket is left to the program and looked at again a little later. A program that asks for an
+// event is about to sleep, so its sockets come back at once.
 class Progress {
  public:
   // `on_news` runs in the thread whenever `news` is readable, and has to read it.
@@ -29,14 +29,19 @@ class Progress {
   // Ends the thread; nothing is driven any more but by polling. Harmless twice.
   void stop();
 
-  Expected<void> add(const std::shared_ptr<QueuePair>& queue_pair);
-  // More descriptors may have appeared (multicast).
-  Expected<void> refresh(QueuePair& queue_pair);
-  void remove(QueuePair& queue_pair);
+  // Up to so many are asked one by one; beyond, receive_ready() has an epoll of its own.
+  static constexpr std::size_t kFewReceivers = 8;
 
-  void watch(QueuePair& queue_pair);
+  Expected<void> add(const std::shared_ptr<Receiver>& receiver);
+  // More descriptors may have appeared (multicast).
+  Expected<void> refresh(Receiver& receiver);
+  void remove(Receiver& receiver);
+
+  void watch(Receiver& receiver);
   void arm_flush(QueuePair& queue_pair, Time when);
-  // Reads every endpoint that has something, in the caller's thread.
+  // Have next_burst() called at `when`; not before the thread has looked at an earlier deadline.
+  void arm_deadline(QueuePair& queue_pair, Time when);
+  // Reads every receiver that has something, in the caller's thread.
   void receive_ready();
 
  private:
@@ -44,20 +49,22 @@ class Progress {
   static constexpr Duration kReview = 2ms;
   // The most that a send waits when a program stops in the middle of a stream of posts.
   static constexpr Duration kLatestAlarm = 320us;
-  static constexpr std::size_t kFewQueuePairs = 8;  // beyond, receive_ready() has its own epoll
+  // Deadlines of queue pairs are met this late at most: alarms cost.
+  static constexpr Duration kDeadlineGrain = 50us;
 
   Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake,
            std::function<void()> on_news);
   void run();
   void serve(std::uint64_t tag);
   void flush_deferred(Time now);
+  void meet_deadlines(Time now);
   void review();
-  bool take_over(QueuePair& queue_pair);
-  void leave_to_program(QueuePair& queue_pair, std::uint64_t polls);
-  void rearm(QueuePair& queue_pair, int operation);
+  bool take_over(Receiver& receiver);
+  void leave_to_program(Receiver& receiver, std::uint64_t polls);
+  void rearm(Receiver& receiver, int operation);
   void set_timer(Time when);  // with deferred_mutex_ held
-  Expected<void> register_descriptors(QueuePair& queue_pair, int epoll, std::uint32_t events);
-  std::shared_ptr<QueuePair> find(std::uint64_t tag);
+  Expected<void> register_descriptors(Receiver& receiver, int epoll, std::uint32_t events);
+  std::shared_ptr<Receiver> find(std::uint64_t tag);
 
   io::UniqueFd epoll_;  // the thread's: sockets one-shot, timer, wake
   io::UniqueFd ready_;  // receive_ready()'s: sockets level-triggered, once there are many
@@ -67,16 +74,18 @@ class Progress {
   std::atomic<bool> stop_{false};
 
   std::mutex mutex_;
-  std::unordered_map<std::uint64_t, std::weak_ptr<QueuePair>> queue_pairs_;
+  std::unordered_map<std::uint64_t, std::weak_ptr<Receiver>> receivers_;
   bool many_ = false;  // guarded by mutex_: sockets are in ready_ too
 
   std::mutex deferred_mutex_;
   std::vector<std::weak_ptr<QueuePair>> deferred_;  // with sends that wait, now or lately
+  std::vector<std::weak_ptr<QueuePair>> timed_;     // with a deadline, now or lately
+  Time next_deadline_ = Time::max();                // no deadline of timed_ is watched before
   Time timer_at_ = Time::max();                     // max: not set
   Duration alarm_after_ = QueuePair::kGatherTime;   // the next time it rings in vain
 
-  std::vector<std::weak_ptr<QueuePair>> left_;  // the thread's own: left to programs that poll
-  int owner_pid_;                               // a forked child has no such thread
+  std::vector<std::weak_ptr<Receiver>> left_;  // the thread's own: left to programs that poll
+  int owner_pid_;                              // a forked child has no such thread
   std::thread thread_;
 };
 

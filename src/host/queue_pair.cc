@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/queue_pair.h"
 
+#include "hca/connected_queue_pair.h"
+#include "hca/ud_queue_pair.h"
 #include "host/context.h"
+#include "host/guarded_copy.h"
 #include "io/clock.h"
 
 namespace weft::host {
@@ -14,126 +17,170 @@ hca::Burst& scratch_burst() {
   return *burst;
 }
 
-hca::UdConfig core_config(const Context& context, const QueuePairConfig& config,
-                          const port::Endpoint& endpoint, const port::PortAttributes& port) {
-  hca::UdConfig core;
-  core.qpn = endpoint.qpn();
+// What is common to the configurations of all cores.
+template <class Config>
+Config basic_config(const QueuePairConfig& config, Qpn qpn) {
+  Config core;
+  core.qpn = qpn;
   core.pd = config.pd;
-  core.framing = context.framing();
-  core.mtu = port.max_message;
   core.max_sends = config.max_sends;
   core.max_receives = config.max_receives;
   core.max_send_pieces = config.max_send_pieces;
   core.max_receive_pieces = config.max_receive_pieces;
   core.max_inline = config.max_inline;
   core.signal_all = config.signal_all;
-  core.credits = core.framing == hca::UdFraming::kBth;
-  core.socket_bytes = endpoint.receive_capacity();
   return core;
+}
+
+// An XRC target completes into the queues of the SRQs that its packets name; what it would report
+// by itself has no reader.
+class NoCompletions final : public hca::CompletionSink {
+ public:
+  void complete(const hca::Completion&) override {}
+  static NoCompletions& instance() {
+    static NoCompletions none;
+    return none;
+  }
+};
+
+hca::CompletionSink& sink(const std::shared_ptr<CompletionQueue>& queue) {
+  if (queue) return *queue;
+  return NoCompletions::instance();
+}
+
+std::unique_ptr<hca::QueuePair> make_core(Context& context, const QueuePairConfig& config,
+                                          const port::Endpoint& endpoint) {
+  const port::PortAttributes port = context.port_attributes();
+  const std::uint32_t capacity = endpoint.inlet()->capacity();
+  hca::CompletionSink& sends = sink(config.send_queue);
+  hca::CompletionSink& receives = sink(config.receive_queue);
+  if (config.type == hca::QpType::kUd) {
+    auto core = basic_config<hca::UdConfig>(config, endpoint.qpn());
+    core.framing = context.framing();
+    core.mtu = port.max_message;
+    core.credits = core.framing == hca::UdFraming::kBth && context.weft_peers_only();
+    core.socket_bytes = capacity;
+    return std::make_unique<hca::UdQueuePair>(core, context.memory(), sends, receives);
+  }
+  auto core = basic_config<hca::ConnectedConfig>(config, endpoint.qpn());
+  core.type = config.type;
+  core.max_mtu = port.max_mtu;
+  core.receive_budget = hca::grant_budget(capacity);
+  core.extensions = context.weft_peers_only();
+  core.copy = guarded_copy;
+  return std::make_unique<hca::ConnectedQueuePair>(
+      core, context.memory(), sends, receives, config.srq.get(),
+      config.xrc_domain != 0 ? context.xrc_queues(config.xrc_domain) : nullptr);
 }
 
 }  // namespace
 
-// Hands arrived datagrams to the core, a lock section for every few, so that a posting thread never
-// waits long. Reads the clock with the first: most looks find nothing.
-class QueuePair::Receiver final : public port::DatagramSink {
- public:
-  explicit Receiver(QueuePair& queue_pair)
-      : queue_pair_(queue_pair), guard_(queue_pair.lock_, std::defer_lock) {}
-  void deliver(const hca::InDatagram& datagram) override {
-    if (now_ == Time{}) now_ = io::now();
-    if (!guard_.owns_lock()) guard_.lock();
-    if (!queue_pair_.destroyed_) queue_pair_.core_.receive(datagram, now_);
-    if (++in_section_ % kPerSection == 0) guard_.unlock();
-  }
-  void end_run() override {
-    if (now_ == Time{}) return;
-    if (!guard_.owns_lock()) guard_.lock();
-    has_work_ = queue_pair_.core_.has_work();
-    guard_.unlock();
-  }
-  // Credits to give, or sends that a credit freed.
-  [[nodiscard]] bool has_work() const { return has_work_; }
-  [[nodiscard]] Time now() const { return now_; }
-
- private:
-  static constexpr unsigned kPerSection = 8;
-
-  QueuePair& queue_pair_;
-  std::unique_lock<SpinLock> guard_;
-  Time now_{};
-  unsigned in_section_ = 0;
-  bool has_work_ = false;
-};
-
 QueuePair::QueuePair(std::shared_ptr<Context> context, const QueuePairConfig& config,
-                     std::unique_ptr<port::Endpoint> endpoint)
-    : context_(std::move(context)),
-      send_queue_(config.send_queue),
-      receive_queue_(config.receive_queue),
+                     std::unique_ptr<port::Endpoint> endpoint, std::shared_ptr<Receiver> receiver)
+    : config_(config),
+      context_(std::move(context)),
       endpoint_(std::move(endpoint)),
-      user_(config.user),
-      core_(core_config(*context_, config, *endpoint_, context_->port_attributes()),
-            context_->memory(), *send_queue_, *receive_queue_) {
+      receiver_(std::move(receiver)),
+      qpn_(endpoint_->qpn()),
+      core_(make_core(*context_, config_, *endpoint_)) {
 }
 
 QueuePair::~QueuePair() = default;
 
+std::vector<CompletionQueue*> QueuePair::completion_queues() const {
+  std::vector<CompletionQueue*> queues;
+  if (config_.send_queue) queues.push_back(config_.send_queue.get());
+  if (config_.receive_queue && config_.receive_queue != config_.send_queue) {
+    queues.push_back(config_.receive_queue.get());
+  }
+  return queues;
+}
+
 Expected<void> QueuePair::modify(const hca::QpAttributes& attributes, std::uint32_t mask) {
+  After after;
   bool flush_now = false;
   {
     const std::lock_guard guard(lock_);
-    if (auto changed = core_.modify(attributes, mask); !changed) return changed;
-    if (core_.state() == hca::QpState::kReset) {
-      send_queue_->forget(qpn());
-      receive_queue_->forget(qpn());
+    if (auto changed = core_->modify(attributes, mask); !changed) return changed;
+    if (core_->state() == hca::QpState::kReset) {
+      for (CompletionQueue* queue : completion_queues())
+        queue->forget(qpn());
     }
-    flush_now = core_.has_work() || core_.state() == hca::QpState::kSqd;
+    flush_now = core_->has_work();
+    if (!flush_now) after = settle(io::now(), Blocked::kNo);
   }
+  follow_up(after);
   if (flush_now) flush(io::now());
   return {};
 }
 
 hca::QpAttributes QueuePair::query() const {
   const std::lock_guard guard(lock_);
-  return core_.query();
+  return core_->query();
 }
 
 std::uint64_t QueuePair::polls() const {
-  return send_queue_->polls() + receive_queue_->polls();
+  std::uint64_t sum = 0;
+  if (config_.send_queue) sum += config_.send_queue->polls();
+  if (config_.receive_queue) sum += config_.receive_queue->polls();
+  return sum;
 }
 
 std::errc QueuePair::post_send(const hca::SendRequest& request, bool more) {
   const Time now = io::now();
-  bool at_once = false;
-  bool newly_deferred = false;
+  Next next = Next::kNothing;
   {
     const std::lock_guard guard(lock_);
-    if (const std::errc error = core_.post_send(request); error != std::errc{}) return error;
+    if (const std::errc error = core_->post_send(request); error != std::errc{}) return error;
     if (more) return {};
-    const bool run_is_full =
-        core_.queued_packets() >= kRunPackets || core_.queued_bytes() >= kRunBytes;
-    const bool first_since_poll = polls_at_send_ != polls() || now - sent_at_ >= kGatherTime;
-    const bool waited_enough = deferred_for(now) >= kGatherTime;
-    at_once = run_is_full || waited_enough || (first_since_poll && !has_deferred_sends());
-    if (!at_once) newly_deferred = set_deferred(true, now);
+    next = after_post(now);
   }
-  if (at_once) {
-    flush(now);
-  } else if (newly_deferred) {
-    context_->arm_flush(*this, now + kGatherTime);
-  }
+  act(next, now);
   return {};
+}
+
+std::errc QueuePair::post_send_list(std::span<const hca::SendRequest> requests) {
+  const Time now = io::now();
+  std::errc error{};
+  Next next = Next::kNothing;
+  {
+    const std::lock_guard guard(lock_);
+    if (requests.size() > core_->send_room()) return std::errc::not_enough_memory;
+    for (const hca::SendRequest& request : requests) {
+      error = core_->post_send(request);
+      if (error != std::errc{}) break;
+    }
+    next = after_post(now);
+  }
+  act(next, now);
+  return error;
+}
+
+// Whether what was posted goes at once: the first since the last poll does, others gather.
+QueuePair::Next QueuePair::after_post(Time now) {
+  const bool run_is_full =
+      core_->queued_packets() >= kRunPackets || core_->queued_bytes() >= kRunBytes;
+  const bool first_since_poll = polls_at_send_ != polls() || now - sent_at_ >= kGatherTime;
+  const bool waited_enough = deferred_for(now) >= kGatherTime;
+  if (run_is_full || waited_enough || (first_since_poll && !has_deferred_sends())) {
+    return Next::kFlush;
+  }
+  return set_deferred(true, now) ? Next::kArm : Next::kNothing;
+}
+
+void QueuePair::act(Next next, Time now) {
+  if (next == Next::kFlush) flush(now);
+  if (next == Next::kArm) context_->arm_flush(*this, now + kGatherTime);
 }
 
 std::errc QueuePair::post_receive(const hca::ReceiveRequest& request) {
   bool newly_deferred = false;
   {
     const std::lock_guard guard(lock_);
-    const std::errc error = core_.post_receive(request);
+    const std::errc error = core_->post_receive(request);
     if (error != std::errc{}) return error;
     // A peer may be waiting for the credit of this very receive.
-    newly_deferred = core_.has_work() && set_deferred(true, io::now());
+    newly_deferred = core_->has_work() && set_deferred(true, io::now());
   }
   if (newly_deferred) {
     context_->arm_flush(*this, io::now() + kGatherTime);
@@ -147,9 +194,9 @@ Expected<void> QueuePair::attach(const Gid& group) {
   if (auto joined = endpoint_->attach(address); !joined) return joined;
   {
     const std::lock_guard core_guard(lock_);
-    if (auto attached = core_.attach(address); !attached) return attached;
+    if (auto attached = core_->attach(address); !attached) return attached;
   }
-  return context_->refresh(*this);
+  return context_->refresh(*receiver_);
 }
 
 Expected<void> QueuePair::detach(const Gid& group) {
@@ -157,7 +204,7 @@ Expected<void> QueuePair::detach(const Gid& group) {
   const std::lock_guard guard(control_mutex_);
   {
     const std::lock_guard core_guard(lock_);
-    if (auto detached = core_.detach(address); !detached) return detached;
+    if (auto detached = core_->detach(address); !detached) return detached;
   }
   return endpoint_->detach(address);
 }
@@ -167,11 +214,13 @@ void QueuePair::destroy() {
     const std::lock_guard guard(lock_);
     destroyed_ = true;
     set_deferred(false, {});
+    deadline_.store(Time::max());
   }
-  send_queue_->detach(this);
-  receive_queue_->detach(this);
-  send_queue_->forget(qpn());
-  receive_queue_->forget(qpn());
+  for (CompletionQueue* queue : completion_queues())
+    queue->detach(this);
+  receiver_->remove(*this);
+  for (CompletionQueue* queue : completion_queues())
+    queue->forget(qpn());
   context_->async_events().forget(this);
   async_events_.wait_for_none();
   context_->remove(*this);
@@ -184,7 +233,7 @@ void QueuePair::send_waiting(Time now) {
   {
     const std::lock_guard guard(lock_);
     if (destroyed_) return;
-    more = core_.next_burst(burst, now);
+    more = core_->next_burst(burst, now);
     if (!more) after = settle(now, Blocked::kNo);
   }
   while (more) {
@@ -192,17 +241,57 @@ void QueuePair::send_waiting(Time now) {
     // A run takes the kernel as long as a program takes to post many more.
     if (burst.size() > 1) now = io::now();
     const std::lock_guard guard(lock_);
-    core_.sent(burst, result, now);
+    core_->sent(burst, result, now);
     polls_at_send_ = polls();
     sent_at_ = now;
     if (destroyed_) return;
     const bool blocked = result.outcome == hca::SendOutcome::kWouldBlock;
-    more = !blocked && core_.next_burst(burst, now);
+    more = !blocked && core_->next_burst(burst, now);
     if (!more) after = settle(now, blocked ? Blocked::kYes : Blocked::kNo);
   }
+  follow_up(after);
+}
+
+void QueuePair::follow_up(const After& after) {
   if (after.flush_at) context_->arm_flush(*this, *after.flush_at);
-  if (after.drained) {
-    context_->async_events().post({AsyncEventType::kSqDrained, nullptr, this});
+  if (after.deadline < watched_until_.load()) {
+    context_->arm_deadline(*this, after.deadline);
+  }
+  if (after.events != 0) raise(after.events);
+}
+
+void QueuePair::raise(std::uint32_t events) {
+  constexpr std::pair<hca::QpEvent, AsyncEventType> kTypes[]{
+      {hca::kEventSqDrained, AsyncEventType::kSqDrained},
+      {hca::kEventCommunicationEstablished, AsyncEventType::kCommunicationEstablished},
+      {hca::kEventPathMigrated, AsyncEventType::kPathMigrated},
+      {hca::kEventPathMigrationFailed, AsyncEventType::kPathMigrationFailed},
+      {hca::kEventFatal, AsyncEventType::kQpFatal},
+      {hca::kEventInvalidRequest, AsyncEventType::kInvalidRequest},
+      {hca::kEventAccessError, AsyncEventType::kAccessError},
+      {hca::kEventLastWqe, AsyncEventType::kLastWqe},
+  };
+  for (const auto& [event, type] : kTypes) {
+    if ((events & event) != 0) context_->async_events().post({.type = type, .queue_pair = this});
+  }
+}
+
+// Everything that arrived has been handed in: acknowledgements that were put off are due, and
+// credits or acknowledgements may have freed what waits to be sent.
+void QueuePair::end_run(Time now) {
+  After after;
+  bool work = false;
+  {
+    const std::lock_guard guard(lock_);
+    if (destroyed_) return;
+    core_->end_run(now);
+    work = core_->has_work();
+    if (!work) after = settle(now, Blocked::kNo);
+  }
+  if (work) {
+    flush(now);
+  } else {
+    follow_up(after);
   }
 }
 
@@ -222,18 +311,23 @@ bool QueuePair::flush(Time now) {
 // What is still queued waits for a poll; the timer sees to it if none comes.
 QueuePair::After QueuePair::settle(Time now, Blocked blocked) {
   After after;
-  after.drained = core_.take_drained_event();
-  const bool waiting = core_.has_work();
+  after.events = core_->take_events();
+  const bool waiting = core_->has_work();
   set_deferred(waiting, now);
-  if (waiting) after.flush_at = blocked == Blocked::kYes ? now + kRetryTime : core_.deadline();
+  const std::optional<Time> deadline = core_->deadline();
+  after.deadline = deadline.value_or(Time::max());
+  if (waiting && blocked == Blocked::kYes) after.flush_at = now + kRetryTime;
+  deadline_.store(after.deadline);
   return after;
 }
 
 bool QueuePair::set_deferred(bool deferred, Time now) {
   if (deferred_.exchange(deferred, std::memory_order_relaxed) == deferred) return false;
-  const int change = deferred ? 1 : -1;
-  send_queue_->note_deferred(change);
-  if (receive_queue_ != send_queue_) receive_queue_->note_deferred(change);
+  for (CompletionQueue* queue : {config_.send_queue.get(), config_.receive_queue.get()}) {
+    if (queue == nullptr) continue;
+    queue->note_deferred(deferred ? 1 : -1);
+    if (config_.send_queue == config_.receive_queue) break;
+  }
   if (deferred) {
     deferred_since_.store(now, std::memory_order_relaxed);
     deferrals_.fetch_add(1, std::memory_order_relaxed);
@@ -246,18 +340,21 @@ Duration QueuePair::deferred_for(Time now) const {
   return now - deferred_since_.load(std::memory_order_relaxed);
 }
 
-bool QueuePair::receive(std::size_t budget) {
-  if (receiving_.exchange(true, std::memory_order_acquire)) return false;
-  Receiver receiver(*this);
-  endpoint_->receive(receiver, budget);
-  receiving_.store(false, std::memory_order_release);
-  if (receiver.has_work()) flush(receiver.now());
-  return true;
-}
-
 QueuePair::Report QueuePair::report() const {
   const std::lock_guard guard(lock_);
-  return {core_.state(), core_.queued_packets(), core_.counters().snapshot()};
+  const auto number = [](const auto& queue) { return queue ? queue->id() : 0; };
+  std::optional<Qpn> peer;
+  if (hca::is_connected(config_.type)) peer = core_->query().peer;
+  return {.qpn = qpn_,
+          .type = config_.type,
+          .pd = config_.pd,
+          .send_cq = number(config_.send_queue),
+          .receive_cq = number(config_.receive_queue),
+          .srq = number(config_.srq),
+          .state = core_->state(),
+          .peer = peer,
+          .queued_sends = core_->queued_packets(),
+          .counters = core_->counter_values()};
 }
 
 }  // namespace weft::host

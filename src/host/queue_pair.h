@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <vector>
 
-#include "hca/ud_queue_pair.h"
+#include "hca/memory_table.h"
+#include "hca/queue_pair.h"
 #include "host/completion_queue.h"
+#include "host/receiver.h"
+#include "host/shared_receive_queue.h"
 #include "host/spin_lock.h"
 #include "host/unacknowledged.h"
 #include "port/port.h"
@@ -18,8 +24,10 @@ namespace weft::host {
 struct QueuePairConfig {
   hca::QpType type = hca::QpType::kUd;
   hca::PdHandle pd = 0;
-  std::shared_ptr<CompletionQueue> send_queue;
-  std::shared_ptr<CompletionQueue> receive_queue;
+  std::shared_ptr<CompletionQueue> send_queue;     // none: XRC target
+  std::shared_ptr<CompletionQueue> receive_queue;  // none: XRC, either end
+  std::shared_ptr<SharedReceiveQueue> srq;  // receives come from it; none: a queue of its own
+  std::uint32_t xrc_domain = 0;             // XRC target: where its packets find queues
   std::uint32_t max_sends = 0;
   std::uint32_t max_receives = 0;
   std::uint32_t max_send_pieces = 1;
@@ -29,25 +37,30 @@ struct QueuePairConfig {
   void* user = nullptr;
 };
 
-// A queue pair as threads share it: the core behind a lock, its endpoint, and the two tokens that
-// say who is sending and who is receiving for it.
+// A queue pair as threads share it: the core behind a lock, its endpoint, and the token that says
+// who is sending for it. Its packets come from a receiver, which it may share.
 class QueuePair final : public std::enable_shared_from_this<QueuePair> {
  public:
   QueuePair(std::shared_ptr<Context> context, const QueuePairConfig& config,
-            std::unique_ptr<port::Endpoint> endpoint);
+            std::unique_ptr<port::Endpoint> endpoint, std::shared_ptr<Receiver> receiver);
   ~QueuePair();
 
-  [[nodiscard]] Qpn qpn() const { return core_.config().qpn; }
-  [[nodiscard]] void* user() const { return user_; }
-  [[nodiscard]] const hca::UdConfig& config() const { return core_.config(); }
-  [[nodiscard]] std::uint32_t send_queue_id() const { return send_queue_->id(); }
-  [[nodiscard]] std::uint32_t receive_queue_id() const { return receive_queue_->id(); }
+  [[nodiscard]] Qpn qpn() const { return qpn_; }
+  [[nodiscard]] hca::QpType type() const { return config_.type; }
+  [[nodiscard]] void* user() const { return config_.user; }
+  [[nodiscard]] const QueuePairConfig& config() const { return config_; }
+  [[nodiscard]] Receiver& receiver() const { return *receiver_; }
+  // The one for sends and the one for receives, once if they are the same; none for XRC targets.
+  [[nodiscard]] std::vector<CompletionQueue*> completion_queues() const;
 
   Expected<void> modify(const hca::QpAttributes& attributes, std::uint32_t mask);
   [[nodiscard]] hca::QpAttributes query() const;
 
   // `more`: further requests of the same list follow at once, so nothing is sent yet.
   std::errc post_send(const hca::SendRequest& request, bool more);
+  // All of them or, when the queue has not room for all (ENOMEM), none. Another refusal leaves
+  // those before it posted.
+  std::errc post_send_list(std::span<const hca::SendRequest> requests);
   std::errc post_receive(const hca::ReceiveRequest& request);
 
   Expected<void> attach(const Gid& group);
@@ -64,22 +77,27 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   // Progress, by whoever polls and by the context's thread.
   // Sends what waits; false when another thread is doing so.
   bool flush(Time now);
-  // Reads the endpoint; false when another thread is doing so.
-  bool receive(std::size_t budget);
   [[nodiscard]] bool has_deferred_sends() const {
     return deferred_.load(std::memory_order_relaxed);
   }
 
   struct Report {
+    Qpn qpn;
+    hca::QpType type;
+    hca::PdHandle pd;
+    std::uint32_t send_cq, receive_cq, srq;  // 0: none
     hca::QpState state;
+    std::optional<Qpn> peer;  // of a connection
     std::size_t queued_sends;
     std::vector<CounterValue> counters;
   };
   [[nodiscard]] Report report() const;
+  // Returns once nobody is at work in the core who was so before.
+  void wait_for_lock() const { const std::lock_guard guard(lock_); }
 
  private:
   friend class Progress;
-  class Receiver;
+  friend class Receiver;
   // Beyond this much waiting a send does not wait for the next poll: a full run is ready.
   static constexpr std::size_t kRunBytes = 56 * 1024;
   static constexpr std::size_t kRunPackets = hca::Burst::kMaxPackets;
@@ -89,28 +107,39 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
 
   [[nodiscard]] std::uint64_t polls() const;
   struct After {  // what is left to do once lock_ is free: some of it is system calls
-    bool drained = false;
+    std::uint32_t events = 0;
     std::optional<Time> flush_at;
+    Time deadline = Time::max();
   };
   enum class Blocked : std::uint8_t { kNo, kYes };  // by the kernel's full send buffer
   void send_waiting(Time now);                      // with the sending token
   After settle(Time now, Blocked blocked);          // with lock_ held
-  bool set_deferred(bool deferred, Time now);       // with lock_ held; returns whether it changed
+  void follow_up(const After& after);
+  enum class Next : std::uint8_t { kFlush, kArm, kNothing };
+  Next after_post(Time now);  // with lock_ held
+  void act(Next next, Time now);
+  void raise(std::uint32_t events);
+  bool set_deferred(bool deferred, Time now);  // with lock_ held; returns whether it changed
   [[nodiscard]] Duration deferred_for(Time now) const;
+  // By the receiver: one datagram, with lock_ held; then, once there are no more, the answers.
+  void take_in(const hca::InDatagram& datagram, Time now) {
+    if (!destroyed_) core_->receive(datagram, now);
+  }
+  void end_run(Time now);
 
+  const QueuePairConfig config_;
   std::shared_ptr<Context> context_;
-  std::shared_ptr<CompletionQueue> send_queue_;
-  std::shared_ptr<CompletionQueue> receive_queue_;
   std::unique_ptr<port::Endpoint> endpoint_;
-  void* user_;
+  std::shared_ptr<Receiver> receiver_;
+  const Qpn qpn_;
 
   std::mutex control_mutex_;  // attach and detach; taken before lock_
-  mutable SpinLock lock_;     // guards core_; the completion queues' locks are taken inside it
-  hca::UdQueuePair core_;
+  mutable SpinLock lock_;     // guards *core_; the completion queues' locks are taken inside it
+  std::unique_ptr<hca::QueuePair> core_;
   bool destroyed_ = false;
+  bool touched_ = false;  // the receiver's, with its token
 
   std::atomic<bool> sending_{false};      // token: one thread hands bursts to the endpoint
-  std::atomic<bool> receiving_{false};    // token: one thread reads the endpoint
   std::atomic<bool> flush_asked_{false};  // somebody found the sending token taken
   std::atomic<bool> deferred_{false};     // sends wait for a poll or the timer
   std::atomic<Time> deferred_since_{Time{}};
@@ -120,9 +149,10 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   std::uint64_t polls_at_send_ = ~std::uint64_t{0};  // guarded by lock_: polls() when it last sent
   Time sent_at_{};                                   // guarded by lock_
 
-  // Who reads the endpoint: the context's thread waits on it, or leaves it to a program that polls.
-  std::uint64_t polls_seen_ = 0;  // by the context's thread only
-  std::atomic<bool> left_to_program_{false};
+  // When the core wants to be called though nothing happens, and when the context's thread is going
+  // to look at that; max: never.
+  std::atomic<Time> deadline_{Time::max()};
+  std::atomic<Time> watched_until_{Time::max()};
 
   Unacknowledged async_events_;
 };

@@ -108,6 +108,8 @@ enum class Opcode : std::uint8_t {
   // 0xC0 to 0xFF are the manufacturer's. Weft's: the receiver credits of a UD queue pair, on its
   // own `udp` wire only.
   weft_ud_credit = 0xC1,
+  // Acknowledgement of a connection between Weft peers, see weft_ack.h.
+  weft_rc_acknowledge = 0xC2,
 };
 
 enum class Transport : std::uint8_t { rc, uc, rd, ud, cnp, xrc, vendor };

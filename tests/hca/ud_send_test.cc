@@ -302,10 +302,10 @@ TEST_F(UdSend, StopsInSqdAndTellsWhenItIsAtRest) {
   EXPECT_FALSE(qp->next_burst(scratch, now)) << "one at a time";
   ASSERT_TRUE(
       qp->modify({.state = QpState::kSqd, .sqd_notify = true}, kAttrState | kAttrSqdNotify));
-  EXPECT_FALSE(qp->take_drained_event()) << "a burst is still out";
+  EXPECT_EQ(qp->take_events(), 0U) << "a burst is still out";
   qp->sent(scratch, {}, now);
-  EXPECT_TRUE(qp->take_drained_event());
-  EXPECT_FALSE(qp->take_drained_event());
+  EXPECT_EQ(qp->take_events(), kEventSqDrained);
+  EXPECT_EQ(qp->take_events(), 0U);
   ASSERT_EQ(send(2, 0, 64), std::errc{}) << "queued";
   EXPECT_TRUE(transmit());
   EXPECT_TRUE(sink.bursts.empty());

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What queue pairs of every transport service have in common, as their owner drives them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "hca/datagram.h"
+#include "hca/qp_state.h"
+#include "hca/types.h"
+
+namespace weft::hca {
+
+// Affiliated asynchronous events that a queue pair can raise (IBA 11.6.3). A bit mask.
+enum QpEvent : std::uint32_t {
+  kEventSqDrained = 1u << 0,
+  kEventCommunicationEstablished = 1u << 1,  // the first packet of a connection arrived in RTR
+  kEventPathMigrated = 1u << 2,
+  kEventPathMigrationFailed = 1u << 3,
+  kEventFatal = 1u << 4,
+  kEventInvalidRequest = 1u << 5,  // the responder was sent what it cannot carry out
+  kEventAccessError = 1u << 6,     // the responder was asked for what the peer may not do
+  kEventLastWqe = 1u << 7,         // in error, and nothing more comes from the shared receive queue
+};
+
+// A queue pair without I/O, clock or lock. The owner serializes calls. Sending is in three steps,
+// so that no lock need be held while the wire takes the packets: next_burst() picks what may go
+// now, the owner hands it to a sink, sent() takes note. Everything else may be called in between.
+// One burst is out at a time: while it is, next_burst() finds nothing more.
+//
+// Completion sinks must not call back.
+class QueuePair {
+ public:
+  QueuePair() = default;
+  virtual ~QueuePair() = default;
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+
+  [[nodiscard]] virtual Qpn qpn() const = 0;
+  [[nodiscard]] virtual QpType type() const = 0;
+
+  // IBA 11.2.5.2. EINVAL with a message for a transition, a mask or a value that is not allowed.
+  virtual Expected<void> modify(const QpAttributes& attributes, std::uint32_t mask) = 0;
+  [[nodiscard]] virtual QpAttributes query() const = 0;
+  [[nodiscard]] virtual QpState state() const = 0;
+
+  // Zero, or, in the order of the checks: EINVAL (state, opcode, too many pieces, inline too long,
+  // …), ENOMEM (queue full). What else may be wrong shows when its turn comes, as a completion.
+  virtual std::errc post_send(const SendRequest& request) = 0;
+  virtual std::errc post_receive(const ReceiveRequest& request) = 0;
+
+  // How many more requests post_send() would take.
+  [[nodiscard]] virtual std::size_t send_room() const = 0;
+
+  // Fills `burst` with what may go now; false when nothing may. The memory that it refers to is
+  // pinned until sent(): do not remove a region on this thread meanwhile. Call sent() exactly once
+  // for each burst filled.
+  virtual bool next_burst(Burst& burst, Time now) = 0;
+  virtual void sent(const Burst& burst, SendResult result, Time now) = 0;
+
+  // Whether next_burst() may have something. Look again after every other call.
+  [[nodiscard]] virtual bool has_work() const = 0;
+  // Of requests that were not sent yet.
+  [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
+  [[nodiscard]] virtual std::size_t queued_packets() const = 0;
+
+  virtual void receive(const InDatagram& datagram, Time now) = 0;
+  // Nothing more waits to be read just now: what was put off until then, such as one
+  // acknowledgement for many packets, becomes work.
+  virtual void end_run(Time now) { (void)now; }
+
+  // When next_burst() should be called again though nothing happened; none: no need.
+  [[nodiscard]] virtual std::optional<Time> deadline() const = 0;
+
+  // Multicast groups (IBA 10.5.2): datagram queue pairs only.
+  virtual Expected<void> attach(const Gid& group) = 0;
+  virtual Expected<void> detach(const Gid& group) = 0;
+
+  // QpEvents since the last call. The owner asks after every other call and raises them.
+  virtual std::uint32_t take_events() = 0;
+  [[nodiscard]] virtual std::vector<CounterValue> counter_values() const = 0;
+};
+
+}  // namespace weft::hca

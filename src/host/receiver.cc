@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/receiver.h"
+
+#include <thread>
+
+#include "host/queue_pair.h"
+#include "io/clock.h"
+#include "wire/endian.h"
+
+namespace weft::host {
+namespace {
+
+constexpr std::size_t kDestinationOffset = 5;  // in a BTH: 24 bits
+
+}  // namespace
+
+class Receiver::Token {
+ public:
+  explicit Token(std::atomic<bool>& token) : token_(token) {}
+  ~Token() {
+    if (held_) token_.store(false, std::memory_order_release);
+  }
+  Token(const Token&) = delete;
+  Token& operator=(const Token&) = delete;
+  bool take() { return held_ = !token_.exchange(true, std::memory_order_acquire); }
+  void wait() {
+    while (!take())
+      std::this_thread::yield();
+  }
+
+ private:
+  std::atomic<bool>& token_;
+  bool held_ = false;
+};
+
+void Receiver::add(QueuePair& queue_pair) {
+  Token token(receiving_);
+  token.wait();
+  const std::lock_guard guard(mutex_);
+  by_number_[queue_pair.qpn().value()] = &queue_pair;
+  for (CompletionQueue* queue : queue_pair.completion_queues())
+    ++completion_queues_[queue];
+  sole_ = by_number_.size() == 1 ? &queue_pair : nullptr;
+}
+
+void Receiver::remove(QueuePair& queue_pair) {
+  Token token(receiving_);
+  token.wait();
+  const std::lock_guard guard(mutex_);
+  if (by_number_.erase(queue_pair.qpn().value()) == 0) return;
+  for (CompletionQueue* queue : queue_pair.completion_queues()) {
+    if (--completion_queues_[queue] == 0) completion_queues_.erase(queue);
+  }
+  sole_ = by_number_.size() == 1 ? by_number_.begin()->second : nullptr;
+}
+
+std::size_t Receiver::queue_pairs() const {
+  const std::lock_guard guard(mutex_);
+  return by_number_.size();
+}
+
+std::uint64_t Receiver::polls() const {
+  const std::lock_guard guard(mutex_);
+  std::uint64_t sum = 0;
+  for (const auto& [queue, users] : completion_queues_)
+    sum += queue->polls();
+  return sum;
+}
+
+bool Receiver::armed() const {
+  const std::lock_guard guard(mutex_);
+  for (const auto& [queue, users] : completion_queues_) {
+    if (queue->armed()) return true;
+  }
+  return false;
+}
+
+bool Receiver::receive(std::size_t budget) {
+  Token token(receiving_);
+  if (!token.take()) return false;
+  inlet_->receive(*this, budget);
+  if (!touched_.empty()) finish();
+  return true;
+}
+
+QueuePair* Receiver::find(const hca::InDatagram& datagram) {
+  if (sole_ != nullptr) return sole_;  // checks by itself
+  if (datagram.transport.size() < kDestinationOffset + 3) return nullptr;
+  const std::uint32_t number = wire::load_be24(datagram.transport.data() + kDestinationOffset);
+  if (current_ != nullptr && current_->qpn().value() == number) return current_;
+  const auto found = by_number_.find(number);
+  return found == by_number_.end() ? nullptr : found->second;
+}
+
+void Receiver::switch_to(QueuePair* queue_pair) {
+  if (in_section_ > 0) current_->lock_.unlock();
+  in_section_ = 0;
+  current_ = queue_pair;
+  if (queue_pair == nullptr || queue_pair->touched_) return;
+  queue_pair->touched_ = true;
+  touched_.push_back(queue_pair);
+}
+
+void Receiver::deliver(const hca::InDatagram& datagram) {
+  if (datagram.multicast && sole_ == nullptr) {
+    // Cores know which groups they are attached to.
+    for (const auto& [number, queue_pair] : by_number_) {
+      if (queue_pair->type() == hca::QpType::kUd) hand_to(queue_pair, datagram);
+    }
+    return;
+  }
+  hand_to(find(datagram), datagram);
+}
+
+void Receiver::hand_to(QueuePair* to, const hca::InDatagram& datagram) {
+  if (to == nullptr) {
+    strays_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (now_ == Time{}) now_ = io::now();
+  if (to != current_) switch_to(to);
+  // A lock section for every few datagrams, so that a posting thread never waits long.
+  if (in_section_ == 0) current_->lock_.lock();
+  current_->take_in(datagram, now_);
+  if (++in_section_ == kPerSection) {
+    current_->lock_.unlock();
+    in_section_ = 0;
+  }
+}
+
+// With the token still held: whoever destroys a queue pair waits for it.
+void Receiver::finish() {
+  switch_to(nullptr);
+  for (QueuePair* queue_pair : touched_) {
+    queue_pair->touched_ = false;
+    queue_pair->end_run(now_);
+  }
+  touched_.clear();
+  now_ = Time{};
+}
+
+}  // namespace weft::host

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "port/port.h"
+
+namespace weft::host {
+
+class CompletionQueue;
+class QueuePair;
+
+// Where the packets of one queue pair arrive, or of several that share a socket, and who reads
+// there: a program that polls, or the context's thread. An owner token says who does so now.
+class Receiver final : private port::DatagramSink, public std::enable_shared_from_this<Receiver> {
+ public:
+  // `tag` tells it from the others of its context.
+  Receiver(std::shared_ptr<port::Inlet> inlet, std::uint64_t tag)
+      : inlet_(std::move(inlet)), tag_(tag) {}
+
+  // These two wait until nobody reads: not from inside a completion or an event.
+  void add(QueuePair& queue_pair);
+  void remove(QueuePair& queue_pair);
+  [[nodiscard]] std::size_t queue_pairs() const;
+
+  // Reads what is there, at most about `budget` datagrams, hands it to the queue pairs and sends
+  // what they answer. False when another thread is doing so.
+  bool receive(std::size_t budget);
+
+  [[nodiscard]] std::uint64_t tag() const { return tag_; }
+  [[nodiscard]] std::vector<int> descriptors() const { return inlet_->descriptors(); }
+  [[nodiscard]] const port::Inlet* inlet() const { return inlet_.get(); }
+  // How often the completion queues of its queue pairs have been polled.
+  [[nodiscard]] std::uint64_t polls() const;
+  // A program is about to wait for an event of one of them.
+  [[nodiscard]] bool armed() const;
+  // Dropped: sent to a number that no queue pair here has.
+  [[nodiscard]] std::uint64_t strays() const { return strays_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class Progress;
+  class Token;
+  static constexpr unsigned kPerSection = 8;  // datagrams for which a queue pair is locked at once
+
+  void deliver(const hca::InDatagram& datagram) override;
+  void end_run() override {}
+  [[nodiscard]] QueuePair* find(const hca::InDatagram& datagram);
+  void hand_to(QueuePair* to, const hca::InDatagram& datagram);
+  void switch_to(QueuePair* queue_pair);
+  void finish();
+
+  std::shared_ptr<port::Inlet> inlet_;
+  const std::uint64_t tag_;
+  std::atomic<bool> receiving_{false};  // the token
+
+  // Changed with the token and mutex_; read with either.
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint32_t, QueuePair*> by_number_;
+  std::unordered_map<CompletionQueue*, std::size_t> completion_queues_;  // and how many use it
+  QueuePair* sole_ = nullptr;                                            // if there is just one
+
+  // While reading, with the token.
+  QueuePair* current_ = nullptr;  // locked if in_section_ > 0
+  unsigned in_section_ = 0;
+  std::vector<QueuePair*> touched_;
+  Time now_{};  // read with the first datagram: most looks find nothing
+  std::atomic<std::uint64_t> strays_{0};
+
+  // Who reads: the context's thread waits on it, or leaves it to a program that polls.
+  std::uint64_t polls_seen_ = 0;  // by the context's thread only
+  std::atomic<bool> left_to_program_{false};
+};
+
+}  // namespace weft::host

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/shared_receive_queue.h"
+
+#include <fmt/format.h>
+
+#include "host/context.h"
+#include "host/xrc_domain.h"
+
+namespace weft::host {
+
+SharedReceiveQueue::SharedReceiveQueue(std::shared_ptr<Context> context, std::uint32_t id,
+                                       const SharedReceiveQueueConfig& config)
+    : context_(std::move(context)),
+      id_(id),
+      config_(config),
+      queue_(config.max_receives, config.max_pieces) {
+  queue_.set_limit(config.limit);
+}
+
+std::errc SharedReceiveQueue::post(const hca::ReceiveRequest& request) {
+  const std::lock_guard guard(lock_);
+  return queue_.post(request);
+}
+
+Expected<void> SharedReceiveQueue::resize(std::uint32_t max_receives) {
+  const std::lock_guard guard(lock_);
+  return queue_.resize(max_receives);
+}
+
+Expected<void> SharedReceiveQueue::set_limit(std::uint32_t limit) {
+  const std::lock_guard guard(lock_);
+  if (limit > queue_.depth()) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("SRQ limit {}: the queue holds {}", limit, queue_.depth()));
+  }
+  queue_.set_limit(limit);
+  return {};
+}
+
+SharedReceiveQueue::State SharedReceiveQueue::query() const {
+  const std::lock_guard guard(lock_);
+  return {queue_.depth(), queue_.max_pieces(), queue_.limit()};
+}
+
+bool SharedReceiveQueue::take(hca::TakenReceive& out) {
+  bool taken = false;
+  bool below_limit = false;
+  {
+    const std::lock_guard guard(lock_);
+    taken = queue_.take(out);
+    below_limit = queue_.take_limit_event();
+  }
+  if (below_limit) {
+    context_->async_events().post({.type = AsyncEventType::kSrqLimit, .shared_queue = this});
+  }
+  return taken;
+}
+
+std::size_t SharedReceiveQueue::size() const {
+  const std::lock_guard guard(lock_);
+  return queue_.size();
+}
+
+Expected<void> SharedReceiveQueue::destroy() {
+  if (const std::uint32_t users = users_.load(); users != 0) {
+    return fail(
+        std::errc::device_or_resource_busy,
+        fmt::format("SRQ {} is in use by {} queue pair(s): destroy them first", id_, users));
+  }
+  context_->retire(*this);
+  context_->async_events().forget(this);
+  async_events_.wait_for_none();
+  context_->remove(*this);
+  return {};
+}
+
+hca::XrcQueues::Found XrcDomain::find(Qpn srq_number) {
+  const std::lock_guard guard(lock_);
+  const auto found = queues_.find(srq_number.value());
+  if (found == queues_.end()) return {};
+  SharedReceiveQueue& queue = *found->second;
+  return {.source = &queue,
+          .completions = queue.config().completion_queue.get(),
+          .pd = queue.config().pd};
+}
+
+}  // namespace weft::host

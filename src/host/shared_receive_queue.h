@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "base/error.h"
+#include "hca/connection.h"
+#include "hca/shared_receive_queue.h"
+#include "host/spin_lock.h"
+#include "host/unacknowledged.h"
+
+namespace weft::host {
+
+class CompletionQueue;
+class Context;
+
+struct SharedReceiveQueueConfig {
+  hca::PdHandle pd = 0;
+  std::uint32_t max_receives = 0;
+  std::uint32_t max_pieces = 1;
+  std::uint32_t limit = 0;       // 0: no event
+  std::uint32_t xrc_domain = 0;  // 0: for queue pairs that name it, not for XRC
+  std::shared_ptr<CompletionQueue> completion_queue;  // XRC only
+  void* user = nullptr;
+};
+
+// A shared receive queue (IBA 10.2.9) as threads share it: queue pairs take from it, each under its
+// own lock, while programs post.
+class SharedReceiveQueue final : public hca::ReceiveSource {
+ public:
+  SharedReceiveQueue(std::shared_ptr<Context> context, std::uint32_t id,
+                     const SharedReceiveQueueConfig& config);
+
+  [[nodiscard]] std::uint32_t id() const { return id_; }
+  // The number that XRC packets carry.
+  [[nodiscard]] Qpn number() const { return Qpn{id_}; }
+  [[nodiscard]] void* user() const { return config_.user; }
+  [[nodiscard]] const SharedReceiveQueueConfig& config() const { return config_; }
+
+  // Zero; EINVAL: too many pieces; ENOMEM: full.
+  std::errc post(const hca::ReceiveRequest& request);
+  // IBA 11.2.4.3: another depth, not less than what waits; or a limit at which one event comes.
+  Expected<void> resize(std::uint32_t max_receives);
+  Expected<void> set_limit(std::uint32_t limit);
+  struct State {
+    std::uint32_t max_receives, max_pieces, limit;
+  };
+  [[nodiscard]] State query() const;
+
+  // EBUSY while queue pairs use it. Waits until delivered events are acknowledged.
+  Expected<void> destroy();
+  void event_delivered() { async_events_.delivered(); }
+  void event_acknowledged() { async_events_.acknowledge(); }
+
+  void use() { users_.fetch_add(1); }
+  void unuse() { users_.fetch_sub(1); }
+
+  // By queue pairs.
+  bool take(hca::TakenReceive& out) override;
+  [[nodiscard]] std::size_t size() const override;
+  [[nodiscard]] bool shared() const override { return true; }
+
+ private:
+  std::shared_ptr<Context> context_;
+  const std::uint32_t id_;
+  const SharedReceiveQueueConfig config_;
+  mutable SpinLock lock_;  // guards queue_; taken inside a queue pair's lock
+  hca::SharedReceiveQueue queue_;
+  std::atomic<std::uint32_t> users_{0};
+  Unacknowledged async_events_;
+};
+
+}  // namespace weft::host
