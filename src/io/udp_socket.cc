@@ -5,6 +5,7 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -157,6 +158,14 @@ void UdpSocket::set_coalescing(bool on) const {
   // Where the kernel does not know the option there is nothing to turn on or off.
   const int value = on ? 1 : 0;
   setsockopt(fd(), SOL_UDP, UDP_GRO, &value, sizeof value);
+}
+
+bool UdpSocket::stop_coalescing() const {
+  set_coalescing(false);
+  int waiting = 0;
+  if (ioctl(fd(), FIONREAD, &waiting) == 0 && waiting == 0) return true;
+  set_coalescing(true);
+  return false;
 }
 
 std::uint32_t UdpSocket::overflows() const {

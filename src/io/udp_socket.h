@@ -113,6 +113,9 @@ class UdpSocket {
   // Turns UDP_GRO on or off from the next datagram on. Off, a run arrives as datagrams of their
   // own; lone datagrams arrive a tenth of a round trip sooner.
   void set_coalescing(bool on) const;
+  // Turns it off unless something waits to be read: a run that was queued before would be read as
+  // one datagram. Returns whether it is off.
+  [[nodiscard]] bool stop_coalescing() const;
 
   // Datagrams lost to a full receive buffer so far, modulo 2^32.
   [[nodiscard]] std::uint32_t overflows() const;

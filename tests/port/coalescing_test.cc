@@ -30,10 +30,24 @@ TEST(Coalescing, GoesOffAgainWhenOnlyLoneDatagramsCome) {
     coalescing.received(true);
   int off = 0;
   for (int i = 0; i < 200; ++i) {
-    coalescing.nothing_there();
-    off += coalescing.received(false) == Change::kOff ? 1 : 0;
+    EXPECT_EQ(coalescing.received(false), Change::kNone) << "runs may be queued behind it";
+    off += coalescing.nothing_there() == Change::kOff ? 1 : 0;
   }
   EXPECT_EQ(off, 1);
+}
+
+TEST(Coalescing, TriesAgainLaterWhenItCouldNotBeSwitchedOff) {
+  Coalescing coalescing;
+  for (int i = 0; i < 10; ++i)
+    coalescing.received(true);
+  int off = 0;
+  for (int i = 0; i < 300; ++i) {
+    coalescing.received(false);
+    if (coalescing.nothing_there() != Change::kOff) continue;
+    ++off;
+    coalescing.still_on();
+  }
+  EXPECT_GT(off, 1);
 }
 
 TEST(Coalescing, StaysOnForAStreamThatLeavesNoRuns) {

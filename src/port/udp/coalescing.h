@@ -7,14 +7,22 @@ namespace weft::port {
 
 // When a socket should coalesce datagrams (UDP_GRO). Runs gain several times their speed by it; a
 // lone datagram loses a tenth of its round trip (measured on Linux 6.18). So it is switched on when
-// datagrams queue up and off when only lone ones have come for a while.
+// datagrams queue up and off when only lone ones have come for a while, while nothing waits to be
+// read: a run that was queued before it is off would be read as one datagram.
 class Coalescing {
  public:
   enum class Change : std::uint8_t { kNone, kOn, kOff };
 
   Change nothing_there() {
     in_a_row_ = 0;
-    return Change::kNone;
+    if (!on_ || lone_ < kLone) return Change::kNone;
+    on_ = false;
+    return Change::kOff;
+  }
+  // It could not be switched off just now.
+  void still_on() {
+    on_ = true;
+    lone_ = 0;
   }
   // A receive brought a datagram, or a run of several.
   Change received(bool run) {
@@ -24,10 +32,6 @@ class Coalescing {
       on_ = true;
       lone_ = 0;
       return Change::kOn;
-    }
-    if (on_ && lone_ >= kLone && in_a_row_ < kQueued) {
-      on_ = false;
-      return Change::kOff;
     }
     return Change::kNone;
   }

@@ -118,10 +118,9 @@ std::size_t UdpInlet::receive(DatagramSink& sink, std::size_t budget) {
   return count;
 }
 
-void UdpInlet::note(Coalescing::Change change) const {
-  if (change != Coalescing::Change::kNone) {
-    socket_.set_coalescing(change == Coalescing::Change::kOn);
-  }
+void UdpInlet::note(Coalescing::Change change) {
+  if (change == Coalescing::Change::kOn) socket_.set_coalescing(true);
+  if (change == Coalescing::Change::kOff && !socket_.stop_coalescing()) coalescing_.still_on();
 }
 
 std::size_t UdpInlet::receive_from(const io::UdpSocket& socket, Told told, DatagramSink& sink,

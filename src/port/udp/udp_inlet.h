@@ -47,7 +47,7 @@ class UdpInlet final : public Inlet {
   std::size_t receive_from(const io::UdpSocket& socket, Told told, DatagramSink& sink,
                            std::size_t budget);
   void release_held(DatagramSink& sink);
-  void note(Coalescing::Change change) const;
+  void note(Coalescing::Change change);
   bool find_destination(Bytes run, io::ReceivedDatagram& datagram, IcrcFlowCache& flows);
   [[nodiscard]] bool accepts(const io::ReceivedDatagram& datagram);
 
