@@ -199,12 +199,9 @@ void ConnectedQueuePair::enter(QpState to) {
       responder_.start(attributes_.rq_psn);
       break;
     case QpState::kRts:
-      if (from == QpState::kSqe) requester_.reset();  // what was queued has been flushed
-      if (from == QpState::kSqd) {
-        requester_.hold(false);
-      } else {
-        requester_.start(attributes_.sq_psn);
-      }
+      if (from == QpState::kRtr) requester_.start(attributes_.sq_psn);
+      if (from == QpState::kSqd) requester_.hold(false);
+      if (from == QpState::kSqe) requester_.resume();
       break;
     case QpState::kSqd:
       requester_.hold(true);

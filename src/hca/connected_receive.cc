@@ -39,12 +39,15 @@ void ConnectedQueuePair::receive(const InDatagram& datagram, Time now) {
   connection_.counters.add(ConnectedCounter::kRxPackets);
   connection_.counters.add(ConnectedCounter::kRxBytes, payload.size());
   note_migration(datagram, bth);
+  const bool congestion = marked(datagram) || bth.fecn;
+  // No notification is answered with another one.
+  if (congestion && bth.opcode != wire::Opcode::cnp) responder_.congestion_experienced(now_);
   dispatch({.opcode = bth.opcode,
             .info = &info,
             .psn = bth.psn,
             .ack_request = bth.ack_request,
             .solicited = bth.solicited,
-            .congestion = marked(datagram) || (info.is_response && bth.becn),
+            .congestion = congestion || (info.is_response && bth.becn),
             .pad = bth.pad_count,
             .extended = *extended,
             .payload = payload});
@@ -110,7 +113,6 @@ void ConnectedQueuePair::dispatch(const InPacket& packet) {
     established_ = true;
     events_ |= kEventCommunicationEstablished;
   }
-  if (packet.congestion) responder_.congestion_experienced(now_);
   if (packet.info->is_response) {
     requester_.receive(packet, now_);
   } else {

@@ -13,7 +13,7 @@
 #include "hca/in_packet.h"
 #include "hca/memory_table.h"
 #include "hca/reorder_buffer.h"
-#include "hca/requester_ring.h"
+#include "hca/ring.h"
 #include "hca/types.h"
 #include "wire/aeth.h"
 #include "wire/reth.h"

@@ -110,7 +110,7 @@ Responder::Verdict Responder::execute_send(const InPacket& packet, const Headers
     message_ = {.active = true, .operation = Operation::send, .srq = headers.srq};
   }
   const std::uint64_t length = message_.arrived + packet.payload.size();
-  if (length > receive_.request.length) {
+  if (length > receive_.request.length || length > connection_.config.max_message) {
     return fail_receive(CompletionStatus::kLocalLengthError, NakCode::invalid_request);
   }
   if (!scatter(packet.payload)) {

@@ -434,8 +434,15 @@ TEST_F(ConnectedQp, PassesCongestionOnInBothDirections) {
   EXPECT_EQ(sent[0].bth.opcode, Opcode::cnp);
   arrive({.opcode = Opcode::cnp, .psn = Psn{0}, .payload = std::string(16, '\0')});
   EXPECT_EQ(count(ConnectedCounter::kRxCnps), 1u);
+
+  now += 1ms;
   arrive({.psn = Psn{201}, .payload = "x", .ack_request = false, .traffic_class = 0x6A});
   EXPECT_NE(flush().at(0).bth.opcode, Opcode::cnp) << "capable of ECN is not congested";
+  arrive({.opcode = Opcode::cnp,
+          .psn = Psn{0},
+          .payload = std::string(16, '\0'),
+          .traffic_class = 0x6B});
+  EXPECT_FALSE(qp->has_work()) << "no notification of a notification";
 }
 
 TEST_F(ConnectedQp, HasNoMulticast) {
