@@ -25,7 +25,7 @@ struct WireChoice {
 
 // What one wire shares among the processes of a host: queue pair 1, its rdma_cm, and on `roce` the
 // slots of UDP port 4791.
-class WireAgent final : private rdmacm::EventSignal {
+class WireAgent final : public rdmacm::EventSignal {
  public:
   // EADDRINUSE, with a message that says who may be the other, when queue pair 1 is taken.
   static Expected<std::unique_ptr<WireAgent>> open(const WireChoice& choice,

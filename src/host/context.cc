@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "host/open_port.h"
 #include "host/process.h"
-#include "port/udp/udp_port.h"
 
 namespace weft::host {
 
@@ -14,17 +14,7 @@ Context::Context(const DeviceInfo& device, const Config& config)
 
 Expected<std::shared_ptr<Context>> Context::open(const DeviceInfo& device, const Config& config) {
   std::shared_ptr<Context> context(new Context(device, config));
-  port::UdpPortConfig port;
-  port.interface = device.interface;
-  port.ifindex = device.ifindex;
-  port.framing = config.wire == Wire::kBare ? hca::UdFraming::kBare : hca::UdFraming::kBth;
-  port.first_port = config.first_port;
-  port.last_port = config.last_port;
-  port.socket_buffer = config.socket_buffer;
-  port.capture = config.capture;
-  port.faults = config.faults;
-  port.management_port = config.cm_port;
-  auto opened = port::UdpPort::open(port, context->entropy_);
+  auto opened = open_port(device, config, context->entropy_);
   if (!opened) return tl::unexpected(opened.error());
   context->port_ = std::move(*opened);
   auto events = AsyncEventQueue::create();
