@@ -251,6 +251,7 @@ class Requester {
   void weft_acknowledge(const InPacket& packet);
   void acknowledge_through(std::uint64_t end);
   void mark_delivered(PacketRecord& record);
+  [[nodiscard]] bool may_be_earlier(const PacketRecord& record) const;
   void receiver_not_ready(std::uint64_t serial, std::uint8_t timer);
   void refused_by_peer(std::uint64_t serial, wire::NakCode code);
   void take_credits(const wire::Aeth& aeth);

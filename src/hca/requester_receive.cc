@@ -164,13 +164,22 @@ void Requester::mark_delivered(PacketRecord& record) {
   if (!record.resent) {
     if (!sample_sent_at_ || record.sent_at > *sample_sent_at_) sample_sent_at_ = record.sent_at;
     sample_clean_ = fetches_.empty();
-  } else if (now_ - record.sent_at < congestion_.least_round_trip() / 4 * 3) {
-    return;  // too soon: it was an earlier transmission that arrived
+  } else if (may_be_earlier(record)) {
+    return;
   }
   if (record.order > newest_order_) {
     newest_order_ = record.order;
     newest_sent_at_ = record.sent_at;
   }
+}
+
+// Whether it may be the transmission before the last that has arrived: the last one is too recent,
+// and the one before is not so old that its answer should have come long ago. A lone packet can be
+// answered much sooner than the least round trip that was measured on full runs.
+bool Requester::may_be_earlier(const PacketRecord& record) const {
+  const Duration round_trip = congestion_.round_trip().value_or(kLeastProbe);
+  return now_ - record.sent_at < congestion_.least_round_trip() / 4 * 3 &&
+         now_ - record.before_at < 2 * round_trip;
 }
 
 // IBA 9.7.5.2.8: the responder has dropped this packet and all after it.

@@ -19,6 +19,7 @@ struct PacketRecord {
   std::uint64_t request = 0;  // number of its work request
   std::uint64_t order = 0;    // counts transmissions: when this packet was last sent
   Time sent_at{};
+  Time before_at{};          // the transmission before that, if it was resent
   std::uint32_t offset = 0;  // of its payload in the message, bytes
   std::uint32_t count = 1;   // PSNs
   std::uint32_t cost = 0;    // counted as in flight, by the rule of kPacketCost; reads: nothing

@@ -275,6 +275,7 @@ bool Requester::append_fetch(Burst& burst, PacketRecord& record, Fetch& fetch) {
 void Requester::account(PacketRecord& record, bool asked) {
   record.out = true;
   record.order = ++order_;
+  record.before_at = record.sent_at;
   record.sent_at = now_;
   since_ask_ = asked ? 0 : since_ask_ + record.cost;
   last_asked_ = asked;
