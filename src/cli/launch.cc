@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kVerbsLibrary = "libibverbs.so.1";
-constexpr const char* kShimLibrary = "libweft_shim.so";
+constexpr std::array<const char*, 2> kShimLibraries{"libweft_rdmacm.so", "libweft_shim.so"};
+constexpr const char* kAgentProgram = "weftd";
 // They refuse to start unless they are the first library of the process.
 constexpr std::array<std::string_view, 3> kSanitizers{"libasan.so", "libtsan.so",
                                                       "libclang_rt.asan"};
@@ -95,21 +96,34 @@ Expected<Environment> loader_environment(const std::string& directory) {
     }
   }
   preload.push_back(verbs);
-  const std::string shim = fmt::format("{}/{}", directory, kShimLibrary);
-  if (is_file(shim)) preload.push_back(shim);
+  for (const char* library : kShimLibraries) {
+    const std::string shim = fmt::format("{}/{}", directory, library);
+    if (is_file(shim)) preload.push_back(shim);
+  }
   return Environment{
       {"LD_LIBRARY_PATH", prepended(directory, "LD_LIBRARY_PATH")},
       {"LD_PRELOAD", prepended(fmt::format("{}", fmt::join(preload, ":")), "LD_PRELOAD")},
   };
 }
 
-std::string tshark_command(const std::string& capture, std::uint16_t first_port, bool bare) {
-  if (bare) return "tshark -r " + quoted(capture);
-  // 65535 is where multicast goes. The three protocols guess at the payload of short sends.
+Environment agent_environment(const std::string& runtime_directory) {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path() / kAgentProgram;
+  if (!is_file(program)) return {};
+  return {{"WEFT_AGENT", program.string()}, {"WEFT_RUNTIME_DIR", runtime_directory}};
+}
+
+std::string tshark_command(const std::string& capture, std::uint16_t first_port, host::Wire wire) {
+  if (wire == host::Wire::kBare) return "tshark -r " + quoted(capture);
+  // tshark knows the port of the standard wire by itself. 65535 is where multicast goes.
+  const std::string decode = wire == host::Wire::kRoce
+                                 ? std::string()
+                                 : fmt::format(" -d udp.port=={}-65535,infiniband", first_port);
+  // The three protocols guess at the payload of short sends.
   return fmt::format(
-      "tshark -r {} -d udp.port=={}-65535,infiniband --disable-protocol rpcordma "
-      "--disable-protocol infiniband.eoib --disable-protocol lapbether",
-      quoted(capture), first_port);
+      "tshark -r {}{} --disable-protocol rpcordma --disable-protocol infiniband.eoib "
+      "--disable-protocol lapbether",
+      quoted(capture), decode);
 }
 
 }  // namespace weft::cli

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "host/config.h"
 
 namespace weft::cli {
 
@@ -23,8 +24,12 @@ Expected<std::string> find_dropin_directory();
 // sanitizer's runtime that they need goes first, where it insists on being.
 Expected<Environment> loader_environment(const std::string& directory);
 
+// What a program needs to find the host agent, or to start it: WEFT_AGENT, a program beside this
+// one, and WEFT_RUNTIME_DIR. Empty when it is not installed.
+Environment agent_environment(const std::string& runtime_directory);
+
 // How to read a capture of the wire `udp` whose queue pairs have ports from `first_port` on: a
 // command line for a shell.
-std::string tshark_command(const std::string& capture, std::uint16_t first_port, bool bare);
+std::string tshark_command(const std::string& capture, std::uint16_t first_port, host::Wire wire);
 
 }  // namespace weft::cli

@@ -75,8 +75,7 @@ Expected<void> create_capture(const host::Config& config,
   for (const host::DeviceInfo& device : devices) {
     interfaces.push_back({device.interface, device.name, io::LinkType::kEthernet});
   }
-  const bool bare = config.wire == host::Wire::kBare;
-  const std::string command = tshark_command(config.capture, config.first_port, bare);
+  const std::string command = tshark_command(config.capture, config.first_port, config.wire);
   const auto file =
       io::PcapngFile::create(config.capture, interfaces, "Weft; to read it: " + command);
   if (!file) return tl::unexpected(file.error());
@@ -126,6 +125,7 @@ int run(const RunOptions& options) {
   const auto sysroot = create_sysroot(*runtime, *config, *devices);
   if (!sysroot) return refuse("run", sysroot.error().message);
   environment["WEFT_SYSROOT"] = *sysroot;
+  environment.merge(agent_environment(*runtime));
 
   if (!config->capture.empty()) {
     std::error_code error;

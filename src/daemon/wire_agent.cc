@@ -71,8 +71,8 @@ Expected<std::unique_ptr<WireAgent>> WireAgent::open(const WireChoice& choice,
 
   rdmacm::CoreConfig config;
   if (choice.roce) config.extensions = mgmt::kWeftTransport;
-  self->core_ =
-      std::make_unique<rdmacm::CommandCore>(config, interfaces, entropy, *self->management_, *self);
+  self->core_.reset(
+      new rdmacm::CommandCore(config, interfaces, entropy, *self->management_, *self));
   return out;
 }
 
