@@ -89,7 +89,7 @@ ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t leng
   const auto& memory = Dm::of(dm).memory;
   // Its address says nothing to the program, so work requests count from the region's beginning.
   if ((access & IBV_ACCESS_ZERO_BASED) == 0) return refuse(EINVAL);
-  if (length == 0 || !reaches(*memory, offset, length)) return refuse(EINVAL);
+  if (!reaches(*memory, offset, length)) return refuse(EINVAL);
   ibv_mr* const mr = register_region(pd, {memory->bytes.get() + offset, length, 0, access});
   if (mr == nullptr) return nullptr;
   Mr::of(mr).device_memory = memory;

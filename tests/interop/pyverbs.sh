@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The pyverbs tests of rdma-core, as Debian ships them, against weft_lo; the numbers are printed.
-# pyverbs_tests.txt lists the tests that must pass; whichever others pass are only counted.
+# None may fail; pyverbs_tests.txt lists the tests that must pass. docs/verbs.md says why others skip.
 set -euo pipefail
 source "$(dirname "$0")/../e2e/lib.sh"
 need gunzip
@@ -40,9 +40,9 @@ PY
 count() { grep -c "^$1 " "$work/verdicts" || :; }
 echo "pyverbs: $(count ok) ok, $(count skipped) skipped, $(count FAIL) failed," \
   "$(count ERROR) in error"
-grep -E '^(FAIL|ERROR) ' "$work/verdicts" || :
 [[ $(wc -l <"$work/verdicts") -gt 200 ]] || fail "the suite did not run to its end (code $code)"
 
+if grep -E '^(FAIL|ERROR) ' "$work/verdicts"; then fail "tests that may not fail did"; fi
 missing=$(grep -vE '^(#|$)' "$source_tree/tests/interop/pyverbs_tests.txt" |
   grep -vxFf <(sed -n 's/^ok //p' "$work/verdicts") || :)
 [[ -z $missing ]] || { echo "not passed:"; echo "$missing"; fail "tests that must pass did not"; }
