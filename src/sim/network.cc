@@ -70,13 +70,15 @@ void Network::carry(std::size_t from, std::size_t to, const Run& run) {
   }
   when = sender.last_arrival = std::max(when, sender.last_arrival);
   Run together{run.from, run.to, {}};
-  for (const auto& original : run.datagrams) {
+  for (std::size_t i = 0; i < run.datagrams.size(); ++i) {
+    const std::vector<std::byte>& original = run.datagrams[i];
     // Nothing is drawn where nothing is asked for, so that a fault that is new leaves old seeds be.
     const bool wrong = faults_.corrupt > 0 && random_.chance(faults_.corrupt);
     const std::vector<std::byte> damaged = wrong ? damage(original) : std::vector<std::byte>{};
     const std::vector<std::byte>& datagram = wrong ? damaged : original;
     const bool dropped = random_.chance(faults_.loss) ||
-                         (is_credit(datagram) && random_.chance(faults_.credit_loss));
+                         (is_credit(datagram) && random_.chance(faults_.credit_loss)) ||
+                         loses(run, i);
     if (dropped) {
       ++counts_.lost;
       note("lose", run, datagram.size());

@@ -81,6 +81,10 @@ class Network {
   void keep_trace() { tracing_ = true; }
 
   std::function<bool(Bytes)> is_credit = [](Bytes) { return false; };
+  // Which datagrams of a run are lost besides, by their place in it.
+  std::function<bool(const Run&, std::size_t)> loses = [](const Run&, std::size_t) {
+    return false;
+  };
 
   // What Linux charges a socket for one buffer, on the high side.
   static constexpr std::size_t truesize(std::size_t bytes) { return 1280 + bytes + bytes / 10; }

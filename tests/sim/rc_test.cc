@@ -200,7 +200,7 @@ class Forger {
         bth.transport_version = 3;
         break;
       case 3:
-        bth.opcode = static_cast<wire::Opcode>(random_.between(0x18, 0x7F));
+        bth.opcode = static_cast<wire::Opcode>(random_.between(0x20, 0x7F));
         break;
       case 4:
         seen.transport.resize(random_.below(seen.transport.size()) | 1);
