@@ -151,7 +151,7 @@ std::errc CommandCore::init_qp_attr(Call& call) {
     transition->attributes.ack_timeout = *identity.ack_timeout;
     transition->mask |= hca::kAttrAckTimeout;
   }
-  respond(call, abi::bytes_of(qp_attributes(*transition)));
+  respond(call, abi::bytes_of(qp_attributes(*transition, identity.device->end.port)));
   return {};
 }
 

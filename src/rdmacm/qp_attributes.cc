@@ -50,7 +50,7 @@ ib_uverbs_ah_attr ah_attributes(const hca::Path& path, std::uint8_t port) {
   return out;
 }
 
-ib_uverbs_qp_attr qp_attributes(const mgmt::QpTransition& transition) {
+ib_uverbs_qp_attr qp_attributes(const mgmt::QpTransition& transition, std::uint8_t port) {
   const hca::QpAttributes& from = transition.attributes;
   ib_uverbs_qp_attr out{};
   for (const Bit& bit : kBits) {
@@ -67,18 +67,18 @@ ib_uverbs_qp_attr qp_attributes(const mgmt::QpTransition& transition) {
   out.dest_qp_num = from.peer.value();
   constexpr std::uint32_t kRemote = hca::kRemoteWrite | hca::kRemoteRead | hca::kRemoteAtomic;
   out.qp_access_flags = from.access & kRemote;
-  out.ah_attr = ah_attributes(from.path, from.port);
-  out.alt_ah_attr = ah_attributes(from.alternate_path, from.alternate_port);
+  out.ah_attr = ah_attributes(from.path, port);
+  out.alt_ah_attr = ah_attributes(from.alternate_path, port);
   out.pkey_index = from.pkey_index;
   out.alt_pkey_index = from.alternate_pkey_index;
   out.max_rd_atomic = from.max_reads_out;
   out.max_dest_rd_atomic = from.max_reads_in;
   out.min_rnr_timer = from.rnr_timer;
-  out.port_num = from.port;
+  out.port_num = port;
   out.timeout = from.ack_timeout;
   out.retry_cnt = from.retry_count;
   out.rnr_retry = from.rnr_retry;
-  out.alt_port_num = from.alternate_port;
+  out.alt_port_num = port;
   out.alt_timeout = from.alternate_ack_timeout;
   return out;
 }

@@ -22,7 +22,8 @@ enum QpAttrBit : std::uint32_t {
 // An address vector for `path`, through port `port`.
 [[nodiscard]] ib_uverbs_ah_attr ah_attributes(const hca::Path& path, std::uint8_t port);
 
-// A step of a queue pair as the rdma_cm command interface describes it.
-[[nodiscard]] ib_uverbs_qp_attr qp_attributes(const mgmt::QpTransition& transition);
+// A step of a queue pair at port `port`, as the rdma_cm command interface describes it.
+[[nodiscard]] ib_uverbs_qp_attr qp_attributes(const mgmt::QpTransition& transition,
+                                              std::uint8_t port);
 
 }  // namespace weft::rdmacm

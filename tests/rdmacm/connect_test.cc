@@ -71,6 +71,7 @@ TEST_F(Connect, GivesQueuePairAttributesThatMatchOnBothSides) {
   EXPECT_EQ(passive_rtr->path_mtu, 4U);  // 2048
   EXPECT_EQ(active_rtr->path_mtu, 4U);
   EXPECT_EQ(passive_rtr->ah_attr.is_global, 1);
+  EXPECT_EQ(passive_rtr->ah_attr.port_num, 1);
   EXPECT_EQ(Gid(std::to_array(passive_rtr->ah_attr.grh.dgid)), client.address);
   EXPECT_EQ(Gid(std::to_array(active_rtr->ah_attr.grh.dgid)), server.address);
   EXPECT_EQ(active_rts->retry_cnt, 5);
@@ -165,9 +166,9 @@ TEST_F(Connect, RefusesRequestsBeyondTheBacklog) {
   const auto listener = listening.create(wire::PortSpace::kTcp, kListenerUid).value();
   ASSERT_EQ(listening.bind(listener, Address::ip(server.address, 7174)), std::errc{});
   ASSERT_EQ(listening.listen(listener, 2), std::errc{});
-  for (int i = 0; i < 3; ++i) {
+  for (std::uint32_t i = 0; i < 3; ++i) {
     const auto id = start_client(connecting, 7174);
-    ASSERT_EQ(connecting.connect(id, parameters(0x111)), std::errc{});
+    ASSERT_EQ(connecting.connect(id, parameters(0x111U + i)), std::errc{});
     settle();
   }
   connecting.expect(abi::Event::kRejected);
@@ -175,7 +176,7 @@ TEST_F(Connect, RefusesRequestsBeyondTheBacklog) {
   // A request that the program has read makes room for another.
   listening.expect(abi::Event::kConnectRequest);
   const auto id = start_client(connecting, 7174);
-  ASSERT_EQ(connecting.connect(id, parameters(0x111)), std::errc{});
+  ASSERT_EQ(connecting.connect(id, parameters(0x114)), std::errc{});
   settle();
   EXPECT_FALSE(connecting.event());
   EXPECT_EQ(server.waiting[listening.channel], 2U);
@@ -201,8 +202,8 @@ TEST_F(Connect, ConnectsOverALossyNetwork) {
   Program connecting(client);
   start_listener(listening, 7174);
   const auto id = start_client(connecting, 7174);
-  int count = 0;
-  wire.lose = [&] { return ++count % 3 != 0; };
+  DrawnEntropy luck(7);
+  wire.lose = [&] { return luck.draw() % 3 != 0; };
   ASSERT_EQ(connecting.connect(id, parameters(0x111)), std::errc{});
   pass(60s);
   const auto request = listening.expect(abi::Event::kConnectRequest);

@@ -131,7 +131,7 @@ TEST_F(Identities, LearnByAnEventThatThereIsNoRoute) {
 TEST_F(Identities, CountTheEventsThatTheProgramHasSeen) {
   Program program(client);
   const auto id = start_client(program, kPort);
-  ASSERT_EQ(program.connect(id, parameters(1)), std::errc{});
+  ASSERT_EQ(program.connect(id, parameters(0x111)), std::errc{});
   settle();  // refused: that event stays unread
   EXPECT_EQ(client.waiting[program.channel], 1U);
   EXPECT_EQ(program.destroy(id).value(), 2U);
@@ -142,7 +142,7 @@ TEST_F(Identities, MoveToAnotherChannelWithTheirEvents) {
   Program first(client);
   Program second(client);
   const auto id = start_client(first, kPort);
-  ASSERT_EQ(first.connect(id, parameters(1)), std::errc{});
+  ASSERT_EQ(first.connect(id, parameters(0x111)), std::errc{});
   settle();
   const rdma_ucm_migrate_id command{0, id, 0};
   const auto moved =
