@@ -272,6 +272,25 @@ TEST_F(ConnectedQp, SendsRequestsAndAnswersInTurn) {
   EXPECT_FALSE(qp->has_work());
 }
 
+TEST_F(ConnectedQp, LetsNeitherRequestsNorAnswersStarve) {
+  to_rts();
+  std::array<std::byte, wire::Reth::kSize> reth{};
+  wire::Reth{.virtual_address = region.iova, .rkey = RKey{region.key}, .dma_length = 60'000}.write(
+      reth);
+  std::string extended(reth.size(), '\0');
+  std::memcpy(extended.data(), reth.data(), reth.size());
+  arrive({.opcode = Opcode::rc_read_request, .extended = extended});
+  ASSERT_EQ(post_send(1), std::errc{});
+  std::string turns;
+  while (qp->next_burst(burst, now)) {
+    RecordingSink sink;
+    qp->sent(burst, sink.send(burst), now);
+    const bool answer = Sent::parse(sink.datagrams().at(0)).bth.opcode != Opcode::rc_send_only;
+    turns += answer ? 'a' : 'r';
+  }
+  EXPECT_EQ(turns.substr(0, 3), "ara");
+}
+
 TEST_F(ConnectedQp, CountsWhyItDropsAPacket) {
   to_rts();
   const auto dropped = [this](ConnectedCounter why, const Packet& packet) {

@@ -255,6 +255,26 @@ TEST_F(ResponderReads, AnswersNothingThatAnOldReadDidNotAskFor) {
   EXPECT_FALSE(responder->failing());
 }
 
+TEST_F(ResponderReads, DoesNotAnswerAReadInPlaceOfAnAtomic) {
+  exchange(add(kFirst, 0, 1));
+  EXPECT_TRUE(exchange(read(kFirst, 0, 8)).empty());
+}
+
+TEST_F(ResponderReads, AnswersADuplicateOnceWhileItWaits) {
+  give(read(kFirst, 0, 4));
+  give(read(kFirst, 0, 4));
+  give(read(kFirst, 0, 4));
+  EXPECT_EQ(answers().size(), 1u);
+}
+
+TEST_F(ResponderReads, AnswersADuplicateAgainWhenTheFirstAnswerIsOnItsWay) {
+  give(read(kFirst, 0, 4));
+  ASSERT_TRUE(responder->fill(burst, now));
+  give(read(kFirst, 0, 4));  // it may be lost
+  responder->sent(burst, {}, now);
+  EXPECT_EQ(answers().size(), 1u);
+}
+
 TEST_F(ResponderReads, KeepsNoMoreRepetitionsThanAFew) {
   give(read(kFirst, 0, 600 * kMtu));
   for (unsigned i = 0; i < 600; ++i)

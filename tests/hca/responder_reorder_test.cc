@@ -90,6 +90,14 @@ TEST_F(ResponderReorder, KeepsWhatCameAfterAGapAndTellsOfItOnce) {
   EXPECT_EQ(count(ConnectedCounter::kRxBuffered), 3u);
 }
 
+TEST_F(ResponderReorder, TellsThatAGapHasClosedWithoutBeingAsked) {
+  settle();
+  EXPECT_EQ(exchange({.psn = kFirst + 2, .payload = "2", .ack_request = false}).size(), 1u);
+  const auto sent = exchange({.psn = kFirst + 1, .payload = "1", .ack_request = false});
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].bth.psn, kFirst + 2);
+}
+
 TEST_F(ResponderReorder, SaysNoStandardNakForAGap) {
   settle();
   for (const Sent& sent : exchange({.psn = kFirst + 2, .payload = "2"}))

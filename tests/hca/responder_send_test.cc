@@ -157,6 +157,27 @@ TEST_F(Responder, TakesBackANakWhenThePacketComesFirst) {
   EXPECT_EQ(sent[0].aeth.syndrome, wire::Syndrome::ack());
 }
 
+TEST_F(Responder, OffersANakAgainThatTheWireDidNotTake) {
+  give({.opcode = Opcode::rc_send_last, .psn = kFirst, .payload = "x"});
+  ASSERT_TRUE(responder->fill(burst, now));
+  EXPECT_FALSE(responder->failed()) << "the NAK is on its way";
+  responder->sent(burst, {SendOutcome::kWouldBlock, {}}, now);
+  EXPECT_FALSE(responder->failed());
+  expect_nak(flush(), NakCode::invalid_request, kFirst);
+  EXPECT_TRUE(responder->failed());
+}
+
+TEST_F(Responder, OffersNoNakAgainForAPacketThatHasComeMeanwhile) {
+  post(0, 0, 100);
+  give({.psn = kFirst + 1, .payload = "b"});
+  ASSERT_TRUE(responder->fill(burst, now));
+  give({.psn = kFirst, .payload = "a", .ack_request = false});
+  responder->sent(burst, {SendOutcome::kWouldBlock, {}}, now);
+  const auto sent = flush();
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].aeth.syndrome, wire::Syndrome::ack());
+}
+
 TEST_F(Responder, AcknowledgesDuplicatesAndDoesNotRepeatThem) {
   post(0, 0, 100);
   post(1, 100, 100);
