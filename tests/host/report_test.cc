@@ -147,13 +147,13 @@ TEST_F(ReportServerTest, SaysWhyItCannotListen) {
 Context::Report sample() {
   Context::Report report;
   report.device = {"weft_eth0", "eth0", 2, Guid{0x020011FFFE223344}};
-  Context::Report::Qp qp{};
+  QueuePair::Report qp{};
   qp.qpn = Qpn{49152};
   qp.pd = 1;
   qp.send_cq = 2;
   qp.receive_cq = 3;
-  qp.state.state = hca::QpState::kRts;
-  qp.state.counters = {{"tx_packets", "packets sent", 7}};
+  qp.state = hca::QpState::kRts;
+  qp.counters = {{"tx_packets", "packets sent", 7}};
   report.queue_pairs.push_back(qp);
   report.queue_pair_totals = {{"tx_packets", "packets sent", 12}};
   report.completion_queues.push_back({2, 128, 5, 1000});

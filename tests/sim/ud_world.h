@@ -187,10 +187,10 @@ class UdWorld {
       ASSERT_EQ(
           sender.host->post_send({.wr_id = message,
                                   .signaled = signaled,
+                                  .pieces = pieces,
                                   .path = &path,
                                   .remote_qpn = multicast() ? kMulticastQpn : receivers_[0]->qpn(),
-                                  .remote_qkey = kKey,
-                                  .pieces = pieces}),
+                                  .remote_qkey = kKey}),
           std::errc{});
     }
     if (sender.posted < options_.messages) scheduler_.after(10us, [this, i] { post_more(i); });

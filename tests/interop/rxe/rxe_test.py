@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import image
-from guest import GUEST, GUEST6, HOST, HOST6, TAP, Guest
+from guest import GUEST, HOST, HOST6, TAP, Guest
 
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD", "build/release"))
 # RoCE's path MTU follows the interface's: MTU less 80, rounded down.
@@ -107,10 +107,9 @@ class Runner:
     def __init__(self, guest, host, family):
         self.guest, self.host, self.family = guest, host, family
         self.port = 18700
-        six = family == 6
-        self.host_address, self.guest_address = (HOST6, GUEST6) if six else (HOST, GUEST)
-        self.host_index = host.gid_index(self.host_address)
-        self.guest_index = 2 if six else 1  # link-local, IPv4, IPv6: the order of addresses
+        # The GIDs are of that family; the programs' own exchange is over IPv4, which they listen on.
+        self.host_index = host.gid_index(HOST6 if family == 6 else HOST)
+        self.guest_index = 2 if family == 6 else 1  # link-local, IPv4, IPv6: the order of addresses
 
     def words(self, program, index):
         option = "-x" if program[0].startswith("ib_") else "-g"
@@ -125,13 +124,13 @@ class Runner:
             self.guest.start("server", f"timeout 50 {theirs}")
             if not listens(self.guest, None, self.port, True):
                 return "the guest's server never listened:\n" + self.guest.result("server", 1)[1]
-            code, said = finish(self.host.start([*ours, self.guest_address], *options))
+            code, said = finish(self.host.start([*ours, GUEST], *options))
             other_code, other = self.guest.result("server")
         else:
             process = self.host.start(ours, *options)
             if not listens(self.guest, process, self.port, False):
                 return "our server never listened:\n" + finish(process)[1]
-            other_code, other = self.guest.run(f"timeout 50 {theirs} {self.host_address}", 60)
+            other_code, other = self.guest.run(f"timeout 50 {theirs} {HOST}", 60)
             code, said = finish(process)
         if code == 0 and other_code == 0:
             return None
