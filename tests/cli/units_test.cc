@@ -84,11 +84,12 @@ TEST(TableLayout, AlignsColumnsAndLeavesNoBlanksAtTheEnd) {
 }
 
 TEST(Tshark, CommandDecodesThePortsOfTheRangeAndMulticast) {
-  const std::string command = tshark_command("a.pcapng", 50000, false);
+  const std::string command = tshark_command("a.pcapng", 50000, host::Wire::kUdp);
   EXPECT_THAT(command, HasSubstr("-r a.pcapng"));
   EXPECT_THAT(command, HasSubstr("-d udp.port==50000-65535,infiniband"));
-  EXPECT_EQ(tshark_command("a.pcapng", 50000, true), "tshark -r a.pcapng");
-  EXPECT_EQ(tshark_command("it's here", 50000, true), "tshark -r 'it'\\''s here'");
+  EXPECT_EQ(tshark_command("a.pcapng", 50000, host::Wire::kBare), "tshark -r a.pcapng");
+  EXPECT_EQ(tshark_command("a.pcapng", 50000, host::Wire::kRoce).find("-d "), std::string::npos);
+  EXPECT_EQ(tshark_command("it's here", 50000, host::Wire::kBare), "tshark -r 'it'\\''s here'");
 }
 
 class Files : public ::testing::Test {

@@ -11,8 +11,8 @@
 namespace weft::port {
 namespace {
 
-// IP and UDP headers, BTH, DETH, ImmDt and ICRC around a message, with the larger IP header.
-constexpr std::uint32_t kOverhead = 40 + 8 + 12 + 8 + 4 + 4;
+// The most around a payload: IP (the larger one) and UDP headers, BTH, XRCETH, RETH, ImmDt, ICRC.
+constexpr std::uint32_t kOverhead = 40 + 8 + 12 + 4 + 16 + 4 + 4;
 constexpr std::array<std::uint32_t, 5> kMtus{4096, 2048, 1024, 512, 256};
 
 // The largest IBA path MTU whose packets fit the interface's MTU.
