@@ -123,9 +123,8 @@ bool Responder::append_answer(Burst& burst, const Answer& answer, std::uint32_t 
   const Psn psn = answer.psn + number;
   const std::byte* data = nullptr;
   if (length > 0) {
-    data = pins_.resolve(answer.reth.rkey.value(), connection_.config.pd,
-                         answer.reth.virtual_address + offset, length, kRemoteRead,
-                         connection_.config.qpn);
+    data = pins_.resolve(answer.reth.rkey.value(), answer.pd, answer.reth.virtual_address + offset,
+                         length, kRemoteRead, connection_.config.qpn);
     if (data == nullptr) {
       if (burst.empty()) fail_read(psn);
       return false;

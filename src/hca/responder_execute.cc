@@ -40,7 +40,7 @@ Responder::Verdict Responder::execute(const InPacket& packet) {
       return execute_read(packet, headers);
     case Operation::compare_swap:
     case Operation::fetch_add:
-      return execute_atomic(packet);
+      return execute_atomic(packet, headers);
     default:  // FLUSH, ATOMIC WRITE, RESYNC
       return refuse(NakCode::invalid_request);
   }
@@ -131,7 +131,10 @@ Responder::Verdict Responder::execute_write(const InPacket& packet, const Header
   const std::uint64_t whole = message.reth.dma_length;
   const std::uint64_t at = message.arrived;
   const std::size_t length = packet.payload.size();
-  if (whole > connection_.config.max_message) return refuse(NakCode::invalid_request);
+  const Source source = source_for(message.srq);
+  if (source.queue == nullptr || whole > connection_.config.max_message) {
+    return refuse(NakCode::invalid_request);
+  }
   const bool fits = info.ends_message() ? at + length == whole : at + length < whole;
   if (!fits) return refuse(NakCode::invalid_request);
   if (headers.with_immediate) {
@@ -140,9 +143,9 @@ Responder::Verdict Responder::execute_write(const InPacket& packet, const Header
   if (whole > 0) {
     // The first packet shows whether all of the message may go there (IBA 9.7.4.1.5).
     RegionPin pin(memory_);
-    std::byte* const to = pin.resolve(message.reth.rkey.value(), connection_.config.pd,
-                                      message.reth.virtual_address + at, starts ? whole : length,
-                                      kRemoteWrite, connection_.config.qpn);
+    std::byte* const to =
+        pin.resolve(message.reth.rkey.value(), source.pd, message.reth.virtual_address + at,
+                    starts ? whole : length, kRemoteWrite, connection_.config.qpn);
     if (to == nullptr || !connection_.config.copy(to, packet.payload.data(), length)) {
       return refuse(NakCode::remote_access_error);
     }
@@ -154,36 +157,42 @@ Responder::Verdict Responder::execute_write(const InPacket& packet, const Header
 
 Responder::Verdict Responder::execute_read(const InPacket& packet, const Headers& headers) {
   const wire::Reth& reth = headers.reth;
-  if (reads_waiting() >= connection_.max_reads_in ||
+  const Source source = source_for(headers.srq);
+  if (source.queue == nullptr || reads_waiting() >= connection_.max_reads_in ||
       reth.dma_length > connection_.config.max_message) {
     return refuse(NakCode::invalid_request);
   }
   if (reth.dma_length > 0) {
     RegionPin pin(memory_);
-    if (pin.resolve(reth.rkey.value(), connection_.config.pd, reth.virtual_address, reth.dma_length,
+    if (pin.resolve(reth.rkey.value(), source.pd, reth.virtual_address, reth.dma_length,
                     kRemoteRead, connection_.config.qpn) == nullptr) {
       return refuse(NakCode::remote_access_error);
     }
   }
   msn_ = (msn_ + 1) & kMsnMask;
-  const Answer answer{
-      .psn = packet.psn, .msn = msn_, .packets = packets_of(reth.dma_length), .reth = reth};
+  const Answer answer{.psn = packet.psn,
+                      .msn = msn_,
+                      .packets = packets_of(reth.dma_length),
+                      .pd = source.pd,
+                      .reth = reth};
   keep(answer);
   answers_.push(answer);
   expected_ = expected_ + answer.packets;
   return Verdict::kDone;
 }
 
-Responder::Verdict Responder::execute_atomic(const InPacket& packet) {
+Responder::Verdict Responder::execute_atomic(const InPacket& packet, const Headers& headers) {
   constexpr std::size_t kSize = sizeof(std::uint64_t);
   const std::size_t skip = packet.info->has(wire::kXrceth) ? wire::Xrceth::kSize : 0;
   const wire::AtomicEth eth = *wire::AtomicEth::parse(packet.extended.subspan(skip));
-  if (reads_waiting() >= connection_.max_reads_in || eth.virtual_address % kSize != 0) {
+  const Source source = source_for(headers.srq);
+  if (source.queue == nullptr || reads_waiting() >= connection_.max_reads_in ||
+      eth.virtual_address % kSize != 0) {
     return refuse(NakCode::invalid_request);
   }
   RegionPin pin(memory_);
-  std::byte* const at = pin.resolve(eth.rkey.value(), connection_.config.pd, eth.virtual_address,
-                                    kSize, kRemoteAtomic, connection_.config.qpn);
+  std::byte* const at = pin.resolve(eth.rkey.value(), source.pd, eth.virtual_address, kSize,
+                                    kRemoteAtomic, connection_.config.qpn);
   std::uint64_t original = 0;
   if (at == nullptr || !connection_.config.copy(&original, at, kSize)) {
     return refuse(NakCode::remote_access_error);
@@ -211,7 +220,7 @@ Responder::Verdict Responder::execute_atomic(const InPacket& packet) {
 Responder::Verdict Responder::finish_message(const InPacket& packet, const Headers& headers) {
   const bool consumes = message_.operation == Operation::send || headers.with_immediate;
   if (headers.with_invalidate) {
-    const PdHandle pd = connection_.config.pd;
+    const PdHandle pd = source_for(message_.srq).pd;
     if (memory_.invalidate(headers.invalidate, pd, connection_.config.qpn) != std::errc{}) {
       return fail_receive(CompletionStatus::kRemoteInvalidRequest, NakCode::remote_access_error);
     }
@@ -256,6 +265,8 @@ Responder::Verdict Responder::take_receive(Qpn srq) {
   return Verdict::kNotReady;
 }
 
+// An XRC target has no protection domain: that of the queue which a request names counts for its
+// R_Keys as well (annex A14).
 Responder::Source Responder::source_for(Qpn srq) {
   if (queues_ == nullptr) return {&source_, &completions_, connection_.config.pd};
   const XrcQueues::Found found = queues_->find(srq);

@@ -107,6 +107,7 @@ class ResponderXrc : public ResponderTest, public XrcQueues {
  protected:
   ResponderXrc() {
     connection.config.type = QpType::kXrcTarget;
+    connection.config.pd = 0;  // a target has none: its queues have
     make(this);
   }
   Found find(Qpn number) override {
@@ -156,19 +157,39 @@ TEST_F(ResponderXrc, SurvivesTheEndOfAQueueInTheMiddleOfAMessage) {
   responder->flush();
 }
 
-TEST_F(ResponderXrc, NeedsNoQueueToWriteReadAndAdd) {
-  give(
-      {.opcode = Opcode::xrc_write_only, .psn = kFirst, .payload = "12345678", .reth = reth(0, 8)});
-  give({.opcode = Opcode::xrc_read_request, .psn = kFirst + 1, .reth = reth(0, 8)});
+TEST_F(ResponderXrc, WritesReadsAndAddsInTheDomainOfTheQueueThatIsNamed) {
+  queue(5);
+  give({.opcode = Opcode::xrc_write_only,
+        .psn = kFirst,
+        .payload = "12345678",
+        .reth = reth(0, 8),
+        .srq = 5});
+  const Request read{
+      .opcode = Opcode::xrc_read_request, .psn = kFirst + 1, .reth = reth(0, 8), .srq = 5};
+  give(read);
   give({.opcode = Opcode::xrc_fetch_add,
         .psn = kFirst + 2,
-        .atomic = {.virtual_address = address(8), .rkey = RKey{region.key}, .swap_or_add = 3}});
+        .atomic = {.virtual_address = address(8), .rkey = RKey{region.key}, .swap_or_add = 3},
+        .srq = 5});
   const auto sent = answers();
   ASSERT_EQ(sent.size(), 2u);
   EXPECT_EQ(sent[0].bth.opcode, Opcode::xrc_read_response_only);
   EXPECT_EQ(sent[0].payload, "12345678");
   EXPECT_EQ(sent[1].bth.opcode, Opcode::xrc_atomic_acknowledge);
   EXPECT_EQ(text(8, 1), "\3");
+  EXPECT_EQ(exchange(read).at(0).payload, "12345678") << "again";
+}
+
+TEST_F(ResponderXrc, RefusesToReachMemoryThroughAQueueThatIsNotThere) {
+  const std::vector<Request> requests{
+      {.opcode = Opcode::xrc_write_only, .payload = "x", .reth = reth(0, 1), .srq = 9},
+      {.opcode = Opcode::xrc_read_request, .reth = reth(0, 1), .srq = 9},
+      {.opcode = Opcode::xrc_fetch_add, .atomic = {.virtual_address = address(0)}, .srq = 9}};
+  for (Request request : requests) {
+    make(this);
+    request.psn = kFirst;
+    EXPECT_EQ(exchange(request).at(0).aeth.syndrome, wire::Syndrome::nak(NakCode::invalid_request));
+  }
 }
 
 }  // namespace
