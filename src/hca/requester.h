@@ -209,6 +209,8 @@ class Requester {
   [[nodiscard]] bool tail_unasked() const {
     return reliable() && !last_asked_ && !records_.empty();
   }
+
+  // requester_sent.cc: what became of them.
   void take_back();
   void refused(CompletionStatus reason);
   void confirm();

@@ -2,6 +2,8 @@
 // What a Weft peer allows: windows, bitmaps, probes.
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "hca/ud_credit.h"
 #include "requester_fixture.h"
 
@@ -249,6 +251,44 @@ TEST_F(RequesterSelective, NeverRunsFurtherAheadOfAGapThanAPeerKeeps) {
   }
   EXPECT_LE(sent, Requester::kMostSpan);
   EXPECT_GE(sent, Requester::kMostSpan - 64);
+}
+
+TEST_F(RequesterSelective, NeedsNoProbeAfterRunsOfWhichOnlyTheFirstPacketArrived) {
+  start_weft();
+  std::set<std::uint32_t> beyond;  // arrived after a gap
+  std::int32_t through = -1;
+  std::uint64_t posted = 0;
+  int runs = 0;
+  while (completions.all.size() < 2000) {
+    for (; requester->room() > 512 - 128; ++posted)
+      ASSERT_EQ(send(posted, 1 + posted % 100), std::errc{});
+    bool asked = false;
+    bool any = false;
+    while (requester->fill(scratch, now)) {
+      ++runs;
+      std::size_t n = 0;
+      for (const OutPacket& packet : scratch.packets()) {
+        const auto bth = *wire::Bth::parse(packet.header);
+        if (n++ > 0 && runs > 4 && runs <= 12) continue;  // lost
+        beyond.insert(static_cast<std::uint32_t>(Psn::diff(bth.psn, kFirstPsn)));
+        asked = asked || bth.ack_request;
+        any = true;
+      }
+      requester->sent(scratch, {}, now);
+    }
+    now += any ? 40us + Duration(scratch.size()) * 1000 : 10us;
+    while (beyond.erase(static_cast<std::uint32_t>(through + 1)) > 0)
+      ++through;
+    while (!beyond.empty() && static_cast<std::int32_t>(*beyond.begin()) <= through)
+      beyond.erase(beyond.begin());
+    if (any && (asked || !beyond.empty())) {
+      weft_ack(through, {beyond.begin(), beyond.end()}, 256 * 1024);
+    } else {
+      ASSERT_TRUE(wait());
+    }
+  }
+  EXPECT_LE(count(ConnectedCounter::kTxProbes), 3u) << "one where nothing else can tell";
+  EXPECT_EQ(count(ConnectedCounter::kTxTimeouts), 0u);
 }
 
 }  // namespace

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "hca/congestion_window.h"
+
+namespace weft::hca::test {
+namespace {
+
+constexpr std::uint32_t kPacket = 4112;
+
+class Congestion : public ::testing::Test {
+ protected:
+  Congestion() { window.start(kPacket); }
+  // One round trip in which a full window is delivered, but one packet in `one_in` is lost.
+  void round(Duration round_trip, std::uint32_t one_in = 0) {
+    now += round_trip;
+    window.sample(round_trip, true, now);
+    const std::uint32_t packets = window.bytes() / kPacket;
+    for (std::uint32_t i = 0; i < packets; ++i) {
+      if (one_in != 0 && ++sent % one_in == 0) {
+        window.lost(now);
+      } else {
+        window.delivered(kPacket, true, now);
+      }
+    }
+  }
+  CongestionWindow window;
+  Time now{1s};
+  std::uint32_t sent = 0;
+};
+
+TEST_F(Congestion, DoublesUntilTheWindowIsFull) {
+  round(10ms);
+  EXPECT_GT(window.bytes(), CongestionWindow::kInitial * 19 / 10);
+  round(10ms);
+  round(10ms);
+  round(10ms);
+  EXPECT_EQ(window.bytes(), CongestionWindow::kMost);
+}
+
+TEST_F(Congestion, TakesOnePacketInAHundredForNoise) {
+  for (int i = 0; i < 200; ++i)
+    round(10ms, 100);
+  EXPECT_EQ(window.bytes(), CongestionWindow::kMost);
+}
+
+TEST_F(Congestion, GivesWayWhenOnePacketInTwentyIsLost) {
+  for (int i = 0; i < 200; ++i)
+    round(10ms, 20);
+  EXPECT_LT(window.bytes(), CongestionWindow::kMost / 4);
+}
+
+TEST_F(Congestion, GivesWayToASingleLossWhileTheRoundTripIsInflated) {
+  for (int i = 0; i < 5; ++i)
+    round(10ms);
+  for (int i = 0; i < 5; ++i)
+    round(20ms);
+  const std::uint32_t before = window.bytes();
+  window.lost(now);
+  EXPECT_EQ(window.bytes(), static_cast<std::uint32_t>(before * 0.85));
+}
+
+TEST_F(Congestion, GivesWayOnceInARoundTrip) {
+  for (int i = 0; i < 5; ++i)
+    round(10ms);
+  const std::uint32_t before = window.bytes();
+  for (int i = 0; i < 10; ++i)
+    window.congested(now);
+  EXPECT_EQ(window.bytes(), static_cast<std::uint32_t>(before * 0.85));
+  now += 11ms;
+  window.congested(now);
+  EXPECT_LT(window.bytes(), before * 0.73);
+}
+
+TEST_F(Congestion, EndsSlowStartWhenAQueueBuildsUp) {
+  round(10ms);
+  round(20ms);
+  const std::uint32_t before = window.bytes();
+  round(20ms);
+  EXPECT_LT(window.bytes(), before * 3 / 2);
+  EXPECT_GE(window.bytes(), before);
+}
+
+TEST_F(Congestion, RecoversSlowlyWhileAQueueIsThereAndQuicklyWhenItIsGone) {
+  for (int i = 0; i < 5; ++i)
+    round(10ms);
+  for (int i = 0; i < 5; ++i)
+    round(20ms);
+  window.congested(now);
+  const std::uint32_t after = window.bytes();
+  for (int i = 0; i < 3; ++i)
+    round(20ms);
+  EXPECT_LT(window.bytes(), after * 1.1);
+  for (int i = 0; i < 10; ++i)
+    round(10ms);
+  EXPECT_EQ(window.bytes(), CongestionWindow::kMost);
+}
+
+TEST_F(Congestion, NeverFallsBelowTwoPackets) {
+  for (int i = 0; i < 100; ++i) {
+    now += 1s;
+    window.timed_out(now);
+  }
+  EXPECT_EQ(window.bytes(), 2 * kPacket);
+}
+
+TEST_F(Congestion, GrowsOnlyWhenItIsTheLimit) {
+  for (int i = 0; i < 1000; ++i)
+    window.delivered(kPacket, false, now);
+  EXPECT_EQ(window.bytes(), CongestionWindow::kInitial);
+}
+
+TEST_F(Congestion, ForgetsTheLeastRoundTripOfALongTimeAgo) {
+  round(1ms);
+  EXPECT_EQ(window.least_round_trip(), 1ms);
+  for (int i = 0; i < 30; ++i) {
+    now += 1s;
+    window.sample(50ms, true, now);
+  }
+  EXPECT_EQ(window.least_round_trip(), 50ms);
+}
+
+}  // namespace
+}  // namespace weft::hca::test
