@@ -72,7 +72,9 @@ std::size_t ConnectedHost::socket_for(std::uint16_t port) {
 
 hca::ConnectedQueuePair& ConnectedHost::add(hca::ConnectedConfig config, hca::ReceiveSource* shared,
                                             hca::XrcQueues* queues) {
-  config.pd = kPd;
+  // The domain of an XRC target's memory is that of the shared receive queue that a packet names
+  // (annex A14).
+  config.pd = config.type == hca::QpType::kXrcTarget ? 0 : kPd;
   Attached attached;
   attached.socket = socket_for(port_of(config.qpn));
   attached.queue_pair =
