@@ -165,7 +165,6 @@ void Responder::replay(const InPacket& packet, const Kept& kept) {
                 .msn = kept.msn,
                 .pd = kept.pd,
                 .reth = kept.reth,
-                .srq = kept.srq,
                 .original = kept.original};
   if (!kept.atomic) {
     // The same read, or the end of it, or any part between (IBA 9.7.5.1.4: a requester resumes a
@@ -200,7 +199,6 @@ void Responder::keep(const Answer& answer) {
                   .packets = answer.packets,
                   .pd = answer.pd,
                   .reth = answer.reth,
-                  .srq = answer.srq,
                   .original = answer.original};
   assert(connection_.max_reads_in > 0);
   if (kept_.size() < connection_.max_reads_in) {

@@ -108,7 +108,6 @@ class Responder {
     std::uint32_t next = 0;  // packets before it are sent
     PdHandle pd = 0;
     wire::Reth reth{};           // a read
-    Qpn srq{};                   // XRC: whose domain the read is of
     std::uint64_t original = 0;  // an atomic
   };
   // What is kept of a read or an atomic in case the answer is lost (IBA 9.7.5.1.4).
@@ -119,7 +118,6 @@ class Responder {
     std::uint32_t packets = 1;
     PdHandle pd = 0;
     wire::Reth reth{};
-    Qpn srq{};
     std::uint64_t original = 0;
   };
   // Where receive requests come from and complete to, for one packet.
@@ -173,9 +171,6 @@ class Responder {
   Verdict take_receive(Qpn srq);
   bool scatter(Bytes payload);
   [[nodiscard]] Source source_for(Qpn srq);
-  // The domain of the memory that a request may use: an XRC target has that of the shared receive
-  // queue which the packet names (annex A14). 0, which is none, where that queue is gone.
-  [[nodiscard]] PdHandle domain_of(Qpn srq) { return source_for(srq).pd; }
   void complete_receive(const Source& source, Completion completion);
   Verdict fail_receive(CompletionStatus status, wire::NakCode code);
   Verdict refuse(wire::NakCode code);
