@@ -59,8 +59,10 @@ constexpr std::array<Transition, 8> connected(bool reliable, std::uint32_t halve
   return {{
       {kReset, kInit, kAccess, 0},
       {kInit, kInit, 0, kAccess},
-      {kInit, kRtr, kRoute | responder, kAttrAlternatePath | kAttrAccess | kAttrPKeyIndex},
-      {kRtr, kRts, kAttrSqPsn | timeout | requester, any_time},
+      // Programs set up both ends of XRC with one mask: what the other half would need is let pass.
+      {kInit, kRtr, kRoute | responder,
+       kAttrAlternatePath | kAttrAccess | kAttrPKeyIndex | (reliable ? kResponder : 0u)},
+      {kRtr, kRts, kAttrSqPsn | timeout | requester, any_time | (reliable ? kRequester : 0u)},
       {kRts, kRts, 0, any_time},
       {kRts, kSqd, 0, kAttrSqdNotify},
       {kSqd, kRts, 0, any_time},

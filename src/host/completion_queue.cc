@@ -123,8 +123,15 @@ void CompletionQueue::arm(hca::CompletionQueue::Arm arm) {
 }
 
 Expected<void> CompletionQueue::resize(std::size_t capacity) {
-  // Sends that wait for a poll are complete as far as the program can know: they count.
-  if (deferred_.load() > 0) send_deferred();
+  // Sends that wait for a poll, or are on their way to the kernel by another thread, are complete as
+  // far as the program can know: they count.
+  {
+    const DrivingToken token(driving_, DrivingToken::Mode::kWait);
+    for (QueuePair* queue_pair : attached_) {
+      while (!queue_pair->flush(io::now()))
+        std::this_thread::yield();
+    }
+  }
   const std::lock_guard guard(lock_);
   return queue_.resize(capacity);
 }

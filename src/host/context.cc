@@ -296,6 +296,7 @@ void Context::remove(QueuePair& queue_pair) {
       --domain->second.users;
     }
   }
+  memory_.unbind_windows_of(queue_pair.qpn());
   if (config.srq) config.srq->unuse();
   unuse_pd(config.pd);
 }

@@ -82,7 +82,7 @@ Expected<void> dump(std::uint16_t type, unsigned char family, Each each) {
   if (send(netlink.get(), &request, request.message.nlmsg_len, 0) < 0) {
     return fail_errno(errno, "netlink request");
   }
-  alignas(nlmsghdr) static thread_local std::array<char, kReplyBuffer> buffer;
+  std::vector<char> buffer(kReplyBuffer);
   for (;;) {
     const ssize_t got = recv(netlink.get(), buffer.data(), buffer.size(), 0);
     if (got < 0 && errno == EINTR) continue;
