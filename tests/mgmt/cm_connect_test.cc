@@ -337,6 +337,15 @@ TEST_F(Connection, EndsThoughThePeerNeverAnswersTheDreq) {
   EXPECT_EQ(a.count<TimewaitExit>(), 1u);
 }
 
+TEST_F(Connection, EndsAtOnceThoughTheFirstDrepIsLost) {
+  const Ids ids = establish();
+  b.drops = [lost = false](const Mad&) mutable { return !std::exchange(lost, true); };
+  ASSERT_TRUE(disconnect(a, ids.a));
+  run(1s);
+  EXPECT_EQ(a.only<Disconnected>().cause, Disconnected::Cause::kOurs);
+  EXPECT_EQ(b.count<Disconnected>(), 1u);
+}
+
 TEST_F(Connection, OfADeadProgramIsEndedByWhatItLeftBehind) {
   const Ids ids = establish();
   a.drops = [lost = 0](const Mad&) mutable { return ++lost <= 3; };

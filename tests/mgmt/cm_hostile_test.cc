@@ -89,6 +89,17 @@ TEST_F(Hostile, FloodFillsABacklogAndNoMore) {
   EXPECT_EQ(b.manager.ids(), 0u);
 }
 
+TEST_F(Hostile, RequestThatItsSenderGivesUpLeavesItsPlaceInTheBacklog) {
+  listen(1);
+  const CmId first = connect();
+  run();
+  destroy(a, first);  // sends a REJ
+  run();
+  EXPECT_EQ(b.only<Rejected>().reason, RejectReason::kTimeout);
+  send(request());
+  EXPECT_EQ(b.count<ConnectRequest>(), 2u);
+}
+
 TEST(HostileFlood, LeavesRoomForConnectionsOfOurOwn) {
   CmWorld world(1, {}, {.limits = {.ids = 50, .passive_ids = 40}});
   CmHost& b = world.b();
