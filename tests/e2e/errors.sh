@@ -25,6 +25,8 @@ wrong variable 'WEFT_WIRE.*carrier-pigeon.*udp' env WEFT_WIRE=carrier-pigeon "$w
   ibv_devices
 wrong unknown 'WEFT_NONESUCH' env WEFT_NONESUCH=1 "$weft" run -- ibv_devices
 wrong ports 'WEFT_PORTS.*backwards' env WEFT_PORTS=backwards "$weft" run -- ibv_devices
+wrong fault '--fault.*loss=2.*percentage' "$weft" run --fault loss=2 -- ibv_devices
+wrong fault-name 'WEFT_FAULT.*los.*there are loss' env WEFT_FAULT=los=2% "$weft" run -- ibv_devices
 
 spawn missing "$weft" run -- /no/such/program
 finish missing 2
