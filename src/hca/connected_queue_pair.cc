@@ -243,7 +243,7 @@ void ConnectedQueuePair::reset() {
   c.has_alternate = c.has_migrated = false;
   c.alternate_path = fresh.alternate_path;
   c.alternate_ack_timeout = fresh.alternate_ack_timeout;
-  established_ = sqd_notify_ = responses_last_ = false;
+  established_ = sqd_notify_ = responses_last_ = ack_alone_ = false;
   events_ = 0;
 }
 
@@ -314,20 +314,33 @@ void ConnectedQueuePair::flush_receives() {
 
 bool ConnectedQueuePair::next_burst(Burst& burst, Time now) {
   see(now);
-  if (out_ != Half::kNone) return false;  // `burst` may be the one that is out
-  const Half first = responses_last_ ? Half::kRequests : Half::kResponses;
-  const Half second = responses_last_ ? Half::kResponses : Half::kRequests;
+  if (out_ != Out::kNothing) return false;  // `burst` may be the one that is out
+  const Half first = whose_turn();
+  const Half second = first == Half::kRequests ? Half::kResponses : Half::kRequests;
   const bool filled = fill(first, burst, now) || fill(second, burst, now);
   settle();  // a request may have failed where it was to be sent
   return filled;
 }
 
+// They take turns; but an acknowledgement lets requests go first, since it may go with them. A call
+// to the wire costs about the same for one packet as for two.
+ConnectedQueuePair::Half ConnectedQueuePair::whose_turn() const {
+  if (responses_last_) return Half::kRequests;
+  return responder_.only_acks_due() && !ack_alone_ ? Half::kRequests : Half::kResponses;
+}
+
 bool ConnectedQueuePair::fill(Half half, Burst& burst, Time now) {
   burst.clear();
-  const bool filled = half == Half::kRequests ? requests() && requester_.fill(burst, now)
-                                              : responds() && responder_.fill(burst, now);
-  if (!filled) return false;
-  out_ = half;
+  if (half == Half::kRequests) {
+    if (!requests() || !requester_.fill(burst, now)) return false;
+    const bool joined = responder_.join(burst, now);
+    out_ = joined ? Out::kBoth : Out::kRequests;
+    ack_alone_ = !joined && responder_.only_acks_due();
+  } else {
+    if (!responds() || !responder_.fill(burst, now)) return false;
+    out_ = Out::kResponses;
+    ack_alone_ = false;
+  }
   responses_last_ = half == Half::kResponses;
   burst.path = connection_.path;
   burst.destination = connection_.peer;
@@ -336,18 +349,23 @@ bool ConnectedQueuePair::fill(Half half, Burst& burst, Time now) {
 
 void ConnectedQueuePair::sent(const Burst& burst, SendResult result, Time now) {
   see(now);
-  assert(out_ != Half::kNone);
-  if (std::exchange(out_, Half::kNone) == Half::kRequests) {
-    requester_.sent(burst, result, now);
-  } else {
-    responder_.sent(burst, result, now);
-  }
+  assert(out_ != Out::kNothing);
+  const Out was = std::exchange(out_, Out::kNothing);
+  if (was != Out::kResponses) requester_.sent(burst, result, now);
+  if (was != Out::kRequests) responder_.sent(burst, result, now);
+  // Whatever was wrong with the requests, it is not to hold the acknowledgement up again.
+  if (was == Out::kBoth && result.outcome == SendOutcome::kRefused) ack_alone_ = true;
   settle();
 }
 
 bool ConnectedQueuePair::has_work() const {
-  if (out_ != Half::kNone) return false;
+  if (out_ != Out::kNothing) return false;
   return (responds() && responder_.has_work()) || (requests() && requester_.has_work());
+}
+
+bool ConnectedQueuePair::only_acks_due() const {
+  if (out_ != Out::kNothing || (requests() && requester_.has_work())) return false;
+  return responds() && responder_.only_acks_due();
 }
 
 std::optional<Time> ConnectedQueuePair::deadline() const {

@@ -36,6 +36,7 @@ class ConnectedQueuePair final : public QueuePair {
   bool next_burst(Burst& burst, Time now) override;
   void sent(const Burst& burst, SendResult result, Time now) override;
   [[nodiscard]] bool has_work() const override;
+  [[nodiscard]] bool only_acks_due() const override;
   [[nodiscard]] std::size_t queued_bytes() const override { return requester_.queued_bytes(); }
   [[nodiscard]] std::size_t queued_packets() const override { return requester_.queued_packets(); }
   void receive(const InDatagram& datagram, Time now) override;
@@ -63,7 +64,9 @@ class ConnectedQueuePair final : public QueuePair {
     [[nodiscard]] bool shared() const override { return false; }
     ReceiveQueue queue;
   };
-  enum class Half : std::uint8_t { kNone, kRequests, kResponses };
+  enum class Half : std::uint8_t { kRequests, kResponses };
+  // What is between next_burst() and sent(). Both: requests, and an acknowledgement behind them.
+  enum class Out : std::uint8_t { kNothing, kRequests, kResponses, kBoth };
 
   // Control.
   [[nodiscard]] Expected<void> check_values(const QpAttributes& attributes,
@@ -82,6 +85,7 @@ class ConnectedQueuePair final : public QueuePair {
   void see(Time now) { now_ = now > now_ ? now : now_; }
 
   // Data.
+  [[nodiscard]] Half whose_turn() const;
   bool fill(Half half, Burst& burst, Time now);
   [[nodiscard]] bool requests() const { return state_ == QpState::kRts || state_ == QpState::kSqd; }
   [[nodiscard]] bool responds() const {
@@ -101,8 +105,10 @@ class ConnectedQueuePair final : public QueuePair {
   Responder responder_;
   QpState state_ = QpState::kReset;
   QpAttributes attributes_{};  // as set last; see query() for what changes by itself
-  Half out_ = Half::kNone;
+  Out out_ = Out::kNothing;
   bool responses_last_ = false;  // so it is the requests' turn when both have something
+  bool ack_alone_ =
+      false;  // requests could not take the acknowledgement along: it goes before more
   bool established_ = false;
   bool sqd_notify_ = false;
   std::uint32_t events_ = 0;

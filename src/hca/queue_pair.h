@@ -66,6 +66,9 @@ class QueuePair {
 
   // Whether next_burst() may have something. Look again after every other call.
   [[nodiscard]] virtual bool has_work() const = 0;
+  // Whether has_work() only because positive acknowledgements are due. The owner may put them off a
+  // little: with the next requests they cost no call of their own.
+  [[nodiscard]] virtual bool only_acks_due() const { return false; }
   // Of requests that were not sent yet.
   [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
   [[nodiscard]] virtual std::size_t queued_packets() const = 0;

@@ -49,8 +49,14 @@ class Responder {
   void congestion_experienced(Time now);
 
   bool fill(Burst& burst, Time now);
+  // Appends the acknowledgement that is due to a burst of the requester's, if nothing else is and
+  // the burst takes it; sent() must follow then, too.
+  bool join(Burst& burst, Time now);
   void sent(const Burst& burst, SendResult result, Time now);
   [[nodiscard]] bool has_work() const;
+  // Whether has_work() only because of an acknowledgement without bad news: of a gap the peer is to
+  // hear at once.
+  [[nodiscard]] bool only_acks_due() const;
   [[nodiscard]] std::optional<Time> deadline() const { return std::nullopt; }
 
   // A receive request was posted where there was none: a Weft peer may be told (never needed by the
@@ -135,6 +141,7 @@ class Responder {
   struct InFlight {
     bool out = false;
     bool abandoned = false;     // reset meanwhile: forget it
+    bool joined = false;        // the tail only, in a burst of the requester's
     std::size_t finished = 0;   // so many answers are sent in full,
     std::uint32_t partial = 0;  // and so many packets of the next one
     std::uint64_t bytes = 0;    // payload

@@ -59,6 +59,11 @@ bool Responder::has_work() const {
   return !in_flight_.out && (cnp_due_ || !answers_.empty() || nak_ || ack_ripe());
 }
 
+bool Responder::only_acks_due() const {
+  const bool more = cnp_due_ || !answers_.empty() || nak_;
+  return !in_flight_.out && !more && ack_ripe() && !gap_news_ && reorder_.empty();
+}
+
 bool Responder::failed() const {
   return failing_ && !nak_ && !(in_flight_.out && in_flight_.tail == Tail::kNak);
 }
@@ -87,6 +92,16 @@ bool Responder::fill(Burst& burst, Time now) {
     if (in_flight_.finished == answers_.size()) fill_acknowledgement(burst);
   }
   in_flight_.out = !burst.empty();
+  return in_flight_.out;
+}
+
+bool Responder::join(Burst& burst, Time now) {
+  see(now);
+  assert(!burst.empty());
+  if (!only_acks_due()) return false;
+  in_flight_ = InFlight{};
+  fill_acknowledgement(burst);
+  in_flight_.out = in_flight_.joined = in_flight_.tail != Tail::kNone;
   return in_flight_.out;
 }
 
@@ -157,10 +172,13 @@ void Responder::fill_acknowledgement(Burst& burst) {
     const wire::WeftAck ack = describe(aeth);
     if (!burst.takes(wire::Bth::kSize + ack.size(), kIcrcBytes)) return;
     ack.write(ack_payload_);
+    const Bytes bytes = Bytes(ack_payload_).first(ack.size());
+    const Bytes fixed = bytes.first(wire::WeftAck::kFixedSize);
     OutPacket& packet = burst.open();
-    packet.header_length = wire::Bth::kSize;
+    packet.header_length = wire::Bth::kSize + wire::WeftAck::kFixedSize;
     write_header(packet, Opcode::weft_rc_acknowledge, expected_ - 1);
-    burst.add_piece(packet, Bytes(ack_payload_).first(ack.size()));
+    std::copy(fixed.begin(), fixed.end(), packet.header.begin() + wire::Bth::kSize);
+    if (ack.words > 0) burst.add_piece(packet, bytes.subspan(fixed.size()));
     burst.close(packet, kIcrcBytes);
     in_flight_.window = ack.window;
   } else {
@@ -241,6 +259,14 @@ void Responder::sent(const Burst& burst, SendResult result, Time now) {
   pins_.release();
   const InFlight was = std::exchange(in_flight_, InFlight{});
   if (was.abandoned) return;
+  if (was.joined) {  // the requester counts the packets, and sees to what was refused
+    if (result.outcome == SendOutcome::kSent) {
+      note_sent_tail(was);
+    } else {
+      take_back_tail(was);
+    }
+    return;
+  }
   const bool at_fault = result.outcome == SendOutcome::kRefused &&
                         result.reason != CompletionStatus::kSuccess && was.answers > 0;
   if (result.outcome == SendOutcome::kWouldBlock || at_fault) {

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Acknowledgements that travel behind requests.
+#include "connected_fixture.h"
+
+namespace weft::hca::test {
+namespace {
+
+using wire::Opcode;
+
+class ConnectedJoining : public ConnectedQp {
+ protected:
+  // The peer's message `n`, at the end of a run: an acknowledgement is due.
+  void message_arrives(std::uint32_t n = 0) {
+    ASSERT_EQ(post_receive(n), std::errc{});
+    arrive({.psn = Psn{200 + n}, .payload = "x"});
+    qp->end_run(now);
+  }
+  void message_and_request(std::size_t length = 10) {
+    message_arrives();
+    ASSERT_EQ(post_send(1, length), std::errc{});
+  }
+  // The opcodes of the next burst, which meets with `result`.
+  std::vector<Opcode> next(SendResult result = {}) {
+    RecordingSink sink;
+    if (!qp->next_burst(burst, now)) return {};
+    EXPECT_FALSE(qp->has_work());
+    EXPECT_FALSE(qp->only_acks_due());
+    sink.send(burst);
+    qp->sent(burst, result, now);
+    sent.clear();
+    std::vector<Opcode> opcodes;
+    for (const auto& datagram : sink.datagrams()) {
+      sent.push_back(Sent::parse(datagram));
+      opcodes.push_back(sent.back().bth.opcode);
+    }
+    return opcodes;
+  }
+  void request_is_acknowledged(std::uint32_t psn = 100) {
+    arrive({.opcode = Opcode::rc_acknowledge, .psn = Psn{psn}, .extended = ack()});
+  }
+
+  using Opcodes = std::vector<Opcode>;
+  static inline const Opcodes kAck{Opcode::rc_acknowledge};
+  static inline const Opcodes kSend{Opcode::rc_send_only};
+  static inline const Opcodes kSendAndAck{Opcode::rc_send_only, Opcode::rc_acknowledge};
+  static constexpr SendResult kWouldBlock{.outcome = SendOutcome::kWouldBlock};
+  static constexpr SendResult kNoRoute{.outcome = SendOutcome::kRefused};
+  static constexpr SendResult kBadMemory{.outcome = SendOutcome::kRefused,
+                                         .reason = CompletionStatus::kLocalProtectionError};
+  std::vector<Sent> sent;  // the burst that next() saw
+};
+
+TEST_F(ConnectedJoining, SendsAnAcknowledgementBehindARequest) {
+  to_rts();
+  for (std::uint32_t round = 0; round < 3; ++round) {
+    message_arrives(round);
+    ASSERT_EQ(post_send(round, 2), std::errc{});
+    ASSERT_EQ(next(), kSendAndAck) << round;
+    EXPECT_EQ(sent[0].bth.psn, Psn{100 + round});
+    EXPECT_EQ(sent[1].bth.psn, Psn{200 + round});
+    EXPECT_EQ(sent[1].aeth.msn, round + 1);
+    EXPECT_FALSE(qp->has_work());
+    request_is_acknowledged(100 + round);
+  }
+  EXPECT_EQ(send_cq.all.size(), 3u);
+  EXPECT_EQ(count(ConnectedCounter::kTxPackets), 6u);
+  EXPECT_EQ(count(ConnectedCounter::kTxBytes), 6u);
+  EXPECT_EQ(count(ConnectedCounter::kTxAcks), 3u);
+}
+
+TEST_F(ConnectedJoining, GivesTheRequestAndTheAcknowledgementBackWhenTheWireIsFull) {
+  to_rts();
+  message_and_request();
+  EXPECT_EQ(next(kWouldBlock), kSendAndAck);
+  EXPECT_TRUE(qp->has_work());
+  EXPECT_FALSE(qp->only_acks_due());
+  EXPECT_EQ(count(ConnectedCounter::kTxPackets), 0u);
+  EXPECT_EQ(count(ConnectedCounter::kTxAcks), 0u);
+  EXPECT_EQ(next(), kSendAndAck);
+  EXPECT_EQ(sent[0].bth.psn, Psn{100});
+  EXPECT_EQ(sent[1].bth.psn, Psn{200});
+  EXPECT_FALSE(qp->has_work());
+  EXPECT_EQ(count(ConnectedCounter::kTxPackets), 2u);
+  EXPECT_EQ(count(ConnectedCounter::kTxAcks), 1u);
+}
+
+TEST_F(ConnectedJoining, SaysInTheSecondAttemptWhatHasArrivedMeanwhile) {
+  to_rts();
+  message_and_request();
+  ASSERT_TRUE(qp->next_burst(burst, now));
+  message_arrives(1);
+  qp->sent(burst, kWouldBlock, now);
+  EXPECT_EQ(next(), kSendAndAck);
+  EXPECT_EQ(sent[1].bth.psn, Psn{201});
+  EXPECT_FALSE(qp->has_work());
+}
+
+TEST_F(ConnectedJoining, KeepsTheAcknowledgementWhenTheWireRefusesTheRequest) {
+  to_rts();
+  message_and_request();
+  EXPECT_EQ(next(kNoRoute), kSendAndAck);
+  EXPECT_EQ(count(ConnectedCounter::kTxAcks), 0u);
+  EXPECT_EQ(count(ConnectedCounter::kTxRefused), 2u);
+  ASSERT_EQ(post_send(2), std::errc{});
+  EXPECT_EQ(next(), kAck) << "not to be refused with a request again";
+  EXPECT_EQ(count(ConnectedCounter::kTxAcks), 1u);
+  EXPECT_EQ(next(), kSend);
+  EXPECT_EQ(sent[0].bth.psn, Psn{101}) << "the first counts as lost on the way";
+}
+
+TEST_F(ConnectedJoining, DoesNotTryForEverWhatHasNoRoute) {
+  to_rts();
+  message_and_request();
+  EXPECT_EQ(next(kNoRoute), kSendAndAck);
+  EXPECT_EQ(next(kNoRoute), kAck);
+  EXPECT_FALSE(qp->has_work());
+}
+
+TEST_F(ConnectedJoining, AcknowledgesBeforeARequestWithBadMemoryFails) {
+  to_rts();
+  message_and_request();
+  ASSERT_EQ(post_send(2), std::errc{});
+  EXPECT_EQ(next(kBadMemory).size(), 3u);
+  EXPECT_EQ(qp->state(), QpState::kRts);
+  EXPECT_EQ(next(), kAck);
+  EXPECT_EQ(next(kBadMemory), kSend) << "one by one, to find which it is";
+  EXPECT_EQ(qp->state(), QpState::kErr);
+  EXPECT_EQ(statuses(send_cq),
+            (std::vector{CompletionStatus::kLocalProtectionError, CompletionStatus::kFlushed}));
+}
+
+TEST_F(ConnectedJoining, LetsAnAcknowledgementThatDoesNotFitGoBeforeMoreRequests) {
+  to_rts();
+  message_and_request(0);
+  EXPECT_EQ(next(), kSend) << "shorter than an acknowledgement";
+  ASSERT_EQ(post_send(2, 0), std::errc{});
+  EXPECT_EQ(next(), kAck);
+  EXPECT_EQ(next(), kSend);
+
+  ASSERT_EQ(post_send(3, 1500), std::errc{});
+  message_arrives(1);
+  EXPECT_EQ(next(), (Opcodes{Opcode::rc_send_first, Opcode::rc_send_last}))
+      << "the last packet is short";
+  ASSERT_EQ(post_send(4), std::errc{});
+  EXPECT_EQ(next(), kAck);
+  EXPECT_EQ(next(), kSend);
+  message_arrives(2);
+  ASSERT_EQ(post_send(5), std::errc{});
+  EXPECT_EQ(next(), kSendAndAck) << "they may join again";
+}
+
+TEST_F(ConnectedJoining, SendsANegativeAcknowledgementBeforeRequests) {
+  to_rts();
+  ASSERT_EQ(post_send(1), std::errc{});
+  arrive({.payload = "nothing is posted"});
+  qp->end_run(now);
+  EXPECT_FALSE(qp->only_acks_due());
+  EXPECT_EQ(next(), kAck);
+  EXPECT_EQ(sent[0].aeth.syndrome.type(), wire::AckType::rnr_nak);
+  EXPECT_EQ(next(), kSend);
+
+  ASSERT_EQ(post_send(2), std::errc{});
+  message_arrives();
+  EXPECT_EQ(next(), kSendAndAck);
+  ASSERT_EQ(post_send(3), std::errc{});
+  arrive({.psn = Psn{205}, .payload = "ahead"});
+  qp->end_run(now);
+  EXPECT_FALSE(qp->only_acks_due());
+  EXPECT_EQ(next(), kAck);
+  EXPECT_EQ(sent[0].aeth.syndrome, wire::Syndrome::nak(wire::NakCode::psn_sequence_error));
+  EXPECT_EQ(next(), kSend);
+}
+
+TEST_F(ConnectedJoining, TellsAWeftPeerOfAGapBeforeRequests) {
+  ConnectedConfig weft = config();
+  weft.extensions = true;
+  start(weft);
+  to_rts();
+  ASSERT_EQ(post_receive(1), std::errc{});
+  ASSERT_EQ(post_send(1, 100), std::errc{});
+  arrive({.psn = Psn{201}, .payload = "ahead"});
+  qp->end_run(now);
+  EXPECT_TRUE(qp->has_work());
+  EXPECT_FALSE(qp->only_acks_due());
+  EXPECT_EQ(next(), Opcodes{Opcode::weft_rc_acknowledge});
+  EXPECT_TRUE(sent[0].weft_ack().has(0));
+  EXPECT_EQ(next(), kSend);
+}
+
+TEST_F(ConnectedJoining, SendsAWeftPeerItsWindowBehindARequest) {
+  ConnectedConfig weft = config();
+  weft.extensions = true;
+  weft.receive_budget = 123'456;
+  start(weft);
+  to_rts();
+  message_and_request(100);
+  EXPECT_EQ(next(kWouldBlock), (Opcodes{Opcode::rc_send_only, Opcode::weft_rc_acknowledge}));
+  EXPECT_EQ(next(), (Opcodes{Opcode::rc_send_only, Opcode::weft_rc_acknowledge}));
+  EXPECT_EQ(sent[1].bth.psn, Psn{200});
+  EXPECT_EQ(sent[1].weft_ack().window, 123'456u);
+  EXPECT_EQ(count(ConnectedCounter::kTxBytes), 100u) << "payload of requests";
+  ASSERT_EQ(post_send(2, 100), std::errc{});
+  message_arrives(1);
+  EXPECT_EQ(next(), kSendAndAck) << "the window is known";
+}
+
+TEST_F(ConnectedJoining, TellsWhenOnlyAcknowledgementsAreDue) {
+  to_rts();
+  EXPECT_FALSE(qp->only_acks_due());
+  ASSERT_EQ(post_receive(0), std::errc{});
+  arrive({.psn = Psn{200}, .payload = "x"});
+  EXPECT_FALSE(qp->only_acks_due()) << "the run is not over";
+  qp->end_run(now);
+  EXPECT_TRUE(qp->has_work());
+  EXPECT_TRUE(qp->only_acks_due());
+  ASSERT_EQ(post_send(1), std::errc{});
+  EXPECT_FALSE(qp->only_acks_due());
+  EXPECT_EQ(next(), kSendAndAck);
+  message_arrives(1);
+  EXPECT_TRUE(qp->only_acks_due());
+  arrive({.psn = Psn{202}, .payload = "nothing is posted"});
+  EXPECT_FALSE(qp->only_acks_due());
+  flush();
+  EXPECT_FALSE(qp->has_work());
+}
+
+TEST_F(ConnectedJoining, ForgetsBothWhenItIsResetWhileTheyAreOut) {
+  to_rts();
+  message_and_request();
+  ASSERT_TRUE(qp->next_burst(burst, now));
+  ASSERT_EQ(burst.size(), 2u);
+  ASSERT_TRUE(move(QpState::kReset));
+  to_rts();
+  qp->sent(burst, kWouldBlock, now);
+  EXPECT_FALSE(qp->has_work());
+  message_and_request();
+  EXPECT_EQ(next(), kSendAndAck);
+  EXPECT_EQ(sent[0].bth.psn, Psn{100});
+  EXPECT_EQ(sent[1].aeth.msn, 1u);
+}
+
+TEST_F(ConnectedJoining, DropsBothInTheErrorState) {
+  for (const SendResult result : {SendResult{}, kWouldBlock, kNoRoute, kBadMemory}) {
+    send_cq.all.clear();
+    start(config());
+    to_rts();
+    message_and_request();
+    ASSERT_TRUE(qp->next_burst(burst, now));
+    ASSERT_EQ(burst.size(), 2u);
+    ASSERT_TRUE(move(QpState::kErr));
+    qp->sent(burst, result, now);
+    EXPECT_FALSE(qp->has_work());
+    EXPECT_FALSE(qp->next_burst(burst, now));
+    EXPECT_EQ(statuses(send_cq), std::vector{CompletionStatus::kFlushed});
+  }
+}
+
+TEST_F(ConnectedJoining, LetsGoOfItsMemoryWhenItIsDestroyedWhileBothAreOut) {
+  to_rts();
+  message_and_request();
+  ASSERT_TRUE(qp->next_burst(burst, now));
+  ASSERT_EQ(burst.size(), 2u);
+  qp.reset();
+  EXPECT_TRUE(table.remove(region.key));  // waits for whoever still refers to it
+}
+
+}  // namespace
+}  // namespace weft::hca::test
