@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Work on memory that its program has unmapped behind Weft's back ends in error, at the end that
+# asked for it; nobody dies of it, and other memory goes on being written.
+set -euo pipefail
+source "$(dirname "$0")/lib.sh"
+need_pyverbs
+begin
+
+run unmapped "$weft" run -- /usr/bin/python3 "$source_tree/tests/e2e/unmapped.py"
+for work_of_peer in 'write to' 'read of' 'atomic on'; do
+  expect unmapped "^$work_of_peer the peer's: success, unmapped: remote access error"
+done
+expect unmapped "^write from its own: success, unmapped: local protection error"
+expect unmapped "^read to its own: success, unmapped: local access error"
+expect unmapped '^afterwards: success, still here'
+output unmapped
