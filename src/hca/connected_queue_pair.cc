@@ -339,7 +339,6 @@ bool ConnectedQueuePair::fill(Half half, Burst& burst, Time now) {
   } else {
     if (!responds() || !responder_.fill(burst, now)) return false;
     out_ = Out::kResponses;
-    ack_alone_ = false;
   }
   responses_last_ = half == Half::kResponses;
   burst.path = connection_.path;

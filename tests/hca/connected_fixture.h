@@ -133,6 +133,14 @@ class ConnectedQp : public ::testing::Test {
     out.resize(out.size() + pad);
     return out;
   }
+  [[nodiscard]] Packet read_request(std::uint32_t length) const {
+    std::array<std::byte, wire::Reth::kSize> reth{};
+    wire::Reth{.virtual_address = region.iova, .rkey = RKey{region.key}, .dma_length = length}
+        .write(reth);
+    std::string extended(reth.size(), '\0');
+    std::memcpy(extended.data(), reth.data(), reth.size());
+    return {.opcode = wire::Opcode::rc_read_request, .extended = extended};
+  }
   void arrive(const Packet& p) { arrive(encode(p), p); }
   void arrive(Bytes transport, const Packet& p) {
     qp->receive({.transport = transport,

@@ -171,6 +171,46 @@ TEST_F(ConnectedJoining, SendsANegativeAcknowledgementBeforeRequests) {
   EXPECT_EQ(next(), kSend);
 }
 
+// It would acknowledge the read, too (IBA 9.7.5.1.2), whose data have not gone yet.
+TEST_F(ConnectedJoining, KeepsAnAcknowledgementBehindTheDataOfAReadBeforeIt) {
+  to_rts();
+  arrive(read_request(8));
+  ASSERT_EQ(post_receive(1), std::errc{});
+  arrive({.psn = Psn{201}, .payload = "x"});
+  qp->end_run(now);
+  ASSERT_EQ(post_send(1, 100), std::errc{});
+  EXPECT_FALSE(qp->only_acks_due());
+  EXPECT_EQ(next(), (Opcodes{Opcode::rc_read_response_only, Opcode::rc_acknowledge}));
+  EXPECT_EQ(next(), kSend);
+}
+
+// Nor while it is the requests' turn.
+TEST_F(ConnectedJoining, LeavesAnAcknowledgementThatOtherAnswersPrecedeOutOfTheRequestsTurn) {
+  to_rts();
+  message_arrives();
+  EXPECT_EQ(next(), kAck);
+  Packet read = read_request(8);
+  read.psn = Psn{201};
+  arrive(read);
+  ASSERT_EQ(post_receive(1), std::errc{});
+  arrive({.psn = Psn{202}, .payload = "x"});
+  qp->end_run(now);
+  ASSERT_EQ(post_send(1, 100), std::errc{});
+  EXPECT_EQ(next(), kSend);
+  EXPECT_EQ(next(), (Opcodes{Opcode::rc_read_response_only, Opcode::rc_acknowledge}));
+}
+
+TEST_F(ConnectedJoining, TellsOfCongestionBeforeRequests) {
+  to_rts();
+  ASSERT_EQ(post_receive(1), std::errc{});
+  arrive({.payload = "x", .traffic_class = 0x6B});
+  qp->end_run(now);
+  EXPECT_FALSE(qp->only_acks_due());
+  ASSERT_EQ(post_send(1), std::errc{});
+  EXPECT_EQ(next(), Opcodes{Opcode::cnp});
+  EXPECT_EQ(next(), kSendAndAck);
+}
+
 TEST_F(ConnectedJoining, TellsAWeftPeerOfAGapBeforeRequests) {
   ConnectedConfig weft = config();
   weft.extensions = true;

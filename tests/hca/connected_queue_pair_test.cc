@@ -105,12 +105,7 @@ TEST_F(ConnectedQp, SendsRequestsAndAcknowledgesThePeers) {
 
 TEST_F(ConnectedQp, LetsNeitherRequestsNorAnswersStarve) {
   to_rts();
-  std::array<std::byte, wire::Reth::kSize> reth{};
-  wire::Reth{.virtual_address = region.iova, .rkey = RKey{region.key}, .dma_length = 60'000}.write(
-      reth);
-  std::string extended(reth.size(), '\0');
-  std::memcpy(extended.data(), reth.data(), reth.size());
-  arrive({.opcode = Opcode::rc_read_request, .extended = extended});
+  arrive(read_request(60'000));
   ASSERT_EQ(post_send(1), std::errc{});
   std::string turns;
   while (qp->next_burst(burst, now)) {
