@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program unmaps memory that it has registered, without deregistering it, and it or its peer works
-on that: the work ends in error, and the program lives on. Two connected queue pairs in one process, by
-pyverbs. Run it under `weft run` with /usr/bin/python3. Prints a line for each case."""
+"""A program unmaps memory that it has registered, without deregistering it, and then it or its peer
+works on that: the work ends in error, and the program lives on. Two connected queue pairs in one
+process. Run it under `weft run` with /usr/bin/python3: it needs pyverbs. Prints a line for each
+case."""
 
 import argparse
 import ctypes
