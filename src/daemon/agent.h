@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host agent: what the processes of one user in one network namespace share. Programs come by
-// a local socket, through the shim; see rdmacm/door.h for what is said there.
+// a local socket, through the shim; see host/door.h for what is said there.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 namespace weft::daemon {
 namespace {
 
-namespace door = rdmacm::door;
+namespace door = host::door;
 using rdmacm::abi::bytes_of;
 
 constexpr std::size_t kLongestMessage =

@@ -8,10 +8,10 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "host/door.h"
 #include "io/reactor.h"
 #include "io/unique_fd.h"
 #include "port/roce/slot.h"
-#include "rdmacm/door.h"
 
 namespace weft::daemon {
 
@@ -33,7 +33,7 @@ class Session {
   bool on_message(Bytes message);
   bool on_hello(Bytes message);
   bool on_request(Bytes message);
-  bool welcome(const rdmacm::door::Welcome& welcome, int descriptor);
+  bool welcome(const host::door::Welcome& welcome, int descriptor);
   bool turn_away(const Error& why);
 
   Agent& agent_;

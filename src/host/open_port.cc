@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/open_port.h"
 
+#include "host/agent_slots.h"
+#include "host/agent_start.h"
 #include "host/guarded_copy.h"
 #include "port/roce/roce_port.h"
 #include "port/roce/slot_group.h"
@@ -20,11 +22,15 @@ port::NetworkConfig network_config(const DeviceInfo& device, const Config& confi
   return network;
 }
 
-// Devices of a process share its slots.
-const std::shared_ptr<port::SlotSource>& own_slots(std::uint32_t socket_buffer) {
-  static const std::shared_ptr<port::SlotSource> slots = std::make_shared<port::OwnSlots>(
-      port::SlotGroupConfig{.slots = 16, .socket_buffer = socket_buffer});
-  return slots;
+// Under `weft run` the host agent has UDP port 4791 for all processes. Without it a process is on
+// its own, and its devices share what it has.
+const std::shared_ptr<port::SlotSource>& slots(std::uint32_t socket_buffer) {
+  static const auto source = [&]() -> std::shared_ptr<port::SlotSource> {
+    if (agent_is_named()) return std::make_shared<AgentSlots>();
+    return std::make_shared<port::OwnSlots>(
+        port::SlotGroupConfig{.slots = 16, .socket_buffer = socket_buffer});
+  }();
+  return source;
 }
 
 }  // namespace
@@ -34,7 +40,7 @@ Expected<std::unique_ptr<port::Port>> open_port(const DeviceInfo& device, const 
   ensure_fault_handler();
   if (config.wire == Wire::kRoce) {
     port::RocePortConfig roce{network_config(device, config)};
-    return port::RocePort::open(roce, own_slots(config.socket_buffer), entropy);
+    return port::RocePort::open(roce, slots(config.socket_buffer), entropy);
   }
   port::UdpPortConfig udp{network_config(device, config)};
   udp.framing = config.wire == Wire::kBare ? hca::UdFraming::kBare : hca::UdFraming::kBth;

@@ -19,13 +19,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "rdmacm/door.h"
-#include "verbs/agent_start.h"
+#include "host/agent_start.h"
+#include "host/door.h"
 #include "verbs/libc_function.h"
 
 namespace weft::verbs {
 
-namespace door = rdmacm::door;
+namespace door = host::door;
+using host::connect_to_agent;
 
 // `mutex` lets one thread at a time talk to the agent.
 struct DoorFile {

@@ -12,7 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "verbs/agent_start.h"
+#include "host/agent_start.h"
 #include "verbs/libc_function.h"
 #include "verbs/rdmacm_door.h"
 
@@ -58,7 +58,7 @@ constinit Libc<OldFstat<struct stat64>> libc_fxstat64("__fxstat64", "GLIBC_2.2.5
 
 bool leads_here(const char* path) {
   return path != nullptr && path[0] == '/' && strcmp(path, kPath) == 0 &&
-         weft::verbs::agent_is_named();
+         weft::host::agent_is_named();
 }
 
 template <class Status>
@@ -159,7 +159,7 @@ int close(int fd) {
 // librdmacm asks the kernel's RDMA subsystem first, where there is one: its devices are none of
 // this run's.
 int socket(int domain, int type, int protocol) noexcept {
-  if (domain == AF_NETLINK && protocol == kNetlinkRdma && weft::verbs::agent_is_named()) {
+  if (domain == AF_NETLINK && protocol == kNetlinkRdma && weft::host::agent_is_named()) {
     errno = EPROTONOSUPPORT;
     return -1;
   }

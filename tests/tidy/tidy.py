@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "port": {"base", "wire", "io", "hca"},
     "host": {"base", "wire", "io", "hca", "port"},
     "daemon": {"base", "wire", "io", "hca", "mgmt", "rdmacm", "port", "host"},
-    "verbs": {"base", "wire", "io", "hca", "rdmacm", "port", "host"},
+    "verbs": {"base", "wire", "io", "hca", "port", "host"},
     "cli": {"base", "wire", "io", "hca", "port", "host", "daemon", "verbs"},
 }
 # Protocol without I/O, clock, threads or a random device.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the host agent, or starts it. No C++ runtime, and system calls made directly: see
-// shim_rdmacm.cc.
-#include "verbs/agent_start.h"
+// verbs/rdmacm_door.cc.
+#include "host/agent_start.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace weft::verbs {
+namespace weft::host {
 namespace {
 
 constexpr const char* kProgram = "WEFT_AGENT";
@@ -119,4 +119,4 @@ int connect_to_agent() {
   return result;
 }
 
-}  // namespace weft::verbs
+}  // namespace weft::host

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace weft::verbs {
+namespace weft::host {
 
 // `weft run` has said where the host agent is (WEFT_AGENT, its program) and where it listens
 // (WEFT_RUNTIME_DIR).
@@ -11,4 +11,4 @@ bool agent_is_named();
 // -errno. Async-cancellation must be off.
 int connect_to_agent();
 
-}  // namespace weft::verbs
+}  // namespace weft::host

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the shim in a program and the host agent say to each other: over a SOCK_SEQPACKET socket in
-// the user's runtime directory, one message at a time, each request answered by one reply. Both are
-// built together and run on one machine, so structures travel in host order as they are.
+// What the shim and the ports in a program and the host agent say to each other: over a
+// SOCK_SEQPACKET socket in the user's runtime directory, one message at a time, each request
+// answered by one reply. Both are built together and run on one machine, so structures travel in
+// host order as they are.
 //
 //   shim                                     agent
 //     Hello{kOpen}   ------------------------>
@@ -16,7 +17,7 @@
 
 #include <stdint.h>
 
-namespace weft::rdmacm::door {
+namespace weft::host::door {
 
 inline constexpr uint32_t kMagic = 0x77656674;  // "weft"
 inline constexpr uint32_t kVersion = 1;
@@ -66,4 +67,4 @@ inline constexpr uint32_t kMostCommand = 1024;
 inline constexpr uint32_t kMostExtra = 2048;
 inline constexpr uint32_t kMostResponse = 1024;
 
-}  // namespace weft::rdmacm::door
+}  // namespace weft::host::door
