@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "base/bytes.h"
@@ -17,15 +16,6 @@
 #include "hca/work_queue.h"
 
 namespace weft::hca {
-
-// Copies `length` bytes. False when memory of the application turned out not to be there (it was
-// unmapped without being deregistered): the work fails then, the process lives on.
-using CopyFunction = bool (*)(void* to, const void* from, std::size_t length);
-
-inline bool plain_copy(void* to, const void* from, std::size_t length) {
-  std::memcpy(to, from, length);
-  return true;
-}
 
 struct ConnectedConfig {
   Qpn qpn{};

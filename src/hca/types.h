@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "base/bytes.h"
@@ -68,6 +69,15 @@ struct Path {
   Sl sl{};
   friend bool operator==(const Path&, const Path&) = default;
 };
+
+// Copies `length` bytes. False when memory of the application turned out not to be there (it was
+// unmapped without being deregistered): the work fails then, the process lives on.
+using CopyFunction = bool (*)(void* to, const void* from, std::size_t length);
+
+inline bool plain_copy(void* to, const void* from, std::size_t length) {
+  std::memcpy(to, from, length);
+  return true;
+}
 
 // What a bind makes of a memory window (IBA 10.6.7).
 struct WindowBinding {

@@ -44,6 +44,7 @@ struct UdConfig {
   bool credits = true;                   // speak the receiver-credit extension (Weft peers only)
   std::uint32_t socket_bytes = 212'992;  // what the port can hold for us, as SO_RCVBUF tells
   PKey pkey = kDefaultPKey;              // the value at the only index of the P_Key table
+  CopyFunction copy = plain_copy;
 };
 
 // An unreliable datagram queue pair (IBA 9.8.3, 10.2.3). A message longer than the MTU or a bad key

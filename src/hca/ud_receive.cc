@@ -192,11 +192,12 @@ bool UdQueuePair::scatter(const std::array<std::byte, kGrhArea>* network_header,
     const std::size_t end = at + take;
     if (at < kGrhArea) {
       const std::size_t n = std::min(end, kGrhArea) - at;
-      if (network_header != nullptr) std::memcpy(to, network_header->data() + at, n);
+      if (network_header != nullptr && !config_.copy(to, network_header->data() + at, n))
+        return false;
       at += n;
       to += n;
     }
-    if (at < end) std::memcpy(to, payload.data() + (at - kGrhArea), end - at);
+    if (at < end && !config_.copy(to, payload.data() + (at - kGrhArea), end - at)) return false;
     at = end;
   }
   assert(at == total);

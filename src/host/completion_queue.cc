@@ -56,7 +56,7 @@ std::size_t CompletionQueue::take(std::span<hca::Completion> out) {
 
 bool CompletionQueue::make_ready() {
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (deferred_.load(std::memory_order_relaxed) > 0) send_deferred();
+  if (deferred_.load(std::memory_order_relaxed) > 0) send_deferred(Waiting::kMayGoOn);
   if (has_completions()) {
     empty_polls_.store(0, std::memory_order_relaxed);
     return true;
@@ -79,7 +79,7 @@ bool CompletionQueue::make_ready() {
 
 // In both of these, when another thread is at work for a queue pair, it may be one that this CPU is
 // not running because a program spins here: let it.
-void CompletionQueue::send_deferred() {
+void CompletionQueue::send_deferred(Waiting waiting) {
   bool all_free = true;
   {
     const DrivingToken token(driving_, DrivingToken::Mode::kTry);
@@ -87,7 +87,10 @@ void CompletionQueue::send_deferred() {
     if (token) {
       const Time now = io::now();
       for (QueuePair* queue_pair : attached_) {
-        if (queue_pair->has_deferred_sends()) all_free = queue_pair->flush(now) && all_free;
+        if (!queue_pair->has_deferred_sends() ||
+            (waiting == Waiting::kMayGoOn && queue_pair->awaits_company(now)))
+          continue;
+        all_free = queue_pair->flush(now) && all_free;
       }
     }
   }
@@ -103,7 +106,7 @@ void CompletionQueue::make_progress() {
       context_->receive_ready();
     } else if (token) {
       for (Receiver* receiver : receivers_)
-        all_free = receiver->receive(1) && all_free;
+        all_free = receiver->receive(1, Receiver::Acks::kMayWait).has_value() && all_free;
     }
   }
   if (!all_free) std::this_thread::yield();
@@ -116,15 +119,15 @@ void CompletionQueue::arm(hca::CompletionQueue::Arm arm) {
     armed_.store(true, std::memory_order_release);
   }
   // Sends must not wait for a poll that will not come, and the thread must see what arrives.
-  send_deferred();
+  send_deferred(Waiting::kIsOver);
   const DrivingToken token(driving_, DrivingToken::Mode::kWait);
   for (Receiver* receiver : receivers_)
     context_->watch(*receiver);
 }
 
 Expected<void> CompletionQueue::resize(std::size_t capacity) {
-  // Sends that wait for a poll, or are on their way to the kernel by another thread, are complete as
-  // far as the program can know: they count.
+  // Sends that wait for a poll, or are on their way to the kernel by another thread, are complete
+  // as far as the program can know: they count.
   {
     const DrivingToken token(driving_, DrivingToken::Mode::kWait);
     for (QueuePair* queue_pair : attached_) {

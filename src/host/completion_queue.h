@@ -65,7 +65,9 @@ class CompletionQueue final : public hca::CompletionSink {
   // with more spinning programs than CPUs, what it waits for may be one of them.
   static constexpr std::uint32_t kSpinPolls = 256;
   class DrivingToken;
-  void send_deferred();
+  // For acknowledgements that wait for something to go with.
+  enum class Waiting : std::uint8_t { kMayGoOn, kIsOver };
+  void send_deferred(Waiting waiting);
   void make_progress();
   [[nodiscard]] bool has_completions() const { return stored_.load(std::memory_order_acquire) > 0; }
 

@@ -5,6 +5,7 @@
 
 #include "host/open_port.h"
 #include "host/process.h"
+#include "io/clock.h"
 
 namespace weft::host {
 
@@ -39,7 +40,15 @@ Context::~Context() = default;
 
 void Context::close() {
   unregister_context(*this);
+  send_deferred();
   progress_->stop();
+}
+
+void Context::send_deferred() {
+  const std::lock_guard guard(mutex_);
+  for (const auto& [number, queue_pair] : queue_pairs_) {
+    if (queue_pair->has_deferred_sends()) queue_pair->flush(io::now());
+  }
 }
 
 Expected<hca::PdHandle> Context::allocate_pd() {

@@ -60,6 +60,8 @@ class Context : public std::enable_shared_from_this<Context> {
   ~Context();
   // Stops the thread and detaches from the process-wide lists. Objects still alive keep the memory.
   void close();
+  // What waits for a poll goes now: the process is about to end.
+  void send_deferred();
 
   [[nodiscard]] const DeviceInfo& device() const { return device_; }
   [[nodiscard]] const DeviceLimits& limits() const { return limits_; }

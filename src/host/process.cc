@@ -201,12 +201,18 @@ class Process {
 
   void exit() {
     std::unique_ptr<ReportServer> stopped;
+    std::vector<std::shared_ptr<Context>> contexts;
     {
       const std::lock_guard lock(mutex_);
       exiting_ = true;
       stopped = std::move(server_);
+      for (const Entry& entry : entries_) {
+        if (auto context = entry.context.lock()) contexts.push_back(std::move(context));
+      }
     }
     stopped.reset();
+    for (const auto& context : contexts)
+      context->send_deferred();
     if (!config_ || !config_->stats) return;
     const std::vector<Context::Report> open = reports();
     const std::lock_guard lock(mutex_);

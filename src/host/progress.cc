@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <span>
 
 #include "host/queue_pair.h"
 #include "io/clock.h"
@@ -22,7 +23,9 @@ constexpr std::uint64_t kTimerTag = ~std::uint64_t{0};
 constexpr std::uint64_t kWakeTag = kTimerTag - 1;
 constexpr std::uint64_t kNewsTag = kTimerTag - 2;
 constexpr std::size_t kEvents = 64;
-constexpr std::size_t kThreadBudget = 256;  // datagrams read from one endpoint before the next
+// Datagrams read from one receiver before it answers and the next has its turn: about one run, so
+// that acknowledgements come while the sender still has window.
+constexpr std::size_t kThreadBudget = 16;
 constexpr std::uint32_t kOneShot = EPOLLIN | EPOLLONESHOT;
 
 Expected<void> epoll_register(int epoll, int operation, int fd, std::uint32_t events,
@@ -37,6 +40,17 @@ Expected<void> epoll_register(int epoll, int operation, int fd, std::uint32_t ev
     return {};
   }
   return fail_errno(errno, "epoll_ctl");
+}
+
+// epoll_wait with the precision of epoll_pwait2 (Linux 5.11), where there is that.
+int wait(int epoll, std::span<epoll_event> events, Duration timeout) {
+  const int most = static_cast<int>(events.size());
+  if (timeout == Duration::zero()) return epoll_wait(epoll, events.data(), most, 0);
+  if (timeout == Duration::max()) return epoll_wait(epoll, events.data(), most, -1);
+  const timespec spec{timeout.count() / 1'000'000'000, timeout.count() % 1'000'000'000};
+  const int count = epoll_pwait2(epoll, events.data(), most, &spec, nullptr);
+  if (count >= 0 || errno != ENOSYS) return count;
+  return epoll_wait(epoll, events.data(), most, static_cast<int>(timeout / 1ms) + 1);
 }
 
 void drain(int fd) {
@@ -166,6 +180,8 @@ void Progress::rearm(Receiver& receiver, int operation) {
 // A socket that is in no epoll costs a sender less: there is nobody to wake.
 void Progress::leave_to_program(Receiver& receiver, std::uint64_t polls) {
   receiver.polls_seen_ = polls;
+  receiver.review_after_ = kFirstReview;
+  receiver.review_at_ = io::now() + kFirstReview;
   if (receiver.left_to_program_.load()) return;
   // Out of the epoll before it is called left: a program that asks for an event in between finds
   // nothing to watch again, and review() takes the socket over.
@@ -268,10 +284,25 @@ void Progress::flush_deferred(Time now) {
   if (now + alarm_after_ < timer_at_) set_timer(now + alarm_after_);
 }
 
+// With a processor to itself the thread answers at once. Else the program is about to run, and what
+// it posts can take the acknowledgement along.
+Receiver::Acks Progress::acks() const {
+  return io::now() < crowded_until_ ? Receiver::Acks::kMayWait : Receiver::Acks::kAtOnce;
+}
+
+// False when the program is reading right now. A receiver that had something is hot; one that had
+// not is waited on again.
 bool Progress::take_over(Receiver& receiver) {
-  if (!receiver.receive(kThreadBudget)) return false;  // the program is reading right now
-  // What was left to the program comes back; else the one-shot descriptor is armed again.
-  rearm(receiver, receiver.left_to_program_.exchange(false) ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
+  const auto count = receiver.receive(kThreadBudget, acks());
+  if (!count) return false;
+  const bool was_left = receiver.left_to_program_.exchange(false);
+  if (was_left && *count > 0) receiver.kept_for_ = kKeptFor;
+  if (*count > 0 && !was_left && io::now() >= crowded_until_) {
+    hot_.push_back(receiver.shared_from_this());
+  } else {
+    // What was left to the program comes back; else the one-shot descriptor is armed again.
+    rearm(receiver, was_left ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
+  }
   return true;
 }
 
@@ -279,22 +310,73 @@ void Progress::serve(std::uint64_t tag) {
   const auto receiver = find(tag);
   if (!receiver) return;
   const std::uint64_t polls = receiver->polls();
-  const bool about_to_wait = receiver->armed();
-  if ((about_to_wait || polls == receiver->polls_seen_) && take_over(*receiver)) return;
+  const bool keep = receiver->kept_for_ > 0;
+  if (keep) --receiver->kept_for_;
+  const bool drive = keep || receiver->armed() || polls == receiver->polls_seen_;
+  if (drive && take_over(*receiver)) return;
   leave_to_program(*receiver, polls);
 }
 
-void Progress::review() {
-  std::vector<std::weak_ptr<Receiver>> still_left;
-  for (const auto& weak : left_) {
+// Nobody waits on hot receivers: they are asked again and again, until nothing has come for a while
+// or somebody else wants the processor.
+void Progress::spin() {
+  Time last = io::now();
+  std::vector<std::uint64_t> polls;
+  for (unsigned round = 1; !hot_.empty() && !stop_.load(std::memory_order_relaxed); ++round) {
+    for (std::size_t i = polls.size(); i < hot_.size(); ++i)
+      polls.push_back(hot_[i]->polls());
+    bool found = false;
+    for (std::size_t i = 0; i < hot_.size();) {
+      const auto count = hot_[i]->receive(kThreadBudget, Receiver::Acks::kAtOnce);
+      found |= count.value_or(0) > 0;
+      const bool kept = hot_[i]->kept_for_ > 0;
+      if (count && (kept || polls[i] == hot_[i]->polls())) {
+        ++i;
+        continue;
+      }
+      // The program polls again: leave it to that.
+      leave_to_program(*hot_[i], hot_[i]->polls());
+      hot_.erase(hot_.begin() + static_cast<std::ptrdiff_t>(i));
+      polls.erase(polls.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (round % 16 == 0) handle_events(Duration::zero());
+    const Time now = io::now();
+    if (found) last = now;
+    if (now - last > kSpin) break;
+    std::this_thread::yield();
+    if (io::now() - now > kCrowdedYield) {
+      crowded_until_ = now + kCrowdedFor;
+      break;
+    }
+  }
+  for (const auto& receiver : hot_)
+    rearm(*receiver, EPOLL_CTL_MOD);
+  hot_.clear();
+}
+
+void Progress::review(Time now) {
+  std::vector<std::weak_ptr<Receiver>> left;
+  left.swap(left_);
+  for (auto& weak : left) {
     const auto receiver = weak.lock();
     if (!receiver || !receiver->left_to_program_.load()) continue;
-    const std::uint64_t polls = receiver->polls();
-    if (polls == receiver->polls_seen_ && take_over(*receiver)) continue;
-    receiver->polls_seen_ = polls;
-    still_left.push_back(weak);
+    if (receiver->review_at_ <= now) {
+      const std::uint64_t polls = receiver->polls();
+      if (polls == receiver->polls_seen_ && take_over(*receiver)) continue;
+      receiver->polls_seen_ = polls;
+      receiver->review_after_ = std::min(receiver->review_after_ * 2, kLastReview);
+      receiver->review_at_ = now + receiver->review_after_;
+    }
+    left_.push_back(std::move(weak));
   }
-  left_.swap(still_left);
+}
+
+Duration Progress::until_review(Time now) const {
+  Time next = Time::max();
+  for (const auto& weak : left_) {
+    if (const auto receiver = weak.lock()) next = std::min(next, receiver->review_at_);
+  }
+  return next == Time::max() ? Duration::max() : std::max(next - now, Duration::zero());
 }
 
 void Progress::receive_ready() {
@@ -302,39 +384,36 @@ void Progress::receive_ready() {
   const int count = epoll_wait(ready_.get(), events.data(), kEvents, 0);
   for (int i = 0; i < count; ++i) {
     if (const auto receiver = find(events[static_cast<std::size_t>(i)].data.u64)) {
-      receiver->receive(1);
+      receiver->receive(1, Receiver::Acks::kMayWait);
     }
   }
 }
 
-void Progress::run() {
+void Progress::handle_events(Duration timeout) {
   std::array<epoll_event, kEvents> events;
-  Time reviewed = io::now();
+  const int count = wait(epoll_.get(), events, timeout);
+  const Time now = io::now();
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
+    if (tag == kTimerTag) {
+      drain(timer_.get());
+      flush_deferred(now);
+      meet_deadlines(now);
+    } else if (tag == kWakeTag) {
+      drain(wake_.get());
+    } else if (tag == kNewsTag) {
+      on_news_();
+    } else {
+      serve(tag);
+    }
+  }
+  if (!left_.empty()) review(now);
+}
+
+void Progress::run() {
   while (!stop_.load(std::memory_order_relaxed)) {
-    const int timeout =
-        left_.empty() ? -1
-                      : static_cast<int>(
-                            std::chrono::duration_cast<std::chrono::milliseconds>(kReview).count());
-    const int count = epoll_wait(epoll_.get(), events.data(), kEvents, timeout);
-    const Time now = io::now();
-    for (int i = 0; i < count; ++i) {
-      const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
-      if (tag == kTimerTag) {
-        drain(timer_.get());
-        flush_deferred(now);
-        meet_deadlines(now);
-      } else if (tag == kWakeTag) {
-        drain(wake_.get());
-      } else if (tag == kNewsTag) {
-        on_news_();
-      } else {
-        serve(tag);
-      }
-    }
-    if (!left_.empty() && now - reviewed >= kReview) {
-      review();
-      reviewed = now;
-    }
+    handle_events(left_.empty() ? Duration::max() : until_review(io::now()));
+    if (!hot_.empty()) spin();
   }
 }
 

@@ -19,8 +19,13 @@ namespace weft::host {
 
 // The thread that drives queue pairs when their program does not. It sleeps in epoll on the sockets
 // of their receivers; when one has something and the program has polled since it last looked, the
-// socket is left to the program and looked at again a little later. A program that asks for an
-// event is about to sleep, so its sockets come back at once.
+// socket is left to the program and looked at again a little later: soon at first, later and later
+// while the program keeps polling. A socket that was left in vain is kept for a while: its program
+// polls now and then, but waits for memory that a peer writes. A program that asks for an event is
+// about to sleep, so its sockets come back at once.
+//
+// Waking a thread on another processor costs its waker more than a datagram does, so the thread
+// spins for a moment after it has read something, unless others want its processor.
 class Progress {
  public:
   // `on_news` runs in the thread whenever `news` is readable, and has to read it.
@@ -45,8 +50,14 @@ class Progress {
   void receive_ready();
 
  private:
-  // How often a socket that was left to a polling program is looked at.
-  static constexpr Duration kReview = 2ms;
+  // How soon a socket that was left to a polling program is looked at: first, and at last.
+  static constexpr Duration kFirstReview = 20us;
+  static constexpr Duration kLastReview = 2ms;
+  static constexpr std::uint32_t kKeptFor = 1000;  // after it was left in vain
+  static constexpr Duration kSpin = 50us;          // after something was read
+  // A yield that takes longer has let somebody else run: no spinning for a while.
+  static constexpr Duration kCrowdedYield = 20us;
+  static constexpr Duration kCrowdedFor = 100ms;
   // The most that a send waits when a program stops in the middle of a stream of posts.
   static constexpr Duration kLatestAlarm = 320us;
   // Deadlines of queue pairs are met this late at most: alarms cost.
@@ -55,10 +66,15 @@ class Progress {
   Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake,
            std::function<void()> on_news);
   void run();
+  // Waits as long as `timeout` says (max: for ever) for something and sees to it.
+  void handle_events(Duration timeout);
   void serve(std::uint64_t tag);
+  void spin();
+  [[nodiscard]] Duration until_review(Time now) const;
   void flush_deferred(Time now);
   void meet_deadlines(Time now);
-  void review();
+  void review(Time now);
+  [[nodiscard]] Receiver::Acks acks() const;
   bool take_over(Receiver& receiver);
   void leave_to_program(Receiver& receiver, std::uint64_t polls);
   void rearm(Receiver& receiver, int operation);
@@ -84,8 +100,11 @@ class Progress {
   Time timer_at_ = Time::max();                     // max: not set
   Duration alarm_after_ = QueuePair::kGatherTime;   // the next time it rings in vain
 
-  std::vector<std::weak_ptr<Receiver>> left_;  // the thread's own: left to programs that poll
-  int owner_pid_;                              // a forked child has no such thread
+  // The thread's own: left to programs that poll; read just now and not waited on yet.
+  std::vector<std::shared_ptr<Receiver>> hot_;
+  Time crowded_until_{};
+  std::vector<std::weak_ptr<Receiver>> left_;
+  int owner_pid_;  // a forked child has no such thread
   std::thread thread_;
 };
 

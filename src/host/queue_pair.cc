@@ -29,6 +29,7 @@ Config basic_config(const QueuePairConfig& config, Qpn qpn) {
   core.max_receive_pieces = config.max_receive_pieces;
   core.max_inline = config.max_inline;
   core.signal_all = config.signal_all;
+  core.copy = guarded_copy;
   return core;
 }
 
@@ -67,7 +68,6 @@ std::unique_ptr<hca::QueuePair> make_core(Context& context, const QueuePairConfi
   core.max_mtu = port.max_mtu;
   core.receive_budget = hca::grant_budget(capacity);
   core.extensions = context.weft_peers_only();
-  core.copy = guarded_copy;
   return std::make_unique<hca::ConnectedQueuePair>(
       core, context.memory(), sends, receives, config.srq.get(),
       config.xrc_domain != 0 ? context.xrc_queues(config.xrc_domain) : nullptr);
@@ -160,9 +160,10 @@ std::errc QueuePair::post_send_list(std::span<const hca::SendRequest> requests) 
 QueuePair::Next QueuePair::after_post(Time now) {
   const bool run_is_full =
       core_->queued_packets() >= kRunPackets || core_->queued_bytes() >= kRunBytes;
+  const bool alone = !has_deferred_sends() || acks_only_.load(std::memory_order_relaxed);
   const bool first_since_poll = polls_at_send_ != polls() || now - sent_at_ >= kGatherTime;
   const bool waited_enough = deferred_for(now) >= kGatherTime;
-  if (run_is_full || waited_enough || (first_since_poll && !has_deferred_sends())) {
+  if (run_is_full || waited_enough || (first_since_poll && alone)) {
     return Next::kFlush;
   }
   return set_deferred(true, now) ? Next::kArm : Next::kNothing;
@@ -210,6 +211,8 @@ Expected<void> QueuePair::detach(const Gid& group) {
 }
 
 void QueuePair::destroy() {
+  // An acknowledgement that waits for company is owed to the peer all the same.
+  if (has_deferred_sends()) flush(io::now());
   {
     const std::lock_guard guard(lock_);
     destroyed_ = true;
@@ -278,7 +281,7 @@ void QueuePair::raise(std::uint32_t events) {
 
 // Everything that arrived has been handed in: acknowledgements that were put off are due, and
 // credits or acknowledgements may have freed what waits to be sent.
-void QueuePair::end_run(Time now) {
+void QueuePair::end_run(Time now, Receiver::Acks acks) {
   After after;
   bool work = false;
   {
@@ -286,7 +289,13 @@ void QueuePair::end_run(Time now) {
     if (destroyed_) return;
     core_->end_run(now);
     work = core_->has_work();
-    if (!work) after = settle(now, Blocked::kNo);
+    const bool may_wait = acks == Receiver::Acks::kMayWait && core_->only_acks_due();
+    if (!work || may_wait) after = settle(now, Blocked::kNo);
+    if (may_wait) {
+      acks_only_.store(true, std::memory_order_relaxed);
+      work = false;
+      after.flush_at = now + kGatherTime;
+    }
   }
   if (work) {
     flush(now);
@@ -313,6 +322,7 @@ QueuePair::After QueuePair::settle(Time now, Blocked blocked) {
   After after;
   after.events = core_->take_events();
   const bool waiting = core_->has_work();
+  acks_only_.store(false, std::memory_order_relaxed);
   set_deferred(waiting, now);
   const std::optional<Time> deadline = core_->deadline();
   after.deadline = deadline.value_or(Time::max());

@@ -80,6 +80,11 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   [[nodiscard]] bool has_deferred_sends() const {
     return deferred_.load(std::memory_order_relaxed);
   }
+  // Only acknowledgements are deferred, and so lately that the program may yet post what they can
+  // go with: programs look at one completion queue or another before they do.
+  [[nodiscard]] bool awaits_company(Time now) const {
+    return acks_only_.load(std::memory_order_relaxed) && deferred_for(now) < kCompanyTime;
+  }
 
   struct Report {
     Qpn qpn;
@@ -103,6 +108,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   static constexpr std::size_t kRunPackets = hca::Burst::kMaxPackets;
   // A send that is not the first since the last poll waits this long at most.
   static constexpr Duration kGatherTime = 20us;
+  static constexpr Duration kCompanyTime = 3us;
   static constexpr Duration kRetryTime = 200us;  // after the kernel's send buffer was full
 
   [[nodiscard]] std::uint64_t polls() const;
@@ -125,7 +131,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   void take_in(const hca::InDatagram& datagram, Time now) {
     if (!destroyed_) core_->receive(datagram, now);
   }
-  void end_run(Time now);
+  void end_run(Time now, Receiver::Acks acks);
 
   const QueuePairConfig config_;
   std::shared_ptr<Context> context_;
@@ -142,6 +148,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   std::atomic<bool> sending_{false};      // token: one thread hands bursts to the endpoint
   std::atomic<bool> flush_asked_{false};  // somebody found the sending token taken
   std::atomic<bool> deferred_{false};     // sends wait for a poll or the timer
+  std::atomic<bool> acks_only_{false};    // nothing but acknowledgements does
   std::atomic<Time> deferred_since_{Time{}};
   std::atomic<std::uint64_t> deferrals_{0};
   std::uint64_t deferrals_seen_ = 0;  // by the context's thread only

@@ -75,12 +75,12 @@ bool Receiver::armed() const {
   return false;
 }
 
-bool Receiver::receive(std::size_t budget) {
+std::optional<std::size_t> Receiver::receive(std::size_t budget, Acks acks) {
   Token token(receiving_);
-  if (!token.take()) return false;
-  inlet_->receive(*this, budget);
-  if (!touched_.empty()) finish();
-  return true;
+  if (!token.take()) return std::nullopt;
+  const std::size_t count = inlet_->receive(*this, budget);
+  if (!touched_.empty()) finish(acks);
+  return count;
 }
 
 QueuePair* Receiver::find(const hca::InDatagram& datagram) {
@@ -129,11 +129,11 @@ void Receiver::hand_to(QueuePair* to, const hca::InDatagram& datagram) {
 }
 
 // With the token still held: whoever destroys a queue pair waits for it.
-void Receiver::finish() {
+void Receiver::finish(Acks acks) {
   switch_to(nullptr);
   for (QueuePair* queue_pair : touched_) {
     queue_pair->touched_ = false;
-    queue_pair->end_run(now_);
+    queue_pair->end_run(now_, acks);
   }
   touched_.clear();
   now_ = Time{};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -30,9 +31,12 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   void remove(QueuePair& queue_pair);
   [[nodiscard]] std::size_t queue_pairs() const;
 
+  // Whether acknowledgements go at once, or wait a moment for something that they can go with: what
+  // the program is about to post, or its next poll.
+  enum class Acks : std::uint8_t { kAtOnce, kMayWait };
   // Reads what is there, at most about `budget` datagrams, hands it to the queue pairs and sends
-  // what they answer. False when another thread is doing so.
-  bool receive(std::size_t budget);
+  // what they answer. Returns how many there were; nothing when another thread is doing so.
+  std::optional<std::size_t> receive(std::size_t budget, Acks acks);
 
   [[nodiscard]] std::uint64_t tag() const { return tag_; }
   [[nodiscard]] std::vector<int> descriptors() const { return inlet_->descriptors(); }
@@ -54,7 +58,7 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   [[nodiscard]] QueuePair* find(const hca::InDatagram& datagram);
   void hand_to(QueuePair* to, const hca::InDatagram& datagram);
   void switch_to(QueuePair* queue_pair);
-  void finish();
+  void finish(Acks acks);
 
   std::shared_ptr<port::Inlet> inlet_;
   const std::uint64_t tag_;
@@ -73,8 +77,12 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   Time now_{};  // read with the first datagram: most looks find nothing
   std::atomic<std::uint64_t> strays_{0};
 
-  // Who reads: the context's thread waits on it, or leaves it to a program that polls.
-  std::uint64_t polls_seen_ = 0;  // by the context's thread only
+  // Who reads: the context's thread waits on it, or leaves it to a program that polls. By the
+  // context's thread only, but for the flag.
+  std::uint64_t polls_seen_ = 0;
+  Duration review_after_{};     // while left: how long until the next look
+  Time review_at_{};            // while left
+  std::uint32_t kept_for_ = 0;  // not to be left for so many times that something arrives
   std::atomic<bool> left_to_program_{false};
 };
 
