@@ -248,7 +248,7 @@ int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) {
   return 0;
 }
 
-// Enhanced connection establishment: options of hardware vendors. There are none, which zeros say,
+// Enhanced connection establishment: options of hardware vendors. There are none to offer to a peer,
 // and none that a peer offers is taken up.
 int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
   if (ece->comp_mask != 0) return report(EINVAL);
@@ -257,5 +257,5 @@ int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
 
 int ibv_query_ece(ibv_qp*, ibv_ece* ece) {
   *ece = {};
-  return 0;
+  return report(EOPNOTSUPP);
 }
