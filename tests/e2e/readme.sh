@@ -4,7 +4,7 @@
 # ends in & goes on in the background while the next ones run, as it would in a shell.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
-need ibv_devinfo ibv_ud_pingpong ss
+need ibv_devinfo ibv_rc_pingpong ss
 begin
 
 cd "$source_tree"
