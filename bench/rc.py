@@ -3,8 +3,8 @@
 """Reliable connections through Weft beside plain UDP sockets, in one run.
 
 perftest's programs with RC, unmodified, two processes on loopback, against bench/udp_baseline:
-super-buffers (GSO and GRO) for bandwidth, a plain sendto/recv loop for 256-byte messages, a spinning
-ping-pong for latency. Alternatives are interleaved; medians are printed.
+super-buffers (GSO and GRO) for bandwidth, a plain sendto/recv loop for 256-byte messages, a
+spinning ping-pong for latency. Alternatives are interleaved; medians are printed.
 
 usage: rc [--rounds N] [--only bandwidth|small|latency]
 """

@@ -118,8 +118,8 @@ int main(int argc, char** argv) {
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   std::sort(times.begin(), times.end());
-  fmt::print("{{\"mode\": \"memory\", \"bytes\": {}, \"round_trip_ns\": {}, \"p99_ns\": {}}}\n", size,
-             times[times.size() / 2], times[times.size() * 99 / 100]);
+  fmt::print("{{\"mode\": \"memory\", \"bytes\": {}, \"round_trip_ns\": {}, \"p99_ns\": {}}}\n",
+             size, times[times.size() / 2], times[times.size() * 99 / 100]);
   fmt::print("result: udp into memory {} B = {} ns\n", size, times[times.size() / 2]);
   std::fflush(stdout);
   _exit(0);

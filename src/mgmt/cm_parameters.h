@@ -73,7 +73,7 @@ struct ConnectParameters {
 
 struct AcceptParameters {
   Qpn qpn{};
-  std::optional<Psn> starting_psn{};       // as in ConnectParameters
+  std::optional<Psn> starting_psn{};     // as in ConnectParameters
   std::uint8_t responder_resources = 0;  // as in ConnectParameters, from our side
   std::uint8_t initiator_depth = 0;
   std::uint8_t target_ack_delay = 15;  // exponent, 0..31

@@ -34,6 +34,9 @@ bool within(const ibv_qp_cap& cap, const host::DeviceLimits& limits) {
          cap.max_inline_data <= limits.max_inline;
 }
 
+// Adapters give some room for inline data unasked, and programs (rdma_xclient) rely on it.
+constexpr std::uint32_t kLeastInline = 64;
+
 // What goes to queues that the queue pair does not have of its own is not looked at.
 ibv_qp_cap own_capabilities(const ibv_qp_init_attr& attributes) {
   ibv_qp_cap cap = attributes.cap;
@@ -44,6 +47,7 @@ ibv_qp_cap own_capabilities(const ibv_qp_init_attr& attributes) {
     cap.max_recv_sge = std::max(cap.max_recv_sge, 1U);
   }
   cap.max_send_sge = std::max(cap.max_send_sge, 1U);
+  cap.max_inline_data = std::max(cap.max_inline_data, kLeastInline);
   return cap;
 }
 
@@ -137,6 +141,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
       auto qp = create_xrc_target(context, attributes->xrcd);
       if (!qp) return nullptr;
       qp->qp_base.qp_context = attributes->qp_context;
+      if ((mask & IBV_QP_INIT_ATTR_PD) != 0) qp->qp_base.pd = attributes->pd;
       return &qp.release()->qp_base;
     }
     if ((mask & IBV_QP_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) return refuse(EINVAL);
@@ -248,8 +253,8 @@ int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) {
   return 0;
 }
 
-// Enhanced connection establishment: options of hardware vendors. There are none to offer to a peer,
-// and none that a peer offers is taken up.
+// Enhanced connection establishment: options of hardware vendors. There are none to offer to a
+// peer, and none that a peer offers is taken up.
 int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
   if (ece->comp_mask != 0) return report(EINVAL);
   return ece->vendor_id == 0 && ece->options == 0 ? 0 : report(EOPNOTSUPP);

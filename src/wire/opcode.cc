@@ -145,14 +145,8 @@ consteval std::array<OpcodeInfo, 256> make_opcodes() {
                  Deth::kSize,
                  true,
                  false};
-  table[0xC2] = {"Weft RC Acknowledge",
-                 Transport::vendor,
-                 Operation::vendor,
-                 only,
-                 0,
-                 0,
-                 true,
-                 true};
+  table[0xC2] = {
+      "Weft RC Acknowledge", Transport::vendor, Operation::vendor, only, 0, 0, true, true};
   return table;
 }
 

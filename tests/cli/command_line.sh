@@ -72,7 +72,8 @@ refused 'one word too many' "$weft" resource show qp cq
 # Options and variables of run.
 refused '--wire foo: .*udp, bare or roce' "$weft" run --wire foo -- true
 refused '--wire foo: .*udp, bare or roce' "$weft" run --wire=foo true
-refused '--fault los=1%: los: there is no such fault; there are loss' "$weft" run --fault los=1% -- true
+refused '--fault los=1%: los: there is no such fault; there are loss' \
+  "$weft" run --fault los=1% -- true
 refused '--fault delay=2: .*a time in us, ms or s' "$weft" run --fault delay=2 -- true
 refused 'WEFT_FAULT=loss=5: .*a percentage' env WEFT_FAULT=loss=5 "$weft" run -- true
 refused '--cm-port 80: .*1024 and 65534' "$weft" run --cm-port 80 -- true

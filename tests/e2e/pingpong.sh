@@ -6,9 +6,9 @@ set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 service=$1
 shift
-program=ibv_${service}_pingpong
-need "$program" ss
+pingpong=ibv_${service}_pingpong
+need "$pingpong" ss
 begin
 
-pair 127.0.0.1 -- "$program" -g 0 -n 1000 "$@"
+pair 127.0.0.1 -- "$pingpong" -g 0 -n 1000 "$@"
 for side in client server; do expect "$side" '^([0-9]+ iters in .* seconds|success)'; done

@@ -81,9 +81,9 @@ case $what in
     await_agent
     # Without timeout in between: the signal must hit the program itself.
     "$weft" run -- rping -c -a 127.0.0.1 -C 1000000 </dev/null >"$work/client.out" 2>&1 &
-    client=$!
+    killed=$!
     sleep 1
-    kill -KILL "$client"
+    kill -KILL "$killed"
     await server 'DISCONNECT EVENT'
     stop server
     ;;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The pyverbs tests of rdma-core, as Debian ships them, against weft_lo; the numbers are printed.
-# None may fail; pyverbs_tests.txt lists the tests that must pass. docs/verbs.md says why others skip.
+# None may fail; pyverbs_tests.txt lists the tests that must pass. docs/verbs.md says why others
+# skip.
 set -euo pipefail
 source "$(dirname "$0")/../e2e/lib.sh"
 need gunzip

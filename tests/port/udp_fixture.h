@@ -33,9 +33,7 @@ struct Arrival {
   std::uint8_t traffic_class;
   bool multicast;
 
-  [[nodiscard]] Qpn dest_qp() const {
-    return wire::Bth::parse(transport).value().dest_qp;
-  }
+  [[nodiscard]] Qpn dest_qp() const { return wire::Bth::parse(transport).value().dest_qp; }
   // What follows BTH and DETH.
   [[nodiscard]] Bytes message(std::size_t size) const {
     return Bytes(transport).subspan(wire::Bth::kSize + wire::Deth::kSize, size);

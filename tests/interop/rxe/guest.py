@@ -13,7 +13,7 @@ import image
 ADDRESSES = ("10.77.0.2/24", "fd77::2/64")
 HOST_ADDRESSES = ("10.77.0.1/24", "fd77::1/64")
 GUEST, HOST = "10.77.0.2", "10.77.0.1"
-HOST6 = "fd77::1"
+GUEST6, HOST6 = "fd77::2", "fd77::1"
 TAP = "rxe-tap"
 
 

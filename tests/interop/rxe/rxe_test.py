@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import image
-from guest import GUEST, HOST, HOST6, TAP, Guest
+from guest import GUEST, GUEST6, HOST, HOST6, TAP, Guest
 
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD", "build/release"))
 # RoCE's path MTU follows the interface's: MTU less 80, rounded down.
@@ -107,7 +107,8 @@ class Runner:
     def __init__(self, guest, host, family):
         self.guest, self.host, self.family = guest, host, family
         self.port = 18700
-        # The GIDs are of that family; the programs' own exchange is over IPv4, which they listen on.
+        self.host_ip, self.guest_ip = (HOST6, GUEST6) if family == 6 else (HOST, GUEST)
+        # The GIDs are of that family; the programs' own exchange is over IPv4, where they listen.
         self.host_index = host.gid_index(HOST6 if family == 6 else HOST)
         self.guest_index = 2 if family == 6 else 1  # link-local, IPv4, IPv6: the order of addresses
 
@@ -132,6 +133,27 @@ class Runner:
                 return "our server never listened:\n" + finish(process)[1]
             other_code, other = self.guest.run(f"timeout 50 {theirs} {HOST}", 60)
             code, said = finish(process)
+        return self.verdict(code, said, other_code, other)
+
+    def rping(self, client):
+        """Through the connection managers of both sides."""
+        self.port += 1
+        words = ["rping", "-p", str(self.port), "-C", "5", "-v", "-a"]
+        if client == "host":
+            self.guest.start("server", f"timeout 30 {' '.join([*words, self.guest_ip, '-s'])}")
+            time.sleep(1)
+            code, said = finish(self.host.start([*words, self.guest_ip, "-c"]))
+            other_code, other = self.guest.result("server", 35)
+        else:
+            process = self.host.start([*words, self.host_ip, "-s"])
+            time.sleep(2)
+            other_code, other = self.guest.run(
+                f"timeout 30 {' '.join([*words, self.host_ip, '-c'])}", 35)
+            code, said = finish(process)
+        return self.verdict(code, said, other_code, other)
+
+    @staticmethod
+    def verdict(code, said, other_code, other):
         if code == 0 and other_code == 0:
             return None
         return f"ours ended with {code}, the guest's with {other_code}\n{said}\n--- guest\n{other}"
@@ -150,12 +172,12 @@ def main():
             with Guest(mtu) as guest:
                 for family in (4, 6):
                     runner = Runner(guest, host, family)
-                    for name, program in scenarios(path_mtu, options.full):
+                    for name, program in [*scenarios(path_mtu, options.full), ("rping", None)]:
                         for client in ("host", "guest"):
                             title = f"{name}, IPv{family}, MTU {path_mtu}, client {client}"
                             if options.names and not any(n in title for n in options.names):
                                 continue
-                            wrong = runner.run(program, client)
+                            wrong = runner.run(program, client) if program else runner.rping(client)
                             print(f"{'FAILED' if wrong else 'ok'}: {title}", flush=True)
                             passed += not wrong
                             if wrong:
