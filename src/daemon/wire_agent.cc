@@ -70,7 +70,6 @@ Expected<std::unique_ptr<WireAgent>> WireAgent::open(const WireChoice& choice,
   self->management_ = std::move(*management);
 
   rdmacm::CoreConfig config;
-  if (choice.roce) config.extensions = mgmt::kWeftTransport;
   self->core_.reset(
       new rdmacm::CommandCore(config, interfaces, entropy, *self->management_, *self));
   return out;

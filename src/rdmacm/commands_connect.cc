@@ -196,7 +196,7 @@ std::errc CommandCore::accept_connected(Identity& identity, const rdma_ucm_conn_
   wanted.srq = parameters.srq != 0;
   wanted.flow_control = parameters.flow_control != 0;
   wanted.private_data = *data;
-  wanted.extensions = config_.extensions;
+  wanted.extensions = config_.extensions & identity.offered;
   return as_kernel(cm_->accept(identity.cm, wanted, now));
 }
 

@@ -104,6 +104,7 @@ void CommandCore::on(const mgmt::CmEvent& event, const mgmt::ConnectRequest& wha
     return refuse(Counter::kRequestsOverBacklog, mgmt::RejectReason::kNoResources);
   }
   request->type = what.type;
+  request->offered = what.extensions;
   request->path_mtu = std::min(request->path_mtu, what.path_mtu);
 
   QueuedEvent out;
