@@ -321,6 +321,7 @@ void Progress::serve(std::uint64_t tag) {
 // or somebody else wants the processor.
 void Progress::spin() {
   Time last = io::now();
+  unsigned slow_yields = 0;
   std::vector<std::uint64_t> polls;
   for (unsigned round = 1; !hot_.empty() && !stop_.load(std::memory_order_relaxed); ++round) {
     for (std::size_t i = polls.size(); i < hot_.size(); ++i)
@@ -344,7 +345,9 @@ void Progress::spin() {
     if (found) last = now;
     if (now - last > kSpin) break;
     std::this_thread::yield();
-    if (io::now() - now > kCrowdedYield) {
+    const Duration yielded = io::now() - now;
+    slow_yields = yielded > kSlowYield ? slow_yields + 1 : 0;
+    if (slow_yields == kSlowYields || yielded > kTimeSlice) {
       crowded_until_ = now + kCrowdedFor;
       break;
     }

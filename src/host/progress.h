@@ -55,8 +55,11 @@ class Progress {
   static constexpr Duration kLastReview = 2ms;
   static constexpr std::uint32_t kKeptFor = 1000;  // after it was left in vain
   static constexpr Duration kSpin = 50us;          // after something was read
-  // A yield that takes longer has let somebody else run: no spinning for a while.
-  static constexpr Duration kCrowdedYield = 20us;
+  // A yield that takes longer has let somebody else run. After so many in a row, or one in which
+  // somebody spun for all of his time slice, there is no spinning for a while.
+  static constexpr Duration kSlowYield = 20us;
+  static constexpr unsigned kSlowYields = 3;
+  static constexpr Duration kTimeSlice = 500us;
   static constexpr Duration kCrowdedFor = 100ms;
   // The most that a send waits when a program stops in the middle of a stream of posts.
   static constexpr Duration kLatestAlarm = 320us;

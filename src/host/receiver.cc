@@ -79,6 +79,8 @@ std::optional<std::size_t> Receiver::receive(std::size_t budget, Acks acks) {
   Token token(receiving_);
   if (!token.take()) return std::nullopt;
   const std::size_t count = inlet_->receive(*this, budget);
+  // A sender in the midst of a stream waits for room, not for a reply.
+  if (count > kFewDatagrams) acks = Acks::kAtOnce;
   if (!touched_.empty()) finish(acks);
   return count;
 }

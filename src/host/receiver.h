@@ -51,6 +51,7 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
  private:
   friend class Progress;
   class Token;
+  static constexpr std::size_t kFewDatagrams = 4;  // as many as a reply and what goes with it
   static constexpr unsigned kPerSection = 8;  // datagrams for which a queue pair is locked at once
 
   void deliver(const hca::InDatagram& datagram) override;
