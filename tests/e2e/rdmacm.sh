@@ -21,9 +21,21 @@ both() {
   need "${server[0]}" "${client[0]}"
   spawn server "$weft" run --wire "$wire" -- "${server[@]}"
   await_agent
-  run client "$weft" run --wire "$wire" -- "${client[@]}"
+  # Nothing shows from outside that the server listens by now: a client that finds nobody tries
+  # again.
+  local tries
+  for tries in 1 2 3 4 5; do
+    spawn client "$weft" run --wire "$wire" -- "${client[@]}"
+    wait "${pid_of[client]}" || nobody_listens || fail "${client[0]} did not end well"
+    unset "pid_of[client]"
+    nobody_listens || break
+    [[ $tries -lt 5 ]] || fail "${server[0]} never listened"
+    sleep 2
+  done
   finish server
 }
+
+nobody_listens() { grep -qE 'UNREACHABLE|REJECTED' "$work/client.out"; }
 
 # Until the server's file is open and a moment more: it binds and listens right after.
 await_agent() {
