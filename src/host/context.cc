@@ -17,7 +17,18 @@ Expected<std::shared_ptr<Context>> Context::open(const DeviceInfo& device, const
   std::shared_ptr<Context> context(new Context(device, config));
   auto opened = open_port(device, config, context->entropy_);
   if (!opened) return tl::unexpected(opened.error());
-  context->port_ = std::move(*opened);
+  return start(std::move(context), std::move(*opened));
+}
+
+Expected<std::shared_ptr<Context>> Context::open_on(std::unique_ptr<port::Port> port,
+                                                    const DeviceInfo& device,
+                                                    const Config& config) {
+  return start(std::shared_ptr<Context>(new Context(device, config)), std::move(port));
+}
+
+Expected<std::shared_ptr<Context>> Context::start(std::shared_ptr<Context> context,
+                                                  std::unique_ptr<port::Port> port) {
+  context->port_ = std::move(port);
   auto events = AsyncEventQueue::create();
   if (!events) return tl::unexpected(events.error());
   context->async_events_ = std::move(*events);
@@ -40,15 +51,12 @@ Context::~Context() = default;
 
 void Context::close() {
   unregister_context(*this);
-  send_deferred();
-  progress_->stop();
-}
-
-void Context::send_deferred() {
-  const std::lock_guard guard(mutex_);
-  for (const auto& [number, queue_pair] : queue_pairs_) {
-    if (queue_pair->has_deferred_sends()) queue_pair->flush(io::now());
+  {
+    const std::lock_guard guard(mutex_);
+    for (const auto& [number, queue_pair] : queue_pairs_)
+      queue_pair->send_owed();
   }
+  progress_->stop();
 }
 
 Expected<hca::PdHandle> Context::allocate_pd() {

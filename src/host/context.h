@@ -57,11 +57,15 @@ struct DeviceLimits {
 class Context : public std::enable_shared_from_this<Context> {
  public:
   static Expected<std::shared_ptr<Context>> open(const DeviceInfo& device, const Config& config);
+  // The same on a port that the caller has made.
+  static Expected<std::shared_ptr<Context>> open_on(std::unique_ptr<port::Port> port,
+                                                    const DeviceInfo& device, const Config& config);
   ~Context();
   // Stops the thread and detaches from the process-wide lists. Objects still alive keep the memory.
   void close();
-  // What waits for a poll goes now: the process is about to end.
-  void send_deferred();
+  // The process is about to end: has the thread send what is owed (QueuePair::send_owed) and what
+  // waits for a poll. For any thread at any time, in signal handlers too.
+  void send_owed() noexcept { progress_->send_owed(); }
 
   [[nodiscard]] const DeviceInfo& device() const { return device_; }
   [[nodiscard]] const DeviceLimits& limits() const { return limits_; }
@@ -142,6 +146,8 @@ class Context : public std::enable_shared_from_this<Context> {
 
  private:
   Context(const DeviceInfo& device, const Config& config);
+  static Expected<std::shared_ptr<Context>> start(std::shared_ptr<Context> context,
+                                                  std::unique_ptr<port::Port> port);
   Expected<void> check(const QueuePairConfig& config) const;
   Expected<void> use_queue_pair(const std::shared_ptr<QueuePair>& queue_pair);
   Expected<std::shared_ptr<Receiver>> receiver_for(const std::shared_ptr<port::Inlet>& inlet);

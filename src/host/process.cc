@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -146,6 +147,16 @@ class Process {
     if (entries_.empty()) stopped = std::move(server_);
   }
 
+  // Without waiting for a lock or for memory, which an interrupted thread may hold.
+  void send_owed() noexcept {
+    if (pid_.load() != getpid()) return;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return;
+    for (const Entry& entry : entries_) {
+      if (const auto context = entry.context.lock()) context->send_owed();
+    }
+  }
+
   std::vector<Context::Report> reports() {
     std::vector<std::shared_ptr<Context>> open;
     {
@@ -172,6 +183,7 @@ class Process {
   Process() : config_(read_config_from_environment()) {
     if (!config_) std::fprintf(stderr, "weft: %s\n", config_.error().message.c_str());
     std::atexit([] { instance().exit(); });
+    std::at_quick_exit([] { instance().send_owed(); });
     pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
                    [] { instance().after_fork_in_child(); });
   }
@@ -196,23 +208,19 @@ class Process {
     // The parent still has these objects and will account for them.
     entries_.clear();
     retired_.clear();
+    pid_.store(getpid());
     mutex_.unlock();
   }
 
   void exit() {
+    send_owed();
     std::unique_ptr<ReportServer> stopped;
-    std::vector<std::shared_ptr<Context>> contexts;
     {
       const std::lock_guard lock(mutex_);
       exiting_ = true;
       stopped = std::move(server_);
-      for (const Entry& entry : entries_) {
-        if (auto context = entry.context.lock()) contexts.push_back(std::move(context));
-      }
     }
     stopped.reset();
-    for (const auto& context : contexts)
-      context->send_deferred();
     if (!config_ || !config_->stats) return;
     const std::vector<Context::Report> open = reports();
     const std::lock_guard lock(mutex_);
@@ -222,6 +230,7 @@ class Process {
   }
 
   const Expected<Config> config_;
+  std::atomic<pid_t> pid_{getpid()};  // a child of vfork runs on its parent's memory
   std::mutex mutex_;
   std::vector<Entry> entries_;
   std::map<std::string, std::vector<CounterValue>> retired_;  // by device
@@ -281,6 +290,10 @@ void register_context(const std::shared_ptr<Context>& context) {
 
 void unregister_context(Context& context) {
   Process::instance().remove(context);
+}
+
+void send_owed_by_process() noexcept {
+  Process::instance().send_owed();
 }
 
 std::string process_report_json() {

@@ -28,6 +28,10 @@ void register_context(const std::shared_ptr<Context>& context);
 // before anything is taken down and with no lock held that report() takes.
 void unregister_context(Context& context);
 
+// The process is about to end without exit(): open contexts send what is owed (Context::send_owed).
+// For any thread at any time, in signal handlers and in forked children too, where it does nothing.
+void send_owed_by_process() noexcept;
+
 // What `weft resource` reads: a JSON text of this process's queue pairs, completion queues and
 // memory regions with their counters. Its form is documented in docs/cli.md.
 std::string process_report_json();

@@ -252,7 +252,7 @@ void Progress::arm_flush(QueuePair& queue_pair, Time when) {
 // Setting an alarm and taking it back costs several microseconds where a hypervisor emulates the
 // timer, so the alarm of a program that keeps posting is not touched for each of its runs: it
 // rings, finds that the program has sent by itself, and rings again twice as late.
-void Progress::flush_deferred(Time now) {
+void Progress::flush_deferred(Time now, Due when) {
   std::vector<std::weak_ptr<QueuePair>> due;
   {
     const std::lock_guard guard(deferred_mutex_);
@@ -263,7 +263,11 @@ void Progress::flush_deferred(Time now) {
   for (const auto& weak : due) {
     const auto queue_pair = weak.lock();
     if (!queue_pair) continue;
-    if (queue_pair->deferred_for(now) >= QueuePair::kGatherTime) queue_pair->flush(now);
+    if (when == Due::kNow) {
+      queue_pair->send_owed();
+    } else if (queue_pair->deferred_for(now) >= QueuePair::kGatherTime) {
+      queue_pair->flush(now);
+    }
     const std::uint64_t deferrals = queue_pair->deferrals_.load();
     if (queue_pair->has_deferred_sends() || deferrals != queue_pair->deferrals_seen_) {
       queue_pair->deferrals_seen_ = deferrals;
@@ -382,6 +386,35 @@ Duration Progress::until_review(Time now) const {
   return next == Time::max() ? Duration::max() : std::max(next - now, Duration::zero());
 }
 
+void Progress::send_owed() noexcept {
+  if (owner_pid_ != getpid() || stop_.load()) return;
+  const std::uint32_t ticket = asked_.fetch_add(1) + 1;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(wake_.get(), &one, sizeof one);
+  const Time give_up = io::now() + kLastWait;
+  while (static_cast<std::int32_t>(answered_.load() - ticket) < 0 && io::now() < give_up) {
+    constexpr timespec kMoment{0, 20'000};
+    nanosleep(&kMoment, nullptr);
+  }
+}
+
+void Progress::answer_request() {
+  const std::uint32_t asked = asked_.load();
+  if (answered_.load() == asked) return;
+  std::vector<std::shared_ptr<Receiver>> receivers;
+  {
+    const std::lock_guard guard(mutex_);
+    for (const auto& [tag, weak] : receivers_) {
+      if (auto receiver = weak.lock()) receivers.push_back(std::move(receiver));
+    }
+  }
+  const Time give_up = io::now() + kReadersWait;
+  for (const auto& receiver : receivers)
+    receiver->finish_run(give_up);
+  flush_deferred(io::now(), Due::kNow);
+  answered_.store(asked);
+}
+
 void Progress::receive_ready() {
   std::array<epoll_event, kEvents> events;
   const int count = epoll_wait(ready_.get(), events.data(), kEvents, 0);
@@ -400,10 +433,11 @@ void Progress::handle_events(Duration timeout) {
     const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
     if (tag == kTimerTag) {
       drain(timer_.get());
-      flush_deferred(now);
+      flush_deferred(now, Due::kInTime);
       meet_deadlines(now);
     } else if (tag == kWakeTag) {
       drain(wake_.get());
+      answer_request();
     } else if (tag == kNewsTag) {
       on_news_();
     } else {

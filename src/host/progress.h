@@ -46,6 +46,10 @@ class Progress {
   void arm_flush(QueuePair& queue_pair, Time when);
   // Have next_burst() called at `when`; not before the thread has looked at an earlier deadline.
   void arm_deadline(QueuePair& queue_pair, Time when);
+  // Has the thread answer what has arrived and send all that waits, and waits for that, though not
+  // for long. Takes no lock: it may be called from a signal handler that has interrupted one who
+  // holds some.
+  void send_owed() noexcept;
   // Reads every receiver that has something, in the caller's thread.
   void receive_ready();
 
@@ -65,6 +69,9 @@ class Progress {
   static constexpr Duration kLatestAlarm = 320us;
   // Deadlines of queue pairs are met this late at most: alarms cost.
   static constexpr Duration kDeadlineGrain = 50us;
+  // send_owed() waits so long for the thread, and the thread for those who read.
+  static constexpr Duration kLastWait = 100ms;
+  static constexpr Duration kReadersWait = 50ms;
 
   Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake,
            std::function<void()> on_news);
@@ -74,7 +81,9 @@ class Progress {
   void serve(std::uint64_t tag);
   void spin();
   [[nodiscard]] Duration until_review(Time now) const;
-  void flush_deferred(Time now);
+  enum class Due : std::uint8_t { kInTime, kNow };
+  void flush_deferred(Time now, Due due);
+  void answer_request();
   void meet_deadlines(Time now);
   void review(Time now);
   [[nodiscard]] Receiver::Acks acks() const;
@@ -91,6 +100,8 @@ class Progress {
   io::UniqueFd wake_;
   std::function<void()> on_news_;
   std::atomic<bool> stop_{false};
+  std::atomic<std::uint32_t> asked_{0};     // calls of send_owed()
+  std::atomic<std::uint32_t> answered_{0};  // as asked_ was when the thread last saw to it
 
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, std::weak_ptr<Receiver>> receivers_;

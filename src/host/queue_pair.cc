@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/queue_pair.h"
 
+#include <thread>
+
 #include "hca/connected_queue_pair.h"
 #include "hca/ud_queue_pair.h"
 #include "host/context.h"
@@ -97,6 +99,10 @@ std::vector<CompletionQueue*> QueuePair::completion_queues() const {
 }
 
 Expected<void> QueuePair::modify(const hca::QpAttributes& attributes, std::uint32_t mask) {
+  if ((mask & hca::kAttrState) != 0 &&
+      (attributes.state == hca::QpState::kReset || attributes.state == hca::QpState::kErr)) {
+    send_owed();
+  }
   After after;
   bool flush_now = false;
   {
@@ -211,8 +217,7 @@ Expected<void> QueuePair::detach(const Gid& group) {
 }
 
 void QueuePair::destroy() {
-  // An acknowledgement that waits for company is owed to the peer all the same.
-  if (has_deferred_sends()) flush(io::now());
+  send_owed();
   {
     const std::lock_guard guard(lock_);
     destroyed_ = true;
@@ -227,6 +232,17 @@ void QueuePair::destroy() {
   context_->async_events().forget(this);
   async_events_.wait_for_none();
   context_->remove(*this);
+}
+
+// The reader of a run completes requests before it answers, and whoever holds the sending token
+// answers for others: both may be other threads, which have yet to come to it.
+void QueuePair::send_owed() {
+  const Time give_up = io::now() + kOwedTime;
+  receiver_->finish_run(give_up);
+  while (!flush(io::now()) || has_deferred_sends()) {
+    if (io::now() >= give_up) return;
+    std::this_thread::yield();
+  }
 }
 
 void QueuePair::send_waiting(Time now) {

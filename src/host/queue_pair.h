@@ -74,6 +74,11 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   void event_delivered() { async_events_.delivered(); }
   void event_acknowledged() { async_events_.acknowledge(); }
 
+  // Before the queue pair stops answering: what has arrived is acknowledged, and what waits for
+  // company goes. An adapter acknowledges a message before its program can see the completion, so a
+  // program may leave the moment that it does. Gives up when the kernel takes nothing for a while.
+  void send_owed();
+
   // Progress, by whoever polls and by the context's thread.
   // Sends what waits; false when another thread is doing so.
   bool flush(Time now);
@@ -110,6 +115,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   static constexpr Duration kGatherTime = 20us;
   static constexpr Duration kCompanyTime = 3us;
   static constexpr Duration kRetryTime = 200us;  // after the kernel's send buffer was full
+  static constexpr Duration kOwedTime = 50ms;    // the most that send_owed() takes
 
   [[nodiscard]] std::uint64_t polls() const;
   struct After {  // what is left to do once lock_ is free: some of it is system calls

@@ -85,6 +85,15 @@ std::optional<std::size_t> Receiver::receive(std::size_t budget, Acks acks) {
   return count;
 }
 
+bool Receiver::finish_run(Time give_up) {
+  Token token(receiving_);
+  while (!token.take()) {
+    if (io::now() >= give_up) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
 QueuePair* Receiver::find(const hca::InDatagram& datagram) {
   if (sole_ != nullptr) return sole_;  // checks by itself
   if (datagram.transport.size() < kDestinationOffset + 3) return nullptr;

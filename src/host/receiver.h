@@ -37,6 +37,9 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   // Reads what is there, at most about `budget` datagrams, hands it to the queue pairs and sends
   // what they answer. Returns how many there were; nothing when another thread is doing so.
   std::optional<std::size_t> receive(std::size_t budget, Acks acks);
+  // Waits until a read that is under way has been answered, as add() does, but no longer than until
+  // `give_up`. False: it was not over by then.
+  bool finish_run(Time give_up);
 
   [[nodiscard]] std::uint64_t tag() const { return tag_; }
   [[nodiscard]] std::vector<int> descriptors() const { return inlet_->descriptors(); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // libweft_shim.so, preloaded by `weft run`: answers the paths of InfiniBand devices that programs
 // open by themselves (/sys/class/infiniband*, /dev/infiniband*) from the tree at $WEFT_SYSROOT.
-// Every other path passes through untouched. No C++ runtime: this is in every process of a run.
+// Every other path passes through untouched. Stands before _exit() too, which no handler can be
+// registered for. No C++ runtime: this is in every process of a run.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -111,6 +112,8 @@ constinit Libc<OldStat<struct stat>> libc_lxstat("__lxstat", "GLIBC_2.2.5");
 constinit Libc<OldStat<struct stat64>> libc_lxstat64("__lxstat64", "GLIBC_2.2.5");
 constinit Libc<OldStatAt<struct stat>> libc_fxstatat("__fxstatat", "GLIBC_2.4");
 constinit Libc<OldStatAt<struct stat64>> libc_fxstatat64("__fxstatat64", "GLIBC_2.4");
+
+constinit Libc<void(int)> libc__exit("_exit");
 
 // The mode of an open is there only when a file may be made.
 mode_t mode_of(int flags, va_list arguments) {
@@ -252,6 +255,21 @@ char* __realpath_chk(const char* path, char* out, size_t size) noexcept {
 }
 char* canonicalize_file_name(const char* path) noexcept {
   return libc_canonicalize_file_name.get()(Mapped(path));
+}
+
+// Set by libibverbs.so.1, which stays where it was loaded: what to do before a process ends.
+void (*weft_before_exit)() = nullptr;
+
+// An adapter has acknowledged what a program has seen arrive. Here the process itself does, which
+// it could not any more.
+void _exit(int status) {
+  void (*const before)() = __atomic_load_n(&weft_before_exit, __ATOMIC_ACQUIRE);
+  if (before != nullptr) before();
+  libc__exit.get()(status);
+  __builtin_unreachable();
+}
+void _Exit(int status) noexcept {
+  _exit(status);
 }
 
 // Scripts change into the directory and read from there.

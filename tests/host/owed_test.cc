@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program may leave as soon as it has seen a message arrive: the peer is told all the same. On a
+// port of the test's own, where a read lasts as long as the test wants.
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "host/context.h"
+#include "host/process.h"
+#include "io/unique_fd.h"
+#include "wire/bth.h"
+
+namespace weft::host {
+namespace {
+
+const Gid kOwnGid = Gid::from_ipv4(0x0A000001);
+const Gid kPeerGid = Gid::from_ipv4(0x0A000002);
+constexpr Qpn kOwnQpn{0x77};
+constexpr Qpn kPeerQpn{0x99};
+constexpr Psn kPsn{0x1000};
+
+// A message is handed in by receive(), which returns when the test opens the gate.
+class Wire final : public port::Inlet {
+ public:
+  std::size_t receive(port::DatagramSink& sink, std::size_t) override {
+    if (!waiting_.exchange(false)) return 0;
+    std::array<std::byte, wire::Bth::kSize + 4> packet{};
+    wire::Bth{.opcode = wire::Opcode::rc_send_only,
+              .migrated = true,
+              .pkey = kDefaultPKey,
+              .dest_qp = kOwnQpn,
+              .ack_request = true,
+              .psn = kPsn}
+        .write(packet);
+    hca::InDatagram datagram;
+    datagram.transport = packet;
+    datagram.source = kPeerGid;
+    datagram.destination = kOwnGid;
+    // And again, as often as the lock of the queue pair is kept: it is free during the wait.
+    for (unsigned i = 0; i < 8; ++i)
+      sink.deliver(datagram);
+    handed_in.store(true);
+    while (!gate.load())
+      std::this_thread::yield();
+    return 1;
+  }
+  [[nodiscard]] std::vector<int> descriptors() const override { return {event_.get()}; }
+  [[nodiscard]] std::uint32_t capacity() const override { return 1u << 20; }
+
+  void arrive() { waiting_.store(true); }
+
+  std::atomic<bool> handed_in{false};
+  std::atomic<bool> gate{true};
+  std::atomic<unsigned> acknowledgements{0};
+  std::atomic<unsigned> refusals{0};  // so many sends find the wire full
+
+ private:
+  std::atomic<bool> waiting_{false};
+  io::UniqueFd event_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+};
+
+class WireEnd final : public port::Endpoint {
+ public:
+  explicit WireEnd(std::shared_ptr<Wire> wire) : wire_(wire), inlet_(std::move(wire)) {}
+  [[nodiscard]] Qpn qpn() const override { return kOwnQpn; }
+  [[nodiscard]] const std::shared_ptr<port::Inlet>& inlet() const override { return inlet_; }
+  hca::SendResult send(const hca::Burst& burst) override {
+    if (wire_->refusals > 0) {
+      --wire_->refusals;
+      return {hca::SendOutcome::kWouldBlock};
+    }
+    for (const hca::OutPacket& packet : burst.packets()) {
+      const auto bth = wire::Bth::parse(packet.header);
+      if (bth && bth->opcode == wire::Opcode::rc_acknowledge) ++wire_->acknowledgements;
+    }
+    return {};
+  }
+  Expected<void> attach(const Gid&) override { return {}; }
+  Expected<void> detach(const Gid&) override { return {}; }
+
+ private:
+  std::shared_ptr<Wire> wire_;
+  std::shared_ptr<port::Inlet> inlet_;
+};
+
+class WirePort final : public port::Port {
+ public:
+  explicit WirePort(std::shared_ptr<Wire> wire) : wire_(std::move(wire)) {}
+  [[nodiscard]] port::PortAttributes attributes() override {
+    port::PortAttributes attributes;
+    attributes.gids = {{kOwnGid, 1}};
+    attributes.pkeys = {kDefaultPKey};
+    return attributes;
+  }
+  [[nodiscard]] hca::UdFraming framing() const override { return hca::UdFraming::kBth; }
+  [[nodiscard]] Gid group_address(const Gid& group) const override { return group; }
+  Expected<std::unique_ptr<port::Endpoint>> open_endpoint(port::Service) override {
+    return std::make_unique<WireEnd>(wire_);
+  }
+  Expected<std::unique_ptr<port::Endpoint>> open_management() override {
+    return fail(std::errc::operation_not_supported, "none");
+  }
+  [[nodiscard]] bool weft_peers_only() const override { return false; }
+  [[nodiscard]] std::vector<CounterValue> counters() const override { return {}; }
+
+ private:
+  std::shared_ptr<Wire> wire_;
+};
+
+class Owed : public testing::Test {
+ protected:
+  void SetUp() override {
+    context_ = Context::open_on(std::make_unique<WirePort>(wire_), {}, {}).value();
+    pd_ = context_->allocate_pd().value();
+    queue_ = context_->create_completion_queue(16, nullptr, nullptr).value();
+    QueuePairConfig config;
+    config.type = hca::QpType::kRc;
+    config.pd = pd_;
+    config.send_queue = config.receive_queue = queue_;
+    config.max_sends = config.max_receives = 4;
+    qp_ = context_->create_queue_pair(config).value();
+    bring_up();
+    ASSERT_EQ(qp_->post_receive({1, {}}), std::errc{});
+  }
+  void TearDown() override {
+    if (qp_) qp_->destroy();
+    qp_.reset();
+    EXPECT_TRUE(queue_->destroy());
+    queue_.reset();
+    EXPECT_TRUE(context_->release_pd(pd_));
+    context_->close();
+  }
+
+  void bring_up() {
+    hca::QpAttributes attributes;
+    attributes.state = hca::QpState::kInit;
+    attributes.port = 1;
+    ASSERT_TRUE(qp_->modify(
+        attributes, hca::kAttrState | hca::kAttrPKeyIndex | hca::kAttrPort | hca::kAttrAccess));
+    attributes.state = hca::QpState::kRtr;
+    attributes.path = {.sgid = kOwnGid, .dgid = kPeerGid};
+    attributes.path_mtu = 1024;
+    attributes.peer = kPeerQpn;
+    attributes.rq_psn = kPsn;
+    attributes.rnr_timer = 12;
+    attributes.max_reads_in = 1;
+    const auto ready = qp_->modify(
+        attributes, hca::kAttrState | hca::kAttrPath | hca::kAttrPathMtu | hca::kAttrPeer |
+                        hca::kAttrRqPsn | hca::kAttrMaxReadsIn | hca::kAttrRnrTimer);
+    ASSERT_TRUE(ready) << ready.error().message;
+  }
+
+  bool poll() {
+    hca::Completion completion;
+    return queue_->poll({&completion, 1}) == 1;
+  }
+
+  // Another thread of the program reads the message, and is still at it when this one has seen the
+  // completion and leaves. The pause can only hide a defect: nothing is wrong however short it is.
+  void leave_while_another_thread_reads(const std::function<void()>& leave) {
+    wire_->gate = false;
+    wire_->arrive();
+    std::thread reader([this] {
+      while (!wire_->handed_in)
+        poll();
+    });
+    while (!wire_->handed_in || queue_->size() == 0)
+      std::this_thread::yield();
+    std::thread leaver(leave);
+    std::this_thread::sleep_for(5ms);
+    wire_->gate = true;
+    leaver.join();
+    EXPECT_EQ(wire_->acknowledgements, 1u);
+    reader.join();
+  }
+  void set_state(hca::QpState state) {
+    hca::QpAttributes attributes;
+    attributes.state = state;
+    EXPECT_TRUE(qp_->modify(attributes, hca::kAttrState));
+  }
+
+  std::shared_ptr<Wire> wire_ = std::make_shared<Wire>();
+  std::shared_ptr<Context> context_;
+  hca::PdHandle pd_{};
+  std::shared_ptr<CompletionQueue> queue_;
+  std::shared_ptr<QueuePair> qp_;
+};
+
+TEST_F(Owed, IsSentBeforeAQueuePairIsDestroyed) {
+  leave_while_another_thread_reads([this] { qp_->destroy(); });
+  qp_.reset();
+}
+
+TEST_F(Owed, IsSentBeforeAQueuePairIsMovedToError) {
+  leave_while_another_thread_reads([this] { set_state(hca::QpState::kErr); });
+}
+
+TEST_F(Owed, IsSentBeforeAQueuePairIsReset) {
+  leave_while_another_thread_reads([this] { set_state(hca::QpState::kReset); });
+}
+
+TEST_F(Owed, IsSentBeforeAContextIsClosed) {
+  leave_while_another_thread_reads([this] { context_->close(); });
+}
+
+TEST_F(Owed, IsSentBeforeAProcessEnds) {
+  leave_while_another_thread_reads([] { send_owed_by_process(); });
+}
+
+TEST_F(Owed, IsSentAtOnceThoughItWaitsForCompany) {
+  wire_->arrive();
+  while (!poll()) {
+  }
+  set_state(hca::QpState::kErr);
+  EXPECT_EQ(wire_->acknowledgements, 1u);
+}
+
+TEST_F(Owed, IsOfferedAgainToAFullWire) {
+  wire_->refusals = 3;
+  wire_->arrive();
+  while (!poll()) {
+  }
+  qp_->destroy();
+  qp_.reset();
+  EXPECT_EQ(wire_->acknowledgements, 1u);
+}
+
+}  // namespace
+}  // namespace weft::host
