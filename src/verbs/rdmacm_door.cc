@@ -33,6 +33,7 @@ struct DoorFile {
   pthread_mutex_t mutex;
   unsigned references;  // by the table and by threads at work, under table_mutex
   int socket;
+  int events;   // the program's eventfd under a number of ours, which outlives the program's
   pid_t owner;  // who made the connection: a forked child makes its own
   uint64_t id;
   uint64_t secret;
@@ -62,6 +63,7 @@ void release(DoorFile* file) {
   pthread_mutex_unlock(&table_mutex);
   if (!last) return;
   syscall(SYS_close, file->socket);
+  syscall(SYS_close, file->events);
   pthread_mutex_destroy(&file->mutex);
   free(file);
 }
@@ -181,6 +183,11 @@ bool enter(int fd, int socket, const door::Welcome& welcome) {
   if (fd >= kMostDescriptors || status_of(fd, &status) != 0) return false;
   auto* file = static_cast<DoorFile*>(calloc(1, sizeof(DoorFile)));
   if (file == nullptr) return false;
+  file->events = static_cast<int>(syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, kHiddenFrom));
+  if (file->events < 0) {
+    free(file);
+    return false;
+  }
   pthread_mutex_init(&file->mutex, nullptr);
   file->references = 1;
   file->socket = socket;
@@ -299,7 +306,7 @@ bool asks_for_event(const Command& command) {
   return header.cmd == RDMA_USER_CM_CMD_GET_EVENT;
 }
 
-ssize_t run_command(int fd, DoorFile* file, const void* bytes, size_t size) {
+ssize_t run_command(DoorFile* file, const void* bytes, size_t size) {
   Command command = {};
   command.bytes = bytes;
   command.size = size;
@@ -310,9 +317,28 @@ ssize_t run_command(int fd, DoorFile* file, const void* bytes, size_t size) {
   // An event that could not be taken is still there.
   if (asks_for_event(command)) {
     const uint64_t one = 1;
-    syscall(SYS_write, fd, &one, sizeof one);
+    syscall(SYS_write, file->events, &one, sizeof one);
   }
   return fail_with(error);
+}
+
+void give_up_waiting(void* file) {
+  release(static_cast<DoorFile*>(file));
+}
+
+// Here a program waits, if its file blocks, and may be interrupted or cancelled. A program that
+// closes its file meanwhile does not end the wait: to the kernel, too, who waits has it open.
+ssize_t take_event(DoorFile* file, const void* bytes, size_t size) {
+  while (true) {
+    uint64_t waiting;
+    ssize_t done;
+    pthread_cleanup_push(give_up_waiting, file);
+    done = libc_read.get()(file->events, &waiting, sizeof waiting);
+    pthread_cleanup_pop(0);
+    if (done < 0) return done;
+    done = run_command(file, bytes, size);
+    if (done >= 0 || errno != EAGAIN) return done;
+  }
 }
 
 __attribute__((constructor)) void prepare_for_fork() {
@@ -368,29 +394,15 @@ int open_door(int flags) {
   return fail_with(EMFILE);
 }
 
-ssize_t write_to_door(int fd, DoorFile* file, const void* bytes, size_t size) {
+ssize_t write_to_door(DoorFile* file, const void* bytes, size_t size) {
   Command command = {};
   command.bytes = bytes;
-  if (size < sizeof(rdma_ucm_cmd_hdr) || !asks_for_event(command)) {
-    const ssize_t written = run_command(fd, file, bytes, size);
-    release(file);
-    return written;
-  }
-  while (true) {
-    // Here a program waits, if its file blocks, and is interrupted or cancelled; nothing is held.
-    release(file);
-    uint64_t waiting;
-    if (libc_read.get()(fd, &waiting, sizeof waiting) < 0) return -1;
-    file = acquire_door(fd);
-    if (file == nullptr) return fail_with(EBADF);
-    const ssize_t written = run_command(fd, file, bytes, size);
-    if (written >= 0 || errno != EAGAIN) {
-      const int error = errno;
-      release(file);
-      errno = error;
-      return written;
-    }
-  }
+  const bool event = size >= sizeof(rdma_ucm_cmd_hdr) && asks_for_event(command);
+  const ssize_t written = event ? take_event(file, bytes, size) : run_command(file, bytes, size);
+  const int error = errno;
+  release(file);
+  errno = error;
+  return written;
 }
 
 void forget_door(int fd) {

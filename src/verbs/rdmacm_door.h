@@ -20,7 +20,7 @@ bool may_be_door(int fd);
 DoorFile* acquire_door(int fd);
 
 // As write(2) of one command. Gives `file` back.
-ssize_t write_to_door(int fd, DoorFile* file, const void* bytes, size_t size);
+ssize_t write_to_door(DoorFile* file, const void* bytes, size_t size);
 
 // The program closes `fd`; what the agent knows about it ends with the last thread that uses it.
 void forget_door(int fd);

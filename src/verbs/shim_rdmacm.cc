@@ -147,7 +147,7 @@ int __fxstat64(int version, int fd, struct stat64* out) {
 
 ssize_t write(int fd, const void* bytes, size_t size) {
   weft::verbs::DoorFile* const file = may_be_door(fd) ? weft::verbs::acquire_door(fd) : nullptr;
-  if (file != nullptr) return write_to_door(fd, file, bytes, size);
+  if (file != nullptr) return write_to_door(file, bytes, size);
   return libc_write.get()(fd, bytes, size);
 }
 

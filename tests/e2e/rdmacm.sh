@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: rdmacm.sh WHAT [WIRE]: programs over the distribution's own librdmacm, in a network
 # namespace and with a host agent of their own. WHAT is rping, rping6, ucmatose, udaddy, mckey,
-# client, rstream, perftest, or killed: a peer that dies by SIGKILL.
+# client, rstream, perftest, killed: a peer that dies by SIGKILL, or closed: a channel closed under
+# a thread that waits.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 private_network "$0" "$@"
@@ -86,6 +87,10 @@ case $what in
     expect client '^ 65536 +200'
     both "ib_send_bw -R -c UD -s 2048 -n 200" "ib_send_bw -R -c UD -s 2048 -n 200 127.0.0.1"
     expect client '^ 2048 +200'
+    ;;
+  closed)
+    run waiter "$weft" run -- python3 "$source_tree/tests/e2e/closed_channel.py"
+    expect waiter 'every event came'
     ;;
   killed)
     need rping
