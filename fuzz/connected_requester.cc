@@ -177,6 +177,7 @@ class Fuzzer {
     const std::uint8_t kind = input_.byte();
     const wire::Operation operation = wire::info(sent.opcode).operation;
     if (kind >= 0xF8) return raw_response(sent.psn);
+    if (kind >= 0xF4) return report(sent.psn);
     if (kind >= 0xE8) return notify_congestion();
     if (kind >= 0xA0 && kind < 0xC0) return weft_acknowledge(sent.psn);
     if (operation == wire::Operation::read_request && kind < 0xA0) return answer_read(sent);
@@ -253,6 +254,21 @@ class Fuzzer {
     const auto opcode = static_cast<wire::Opcode>(input_.byte());
     const std::vector<std::byte> headers(wire::info(opcode).headers_size);
     deliver(opcode, near + input_.byte() - 128, headers, input_.some());
+  }
+
+  // The network says that the packet was not delivered; or somebody who can do no more than guess.
+  void report(Psn psn) {
+    const std::uint8_t choice = input_.byte();
+    std::vector<std::byte> quote(wire::Bth::kSize);
+    wire::Bth{
+        .opcode = (choice & 2) != 0 ? wire::Opcode::rc_acknowledge : wire::Opcode::rc_send_only,
+        .dest_qp = Stage::kPeer,
+        .psn = psn + ((choice & 0x70) == 0x70 ? choice & 7u : 0)}
+        .write(quote);
+    if (choice >= 0xF0) quote.resize(choice & 0x0F);
+    stage_.report(
+        (choice & 1) != 0 ? Undelivered::Reason::kRefused : Undelivered::Reason::kUnreachable,
+        quote);
   }
 
   void notify_congestion() {

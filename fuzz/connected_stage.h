@@ -157,6 +157,12 @@ class Stage {
         {.transport = exact, .source = Gid::from_ipv4(2), .destination = Gid::from_ipv4(1)}, now_);
   }
 
+  void report(hca::Undelivered::Reason reason, Bytes quote) {
+    const std::vector<std::byte> exact(quote.begin(), quote.end());
+    queue_pair_->undelivered(
+        {.reason = reason, .destination = Gid::from_ipv4(2), .transport = exact}, now_);
+  }
+
   // One burst, if there is one; what `seen` gets is each packet's header. While it is on its way
   // `meanwhile` may use the queue pair.
   template <class Seen, class Meanwhile>

@@ -27,6 +27,7 @@ struct RunOptions {
   std::optional<std::string> ports;
   std::optional<std::string> socket_buffer;
   std::optional<std::string> fault;
+  std::optional<std::string> keep_alive;
   std::optional<std::string> cm_port;
   bool stats = false;
   std::vector<std::string> program;  // with its arguments

@@ -120,6 +120,9 @@ void define_run(CLI::App& app, RunOptions& options) {
   run->add_option("--fault", options.fault,
                   "Spoil what arrives: loss=1%,duplicate=1%,reorder=1%,corrupt=1%,delay=2ms,seed=7")
       ->option_text("LIST");
+  run->add_option("--keep-alive", options.keep_alive,
+                  "How long an idle connection's peer may be silent; 0: for ever; default 600")
+      ->option_text("SECONDS");
   run->add_option("--cm-port", options.cm_port,
                   "UDP port of queue pair 1 on wire udp; default 14791")
       ->option_text("PORT");

@@ -33,6 +33,7 @@ std::vector<Carried> carried(const RunOptions& options) {
           {"--ports", "WEFT_PORTS", options.ports},
           {"--socket-buffer", "WEFT_SOCKET_BUFFER", options.socket_buffer},
           {"--fault", "WEFT_FAULT", options.fault},
+          {"--keep-alive", "WEFT_KEEP_ALIVE", options.keep_alive},
           {"--cm-port", "WEFT_CM_PORT", options.cm_port}};
 }
 

@@ -199,7 +199,11 @@ void ConnectedQueuePair::enter(QpState to) {
       responder_.start(attributes_.rq_psn);
       break;
     case QpState::kRts:
-      if (from == QpState::kRtr) requester_.start(attributes_.sq_psn);
+      if (from == QpState::kRtr) {
+        requester_.start(attributes_.sq_psn);
+        watch_.set_patience(connection_.config.extensions ? connection_.config.keep_alive
+                                                          : Duration::zero());
+      }
       if (from == QpState::kSqd) requester_.hold(false);
       if (from == QpState::kSqe) requester_.resume();
       break;
@@ -243,6 +247,8 @@ void ConnectedQueuePair::reset() {
   c.has_alternate = c.has_migrated = false;
   c.alternate_path = fresh.alternate_path;
   c.alternate_ack_timeout = fresh.alternate_ack_timeout;
+  watch_ = PeerWatch{};
+  question_due_ = false;
   established_ = sqd_notify_ = responses_last_ = ack_alone_ = false;
   events_ = 0;
 }
@@ -315,9 +321,10 @@ void ConnectedQueuePair::flush_receives() {
 bool ConnectedQueuePair::next_burst(Burst& burst, Time now) {
   see(now);
   if (out_ != Out::kNothing) return false;  // `burst` may be the one that is out
+  look_after_peer();
   const Half first = whose_turn();
   const Half second = first == Half::kRequests ? Half::kResponses : Half::kRequests;
-  const bool filled = fill(first, burst, now) || fill(second, burst, now);
+  const bool filled = fill(first, burst, now) || fill(second, burst, now) || fill_question(burst);
   settle();  // a request may have failed where it was to be sent
   return filled;
 }
@@ -350,6 +357,7 @@ void ConnectedQueuePair::sent(const Burst& burst, SendResult result, Time now) {
   see(now);
   assert(out_ != Out::kNothing);
   const Out was = std::exchange(out_, Out::kNothing);
+  if (was == Out::kQuestion) return;  // one that was not taken is as good as lost
   if (was != Out::kResponses) requester_.sent(burst, result, now);
   if (was != Out::kRequests) responder_.sent(burst, result, now);
   // Whatever was wrong with the requests, it is not to hold the acknowledgement up again.
@@ -368,10 +376,11 @@ bool ConnectedQueuePair::only_acks_due() const {
 }
 
 std::optional<Time> ConnectedQueuePair::deadline() const {
-  const auto mine = requests() ? requester_.deadline() : std::nullopt;
-  const auto theirs = responds() ? responder_.deadline() : std::nullopt;
-  if (!mine || !theirs) return mine ? mine : theirs;
-  return std::min(*mine, *theirs);
+  std::optional<Time> first = requests() ? requester_.deadline() : std::nullopt;
+  for (const auto& at : {responds() ? responder_.deadline() : std::nullopt, watch_due()}) {
+    if (at && (!first || *at < *first)) first = at;
+  }
+  return first;
 }
 
 std::uint32_t ConnectedQueuePair::take_events() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hca/connection.h"
+#include "hca/peer_watch.h"
 #include "hca/queue_pair.h"
 #include "hca/requester.h"
 #include "hca/responder.h"
@@ -41,6 +42,7 @@ class ConnectedQueuePair final : public QueuePair {
   [[nodiscard]] std::size_t queued_packets() const override { return requester_.queued_packets(); }
   void receive(const InDatagram& datagram, Time now) override;
   void end_run(Time now) override;
+  bool undelivered(const Undelivered& packet, Time now) override;
   [[nodiscard]] std::optional<Time> deadline() const override;
   Expected<void> attach(const Gid& group) override;
   Expected<void> detach(const Gid& group) override;
@@ -66,7 +68,7 @@ class ConnectedQueuePair final : public QueuePair {
   };
   enum class Half : std::uint8_t { kRequests, kResponses };
   // What is between next_burst() and sent(). Both: requests, and an acknowledgement behind them.
-  enum class Out : std::uint8_t { kNothing, kRequests, kResponses, kBoth };
+  enum class Out : std::uint8_t { kNothing, kRequests, kResponses, kBoth, kQuestion };
 
   // Control.
   [[nodiscard]] Expected<void> check_values(const QpAttributes& attributes,
@@ -97,12 +99,20 @@ class ConnectedQueuePair final : public QueuePair {
   void note_migration(const InDatagram& datagram, const wire::Bth& bth);
   void dispatch(const InPacket& packet);
 
+  // Whether the peer is still there.
+  [[nodiscard]] std::optional<Time> watch_due() const;
+  void look_after_peer();
+  void peer_is_gone();
+  bool fill_question(Burst& burst);
+
   Connection connection_;
   CompletionSink& receive_completions_;
   OwnReceives own_receives_;
   ReceiveSource& source_;
   Requester requester_;
   Responder responder_;
+  PeerWatch watch_;
+  bool question_due_ = false;
   QpState state_ = QpState::kReset;
   QpAttributes attributes_{};  // as set last; see query() for what changes by itself
   Out out_ = Out::kNothing;

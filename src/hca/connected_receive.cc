@@ -36,6 +36,7 @@ void ConnectedQueuePair::receive(const InDatagram& datagram, Time now) {
   if (const auto reason = check_address(datagram, bth)) return drop(*reason);
   if (info.is_response && !requests()) return drop(ConnectedCounter::kRxWrongState);
 
+  watch_.heard(now_);
   connection_.counters.add(ConnectedCounter::kRxPackets);
   connection_.counters.add(ConnectedCounter::kRxBytes, payload.size());
   note_migration(datagram, bth);

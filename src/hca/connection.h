@@ -33,6 +33,9 @@ struct ConnectedConfig {
   // The other end is Weft too: selective acknowledgements and receive windows may be used
   // (docs/wire-udp.md).
   bool extensions = false;
+  // How long a peer that has extensions may be silent on an idle connection before it is taken for
+  // dead; zero: for ever. See PeerWatch.
+  Duration keep_alive{};
   PKey pkey = kDefaultPKey;  // the value at the only index of the P_Key table
   CopyFunction copy = plain_copy;
 };

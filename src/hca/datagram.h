@@ -116,4 +116,14 @@ struct InDatagram {
   bool multicast = false;
 };
 
+// What the network says of a packet that was sent: it did not get there. Not authenticated, so a
+// hint at most.
+struct Undelivered {
+  // Nobody listens at the port (RFC 1122 calls that hard); or no way to it (soft).
+  enum class Reason : std::uint8_t { kRefused, kUnreachable };
+  Reason reason = Reason::kUnreachable;
+  Gid destination{};  // of the packet
+  Bytes transport{};  // what is quoted of it, from the BTH on: at least a BTH
+};
+
 }  // namespace weft::hca

@@ -78,6 +78,14 @@ class QueuePair {
   // acknowledgement for many packets, becomes work.
   virtual void end_run(Time now) { (void)now; }
 
+  // The network reports a packet as not delivered, which this queue pair may have sent. Returns
+  // whether it has, as far as can be told.
+  virtual bool undelivered(const Undelivered& packet, Time now) {
+    static_cast<void>(packet);
+    static_cast<void>(now);
+    return false;
+  }
+
   // When next_burst() should be called again though nothing happened; none: no need.
   [[nodiscard]] virtual std::optional<Time> deadline() const = 0;
 

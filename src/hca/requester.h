@@ -71,6 +71,17 @@ class Requester {
   // Nothing is outstanding; while held, the send queue has come to rest.
   [[nodiscard]] bool idle() const;
 
+  // Something was sent that is not answered.
+  [[nodiscard]] bool outstanding() const { return !records_.empty() || out_.active; }
+  // Whether a packet of that number is.
+  [[nodiscard]] bool awaits(Psn psn) const;
+  // Of the packet sent last; before any, of one that the peer takes for a duplicate just as well.
+  [[nodiscard]] Psn last_psn() const { return psn(next_serial_) - 1; }
+  // The oldest packet goes again at once, to see what comes of it.
+  void ask_again(Time now);
+  // The peer is gone: the oldest request fails.
+  void give_up(Time now);
+
   bool fill(Burst& burst, Time now);
   void sent(const Burst& burst, SendResult result, Time now);
   [[nodiscard]] bool has_work() const;

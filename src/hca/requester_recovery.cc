@@ -202,4 +202,27 @@ void Requester::probe() {
   if (record.fetches || !record.delivered) mark_lost(record);
 }
 
+bool Requester::awaits(Psn psn) const {
+  const auto serial = serial_of(psn);
+  return serial && *serial >= oldest();
+}
+
+void Requester::ask_again(Time now) {
+  see(now);
+  if (out_.active || !running() || rnr_until_ || records_.empty()) return;
+  if (selective()) {
+    probe();
+    return;
+  }
+  stalled_ = false;
+  go_back(oldest(), true);
+}
+
+void Requester::give_up(Time now) {
+  see(now);
+  if (!running()) return;
+  doom(first_request_, CompletionStatus::kTransportRetryExceeded);
+  settle();
+}
+
 }  // namespace weft::hca

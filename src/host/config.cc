@@ -19,6 +19,7 @@ constexpr std::uint32_t kLowestPort = 1024;
 constexpr std::uint32_t kHighestPort = 65534;
 constexpr std::uint32_t kSmallestBuffer = 4096;
 constexpr std::uint32_t kLargestBuffer = 1u << 30;
+constexpr std::uint32_t kLongestKeepAlive = 1'000'000;
 
 // Read by `weft run` itself, by the shim and by the tree's own scripts: known, but no part of
 // Config.
@@ -103,6 +104,15 @@ Expected<void> set_faults(Config& config, std::string_view name, std::string_vie
   return {};
 }
 
+Expected<void> set_keep_alive(Config& config, std::string_view name, std::string_view value) {
+  const auto seconds = parse_number(value);
+  if (!seconds || *seconds > kLongestKeepAlive) {
+    return wrong(name, value, fmt::format("a number of seconds, at most {}", kLongestKeepAlive));
+  }
+  config.keep_alive = std::chrono::seconds{*seconds};
+  return {};
+}
+
 Expected<void> set_cm_port(Config& config, std::string_view name, std::string_view value) {
   const auto port = parse_number(value);
   if (!port || *port < kLowestPort || *port > kHighestPort) {
@@ -136,6 +146,9 @@ const std::vector<Row>& rows() {
        set_socket_buffer},
       {{"WEFT_FAULT", "LIST", "spoil what arrives, as in loss=1%,reorder=1%,delay=2ms,seed=7"},
        set_faults},
+      {{"WEFT_KEEP_ALIVE", "SECONDS",
+        "how long the peer of an idle connection may be silent; 0: for ever; default 600"},
+       set_keep_alive},
       {{"WEFT_CM_PORT", "PORT",
         "UDP port of queue pair 1 on wire udp, the same on every host; default 14791"},
        set_cm_port},

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/time.h"
 #include "port/faults.h"
 #include "port/udp/wire_rules.h"
 
@@ -27,6 +28,7 @@ struct Config {
   std::uint16_t last_port = 65534;
   std::uint32_t socket_buffer = 4u << 20;         // WEFT_SOCKET_BUFFER=BYTES, asked for each way
   port::FaultConfig faults;                       // WEFT_FAULT=loss=1%,delay=2ms,...
+  Duration keep_alive = 600s;                     // WEFT_KEEP_ALIVE=SECONDS; 0: for ever
   std::uint16_t cm_port = port::kManagementPort;  // WEFT_CM_PORT=PORT, of queue pair 1 on udp
 };
 

@@ -72,6 +72,7 @@ class Context : public std::enable_shared_from_this<Context> {
   [[nodiscard]] port::PortAttributes port_attributes() { return port_->attributes(); }
   [[nodiscard]] hca::UdFraming framing() const { return port_->framing(); }
   [[nodiscard]] bool weft_peers_only() const { return port_->weft_peers_only(); }
+  [[nodiscard]] Duration keep_alive() const { return config_.keep_alive; }
   [[nodiscard]] AsyncEventQueue& async_events() { return *async_events_; }
 
   // Protection domains. release_pd: EBUSY while regions, queue pairs or address handles use it.

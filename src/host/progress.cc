@@ -310,9 +310,10 @@ bool Progress::take_over(Receiver& receiver) {
   return true;
 }
 
-void Progress::serve(std::uint64_t tag) {
+void Progress::serve(std::uint64_t tag, std::uint32_t events) {
   const auto receiver = find(tag);
   if (!receiver) return;
+  if ((events & EPOLLERR) != 0) receiver->expect_errors();
   const std::uint64_t polls = receiver->polls();
   const bool keep = receiver->kept_for_ > 0;
   if (keep) --receiver->kept_for_;
@@ -419,7 +420,9 @@ void Progress::receive_ready() {
   std::array<epoll_event, kEvents> events;
   const int count = epoll_wait(ready_.get(), events.data(), kEvents, 0);
   for (int i = 0; i < count; ++i) {
-    if (const auto receiver = find(events[static_cast<std::size_t>(i)].data.u64)) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    if (const auto receiver = find(event.data.u64)) {
+      if ((event.events & EPOLLERR) != 0) receiver->expect_errors();
       receiver->receive(1, Receiver::Acks::kMayWait);
     }
   }
@@ -441,7 +444,7 @@ void Progress::handle_events(Duration timeout) {
     } else if (tag == kNewsTag) {
       on_news_();
     } else {
-      serve(tag);
+      serve(tag, events[static_cast<std::size_t>(i)].events);
     }
   }
   if (!left_.empty()) review(now);

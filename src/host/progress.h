@@ -78,7 +78,7 @@ class Progress {
   void run();
   // Waits as long as `timeout` says (max: for ever) for something and sees to it.
   void handle_events(Duration timeout);
-  void serve(std::uint64_t tag);
+  void serve(std::uint64_t tag, std::uint32_t events);
   void spin();
   [[nodiscard]] Duration until_review(Time now) const;
   enum class Due : std::uint8_t { kInTime, kNow };

@@ -137,6 +137,10 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   void take_in(const hca::InDatagram& datagram, Time now) {
     if (!destroyed_) core_->receive(datagram, now);
   }
+  // The same with a report of the network; whether it concerns this queue pair.
+  bool take_undelivered(const hca::Undelivered& packet, Time now) {
+    return !destroyed_ && core_->undelivered(packet, now);
+  }
   void end_run(Time now, Receiver::Acks acks);
 
   const QueuePairConfig config_;

@@ -2,6 +2,7 @@
 #include "host/receiver.h"
 
 #include <thread>
+#include <utility>
 
 #include "host/queue_pair.h"
 #include "io/clock.h"
@@ -136,6 +137,20 @@ void Receiver::hand_to(QueuePair* to, const hca::InDatagram& datagram) {
   if (++in_section_ == kPerSection) {
     current_->lock_.unlock();
     in_section_ = 0;
+  }
+}
+
+// It names who was to get the packet, not who sent it: that one knows its own.
+void Receiver::undelivered(const hca::Undelivered& packet) {
+  if (now_ == Time{}) now_ = io::now();
+  switch_to(nullptr);
+  for (const auto& [number, queue_pair] : by_number_) {
+    {
+      const std::lock_guard guard(queue_pair->lock_);
+      if (!queue_pair->take_undelivered(packet, now_)) continue;
+    }
+    if (std::exchange(queue_pair->touched_, true)) continue;
+    touched_.push_back(queue_pair);
   }
 }
 

@@ -41,6 +41,9 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   // `give_up`. False: it was not over by then.
   bool finish_run(Time give_up);
 
+  // Its descriptors say that the network has news of what was sent.
+  void expect_errors() { inlet_->expect_errors(); }
+
   [[nodiscard]] std::uint64_t tag() const { return tag_; }
   [[nodiscard]] std::vector<int> descriptors() const { return inlet_->descriptors(); }
   [[nodiscard]] const port::Inlet* inlet() const { return inlet_.get(); }
@@ -58,6 +61,7 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   static constexpr unsigned kPerSection = 8;  // datagrams for which a queue pair is locked at once
 
   void deliver(const hca::InDatagram& datagram) override;
+  void undelivered(const hca::Undelivered& packet) override;
   void end_run() override {}
   [[nodiscard]] QueuePair* find(const hca::InDatagram& datagram);
   void hand_to(QueuePair* to, const hca::InDatagram& datagram);

@@ -42,6 +42,26 @@ void size_buffer(int fd, int forced_option, int option, std::size_t bytes) {
   (void)setsockopt(fd, SOL_SOCKET, option, &value, sizeof value);
 }
 
+// The kernel tells a socket of IP_RECVERR what ICMP said by failing its next call, whose datagram
+// it does not even look at.
+bool may_be_of_earlier_datagram(int error) {
+  switch (error) {
+    case ECONNREFUSED:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case EMSGSIZE:
+    case EACCES:
+    case EPROTO:
+    case ENOPROTOOPT:
+    case EOPNOTSUPP:
+    case EHOSTDOWN:
+    case ENONET:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Without IPv6 in the kernel there is no such family; with IPv6 switched off there is no address.
 bool means_no_ipv6(const Error& error) {
   return error.code == std::errc::address_family_not_supported ||
@@ -134,6 +154,7 @@ Expected<void> UdpSocket::configure(const UdpOptions& options) {
   if (ok && options.only_joined_groups) {
     ok = set_both(IP_MULTICAST_ALL, IPV6_MULTICAST_ALL, 0, "IP_MULTICAST_ALL");
   }
+  if (ok && options.tell_errors) ok = set_both(IP_RECVERR, IPV6_RECVERR, 1, "IP_RECVERR");
   if (ok && options.reuse_address) ok = set(SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
   if (ok && options.reuse_port) ok = set(SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
   if (ok && options.accept_zero_checksum6 && carries_ipv6()) {
@@ -195,15 +216,20 @@ IoResult UdpSocket::send(const SendDatagram& datagram) const {
   message.msg_iovlen = datagram.data.size();
   if (!plain) write_send_control(datagram, control, message);
   constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
+  std::errc earlier{};
   for (;;) {
     // A datagram without extras is a tenth cheaper by sendto: less for the kernel to copy in.
     const long sent = plain ? syscall(SYS_sendto, fd(), datagram.data[0].iov_base,
                                       datagram.data[0].iov_len, kFlags, to, name_length)
                             : syscall(SYS_sendmsg, fd(), &message, kFlags);
-    if (sent >= 0) return {IoStatus::kDone, static_cast<std::size_t>(sent), {}};
+    if (sent >= 0) return {IoStatus::kDone, static_cast<std::size_t>(sent), earlier};
     const int error = errno;
     if (error == EINTR) continue;
-    if (error == EAGAIN) return {IoStatus::kWouldBlock, 0, {}};
+    if (error == EAGAIN) return {IoStatus::kWouldBlock, 0, earlier};
+    if (earlier == std::errc{} && may_be_of_earlier_datagram(error)) {
+      earlier = static_cast<std::errc>(error);
+      continue;
+    }
     const bool refused =
         datagram.segment_size != 0 && (error == EIO || error == EINVAL || error == EOPNOTSUPP);
     return {refused ? IoStatus::kSegmentationRefused : IoStatus::kFailed, 0,

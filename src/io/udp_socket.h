@@ -36,6 +36,7 @@ struct UdpOptions {
   bool coalesce = true;          // UDP_GRO: several datagrams by one receive
   bool tell_overflows = true;    // ReceivedDatagram::overflows
   bool only_joined_groups = false;     // receive a group's datagrams only if this socket joined it
+  bool tell_errors = false;            // receive_error(): IP_RECVERR
   bool accept_zero_checksum6 = false;  // UDP_NO_CHECK6_RX: take IPv6 datagrams without checksum
   std::size_t receive_buffer =
       0;                        // wanted, in bytes as granted_receive_buffer(); 0: system default
@@ -81,7 +82,22 @@ enum class IoStatus : std::uint8_t {
 struct IoResult {
   IoStatus status = IoStatus::kDone;
   std::size_t bytes = 0;
-  std::errc error{};  // of kSegmentationRefused and kFailed
+  // Of kSegmentationRefused and kFailed. With the others: of an earlier datagram, which this call
+  // has learnt of in passing; receive_error() says more.
+  std::errc error{};
+};
+
+// What became of a datagram that was sent, as the network (ICMP, ICMPv6) or this host says. What
+// the network says is not authenticated: the kernel has checked nothing but our own port.
+struct DeliveryError {
+  enum class Reason : std::uint8_t {
+    kPortUnreachable,  // nobody listens there
+    kUnreachable,      // no way to the host, or forbidden
+    kTooLong,          // for a link on the way
+    kOther,
+  };
+  Reason reason = Reason::kOther;
+  SocketAddress destination;  // of that datagram
 };
 
 class UdpSocket {
@@ -109,6 +125,11 @@ class UdpSocket {
 
   // One recvmsg into `buffer` (kUdpReceiveBuffer bytes). Sets every field of `out` when kDone.
   IoResult receive(MutableBytes buffer, ReceivedDatagram& out) const;
+
+  // One report from the socket's queue of errors; `buffer` gets what it quotes of the datagram's
+  // payload, from the first byte on: IoResult::bytes of it, often 0. kWouldBlock: none is left.
+  // A socket of UdpOptions::tell_errors is readable (EPOLLERR) for as long as one is.
+  IoResult receive_error(MutableBytes buffer, DeliveryError& out) const;
 
   // Turns UDP_GRO on or off from the next datagram on. Off, a run arrives as datagrams of their
   // own; lone datagrams arrive a tenth of a round trip sooner.

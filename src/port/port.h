@@ -46,6 +46,8 @@ class DatagramSink {
  public:
   virtual ~DatagramSink() = default;
   virtual void deliver(const hca::InDatagram& datagram) = 0;
+  // One of the packets that were sent from here did not arrive, somebody says.
+  virtual void undelivered(const hca::Undelivered& packet) { static_cast<void>(packet); }
   // A run is over: the next call may be a while away.
   virtual void end_run() = 0;
 };
@@ -60,6 +62,9 @@ class Inlet {
   // Takes what is there, without waiting, at most about `budget` datagrams; returns how many. Every
   // drop is counted. In at most one thread at a time.
   virtual std::size_t receive(DatagramSink& sink, std::size_t budget) = 0;
+  // The next receive() looks for reports of the network about what was sent: a descriptor says that
+  // there are some. Any thread.
+  virtual void expect_errors() {}
   // Descriptors that become readable when receive() has something to do. More may appear with the
   // first attach().
   [[nodiscard]] virtual std::vector<int> descriptors() const = 0;

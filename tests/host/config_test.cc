@@ -32,6 +32,7 @@ TEST(Config, IsTheDefaultWhenNothingIsSet) {
   EXPECT_EQ(config->last_port, 65534);
   EXPECT_EQ(config->socket_buffer, 4u << 20);
   EXPECT_FALSE(config->faults.any());
+  EXPECT_EQ(config->keep_alive, 600s);
   EXPECT_EQ(config->cm_port, 14791);
 }
 
@@ -43,6 +44,7 @@ TEST(Config, TakesEveryVariable) {
                             {"WEFT_PORTS", "50000-50009"},
                             {"WEFT_SOCKET_BUFFER", "65536"},
                             {"WEFT_FAULT", "loss=1%,seed=7"},
+                            {"WEFT_KEEP_ALIVE", "0"},
                             {"WEFT_CM_PORT", "15000"}});
   ASSERT_TRUE(config);
   EXPECT_EQ(config->wire, Wire::kBare);
@@ -54,6 +56,7 @@ TEST(Config, TakesEveryVariable) {
   EXPECT_EQ(config->socket_buffer, 65536u);
   EXPECT_EQ(config->faults.loss, 0.01);
   EXPECT_EQ(config->faults.seed, 7u);
+  EXPECT_EQ(config->keep_alive, 0s);
   EXPECT_EQ(config->cm_port, 15000);
 }
 
@@ -104,6 +107,8 @@ TEST(Config, NamesTheVariableItsValueAndTheChoicesOnBadInput) {
       {"WEFT_SOCKET_BUFFER", "18446744073709551616", "a number of bytes"},
       {"WEFT_FAULT", "loss=2", "a percentage"},
       {"WEFT_FAULT", "lost=2%", "there are loss, duplicate"},
+      {"WEFT_KEEP_ALIVE", "-1", "a number of seconds"},
+      {"WEFT_KEEP_ALIVE", "1000001", "at most 1000000"},
       {"WEFT_CM_PORT", "80", "1024 and 65534"},
       {"WEFT_CM_PORT", "x", "1024 and 65534"},
   };
@@ -131,7 +136,7 @@ TEST(Config, LetsVariablesPassThatOthersRead) {
 }
 
 TEST(Config, ExplainsEveryVariableThatItReads) {
-  ASSERT_EQ(config_variables().size(), 8u);
+  ASSERT_EQ(config_variables().size(), 9u);
   for (const ConfigVariable& variable : config_variables()) {
     EXPECT_TRUE(variable.name.starts_with("WEFT_"));
     EXPECT_FALSE(variable.values.empty());

@@ -40,6 +40,12 @@ struct Arrival {
   }
 };
 
+struct Undelivery {
+  hca::Undelivered::Reason reason;
+  Gid destination;
+  std::vector<std::byte> transport;
+};
+
 class Collector final : public DatagramSink {
  public:
   void deliver(const hca::InDatagram& in) override {
@@ -51,8 +57,13 @@ class Collector final : public DatagramSink {
                         in.traffic_class,
                         in.multicast});
   }
+  void undelivered(const hca::Undelivered& packet) override {
+    undelivered_packets.push_back(
+        {packet.reason, packet.destination, {packet.transport.begin(), packet.transport.end()}});
+  }
   void end_run() override {}
   std::vector<Arrival> arrivals;
+  std::vector<Undelivery> undelivered_packets;
 };
 
 class UdpFixture : public testing::Test {

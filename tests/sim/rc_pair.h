@@ -22,6 +22,7 @@ struct PairOptions {
   std::uint32_t receive_budget = 132'000;
   std::uint32_t depth = 64;
   std::uint64_t seed = 1;
+  Duration keep_alive{};  // zero: none
 };
 
 class RcPair {
@@ -48,6 +49,7 @@ class RcPair {
       config.max_receive_pieces = 2;
       config.extensions = options.extensions;
       config.receive_budget = options.receive_budget;
+      config.keep_alive = options.keep_alive;
       hosts_[i]->add(config);
       hosts_[i]->on_completion = [this, i](const hca::Completion& c) {
         completions_[i].push_back(c);

@@ -15,7 +15,8 @@ _weft() {
       for ((at = 2; at < COMP_CWORD; at++)); do
         case ${COMP_WORDS[at]} in
           --) at=$((at + 1)); break ;;
-          --wire | --interface | --capture | --ports | --socket-buffer | --fault | --cm-port)
+          --wire | --interface | --capture | --ports | --socket-buffer | --fault | --keep-alive | \
+            --cm-port)
             at=$((at + 1)) ;;
           -*) ;;
           *) break ;;
@@ -24,7 +25,7 @@ _weft() {
       if ((at <= COMP_CWORD)) && [[ ${COMP_WORDS[at-1]} == -- || ${COMP_WORDS[at]} != -* ]] &&
         [[ $previous != --wire && $previous != --interface && $previous != --capture &&
           $previous != --ports && $previous != --socket-buffer && $previous != --fault &&
-          $previous != --cm-port ]]; then
+          $previous != --keep-alive && $previous != --cm-port ]]; then
         if declare -F _command_offset > /dev/null; then
           _command_offset "$at"
         else
@@ -37,9 +38,9 @@ _weft() {
         --interface)
           mapfile -t COMPREPLY < <(compgen -W "$(cd /sys/class/net && echo *)" -- "$current") ;;
         --capture) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-        --ports | --socket-buffer | --fault | --cm-port) ;;
+        --ports | --socket-buffer | --fault | --keep-alive | --cm-port) ;;
         *) mapfile -t COMPREPLY < <(compgen -W '--wire --interface --capture --stats --ports
-             --socket-buffer --fault --cm-port --help --' -- "$current") ;;
+             --socket-buffer --fault --keep-alive --cm-port --help --' -- "$current") ;;
       esac
       ;;
     devices) mapfile -t COMPREPLY < <(compgen -W '--json --verbose --help' -- "$current") ;;

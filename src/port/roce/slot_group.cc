@@ -57,6 +57,7 @@ Expected<std::shared_ptr<SlotGroup>> SlotGroup::open(const SlotGroupConfig& conf
   options.tell_overflows = false;
   options.coalesce = false;
   options.only_joined_groups = true;
+  options.tell_errors = true;
   options.accept_zero_checksum6 = true;  // rdma_rxe and adapters send none over IPv6 either
   options.receive_buffer = config.socket_buffer;
   options.send_buffer = config.socket_buffer;

@@ -29,6 +29,9 @@ UdpEndpoint::UdpEndpoint(std::shared_ptr<UdpShared> shared, std::shared_ptr<UdpI
 hca::SendResult UdpEndpoint::outcome(const io::IoResult& result, std::size_t packets) {
   UdpCounters& counters = shared_->counters;
   using enum hca::SendOutcome;
+  if (result.error != std::errc{} && result.error != std::errc::bad_address) {
+    inlet_->expect_errors();
+  }
   if (result.status == io::IoStatus::kDone) {
     counters.add(UdpCounter::kTxCalls);
     return {kSent};

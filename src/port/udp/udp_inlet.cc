@@ -6,9 +6,13 @@
 
 #include "io/clock.h"
 #include "port/udp/multicast.h"
+#include "wire/bth.h"
 
 namespace weft::port {
 namespace {
+
+constexpr std::size_t kQuoted = 64;  // bytes of a packet: all headers
+constexpr std::size_t kErrorsAtOnce = 32;
 
 // What one receive call works with: room for a datagram as long as the kernel can deliver. One per
 // thread: receive calls do not nest.
@@ -115,7 +119,47 @@ std::size_t UdpInlet::receive(DatagramSink& sink, std::size_t budget) {
     count += receive_from(*multicast, Told::kDestination, sink, budget);
   }
   if (faults_) release_held(sink);
+  if (errors_expected_.load(std::memory_order_relaxed)) receive_errors(sink);
   return count;
+}
+
+// Anybody can have the kernel queue such reports, so few are read at a time, and each must quote
+// the packet that it is about. On `bare` there is nothing to tell a queue pair.
+void UdpInlet::receive_errors(DatagramSink& sink) {
+  errors_expected_.store(false, std::memory_order_relaxed);
+  UdpCounters& counters = shared_->counters;
+  std::array<std::byte, kQuoted> quote;
+  for (std::size_t i = 0; i < kErrorsAtOnce; ++i) {
+    io::DeliveryError error;
+    const io::IoResult result = socket_.receive_error(quote, error);
+    if (result.status != io::IoStatus::kDone) return;
+    using Reason = io::DeliveryError::Reason;
+    switch (error.reason) {
+      case Reason::kPortUnreachable:
+        counters.add(UdpCounter::kErrorsRefused);
+        break;
+      case Reason::kUnreachable:
+        counters.add(UdpCounter::kErrorsUnreachable);
+        break;
+      case Reason::kTooLong:
+        counters.add(UdpCounter::kErrorsTooLong);
+        continue;
+      case Reason::kOther:
+        counters.add(UdpCounter::kErrorsOther);
+        continue;
+    }
+    if (shared_->rules.framing != hca::UdFraming::kBth) continue;
+    if (result.bytes < wire::Bth::kSize) {
+      counters.add(UdpCounter::kErrorsUnquoted);
+      continue;
+    }
+    sink.undelivered({.reason = error.reason == Reason::kPortUnreachable
+                                    ? hca::Undelivered::Reason::kRefused
+                                    : hca::Undelivered::Reason::kUnreachable,
+                      .destination = error.destination.address,
+                      .transport = Bytes(quote).first(result.bytes)});
+  }
+  expect_errors();  // there may be more
 }
 
 void UdpInlet::note(Coalescing::Change change) {
@@ -131,8 +175,9 @@ std::size_t UdpInlet::receive_from(const io::UdpSocket& socket, Told told, Datag
   while (count < budget) {
     io::ReceivedDatagram received;
     const io::IoResult result = socket.receive(scratch.buffer, received);
-    // Errors here are reports about earlier sends (ICMP); there is nothing to read.
     if (result.status != io::IoStatus::kDone) {
+      // A failure is a report about an earlier send; the queue of errors says which.
+      if (result.status == io::IoStatus::kFailed) expect_errors();
       if (&socket == &socket_) note(coalescing_.nothing_there());
       break;
     }

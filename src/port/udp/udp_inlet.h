@@ -31,6 +31,7 @@ class UdpInlet final : public Inlet {
   std::size_t receive(DatagramSink& sink, std::size_t budget) override;
   [[nodiscard]] std::vector<int> descriptors() const override;
   [[nodiscard]] std::uint32_t capacity() const override;
+  void expect_errors() override { errors_expected_.store(true, std::memory_order_relaxed); }
 
   // To send from; any thread.
   [[nodiscard]] const io::UdpSocket& socket() const { return socket_; }
@@ -47,6 +48,7 @@ class UdpInlet final : public Inlet {
   std::size_t receive_from(const io::UdpSocket& socket, Told told, DatagramSink& sink,
                            std::size_t budget);
   void release_held(DatagramSink& sink);
+  void receive_errors(DatagramSink& sink);
   void note(Coalescing::Change change);
   bool find_destination(Bytes run, io::ReceivedDatagram& datagram, IcrcFlowCache& flows);
   [[nodiscard]] bool accepts(const io::ReceivedDatagram& datagram);
@@ -55,6 +57,7 @@ class UdpInlet final : public Inlet {
   Lease lease_;
   io::UdpSocket socket_;
   std::unique_ptr<InletFaults> faults_;
+  std::atomic<bool> errors_expected_{false};
   Coalescing coalescing_;  // of socket_, by the receiving thread
   Gid last_own_;           // the last destination found to be ours, by the receiving thread
 

@@ -47,6 +47,7 @@ Expected<io::UdpSocket> UdpShared::open_socket(std::uint16_t port) const {
   options.local.port = port;
   options.tell_overflows = false;
   options.coalesce = false;  // until runs arrive
+  options.tell_errors = true;
   options.tell_destination = !rules.icrc_tells_destination();
   options.accept_zero_checksum6 = rules.fixed_port != 0;
   options.receive_buffer = config.socket_buffer;
