@@ -36,7 +36,7 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(CmCounter::kCo
     {"cm_rx_wrong_peer", "dropped: from an address or ID that is not the connection's peer"},
     {"cm_rx_wrong_state", "dropped: does not fit the connection's state"},
     {"cm_rx_repeated", "repeated messages, answered as before"},
-    {"cm_refused_no_listener", "requests for a service that nobody listens for"},
+    {"cm_refused_no_listener", "requests refused because nobody listens for the service"},
     {"cm_refused_backlog", "requests refused because the listener has too many waiting"},
     {"cm_refused_limit", "requests refused because the manager remembers too much already"},
     {"cm_refused_invalid", "requests refused because of what they ask for"},

@@ -83,7 +83,9 @@ void ConnectionManager::on(wire::CmReq req, const Arrival& at) {
     table_.release_peer_id(*known);
   }
   if (listeners_.match(req.service_id, req.primary.remote_gid) == CmId{}) {
-    counters_.add(CmCounter::kRefusedNoListener);
+    const EarlyRequests::Request early{
+        .id = req.local_comm_id, .service = req.service_id, .address = req.primary.remote_gid};
+    if (waits_for_listener(early, at)) return;
     return refuse(req, RejectReason::kInvalidServiceId, at);
   }
   if (const auto reason = flaw(req, at)) {

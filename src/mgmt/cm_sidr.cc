@@ -48,6 +48,10 @@ void ConnectionManager::on(const wire::CmSidrReq& req, const Arrival& at) {
     counters_.add(CmCounter::kRefusedInvalid);
     return out_.send(at.from, refusal, at.transaction);
   }
+  const bool heard = listeners_.match(req.service_id, at.from.sgid) != CmId{};
+  const EarlyRequests::Request early{
+      .id = req.request_id, .service = req.service_id, .address = at.from.sgid};
+  if (!heard && waits_for_listener(early, at)) return;
   const auto admitted = admit(req.service_id, at.from.sgid);
   if (!admitted) {
     if (admitted.error() == RejectReason::kInvalidServiceId) {

@@ -23,6 +23,7 @@ struct CmLimits {
   // How many of those may have begun with a message of a peer.
   std::uint32_t passive_ids = 24576;
   std::uint32_t listeners = 4096;
+  std::uint32_t early = 64;  // requests that wait for a listener; more are refused at once
 };
 
 class CmTable {

@@ -34,7 +34,8 @@ ConnectionManager::ConnectionManager(const CmConfig& config, const LocalEnds& en
       entropy_(entropy),
       events_(events),
       table_(config.limits),
-      out_(config.first_retry, table_, mads, counters_) {
+      out_(config.first_retry, table_, mads, counters_),
+      early_(config.limits.early) {
 }
 
 CmId ConnectionManager::draw_id() {
@@ -85,17 +86,34 @@ Expected<CmId> ConnectionManager::listen(const ListenParameters& parameters) {
                 fmt::format("{} listeners: there may be no more", listeners_.size()));
   }
   const CmId id = draw_id();
-  return listeners_.add(id, parameters).map([id] { return id; });
+  if (const auto added = listeners_.add(id, parameters); !added) {
+    return tl::unexpected(added.error());
+  }
+  early_.look_again([&](ServiceId service, const Gid& address) {
+    return listeners_.match(service, address) != CmId{};
+  });
+  return id;
+}
+
+bool ConnectionManager::waits_for_listener(EarlyRequests::Request request, const Arrival& at) {
+  if (early_.has(at.from, at.transaction)) {
+    counters_.add(CmCounter::kRxRepeated);
+    return true;
+  }
+  request.from = at.from;
+  request.transaction = at.transaction;
+  request.until = at.now + config_.early_patience;
+  std::copy(at.mad.begin(), at.mad.end(), request.mad.begin());
+  if (at.early && config_.early_patience > 0ms && early_.keep(request)) return true;
+  counters_.add(CmCounter::kRefusedNoListener);
+  return false;
 }
 
 tl::expected<CmEntry*, RejectReason> ConnectionManager::admit(ServiceId service,
                                                               const Gid& address) {
   const CmId listener_id = listeners_.match(service, address);
   CmListeners::Listener* listener = listeners_.find(listener_id);
-  if (listener == nullptr) {
-    counters_.add(CmCounter::kRefusedNoListener);
-    return tl::unexpected(RejectReason::kInvalidServiceId);
-  }
+  if (listener == nullptr) return tl::unexpected(RejectReason::kInvalidServiceId);
   if (listener->waiting >= listener->parameters.backlog) {
     counters_.add(CmCounter::kRefusedBacklog);
     return tl::unexpected(RejectReason::kNoResources);
@@ -225,6 +243,11 @@ CmEntry* ConnectionManager::addressee(wire::CommId ours, wire::CommId theirs, co
 
 void ConnectionManager::receive(Bytes mad, const hca::Path& from, Time now) {
   counters_.add(CmCounter::kRxMads);
+  handle(mad, from, now, true);
+  deliver_events();
+}
+
+void ConnectionManager::handle(Bytes mad, const hca::Path& from, Time now, bool early) {
   const auto header = wire::MadHeader::parse(mad);
   if (!header || mad.size() != wire::kMadSize ||
       header->base_version != wire::MadHeader::kBaseVersion ||
@@ -238,8 +261,11 @@ void ConnectionManager::receive(Bytes mad, const hca::Path& from, Time now) {
     return;
   }
   dispatch(static_cast<wire::CmMessage>(header->attribute_id), mad.subspan(wire::MadHeader::kSize),
-           {.transaction = header->transaction_id, .from = from, .now = now});
-  deliver_events();
+           {.transaction = header->transaction_id,
+            .from = from,
+            .now = now,
+            .mad = mad,
+            .early = early});
 }
 
 template <class Message>
@@ -279,13 +305,19 @@ void ConnectionManager::dispatch(wire::CmMessage message, Bytes body, const Arri
 
 std::optional<Time> ConnectionManager::deadline() const {
   if (!waiting_events_.empty()) return Time{};  // at once
-  return table_.deadline();
+  const auto exchange = table_.deadline();
+  const auto request = early_.deadline();
+  return exchange && request ? std::min(*exchange, *request) : exchange ? exchange : request;
 }
 
 void ConnectionManager::expire(Time now) {
   deliver_events();
   while (CmEntry* entry = table_.take_due(now)) {
     on_deadline(*entry, now);
+    deliver_events();
+  }
+  while (const auto request = early_.take_due(now)) {
+    handle(request->mad, request->from, now, false);
     deliver_events();
   }
 }

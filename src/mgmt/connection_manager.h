@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "mgmt/cm_counters.h"
+#include "mgmt/cm_early.h"
 #include "mgmt/cm_events.h"
 #include "mgmt/cm_listeners.h"
 #include "mgmt/cm_outbox.h"
@@ -50,6 +51,9 @@ struct CmConfig {
   // Service timeout, an exponent, of the MRAs that answer repeated messages while the consumer
   // thinks. Linux uses 24, 69 s.
   std::uint8_t mra_timeout = 24;
+  // A request for a service that nobody listens for is refused after this, unless somebody listens
+  // by then: servers may tell their clients too early to come. 0: at once.
+  Duration early_patience = 0ms;
 };
 
 class ConnectionManager {
@@ -57,6 +61,8 @@ class ConnectionManager {
     std::uint64_t transaction;
     const hca::Path& from;
     Time now;
+    Bytes mad;          // all of it
+    bool early = true;  // it may wait for a listener; false: it has
   };
 
  public:
@@ -163,6 +169,7 @@ class ConnectionManager {
   [[nodiscard]] Expected<CmEntry*> in_state(CmId id, std::initializer_list<CmState> states);
   void emit(CmEntry& entry, What what);
   void deliver_events();
+  void handle(Bytes mad, const hca::Path& from, Time now, bool early);
   void dispatch(wire::CmMessage message, Bytes body, const Arrival& at);
   template <class Message>
   void parse_and_handle(Bytes body, const Arrival& at);
@@ -176,6 +183,8 @@ class ConnectionManager {
   [[nodiscard]] CmEntry* addressee(wire::CommId ours, wire::CommId theirs, const Arrival& at);
   // A new entry in the backlog of the listener that a request is for; else why not, counted.
   [[nodiscard]] tl::expected<CmEntry*, RejectReason> admit(ServiceId service, const Gid& address);
+  // Whether a request that nobody listens for waits; else it is counted, and refused.
+  [[nodiscard]] bool waits_for_listener(EarlyRequests::Request request, const Arrival& at);
   // How long a peer may take that says 2^exponent, there and back included.
   [[nodiscard]] Duration patience(std::uint8_t exponent) const;
 
@@ -218,6 +227,7 @@ class ConnectionManager {
   CmTable table_;
   CmOutbox out_;
   CmListeners listeners_;
+  EarlyRequests early_;
   std::deque<CmEvent> waiting_events_;
 };
 

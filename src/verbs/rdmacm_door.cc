@@ -46,6 +46,12 @@ constexpr int kMostDescriptors = 1 << 16;
 // Where the connection to the agent is kept: out of the way of programs that count on small numbers
 // for what they open.
 constexpr int kHiddenFrom = 200;
+// What the program gets. Not the lowest number that is free: the select() of librspreload, before
+// rdma-core 63, takes a descriptor of librdmacm for the program's own socket if its number is lower
+// than the socket's. Small enough for an fd_set.
+constexpr int kEventsFrom = 512;
+// An agent that is about to end may take a connection and not answer any more: the next one will.
+constexpr int kGreetings = 3;
 
 // Where a program waits for events: it may be interrupted or cancelled there, as in any read().
 constinit Libc<ssize_t(int, void*, size_t)> libc_read("read");
@@ -142,8 +148,7 @@ uint32_t wire_of_environment() {
   return strcmp(wire, "roce") == 0 ? door::kWireRoce : UINT32_MAX;
 }
 
-// Says hello over a new connection: its number, or -errno.
-int greet(const door::Hello& hello, door::Welcome* welcome, int* descriptor) {
+int greet_once(const door::Hello& hello, door::Welcome* welcome, int* descriptor) {
   const int socket = connect_to_agent();
   if (socket < 0) return socket;
   const iovec out{const_cast<door::Hello*>(&hello), sizeof hello};
@@ -155,6 +160,14 @@ int greet(const door::Hello& hello, door::Welcome* welcome, int* descriptor) {
   if (got >= 0) return socket;
   syscall(SYS_close, socket);
   return static_cast<int>(got);
+}
+
+// Says hello over a new connection: its number, or -errno.
+int greet(const door::Hello& hello, door::Welcome* welcome, int* descriptor) {
+  int result = -ECONNRESET;
+  for (int i = 0; i < kGreetings && (result == -ECONNRESET || result == -EPIPE); ++i)
+    result = greet_once(hello, welcome, descriptor);
+  return result;
 }
 
 door::Hello hello_for(door::Purpose purpose) {
@@ -176,6 +189,14 @@ void say(const char* message) {
 int fail_with(int error) {
   errno = error;
   return -1;
+}
+
+// The same under a number of at least `from`, if there is one that is free.
+int move_up(int fd, int from) {
+  const long moved = fd >= 0 ? syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, from) : -1;
+  if (moved < 0) return fd;
+  syscall(SYS_close, fd);
+  return static_cast<int>(moved);
 }
 
 bool enter(int fd, int socket, const door::Welcome& welcome) {
@@ -258,10 +279,10 @@ int exchange(DoorFile* file, const Command& command) {
   }
   pthread_mutex_unlock(&file->mutex);
   if (error != 0) return error;
-  if (answer.error == 0 && answer.size > 0 && answer.size <= command.response_size) {
-    memcpy(command.response, response, answer.size);
-  }
-  return answer.error;
+  if (answer.error != 0) return answer.error;
+  if (answer.size > command.response_size) return EPROTO;
+  if (answer.size > 0) memcpy(command.response, response, answer.size);
+  return 0;
 }
 
 // Fills in what a command's pointers and descriptors stand for; errno, or 0.
@@ -378,14 +399,12 @@ int open_door(int flags) {
   int fd = -1;
   int socket = greet(hello_for(door::kOpen), &welcome, &fd);
   if (socket < 0) {
-    if (welcome.message[0] != '\0') say(welcome.message);
+    // librdmacm says no more than that memory is short.
+    say(welcome.message[0] != '\0' ? welcome.message : strerrordesc_np(-socket));
     return fail_with(-socket);
   }
-  const long hidden = syscall(SYS_fcntl, socket, F_DUPFD_CLOEXEC, kHiddenFrom);
-  if (hidden >= 0) {
-    syscall(SYS_close, socket);
-    socket = static_cast<int>(hidden);
-  }
+  socket = move_up(socket, kHiddenFrom);
+  fd = move_up(fd, kEventsFrom);
   if ((flags & O_CLOEXEC) == 0) syscall(SYS_fcntl, fd, F_SETFD, 0);
   if ((flags & O_NONBLOCK) != 0) syscall(SYS_fcntl, fd, F_SETFL, O_RDWR | O_NONBLOCK);
   if (fd >= 0 && enter(fd, socket, welcome)) return fd;
