@@ -70,8 +70,8 @@ Expected<std::unique_ptr<WireAgent>> WireAgent::open(const WireChoice& choice,
   self->management_ = std::move(*management);
 
   rdmacm::CoreConfig config;
-  // perftest's server listens only after it has told its client to come, and the client crashes when
-  // it is refused; a loaded machine can be a while between the two.
+  // perftest's server listens only after it has told its client to come, and the client crashes
+  // when it is refused; a loaded machine can be a while between the two.
   config.cm.early_patience = 1s;
   self->core_.reset(
       new rdmacm::CommandCore(config, interfaces, entropy, *self->management_, *self));

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: rdmacm.sh WHAT [WIRE]: programs over the distribution's own librdmacm, in a network
-# namespace and with a host agent of their own. WHAT is rping, rping6, ucmatose, udaddy, mckey,
-# client, rstream, perftest, killed: a peer that dies by SIGKILL, or closed: a channel closed under
-# a thread that waits.
+# namespace and with a host agent of their own. WHAT is a case of the list below.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 private_network "$0" "$@"
@@ -13,8 +11,8 @@ ip link set lo up
 ip link set lo multicast on
 begin
 
-
-# both "SERVER COMMAND" "CLIENT COMMAND": the client begins when the server listens.
+# both "SERVER COMMAND" "CLIENT COMMAND": the client begins when the server listens, or a moment
+# before, for which the host agent keeps its request.
 both() {
   local server client
   read -ra server <<<"$1"
@@ -38,14 +36,40 @@ both() {
 
 nobody_listens() { grep -qE 'UNREACHABLE|REJECTED' "$work/client.out"; }
 
-# Until the server's file is open and a moment more: it binds and listens right after.
+# Until the server's file is open: it binds and listens right after.
 await_agent() {
   local tries
   for ((tries = 0; tries < 500; tries++)); do
-    compgen -G "$XDG_RUNTIME_DIR/weft/agent-*.sock" >/dev/null && { sleep 1; return; }
+    compgen -G "$XDG_RUNTIME_DIR/weft/agent-*.sock" >/dev/null && return
     sleep 0.02
   done
   fail "no host agent was started"
+}
+
+# over_sockets "SERVER COMMAND" "CLIENT COMMAND", for a shell: programs for TCP, over rsockets.
+over_sockets() {
+  local preloaded
+  need "${1%% *}"
+  preloaded=$(dpkg -L librdmacm1 2>/dev/null | grep -m 1 'librspreload.so$') ||
+    skip "librspreload is missing: script/bootstrap"
+  export work
+  spawn server env LD_PRELOAD="$preloaded" "$weft" run --wire "$wire" -- sh -c "exec $1"
+  await_agent
+  spawn client env LD_PRELOAD="$preloaded" "$weft" run --wire "$wire" -- sh -c "exec $2"
+  finish client
+  finish server
+}
+
+# perftest_over_cm PROGRAM OPTION ...: its server listens twice in a row, and a client that is
+# refused crashes. None may be.
+perftest_over_cm() {
+  need "$1"
+  spawn server "$weft" run --wire "$wire" -- "$@" -R
+  await_agent
+  spawn client "$weft" run --wire "$wire" -- "$@" -R 127.0.0.1
+  finish client
+  finish server
+  [[ -n $(perftest_row client) ]] || fail "$* measured nothing"
 }
 
 case $what in
@@ -69,7 +93,12 @@ case $what in
     ;;
   mckey)
     ip route add 239.0.0.0/8 dev lo
-    both "mckey -m 239.1.2.3 -b 127.0.0.1" "mckey -m 239.1.2.3 -b 127.0.0.1 -s"
+    need mckey
+    # What is sent before the receiver has joined is gone.
+    spawn server "$weft" run --wire "$wire" -- stdbuf -oL mckey -m 239.1.2.3 -b 127.0.0.1
+    await server 'joined dgid'
+    run client "$weft" run --wire "$wire" -- mckey -m 239.1.2.3 -b 127.0.0.1 -s
+    finish server
     expect client 'joined dgid: ::ffff:239.1.2.3'
     expect server 'return status 0'
     ;;
@@ -78,15 +107,49 @@ case $what in
     expect client 'end 0'
     expect server 'end 0'
     ;;
+  xclient)
+    both "rdma_xserver -c r" "rdma_xclient -s 127.0.0.1 -c r"
+    expect client 'end 0'
+    expect server 'end 0'
+    ;;
+  xclient-xrc)
+    both "rdma_xserver -c x" "rdma_xclient -s 127.0.0.1 -c x"
+    expect client 'end 0'
+    expect server 'end 0'
+    ;;
+  cmtime)
+    need cmtime
+    spawn server "$weft" run --wire "$wire" -- cmtime  # for ever
+    await_agent
+    run client "$weft" run --wire "$wire" -- cmtime -s 127.0.0.1 -c 50
+    stop server
+    expect client '^connect +: +[0-9.]+'
+    ;;
   rstream)
     both "rstream -S 65536 -I 10 -C 20" "rstream -s 127.0.0.1 -S 65536 -I 10 -C 20"
     expect client '^custom +64k'
     ;;
+  riostream)
+    both "riostream -S 65536 -I 10 -C 20" "riostream -s 127.0.0.1 -S 65536 -I 10 -C 20"
+    expect client '^custom +64k'
+    ;;
+  iperf3)
+    over_sockets 'iperf3 -s -1 -B 127.0.0.1' 'iperf3 -c 127.0.0.1 -n 50M'
+    expect client '50.0 MBytes .*receiver'
+    ;;
+  socat)
+    head -c 3000000 /dev/urandom >"$work/sent"
+    over_sockets 'socat -u TCP4-LISTEN:7471,bind=127.0.0.1 STDOUT >"$work/received"' \
+      'socat -u STDIN TCP4:127.0.0.1:7471 <"$work/sent"'
+    cmp "$work/sent" "$work/received" || fail "something else came out than went in"
+    ;;
   perftest)
-    both "ib_write_bw -R -s 65536 -n 200" "ib_write_bw -R -s 65536 -n 200 127.0.0.1"
-    expect client '^ 65536 +200'
-    both "ib_send_bw -R -c UD -s 2048 -n 200" "ib_send_bw -R -c UD -s 2048 -n 200 127.0.0.1"
-    expect client '^ 2048 +200'
+    perftest_over_cm ib_write_bw -s 65536 -n 200
+    perftest_over_cm ib_write_bw -s 4096 -q 4 -n 200
+    perftest_over_cm ib_send_bw -s 4096 -n 200
+    perftest_over_cm ib_write_lat -s 8 -n 200
+    perftest_over_cm ib_send_bw -c UD -s 2048 -n 200
+    perftest_over_cm ib_send_lat -c UD -s 64 -n 200
     ;;
   closed)
     run waiter "$weft" run -- python3 "$source_tree/tests/e2e/closed_channel.py"
