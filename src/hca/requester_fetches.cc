@@ -103,6 +103,9 @@ void Requester::response(const InPacket& packet) {
       ++first;
     if (fetches_[first].serial != fetch.serial || n != fetch.next) {
       counters.add(ConnectedCounter::kRxOutOfOrder);
+      // The peer is at work on what it was asked for before. That comes to an end, and the timeout
+      // is for the silence after it: to ask once more would only make a slow peer slower.
+      timer_from_ = now_;
       note_gap(*find(fetches_[first].serial), fetches_[first]);
       return;
     }

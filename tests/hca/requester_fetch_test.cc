@@ -205,6 +205,29 @@ TEST_F(RequesterFetch, CountsAResponseOfPartOfAReadAsProgress) {
   EXPECT_THAT(completed_ids(), ElementsAre(1));
 }
 
+TEST_F(RequesterFetch, TakesNoPeerForSilentThatStillAnswersWhatItWasAskedBefore) {
+  start();
+  ASSERT_EQ(read(1, 20 * kMtu), std::errc{});
+  transmit();
+  now += 1ms;
+  read_response(1, Opcode::rc_read_response_middle, block('b'));
+  EXPECT_THAT(numbers(transmit()), ElementsAre(0));
+  ASSERT_TRUE(requester->deadline());
+  const Duration most_of_timeout = (*requester->deadline() - now) / 4 * 3;
+  // A slow peer: the rest of the first answer takes it longer than the timeout.
+  for (std::uint32_t i = 2; i < 20; ++i) {
+    now += most_of_timeout;
+    requester->expire(now);
+    read_response(i, i == 19 ? Opcode::rc_read_response_last : Opcode::rc_read_response_middle,
+                  block('b'));
+    EXPECT_THAT(transmit(), IsEmpty());
+  }
+  EXPECT_EQ(count(ConnectedCounter::kTxTimeouts), 0u);
+  ASSERT_TRUE(wait());
+  EXPECT_THAT(numbers(transmit()), ElementsAre(0)) << "then it is silent";
+  EXPECT_EQ(count(ConnectedCounter::kTxTimeouts), 1u);
+}
+
 TEST_F(RequesterFetch, SendsAnAtomicAgainUnderItsNumber) {
   start();
   ASSERT_EQ(atomic(1, SendOpcode::kFetchAdd, 7), std::errc{});
