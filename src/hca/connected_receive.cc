@@ -39,7 +39,9 @@ void ConnectedQueuePair::receive(const InDatagram& datagram, Time now) {
   watch_.heard(now_);
   connection_.counters.add(ConnectedCounter::kRxPackets);
   connection_.counters.add(ConnectedCounter::kRxBytes, payload.size());
-  note_migration(datagram, bth);
+  // The MigReq of a CNP means nothing (annex A17 has its BTH filled in apart from that of
+  // requests).
+  if (bth.opcode != wire::Opcode::cnp) note_migration(datagram, bth);
   const bool congestion = marked(datagram) || bth.fecn;
   // No notification is answered with another one.
   if (congestion && bth.opcode != wire::Opcode::cnp) responder_.congestion_experienced(now_);

@@ -329,6 +329,17 @@ TEST_F(ConnectedMigration, IsArmedWhenThePeerIsReadyToo) {
   EXPECT_EQ(qp->query().migration, PathMigration::kArmed);
 }
 
+TEST_F(ConnectedMigration, LearnsNothingFromANotificationOfCongestion) {
+  to_rts();
+  QpAttributes a = attributes();
+  a.migration = PathMigration::kRearm;
+  ASSERT_TRUE(qp->modify(a, kAttrAlternatePath | kAttrPathMigration));
+  const std::string reserved(16, '\0');
+  arrive({.opcode = Opcode::cnp, .psn = Psn{0}, .payload = reserved, .migrated = false});
+  EXPECT_EQ(qp->query().migration, PathMigration::kRearm);
+  EXPECT_EQ(count(ConnectedCounter::kRxCnps), 1u);
+}
+
 TEST_F(ConnectedMigration, FollowsAPeerThatHasMigrated) {
   arm();
   arrive({.psn = Psn{201}, .payload = "x", .source = kOtherGid});
