@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "hca/completion_queue.h"
 #include "hca/connected_queue_pair.h"
 #include "sim/network.h"
-#include "sim/random.h"
 #include "sim/scheduler.h"
 
 namespace weft::sim {

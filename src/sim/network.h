@@ -13,8 +13,8 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "base/random.h"
 #include "base/time.h"
-#include "sim/random.h"
 #include "sim/scheduler.h"
 
 namespace weft::sim {

@@ -7,10 +7,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/random.h"
 #include "hca/completion_queue.h"
 #include "hca/ud_queue_pair.h"
 #include "sim/network.h"
-#include "sim/random.h"
 #include "sim/scheduler.h"
 
 namespace weft::sim {

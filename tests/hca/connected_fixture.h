@@ -3,8 +3,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +14,7 @@ namespace weft::hca::test {
 
 inline const Gid kOtherGid = Gid::from_ipv4(0x0A000063);
 
-class ConnectedQp : public ::testing::Test {
+class ConnectedQp : public WithMemory {
  protected:
   static ConnectedConfig config(QpType type = QpType::kRc) {
     return {.qpn = kOwnQpn,
@@ -29,12 +27,7 @@ class ConnectedQp : public ::testing::Test {
             .max_inline = 64,
             .max_mtu = 2048};
   }
-  ConnectedQp() : memory(64 * 1024), table(entropy) {
-    region = *table.add({.base = memory.data(),
-                         .iova = std::bit_cast<std::uintptr_t>(memory.data()),
-                         .length = memory.size(),
-                         .access = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic,
-                         .pd = kPd});
+  ConnectedQp() : WithMemory(64 * 1024, kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic) {
     start(config());
   }
   void start(const ConnectedConfig& config, ReceiveSource* shared = nullptr) {
@@ -86,11 +79,6 @@ class ConnectedQp : public ::testing::Test {
     ASSERT_TRUE(moved) << moved.error().message;
   }
 
-  [[nodiscard]] Sge sge(std::size_t offset, std::size_t length) const {
-    return {.address = region.iova + offset,
-            .length = static_cast<std::uint32_t>(length),
-            .lkey = LKey{region.key}};
-  }
   std::errc post_receive(std::uint64_t wr_id, std::size_t length = 100) {
     const std::array pieces{sge(0, length)};
     return qp->post_receive({.wr_id = wr_id, .pieces = pieces});
@@ -137,9 +125,7 @@ class ConnectedQp : public ::testing::Test {
     std::array<std::byte, wire::Reth::kSize> reth{};
     wire::Reth{.virtual_address = region.iova, .rkey = RKey{region.key}, .dma_length = length}
         .write(reth);
-    std::string extended(reth.size(), '\0');
-    std::memcpy(extended.data(), reth.data(), reth.size());
-    return {.opcode = wire::Opcode::rc_read_request, .extended = extended};
+    return {.opcode = wire::Opcode::rc_read_request, .extended = text_of(reth)};
   }
   void arrive(const Packet& p) { arrive(encode(p), p); }
   void arrive(Bytes transport, const Packet& p) {
@@ -153,9 +139,7 @@ class ConnectedQp : public ::testing::Test {
   static std::string ack(wire::Syndrome syndrome = wire::Syndrome::ack(), std::uint32_t msn = 1) {
     std::array<std::byte, wire::Aeth::kSize> bytes{};
     wire::Aeth{.syndrome = syndrome, .msn = msn}.write(bytes);
-    std::string text(bytes.size(), '\0');
-    std::memcpy(text.data(), bytes.data(), bytes.size());
-    return text;
+    return text_of(bytes);
   }
   std::vector<Sent> flush() {
     RecordingSink sink;
@@ -179,16 +163,11 @@ class ConnectedQp : public ::testing::Test {
     return all;
   }
 
-  CountingEntropy entropy;
-  std::vector<std::byte> memory;
-  MemoryTable table;
-  MemoryRegion region;
   Completions send_cq;
   Completions receive_cq;
   std::optional<ConnectedQueuePair> qp;
   Burst burst;
   std::vector<Path> paths;
-  Time now{1s};
 };
 
 }  // namespace weft::hca::test

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "counting_entropy.h"
+#include "base/random.h"
 #include "hca/memory_table.h"
 
 namespace weft::hca::test {
@@ -51,7 +51,7 @@ class Windows : public ::testing::Test {
   }
 
   std::vector<std::byte> bytes = std::vector<std::byte>(1000);
-  CountingEntropy entropy;
+  SeededEntropy entropy{Random(1)};
   MemoryTable table{entropy};
   MemoryRegion region = add_region();
   RKey type1 = *table.add_window(WindowType::kType1, kPd);

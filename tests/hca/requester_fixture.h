@@ -3,16 +3,13 @@
 // packets as they were sent and answers as it pleases.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <bit>
-#include <cstring>
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "fixture.h"
 #include "hca/requester.h"
-#include "ud_fixture.h"
 #include "wire/atomic_ack_eth.h"
 #include "wire/atomic_eth.h"
 #include "wire/bth.h"
@@ -25,7 +22,7 @@ namespace weft::hca::test {
 inline constexpr Psn kFirstPsn{0xFFFFFE};  // the numbers wrap soon
 inline constexpr std::uint32_t kMtu = 256;
 
-class RequesterTest : public ::testing::Test {
+class RequesterTest : public WithMemory {
  protected:
   // A request packet as the peer sees it.
   struct Seen {
@@ -36,16 +33,12 @@ class RequesterTest : public ::testing::Test {
     [[nodiscard]] wire::Reth reth(std::size_t at = 0) const {
       return *wire::Reth::parse(Bytes(extended).subspan(at));
     }
-    [[nodiscard]] std::string text() const {
-      std::string out(payload.size(), '\0');
-      if (!payload.empty()) std::memcpy(out.data(), payload.data(), payload.size());
-      return out;
-    }
+    [[nodiscard]] std::string text() const { return text_of(payload); }
   };
 
   static constexpr std::size_t kMemory = 4 * 1024 * 1024;
 
-  RequesterTest() : memory(kMemory), table(entropy) {
+  RequesterTest() : WithMemory(kMemory, kLocalWrite) {
     connection.config = {.qpn = kOwnQpn,
                          .type = QpType::kRc,
                          .pd = kPd,
@@ -61,11 +54,6 @@ class RequesterTest : public ::testing::Test {
     connection.rnr_retry = 2;
     for (std::size_t i = 0; i < memory.size(); ++i)
       memory[i] = static_cast<std::byte>(i * 7 + i / 251);
-    region = *table.add({.base = memory.data(),
-                         .iova = std::bit_cast<std::uintptr_t>(memory.data()),
-                         .length = memory.size(),
-                         .access = kLocalWrite,
-                         .pd = kPd});
   }
 
   void start() {
@@ -77,11 +65,6 @@ class RequesterTest : public ::testing::Test {
     start();
   }
 
-  [[nodiscard]] Sge sge(std::size_t offset, std::size_t length) const {
-    return {.address = region.iova + offset,
-            .length = static_cast<std::uint32_t>(length),
-            .lkey = LKey{region.key}};
-  }
   std::errc post(SendRequest request, std::size_t offset, std::size_t length) {
     const std::array pieces{sge(offset, length)};
     request.pieces = pieces;
@@ -182,11 +165,6 @@ class RequesterTest : public ::testing::Test {
     respond(wire::Opcode::rc_atomic_acknowledge, n, bytes);
   }
 
-  [[nodiscard]] std::string text(std::size_t offset, std::size_t length) const {
-    std::string out(length, '\0');
-    std::memcpy(out.data(), memory.data() + offset, length);
-    return out;
-  }
   [[nodiscard]] std::uint64_t count(ConnectedCounter counter) const {
     return connection.counters.get(counter);
   }
@@ -214,16 +192,11 @@ class RequesterTest : public ::testing::Test {
     return true;
   }
 
-  CountingEntropy entropy;
-  std::vector<std::byte> memory;
-  MemoryTable table;
-  MemoryRegion region;
   Completions completions;
   Connection connection;
   std::optional<Requester> requester;
   Burst scratch;
   std::vector<std::size_t> bursts;
-  Time now{1s};
 };
 
 }  // namespace weft::hca::test

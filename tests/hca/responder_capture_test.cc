@@ -205,7 +205,7 @@ class ResponderCapture : public ::testing::TestWithParam<Capture> {
   }
   [[nodiscard]] bool reliable() const { return GetParam().type == QpType::kRc; }
 
-  CountingEntropy entropy;
+  SeededEntropy entropy{Random(1)};
   std::vector<std::byte> memory;
   std::vector<std::byte> buffer;
   MemoryTable table{entropy};

@@ -3,18 +3,19 @@
 // the answers taken apart.
 #pragma once
 
-#include <gtest/gtest.h>
-
+#include <array>
+#include <cstring>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fixture.h"
 #include "hca/queue_pair.h"
 #include "hca/responder.h"
 #include "hca/shared_receive_queue.h"
-#include "ud_fixture.h"
 #include "wire/atomic_ack_eth.h"
 #include "wire/atomic_eth.h"
 #include "wire/bth.h"
@@ -72,9 +73,7 @@ struct Sent {
       sent.original = wire::AtomicAckEth::parse(rest.subspan(wire::Aeth::kSize))->original;
     }
     rest = rest.subspan(info.headers_size);
-    rest = rest.first(rest.size() - sent.bth.pad_count);
-    sent.payload.resize(rest.size());
-    if (!rest.empty()) std::memcpy(sent.payload.data(), rest.data(), rest.size());
+    sent.payload = text_of(rest.first(rest.size() - sent.bth.pad_count));
     return sent;
   }
   [[nodiscard]] wire::WeftAck weft_ack() const { return *wire::WeftAck::parse(bytes_of(payload)); }
@@ -101,13 +100,13 @@ struct BrokenMemory {
   }
 };
 
-class ResponderTest : public ::testing::Test {
+class ResponderTest : public WithMemory {
  protected:
   static constexpr std::uint32_t kMtu = 256;
   static constexpr Psn kFirst{0xFFFFFE};  // so that every test crosses the end of the numbers
   static constexpr std::uint32_t kRights = kRemoteWrite | kRemoteRead | kRemoteAtomic;
 
-  ResponderTest() : memory(256 * 1024), table(entropy), receives(64, 4) {
+  ResponderTest() : WithMemory(256 * 1024, kLocalWrite | kRights), receives(64, 4) {
     BrokenMemory::begin = BrokenMemory::end = nullptr;
     connection.config.qpn = kOwnQpn;
     connection.config.pd = kPd;
@@ -118,11 +117,6 @@ class ResponderTest : public ::testing::Test {
     connection.peer_access = kRights;
     connection.max_reads_in = 4;
     connection.rnr_timer = 12;
-    region = *table.add({.base = memory.data(),
-                         .iova = std::bit_cast<std::uintptr_t>(memory.data()),
-                         .length = memory.size(),
-                         .access = kLocalWrite | kRights,
-                         .pd = kPd});
     make();
   }
   void make(XrcQueues* queues = nullptr) {
@@ -130,28 +124,14 @@ class ResponderTest : public ::testing::Test {
     responder->start(kFirst);
   }
 
-  [[nodiscard]] std::uint64_t address(std::size_t offset) const { return region.iova + offset; }
   [[nodiscard]] wire::Reth reth(std::size_t offset, std::size_t length) const {
     return {.virtual_address = address(offset),
             .rkey = RKey{region.key},
             .dma_length = static_cast<std::uint32_t>(length)};
   }
-  [[nodiscard]] Sge sge(std::size_t offset, std::size_t length) const {
-    return {.address = address(offset),
-            .length = static_cast<std::uint32_t>(length),
-            .lkey = LKey{region.key}};
-  }
   void post(std::uint64_t wr_id, std::size_t offset, std::size_t length) {
     const std::array pieces{sge(offset, length)};
     ASSERT_EQ(receives.post({.wr_id = wr_id, .pieces = pieces}), std::errc{});
-  }
-  [[nodiscard]] std::string text(std::size_t offset, std::size_t length) const {
-    std::string out(length, '\0');
-    std::memcpy(out.data(), memory.data() + offset, length);
-    return out;
-  }
-  void store(std::size_t offset, std::string_view bytes) {
-    std::memcpy(memory.data() + offset, bytes.data(), bytes.size());
   }
 
   // One packet, without the end of the run.
@@ -225,17 +205,12 @@ class ResponderTest : public ::testing::Test {
     EXPECT_TRUE(responder->failed());
   }
 
-  CountingEntropy entropy;
-  std::vector<std::byte> memory;
-  MemoryTable table;
-  MemoryRegion region;
   Completions cq;
   SharedReceiveQueue receives;
   Connection connection;
   std::optional<Responder> responder;
   Burst burst;
   std::vector<std::size_t> bursts;  // sizes of what was sent, packets
-  Time now{1s};
 };
 
 }  // namespace weft::hca::test

@@ -55,7 +55,7 @@ TEST_F(UdReceive, PutsTheNetworkHeaderAndTheMessageIntoTheBuffer) {
 
 TEST_F(UdReceive, SaysThatThereIsNoNetworkHeaderWhenThePortHasNone) {
   ready();
-  fill(0, "untouched");
+  store(0, "untouched");
   const auto transport = encode({});
   qp->receive({.transport = transport, .source = kPeerGid, .destination = kOwnGid}, now);
   ASSERT_EQ(receive_cq.all.size(), 1u);

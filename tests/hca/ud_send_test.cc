@@ -12,7 +12,7 @@ class UdSend : public UdTest {};
 
 TEST_F(UdSend, FramesAMessageWithBthAndDeth) {
   to_rts(Psn{0xABCDEF});
-  fill(0, "hello");
+  store(0, "hello");
   ASSERT_EQ(send(42, 0, 5), std::errc{});
   EXPECT_TRUE(qp->has_work());
   ASSERT_TRUE(transmit());
@@ -70,8 +70,8 @@ TEST_F(UdSend, PutsItsOwnQKeyInPlaceOfAPrivilegedOne) {
 
 TEST_F(UdSend, GathersItsPiecesInOrderAndIgnoresTheKeyOfAnEmptyOne) {
   to_rts();
-  fill(0, "abc");
-  fill(100, "defgh");
+  store(0, "abc");
+  store(100, "defgh");
   const std::array pieces{sge(0, 3), Sge{.lkey = LKey{1}}, sge(100, 5)};
   ASSERT_EQ(qp->post_send(request(1, pieces)), std::errc{});
   transmit();
@@ -130,7 +130,7 @@ TEST_F(UdSend, RefusesAnImmediateOnABareWire) {
   SendRequest wr = request(1, {});
   wr.opcode = SendOpcode::kSendWithImmediate;
   EXPECT_EQ(qp->post_send(wr), std::errc::invalid_argument);
-  fill(0, "plain");
+  store(0, "plain");
   ASSERT_EQ(send(1, 0, 5), std::errc{});
   transmit();
   EXPECT_EQ(sink.datagrams().at(0), bytes_of("plain"));

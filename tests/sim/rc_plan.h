@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/random.h"
 #include "hca/types.h"
-#include "sim/random.h"
 
 namespace weft::sim::test {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "sim/network.h"
-#include "sim/random.h"
 #include "sim/scheduler.h"
 #include "sim/seeds.h"
 #include "sim/ud_host.h"
