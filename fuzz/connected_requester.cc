@@ -21,7 +21,7 @@ class Fuzzer {
  public:
   Fuzzer(Input& input, const ConnectedConfig& config, std::uint8_t max_reads, Psn first)
       : input_(input),
-        stage_(config, input),
+        stage_(config, false, input),
         max_reads_(max_reads),
         first_(first),
         all_signaled_(config.signal_all) {
@@ -52,6 +52,13 @@ class Fuzzer {
       case 9:
         if (const auto deadline = stage_.queue_pair().deadline()) {
           if (*deadline > stage_.now()) stage_.advance(*deadline - stage_.now());
+        }
+        break;
+      case 10:
+        if (input_.rarely()) {
+          stage_.change();
+        } else {
+          stage_.ask();
         }
         break;
       default:
@@ -97,7 +104,8 @@ class Fuzzer {
     if (info.is_response || info.operation == wire::Operation::congestion) return;
     Sent sent{.psn = bth.psn, .opcode = bth.opcode};
     if (info.operation == wire::Operation::read_request) {
-      sent.read_length = wire::Reth::parse(header.subspan(wire::Bth::kSize))->dma_length;
+      const std::size_t before = wire::Bth::kSize + (info.has(wire::kXrceth) ? 4 : 0);
+      sent.read_length = wire::Reth::parse(header.subspan(before))->dma_length;
     }
     sent_[next_sent_++ % std::size(sent_)] = sent;
   }
@@ -110,13 +118,10 @@ class Fuzzer {
       stage_.reset();
       stage_.connect(first_, Psn{0}, max_reads_, 8);
     } else if (choice >= 0xE0) {
-      (void)stage_.queue_pair().modify({.state = QpState::kSqd, .sqd_notify = true},
-                                       kAttrState | kAttrSqdNotify);
+      (void)stage_.modify({.state = QpState::kSqd, .sqd_notify = true},
+                          kAttrState | kAttrSqdNotify);
     } else {
-      const bool stopped = stage_.queue_pair().state() == QpState::kSqe;
-      if (stage_.queue_pair().modify({.state = QpState::kRts}, kAttrState) && stopped) {
-        stage_.sends().recovered();
-      }
+      (void)stage_.modify({.state = QpState::kRts}, kAttrState);
     }
   }
 
@@ -153,8 +158,15 @@ class Fuzzer {
          .pieces = std::span(pieces).first(atomic || (flags & 0x40) != 0 ? 1 : 2),
          .remote_address = input_.word(),
          .rkey = RKey{input_.byte()},
+         .invalidate = RKey{window_key_},
          .compare_add = input_.byte(),
-         .swap = input_.byte()});
+         .swap = input_.byte(),
+         .bind = {.region_lkey = stage_.local().key,
+                  .address = Stage::address(Stage::kLocal),
+                  .length = 16,
+                  .access = kRemoteRead,
+                  .window = RKey{window_key_},
+                  .new_key = RKey{window_key_}}});
     if (posted != std::errc{}) stage_.sends().refused();
   }
 
@@ -189,13 +201,17 @@ class Fuzzer {
 
   void deliver(wire::Opcode opcode, Psn psn, Bytes headers, Bytes payload) {
     const std::uint8_t flags = input_.byte();
-    stage_.deliver({.opcode = opcode,
-                    .pad_count = wire::pad_count_for(payload.size()),
-                    .pkey = kDefaultPKey,
-                    .becn = (flags & 0xF0) == 0xF0,
-                    .dest_qp = Stage::kOurs,
-                    .psn = psn},
-                   headers, payload);
+    const bool xrc = stage_.queue_pair().type() == QpType::kXrcInitiator &&
+                     wire::info(opcode).transport == wire::Transport::rc;
+    stage_.deliver(
+        {.opcode = xrc ? static_cast<wire::Opcode>(0xA0 + (static_cast<int>(opcode) & 31)) : opcode,
+         .migrated = (flags & 2) != 0,
+         .pad_count = wire::pad_count_for(payload.size()),
+         .pkey = kDefaultPKey,
+         .becn = (flags & 0xF0) == 0xF0,
+         .dest_qp = Stage::kOurs,
+         .psn = psn},
+        headers, payload);
     if ((flags & 1) != 0) stage_.queue_pair().end_run(stage_.now());
   }
 
@@ -282,6 +298,7 @@ class Fuzzer {
   Psn first_;
   bool all_signaled_;
   std::uint64_t send_id_ = 0;
+  const std::uint32_t window_key_ = stage_.window().value();
   std::array<Sent, 64> sent_{};
   std::size_t next_sent_ = 0;
 };
@@ -294,7 +311,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::uint8_t more = input.byte();
   Fuzzer fuzzer(input,
                 {.qpn = Stage::kOurs,
-                 .type = (more & 0x30) == 0x30 ? QpType::kUc : QpType::kRc,
+                 .type = service(more >> 4, QpType::kXrcInitiator),
                  .pd = Stage::kPd,
                  .max_sends = 16,
                  .max_receives = 1,

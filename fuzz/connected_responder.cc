@@ -11,6 +11,7 @@
 #include "wire/imm_dt.h"
 #include "wire/opcode.h"
 #include "wire/reth.h"
+#include "wire/xrceth.h"
 
 namespace {
 
@@ -20,8 +21,8 @@ using namespace weft::hca;
 
 class Fuzzer {
  public:
-  Fuzzer(Input& input, const ConnectedConfig& config, std::uint8_t max_reads)
-      : input_(input), stage_(config, input), max_reads_(max_reads) {
+  Fuzzer(Input& input, const ConnectedConfig& config, bool shared, std::uint8_t max_reads)
+      : input_(input), stage_(config, shared, input), max_reads_(max_reads) {
     stage_.connect(Psn{0}, psn_, max_reads_, 10);
   }
 
@@ -45,6 +46,8 @@ class Fuzzer {
         break;
       case 6:
         stage_.queue_pair().end_run(stage_.now());
+        if (input_.rarely()) stage_.change();
+        if (input_.rarely()) stage_.ask();
         break;
       case 7:
       case 8:
@@ -98,17 +101,15 @@ class Fuzzer {
     const std::array<Sge, 2> pieces{piece(), piece()};
     const std::uint64_t wr_id = ++receive_id_;
     const std::uint8_t count = input_.one_of(3);
-    stage_.receives().post(wr_id, true);
-    const std::errc posted = stage_.queue_pair().post_receive(
-        {.wr_id = wr_id, .pieces = std::span(pieces).first(count)});
-    if (posted != std::errc{}) stage_.receives().refused();
+    stage_.post_receive({.wr_id = wr_id, .pieces = std::span(pieces).first(count)});
   }
 
   // Mostly the next packet of what a peer could be sending just now.
   wire::Opcode some_opcode() {
     using wire::Opcode;
     const std::uint8_t choice = input_.byte();
-    const std::uint8_t base = stage_.queue_pair().type() == QpType::kUc ? 0x20 : std::uint8_t{0x00};
+    const QpType type = stage_.queue_pair().type();
+    const std::uint8_t base = type == QpType::kUc ? 0x20 : type == QpType::kXrcTarget ? 0xA0 : 0x00;
     if (choice == 0xFF) return Opcode::cnp;
     if (choice >= 0xF0) return static_cast<Opcode>(input_.byte());
     if (in_message_ && choice < 0xC0) {
@@ -143,7 +144,10 @@ class Fuzzer {
   std::vector<std::byte> some_headers(const wire::OpcodeInfo& info) {
     std::vector<std::byte> headers(info.headers_size);
     MutableBytes at(headers);
-    if (info.has(wire::kXrceth)) at = at.subspan(4);
+    if (info.has(wire::kXrceth)) {
+      wire::Xrceth{.srq = input_.rarely() ? input_.one_of(3) : 0u}.write(at);
+      at = at.subspan(wire::Xrceth::kSize);
+    }
     if (info.has(wire::kReth)) {
       wire::Reth reth;
       remote_range(reth.virtual_address, reth.rkey, reth.dma_length);
@@ -182,6 +186,7 @@ class Fuzzer {
     const std::uint8_t pad = wire::pad_count_for(payload.size());
     const wire::Bth bth{.opcode = opcode,
                         .solicited = (flags & 1) != 0,
+                        .migrated = (flags & 16) != 0,
                         .pad_count = flags >= 0xFE ? std::uint8_t{3} : pad,
                         .pkey = kDefaultPKey,
                         .fecn = (flags & 2) != 0,
@@ -220,14 +225,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::uint8_t flags = input.byte();
   Fuzzer fuzzer(input,
                 {.qpn = Stage::kOurs,
-                 .type = (flags & 1) != 0 && (flags & 2) != 0 ? QpType::kUc : QpType::kRc,
+                 .type = service(flags, QpType::kXrcTarget),
                  .pd = Stage::kPd,
                  .max_sends = 4,
                  .max_receives = 8,
                  .max_receive_pieces = 2,
                  .extensions = (flags & 4) != 0,
                  .copy = (flags & 8) != 0 ? copy_with_holes : plain_copy},
-                static_cast<std::uint8_t>(1 + (flags >> 4)));
+                (flags & 0x80) != 0, static_cast<std::uint8_t>(1 + (flags >> 4 & 7)));
   while (!input.empty())
     fuzzer.step();
   fuzzer.finish();

@@ -1,77 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // What both targets of a connected queue pair need: memory with parts that must stay as they are, a
-// queue pair in it, a wire that reads every byte, and a check of completions.
+// queue pair in it, a wire that reads every byte, and changes of its attributes.
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <vector>
 
-#include "base/entropy.h"
+#include "base/random.h"
 #include "hca/connected_queue_pair.h"
+#include "hca/shared_receive_queue.h"
 #include "input.h"
+#include "ledger.h"
 #include "wire/bth.h"
 
 namespace weft::fuzz {
-
-inline void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-class FixedEntropy final : public Entropy {
- public:
-  std::uint64_t draw() override {
-    return state_ = state_ * 6364136223846793005 + 1442695040888963407;
-  }
-
- private:
-  std::uint64_t state_ = 1;
-};
-
-// Completions come in the order of posting, each at most once, and none is left out that was asked
-// for. Receives and sends are told apart by wr_id, which errors bring too.
-class Ledger final : public hca::CompletionSink {
- public:
-  // A request that is about to be posted; `must`: it completes even when it succeeds.
-  void post(std::uint64_t wr_id, bool must) { open_.push_back({wr_id, must}); }
-  // The one that was posted last was not accepted.
-  void refused() { open_.pop_back(); }
-  void complete(const hca::Completion& completion) override {
-    const bool success = completion.status == hca::CompletionStatus::kSuccess;
-    require(!failed_ || !success);
-    while (!open_.empty() && open_.front().wr_id != completion.wr_id) {
-      require(!open_.front().must && !failed_);  // those before it succeeded silently
-      open_.pop_front();
-    }
-    failed_ = failed_ || !success;
-    require(!open_.empty());
-    open_.pop_front();
-  }
-  void forget() {
-    open_.clear();
-    failed_ = false;
-  }
-  // A queue that stops at an error and goes on later (SQE).
-  void recovered() { failed_ = false; }
-  [[nodiscard]] bool settled() const {
-    for (const Open& open : open_) {
-      if (open.must) return false;
-    }
-    return true;
-  }
-
- private:
-  struct Open {
-    std::uint64_t wr_id;
-    bool must;
-  };
-  std::deque<Open> open_;
-  bool failed_ = false;
-};
 
 // Copies, but for a few addresses, at which the application has no memory any more.
 inline bool copy_with_holes(void* to, const void* from, std::size_t length) {
@@ -80,7 +25,13 @@ inline bool copy_with_holes(void* to, const void* from, std::size_t length) {
   return true;
 }
 
-class Stage {
+// The service that two bits of the input ask for; reliable connections are asked for twice.
+inline hca::QpType service(unsigned bits, hca::QpType xrc) {
+  if ((bits & 3) == 2) return hca::QpType::kUc;
+  return (bits & 3) == 3 ? xrc : hca::QpType::kRc;
+}
+
+class Stage : private hca::XrcQueues {
  public:
   static constexpr hca::PdHandle kPd = 1;
   static constexpr std::uint32_t kMtu = 256;
@@ -91,12 +42,20 @@ class Stage {
   // The parts of the memory, in order; between them, parts that belong to nobody.
   enum Part : std::size_t { kRed0, kLocal, kRed1, kRemote, kRed2, kReadOnly, kRed3, kParts };
 
-  Stage(const hca::ConnectedConfig& config, Input& input) : input_(input) {
+  static constexpr std::uint32_t kSharedDepth = 8;
+
+  // `shared`: receive requests come from a queue that is not the queue pair's own. The target of
+  // XRC always has one.
+  Stage(const hca::ConnectedConfig& config, bool shared, Input& input)
+      : input_(input), shared_(shared || config.type == hca::QpType::kXrcTarget) {
     local_ = region(kLocal, hca::kLocalWrite);
     remote_ = region(kRemote,
                      hca::kLocalWrite | hca::kRemoteWrite | hca::kRemoteRead | hca::kRemoteAtomic);
     read_only_ = region(kReadOnly, hca::kRemoteRead);
-    queue_pair_.emplace(config, table_, sends_, receives_);
+    window_ = *table_.add_window(hca::WindowType::kType2, kPd);
+    hca::XrcQueues* const queues = config.type == hca::QpType::kXrcTarget ? this : nullptr;
+    hca::ReceiveSource* const source = shared_ && queues == nullptr ? &shared_queue_ : nullptr;
+    queue_pair_.emplace(config, table_, sends_, receives_, source, queues);
   }
 
   hca::ConnectedQueuePair& queue_pair() { return *queue_pair_; }
@@ -120,15 +79,17 @@ class Stage {
                             .rnr_retry = 2};
     const QpType type = queue_pair_->type();
     const bool requests = type == QpType::kRc || type == QpType::kXrcInitiator;
+    const bool responds = type == QpType::kRc || type == QpType::kXrcTarget;
     require(queue_pair_->modify(attributes, kAttrState | kAttrPKeyIndex | kAttrPort | kAttrAccess)
                 .has_value());
     attributes.state = QpState::kRtr;
     std::uint32_t mask = kAttrState | kAttrPath | kAttrPathMtu | kAttrPeer | kAttrRqPsn;
-    if (type == QpType::kRc) mask |= kAttrMaxReadsIn | kAttrRnrTimer;
+    if (responds) mask |= kAttrMaxReadsIn | kAttrRnrTimer;
     require(queue_pair_->modify(attributes, mask).has_value());
     attributes.state = QpState::kRts;
     mask = kAttrState | kAttrSqPsn;
-    if (requests) mask |= kAttrRetryCount | kAttrRnrRetry | kAttrMaxReadsOut | kAttrAckTimeout;
+    if (requests) mask |= kAttrRetryCount | kAttrRnrRetry | kAttrMaxReadsOut;
+    if (type != QpType::kUc) mask |= kAttrAckTimeout;
     require(queue_pair_->modify(attributes, mask).has_value());
   }
 
@@ -136,10 +97,91 @@ class Stage {
     (void)queue_pair_->modify({.state = hca::QpState::kErr}, hca::kAttrState);
     require(queue_pair_->state() == hca::QpState::kErr);
   }
-  void reset() {
-    require(queue_pair_->modify({.state = hca::QpState::kReset}, hca::kAttrState).has_value());
-    sends_.forget();
-    receives_.forget();
+  void reset() { require(modify({.state = hca::QpState::kReset}, hca::kAttrState)); }
+  bool modify(const hca::QpAttributes& attributes, std::uint32_t mask) {
+    using hca::QpState;
+    const QpState before = queue_pair_->state();
+    if (!queue_pair_->modify(attributes, mask)) return false;
+    const QpState after = queue_pair_->state();
+    if ((mask & hca::kAttrState) != 0 && attributes.state == QpState::kReset) {
+      sends_.forget();
+      // What waits in a shared queue is nobody's yet.
+      if (shared_) {
+        receives_.recovered();
+      } else {
+        receives_.forget();
+      }
+    }
+    if (before == QpState::kSqe && after == QpState::kRts) sends_.recovered();
+    return true;
+  }
+  // Some change of what may be changed in some state, with values that are right or nearly so.
+  void change() {
+    using namespace hca;
+    constexpr std::uint32_t kMasks[] = {
+        kAttrAlternatePath | kAttrPathMigration,
+        kAttrPathMigration,
+        kAttrAlternatePath,
+        kAttrCurrentState,
+        kAttrAccess | kAttrRnrTimer,
+        kAttrState | kAttrSqdNotify,
+        kAttrState,
+        kAttrPKeyIndex | kAttrPort,
+        kAttrPath,
+        kAttrRetryCount | kAttrRnrRetry | kAttrMaxReadsOut | kAttrAckTimeout,
+        kAttrState | kAttrPath | kAttrPathMtu | kAttrPeer | kAttrRqPsn | kAttrMaxReadsIn |
+            kAttrRnrTimer,
+        kAttrState | kAttrAccess | kAttrPort | kAttrPKeyIndex,
+    };
+    constexpr std::uint32_t kMtus[] = {256, 512, 4096, 300};
+    const std::uint8_t odd = input_.byte();
+    const auto odd_if = [odd](unsigned bit, unsigned then, unsigned otherwise) {
+      return static_cast<std::uint8_t>((odd & 0xC0) == 0xC0 && (odd >> bit & 1) != 0 ? then
+                                                                                     : otherwise);
+    };
+    const std::uint8_t which = input_.byte();
+    const std::uint32_t mask = which >= 0xF8 ? input_.number() : kMasks[which % std::size(kMasks)];
+    // Mostly not the states from which there is no way back.
+    const auto state = static_cast<QpState>(input_.rarely() ? input_.one_of(8) : 1 + which % 5);
+    (void)modify({.state = state,
+                  .current_state = static_cast<QpState>(input_.one_of(7)),
+                  .sqd_notify = (odd & 1) != 0,
+                  .pkey_index = odd_if(0, 1, 0),
+                  .port = odd_if(1, 2, 1),
+                  .rq_psn = Psn{input_.byte()},
+                  .peer = kPeer,
+                  .path = {.sgid = Gid::from_ipv4(1), .dgid = some_gid(odd)},
+                  .path_mtu = kMtus[odd_if(2, 3, which & 1)],
+                  .access = (odd & 2) != 0 ? kRemoteRead | kRemoteWrite | kRemoteAtomic : odd,
+                  .max_reads_out = odd_if(3, 200, 4),
+                  .max_reads_in = 4,
+                  .rnr_timer = 5,
+                  .ack_timeout = odd_if(4, 32, 8),
+                  .retry_count = 2,
+                  .rnr_retry = 2,
+                  .alternate_path = {.sgid = Gid::from_ipv4(1), .dgid = some_gid(odd + 1u)},
+                  .alternate_pkey_index = odd_if(0, 1, 0),
+                  .alternate_port = odd_if(1, 2, 1),
+                  .alternate_ack_timeout = odd_if(2, 32, 9),
+                  .migration = static_cast<PathMigration>(which % 3)},
+                 mask);
+  }
+  // What may be asked at any time.
+  void ask() {
+    const hca::QpAttributes now = queue_pair_->query();
+    require(now.state == queue_pair_->state());
+    require(!queue_pair_->only_acks_due() || queue_pair_->has_work());
+    require(queue_pair_->counter_values().size() > 10);
+    require(!queue_pair_->attach(now.path.dgid) && !queue_pair_->detach(now.path.dgid));
+    queue_pair_->set_receive_budget(input_.word());
+  }
+
+  void post_receive(const hca::ReceiveRequest& request) {
+    receives_.post(request.wr_id, !shared_);
+    const bool own = !shared_ || input_.rarely();
+    const std::errc posted = own ? queue_pair_->post_receive(request) : shared_queue_.post(request);
+    require(!own || !shared_ || posted != std::errc{});
+    if (posted != std::errc{}) receives_.refused();
   }
 
   void deliver(const wire::Bth& bth, Bytes headers, Bytes payload) {
@@ -153,8 +195,13 @@ class Stage {
   void deliver(Bytes transport) {
     // At the end of memory of its own, so that a read past it is seen.
     const std::vector<std::byte> exact(transport.begin(), transport.end());
-    queue_pair_->receive(
-        {.transport = exact, .source = Gid::from_ipv4(2), .destination = Gid::from_ipv4(1)}, now_);
+    const std::uint8_t odd = input_.byte();
+    queue_pair_->receive({.transport = exact,
+                          .source = odd < 0xD0 ? Gid::from_ipv4(2) : some_gid(odd),
+                          .destination = Gid::from_ipv4(1),
+                          .traffic_class = static_cast<std::uint8_t>(odd & 3),
+                          .multicast = odd == 0xCF},
+                         now_);
   }
 
   void report(hca::Undelivered::Reason reason, Bytes quote) {
@@ -207,6 +254,7 @@ class Stage {
     to_error();
     require(queue_pair_->queued_packets() == 0 && queue_pair_->queued_bytes() == 0);
     require(sends_.settled() && receives_.settled());
+    require(table_.remove_window(window_).has_value());
     for (const std::uint32_t key : {local_.key, remote_.key, read_only_.key})
       require(table_.remove(key).has_value());  // waits for ever if a pin is left
     check_untouched(kRed0);
@@ -223,6 +271,7 @@ class Stage {
   [[nodiscard]] const hca::MemoryRegion& local() const { return local_; }
   [[nodiscard]] const hca::MemoryRegion& remote() const { return remote_; }
   [[nodiscard]] const hca::MemoryRegion& read_only() const { return read_only_; }
+  [[nodiscard]] RKey window() const { return window_; }
   Ledger& sends() { return sends_; }
   Ledger& receives() { return receives_; }
 
@@ -235,11 +284,24 @@ class Stage {
  private:
   static constexpr std::byte kUntouched{0xC3};
 
+  // Of XRC packets: one queue of ours, one of a stranger's domain, and none.
+  Found find(Qpn srq_number) override {
+    if (srq_number.value() > 1) return {};
+    return {.source = &shared_queue_,
+            .completions = &receives_,
+            .pd = srq_number.value() == 0 ? kPd : kPd + 1};
+  }
+
+  static Gid some_gid(unsigned choice) {
+    constexpr std::uint32_t kAddresses[] = {2, 3, 2, 3, 4, 0xE000'0001};
+    return (choice & 7) == 7 ? Gid{} : Gid::from_ipv4(kAddresses[(choice & 7) % 6]);
+  }
+
   hca::MemoryRegion region(Part part, std::uint32_t access) {
     return *table_.add({.base = memory_.data() + part * kPart,
                         .iova = address(part),
                         .length = kPart,
-                        .access = access,
+                        .access = access | hca::kWindowBind,
                         .pd = kPd});
   }
 
@@ -248,8 +310,8 @@ class Stage {
     std::size_t length = 0;
     for (const Bytes piece : burst_.pieces(packet)) {
       length += piece.size();
-      for (const std::byte b : piece)
-        sum_ += std::to_integer<unsigned>(b);
+      require(piece.size() <= seen_.size());
+      if (!piece.empty()) std::memcpy(seen_.data(), piece.data(), piece.size());
       if (piece.empty() || piece.data() < memory_.data() ||
           piece.data() >= memory_.data() + memory_.size()) {
         continue;  // inline data, or the payload of an acknowledgement
@@ -262,18 +324,21 @@ class Stage {
   }
 
   Input& input_;
-  FixedEntropy entropy_;
+  SeededEntropy entropy_{Random(1)};
   hca::MemoryTable table_{entropy_};
   std::vector<std::byte> memory_ = std::vector<std::byte>(kPart * kParts, kUntouched);
   hca::MemoryRegion local_;
   hca::MemoryRegion remote_;
   hca::MemoryRegion read_only_;
+  RKey window_{};
+  const bool shared_;
+  hca::SharedReceiveQueue shared_queue_{kSharedDepth, 2};
   Ledger sends_;
   Ledger receives_;
   std::optional<hca::ConnectedQueuePair> queue_pair_;
   hca::Burst burst_;
   hca::Burst other_;
-  unsigned sum_ = 0;
+  std::array<std::byte, 4096> seen_{};
   Time now_{1s};
 };
 

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <vector>
 
@@ -22,15 +21,12 @@ namespace {
 using namespace weft;
 using namespace weft::mgmt;
 using fuzz::Input;
+using fuzz::require;
 
 constexpr std::size_t kHosts = 2;
 constexpr std::uint32_t kIds = 12;
 constexpr std::uint32_t kBacklog = 3;
 constexpr ServiceId kService{0x0106'0001};
-
-void require(bool good) {
-  if (!good) std::abort();
-}
 
 Gid address(unsigned host) {
   return Gid::from_ipv4(0x0A00'0000 + host);

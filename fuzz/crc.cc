@@ -5,21 +5,18 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <vector>
 
+#include "input.h"
 #include "wire/endian.h"
 
 namespace {
 
 using namespace weft;
 using namespace weft::wire;
+using fuzz::require;
 
 constexpr std::size_t kParameters = 16;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 template <class Register>
 Register by_definition(Register state, Register generator, Bytes bytes) {

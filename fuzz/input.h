@@ -3,10 +3,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 
 #include "base/bytes.h"
 
 namespace weft::fuzz {
+
+// A property of the code under test: the run ends as a failure when it does not hold.
+inline void require(bool condition) {
+  if (!condition) std::abort();
+}
 
 // The bytes of a run as decisions. When they are used up, zeros follow.
 class Input {

@@ -7,36 +7,21 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
 #include <vector>
 
+#include "base/random.h"
 #include "input.h"
 
 namespace {
 
 using namespace weft;
 using namespace weft::hca;
-using weft::fuzz::Input;
+using fuzz::Input;
+using fuzz::require;
 
 constexpr std::uint32_t kRemote = kRemoteRead | kRemoteWrite | kRemoteAtomic;
 constexpr std::errc kInvalid = std::errc::invalid_argument;
 constexpr std::errc kBusy = std::errc::device_or_resource_busy;
-
-// A table that is easily driven into collisions of keys could not be told from a broken one, so the
-// permutation is the same in every run.
-class FixedEntropy final : public Entropy {
- public:
-  std::uint64_t draw() override {
-    return state_ = state_ * 6364136223846793005 + 1442695040888963407;
-  }
-
- private:
-  std::uint64_t state_ = 1;
-};
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 struct Region {
   MemoryRegion is;
@@ -314,7 +299,7 @@ class Fuzzer {
 
   static constexpr std::size_t kMost = 12;
   Input& input_;
-  FixedEntropy entropy_;
+  SeededEntropy entropy_{Random(1)};
   MemoryTable table_{entropy_};
   RegionPinSet held_{table_};
   std::array<std::byte, 1024> memory_{};

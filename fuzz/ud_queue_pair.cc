@@ -7,46 +7,26 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
+#include <cstring>
 #include <vector>
+
+#include "base/random.h"
+#include "input.h"
 
 namespace {
 
 using namespace weft;
 using namespace weft::hca;
+using fuzz::Input;
+using fuzz::require;
 
 constexpr std::size_t kMemory = 8192;
 constexpr PdHandle kPd = 1;
-
-class FixedEntropy final : public Entropy {
- public:
-  std::uint64_t draw() override {
-    return state_ = state_ * 6364136223846793005 + 1442695040888963407;
-  }
-
- private:
-  std::uint64_t state_ = 1;
-};
 
 class Counting final : public CompletionSink {
  public:
   void complete(const Completion&) override { ++count; }
   std::uint64_t count = 0;
-};
-
-class Input {
- public:
-  explicit Input(Bytes bytes) : cursor_(bytes) {}
-  [[nodiscard]] bool empty() const { return cursor_.remaining() == 0; }
-  std::uint8_t byte() {
-    const auto one = cursor_.take(1);
-    return one ? std::to_integer<std::uint8_t>(one->front()) : std::uint8_t{0};
-  }
-  std::uint16_t word() { return static_cast<std::uint16_t>(byte() << 8 | byte()); }
-  Bytes some() { return *cursor_.take(std::min<std::size_t>(byte(), cursor_.remaining())); }
-
- private:
-  ByteCursor cursor_;
 };
 
 class Wire final : public BurstSink {
@@ -112,9 +92,9 @@ class Fuzzer {
   void finish() {
     wire_.calm = true;
     (void)qp_.modify({.state = QpState::kErr}, kAttrState);
-    if (qp_.queued_packets() != 0 || qp_.queued_bytes() != 0) std::abort();
-    if (receives_.count != receives_posted_) std::abort();
-    if (!table_.remove(region_.key)) std::abort();  // hangs if a pin is left
+    require(qp_.queued_packets() == 0 && qp_.queued_bytes() == 0);
+    require(receives_.count == receives_posted_);
+    require(table_.remove(region_.key).has_value());  // hangs if a pin is left
   }
 
  private:
@@ -130,10 +110,10 @@ class Fuzzer {
     (void)qp_.post_send({.opcode = static_cast<SendOpcode>(flags & 1),
                          .signaled = (flags & 2) != 0,
                          .solicited = (flags & 4) != 0,
+                         .pieces = std::span(pieces).first(flags >> 5 & 1 ? 2 : 1),
                          .path = (flags & 8) != 0 ? nullptr : &path,
                          .remote_qpn = (flags & 16) != 0 ? kMulticastQpn : Qpn{7},
-                         .remote_qkey = QKey{1},
-                         .pieces = std::span(pieces).first(flags >> 5 & 1 ? 2 : 1)});
+                         .remote_qkey = QKey{1}});
   }
   void post_receive() {
     const std::array pieces{piece(), piece()};
@@ -190,7 +170,7 @@ class Fuzzer {
   }
 
   Input& input_;
-  FixedEntropy entropy_;
+  SeededEntropy entropy_{Random(1)};
   MemoryTable table_{entropy_};
   std::vector<std::byte> memory_ = std::vector<std::byte>(kMemory);
   MemoryRegion region_;

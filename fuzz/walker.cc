@@ -3,10 +3,10 @@
 // datagram, an Ethernet frame, an IP packet. Besides not crashing, what comes out must add up.
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <vector>
 
+#include "input.h"
 #include "wire/link_crc.h"
 #include "wire/packet.h"
 #include "wire/roce.h"
@@ -16,10 +16,7 @@ namespace {
 
 using namespace weft;
 using namespace weft::wire;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
+using fuzz::require;
 
 bool lies_within(Bytes inner, Bytes outer) {
   return inner.empty() || (inner.data() >= outer.data() &&
