@@ -8,7 +8,8 @@ if(WEFT_CCACHE)
 endif()
 
 if(WEFT_SANITIZE)
-  add_compile_options(-fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)
+  # -O1 runs several times as fast as -O0, with stacks that can still be read.
+  add_compile_options(-fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -O1 -g1)
   add_link_options(-fsanitize=${WEFT_SANITIZE})
 endif()
 if(WEFT_FUZZ)
