@@ -38,6 +38,7 @@ struct ConnectedConfig {
   Duration keep_alive{};
   PKey pkey = kDefaultPKey;  // the value at the only index of the P_Key table
   CopyFunction copy = plain_copy;
+  GuardFunction guard = no_guard;
 };
 
 // A connection as modify has set it up so far.

@@ -23,6 +23,25 @@ namespace {
 
 constexpr std::uint32_t kMsnMask = 0xFF'FFFF;
 
+struct AtomicWork {
+  std::byte* at;
+  bool add;  // else compare and swap
+  std::uint64_t swap_or_add;
+  std::uint64_t value;  // what to compare with; then what was there
+};
+
+// A guard may abandon it at any access to `at`: it holds nothing.
+void do_atomic(void* argument) {
+  auto& work = *static_cast<AtomicWork*>(argument);
+  const std::atomic_ref<std::uint64_t> target(
+      *std::launder(static_cast<std::uint64_t*>(static_cast<void*>(work.at))));
+  if (work.add) {
+    work.value = target.fetch_add(work.swap_or_add);
+  } else {
+    target.compare_exchange_strong(work.value, work.swap_or_add);  // on failure: what is there
+  }
+}
+
 }  // namespace
 
 Responder::Verdict Responder::execute(const InPacket& packet) {
@@ -193,24 +212,18 @@ Responder::Verdict Responder::execute_atomic(const InPacket& packet, const Heade
   RegionPin pin(memory_);
   std::byte* const at = pin.resolve(eth.rkey.value(), source.pd, eth.virtual_address, kSize,
                                     kRemoteAtomic, connection_.config.qpn);
-  std::uint64_t original = 0;
-  if (at == nullptr || !connection_.config.copy(&original, at, kSize)) {
-    return refuse(NakCode::remote_access_error);
-  }
+  if (at == nullptr) return refuse(NakCode::remote_access_error);
   // A region may map an aligned address to memory that is not: the processor has no atomics there.
   if (std::bit_cast<std::uintptr_t>(at) % std::atomic_ref<std::uint64_t>::required_alignment != 0) {
     return refuse(NakCode::remote_operational_error);
   }
-  std::atomic_ref<std::uint64_t> value(
-      *std::launder(static_cast<std::uint64_t*>(static_cast<void*>(at))));
-  if (packet.info->operation == Operation::fetch_add) {
-    original = value.fetch_add(eth.swap_or_add);
-  } else {
-    original = eth.compare;  // on failure it becomes what was there instead
-    value.compare_exchange_strong(original, eth.swap_or_add);
-  }
+  AtomicWork work{.at = at,
+                  .add = packet.info->operation == Operation::fetch_add,
+                  .swap_or_add = eth.swap_or_add,
+                  .value = eth.compare};
+  if (!connection_.config.guard(do_atomic, &work)) return refuse(NakCode::remote_access_error);
   msn_ = (msn_ + 1) & kMsnMask;
-  const Answer answer{.atomic = true, .psn = packet.psn, .msn = msn_, .original = original};
+  const Answer answer{.atomic = true, .psn = packet.psn, .msn = msn_, .original = work.value};
   keep(answer);
   answers_.push(answer);
   return Verdict::kDone;

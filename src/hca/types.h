@@ -79,6 +79,15 @@ inline bool plain_copy(void* to, const void* from, std::size_t length) {
   return true;
 }
 
+// Runs `body(argument)`, which touches memory of the application in other ways than copying. False
+// when that memory was not there, or not to be written: `body` was abandoned where it met it.
+using GuardFunction = bool (*)(void (*body)(void*), void* argument);
+
+inline bool no_guard(void (*body)(void*), void* argument) {
+  body(argument);
+  return true;
+}
+
 // What a bind makes of a memory window (IBA 10.6.7).
 struct WindowBinding {
   std::uint32_t region_lkey = 0;  // of the region below it

@@ -71,6 +71,7 @@ std::unique_ptr<hca::QueuePair> make_core(Context& context, const QueuePairConfi
   core.receive_budget = hca::grant_budget(capacity);
   core.extensions = context.weft_peers_only();
   core.keep_alive = context.keep_alive();
+  core.guard = guarded;
   return std::make_unique<hca::ConnectedQueuePair>(
       core, context.memory(), sends, receives, config.srq.get(),
       config.xrc_domain != 0 ? context.xrc_queues(config.xrc_domain) : nullptr);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program unmaps memory that it has registered, without deregistering it, and then it or its peer
-works on that: the work ends in error, and the program lives on. Two connected queue pairs in one
-process. Run it under `weft run` with /usr/bin/python3: it needs pyverbs. Prints a line for each
-case."""
+"""A program unmaps memory that it has registered, without deregistering it, or makes it read-only,
+and then it or its peer works on that: the work ends in error, and the program lives on. Two
+connected queue pairs in one process. Run it under `weft run` with /usr/bin/python3: it needs
+pyverbs. Prints a line for each case."""
 
 import argparse
 import ctypes
@@ -30,6 +30,7 @@ libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int,
                       ctypes.c_long]
 libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 class Mapping:
@@ -43,6 +44,13 @@ class Mapping:
     def unmap(self):
         if libc.munmap(self.buf, LENGTH) != 0:
             raise OSError(ctypes.get_errno(), "munmap")
+
+    def protect(self):
+        if libc.mprotect(self.buf, LENGTH, mmap.PROT_READ) != 0:
+            raise OSError(ctypes.get_errno(), "mprotect")
+
+    def first(self):
+        return ctypes.c_uint64.from_address(self.buf).value
 
 
 def map_memory():
@@ -75,10 +83,11 @@ class Pair:
             end.to_rts(attributes)
 
     def work(self, opcode, local, remote, length):
-        """Has the first queue pair do one piece of work; returns its completion's status."""
+        """Has the first queue pair do one piece of work (atomics: add 1, or put 5 in the place of
+        1); returns its completion's status."""
         request = SendWR(num_sge=1, sg=[SGE(local.buf, length, local.lkey)], opcode=opcode)
         if opcode in (e.IBV_WR_ATOMIC_FETCH_AND_ADD, e.IBV_WR_ATOMIC_CMP_AND_SWP):
-            request.set_wr_atomic(remote.rkey, remote.buf, 1, 0)
+            request.set_wr_atomic(remote.rkey, remote.buf, 1, 5)
         else:
             request.set_wr_rdma(remote.rkey, remote.buf)
         self.ends[0].post_send(request)
@@ -116,11 +125,24 @@ def main():
         after = pair.work(opcode, local, remote, length)
         print(f"{title}: {name(before)}, unmapped: {name(after)}", flush=True)
 
+    def protected(title, opcode, length):
+        """What the peer may not write to any more, though the region says so."""
+        pair, memory = Pair(context, domain, arguments.gid_index), Mapping(domain)
+        before = pair.work(opcode, steady, memory, length), memory.first()
+        memory.protect()
+        after = pair.work(opcode, steady, memory, length), memory.first()
+        print(f"{title}: {name(before[0])} {before[1]}, read-only: {name(after[0])} {after[1]}",
+              flush=True)
+
     case("write to the peer's", e.IBV_WR_RDMA_WRITE, LENGTH, True)
     case("read of the peer's", e.IBV_WR_RDMA_READ, LENGTH, True)
     case("atomic on the peer's", e.IBV_WR_ATOMIC_FETCH_AND_ADD, 8, True)
     case("write from its own", e.IBV_WR_RDMA_WRITE, LENGTH, False)
     case("read to its own", e.IBV_WR_RDMA_READ, LENGTH, False)
+
+    protected("write", e.IBV_WR_RDMA_WRITE, LENGTH)
+    protected("add", e.IBV_WR_ATOMIC_FETCH_AND_ADD, 8)
+    protected("swap", e.IBV_WR_ATOMIC_CMP_AND_SWP, 8)
 
     other = MR(domain, LENGTH, ACCESS)
     steady.write(b"still here", 10)

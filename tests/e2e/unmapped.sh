@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Work on memory that its program has unmapped behind Weft's back ends in error, at the end that
-# asked for it; nobody dies of it, and other memory goes on being written.
+# Work on memory that its program has unmapped or made read-only behind Weft's back ends in error, at
+# the end that asked for it; nobody dies of it, and other memory goes on being written.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 need_pyverbs
@@ -13,5 +13,8 @@ for work_of_peer in 'write to' 'read of' 'atomic on'; do
 done
 expect unmapped "^write from its own: success, unmapped: local protection error"
 expect unmapped "^read to its own: success, unmapped: local access error"
+expect unmapped '^write: success 0, read-only: remote access error 0$'
+expect unmapped '^add: success 1, read-only: remote access error 1$'
+expect unmapped '^swap: success 0, read-only: remote access error 0$'
 expect unmapped '^afterwards: success, still here'
 output unmapped

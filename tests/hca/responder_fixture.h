@@ -98,6 +98,10 @@ struct BrokenMemory {
     if (begin != nullptr && (hits(to) || hits(from))) return false;
     return plain_copy(to, from, length);
   }
+  // Runs the body only if none of the memory is broken: it cannot be abandoned half-way here.
+  static bool guard(void (*body)(void*), void* argument) {
+    return begin == end && no_guard(body, argument);
+  }
 };
 
 class ResponderTest : public WithMemory {
@@ -111,6 +115,7 @@ class ResponderTest : public WithMemory {
     connection.config.qpn = kOwnQpn;
     connection.config.pd = kPd;
     connection.config.copy = BrokenMemory::copy;
+    connection.config.guard = BrokenMemory::guard;
     connection.path = {.sgid = kOwnGid, .dgid = kPeerGid};
     connection.peer = kPeerQpn;
     connection.mtu = kMtu;

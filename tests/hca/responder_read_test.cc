@@ -349,6 +349,13 @@ TEST_F(ResponderReads, RefusesAtomicsWhereOnlyWritesAreAllowed) {
   expect_refused(request, NakCode::remote_access_error);
 }
 
+TEST_F(ResponderReads, RefusesAtomicsOnMemoryThatMayNotBeWritten) {
+  BrokenMemory::begin = memory.data();
+  BrokenMemory::end = memory.data() + 4096;
+  expect_refused(add(kFirst, 64, 1), NakCode::remote_access_error);
+  EXPECT_EQ(word(64), 0u);
+}
+
 TEST_F(ResponderReads, LosesNoAdditionToAnotherQueuePair) {
   constexpr unsigned kEach = 20'000;
   const auto run = [this](std::uint32_t qpn) {
