@@ -78,7 +78,19 @@ Expected<WireAgent*> Agent::wire(const WireChoice& choice) {
   if (found != wires_.end()) return found->second.get();
   auto opened = WireAgent::open(choice, interfaces_, *reactor_, entropy_);
   if (!opened) return tl::unexpected(opened.error());
+  if (choice.roce) {
+    (*opened)->set_agreement_sink([this](std::uint8_t slot, const hca::Agreement& agreement) {
+      tell_owner(slot, agreement);
+    });
+  }
   return (wires_[choice] = std::move(*opened)).get();
+}
+
+// Slots are of wire `roce` only, and that is one.
+void Agent::tell_owner(std::uint8_t slot, const hca::Agreement& agreement) {
+  for (const auto& [id, session] : sessions_) {
+    if (session->slot() == slot) session->tell(agreement);
+  }
 }
 
 Expected<std::uint64_t> Agent::open_file(const WireChoice& choice) {

@@ -54,6 +54,7 @@ class Agent {
   void accept_all();
   void end(std::uint64_t session);
   Expected<WireAgent*> wire(const WireChoice& choice);
+  void tell_owner(std::uint8_t slot, const hca::Agreement& agreement);
   void refresh_interfaces();
   [[nodiscard]] bool idle() const;
 

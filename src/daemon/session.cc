@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "daemon/agent.h"
@@ -37,6 +38,19 @@ Expected<void> Session::start(io::Reactor& reactor) {
   if (!watch) return tl::unexpected(watch.error());
   watch_ = std::move(*watch);
   return {};
+}
+
+std::optional<std::uint8_t> Session::slot() const {
+  return slot_ ? std::optional(slot_->number) : std::nullopt;
+}
+
+void Session::tell(const hca::Agreement& agreement) {
+  door::Agreement said{};
+  said.local_qpn = agreement.local.value();
+  said.remote_qpn = agreement.remote.value();
+  const auto& gid = agreement.remote_address.bytes();
+  std::copy(gid.begin(), gid.end(), std::begin(said.remote_gid));
+  static_cast<void>(io::send_message(socket_.get(), bytes_of(said)));
 }
 
 bool Session::read_all() {

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "hca/types.h"
 #include "host/door.h"
 #include "io/reactor.h"
 #include "io/unique_fd.h"
@@ -26,6 +27,11 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   Expected<void> start(io::Reactor& reactor);
+
+  // The slot of UDP port 4791 that it has.
+  [[nodiscard]] std::optional<std::uint8_t> slot() const;
+  // To who has a slot. Is not repeated: a program that does not read it sends what any peer takes.
+  void tell(const hca::Agreement& agreement);
 
  private:
   // False when the connection is over.

@@ -73,6 +73,8 @@ Expected<std::unique_ptr<WireAgent>> WireAgent::open(const WireChoice& choice,
   // perftest's server listens only after it has told its client to come, and the client crashes
   // when it is refused; a loaded machine can be a while between the two.
   config.cm.early_patience = 1s;
+  // On `udp` everybody is Weft, and nothing needs to be said.
+  if (choice.roce) config.extensions = mgmt::kWeftTransport;
   self->core_.reset(
       new rdmacm::CommandCore(config, interfaces, entropy, *self->management_, *self));
   return out;
@@ -133,6 +135,10 @@ void WireAgent::withdrawn(rdmacm::ChannelId channel, std::size_t count) {
   while (count-- > 0) {
     if (preadv2(found->second.get(), &piece, 1, -1, RWF_NOWAIT) < 0) return;
   }
+}
+
+void WireAgent::agreed(const hca::Agreement& agreement) {
+  if (agreement_sink_) agreement_sink_(port::slot_of(agreement.local), agreement);
 }
 
 void WireAgent::set_timer() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -44,6 +45,9 @@ class WireAgent final : public rdmacm::EventSignal {
 
   // EOPNOTSUPP on `udp`, where queue pairs have ports of their own.
   Expected<port::Slot> take_slot();
+  // Hears what the owner of slot `slot` is to be told.
+  using AgreementSink = std::function<void(std::uint8_t slot, const hca::Agreement& agreement)>;
+  void set_agreement_sink(AgreementSink sink) { agreement_sink_ = std::move(sink); }
 
   void interfaces_changed() { core_->interfaces_changed(); }
   // Nobody uses it and nothing of it can be in the network any more.
@@ -56,6 +60,7 @@ class WireAgent final : public rdmacm::EventSignal {
   explicit WireAgent(io::Reactor& reactor);
   void raised(rdmacm::ChannelId channel) override;
   void withdrawn(rdmacm::ChannelId channel, std::size_t count) override;
+  void agreed(const hca::Agreement& agreement) override;
   void set_timer();
 
   std::shared_ptr<port::SlotGroup> slots_;  // null on `udp`
@@ -63,6 +68,7 @@ class WireAgent final : public rdmacm::EventSignal {
   std::unique_ptr<Management> management_;
   std::unique_ptr<rdmacm::CommandCore> core_;
   std::map<rdmacm::ChannelId, io::UniqueFd> events_;
+  AgreementSink agreement_sink_;
   io::Timer timer_;
 };
 

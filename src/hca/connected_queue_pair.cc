@@ -36,6 +36,7 @@ ConnectedQueuePair::ConnectedQueuePair(const ConnectedConfig& config, MemoryTabl
                                        CompletionSink& receive_completions, ReceiveSource* shared,
                                        XrcQueues* queues)
     : connection_{.config = config},
+      extended_unasked_(config.extensions),
       receive_completions_(receive_completions),
       own_receives_(config),
       source_(shared != nullptr ? *shared : own_receives_),
@@ -201,8 +202,7 @@ void ConnectedQueuePair::enter(QpState to) {
     case QpState::kRts:
       if (from == QpState::kRtr) {
         requester_.start(attributes_.sq_psn);
-        watch_.set_patience(connection_.config.extensions ? connection_.config.keep_alive
-                                                          : Duration::zero());
+        watch_peer();
       }
       if (from == QpState::kSqd) requester_.hold(false);
       if (from == QpState::kSqe) requester_.resume();
@@ -249,8 +249,24 @@ void ConnectedQueuePair::reset() {
   c.alternate_ack_timeout = fresh.alternate_ack_timeout;
   watch_ = PeerWatch{};
   question_due_ = false;
+  c.config.extensions = extended_unasked_;
   established_ = sqd_notify_ = responses_last_ = ack_alone_ = false;
   events_ = 0;
+}
+
+void ConnectedQueuePair::agree(const Agreement& agreement) {
+  const bool meant = responds() && agreement.local == qpn() &&
+                     agreement.remote == connection_.peer &&
+                     agreement.remote_address == connection_.path.dgid;
+  if (!meant) return;
+  connection_.config.extensions = true;
+  if (requests()) watch_peer();
+}
+
+// A peer that is not Weft may be silent as long as it likes.
+void ConnectedQueuePair::watch_peer() {
+  const ConnectedConfig& config = connection_.config;
+  watch_.set_patience(config.extensions ? config.keep_alive : Duration::zero());
 }
 
 void ConnectedQueuePair::settle() {

@@ -29,6 +29,7 @@ class ConnectedQueuePair final : public QueuePair {
   Expected<void> modify(const QpAttributes& attributes, std::uint32_t mask) override;
   [[nodiscard]] QpAttributes query() const override;
   [[nodiscard]] QpState state() const override { return state_; }
+  void agree(const Agreement& agreement) override;
   // Further reasons for EINVAL: an XRC target sends nothing, and whoever receives from a shared
   // queue has no queue of its own to post to.
   std::errc post_send(const SendRequest& request) override;
@@ -80,6 +81,7 @@ class ConnectedQueuePair final : public QueuePair {
   void take_over_migration(const QpAttributes& attributes, std::uint32_t mask);
   void enter(QpState to);
   void reset();
+  void watch_peer();
   // What has become of the halves: failures, migration, a drained send queue. After every call that
   // may have changed them.
   void settle();
@@ -106,6 +108,7 @@ class ConnectedQueuePair final : public QueuePair {
   bool fill_question(Burst& burst);
 
   Connection connection_;
+  const bool extended_unasked_;  // ConnectedConfig::extensions as it was given
   CompletionSink& receive_completions_;
   OwnReceives own_receives_;
   ReceiveSource& source_;

@@ -62,7 +62,7 @@ bool ConnectedQueuePair::takes(const wire::OpcodeInfo& info, wire::Opcode opcode
   using wire::Transport;
   if (opcode == wire::Opcode::cnp) return true;
   if (opcode == wire::Opcode::weft_rc_acknowledge) {
-    return connection_.config.extensions && is_reliable(type()) && type() != QpType::kXrcTarget;
+    return is_reliable(type()) && type() != QpType::kXrcTarget;
   }
   if (!info.known()) return false;
   switch (type()) {

@@ -31,7 +31,7 @@ struct ConnectedConfig {
   std::uint32_t max_message = std::uint32_t{1} << 31;  // bytes
   std::uint32_t receive_budget = 132'000;  // bytes in flight towards us that the port can hold
   // The other end is Weft too: selective acknowledgements and receive windows may be used
-  // (docs/wire-udp.md).
+  // (docs/wire-udp.md). In a Connection it becomes true when the ends agree so.
   bool extensions = false;
   // How long a peer that has extensions may be silent on an idle connection before it is taken for
   // dead; zero: for ever. See PeerWatch.

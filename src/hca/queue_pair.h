@@ -50,6 +50,10 @@ class QueuePair {
   [[nodiscard]] virtual QpAttributes query() const = 0;
   [[nodiscard]] virtual QpState state() const = 0;
 
+  // The peer may be sent Weft's extensions until the next reset, if this queue pair is connected as
+  // `agreement` says; else nothing happens, and the owner says so again after modify().
+  virtual void agree(const Agreement& agreement) { (void)agreement; }
+
   // Zero, or, in the order of the checks: EINVAL (state, opcode, too many pieces, inline too long,
   // …), ENOMEM (queue full). What else may be wrong shows when its turn comes, as a completion.
   virtual std::errc post_send(const SendRequest& request) = 0;

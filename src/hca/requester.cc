@@ -51,6 +51,7 @@ void Requester::start(Psn first) {
   // BTH to ICRC of a full packet; what the first one of a write has more does not matter here.
   congestion_.start(connection_.mtu + 16);
   running_ = true;
+  selective_ = connection_.config.extensions && reliable();
   failed_ = flushed_ = false;
 }
 

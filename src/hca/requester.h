@@ -187,7 +187,8 @@ class Requester {
   void settle();
   void see(Time now) { now_ = now > now_ ? now : now_; }
   [[nodiscard]] bool reliable() const { return is_reliable(connection_.config.type); }
-  [[nodiscard]] bool selective() const { return connection_.config.extensions && reliable(); }
+  // To a Weft peer. Ends may agree in mid-connection: it begins when no read is outstanding.
+  [[nodiscard]] bool selective() const { return selective_; }
   [[nodiscard]] bool running() const { return running_ && !failed_ && !flushed_; }
 
   // requester_local.cc: work that sends nothing.
@@ -262,6 +263,7 @@ class Requester {
   [[nodiscard]] PacketRecord* find(std::uint64_t serial);
   void acknowledge(Psn psn, const wire::Aeth& aeth);
   void weft_acknowledge(const InPacket& packet);
+  void missing_at_peer(std::uint64_t serial);
   void acknowledge_through(std::uint64_t end);
   void mark_delivered(PacketRecord& record);
   [[nodiscard]] bool may_be_earlier(const PacketRecord& record) const;
@@ -275,6 +277,7 @@ class Requester {
   void mark_lost(PacketRecord& record);
   void forget_delivery(PacketRecord& record);
   void go_back(std::uint64_t serial, bool believe_bitmap);
+  [[nodiscard]] bool goes_again(const PacketRecord& record) const;
   void sequence_error(std::uint64_t serial);
   bool spend_retry();
   void find_losses();
@@ -340,6 +343,7 @@ class Requester {
 
   std::optional<Doom> doom_;
   bool running_ = false;
+  bool selective_ = false;
   bool hold_ = false;
   bool flushed_ = false;
   bool failed_ = false;

@@ -105,7 +105,7 @@ void Requester::acknowledge(Psn psn, const wire::Aeth& aeth) {
 
 void Requester::weft_acknowledge(const InPacket& packet) {
   const auto ack = wire::WeftAck::parse(packet.payload);
-  if (packet.opcode != wire::Opcode::weft_rc_acknowledge || !selective() || !ack) {
+  if (packet.opcode != wire::Opcode::weft_rc_acknowledge || !ack) {
     connection_.counters.add(ConnectedCounter::kRxBadResponses);
     return;
   }
@@ -124,6 +124,8 @@ void Requester::weft_acknowledge(const InPacket& packet) {
   }
   const std::uint64_t base = (serial ? *serial + 1 : 0) + 1;
   if (ack->words == 0) return;
+  // The peer has heard of the agreement before us. Until then a gap is one to a standard requester.
+  if (!selective()) return missing_at_peer(base - 1);
   for (std::size_t i = index_of(base); i < records_.size(); ++i) {
     PacketRecord& record = records_[i];
     if (record.serial < base) continue;
@@ -131,6 +133,15 @@ void Requester::weft_acknowledge(const InPacket& packet) {
     if (bit >= std::uint64_t{ack->words} * 32) break;
     if (ack->has(static_cast<std::uint32_t>(bit))) mark_delivered(record);
   }
+}
+
+// A Weft responder that keeps what comes after a gap sends no NAK, and says so again and again:
+// that costs no retry.
+void Requester::missing_at_peer(std::uint64_t serial) {
+  const PacketRecord* const record = find(serial);
+  if (!running() || record == nullptr || goes_again(*record)) return;
+  congestion_.lost(now_);
+  go_back(serial, true);
 }
 
 // Every request that begins below `end` was carried out.

@@ -48,12 +48,15 @@ void Requester::go_back(std::uint64_t serial, bool believe_bitmap) {
   }
 }
 
+// One gap, one NAK: what is missing waits to be sent again, or was just now and is on its way.
+bool Requester::goes_again(const PacketRecord& record) const {
+  return record.lost ||
+         (record.resent && now_ - record.sent_at < congestion_.least_round_trip() / 2);
+}
+
 // The responder, or the order of its responses, says that what begins at `serial` has not arrived.
 void Requester::sequence_error(std::uint64_t serial) {
-  PacketRecord& record = *find(serial);
-  if (record.lost) return;
-  // One gap, one NAK: what was sent again just now is still on its way.
-  if (record.resent && now_ - record.sent_at < congestion_.least_round_trip() / 2) return;
+  if (goes_again(*find(serial))) return;
   congestion_.lost(now_);
   if (!selective() && !spend_retry()) return;
   go_back(serial, true);

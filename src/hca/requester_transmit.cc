@@ -57,6 +57,7 @@ bool Requester::fill(Burst& burst, Time now) {
   see(now);
   if (out_.active) return false;  // `burst` may be the one that is out
   expire(now);
+  if (fetches_.empty()) selective_ = connection_.config.extensions && reliable();
   burst.clear();
   if (!running() || rnr_until_) return false;
   assert(pins_.size() == 0 && out_.packets.empty());

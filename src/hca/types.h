@@ -70,6 +70,14 @@ struct Path {
   friend bool operator==(const Path&, const Path&) = default;
 };
 
+// A connection both of whose ends may use Weft's extensions, since they have agreed so: what tells
+// its queue pair at this end from others.
+struct Agreement {
+  Qpn local{};
+  Qpn remote{};
+  Gid remote_address{};
+};
+
 // Copies `length` bytes. False when memory of the application turned out not to be there (it was
 // unmapped without being deregistered): the work fails then, the process lives on.
 using CopyFunction = bool (*)(void* to, const void* from, std::size_t length);

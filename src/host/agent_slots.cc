@@ -2,8 +2,14 @@
 #include "host/agent_slots.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -14,10 +20,43 @@
 
 namespace weft::host {
 
+namespace {
+
+// What a slot hangs on: the agent takes it back when the connection ends.
+class Connection final : public port::Agreements {
+ public:
+  explicit Connection(io::UniqueFd socket) : socket_(std::move(socket)) {}
+
+  [[nodiscard]] int descriptor() const override {
+    const std::lock_guard guard(mutex_);
+    return socket_.get();
+  }
+  std::optional<hca::Agreement> next() override {
+    const std::lock_guard guard(mutex_);
+    door::Agreement said{};
+    if (!socket_) return std::nullopt;
+    const ssize_t got = recv(socket_.get(), &said, sizeof said, MSG_DONTWAIT);
+    if (got != static_cast<ssize_t>(sizeof said)) return std::nullopt;
+    std::array<std::uint8_t, 16> gid{};
+    std::copy(std::begin(said.remote_gid), std::end(said.remote_gid), gid.begin());
+    return hca::Agreement{Qpn{said.local_qpn}, Qpn{said.remote_qpn}, Gid{gid}};
+  }
+  void close() {
+    const std::lock_guard guard(mutex_);
+    socket_.reset();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  io::UniqueFd socket_;
+};
+
+}  // namespace
+
 Expected<port::Slot> AgentSlots::take() {
   const int connected = connect_to_agent();
   if (connected < 0) return fail_errno(-connected, "reaching the host agent, weftd");
-  auto connection = std::make_shared<io::UniqueFd>(connected);
+  auto connection = std::make_shared<Connection>(io::UniqueFd(connected));
 
   door::Hello hello{};
   hello.magic = door::kMagic;
@@ -38,9 +77,8 @@ Expected<port::Slot> AgentSlots::take() {
   }
   auto socket = io::UdpSocket::adopt(std::move((*answer)->descriptor));
   if (!socket) return tl::unexpected(socket.error());
-  // The agent takes it back when the connection ends.
   return port::Slot{static_cast<std::uint8_t>(welcome.slot), std::move(*socket),
-                    port::Lease([connection] { connection->reset(); })};
+                    port::Lease([connection] { connection->close(); }), connection};
 }
 
 Expected<port::Slot> AgentSlots::take_management() {

@@ -39,8 +39,8 @@ Expected<std::shared_ptr<Context>> Context::start(std::shared_ptr<Context> conte
   context->last_state_ = now.state;
   context->last_gids_ = now.gids;
   // close() ends the thread before the context can go.
-  auto started = Progress::start(context->link_monitor_->fd(),
-                                 [raw = context.get()] { raw->tell_port_changes(); });
+  auto started =
+      Progress::start(context->link_monitor_->fd(), [raw = context.get()] { raw->on_news(); });
   if (!started) return tl::unexpected(started.error());
   context->progress_ = std::move(*started);
   register_context(context);
@@ -162,6 +162,10 @@ Expected<std::shared_ptr<QueuePair>> Context::create_queue_pair(const QueuePairC
   auto endpoint = port_->open_endpoint(hca::is_connected(config.type) ? port::Service::kConnected
                                                                       : port::Service::kDatagram);
   if (!endpoint) return tl::unexpected(endpoint.error());
+  if (const auto agreements = port_->agreements()) {
+    auto watched = progress_->watch_news(agreements->descriptor());
+    if (!watched) return tl::unexpected(watched.error());
+  }
   auto receiver = receiver_for((*endpoint)->inlet());
   if (!receiver) return tl::unexpected(receiver.error());
   auto queue_pair =
@@ -287,6 +291,21 @@ hca::XrcQueues* Context::xrc_queues(std::uint32_t domain) {
   const std::lock_guard guard(mutex_);
   const auto found = xrc_domains_.find(domain);
   return found == xrc_domains_.end() ? nullptr : found->second.queues.get();
+}
+
+void Context::on_news() {
+  tell_port_changes();
+  take_agreements();
+}
+
+void Context::take_agreements() {
+  const auto agreements = port_->agreements();
+  if (!agreements) return;
+  while (const auto agreement = agreements->next()) {
+    const std::lock_guard guard(mutex_);
+    const auto found = queue_pairs_.find(agreement->local.value());
+    if (found != queue_pairs_.end()) found->second->agree(*agreement);
+  }
 }
 
 void Context::tell_port_changes() {

@@ -117,6 +117,8 @@ class Context : public std::enable_shared_from_this<Context> {
   void arm_deadline(QueuePair& queue_pair, Time when);
   // By queue pairs: the receiver may have more descriptors now.
   Expected<void> refresh(Receiver& receiver) { return progress_->refresh(receiver); }
+  // By queue pairs: hands them the agreements that the connection manager has told of.
+  void take_agreements();
   // By completion queues: the thread watches the receiver, from now on or again.
   void watch(Receiver& receiver);
   // By completion queues with many receivers: reads those that have something.
@@ -153,7 +155,8 @@ class Context : public std::enable_shared_from_this<Context> {
   Expected<void> use_queue_pair(const std::shared_ptr<QueuePair>& queue_pair);
   Expected<std::shared_ptr<Receiver>> receiver_for(const std::shared_ptr<port::Inlet>& inlet);
   void release_receiver(Receiver& receiver);
-  void tell_port_changes();  // by the thread, when the kernel has news of the interface
+  void on_news();  // by the thread, when the kernel or the connection manager has something to say
+  void tell_port_changes();
 
   DeviceInfo device_;
   Config config_;

@@ -10,6 +10,11 @@
 //     Request, command, option value  ------->
 //                    <-- Answer, response ----
 //
+//   port                                     agent
+//     Hello{kSlot}   ------------------------>
+//                    <-- Welcome, a socket ---
+//                    <-- Agreement -----------    now and then, unasked
+//
 // The eventfd, in semaphore mode, is what the program polls: it holds one for each event that
 // waits. A forked child that goes on using its parent's file says Hello{kJoin} over a connection of
 // its own.
@@ -20,7 +25,7 @@
 namespace weft::host::door {
 
 inline constexpr uint32_t kMagic = 0x77656674;  // "weft"
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 
 enum Purpose : uint32_t {
   kOpen = 1,  // a new rdma_cm file
@@ -58,6 +63,13 @@ struct Request {
 struct Answer {
   int32_t error;  // errno; 0: done
   uint32_t size;  // of the response that follows
+};
+
+// To the owner of a slot: a queue pair of the slot and its peer may use Weft's extensions.
+struct Agreement {
+  uint32_t local_qpn;
+  uint32_t remote_qpn;
+  uint8_t remote_gid[16];
 };
 
 // Of queue pair 1 on wire `udp`, unless configured (port::kManagementPort).

@@ -87,6 +87,12 @@ Expected<std::unique_ptr<Progress>> Progress::start(int news, std::function<void
   return progress;
 }
 
+// A forked child may hold the descriptor open after it was closed here: without edges it would be
+// readable for ever, and nobody would read it.
+Expected<void> Progress::watch_news(int news) {
+  return epoll_register(epoll_.get(), EPOLL_CTL_ADD, news, EPOLLIN | EPOLLET, kNewsTag);
+}
+
 Progress::Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake,
                    std::function<void()> on_news)
     : epoll_(std::move(epoll)),

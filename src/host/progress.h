@@ -31,6 +31,8 @@ class Progress {
   // `on_news` runs in the thread whenever `news` is readable, and has to read it.
   static Expected<std::unique_ptr<Progress>> start(int news, std::function<void()> on_news);
   ~Progress();
+  // `on_news` also runs whenever something new comes to `news`, until that is closed.
+  Expected<void> watch_news(int news);
   // Ends the thread; nothing is driven any more but by polling. Harmless twice.
   void stop();
 

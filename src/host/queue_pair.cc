@@ -107,19 +107,29 @@ Expected<void> QueuePair::modify(const hca::QpAttributes& attributes, std::uint3
   }
   After after;
   bool flush_now = false;
+  // What was agreed on before the program heard of its peer holds from the first packet.
+  if ((mask & hca::kAttrPeer) != 0) context_->take_agreements();
   {
     const std::lock_guard guard(lock_);
     if (auto changed = core_->modify(attributes, mask); !changed) return changed;
     if (core_->state() == hca::QpState::kReset) {
       for (CompletionQueue* queue : completion_queues())
         queue->forget(qpn());
+      agreement_.reset();
     }
+    if (agreement_) core_->agree(*agreement_);
     flush_now = core_->has_work();
     if (!flush_now) after = settle(io::now(), Blocked::kNo);
   }
   follow_up(after);
   if (flush_now) flush(io::now());
   return {};
+}
+
+void QueuePair::agree(const hca::Agreement& agreement) {
+  const std::lock_guard guard(lock_);
+  agreement_ = agreement;
+  core_->agree(agreement);
 }
 
 hca::QpAttributes QueuePair::query() const {

@@ -54,6 +54,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   [[nodiscard]] std::vector<CompletionQueue*> completion_queues() const;
 
   Expected<void> modify(const hca::QpAttributes& attributes, std::uint32_t mask);
+  // Whether it comes before the queue pair is connected so or after: until the next reset.
+  void agree(const hca::Agreement& agreement);
   [[nodiscard]] hca::QpAttributes query() const;
 
   // `more`: further requests of the same list follow at once, so nothing is sent yet.
@@ -165,6 +167,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   std::atomic<bool> listed_{false};   // the context's list of deferred queue pairs has it
   std::uint64_t polls_at_send_ = ~std::uint64_t{0};  // guarded by lock_: polls() when it last sent
   Time sent_at_{};                                   // guarded by lock_
+  std::optional<hca::Agreement> agreement_;          // guarded by lock_
 
   // When the core wants to be called though nothing happens, and when the context's thread is going
   // to look at that; max: never.

@@ -92,7 +92,6 @@ Expected<CmId> ConnectionManager::connect(const ConnectParameters& p, Time now) 
   entry->service_id = p.service_id;
   entry->route = *route;
   entry->alternate = alternate;
-  entry->transaction = entropy_.draw();
   entry->type = p.type;
   entry->path_mtu = p.path_mtu;
   entry->local = {.qpn = p.qpn,
@@ -106,9 +105,11 @@ Expected<CmId> ConnectionManager::connect(const ConnectParameters& p, Time now) 
   entry->patience = patience(p.remote_cm_timeout);
   wire::CmReq req = request(p, *entry);
   req.private_data = *data;
-  if (p.extensions != 0 && has_room_for_offer(p.private_data.size(), data->size())) {
-    entry->offered = p.extensions;
-    put_extensions(req, p.extensions);
+  entry->offered = p.extensions;
+  entry->transaction = entropy_.draw();
+  if (p.extensions != 0) {
+    const auto drawn = static_cast<std::uint16_t>(entry->transaction);
+    entry->transaction = offering_transaction(req, p.extensions, drawn);
   }
   entry->state = CmState::kReqSent;
   out_.send_until_answered(*entry, entry->repeat, req, entry->transaction, now);
@@ -165,7 +166,7 @@ void ConnectionManager::on_first(CmEntry& entry, wire::CmRep& rep, Time now) {
     return send_reject(entry, {.reason = *refused});
   }
   out_.stop(entry);
-  entry.agreed = take_extensions(rep) & entry.offered;
+  if (entry.offered != 0) entry.agreed = take_agreement(rep) & entry.offered;
   // The peer may allow less than was asked for, never more.
   CmSide& local = entry.local;
   local.responder_resources = std::min(local.responder_resources, rep.initiator_depth);

@@ -66,8 +66,7 @@ struct ConnectParameters {
   std::uint8_t local_cm_timeout = 20;    // exponent: how long we shall take at most
   std::uint8_t max_cm_retries = 15;      // 0..15
   Bytes private_data{};                  // at most 92 bytes
-  // Extension bits to offer; left out when the private data leaves no room (ExtensionOffer).
-  std::uint16_t extensions = 0;
+  std::uint16_t extensions = 0;          // Extension bits to offer
   std::uint64_t user = 0;
 };
 
@@ -83,8 +82,8 @@ struct AcceptParameters {
   bool flow_control = true;
   std::uint8_t failover_accepted = 0;  // 2 bits, IBA 12.6.8.9: 0 accepts the alternate path
   Bytes private_data{};                // at most 196 bytes
-  // What we agree to of the Extension bits that the peer offers. Needs room as an offer does; see
-  // ConnectionManager::agreed_extensions().
+  // What we agree to of the Extension bits that the peer offers: nothing after all when the private
+  // data leaves no room to say so. See ConnectionManager::agreed_extensions().
   std::uint16_t extensions = 0;
 };
 

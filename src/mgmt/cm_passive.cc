@@ -124,7 +124,7 @@ void ConnectionManager::begin(CmEntry& entry, wire::CmReq& req, const Arrival& a
   entry.rnr_retry = req.rnr_retry;
   entry.max_cm_retries = req.max_cm_retries;
   entry.patience = patience(req.local_cm_timeout);
-  entry.offered = take_extensions(req);
+  entry.offered = offered_extensions(req, at.transaction);
   table_.index_by_peer(entry);
   table_.index_by_queue_pair(entry);
   emit(entry, request_event(req, entry));
@@ -210,9 +210,9 @@ Expected<void> ConnectionManager::accept(CmId id, const AcceptParameters& p, Tim
                   .srq = p.srq,
                   .local_ca_guid = entry.route.end.ca_guid,
                   .private_data = *data};
-  if (p.extensions != 0 && has_room_for_offer(p.private_data.size(), data->size())) {
+  if (p.extensions != 0 && has_room_for_agreement(p.private_data.size())) {
     entry.agreed = p.extensions;
-    put_extensions(rep, p.extensions);
+    put_agreement(rep, p.extensions);
   }
   entry.state = CmState::kRepSent;
   out_.send_until_answered(entry, entry.repeat, rep, entry.transaction, now);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,17 @@ class Endpoint : public hca::BurstSink {
   virtual Expected<void> detach(const Gid& group) = 0;
 };
 
+// Where the host's connection manager tells of agreements. Threads may share it.
+class Agreements {
+ public:
+  virtual ~Agreements() = default;
+  // Readable when next() has something. It may be closed, and its number be another's, while the
+  // last queue pair of the port goes.
+  [[nodiscard]] virtual int descriptor() const = 0;
+  // The oldest; nothing when there is none. Does not wait.
+  virtual std::optional<hca::Agreement> next() = 0;
+};
+
 enum class Service : std::uint8_t { kDatagram, kConnected };
 
 class Port {
@@ -102,6 +114,10 @@ class Port {
   virtual Expected<std::unique_ptr<Endpoint>> open_management() = 0;
   // Whether every peer on this wire is Weft, so that extensions may be used unasked.
   [[nodiscard]] virtual bool weft_peers_only() const = 0;
+  // Where other peers turn out to be Weft; null on a wire, or without a connection manager, where
+  // they never do. Not before the first open_endpoint(), and new with the first after the last
+  // endpoint was closed.
+  [[nodiscard]] virtual std::shared_ptr<Agreements> agreements() { return nullptr; }
   [[nodiscard]] virtual std::vector<CounterValue> counters() const = 0;
 };
 

@@ -30,13 +30,17 @@
 
 namespace weft::rdmacm {
 
-// Hears how many events wait at a channel. Must not call the core back.
+// Hears how many events wait at a channel, and what concerns queue pairs. Must not call the core
+// back.
 class EventSignal {
  public:
   virtual ~EventSignal() = default;
   virtual void raised(ChannelId channel) = 0;  // one more
   // So many fewer, although the program took none: their identifier was destroyed or moved.
   virtual void withdrawn(ChannelId channel, std::size_t count) = 0;
+  // Both ends have agreed on mgmt::kWeftTransport. The side that asked for the connection hears of
+  // it before its program hears of the answer.
+  virtual void agreed(const hca::Agreement& agreement) = 0;
 };
 
 struct CoreConfig {

@@ -101,6 +101,7 @@ std::errc CommandCore::connect_connected(Identity& identity, const rdma_ucm_conn
   const auto cm = cm_->connect(wanted, now);
   if (!cm) return cm.error().code;
   identity.cm = *cm;
+  identity.qpn = wanted.qpn;
   return {};
 }
 
@@ -197,7 +198,13 @@ std::errc CommandCore::accept_connected(Identity& identity, const rdma_ucm_conn_
   wanted.flow_control = parameters.flow_control != 0;
   wanted.private_data = *data;
   wanted.extensions = config_.extensions & identity.offered;
-  return as_kernel(cm_->accept(identity.cm, wanted, now));
+  const auto accepted = cm_->accept(identity.cm, wanted, now);
+  if (!accepted) return as_kernel(accepted);
+  identity.qpn = wanted.qpn;
+  if ((cm_->agreed_extensions(identity.cm) & mgmt::kWeftTransport) != 0) {
+    signal_.agreed({identity.qpn, identity.remote_qpn, identity.path.dgid});
+  }
+  return {};
 }
 
 std::errc CommandCore::reject(Call& call) {

@@ -31,6 +31,9 @@ void CommandCore::on_event(const mgmt::CmEvent& event) {
 void CommandCore::on(const mgmt::CmEvent& event, const mgmt::ConnectResponse& what) {
   Identity* const identity = lookup(static_cast<std::uint32_t>(event.user));
   if (identity == nullptr) return;
+  if ((what.extensions & mgmt::kWeftTransport) != 0) {
+    signal_.agreed({identity->qpn, what.remote_qpn, identity->path.dgid});
+  }
   auto parameters = with_private_data<rdma_ucm_conn_param>(what.private_data);
   parameters.qp_num = what.remote_qpn.value();
   parameters.srq = what.srq ? 1 : 0;

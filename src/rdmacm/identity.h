@@ -62,8 +62,10 @@ struct Identity {
   std::uint8_t tos = 0;
   std::optional<std::uint8_t> ack_timeout;
 
-  mgmt::CmId cm{};             // 0: none
-  std::uint16_t offered = 0;   // a request's: extensions of Weft's that the peer offers
+  mgmt::CmId cm{};            // 0: none
+  std::uint16_t offered = 0;  // a request's: extensions of Weft's that the peer offers
+  Qpn qpn{};                  // of a connection, at this end
+  Qpn remote_qpn{};
   std::uint32_t listener = 0;  // the identifier whose request this is, until the program has it
   std::uint32_t backlog = 0;   // a listener's: requests that the program may still leave unread
   std::uint32_t events_reported = 0;

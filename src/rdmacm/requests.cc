@@ -105,6 +105,7 @@ void CommandCore::on(const mgmt::CmEvent& event, const mgmt::ConnectRequest& wha
   }
   request->type = what.type;
   request->offered = what.extensions;
+  request->remote_qpn = what.remote_qpn;
   request->path_mtu = std::min(request->path_mtu, what.path_mtu);
 
   QueuedEvent out;

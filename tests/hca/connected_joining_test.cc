@@ -227,6 +227,30 @@ TEST_F(ConnectedJoining, TellsAWeftPeerOfAGapBeforeRequests) {
   EXPECT_EQ(next(), kSend);
 }
 
+TEST_F(ConnectedJoining, SendsNothingOfWeftsUntilBothEndsHaveAgreed) {
+  const auto answer_to_gap = [this](Psn ahead) {
+    arrive({.psn = ahead, .payload = "ahead"});
+    qp->end_run(now);
+    const auto answer = next();
+    return answer.empty() ? std::optional<Opcode>() : answer[0];
+  };
+  const Agreement ours{kOwnQpn, kPeerQpn, kPeerGid};
+  qp->agree(ours);
+  to_rts();
+  ASSERT_EQ(post_receive(1), std::errc{});
+  for (const Agreement& other :
+       {Agreement{kPeerQpn, kPeerQpn, kPeerGid}, Agreement{kOwnQpn, kOwnQpn, kPeerGid},
+        Agreement{kOwnQpn, kPeerQpn, kOtherGid}})
+    qp->agree(other);
+  EXPECT_EQ(answer_to_gap(Psn{201}), Opcode::rc_acknowledge) << "a NAK";
+  qp->agree(ours);
+  arrive({.psn = Psn{200}, .payload = "next"});
+  EXPECT_EQ(answer_to_gap(Psn{203}), Opcode::weft_rc_acknowledge);
+  ASSERT_TRUE(move(QpState::kReset));
+  to_rts();
+  EXPECT_EQ(answer_to_gap(Psn{201}), Opcode::rc_acknowledge) << "that was another connection";
+}
+
 TEST_F(ConnectedJoining, SendsAWeftPeerItsWindowBehindARequest) {
   ConnectedConfig weft = config();
   weft.extensions = true;

@@ -130,7 +130,6 @@ TEST_F(ConnectedQp, CountsWhyItDropsAPacket) {
   EXPECT_TRUE(dropped(kRxBadOpcode, {.opcode = Opcode::uc_send_only}));
   EXPECT_TRUE(dropped(kRxBadOpcode, {.opcode = Opcode{0x18}}));
   EXPECT_TRUE(dropped(kRxBadOpcode, {.opcode = Opcode::xrc_send_only, .extended = "...."}));
-  EXPECT_TRUE(dropped(kRxBadOpcode, {.opcode = Opcode::weft_rc_acknowledge, .payload = ack()}));
   EXPECT_TRUE(dropped(kRxBadDestination, {.destination = Qpn{5}}));
   EXPECT_TRUE(dropped(kRxBadDestination, {.multicast = true}));
   EXPECT_TRUE(dropped(kRxBadPKey, {.pkey = PKey{0x8001}}));

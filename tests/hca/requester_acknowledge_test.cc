@@ -285,8 +285,6 @@ TEST_F(RequesterAcknowledge, ShowsNothingNonstandardToAStandardPeer) {
   const auto packets = transmit();
   ASSERT_EQ(packets.size(), 2u);
   EXPECT_EQ(packets[0].reth().dma_length, 300u * 1024) << "one work request, one READ";
-  weft_ack(0, {}, 1 << 20);
-  EXPECT_EQ(count(ConnectedCounter::kRxBadResponses), 1u);
   EXPECT_EQ(requester->deadline(), now + kTimeout) << "no probe before";
 }
 

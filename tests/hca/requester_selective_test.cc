@@ -219,6 +219,43 @@ TEST_F(RequesterSelective, AcceptsStandardAcknowledgementsToo) {
   EXPECT_EQ(numbers(transmit()).front(), 7u);
 }
 
+TEST_F(RequesterSelective, TakesAWeftAcknowledgementBeforeItHasHeardOfTheAgreement) {
+  start();
+  for (std::uint64_t i = 0; i < 5; ++i)
+    ASSERT_EQ(send(i, kMtu), std::errc{});
+  transmit();
+  weft_ack(0, {}, 1 << 20);
+  EXPECT_THAT(completed_ids(), ElementsAre(0));
+  for (int i = 0; i < 20; ++i)
+    weft_ack(0, {2, 3, 4});
+  EXPECT_THAT(numbers(transmit()), ElementsAre(1, 2, 3, 4)) << "as after a NAK";
+  now += 1ms;
+  for (int i = 0; i < 20; ++i) {
+    weft_ack(0, {2, 3, 4});
+    transmit();
+    now += 1ms;
+  }
+  EXPECT_FALSE(requester->failed()) << "nobody refuses anything";
+  weft_ack(4);
+  EXPECT_THAT(completed_ids(), ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST_F(RequesterSelective, BeginsInMidConnectionWhenNoReadIsOutstanding) {
+  start();
+  ASSERT_EQ(read(1, 3 * kMtu), std::errc{});
+  ASSERT_EQ(send(2, 1), std::errc{});
+  transmit();
+  connection.config.extensions = true;
+  ASSERT_EQ(read(3, 300 * 1024), std::errc{});
+  transmit();
+  read_response(1, wire::Opcode::rc_read_response_middle, text(0, kMtu));
+  EXPECT_THAT(numbers(transmit()), ElementsAre(0, 3, 4)) << "still in order";
+  read_response(0, wire::Opcode::rc_read_response_first, text(0, kMtu));
+  read_response(1, wire::Opcode::rc_read_response_middle, text(0, kMtu));
+  read_response(2, wire::Opcode::rc_read_response_last, text(0, kMtu));
+  EXPECT_THAT(completed_ids(), ElementsAre(1));
+}
+
 TEST_F(RequesterSelective, ReachesAMegabyteInFlightWithinAFewRoundTrips) {
   connection.mtu = 4096;
   start_weft();

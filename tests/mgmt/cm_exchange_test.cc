@@ -179,51 +179,95 @@ TEST_F(Exchange, OfALapThatIsNeverAnsweredLeavesTheConnectionAlone) {
 TEST_F(Exchange, OfExtensionsIsAgreedOnBetweenWeftEnds) {
   listen();
   ConnectParameters wishes = connect_parameters(a, b);
-  const auto words = text("application");
-  wishes.private_data = words;
   wishes.extensions = kWeftTransport;
   const CmId at_a = connect(wishes);
   run();
-  const auto request = b.only<ConnectRequest>();
-  EXPECT_EQ(request.extensions, kWeftTransport);
-  std::vector<std::byte> expected(92);
-  std::copy(words.begin(), words.end(), expected.begin());
-  EXPECT_TRUE(std::ranges::equal(request.private_data.bytes(), expected)) << "the offer is gone";
+  EXPECT_EQ(b.only<ConnectRequest>().extensions, kWeftTransport);
   const CmId at_b = b.only_id<ConnectRequest>();
   EXPECT_FALSE(accept(at_b, {.qpn = Qpn{0x22}, .extensions = 2})) << "that was not offered";
-  ASSERT_TRUE(accept(at_b, {.qpn = Qpn{0x22}, .extensions = kWeftTransport}));
+  const auto words = text("application");
+  ASSERT_TRUE(
+      accept(at_b, {.qpn = Qpn{0x22}, .private_data = words, .extensions = kWeftTransport}));
   run();
-  EXPECT_EQ(a.only<ConnectResponse>().extensions, kWeftTransport);
+  const auto response = a.only<ConnectResponse>();
+  EXPECT_EQ(response.extensions, kWeftTransport);
+  std::vector<std::byte> expected(wire::kRepPrivateData);
+  std::copy(words.begin(), words.end(), expected.begin());
+  EXPECT_TRUE(std::ranges::equal(response.private_data.bytes(), expected)) << "it is gone";
   EXPECT_EQ(a.manager.agreed_extensions(at_a), kWeftTransport);
   EXPECT_EQ(b.manager.agreed_extensions(at_b), kWeftTransport);
 }
 
+TEST_F(Exchange, OfExtensionsIsOfferedWithoutABitThatAStandardPeerLooksAt) {
+  listen();
+  ConnectParameters wishes = connect_parameters(a, b);
+  wishes.starting_psn = Psn{7};
+  connect(wishes);
+  wishes.qpn = Qpn{0x12};
+  wishes.extensions = kWeftTransport;
+  connect(wishes);
+  auto plain = body_of<wire::CmReq>(a.sent.at(0));
+  auto offering = body_of<wire::CmReq>(a.sent.at(1));
+  EXPECT_EQ(offered_extensions(plain, transaction_of(a.sent.at(0))), 0);
+  EXPECT_EQ(offered_extensions(offering, transaction_of(a.sent.at(1))), kWeftTransport);
+  plain.local_comm_id = offering.local_comm_id;
+  plain.local_qpn = offering.local_qpn;
+  std::array<std::byte, wire::CmReq::kSize> one{}, other{};
+  plain.write(one);
+  offering.write(other);
+  EXPECT_EQ(one, other) << "the transaction ID only";
+}
+
+TEST_F(Exchange, OfExtensionsIsNotSeenInTheTransactionIdsOfOthers) {
+  const wire::CmReq req{
+      .local_comm_id = wire::CommId{0x1234}, .local_qpn = Qpn{0x11}, .starting_psn = Psn{5}};
+  // Linux: a small number of the agent above the local ID.
+  for (std::uint64_t high = 0; high < 0x10000; ++high)
+    ASSERT_EQ(offered_extensions(req, high << 32 | req.local_comm_id.value()), 0) << high;
+  const std::uint64_t offer = offering_transaction(req, kWeftTransport, 77);
+  EXPECT_EQ(offered_extensions(req, offer), kWeftTransport);
+  for (unsigned bit = 0; bit < 64; ++bit)
+    EXPECT_EQ(offered_extensions(req, offer ^ std::uint64_t{1} << bit), 0) << bit;
+  wire::CmReq another = req;
+  another.local_comm_id = wire::CommId{0x1235};
+  EXPECT_EQ(offered_extensions(another, offer), 0) << "it is bound to its message";
+}
+
 TEST_F(Exchange, OfExtensionsIsNotAgreedOnByAnApplicationThatEchoesPrivateData) {
-  // b is a standard peer whose application answers with the private data that it was sent.
+  // The application of b answers with what another connection of its was answered.
+  listen();
+  ConnectParameters wishes = connect_parameters(a, b);
+  wishes.extensions = kWeftTransport;
+  connect(wishes);
+  run();
+  const CmId first = b.only_id<ConnectRequest>();
+  ASSERT_TRUE(accept(first, {.qpn = Qpn{0x22}, .extensions = kWeftTransport}));
+  run();
+  const auto raw = body_of<wire::CmRep>(b.sent.front()).private_data;
+  wishes.qpn = Qpn{0x12};
+  b.events.clear();
+  const CmId at_a = connect(wishes);
+  run();
+  ASSERT_TRUE(accept(b.only_id<ConnectRequest>(), {.qpn = Qpn{0x23}, .private_data = raw}));
+  a.events.clear();
+  run();
+  EXPECT_EQ(a.manager.agreed_extensions(at_a), 0);
+  EXPECT_TRUE(std::ranges::equal(a.only<ConnectResponse>().private_data.bytes(), raw));
+}
+
+TEST_F(Exchange, OfExtensionsIsNotAgreedOnWhenTheApplicationNeedsTheRoom) {
   listen();
   ConnectParameters wishes = connect_parameters(a, b);
   wishes.extensions = kWeftTransport;
   const CmId at_a = connect(wishes);
   run();
-  const auto raw = body_of<wire::CmReq>(a.sent.front()).private_data;
-  std::vector<std::byte> echo(wire::kRepPrivateData);
-  std::copy(raw.end() - kExtensionOfferSize, raw.end(), echo.end() - kExtensionOfferSize);
-  ASSERT_TRUE(accept(b.only_id<ConnectRequest>(), {.qpn = Qpn{0x22}, .private_data = echo}));
+  const CmId at_b = b.only_id<ConnectRequest>();
+  const std::vector<std::byte> full(wire::kRepPrivateData - kAgreementSize + 1, std::byte{0xEE});
+  ASSERT_TRUE(accept(at_b, {.qpn = Qpn{0x22}, .private_data = full, .extensions = kWeftTransport}));
   run();
   EXPECT_EQ(a.manager.agreed_extensions(at_a), 0);
-  EXPECT_TRUE(std::ranges::equal(a.only<ConnectResponse>().private_data.bytes(), echo));
-}
-
-TEST_F(Exchange, OfExtensionsIsLeftOutWhenTheApplicationNeedsTheRoom) {
-  listen();
-  ConnectParameters wishes = connect_parameters(a, b);
-  const std::vector<std::byte> full(92 - kExtensionOfferSize + 1, std::byte{0xEE});
-  wishes.private_data = full;
-  wishes.extensions = kWeftTransport;
-  connect(wishes);
-  run();
-  EXPECT_EQ(b.only<ConnectRequest>().extensions, 0);
-  EXPECT_EQ(body_of<wire::CmReq>(a.sent.front()).private_data.back(), std::byte{0});
+  EXPECT_EQ(b.manager.agreed_extensions(at_b), 0);
+  EXPECT_EQ(body_of<wire::CmRep>(b.sent.front()).private_data.back(), std::byte{0});
 }
 
 }  // namespace

@@ -44,6 +44,65 @@ TEST_F(Connect, GoesFromRequestToEstablishedOnBothSides) {
   EXPECT_FALSE(connecting.event());
 }
 
+class ConnectOfWeft : public TwoHosts {
+ protected:
+  static CoreConfig extended() {
+    CoreConfig config;
+    config.extensions = mgmt::kWeftTransport;
+    return config;
+  }
+  ConnectOfWeft() : TwoHosts(extended()) {}
+  static void expect_agreement(const Host& host, std::uint32_t local, std::uint32_t remote,
+                               const Gid& address) {
+    ASSERT_EQ(host.agreements.size(), 1u);
+    EXPECT_EQ(host.agreements[0].local, Qpn{local});
+    EXPECT_EQ(host.agreements[0].remote, Qpn{remote});
+    EXPECT_EQ(host.agreements[0].remote_address, address);
+  }
+};
+
+TEST_F(ConnectOfWeft, TellsOfAnAgreementBeforeAProgramCanUseTheConnection) {
+  Program listening(server);
+  Program connecting(client);
+  start_listener(listening, 7174);
+  const auto id = start_client(connecting, 7174);
+  ASSERT_EQ(connecting.connect(id, parameters(0x111)), std::errc{});
+  settle();
+  const auto request = listening.expect(abi::Event::kConnectRequest);
+  EXPECT_TRUE(server.agreements.empty());
+  ASSERT_EQ(listening.accept(request.id, parameters(0x222), kServerUid), std::errc{});
+  expect_agreement(server, 0x222, 0x111, client.address);
+  EXPECT_TRUE(client.agreements.empty());
+  settle();
+  expect_agreement(client, 0x111, 0x222, server.address);
+  connecting.expect(abi::Event::kConnectResponse);
+}
+
+TEST_F(ConnectOfWeft, TellsOfNoAgreementWhenTheAnswerHasNoRoomForIt) {
+  Program listening(server);
+  Program connecting(client);
+  start_listener(listening, 7174);
+  const auto id = start_client(connecting, 7174);
+  ASSERT_EQ(connecting.connect(id, parameters(0x111)), std::errc{});
+  settle();
+  const auto request = listening.expect(abi::Event::kConnectRequest);
+  const std::string full(wire::kRepPrivateData, 'x');
+  ASSERT_EQ(listening.accept(request.id, parameters(0x222, full), kServerUid), std::errc{});
+  settle();
+  EXPECT_EQ(text(connecting.expect(abi::Event::kConnectResponse).param.conn), full);
+  EXPECT_TRUE(server.agreements.empty());
+  EXPECT_TRUE(client.agreements.empty());
+}
+
+TEST_F(Connect, TellsOfNoAgreementWithAPeerThatOffersNone) {
+  Program listening(server);
+  Program connecting(client);
+  start_listener(listening, 7174);
+  connect(listening, connecting, 7174);
+  EXPECT_TRUE(server.agreements.empty());
+  EXPECT_TRUE(client.agreements.empty());
+}
+
 TEST_F(Connect, GivesQueuePairAttributesThatMatchOnBothSides) {
   Program listening(server);
   Program connecting(client);

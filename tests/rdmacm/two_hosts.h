@@ -104,6 +104,7 @@ class Host final : public Interfaces, public mgmt::MadSink, public EventSignal {
   }
   void raised(ChannelId channel) override { ++waiting[channel]; }
   void withdrawn(ChannelId channel, std::size_t count) override { waiting[channel] -= count; }
+  void agreed(const hca::Agreement& agreement) override { agreements.push_back(agreement); }
 
   Gid address;
   Gid address6{{0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
@@ -111,6 +112,7 @@ class Host final : public Interfaces, public mgmt::MadSink, public EventSignal {
   bool has_route = true;
   Time now{};
   std::map<ChannelId, std::size_t> waiting;
+  std::vector<hca::Agreement> agreements;
   std::optional<CommandCore> core;
 
  private:
@@ -264,6 +266,9 @@ inline rdma_ucm_conn_param parameters(std::uint32_t qpn, std::string_view data =
 
 class TwoHosts : public ::testing::Test {
  protected:
+  explicit TwoHosts(const CoreConfig& config = {})
+      : server(wire, 1, config), client(wire, 2, config) {}
+
   // Until nothing is under way.
   void settle() {
     while (wire.deliver()) {
@@ -325,8 +330,8 @@ class TwoHosts : public ::testing::Test {
   static constexpr std::uint64_t kServerUid = 0xA2;
   static constexpr std::uint64_t kClientUid = 0xB1;
   Wire wire;
-  Host server{wire, 1};
-  Host client{wire, 2};
+  Host server;
+  Host client;
 };
 
 }  // namespace weft::rdmacm

@@ -7,17 +7,17 @@
 #include "port/udp/udp_inlet.h"
 
 namespace weft::port {
-namespace {
-
-constexpr unsigned kSlotShift = 16;  // of a queue pair number
-
-}  // namespace
-
 // A slot and the queue pair numbers in it.
 class RocePort::Share : public std::enable_shared_from_this<Share> {
  public:
-  Share(std::uint8_t slot, std::shared_ptr<UdpInlet> inlet, Entropy& entropy)
-      : slot_(slot), inlet_(std::move(inlet)), numbers_(0, 0xFFFF, entropy) {}
+  Share(std::uint8_t slot, std::shared_ptr<UdpInlet> inlet, Entropy& entropy,
+        std::shared_ptr<Agreements> agreements)
+      : slot_(slot),
+        inlet_(std::move(inlet)),
+        numbers_(0, 0xFFFF, entropy),
+        agreements_(std::move(agreements)) {}
+
+  [[nodiscard]] const std::shared_ptr<Agreements>& agreements() const { return agreements_; }
 
   Expected<std::unique_ptr<Endpoint>> open_endpoint(const std::shared_ptr<UdpShared>& shared) {
     const auto number = numbers_.take();
@@ -34,6 +34,7 @@ class RocePort::Share : public std::enable_shared_from_this<Share> {
   std::uint8_t slot_;
   std::shared_ptr<UdpInlet> inlet_;
   PortNumbers numbers_;
+  std::shared_ptr<Agreements> agreements_;
 };
 
 Expected<std::unique_ptr<RocePort>> RocePort::open(const RocePortConfig& config,
@@ -59,10 +60,17 @@ Expected<std::unique_ptr<Endpoint>> RocePort::open_endpoint(Service) {
     if (!slot) return tl::unexpected(slot.error());
     auto inlet = UdpShared::open_inlet(shared_, std::move(slot->socket), std::move(slot->lease));
     if (!inlet) return tl::unexpected(inlet.error());
-    share = std::make_shared<Share>(slot->number, std::move(*inlet), entropy_);
+    share = std::make_shared<Share>(slot->number, std::move(*inlet), entropy_,
+                                    std::move(slot->agreements));
     share_ = share;
   }
   return share->open_endpoint(shared_);
+}
+
+std::shared_ptr<Agreements> RocePort::agreements() {
+  const std::lock_guard guard(mutex_);
+  const auto share = share_.lock();
+  return share ? share->agreements() : nullptr;
 }
 
 Expected<std::unique_ptr<Endpoint>> RocePort::open_management() {

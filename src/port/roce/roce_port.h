@@ -31,6 +31,7 @@ class RocePort final : public Port {
   Expected<std::unique_ptr<Endpoint>> open_endpoint(Service service) override;
   Expected<std::unique_ptr<Endpoint>> open_management() override;
   [[nodiscard]] bool weft_peers_only() const override { return false; }
+  [[nodiscard]] std::shared_ptr<Agreements> agreements() override;
   [[nodiscard]] std::vector<CounterValue> counters() const override {
     return shared_->read_counters();
   }
