@@ -176,6 +176,8 @@ struct Completion {
   bool with_immediate = false;
   bool with_invalidate = false;  // `immediate` is the R_Key that was invalidated, host order
   bool solicited = false;
+  // Connections: the service level of the path. Datagrams, with_grh: bit 3 for UDP (always set),
+  // and in bits 0-2 whether the header is IPv6 (1) or IPv4 (2).
   std::uint8_t sl = 0;
   std::uint16_t pkey_index = 0;
   std::uint32_t byte_length = 0;  // receive: including the 40 bytes of a datagram

@@ -14,6 +14,17 @@ std::size_t immediate_size(wire::Opcode opcode) {
   return opcode == wire::Opcode::ud_send_only_imm ? sizeof(std::uint32_t) : 0;
 }
 
+// RoCEv2 has no service levels; where a completion would name one, A17.4.5.1 has it say what kind
+// of packet came. The bits are those of the adapters that programs (UCX) know: which layer 3, and
+// whether UDP is above it. Nothing else tells an IPv4 header from what may stand before it.
+std::uint8_t packet_type(const InDatagram& datagram) {
+  constexpr std::uint8_t kIpv6 = 1;
+  constexpr std::uint8_t kIpv4 = 2;
+  constexpr std::uint8_t kUdp = 8;
+  if (datagram.network_header == nullptr) return 0;
+  return kUdp | (datagram.destination.is_ipv4_mapped() ? kIpv4 : kIpv6);
+}
+
 }  // namespace
 
 void UdQueuePair::receive(const InDatagram& datagram, Time now) {
@@ -161,6 +172,7 @@ void UdQueuePair::deliver(const InDatagram& datagram, const Incoming& incoming) 
       .with_grh = datagram.network_header != nullptr,
       .with_immediate = incoming.with_immediate,
       .solicited = incoming.solicited,
+      .sl = packet_type(datagram),
       .pkey_index = pkey_index_,
       .byte_length = static_cast<std::uint32_t>(length),
       .immediate = incoming.immediate,

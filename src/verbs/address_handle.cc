@@ -97,7 +97,6 @@ int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_
   return guard_errno([&] {
     *attributes = ibv_ah_attr{};
     attributes->dlid = wc->slid;
-    attributes->sl = wc->sl;
     attributes->src_path_bits = wc->dlid_path_bits;
     attributes->port_num = port_num;
     if ((wc->wc_flags & IBV_WC_GRH) == 0) return 0;

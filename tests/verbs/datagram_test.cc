@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 
 #include "verbs_fixture.h"
@@ -82,11 +83,16 @@ TEST_F(Datagram, IsAnsweredThroughAnAddressHandleMadeFromItsCompletion) {
     ASSERT_EQ(ibv_post_send(from.get(), &request, &bad), 0);
     const auto all = wait_for(2);
     ibv_wc got = of_opcode(all, IBV_WC_RECV);
+    // Bit 3 is UDP; UCX looks for IPv4 by the rest.
+    in6_addr address{};
+    std::memcpy(&address, gid.raw, sizeof address);
+    EXPECT_EQ(got.sl, IN6_IS_ADDR_V4MAPPED(&address) ? 8 + 2 : 8 + 1);
 
     auto* grh = reinterpret_cast<ibv_grh*>(buffer_.data() + kIn);
     ibv_ah_attr attributes{};
     ASSERT_EQ(ibv_init_ah_from_wc(context_.get(), 1, &got, grh, &attributes), 0);
     EXPECT_EQ(attributes.is_global, 1);
+    EXPECT_EQ(attributes.sl, 0);
     EXPECT_EQ(attributes.grh.sgid_index, index);
     EXPECT_EQ(std::memcmp(attributes.grh.dgid.raw, gid.raw, sizeof gid.raw), 0);
 
