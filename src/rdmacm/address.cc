@@ -76,7 +76,14 @@ std::optional<Address> parse_ib(Bytes raw) {
   return out;
 }
 
+constexpr Gid kIpv6Loopback{std::array<std::uint8_t, 16>{0, 0, 0, 0, 0, 0, 0, 0,  //
+                                                         0, 0, 0, 0, 0, 0, 0, 1}};
+
 }  // namespace
+
+bool Address::loopback() const {
+  return address == kIpv6Loopback || (address.is_ipv4_mapped() && address.ipv4() >> 24 == 127);
+}
 
 Address Address::ip(const Gid& address, std::uint16_t port, std::uint32_t scope_id) {
   Address out;

@@ -30,6 +30,7 @@ struct Address {
   std::uint64_t ib_scope_id = 0;   // kIb: opaque
 
   [[nodiscard]] bool any() const { return address.is_zero(); }
+  [[nodiscard]] bool loopback() const;  // 127.0.0.0/8, ::1
   [[nodiscard]] bool is_ip() const { return family == Family::kIpv4 || family == Family::kIpv6; }
 
   static Address ip(const Gid& address, std::uint16_t port, std::uint32_t scope_id = 0);

@@ -39,6 +39,15 @@ sockaddr_in6 short_form(const Address& address) {
   return out;
 }
 
+// The device that the program is told of. As in the kernel, an identifier bound to a loopback
+// address has none until its destination decides: libfabric asks so for every device there is, and
+// would leave out all others than the one that is named.
+const LocalAddress* device_to_tell(const Identity& identity) {
+  if (!identity.device) return nullptr;
+  const bool undecided = identity.state == IdState::kBound || identity.state == IdState::kListening;
+  return undecided && identity.source.loopback() ? nullptr : &*identity.device;
+}
+
 }  // namespace
 
 std::errc CommandCore::query_route(Call& call) {
@@ -54,9 +63,9 @@ std::errc CommandCore::query_route(Call& call) {
   response.src_addr = short_form(identity.source);
   response.dst_addr = short_form(identity.destination);
   response.ibdev_index = abi::kNoDeviceIndex;
-  if (identity.device) {
-    response.node_guid = abi::network_order(identity.device->end.ca_guid.value());
-    response.port_num = identity.device->end.port;
+  if (const LocalAddress* const device = device_to_tell(identity)) {
+    response.node_guid = abi::network_order(device->end.ca_guid.value());
+    response.port_num = device->end.port;
     response.num_paths = has_route(identity) ? 1 : 0;
     // Without a path, programs still read the GIDs from where it would be.
     response.ib_route[0] =
@@ -114,9 +123,9 @@ std::errc CommandCore::query(Call& call) {
   response.ibdev_index = abi::kNoDeviceIndex;
   // Nothing for an identifier on any address: librdmacm would open the device while it holds the
   // lock that it needs for that.
-  if (identity.device) {
-    response.node_guid = abi::network_order(identity.device->end.ca_guid.value());
-    response.port_num = identity.device->end.port;
+  if (const LocalAddress* const device = device_to_tell(identity)) {
+    response.node_guid = abi::network_order(device->end.ca_guid.value());
+    response.port_num = device->end.port;
     response.pkey = abi::network_order(kDefaultPKey.value());
   }
   respond(call, abi::bytes_of(response));

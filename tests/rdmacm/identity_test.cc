@@ -64,6 +64,17 @@ TEST_F(Identities, OnAnAddressOfOursHaveItsDevice) {
   EXPECT_EQ(source_port(*response), kPort);
 }
 
+TEST_F(Identities, OnALoopbackAddressHaveADeviceOnceTheyHaveADestination) {
+  server.address = Gid::from_ipv4(0x7F000001);
+  Program program(server);
+  const auto id = program.create(PortSpace::kTcp, 1).value();
+  ASSERT_EQ(program.bind(id, Address::ip(server.address, kPort)), std::errc{});
+  EXPECT_EQ(program.query_address(id)->node_guid, 0U);
+  EXPECT_TRUE(program.attributes(id, hca::QpState::kInit));
+  ASSERT_EQ(program.resolve(id, Address::ip(server.address, kPort)), std::errc{});
+  EXPECT_EQ(program.query_address(id)->node_guid, abi::network_order(std::uint64_t{0x101}));
+}
+
 TEST_F(Identities, CannotBindWhatIsNotOurs) {
   Program program(server);
   const auto id = program.create(PortSpace::kTcp, 1).value();
