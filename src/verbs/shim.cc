@@ -46,7 +46,7 @@ class Mapped {
     memcpy(buffer_ + root_length, path, length + 1);
     path_ = buffer_;
   }
-  operator const char*() const { return path_; }  // NOLINT(google-explicit-constructor)
+  operator const char*() const { return path_; }
 
  private:
   const char* path_;
