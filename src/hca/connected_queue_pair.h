@@ -44,6 +44,9 @@ class ConnectedQueuePair final : public QueuePair {
   void receive(const InDatagram& datagram, Time now) override;
   void end_run(Time now) override;
   bool undelivered(const Undelivered& packet, Time now) override;
+  void set_receive_budget(std::uint32_t bytes) override {
+    connection_.config.receive_budget = bytes;
+  }
   [[nodiscard]] std::optional<Time> deadline() const override;
   Expected<void> attach(const Gid& group) override;
   Expected<void> detach(const Gid& group) override;
@@ -52,9 +55,6 @@ class ConnectedQueuePair final : public QueuePair {
     return connection_.counters.snapshot();
   }
   [[nodiscard]] const Connection& connection() const { return connection_; }
-
-  // What the port can hold for this queue pair has changed; see ConnectedConfig.
-  void set_receive_budget(std::uint32_t bytes) { connection_.config.receive_budget = bytes; }
 
  private:
   // The queue pair's own receive queue as the responder sees it.

@@ -89,6 +89,9 @@ class QueuePair {
     static_cast<void>(now);
     return false;
   }
+  // What the port can hold for this queue pair has changed: bytes by the cost rule of kPacketCost.
+  // Of use to connections; see ConnectedConfig.
+  virtual void set_receive_budget(std::uint32_t bytes) { (void)bytes; }
 
   // When next_burst() should be called again though nothing happened; none: no need.
   [[nodiscard]] virtual std::optional<Time> deadline() const = 0;

@@ -214,6 +214,7 @@ class Requester {
   [[nodiscard]] bool may_begin(const Slot& slot) const;
   [[nodiscard]] std::optional<CompletionStatus> flaw(std::uint64_t request);
   [[nodiscard]] bool admits(std::uint64_t cost) const;
+  [[nodiscard]] bool worth_a_run() const;
   [[nodiscard]] bool may_fetch(const Slot& slot) const;
   [[nodiscard]] bool fresh_possible();
   [[nodiscard]] bool fits(const Burst& burst, const Shape& shape) const;

@@ -41,6 +41,16 @@ bool Requester::admits(std::uint64_t cost) const {
   return span < kMostOutstanding;
 }
 
+// Not for every little that an acknowledgement has freed: a call to the wire costs about as much
+// for one packet as for many (the sender's half of RFC 1122, 4.2.3.4). With more than an eighth,
+// the window would not be used.
+bool Requester::worth_a_run() const {
+  if (!reliable() || in_flight_ == 0) return true;
+  const std::uint64_t window = this->window();
+  const std::uint64_t free = window - std::min<std::uint64_t>(window, in_flight_);
+  return free >= std::min<std::uint64_t>({queued_bytes_, Burst::kMaxBytes, window / 8});
+}
+
 bool Requester::fits(const Burst& burst, const Shape& shape) const {
   return burst.takes(shape.length(), kIcrcBytes) && (burst.empty() || pins_.size() < kMostPins);
 }
@@ -101,7 +111,7 @@ bool Requester::fresh_possible() {
   if (next_offset_ == 0 && !may_begin(slot)) return false;
   if (fetches(slot.opcode)) return may_fetch(slot) && admits(kPacketCost);
   const Shape shape = data_shape(slot, next_offset_);
-  return admits(shape.length() + kIcrcBytes + kPacketCost);
+  return worth_a_run() && admits(shape.length() + kIcrcBytes + kPacketCost);
 }
 
 bool Requester::may_begin(const Slot& slot) const {
@@ -167,7 +177,7 @@ bool Requester::begin_data(Burst& burst, Slot& slot) {
   if (!fits(burst, shape)) return false;
   const std::uint64_t cost =
       shape.length() + kIcrcBytes + (burst.empty() ? std::uint64_t{kPacketCost} : 0);
-  if (!admits(cost)) {
+  if (!admits(cost) || (burst.empty() && !worth_a_run())) {
     if (burst.empty() && !window_stalled_) {
       window_stalled_ = true;
       connection_.counters.add(ConnectedCounter::kTxWindowStalls);

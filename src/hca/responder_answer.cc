@@ -249,8 +249,8 @@ wire::Syndrome Responder::ack_syndrome() const {
 // A Weft peer is told the window with the first acknowledgement, and when it changes a good deal.
 bool Responder::news_of_window() const {
   const std::uint32_t window = connection_.config.receive_budget;
-  const std::uint32_t change = std::max(window, told_window_) - std::min(window, told_window_);
-  return window != 0 && change > told_window_ / 4;
+  const bool less = window < told_window_ - told_window_ / 8;
+  return window != 0 && (less || window > told_window_ + told_window_ / 4);
 }
 
 void Responder::sent(const Burst& burst, SendResult result, Time now) {

@@ -189,7 +189,7 @@ Expected<std::shared_ptr<Receiver>> Context::receiver_for(
   const std::lock_guard guard(mutex_);
   SharedReceiver& entry = receivers_[inlet.get()];
   if (!entry.receiver) {
-    entry.receiver = std::make_shared<Receiver>(inlet, next_receiver_++);
+    entry.receiver = std::make_shared<Receiver>(inlet, next_receiver_++, busy_sharers_);
     if (auto added = progress_->add(entry.receiver); !added) {
       receivers_.erase(inlet.get());
       return tl::unexpected(added.error());

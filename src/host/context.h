@@ -3,6 +3,7 @@
 // through, and the thread that makes progress when the application does not.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -177,6 +178,8 @@ class Context : public std::enable_shared_from_this<Context> {
   std::map<std::uint32_t, CompletionQueue*> completion_queues_;
   std::map<std::uint32_t, QueuePair*> queue_pairs_;  // by number
   std::uint64_t next_receiver_ = 1;
+  const std::shared_ptr<std::atomic<std::uint32_t>> busy_sharers_ =
+      std::make_shared<std::atomic<std::uint32_t>>(0);
   // By inlet, with the number of queue pairs that were given it.
   struct SharedReceiver {
     std::shared_ptr<Receiver> receiver;

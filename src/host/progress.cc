@@ -26,6 +26,14 @@ constexpr std::size_t kEvents = 64;
 // Datagrams read from one receiver before it answers and the next has its turn: about one run, so
 // that acknowledgements come while the sender still has window.
 constexpr std::size_t kThreadBudget = 16;
+// Where many share a socket that is a datagram of each: one answer for several of them costs the
+// sender fewer calls, too.
+constexpr std::size_t kSharedBudget = 128;
+
+std::size_t budget_of(const Receiver& receiver) {
+  return receiver.queue_pairs() > 1 ? kSharedBudget : kThreadBudget;
+}
+
 constexpr std::uint32_t kOneShot = EPOLLIN | EPOLLONESHOT;
 
 Expected<void> epoll_register(int epoll, int operation, int fd, std::uint32_t events,
@@ -303,7 +311,7 @@ Receiver::Acks Progress::acks() const {
 // False when the program is reading right now. A receiver that had something is hot; one that had
 // not is waited on again.
 bool Progress::take_over(Receiver& receiver) {
-  const auto count = receiver.receive(kThreadBudget, acks());
+  const auto count = receiver.receive(budget_of(receiver), acks());
   if (!count) return false;
   const bool was_left = receiver.left_to_program_.exchange(false);
   if (was_left && *count > 0) receiver.kept_for_ = kKeptFor;
@@ -339,7 +347,7 @@ void Progress::spin() {
       polls.push_back(hot_[i]->polls());
     bool found = false;
     for (std::size_t i = 0; i < hot_.size();) {
-      const auto count = hot_[i]->receive(kThreadBudget, Receiver::Acks::kAtOnce);
+      const auto count = hot_[i]->receive(budget_of(*hot_[i]), Receiver::Acks::kAtOnce);
       found |= count.value_or(0) > 0;
       const bool kept = hot_[i]->kept_for_ > 0;
       if (count && (kept || polls[i] == hot_[i]->polls())) {

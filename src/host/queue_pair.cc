@@ -309,12 +309,13 @@ void QueuePair::raise(std::uint32_t events) {
 
 // Everything that arrived has been handed in: acknowledgements that were put off are due, and
 // credits or acknowledgements may have freed what waits to be sent.
-void QueuePair::end_run(Time now, Receiver::Acks acks) {
+void QueuePair::end_run(Time now, Receiver::Acks acks, std::optional<std::uint32_t> receive_share) {
   After after;
   bool work = false;
   {
     const std::lock_guard guard(lock_);
     if (destroyed_) return;
+    if (receive_share) core_->set_receive_budget(*receive_share);
     core_->end_run(now);
     work = core_->has_work();
     const bool may_wait = acks == Receiver::Acks::kMayWait && core_->only_acks_due();

@@ -143,7 +143,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   bool take_undelivered(const hca::Undelivered& packet, Time now) {
     return !destroyed_ && core_->undelivered(packet, now);
   }
-  void end_run(Time now, Receiver::Acks acks);
+  void end_run(Time now, Receiver::Acks acks, std::optional<std::uint32_t> receive_share);
 
   const QueuePairConfig config_;
   std::shared_ptr<Context> context_;
@@ -155,7 +155,9 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   mutable SpinLock lock_;     // guards *core_; the completion queues' locks are taken inside it
   std::unique_ptr<hca::QueuePair> core_;
   bool destroyed_ = false;
-  bool touched_ = false;  // the receiver's, with its token
+  // The receiver's, with its token.
+  bool touched_ = false;
+  hca::ReceiveShares::Member receive_share_;
 
   std::atomic<bool> sending_{false};      // token: one thread hands bursts to the endpoint
   std::atomic<bool> flush_asked_{false};  // somebody found the sending token taken

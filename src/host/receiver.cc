@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/receiver.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
+#include "hca/ud_credit.h"
 #include "host/queue_pair.h"
 #include "io/clock.h"
 #include "wire/endian.h"
@@ -34,6 +36,14 @@ class Receiver::Token {
   bool held_ = false;
 };
 
+Receiver::Receiver(std::shared_ptr<port::Inlet> inlet, std::uint64_t tag,
+                   std::shared_ptr<std::atomic<std::uint32_t>> busy)
+    : inlet_(std::move(inlet)),
+      tag_(tag),
+      busy_(std::move(busy)),
+      shares_(hca::grant_budget(inlet_->capacity())) {
+}
+
 void Receiver::add(QueuePair& queue_pair) {
   Token token(receiving_);
   token.wait();
@@ -42,6 +52,7 @@ void Receiver::add(QueuePair& queue_pair) {
   for (CompletionQueue* queue : queue_pair.completion_queues())
     ++completion_queues_[queue];
   sole_ = by_number_.size() == 1 ? &queue_pair : nullptr;
+  was_shared_ = was_shared_ || sole_ == nullptr;
 }
 
 void Receiver::remove(QueuePair& queue_pair) {
@@ -49,6 +60,9 @@ void Receiver::remove(QueuePair& queue_pair) {
   token.wait();
   const std::lock_guard guard(mutex_);
   if (by_number_.erase(queue_pair.qpn().value()) == 0) return;
+  const std::size_t busy = shares_.active();
+  shares_.leave(queue_pair.receive_share_);
+  note_busy(busy);
   for (CompletionQueue* queue : queue_pair.completion_queues()) {
     if (--completion_queues_[queue] == 0) completion_queues_.erase(queue);
   }
@@ -154,12 +168,29 @@ void Receiver::undelivered(const hca::Undelivered& packet) {
   }
 }
 
+// What it may be granted now that something came.
+std::uint32_t Receiver::share_of(QueuePair& queue_pair) {
+  const std::size_t before = shares_.active();
+  const std::uint32_t all = std::max(busy_->load(std::memory_order_relaxed), 1u);
+  const std::uint32_t share = shares_.arrived(queue_pair.receive_share_, now_, kMostInAll / all);
+  note_busy(before);
+  return share;
+}
+
+void Receiver::note_busy(std::size_t before) {
+  // Modulo 2^32, so that fewer are added as well.
+  const auto change = static_cast<std::uint32_t>(shares_.active() - before);
+  if (change != 0) busy_->fetch_add(change, std::memory_order_relaxed);
+}
+
 // With the token still held: whoever destroys a queue pair waits for it.
 void Receiver::finish(Acks acks) {
   switch_to(nullptr);
   for (QueuePair* queue_pair : touched_) {
     queue_pair->touched_ = false;
-    queue_pair->end_run(now_, acks);
+    std::optional<std::uint32_t> share;
+    if (was_shared_) share = share_of(*queue_pair);
+    queue_pair->end_run(now_, acks, share);
   }
   touched_.clear();
   now_ = Time{};

@@ -11,6 +11,7 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "hca/receive_shares.h"
 #include "port/port.h"
 
 namespace weft::host {
@@ -23,8 +24,10 @@ class QueuePair;
 class Receiver final : private port::DatagramSink, public std::enable_shared_from_this<Receiver> {
  public:
   // `tag` tells it from the others of its context.
-  Receiver(std::shared_ptr<port::Inlet> inlet, std::uint64_t tag)
-      : inlet_(std::move(inlet)), tag_(tag) {}
+  // `busy`: how many queue pairs that share a socket have been sent something lately, of all
+  // receivers of the context.
+  Receiver(std::shared_ptr<port::Inlet> inlet, std::uint64_t tag,
+           std::shared_ptr<std::atomic<std::uint32_t>> busy);
 
   // These two wait until nobody reads: not from inside a completion or an event.
   void add(QueuePair& queue_pair);
@@ -71,6 +74,17 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   std::shared_ptr<port::Inlet> inlet_;
   const std::uint64_t tag_;
   std::atomic<bool> receiving_{false};  // the token
+
+  // Of the inlet's capacity, with the token. A queue pair that is the only one is given all of it
+  // when it is made.
+  [[nodiscard]] std::uint32_t share_of(QueuePair& queue_pair);
+  void note_busy(std::size_t before);
+  // What is granted to all of them together, at most. Beyond, packets wait in memory that the
+  // caches no longer hold, and for longer than their senders' patience lasts.
+  static constexpr std::uint32_t kMostInAll = 32 * 1024 * 1024;
+  std::shared_ptr<std::atomic<std::uint32_t>> busy_;
+  hca::ReceiveShares shares_;
+  bool was_shared_ = false;
 
   // Changed with the token and mutex_; read with either.
   mutable std::mutex mutex_;

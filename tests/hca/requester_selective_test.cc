@@ -102,6 +102,22 @@ TEST_F(RequesterSelective, HoldsToTheWindowThatThePeerGrants) {
   EXPECT_GT(requester->in_flight(), 6u * 1024);
 }
 
+TEST_F(RequesterSelective, WaitsForRoomThatIsWorthARun) {
+  start_weft();
+  ASSERT_EQ(send(1, 1024 * 1024), std::errc{});
+  const auto first = transmit();
+  constexpr std::uint32_t kEighth = Requester::kWindowUngranted / 8 / (kMtu + 16);  // packets
+  ASSERT_GT(first.size(), 2 * kEighth);
+  bursts.clear();
+  for (std::int32_t i = 0; bursts.empty() && i < static_cast<std::int32_t>(first.size()); ++i) {
+    weft_ack(i, {});
+    transmit();
+  }
+  ASSERT_FALSE(bursts.empty()) << "it waits for more than there can be";
+  EXPECT_GE(bursts.front(), kEighth * 3 / 4) << "packets in one call";
+  EXPECT_LE(bursts.front(), kEighth * 5 / 4);
+}
+
 TEST_F(RequesterSelective, SendsOnePacketHoweverSmallTheWindow) {
   start_weft();
   ASSERT_EQ(send(1, 2 * kMtu), std::errc{});

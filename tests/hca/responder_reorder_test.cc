@@ -43,13 +43,22 @@ TEST_F(ResponderReorder, TellsTheWindowWithTheFirstAcknowledgement) {
   EXPECT_EQ(sent.at(0).bth.opcode, Opcode::rc_acknowledge) << "nothing new to tell";
 }
 
-TEST_F(ResponderReorder, TellsTheWindowAgainWhenItChangesByMoreThanAQuarter) {
+TEST_F(ResponderReorder, TellsTheWindowAgainWhenItShrinksByMoreThanAnEighth) {
   connection.config.receive_budget = 100'000;
   settle();
-  connection.config.receive_budget = 75'000;
+  connection.config.receive_budget = 87'500;
   EXPECT_EQ(exchange({.psn = kFirst + 1}).at(0).bth.opcode, Opcode::rc_acknowledge);
-  connection.config.receive_budget = 74'000;
-  EXPECT_EQ(exchange({.psn = kFirst + 2}).at(0).weft_ack().window, 74'000u);
+  connection.config.receive_budget = 87'000;
+  EXPECT_EQ(exchange({.psn = kFirst + 2}).at(0).weft_ack().window, 87'000u);
+}
+
+TEST_F(ResponderReorder, TellsTheWindowAgainWhenItGrowsByMoreThanAQuarter) {
+  connection.config.receive_budget = 100'000;
+  settle();
+  connection.config.receive_budget = 125'000;
+  EXPECT_EQ(exchange({.psn = kFirst + 1}).at(0).bth.opcode, Opcode::rc_acknowledge);
+  connection.config.receive_budget = 126'000;
+  EXPECT_EQ(exchange({.psn = kFirst + 2}).at(0).weft_ack().window, 126'000u);
 }
 
 TEST_F(ResponderReorder, TellsTheWindowAgainWhenTheWireDidNotTakeIt) {
