@@ -33,9 +33,9 @@ both() {
   finish_or_trip server
 }
 
-# finish_or_trip NAME: as finish, but a client may have found nobody, and rping may trip at its very
-# end: it closes a channel while a thread of its own is on the way to ask it for the next event. That
-# one then finds the descriptor gone, as it would on a kernel, and ends the program with -1.
+# finish_or_trip NAME: as finish, but a client may have found nobody, and rping may trip at its end:
+# it closes a channel while a thread of its own is on the way to ask it for the next event. That one
+# then finds the descriptor gone, as it would on a kernel, and ends the program with -1.
 finish_or_trip() {
   local code=0
   wait "${pid_of[$1]}" || code=$?

@@ -15,14 +15,20 @@ HOST_ADDRESSES = ("10.77.0.1/24", "fd77::1/64")
 GUEST, HOST = "10.77.0.2", "10.77.0.1"
 GUEST6, HOST6 = "fd77::2", "fd77::1"
 TAP = "rxe-tap"
+HOST_MAC, GUEST_MAC = "02:00:00:77:00:01", "02:00:00:77:00:02"
 
 
 class Guest:
     """Use as a context: boots, and is ended with it."""
 
-    def __init__(self, mtu=1500, boot_seconds=90):
+    def __init__(self, mtu=1500, boot_seconds=240, network=True, processors=1, extra=None):
+        """`network`: whether its interface leads to ours, or nowhere. `extra`: called with an
+        archive, to put more into the guest."""
         self.mtu = mtu
         self.boot_seconds = boot_seconds
+        self.network = network
+        self.processors = processors
+        self.extra = extra
         self.folder = None
         self.qemu = None
         self.channel = None
@@ -32,7 +38,8 @@ class Guest:
         self.folder = tempfile.TemporaryDirectory(prefix="weft-guest.")
         work = pathlib.Path(self.folder.name)
         try:
-            self._network()
+            if self.network:
+                self._network()
             self._boot(source, work)
         except BaseException:
             self.__exit__(None, None, None)
@@ -45,16 +52,21 @@ class Guest:
         if self.qemu:
             self.qemu.kill()
             self.qemu.wait()
-        subprocess.run(["ip", "link", "del", TAP], check=False, capture_output=True)
+        if self.network:
+            subprocess.run(["ip", "link", "del", TAP], check=False, capture_output=True)
         if self.folder:
             self.folder.cleanup()
 
     def _network(self):
         for words in (["tuntap", "add", "dev", TAP, "mode", "tap"],
                       ["link", "set", TAP, "mtu", str(self.mtu), "addrgenmode", "none"],
+                      ["link", "set", TAP, "address", HOST_MAC],
                       ["link", "set", TAP, "up"],
                       *(["-6" if ":" in a else "-4", "addr", "add", a, "dev", TAP,
-                         *(["nodad"] if ":" in a else [])] for a in HOST_ADDRESSES)):
+                         *(["nodad"] if ":" in a else [])] for a in HOST_ADDRESSES),
+                      # Programs with short timeouts are not to wait for a slow guest to be found.
+                      *(["neigh", "add", a, "lladdr", GUEST_MAC, "dev", TAP, "nud", "permanent"]
+                        for a in (GUEST, GUEST6))):
             done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise image.Unavailable(f"ip {' '.join(words)}: {done.stderr.strip()}")
@@ -65,6 +77,8 @@ class Guest:
         extra.paths.add("etc/guest")
         extra.file("etc/guest/settings",
                    f"MTU={self.mtu}\nADDRESSES='{' '.join(ADDRESSES)}'\n")
+        if self.extra:
+            self.extra(extra)
         initrd = work / "initrd"
         initrd.write_bytes((source / "initrd").read_bytes() + extra.finish())
         control = work / "control"
@@ -73,39 +87,49 @@ class Guest:
         with open(work / "qemu.log", "wb") as log:
             self.qemu = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-M", "pc",
-                 "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", "384", "-nodefaults",
-                 "-no-user-config", "-display", "none", "-no-reboot",
+                 "-accel", "tcg", "-cpu", "max", "-smp", str(self.processors), "-m", "384",
+                 "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                  "-kernel", source / "vmlinux", "-initrd", initrd, "-append",
-                 "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on net.ifnames=0",
+                 # On a busy machine the timer of a guest comes too late for the check.
+                 "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on net.ifnames=0 "
+                 "no_timer_check",
                  "-serial", f"file:{work / 'console.log'}",
                  "-chardev", f"socket,id=control,path={control},server=on,wait=off",
                  "-serial", "chardev:control",
-                 "-netdev", f"tap,id=net,ifname={TAP},script=no,downscript=no,vnet_hdr=off",
-                 "-device", f"virtio-net-pci,netdev=net,host_mtu={self.mtu},romfile="],
+                 "-netdev", f"tap,id=net,ifname={TAP},script=no,downscript=no,vnet_hdr=off"
+                 if self.network else "hubport,id=net,hubid=0",
+                 "-device", f"virtio-net-pci,netdev=net,mac={GUEST_MAC},"
+                 f"host_mtu={self.mtu},romfile="],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         deadline = time.monotonic() + self.boot_seconds
-        while not control.exists():
-            self._still_there(work, deadline)
-            time.sleep(0.02)
         self.channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.channel.connect(os.fspath(control))
+        while self.channel.connect_ex(os.fspath(control)) != 0:
+            self._still_there(deadline)
+            time.sleep(0.02)
         while self._line(deadline) != "ready":
-            self._still_there(work, deadline)
+            self._still_there(deadline)
+        self.run(" && ".join(f"ip neigh add {address} lladdr {HOST_MAC} dev eth0 nud permanent"
+                             for address in (HOST, HOST6)))
 
-    def _still_there(self, work, deadline):
-        if self.qemu.poll() is None and time.monotonic() < deadline:
-            return
-        said = [(work / name).read_text(errors="replace")[-2000:]
-                for name in ("console.log", "qemu.log") if (work / name).exists()]
-        raise RuntimeError("the guest did not come up:\n" + "\n".join(said))
+    def _still_there(self, deadline):
+        if self.qemu.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError("the guest did not come up:\n" + self._said())
+
+    def _said(self):
+        """The last words of the guest's console and of qemu."""
+        logs = [pathlib.Path(self.folder.name) / name for name in ("console.log", "qemu.log")]
+        return "\n".join(log.read_text(errors="replace")[-2000:] for log in logs if log.exists())
 
     def _line(self, deadline):
         line = bytearray()
         while not line.endswith(b"\n"):
             self.channel.settimeout(max(0.1, deadline - time.monotonic()))
-            piece = self.channel.recv(1)
+            try:
+                piece = self.channel.recv(1)
+            except TimeoutError as late:
+                raise RuntimeError("the guest does not answer:\n" + self._said()) from late
             if not piece:
-                raise RuntimeError("the guest ended")
+                raise RuntimeError("the guest ended:\n" + self._said())
             line += piece
         return line.decode(errors="replace").strip()
 
@@ -121,6 +145,10 @@ class Guest:
         """Starts a command; result() has what became of it."""
         self.run(f"rm -f /tmp/{name}.*; ( {{ {command}; }} >/tmp/{name}.out 2>&1; "
                  f"echo $? >/tmp/{name}.code ) >/dev/null 2>&1 &")
+
+    def troubles(self):
+        """What the kernel has said since the last call, and who is still at work: for a failure."""
+        return self.run("dmesg -c | tail -n 40; ps -o pid,stat,args | grep -v ']$'")[1]
 
     def result(self, name, seconds=60):
         code, output = self.run(

@@ -16,9 +16,11 @@ import tempfile
 # Programs for the guest; those that this machine has not are left out.
 TOOLS = """ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong rping
 ucmatose udaddy ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat
-ib_atomic_bw ib_atomic_lat rdma ip tc timeout""".split()
+ib_atomic_bw ib_atomic_lat rdma ip tc timeout stdbuf""".split()
+# What stdbuf preloads; the path is compiled into it.
+STDBUF = "/usr/libexec/coreutils/libstdbuf.so"
 MODULES = """virtio_pci virtio_net crc32_generic ib_core ib_uverbs rdma_cm rdma_ucm rdma_rxe
-sch_netem""".split()
+sch_netem sch_ingress cls_flower act_gact crc32_pclmul""".split()
 NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "dash": "dash",
           "rdma": "iproute2", "ip": "iproute2", "dpkg-deb": "dpkg"}
 
@@ -186,6 +188,7 @@ def make(folder):
             source = shutil.which(tool, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
             if source:
                 archive.program(os.path.realpath(source), f"usr/bin/{tool}")
+        archive.program(STDBUF, STDBUF.lstrip("/"))
         archive.program(shutil.which("dash"), "usr/bin/sh")
         archive.program(shutil.which("busybox"), "usr/bin/busybox")
         for applet in run("busybox", "--list").split():
