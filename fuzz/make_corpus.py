@@ -5,7 +5,10 @@
 One packet, the shortest, is kept for each opcode, framing and pad count, in the forms that the
 walker knows: link packet, Ethernet frame, and the bare transport packet in it.
 
-usage: make_corpus.py          rewrites corpus/walker and corpus/crc beside this script
+Lives of connections, as fuzz/rdmacm_commands.cc reads them, are written here by hand.
+
+usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is made by hand of
+                               corpus/rdmacm_commands, beside this script
 """
 import pathlib
 import shutil
@@ -57,6 +60,34 @@ def seeds():
                 yield "transport-%s" % kind, transport
 
 
+# A step names the host, the file and what to do; what it draws besides follows.
+DELIVER, EVENT, LISTEN, DIAL, ANSWER, COMMAND = 0, 4, 7, 8, 9, 10
+ARRIVES = 7
+PARAMETERS = [1, 0, 0, 0, 0, 0]  # of a connection
+DESTROY_ID, DISCONNECT, JOIN_IP_MCAST, LEAVE_MCAST, NEWEST = 1, 10, 16, 17, 16
+
+
+def lives():
+    """(name, bytes) of what programs do with identifiers from the first command to the last."""
+    def step(host, what, *drawn):
+        return [host, 0, what, *drawn]
+
+    def command(number, *drawn):
+        return step(1, COMMAND, number, *drawn, 1)
+
+    deliver = step(0, DELIVER, ARRIVES)
+    accept, ready = step(0, ANSWER, *PARAMETERS, 1), step(1, ANSWER, *PARAMETERS, 0)
+    for name, life in (("rc", 0), ("ud", 1), ("uc", 2), ("ib", 3), ("ipoib", 4)):
+        meet = (step(0, LISTEN, life) + step(1, DIAL, life, 0, 1, 1, *PARAMETERS) + deliver +
+                accept + deliver + ready * 3 + deliver)
+        disconnect = command(DISCONNECT, NEWEST) + deliver * 2 + step(0, EVENT, 1) + ready
+        yield name + "-connect", meet
+        yield name + "-disconnect", meet + disconnect
+        yield name + "-destroy", meet + command(DESTROY_ID, NEWEST) + deliver
+    joined = step(1, DIAL, 1, 0, 0) + command(JOIN_IP_MCAST, 1, 0, 2, 0, NEWEST)
+    yield "join-leave", joined + step(1, EVENT, 1) * 2 + command(LEAVE_MCAST, NEWEST)
+
+
 def main():
     shortest = {}
     for name, blob in seeds():
@@ -73,6 +104,8 @@ def main():
     for size in (0, 3, 4, 15, 16, 63, 64, 255, 256, 511, 512, 1100):
         blob = bytes(range(16)) + bytes(i * 7 & 255 for i in range(size))
         (HERE / "corpus" / "crc" / ("length-%04d" % size)).write_bytes(blob)
+    for name, blob in lives():
+        (HERE / "corpus" / "rdmacm_commands" / ("life-" + name)).write_bytes(bytes(blob))
 
 
 if __name__ == "__main__":
