@@ -100,6 +100,16 @@ case $what in
     expect client 'return status 0'
     expect server 'return status 0'
     ;;
+  spaces)  # rdma_getaddrinfo for the other port spaces, and by GID
+    for name in "-P ib" "-f ip -P tcp" "-f gid -P ib"; do
+      at=127.0.0.1
+      [[ $name != *gid* ]] || at=::ffff:127.0.0.1
+      both "ucmatose $name -b $at" "ucmatose $name -s $at"
+      expect client 'return status 0'
+    done
+    both "udaddy -p 0x0002" "udaddy -p 0x0002 -s 127.0.0.1"  # RDMA_PS_IPOIB
+    expect client 'return status 0'
+    ;;
   udaddy)
     both "udaddy" "udaddy -s 127.0.0.1"
     expect client 'return status 0'
