@@ -20,7 +20,7 @@ bool marked(const InDatagram& datagram) {
 // The checks of IBA 9.6.1 in the order in which their counters are documented.
 void ConnectedQueuePair::receive(const InDatagram& datagram, Time now) {
   see(now);
-  const auto drop = [this](ConnectedCounter reason) { connection_.counters.add(reason); };
+  const auto drop = [this](ConnectedCounter reason) { connection_.counters.add_in_turn(reason); };
   ByteCursor cursor(datagram.transport);
   const auto bth_bytes = cursor.take(wire::Bth::kSize);
   if (!bth_bytes || datagram.transport.size() % 4 != 0) return drop(ConnectedCounter::kRxMalformed);
@@ -37,8 +37,8 @@ void ConnectedQueuePair::receive(const InDatagram& datagram, Time now) {
   if (info.is_response && !requests()) return drop(ConnectedCounter::kRxWrongState);
 
   watch_.heard(now_);
-  connection_.counters.add(ConnectedCounter::kRxPackets);
-  connection_.counters.add(ConnectedCounter::kRxBytes, payload.size());
+  connection_.counters.add_in_turn(ConnectedCounter::kRxPackets);
+  connection_.counters.add_in_turn(ConnectedCounter::kRxBytes, payload.size());
   // The MigReq of a CNP means nothing (annex A17 has its BTH filled in apart from that of
   // requests).
   if (bth.opcode != wire::Opcode::cnp) note_migration(datagram, bth);
@@ -108,7 +108,7 @@ void ConnectedQueuePair::note_migration(const InDatagram& datagram, const wire::
 
 void ConnectedQueuePair::dispatch(const InPacket& packet) {
   if (packet.opcode == wire::Opcode::cnp) {
-    connection_.counters.add(ConnectedCounter::kRxCnps);
+    connection_.counters.add_in_turn(ConnectedCounter::kRxCnps);
     if (requests()) requester_.congested(now_);
     return;
   }
@@ -125,7 +125,7 @@ void ConnectedQueuePair::dispatch(const InPacket& packet) {
 
 void ConnectedQueuePair::end_run(Time now) {
   see(now);
-  if (responds()) responder_.end_run(now_);
+  responder_.end_run(now_);
 }
 
 }  // namespace weft::hca

@@ -70,7 +70,7 @@ bool ConnectedQueuePair::fill_question(Burst& burst) {
   if (xrc) wire::Xrceth{}.write(MutableBytes(packet.header).subspan(wire::Bth::kSize));
   burst.close(packet, kIcrcBytes);
   out_ = Out::kQuestion;
-  connection_.counters.add(ConnectedCounter::kTxKeepAlives);
+  connection_.counters.add_in_turn(ConnectedCounter::kTxKeepAlives);
   return true;
 }
 
@@ -83,7 +83,9 @@ bool ConnectedQueuePair::undelivered(const Undelivered& packet, Time now) {
       !requests()) {
     return false;
   }
-  const auto count = [this](ConnectedCounter counter) { connection_.counters.add(counter); };
+  const auto count = [this](ConnectedCounter counter) {
+    connection_.counters.add_in_turn(counter);
+  };
   if (wire::info(bth->opcode).is_response) {
     watch_.suspect();
     return true;

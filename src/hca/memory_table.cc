@@ -209,6 +209,10 @@ void RegionPin::release() {
   held_ = nullptr;
 }
 
+void RegionPin::release_window() {
+  if (held_ != nullptr && held_->is_window) release();
+}
+
 std::byte* RegionPinSet::resolve(std::uint32_t key, PdHandle pd, std::uint64_t address,
                                  std::uint64_t length, std::uint32_t access, Qpn qpn) {
   // Newest first: neighbouring packets mostly share a region.

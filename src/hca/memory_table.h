@@ -178,8 +178,8 @@ class MemoryTable {
 // once.
 //
 // Binding and invalidating a window wait for the pins of it, with the lock of a queue pair held. So
-// a pin that was taken for remote access must be released before the call into the core that took
-// it returns, and before the core calls bind_window() or invalidate() itself.
+// the pin of a window must be released before the call into the core that took it returns, and
+// before the core calls bind_window() or invalidate() itself. Regions may be held longer.
 class RegionPin {
  public:
   explicit RegionPin(const MemoryTable& table) : table_(table) {}
@@ -193,6 +193,8 @@ class RegionPin {
   std::byte* resolve(std::uint32_t key, PdHandle pd, std::uint64_t address, std::uint64_t length,
                      std::uint32_t access, Qpn qpn = {});
   void release();
+  // Lets go of a window, but keeps a region.
+  void release_window();
 
  private:
   const MemoryTable& table_;

@@ -77,6 +77,8 @@ class QueuePair {
   [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
   [[nodiscard]] virtual std::size_t queued_packets() const = 0;
 
+  // A region that it wrote to may stay pinned until end_run(), so call that before this thread does
+  // anything else.
   virtual void receive(const InDatagram& datagram, Time now) = 0;
   // Nothing more waits to be read just now: what was put off until then, such as one
   // acknowledgement for many packets, becomes work.

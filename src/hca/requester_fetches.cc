@@ -81,19 +81,19 @@ void Requester::response(const InPacket& packet) {
   ConnectedCounters& counters = connection_.counters;
   const auto serial = serial_of(packet.psn);
   if (!serial || *serial < oldest()) {
-    counters.add(ConnectedCounter::kRxGhostAcks);
+    counters.add_in_turn(ConnectedCounter::kRxGhostAcks);
     return;
   }
   PacketRecord* const record = find(*serial);
   assert(record != nullptr);
   if (!record->fetches) {
-    counters.add(ConnectedCounter::kRxBadResponses);
+    counters.add_in_turn(ConnectedCounter::kRxBadResponses);
     return;
   }
   Fetch& fetch = fetch_of(*record);
   const auto n = static_cast<std::uint32_t>(*serial - record->serial);
   if (fetch.has(n)) {
-    counters.add(ConnectedCounter::kRxGhostAcks);
+    counters.add_in_turn(ConnectedCounter::kRxGhostAcks);
     return;
   }
   if (!selective()) {
@@ -102,7 +102,7 @@ void Requester::response(const InPacket& packet) {
     while (fetches_[first].complete())
       ++first;
     if (fetches_[first].serial != fetch.serial || n != fetch.next) {
-      counters.add(ConnectedCounter::kRxOutOfOrder);
+      counters.add_in_turn(ConnectedCounter::kRxOutOfOrder);
       // The peer is at work on what it was asked for before. That comes to an end, and the timeout
       // is for the silence after it: to ask once more would only make a slow peer slower.
       timer_from_ = now_;
@@ -142,7 +142,7 @@ bool Requester::accept(const InPacket& packet, const PacketRecord& record, Fetch
     fits = fits && aeth && aeth->syndrome.type() == wire::AckType::ack;
   }
   if (!fits) {
-    connection_.counters.add(ConnectedCounter::kRxBadResponses);
+    connection_.counters.add_in_turn(ConnectedCounter::kRxBadResponses);
     doom(record.request, CompletionStatus::kBadResponse);
     return false;
   }

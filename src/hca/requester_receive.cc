@@ -11,11 +11,11 @@ void Requester::receive(const InPacket& packet, Time now) {
   see(now);
   ConnectedCounters& counters = connection_.counters;
   if (!running()) {
-    counters.add(ConnectedCounter::kRxWrongState);
+    counters.add_in_turn(ConnectedCounter::kRxWrongState);
     return;
   }
   if (!reliable()) {
-    counters.add(ConnectedCounter::kRxBadResponses);
+    counters.add_in_turn(ConnectedCounter::kRxBadResponses);
     return;
   }
   if (packet.congestion) congestion_.congested(now_);
@@ -78,27 +78,27 @@ void Requester::acknowledge(Psn psn, const wire::Aeth& aeth) {
   const wire::AckType type = aeth.syndrome.type();
   // The last acknowledgement may come again with new credits; nothing else is said twice.
   if (!serial || (*serial < oldest() && type != wire::AckType::ack)) {
-    counters.add(ConnectedCounter::kRxGhostAcks);
+    counters.add_in_turn(ConnectedCounter::kRxGhostAcks);
     return;
   }
   switch (type) {
     case wire::AckType::ack:
-      counters.add(ConnectedCounter::kRxAcks);
+      counters.add_in_turn(ConnectedCounter::kRxAcks);
       acknowledge_through(*serial + 1);
       take_credits(aeth);
       break;
     case wire::AckType::rnr_nak:
-      counters.add(ConnectedCounter::kRxRnrNaks);
+      counters.add_in_turn(ConnectedCounter::kRxRnrNaks);
       acknowledge_through(*serial);
       receiver_not_ready(*serial, aeth.syndrome.value());
       break;
     case wire::AckType::nak:
-      counters.add(ConnectedCounter::kRxNaks);
+      counters.add_in_turn(ConnectedCounter::kRxNaks);
       acknowledge_through(*serial);
       refused_by_peer(*serial, static_cast<wire::NakCode>(aeth.syndrome.value()));
       break;
     case wire::AckType::reserved:
-      counters.add(ConnectedCounter::kRxBadResponses);
+      counters.add_in_turn(ConnectedCounter::kRxBadResponses);
       break;
   }
 }
@@ -106,21 +106,21 @@ void Requester::acknowledge(Psn psn, const wire::Aeth& aeth) {
 void Requester::weft_acknowledge(const InPacket& packet) {
   const auto ack = wire::WeftAck::parse(packet.payload);
   if (packet.opcode != wire::Opcode::weft_rc_acknowledge || !ack) {
-    connection_.counters.add(ConnectedCounter::kRxBadResponses);
+    connection_.counters.add_in_turn(ConnectedCounter::kRxBadResponses);
     return;
   }
   // The packet before the first one is acknowledged by a peer that has only seen what came later.
   const bool nothing_yet = oldest() == 0 && packet.psn == psn(0) - 1;
   const auto serial = serial_of(packet.psn);
   if (!serial && !nothing_yet) {
-    connection_.counters.add(ConnectedCounter::kRxGhostAcks);
+    connection_.counters.add_in_turn(ConnectedCounter::kRxGhostAcks);
     return;
   }
   if (ack->window != 0) granted_ = ack->window;
   if (serial) {
     acknowledge(packet.psn, ack->aeth);
   } else {
-    connection_.counters.add(ConnectedCounter::kRxAcks);
+    connection_.counters.add_in_turn(ConnectedCounter::kRxAcks);
   }
   const std::uint64_t base = (serial ? *serial + 1 : 0) + 1;
   if (ack->words == 0) return;
@@ -225,7 +225,7 @@ void Requester::refused_by_peer(std::uint64_t serial, wire::NakCode code) {
       doom(request, CompletionStatus::kRemoteOperationError);
       break;
     default:
-      connection_.counters.add(ConnectedCounter::kRxBadResponses);
+      connection_.counters.add_in_turn(ConnectedCounter::kRxBadResponses);
       break;
   }
 }

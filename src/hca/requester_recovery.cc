@@ -176,7 +176,7 @@ void Requester::expire(Time now) {
 
 // Nothing came back for the whole of the local ACK timeout (IBA 9.7.6.1.3).
 void Requester::time_out() {
-  connection_.counters.add(ConnectedCounter::kTxTimeouts);
+  connection_.counters.add_in_turn(ConnectedCounter::kTxTimeouts);
   timer_from_ = probe_from_ = now_;
   stalled_ = false;
   if (!spend_retry()) {
@@ -196,7 +196,7 @@ void Requester::time_out() {
 // The last packets, or what was said about them, may be lost: nothing that came later can tell. One
 // packet goes again, long before the timeout.
 void Requester::probe() {
-  connection_.counters.add(ConnectedCounter::kTxProbes);
+  connection_.counters.add_in_turn(ConnectedCounter::kTxProbes);
   ++probes_;
   probe_from_ = now_;
   stalled_ = false;

@@ -29,13 +29,13 @@ void Requester::sent(const Burst& burst, SendResult result, Time now) {
     ConnectedCounters& counters = connection_.counters;
     if (result.outcome == SendOutcome::kRefused) {
       // As if it were lost on the way: who is reliable sends it again.
-      counters.add(ConnectedCounter::kTxRefused, burst.size());
+      counters.add_in_turn(ConnectedCounter::kTxRefused, burst.size());
     } else {
       std::uint64_t bytes = 0;
       for (const OutPacket& packet : burst.packets())
         bytes += packet.payload_length;
-      counters.add(ConnectedCounter::kTxPackets, burst.size());
-      counters.add(ConnectedCounter::kTxBytes, bytes);
+      counters.add_in_turn(ConnectedCounter::kTxPackets, burst.size());
+      counters.add_in_turn(ConnectedCounter::kTxBytes, bytes);
     }
     confirm();
   }
@@ -49,13 +49,17 @@ void Requester::confirm() {
     timer_from_ = now_;  // nothing was outstanding
   }
   std::uint64_t again = 0;
+  std::size_t next = 0;  // the record behind that of the packet before: most packets follow it
   for (const Out::Packet& packet : out_.packets) {
-    PacketRecord* const record = find(packet.serial);
-    assert(record != nullptr);
-    record->out = false;
+    if (next >= records_.size() || records_[next].serial != packet.serial) {
+      next = index_of(packet.serial);
+    }
+    PacketRecord& record = records_[next++];
+    assert(record.serial == packet.serial);
+    record.out = false;
     again += packet.again ? 1 : 0;
   }
-  if (again > 0) connection_.counters.add(ConnectedCounter::kTxRetransmitted, again);
+  if (again > 0) connection_.counters.add_in_turn(ConnectedCounter::kTxRetransmitted, again);
   probe_from_ = now_;
   one_by_one_ -= std::min(one_by_one_, out_.packets.size());
   if (!reliable()) {  // nobody will say more (IBA 9.8.2.2.1)
@@ -119,7 +123,7 @@ void Requester::refused(CompletionStatus reason) {
     one_by_one_ = count;
     return;
   }
-  connection_.counters.add(ConnectedCounter::kTxRefused);
+  connection_.counters.add_in_turn(ConnectedCounter::kTxRefused);
   doom(request, reason);
 }
 

@@ -180,7 +180,7 @@ bool Requester::begin_data(Burst& burst, Slot& slot) {
   if (!admits(cost) || (burst.empty() && !worth_a_run())) {
     if (burst.empty() && !window_stalled_) {
       window_stalled_ = true;
-      connection_.counters.add(ConnectedCounter::kTxWindowStalls);
+      connection_.counters.add_in_turn(ConnectedCounter::kTxWindowStalls);
     }
     return false;
   }

@@ -15,6 +15,7 @@ Responder::Responder(Connection& connection, MemoryTable& memory, CompletionSink
       completions_(completions),
       source_(source),
       queues_(queues),
+      target_(memory),
       pins_(memory) {
 }
 
@@ -215,6 +216,7 @@ void Responder::keep(const Answer& answer) {
 
 void Responder::end_run(Time now) {
   see(now);
+  target_.release();
   if (failing_) return;
   if (gap_news_) ack_due_ = true;
   ack_now_ = ack_due_;

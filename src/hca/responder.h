@@ -202,7 +202,7 @@ class Responder {
   [[nodiscard]] bool reliable() const { return is_reliable(connection_.config.type); }
   [[nodiscard]] bool extended() const { return connection_.config.extensions && reliable(); }
   void count(ConnectedCounter counter, std::uint64_t n = 1) {
-    connection_.counters.add(counter, n);
+    connection_.counters.add_in_turn(counter, n);
   }
 
   Connection& connection_;
@@ -234,7 +234,10 @@ class Responder {
   bool cnp_due_ = false;
   std::optional<Time> last_cnp_;
 
-  RegionPinSet pins_;
+  // Where the last packet was written: held until the end of the run, for the next one most likely
+  // goes there too. Windows are not.
+  RegionPin target_;
+  RegionPinSet pins_;  // of what is being sent
   InFlight in_flight_;
   std::size_t one_by_one_ = 0;  // the next so many go in bursts of one, to find what is refused
   std::array<std::byte, wire::WeftAck::kMaxSize> ack_payload_{};

@@ -161,13 +161,12 @@ Responder::Verdict Responder::execute_write(const InPacket& packet, const Header
   }
   if (whole > 0) {
     // The first packet shows whether all of the message may go there (IBA 9.7.4.1.5).
-    RegionPin pin(memory_);
     std::byte* const to =
-        pin.resolve(message.reth.rkey.value(), source.pd, message.reth.virtual_address + at,
-                    starts ? whole : length, kRemoteWrite, connection_.config.qpn);
-    if (to == nullptr || !connection_.config.copy(to, packet.payload.data(), length)) {
-      return refuse(NakCode::remote_access_error);
-    }
+        target_.resolve(message.reth.rkey.value(), source.pd, message.reth.virtual_address + at,
+                        starts ? whole : length, kRemoteWrite, connection_.config.qpn);
+    const bool done = to != nullptr && connection_.config.copy(to, packet.payload.data(), length);
+    target_.release_window();
+    if (!done) return refuse(NakCode::remote_access_error);
   }
   message_ = message;
   message_.arrived += length;
@@ -289,14 +288,13 @@ Responder::Source Responder::source_for(Qpn srq) {
 // Lays the payload over the pieces of the receive request, after what is there already. The caller
 // has made sure that it fits.
 bool Responder::scatter(Bytes payload) {
-  RegionPin pin(memory_);
   while (!payload.empty()) {
     assert(receive_.piece < receive_.request.pieces.size());
     const Sge& piece = receive_.request.pieces[receive_.piece];
     const std::size_t take = std::min<std::size_t>(piece.length - receive_.offset, payload.size());
     if (take > 0) {
-      std::byte* const to = pin.resolve(piece.lkey.value(), receive_.pd,
-                                        piece.address + receive_.offset, take, kLocalWrite);
+      std::byte* const to = target_.resolve(piece.lkey.value(), receive_.pd,
+                                            piece.address + receive_.offset, take, kLocalWrite);
       if (to == nullptr || !connection_.config.copy(to, payload.data(), take)) return false;
       payload = payload.subspan(take);
       receive_.offset += static_cast<std::uint32_t>(take);

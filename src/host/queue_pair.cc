@@ -314,9 +314,9 @@ void QueuePair::end_run(Time now, Receiver::Acks acks, std::optional<std::uint32
   bool work = false;
   {
     const std::lock_guard guard(lock_);
-    if (destroyed_) return;
     if (receive_share) core_->set_receive_budget(*receive_share);
     core_->end_run(now);
+    if (destroyed_) return;
     work = core_->has_work();
     const bool may_wait = acks == Receiver::Acks::kMayWait && core_->only_acks_due();
     if (!work || may_wait) after = settle(now, Blocked::kNo);

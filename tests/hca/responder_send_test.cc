@@ -357,9 +357,35 @@ TEST_F(Responder, StopsAWriteWhenItsRegionIsDeregistered) {
         .psn = kFirst,
         .payload = pattern(kMtu),
         .reth = reth(0, 2 * kMtu)});
-  ASSERT_TRUE(table.remove(region.key)) << "no pin is left between two packets";
+  responder->end_run(now);
+  ASSERT_TRUE(table.remove(region.key)) << "no pin is left between two runs";
   expect_refused({.opcode = Opcode::rc_write_last, .psn = kFirst + 1, .payload = pattern(kMtu)},
                  NakCode::remote_access_error);
+}
+
+// Whoever unbinds a window does so with a lock held that the end of the run takes.
+TEST_F(Responder, LetsGoOfAWindowBeforeTheRunEnds) {
+  const MemoryRegion below = *table.add({.base = memory.data(),
+                                         .iova = 0,
+                                         .length = memory.size(),
+                                         .access = kLocalWrite | kWindowBind,
+                                         .pd = kPd});
+  const RKey window = *table.add_window(WindowType::kType2, kPd);
+  ASSERT_EQ(table.bind_window({.region_lkey = below.key,
+                               .address = 0,
+                               .length = kMtu,
+                               .access = kRemoteWrite,
+                               .window = window,
+                               .new_key = window},
+                              kPd, kOwnQpn),
+            std::errc{});
+  give({.opcode = Opcode::rc_write_only,
+        .psn = kFirst,
+        .payload = pattern(kMtu),
+        .reth = {.virtual_address = 0, .rkey = window, .dma_length = kMtu}});
+  ASSERT_FALSE(responder->failing());
+  EXPECT_EQ(table.invalidate(window, kPd, kOwnQpn), std::errc{}) << "would wait for a pin of it";
+  EXPECT_EQ(text(0, kMtu), pattern(kMtu));
 }
 
 TEST_F(Responder, SurvivesMemoryThatTheApplicationHasUnmapped) {
