@@ -142,33 +142,31 @@ Responder::Verdict Responder::execute_send(const InPacket& packet, const Headers
 Responder::Verdict Responder::execute_write(const InPacket& packet, const Headers& headers) {
   const wire::OpcodeInfo& info = *packet.info;
   const bool starts = info.starts_message();
-  Message message = message_;
-  if (starts) {
-    message = {
-        .active = true, .operation = Operation::write, .reth = headers.reth, .srq = headers.srq};
-  }
-  const std::uint64_t whole = message.reth.dma_length;
-  const std::uint64_t at = message.arrived;
+  // Active once its first packet is done. In place: to copy it would be to wait for the stores of
+  // the payload before.
+  if (starts) message_ = {.operation = Operation::write, .reth = headers.reth, .srq = headers.srq};
+  const std::uint64_t whole = message_.reth.dma_length;
+  const std::uint64_t at = message_.arrived;
   const std::size_t length = packet.payload.size();
-  const Source source = source_for(message.srq);
+  const Source source = source_for(message_.srq);
   if (source.queue == nullptr || whole > connection_.config.max_message) {
     return refuse(NakCode::invalid_request);
   }
   const bool fits = info.ends_message() ? at + length == whole : at + length < whole;
   if (!fits) return refuse(NakCode::invalid_request);
   if (headers.with_immediate) {
-    if (const Verdict taken = take_receive(message.srq); taken != Verdict::kDone) return taken;
+    if (const Verdict taken = take_receive(message_.srq); taken != Verdict::kDone) return taken;
   }
   if (whole > 0) {
     // The first packet shows whether all of the message may go there (IBA 9.7.4.1.5).
     std::byte* const to =
-        target_.resolve(message.reth.rkey.value(), source.pd, message.reth.virtual_address + at,
+        target_.resolve(message_.reth.rkey.value(), source.pd, message_.reth.virtual_address + at,
                         starts ? whole : length, kRemoteWrite, connection_.config.qpn);
     const bool done = to != nullptr && connection_.config.copy(to, packet.payload.data(), length);
     target_.release_window();
     if (!done) return refuse(NakCode::remote_access_error);
   }
-  message_ = message;
+  message_.active = true;
   message_.arrived += length;
   return info.ends_message() ? finish_message(packet, headers) : Verdict::kDone;
 }
