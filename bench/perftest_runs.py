@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of perftest's programs under Weft, and of the plain UDP programs beside them."""
+import contextlib
+import dataclasses
 import json
 import os
 import pathlib
@@ -14,28 +16,107 @@ BASELINE = HERE / "udp_baseline"
 _port = 18600 + os.getpid() % 1000
 
 
+@dataclasses.dataclass(frozen=True)
+class Path:
+    """Where server and client run: the words before their commands, and where they meet."""
+    name: str
+    interface: str = "lo"
+    address: str = "127.0.0.1"
+    server: tuple = ()
+    client: tuple = ()
+
+
+LOOPBACK = Path("loopback")
+
+
+@contextlib.contextmanager
+def veth():
+    """Two network namespaces joined by a link of MTU 9000; nothing without the right to make them."""
+    left, right = (f"weft-bench-{os.getpid()}-{end}" for end in "lr")
+
+    def ip(*words):
+        subprocess.run(["ip", *words], check=True, capture_output=True)
+    try:
+        try:
+            for name in (left, right):
+                ip("netns", "add", name)
+                ip("-n", name, "link", "set", "lo", "up")
+            ip("-n", left, "link", "add", "veth0", "mtu", "9000", "type", "veth", "peer", "name",
+               "veth0", "mtu", "9000", "netns", right)
+            for name, address in ((left, "10.99.0.1/24"), (right, "10.99.0.2/24")):
+                ip("-n", name, "address", "add", address, "dev", "veth0")
+                ip("-n", name, "link", "set", "veth0", "up")
+        except (OSError, subprocess.CalledProcessError):
+            yield None
+            return
+        yield Path("veth", "veth0", "10.99.0.2", ("ip", "netns", "exec", right),
+                   ("ip", "netns", "exec", left))
+    finally:
+        for name in (left, right):
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+
+
+def _seconds(usage):
+    return usage.ru_utime + usage.ru_stime
+
+
+def _finish(process):
+    """What it wrote, and the CPU time of it and its threads."""
+    out, errors = process.stdout.read(), process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return out, errors, _seconds(usage)
+
+
+def _start(words):
+    return subprocess.Popen(["timeout", "120", *map(str, words)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
 def baseline(*words):
-    out = subprocess.run([BASELINE, *map(str, words)], check=True, capture_output=True, text=True)
-    return json.loads(out.stdout)
+    process = _start([BASELINE, *words])
+    out, errors, cpu = _finish(process)
+    if process.returncode != 0:
+        sys.exit(f"udp_baseline failed:\n{errors}")
+    return json.loads(out) | {"cpu_s": cpu}
 
 
-def perftest(program, options, buffer=None):
-    """Runs server and client on a CPU each; returns the client's output, the server's counters."""
+def baseline_bandwidth(path, size, seconds):
+    """Segmented sends and coalesced receives: GB/s, and CPU seconds of both ends for each GB."""
+    if path == LOOPBACK:
+        result = baseline("bw", "gso", size, seconds)
+        cpu = result["cpu_s"]
+    else:
+        global _port
+        _port += 1
+        server = _start([*path.server, "taskset", "-c", "1", BASELINE, "bw-serve", path.address,
+                         _port])
+        time.sleep(0.2)
+        client = _start([*path.client, "taskset", "-c", "0", BASELINE, "bw-to", path.address,
+                         _port, "gso", size, seconds])
+        out, _, cpu = _finish(client)
+        cpu += _finish(server)[2]
+        result = json.loads(out)
+    return result["gb_per_s"], cpu / (result["gb_per_s"] * seconds)
+
+
+def perftest(program, options, buffer=None, path=LOOPBACK):
+    """Runs server and client on a CPU each; returns the client's output, the server's counters, and
+    the CPU seconds of both."""
     global _port
     _port += 1
-    run = [str(WEFT), "run", "--interface", "lo", "--stats"]
+    run = [WEFT, "run", "--interface", path.interface, "--stats"]
     if buffer:
-        run += ["--socket-buffer", str(buffer)]
-    command = [*run, "--", program, "-x", "0", "-F", "-p", str(_port), *map(str, options)]
-    server = subprocess.Popen(["taskset", "-c", "1", *command], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True)
+        run += ["--socket-buffer", buffer]
+    command = [*run, "--", program, "-x", "0", "-F", "-p", _port, *options]
+    server = _start([*path.server, "taskset", "-c", "1", *command])
     time.sleep(0.5)
-    client = subprocess.run(["taskset", "-c", "0", *command, "127.0.0.1"], capture_output=True,
-                            text=True, timeout=120)
-    _, server_errors = server.communicate(timeout=120)
+    client = _start([*path.client, "taskset", "-c", "0", *command, path.address])
+    out, errors, cpu = _finish(client)
+    _, server_errors, server_cpu = _finish(server)
     if client.returncode != 0 or server.returncode != 0:
-        sys.exit(f"{program} failed:\n{client.stdout}{client.stderr}{server_errors}")
-    return client.stdout, server_errors
+        sys.exit(f"{program} failed:\n{out}{errors}{server_errors}")
+    return out, server_errors, cpu + server_cpu
 
 
 def row(output, size):
@@ -43,16 +124,25 @@ def row(output, size):
     return [line.split() for line in output.splitlines() if re.match(rf"\s*{size}\s", line)][-1]
 
 
-def bandwidth(program, size, options, buffer=None):
+def bandwidth(program, size, options, buffer=None, path=LOOPBACK):
     """GB/s, million messages a second, and the server's counters."""
-    out, counters = perftest(program, ["-s", size, "--report_gbits", *options], buffer)
+    out, counters, _ = perftest(program, ["-s", size, "--report_gbits", *options], buffer, path)
     cells = row(out, size)
     return float(cells[3]) / 8, float(cells[4]), counters
 
 
+def cpu_per_gb(program, size, iterations, options, path=LOOPBACK):
+    """CPU seconds of both ends for each GB: what many messages cost more than few, for beginning and
+    ending costs perftest a good part of a second whatever is sent."""
+    few = iterations // 10
+    spent = [perftest(program, ["-s", size, "-n", n, *options], path=path)[2]
+             for n in (few, iterations)]
+    return (spent[1] - spent[0]) / ((iterations - few) * size / 1e9)
+
+
 def latency(program, size, options):
     """Median round trip in nanoseconds."""
-    out, _ = perftest(program, ["-s", size, *options])
+    out, _, _ = perftest(program, ["-s", size, *options])
     return float(row(out, size)[4]) * 2000  # perftest prints one way in microseconds
 
 

@@ -2,38 +2,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reliable connections through Weft beside plain UDP sockets, in one run.
 
-perftest's programs with RC, unmodified, two processes on loopback, against bench/udp_baseline:
-super-buffers (GSO and GRO) for bandwidth, a plain sendto/recv loop for 256-byte messages, a
-spinning ping-pong for latency. Alternatives are interleaved; medians are printed.
+perftest's programs with RC, unmodified, two processes on loopback, and for bandwidth also in two
+network namespaces (as root; else the output says so), against bench/udp_baseline: super-buffers
+(GSO and GRO) for bandwidth and CPU time, a plain sendto/recv loop for 256-byte messages, a spinning
+ping-pong for latency. Alternatives are interleaved; medians are printed.
 
-usage: rc [--rounds N] [--only bandwidth|small|latency]
+usage: rc [--rounds N] [--only loopback|veth|small|latency]
 """
 import argparse
 import json
 import statistics
 import subprocess
 
-from perftest_runs import HERE, bandwidth, baseline, counter, latency
+from perftest_runs import (HERE, LOOPBACK, bandwidth, baseline, baseline_bandwidth, counter,
+                           cpu_per_gb, latency, veth)
 
 LARGE = ((65_536, 20_000), (1_048_576, 1_500))
+CPU_BYTES = 4e9  # so many are sent to measure what a byte costs
 
 
-def compare_bandwidth(rounds):
+def compare_bandwidth(path, rounds):
     for mtu in (4096, 2048):
         for size, iterations in LARGE:
             for program in ("ib_write_bw", "ib_send_bw", "ib_read_bw"):
-                ours, theirs, again = [], [], 0
-                for _ in range(rounds):
-                    theirs.append(baseline("bw", "gso", mtu, 1)["gb_per_s"])
-                    rate, _, counters = bandwidth(program, size, ["-n", iterations, "-m", mtu])
-                    ours.append(rate)
-                    again += counter(counters, "tx_retransmitted")
-                ratio = statistics.median(ours) / statistics.median(theirs)
-                name = f"{program} RC {size} B, MTU {mtu}"
-                print(f"{name}: weft {statistics.median(ours):.2f} GB/s, udp gso "
-                      f"{statistics.median(theirs):.2f} GB/s, ratio {ratio:.2f} (at least 0.65), "
-                      f"{again} packets sent again")
-                print(f"result: {name} weft / udp gso = {ratio:.2f}")
+                compare_one(path, rounds, mtu, size, iterations, program)
+
+
+def compare_one(path, rounds, mtu, size, iterations, program):
+    """Rate and CPU time of one program, beside those of plain sockets in the same minute."""
+    ours, theirs, our_cpu, their_cpu, again = [], [], [], [], 0
+    for _ in range(rounds):
+        rate, cpu = baseline_bandwidth(path, mtu, 1)
+        theirs.append(rate)
+        their_cpu.append(cpu)
+        rate, _, counters = bandwidth(program, size, ["-n", iterations, "-m", mtu], path=path)
+        ours.append(rate)
+        again += counter(counters, "tx_retransmitted")
+        our_cpu.append(cpu_per_gb(program, size, int(CPU_BYTES / size), ["-m", mtu], path))
+    ratio = statistics.median(ours) / statistics.median(theirs)
+    cost = statistics.median(our_cpu) / statistics.median(their_cpu)
+    name = f"{program} RC {size} B, MTU {mtu}, {path.name}"
+    print(f"{name}: weft {statistics.median(ours):.2f} GB/s, udp gso "
+          f"{statistics.median(theirs):.2f} GB/s, ratio {ratio:.2f} (at least 0.65); CPU s/GB weft "
+          f"{statistics.median(our_cpu):.3f}, udp gso {statistics.median(their_cpu):.3f}, ratio "
+          f"{cost:.2f} (at most 1.6); {again} packets sent again")
+    print(f"result: {name} weft / udp gso = {ratio:.2f}")
+    print(f"result: {name} CPU per byte weft / udp gso = {cost:.2f}", flush=True)
 
 
 def compare_small(rounds):
@@ -71,10 +85,16 @@ def compare_latency(rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", choices=["bandwidth", "small", "latency"])
+    parser.add_argument("--only", choices=["loopback", "veth", "small", "latency"])
     options = parser.parse_args()
-    if options.only in (None, "bandwidth"):
-        compare_bandwidth(options.rounds)
+    if options.only in (None, "loopback"):
+        compare_bandwidth(LOOPBACK, options.rounds)
+    if options.only in (None, "veth"):
+        with veth() as path:
+            if path:
+                compare_bandwidth(path, options.rounds)
+            else:
+                print("veth: not measured, for no network namespaces can be made here")
     if options.only in (None, "small"):
         compare_small(options.rounds)
     if options.only in (None, "latency"):
