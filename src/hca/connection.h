@@ -17,6 +17,10 @@
 
 namespace weft::hca {
 
+// From BTH to the last pad byte, what fits with UDP and ICRC into 1280 bytes of IPv6: no path is
+// narrower.
+inline constexpr std::size_t kNarrowPacket = 1280 - 40 - 8 - 4;
+
 struct ConnectedConfig {
   Qpn qpn{};
   QpType type = QpType::kRc;

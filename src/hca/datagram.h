@@ -40,6 +40,7 @@ class Burst {
   void clear() {
     count_ = 0;
     bytes_ = 0;
+    fragment = false;
     pieces_.clear();
   }
   [[nodiscard]] bool empty() const { return count_ == 0; }
@@ -77,6 +78,9 @@ class Burst {
 
   Path path{};
   Qpn destination{};
+  // Packets as long as these never arrive, it seems: the path may be narrower than it says. The
+  // wire may send them in fragments, if it can.
+  bool fragment = false;
 
  private:
   std::array<OutPacket, kMaxPackets> packets_;

@@ -211,6 +211,7 @@ class Requester {
   [[nodiscard]] bool skip_local();
   void finish_packet(std::uint64_t bytes, bool ends);
   void account(PacketRecord& record, bool asked);
+  [[nodiscard]] bool keeps_vanishing(const PacketRecord& record) const;
   [[nodiscard]] bool may_begin(const Slot& slot) const;
   [[nodiscard]] std::optional<CompletionStatus> flaw(std::uint64_t request);
   [[nodiscard]] bool admits(std::uint64_t cost) const;
@@ -316,6 +317,7 @@ class Requester {
   std::uint64_t order_ = 0;         // transmissions so far
   std::uint64_t newest_order_ = 0;  // of those that are known to have arrived
   Time newest_sent_at_{};
+  Time wide_delivered_at_{};
   std::optional<Time> sample_sent_at_;  // of a packet just delivered, to measure by
   bool sample_clean_ = true;
   bool window_used_ = false;

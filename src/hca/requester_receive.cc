@@ -161,6 +161,7 @@ void Requester::acknowledge_through(std::uint64_t end) {
 void Requester::mark_delivered(PacketRecord& record) {
   if (record.delivered) return;
   record.delivered = true;
+  if (record.wide) wide_delivered_at_ = now_;
   if (!record.fetches) {
     if (record.lost) {
       record.lost = false;
@@ -204,6 +205,7 @@ void Requester::receiver_not_ready(std::uint64_t serial, std::uint8_t timer) {
     return;
   }
   ++rnr_retries_;
+  wide_delivered_at_ = now_;  // it was seen, however long it is
   go_back(serial, false);
   rnr_until_ = now_ + wire::rnr_timer(timer);
   retries_ = 0;

@@ -28,6 +28,8 @@ struct PacketRecord {
   bool lost = false;         // to be sent (again)
   bool delivered = false;    // arrived, as far as the responder has said
   bool resent = false;       // more than once on the wire
+  bool wide = false;         // longer than every path is sure to take
+  std::uint8_t tries = 0;    // transmissions, while not many
 };
 
 // A read or an atomic that waits for its response.

@@ -77,6 +77,7 @@ void Requester::take_back() {
     PacketRecord* const record = find(packet.serial);
     assert(record != nullptr);
     record->out = false;
+    --record->tries;
     if (record->fetches) fetch_of(*record).ask_from = packet.ask_from;
     const bool done = record->fetches ? fetch_of(*record).complete() : record->delivered;
     if (!done) mark_lost(*record);

@@ -12,7 +12,8 @@ namespace weft::hca {
 namespace {
 
 constexpr std::uint32_t kIcrcBytes = 4;
-constexpr std::size_t kMostPins = 16;  // a burst that refers to so many regions ends there
+constexpr std::uint8_t kMostTries = 16;  // what is counted of them
+constexpr std::size_t kMostPins = 16;    // a burst that refers to so many regions ends there
 
 bool fetches(SendOpcode opcode) {
   return opcode == SendOpcode::kRdmaRead || opcode == SendOpcode::kCompareSwap ||
@@ -252,6 +253,8 @@ bool Requester::append_data(Burst& burst, PacketRecord& record, const Shape& sha
       static_cast<std::uint32_t>(shape.length()) + kIcrcBytes + (begins ? kPacketCost : 0);
   const bool ask = asks(record.cost) || (reliable() && record.resent && lost_count_ == 0);
   write_data(packet, slot, shape, record.serial, record.offset == 0, ask);
+  record.wide = shape.length() > kNarrowPacket;
+  if (keeps_vanishing(record)) burst.fragment = true;
   assert(packet.length() == shape.length());
   burst.close(packet, kIcrcBytes);
   out_.last = &packet;
@@ -283,9 +286,17 @@ bool Requester::append_fetch(Burst& burst, PacketRecord& record, Fetch& fetch) {
   return true;
 }
 
+// Three times under way in vain, and since the first of them no other long packet has arrived: not
+// what chance does, but what a link does that is narrower than the interface, where nobody tells
+// (RFC 2923).
+bool Requester::keeps_vanishing(const PacketRecord& record) const {
+  return record.wide && record.tries >= 2 && wide_delivered_at_ < record.before_at;
+}
+
 void Requester::account(PacketRecord& record, bool asked) {
   record.out = true;
   record.order = ++order_;
+  if (record.tries < kMostTries) ++record.tries;
   record.before_at = record.sent_at;
   record.sent_at = now_;
   since_ask_ = asked ? 0 : since_ask_ + record.cost;

@@ -151,7 +151,7 @@ void Responder::receive_duplicate(const InPacket& packet) {
   }
   // Newest first: numbers come again after 2^24 packets.
   for (std::size_t i = 0; i < kept_.size(); ++i) {
-    const Kept& kept = kept_[(oldest_kept_ + kept_.size() - 1 - i) % kept_.size()];
+    Kept& kept = kept_[(oldest_kept_ + kept_.size() - 1 - i) % kept_.size()];
     const std::int32_t into = Psn::diff(packet.psn, kept.psn);
     if (into < 0 || into >= static_cast<std::int64_t>(kept.packets)) continue;
     if (kept.atomic == atomic) replay(packet, kept);
@@ -159,7 +159,7 @@ void Responder::receive_duplicate(const InPacket& packet) {
   }
 }
 
-void Responder::replay(const InPacket& packet, const Kept& kept) {
+void Responder::replay(const InPacket& packet, Kept& kept) {
   Answer answer{.atomic = kept.atomic,
                 .replay = true,
                 .psn = packet.psn,
@@ -190,6 +190,8 @@ void Responder::replay(const InPacket& packet, const Kept& kept) {
   }
   if (answers_.size() >= connection_.max_reads_in + kMostReplays) return;
   count(kept.atomic ? ConnectedCounter::kRxAtomicsReplayed : ConnectedCounter::kRxReadsReplayed);
+  if (!kept.atomic && packet.psn == kept.psn) ++kept.replays;
+  answer.vanishes = kept.replays >= kVanishes;
   answers_.push(answer);
 }
 

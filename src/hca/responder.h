@@ -77,6 +77,8 @@ class Responder {
   static constexpr std::uint32_t kMostUnacknowledgedPackets = 128;
   // Repeated reads that wait to be answered, beyond those that the peer may have outstanding.
   static constexpr std::size_t kMostReplays = 256;
+  // A read whose first packet was asked for again so often seems not to fit the path.
+  static constexpr unsigned kVanishes = 3;
   static constexpr Duration kCnpInterval = 50us;
 
   // The message that is arriving; between two messages `active` is false.
@@ -107,8 +109,9 @@ class Responder {
   // An answer that is to be sent.
   struct Answer {
     bool atomic = false;
-    bool replay = false;  // of a duplicate
-    Psn psn{};            // of its first packet
+    bool replay = false;    // of a duplicate
+    bool vanishes = false;  // it is asked for again and again, from its first packet on
+    Psn psn{};              // of its first packet
     std::uint32_t msn = 0;
     std::uint32_t packets = 1;
     std::uint32_t next = 0;  // packets before it are sent
@@ -125,6 +128,7 @@ class Responder {
     PdHandle pd = 0;
     wire::Reth reth{};
     std::uint64_t original = 0;
+    unsigned replays = 0;  // from its first packet on
   };
   // Where receive requests come from and complete to, for one packet.
   struct Source {
@@ -159,7 +163,7 @@ class Responder {
   void receive_next(const InPacket& packet);
   void receive_ahead(const InPacket& packet);
   void receive_duplicate(const InPacket& packet);
-  void replay(const InPacket& packet, const Kept& kept);
+  void replay(const InPacket& packet, Kept& kept);
   void drain();
   void note_executed(const InPacket& packet);
   void see(Time now) { now_ = now > now_ ? now : now_; }

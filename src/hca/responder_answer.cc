@@ -156,6 +156,7 @@ bool Responder::append_answer(Burst& burst, const Answer& answer, std::uint32_t 
     wire::AtomicAckEth{.original = answer.original}.write(after.subspan(wire::Aeth::kSize));
   }
   if (length > 0) burst.add_piece(packet, {data, length});
+  burst.fragment |= answer.vanishes && packet.length() > kNarrowPacket;
   in_flight_.bytes += length;
   burst.close(packet, kIcrcBytes);
   return true;

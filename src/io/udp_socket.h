@@ -103,7 +103,8 @@ struct DeliveryError {
 class UdpSocket {
  public:
   // Binds an AF_INET6 socket that carries IPv4 too, as mapped addresses; an AF_INET socket where
-  // the kernel has no IPv6. Path MTU discovery is on: nothing is ever fragmented.
+  // the kernel has no IPv6. Path MTU discovery is on: nothing is fragmented unless
+  // allow_fragments() says so.
   static Expected<UdpSocket> open(const UdpOptions& options);
 
   // Takes over a bound UDP socket that was opened as above elsewhere. EINVAL for anything else.
@@ -130,6 +131,11 @@ class UdpSocket {
   // payload, from the first byte on: IoResult::bytes of it, often 0. kWouldBlock: none is left.
   // A socket of UdpOptions::tell_errors is readable (EPOLLERR) for as long as one is.
   IoResult receive_error(MutableBytes buffer, DeliveryError& out) const;
+
+  // From now on datagrams that are too long for the path leave in fragments: IPv4 ones without the
+  // don't-fragment bit, so that any router may cut them, and both kinds cut here where the kernel
+  // has learnt that they are. A segmented send is refused where it would have to be cut here.
+  void allow_fragments() const;
 
   // Turns UDP_GRO on or off from the next datagram on. Off, a run arrives as datagrams of their
   // own; lone datagrams arrive a tenth of a round trip sooner.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endpoints on real sockets over loopback.
+#include <netinet/in.h>
 #include <sys/mman.h>
 
+#include "port/udp/udp_inlet.h"
 #include "udp_fixture.h"
 
 namespace weft::port {
@@ -225,6 +227,31 @@ TEST_F(UdpEndpointTest, CountsWhatHasNoRouteAsLost) {
   const auto unroutable = sender->send(burst_);
   EXPECT_EQ(unroutable.outcome, hca::SendOutcome::kRefused);
   EXPECT_EQ(unroutable.reason, hca::CompletionStatus::kSuccess);
+}
+
+// How the kernel deals with what is too long for a path: its IP_MTU_DISCOVER.
+int discovery(const Endpoint& endpoint, int level, int name) {
+  const auto& inlet = dynamic_cast<const UdpInlet&>(*endpoint.inlet());
+  int value = -1;
+  socklen_t length = sizeof value;
+  EXPECT_EQ(getsockopt(inlet.socket().fd(), level, name, &value, &length), 0);
+  return value;
+}
+
+TEST_F(UdpEndpointTest, GoesOverToFragmentsWhenLongPacketsNeverArrive) {
+  const auto port = open(hca::UdFraming::kBth);
+  const auto sender = port->open_endpoint(Service::kDatagram).value();
+  const auto receiver = port->open_endpoint(Service::kDatagram).value();
+  for (const bool asked : {false, true, true}) {
+    fill(burst_, receiver->qpn(), 3, 2000, true, "127.0.0.1", "127.0.0.1");
+    burst_.fragment = asked;
+    ASSERT_EQ(sender->send(burst_).outcome, hca::SendOutcome::kSent);
+    const int expected = asked ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO;
+    EXPECT_EQ(discovery(*sender, IPPROTO_IP, IP_MTU_DISCOVER), expected);
+    EXPECT_EQ(discovery(*sender, IPPROTO_IPV6, IPV6_MTU_DISCOVER), expected);
+  }
+  collect(*receiver->inlet(), 9);
+  EXPECT_EQ(counter(*port, "udp_tx_fragmenting"), 1u);
 }
 
 }  // namespace

@@ -34,7 +34,11 @@ Expected<void> steer(const io::UdpSocket& first, std::uint8_t members) {
 void empty(const io::UdpSocket& socket) {
   std::array<std::byte, 1> scrap{};
   io::ReceivedDatagram ignored;
-  while (socket.receive(scrap, ignored).status == io::IoStatus::kDone) {
+  // A failure is a report about what was sent, and behind it there may be more.
+  while (socket.receive(scrap, ignored).status != io::IoStatus::kWouldBlock) {
+  }
+  io::DeliveryError unread;
+  while (socket.receive_error(scrap, unread).status == io::IoStatus::kDone) {
   }
 }
 

@@ -47,6 +47,7 @@ hca::SendResult UdpEndpoint::outcome(const io::IoResult& result, std::size_t pac
       return kBadMemory;
     case std::errc::message_size:
       counters.add(UdpCounter::kTxTooLong, packets);
+      too_long_ = true;
       break;
     case std::errc::network_unreachable:
     case std::errc::host_unreachable:
@@ -76,6 +77,14 @@ bool UdpEndpoint::build(const hca::Burst& burst, Identification identification) 
 }
 
 hca::SendResult UdpEndpoint::send(const hca::Burst& burst) {
+  if (burst.fragment) inlet_->allow_fragments();
+  too_long_ = false;
+  const hca::SendResult result = try_send(burst);
+  if (!too_long_ || !inlet_->allow_fragments()) return result;
+  return try_send(burst);
+}
+
+hca::SendResult UdpEndpoint::try_send(const hca::Burst& burst) {
   const bool as_run = burst.size() > 1 && !segmentation_refused_;
   if (!build(burst, as_run ? Identification::kCounted : Identification::kZero)) return kBadMemory;
   SendFrames& frames = send_frames();
@@ -96,7 +105,12 @@ hca::SendResult UdpEndpoint::send(const hca::Burst& burst) {
   datagram.data = frames.all();
   datagram.segment_size = static_cast<std::uint16_t>(frames.frame_length(0));
   const io::IoResult result = inlet_->socket().send(datagram);
-  if (result.status != io::IoStatus::kSegmentationRefused) return outcome(result, burst.size());
+  // A run whose datagrams would have to be fragmented is refused in either way.
+  const bool too_long =
+      result.status == io::IoStatus::kFailed && result.error == std::errc::message_size;
+  if (result.status != io::IoStatus::kSegmentationRefused && !too_long) {
+    return outcome(result, burst.size());
+  }
   datagram.segment_size = 0;
   if (!build(burst, Identification::kZero)) return kBadMemory;
   const hca::SendResult singly = send_singly(burst, datagram);

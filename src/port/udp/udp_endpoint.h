@@ -22,12 +22,14 @@ class UdpEndpoint final : public Endpoint {
 
   [[nodiscard]] Qpn qpn() const override { return qpn_; }
   [[nodiscard]] const std::shared_ptr<Inlet>& inlet() const override { return seen_inlet_; }
+  // What is too long for the path goes in fragments from then on, where the wire allows that.
   hca::SendResult send(const hca::Burst& burst) override;
   Expected<void> attach(const Gid& group) override { return inlet_->attach(group, qpn_); }
   Expected<void> detach(const Gid& group) override { return inlet_->detach(group, qpn_); }
 
  private:
   [[nodiscard]] bool build(const hca::Burst& burst, Identification identification);
+  hca::SendResult try_send(const hca::Burst& burst);
   hca::SendResult send_singly(const hca::Burst& burst, io::SendDatagram& datagram);
   hca::SendResult outcome(const io::IoResult& result, std::size_t packets);
 
@@ -37,6 +39,7 @@ class UdpEndpoint final : public Endpoint {
   Qpn qpn_;
   SourceChoice source_choice_;         // by the sending thread
   bool segmentation_refused_ = false;  // by the sending thread
+  bool too_long_ = false;              // the same; something was, since it was last asked
   Lease lease_;
 };
 

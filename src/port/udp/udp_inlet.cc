@@ -212,6 +212,13 @@ std::size_t UdpInlet::receive_from(const io::UdpSocket& socket, Told told, Datag
   return count;
 }
 
+bool UdpInlet::allow_fragments() {
+  if (!shared_->rules.may_fragment() || fragments_.exchange(true)) return false;
+  socket_.allow_fragments();
+  shared_->counters.add(UdpCounter::kTxFragmenting);
+  return true;
+}
+
 Expected<const io::UdpSocket*> UdpInlet::multicast_socket() {
   if (shared_->rules.fixed_port != 0) return &socket_;
   if (!multicast_) {

@@ -33,6 +33,10 @@ class UdpInlet final : public Inlet {
   [[nodiscard]] std::uint32_t capacity() const override;
   void expect_errors() override { errors_expected_.store(true, std::memory_order_relaxed); }
 
+  // The path takes no datagrams as long as ours: from now on they may leave in fragments. False if
+  // that was so before, or cannot be on this wire. Any thread.
+  bool allow_fragments();
+
   // To send from; any thread.
   [[nodiscard]] const io::UdpSocket& socket() const { return socket_; }
   // Membership of a group, on behalf of a queue pair. EINVAL for what is not attached.
@@ -58,6 +62,7 @@ class UdpInlet final : public Inlet {
   io::UdpSocket socket_;
   std::unique_ptr<InletFaults> faults_;
   std::atomic<bool> errors_expected_{false};
+  std::atomic<bool> fragments_{false};
   Coalescing coalescing_;  // of socket_, by the receiving thread
   Gid last_own_;           // the last destination found to be ours, by the receiving thread
 

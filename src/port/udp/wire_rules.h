@@ -25,6 +25,8 @@ struct WireRules {
   [[nodiscard]] bool icrc_tells_destination() const {
     return framing == hca::UdFraming::kBth && !counts_identification;
   }
+  // RoCEv2 packets are never fragmented (annex A17), and the ICRC would not survive it.
+  [[nodiscard]] bool may_fragment() const { return fixed_port == 0; }
   [[nodiscard]] std::uint16_t port_of(Qpn destination) const {
     if (fixed_port != 0) return fixed_port;
     if (destination == kQp1) return management_port;
