@@ -25,6 +25,7 @@ void Responder::start(Psn first) {
 
 void Responder::reset() {
   in_flight_.abandoned = in_flight_.out;
+  target_.release();
   expected_ = Psn{};
   msn_ = 0;
   silent_ = failing_ = false;

@@ -363,6 +363,15 @@ TEST_F(Responder, StopsAWriteWhenItsRegionIsDeregistered) {
                  NakCode::remote_access_error);
 }
 
+TEST_F(Responder, LetsGoOfItsRegionWhenItIsReset) {
+  give({.opcode = Opcode::rc_write_only,
+        .psn = kFirst,
+        .payload = pattern(kMtu),
+        .reth = reth(0, kMtu)});
+  responder->reset();
+  EXPECT_TRUE(table.remove(region.key)) << "would wait for the pin";
+}
+
 // Whoever unbinds a window does so with a lock held that the end of the run takes.
 TEST_F(Responder, LetsGoOfAWindowBeforeTheRunEnds) {
   const MemoryRegion below = *table.add({.base = memory.data(),
