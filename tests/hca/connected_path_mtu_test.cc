@@ -101,6 +101,23 @@ TEST_F(PathMtu, IsDoubtedWhenTheStartOfALongReadIsAskedForTheFourthTime) {
   }
 }
 
+TEST_F(PathMtu, IsNotDoubtedWhenOnlyTheEndOfAReadIsAskedForAgain) {
+  connect();
+  arrive(read_request(2048 + kLong));
+  EXPECT_EQ(flush().size(), 2u);
+  Packet rest = read_request(0);
+  rest.psn = Psn{201};
+  std::array<std::byte, wire::Reth::kSize> reth{};
+  wire::Reth{.virtual_address = region.iova + 2048, .rkey = RKey{region.key}, .dma_length = kLong}
+      .write(reth);
+  std::memcpy(rest.extended.data(), reth.data(), reth.size());
+  for (int i = 0; i < 6; ++i) {
+    arrive(rest);
+    EXPECT_EQ(flush().size(), 1u);
+    EXPECT_FALSE(fragmented) << i;
+  }
+}
+
 TEST_F(PathMtu, IsNotDoubtedForAShortRead) {
   connect();
   Packet read = read_request(1000);
