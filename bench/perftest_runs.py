@@ -31,7 +31,8 @@ LOOPBACK = Path("loopback")
 
 @contextlib.contextmanager
 def veth():
-    """Two network namespaces joined by a link of MTU 9000; nothing without the right to make them."""
+    """Two network namespaces joined by a link of MTU 9000; nothing without the right to make
+    them."""
     left, right = (f"weft-bench-{os.getpid()}-{end}" for end in "lr")
 
     def ip(*words):
@@ -132,8 +133,8 @@ def bandwidth(program, size, options, buffer=None, path=LOOPBACK):
 
 
 def cpu_per_gb(program, size, iterations, options, path=LOOPBACK):
-    """CPU seconds of both ends for each GB: what many messages cost more than few, for beginning and
-    ending costs perftest a good part of a second whatever is sent."""
+    """CPU seconds of both ends for each GB: what many messages cost more than few, for beginning
+    and ending costs perftest a good part of a second whatever is sent."""
     few = iterations // 10
     spent = [perftest(program, ["-s", size, "-n", n, *options], path=path)[2]
              for n in (few, iterations)]

@@ -13,7 +13,7 @@ begin
 mpicc -O1 -Wall -Wextra -Werror -o "$work/program" "$source" || fail "$source does not compile"
 
 # No rank may go around UCX. As root and with more ranks than processors only if asked.
-choose=(--mca pml ucx --mca osc ucx --mca btl ^openib,tcp,vader,sm,ofi
+choose=(--mca pml ucx --mca osc ucx --mca btl '^openib,tcp,vader,sm,ofi'
   --mca pml_ucx_tls any --mca pml_ucx_devices any)
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export UCX_TLS=rc_verbs,ud_verbs,self UCX_NET_DEVICES=weft_lo:1

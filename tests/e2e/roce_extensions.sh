@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: roce_extensions.sh weft|standard: who is sent what the InfiniBand architecture does not have,
-# on wire roce: Weft peers that have agreed, and nobody else. Two hosts that a link joins.
-#   weft      rping under loss from Weft to Weft: Weft's acknowledgements (opcode 0xC2) both ways, and
-#             no other bit of its own
-#   standard  rdma_client and rdma_server with a peer that knows the standard only, and loses packets
+# usage: roce_extensions.sh weft|standard: who is sent what the InfiniBand architecture does not
+# have, on wire roce: Weft peers that have agreed, and nobody else. Two hosts that a link joins.
+#   weft      rping under loss from Weft to Weft: Weft's acknowledgements (opcode 0xC2) both ways,
+#             and no other bit of its own
+#   standard  rdma_client and rdma_server with a peer that knows the standard only, and loses
+#             packets
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 need rping rdma_client rdma_server unshare nsenter

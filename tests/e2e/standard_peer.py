@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A RoCEv2 peer that knows the standard and nothing else, on a plain UDP socket: connection manager
-and one reliable connection, as rdma_client (role client: that is the other end) or rdma_server wants
-them. Packets of its own get lost on purpose. Every packet that arrives must be the standard's to the
-last bit; what is not is printed, and the exit status is 1.
+"""A RoCEv2 peer that knows the standard and nothing else, on a plain UDP socket: connection
+manager and one reliable connection, as rdma_client (role client: that is the other end) or
+rdma_server wants them. Packets of its own get lost on purpose. Every packet that arrives must be
+the standard's to the last bit; what is not is printed, and the exit status is 1.
 
 usage: standard_peer.py ROLE OUR_ADDRESS PEER_ADDRESS"""
 

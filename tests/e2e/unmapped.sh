@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Work on memory that its program has unmapped or made read-only behind Weft's back ends in error, at
-# the end that asked for it; nobody dies of it, and other memory goes on being written.
+# Work on memory that its program has unmapped or made read-only behind Weft's back ends in error,
+# at the end that asked for it; nobody dies of it, and other memory goes on being written.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 need_pyverbs
