@@ -80,7 +80,7 @@ struct CrcKernel {
   std::uint16_t (*multiply16)(std::uint64_t a, std::uint16_t b);
 };
 
-// The kernels that this machine can run, portable first, the one in use last.
+// The kernels that this machine can run, the one in use last.
 [[nodiscard]] std::span<const CrcKernel> crc_kernels();
 
 }  // namespace weft::wire
