@@ -25,7 +25,10 @@ class Input {
   }
   std::uint16_t word() { return static_cast<std::uint16_t>(byte() << 8 | byte()); }
   std::uint32_t number() { return std::uint32_t{word()} << 16 | word(); }
-  Bytes some() { return *cursor_.take(std::min<std::size_t>(byte(), cursor_.remaining())); }
+  Bytes some() {
+    const std::size_t wanted = byte();
+    return *cursor_.take(std::min(wanted, cursor_.remaining()));
+  }
   // One of `n`, from 0.
   std::uint8_t one_of(unsigned n) { return static_cast<std::uint8_t>(byte() % n); }
   // Rarely true: for what would end most runs early.
