@@ -81,7 +81,7 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   void note_busy(std::size_t before);
   // What is granted to all of them together, at most. Beyond, packets wait in memory that the
   // caches no longer hold, and for longer than their senders' patience lasts.
-  static constexpr std::uint32_t kMostInAll = 32 * 1024 * 1024;
+  static constexpr std::uint32_t kMostInAll = 64 * 1024 * 1024;
   std::shared_ptr<std::atomic<std::uint32_t>> busy_;
   hca::ReceiveShares shares_;
   bool was_shared_ = false;
