@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/agent.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +12,13 @@
 #include "io/unix_socket.h"
 
 namespace weft::daemon {
+namespace {
+
+io::UniqueFd any_descriptor() {
+  return io::UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+}  // namespace
 
 Agent::Agent(const AgentConfig& config, Entropy& entropy)
     : config_(config), entropy_(entropy), interfaces_(entropy) {
@@ -42,6 +51,7 @@ Expected<void> Agent::start() {
     if (!watch) return tl::unexpected(watch.error());
     watching_links_ = std::move(*watch);
   }
+  spare_ = any_descriptor();
   auto listener = io::listen_unix(config_.socket, io::UnixKind::kSeqPacket);
   if (!listener) return tl::unexpected(listener.error());
   listener_ = std::move(*listener);
@@ -60,23 +70,51 @@ void Agent::refresh_interfaces() {
 void Agent::accept_all() {
   while (true) {
     auto socket = io::accept_unix(listener_.get(), true);
-    if (!socket || !*socket) return;
-    const auto peer = io::peer_credentials((*socket)->get());
-    if (!peer || peer->uid != geteuid() || sessions_.size() >= config_.max_sessions) continue;
-    const std::uint64_t id = ++last_session_;
-    auto session = std::make_unique<Session>(*this, id, std::move(**socket));
-    if (session->start(*reactor_)) sessions_[id] = std::move(session);
+    if (!socket) return turn_away_one();
+    if (!*socket) return;
+    take(std::move(**socket));
   }
+}
+
+void Agent::take(io::UniqueFd socket) {
+  const auto peer = io::peer_credentials(socket.get());
+  if (!peer || peer->uid != geteuid()) return counters_.add(AgentCounter::kForeign);
+  if (sessions_.size() >= config_.max_sessions) return counters_.add(AgentCounter::kTurnedAway);
+  const std::uint64_t id = ++last_session_;
+  auto session = std::make_unique<Session>(*this, id, std::move(socket));
+  if (!session->start(*reactor_)) return counters_.add(AgentCounter::kTurnedAway);
+  sessions_[id] = std::move(session);
+  counters_.add(AgentCounter::kSessions);
+}
+
+// All descriptors are in use. Who waits would keep the listener readable and the agent from
+// sleeping, and would itself wait in vain: a descriptor is kept back to take it and let it go.
+void Agent::turn_away_one() {
+  spare_.reset();
+  auto socket = io::accept_unix(listener_.get(), true);
+  if (socket && *socket) {
+    counters_.add(AgentCounter::kTurnedAway);
+    (*socket)->reset();
+  }
+  spare_ = any_descriptor();
 }
 
 void Agent::end(std::uint64_t session) {
   sessions_.erase(session);
+  counters_.add(AgentCounter::kEnded);
 }
 
 Expected<WireAgent*> Agent::wire(const WireChoice& choice) {
   const auto found = wires_.find(choice);
   if (found != wires_.end()) return found->second.get();
-  auto opened = WireAgent::open(choice, interfaces_, *reactor_, entropy_);
+  // Slots hang on `roce`, which is one; of `udp` there can be as many as there are ports.
+  std::erase_if(wires_, [](const auto& each) { return !each.first.roce && each.second->idle(); });
+  if (wires_.size() >= config_.max_wires) {
+    return fail(
+        std::errc::too_many_files_open,
+        fmt::format("the host agent serves {} wires, and no more at a time", config_.max_wires));
+  }
+  auto opened = WireAgent::open(choice, config_.roce_port, interfaces_, *reactor_, entropy_);
   if (!opened) return tl::unexpected(opened.error());
   if (choice.roce) {
     (*opened)->set_agreement_sink([this](std::uint8_t slot, const hca::Agreement& agreement) {

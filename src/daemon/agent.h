@@ -3,12 +3,16 @@
 // a local socket, through the shim; see host/door.h for what is said there.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "base/counters.h"
 #include "base/entropy.h"
 #include "daemon/host_interfaces.h"
 #include "daemon/session.h"
@@ -16,14 +20,29 @@
 #include "io/link_monitor.h"
 #include "io/reactor.h"
 #include "io/unique_fd.h"
+#include "wire/ip.h"
 
 namespace weft::daemon {
 
 struct AgentConfig {
-  std::string socket;               // path to listen at
-  Duration idle = 30s;              // ends after so long with nothing to do
-  std::size_t max_sessions = 1024;  // at a time; more are turned away
+  std::string socket;                         // path to listen at
+  Duration idle = 30s;                        // ends after so long with nothing to do
+  std::size_t max_sessions = 1024;            // at a time; more are turned away
+  std::size_t max_wires = 8;                  // in use at a time
+  std::uint16_t roce_port = wire::kRocePort;  // UDP port of wire `roce`, for tests without it
 };
+
+enum class AgentCounter { kSessions, kEnded, kTurnedAway, kForeign, kNonsense, kUnread, kCount };
+inline constexpr std::array<CounterInfo, static_cast<std::size_t>(AgentCounter::kCount)>
+    kAgentCounterInfo{{
+        {"agent_sessions", "connections of programs that were taken"},
+        {"agent_sessions_ended", "of these, those that have ended since"},
+        {"agent_turned_away", "connections ended at once, for want of room or of descriptors"},
+        {"agent_foreign", "connections of other users, ended at once"},
+        {"agent_nonsense", "connections ended because the program said what makes no sense"},
+        {"agent_unread", "connections ended because the program does not read its answers"},
+    }};
+using AgentCounters = CounterSet<AgentCounter, kAgentCounterInfo>;
 
 class Agent {
  public:
@@ -36,7 +55,8 @@ class Agent {
   // From any thread, and from signal handlers.
   void stop();
 
-  [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
+  // From any thread.
+  [[nodiscard]] const AgentCounters& counters() const { return counters_; }
 
  private:
   friend class Session;
@@ -52,6 +72,8 @@ class Agent {
   Agent(const AgentConfig& config, Entropy& entropy);
   Expected<void> start();
   void accept_all();
+  void take(io::UniqueFd socket);
+  void turn_away_one();
   void end(std::uint64_t session);
   Expected<WireAgent*> wire(const WireChoice& choice);
   void tell_owner(std::uint8_t slot, const hca::Agreement& agreement);
@@ -69,6 +91,8 @@ class Agent {
   HostInterfaces interfaces_;
   std::optional<io::LinkMonitor> links_;
   io::UniqueFd listener_;
+  io::UniqueFd spare_;  // see turn_away_one()
+  AgentCounters counters_;
   std::map<WireChoice, std::unique_ptr<WireAgent>> wires_;
   std::map<std::uint64_t, File> files_;
   std::uint64_t last_file_ = 0;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -124,8 +125,17 @@ void forget_parent() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+// Every program costs two: the usual 1,024 would be fewer than the sessions that are allowed.
+void allow_many_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
 int serve(const Options& options) {
   if (!options.foreground) forget_parent();
+  allow_many_descriptors();
   auto directory = options.directory.empty() ? io::runtime_directory()
                                              : Expected<std::string>(options.directory);
   if (!directory) return complain(directory.error().message);

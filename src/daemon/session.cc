@@ -20,6 +20,7 @@ constexpr std::size_t kLongestMessage =
     sizeof(door::Request) + door::kMostCommand + door::kMostExtra;
 // So many messages of one program before others get their turn.
 constexpr int kTurn = 64;
+constexpr std::uint32_t kLastUdpPort = 65535;
 
 }  // namespace
 
@@ -56,7 +57,7 @@ void Session::tell(const hca::Agreement& agreement) {
 bool Session::read_all() {
   for (int i = 0; i < kTurn; ++i) {
     const auto message = io::receive_message(socket_.get(), buffer_);
-    if (!message) return false;
+    if (!message) return message.error().code == std::errc::message_size && nonsense();
     if (!*message) return true;
     if ((*message)->size == 0) return false;
     if (!on_message(Bytes(buffer_).first((*message)->size))) return false;
@@ -66,12 +67,12 @@ bool Session::read_all() {
 
 bool Session::on_message(Bytes message) {
   if (file_) return on_request(message);
-  return !slot_ && on_hello(message);
+  return slot_ ? nonsense() : on_hello(message);
 }
 
 bool Session::on_hello(Bytes message) {
   const auto hello = rdmacm::abi::read<door::Hello>(message);
-  if (!hello || hello->magic != door::kMagic) return false;
+  if (!hello || hello->magic != door::kMagic) return nonsense();
   if (hello->version != door::kVersion) {
     static_cast<void>(turn_away(
         {std::errc::protocol_not_supported, "the host agent is of another version of Weft"}));
@@ -81,6 +82,9 @@ bool Session::on_hello(Bytes message) {
     return turn_away({std::errc::operation_not_supported, "this wire has no connection manager"});
   }
   const bool roce = hello->wire == door::kWireRoce;
+  if (!roce && (hello->cm_port == 0 || hello->cm_port > kLastUdpPort)) {
+    return turn_away({std::errc::invalid_argument, "queue pair 1 wants a UDP port, 1 to 65535"});
+  }
   const WireChoice choice{roce,
                           roce ? std::uint16_t{0} : static_cast<std::uint16_t>(hello->cm_port)};
   door::Welcome answer{};
@@ -107,7 +111,7 @@ bool Session::on_hello(Bytes message) {
       return welcome(answer, slot_->socket.fd());
     }
     default:
-      return false;
+      return nonsense();
   }
   const Agent::File& file = agent_.files_.at(*file_);
   answer.file = *file_;
@@ -116,7 +120,20 @@ bool Session::on_hello(Bytes message) {
 }
 
 bool Session::welcome(const door::Welcome& welcome, int descriptor) {
-  return io::send_message(socket_.get(), bytes_of(welcome), descriptor).has_value();
+  return answer(bytes_of(welcome), descriptor);
+}
+
+bool Session::answer(Bytes message, int descriptor) {
+  const auto sent = io::send_message(socket_.get(), message, descriptor);
+  if (!sent && sent.error().code == std::errc::no_buffer_space) {
+    agent_.counters_.add(AgentCounter::kUnread);
+  }
+  return sent.has_value();
+}
+
+bool Session::nonsense() {
+  agent_.counters_.add(AgentCounter::kNonsense);
+  return false;
 }
 
 // The connection stays for the program to end, so that it is sure to read why.
@@ -130,11 +147,11 @@ bool Session::turn_away(const Error& why) {
 
 bool Session::on_request(Bytes message) {
   const auto request = rdmacm::abi::read<door::Request>(message);
-  if (!request) return false;
+  if (!request) return nonsense();
   const Bytes rest = message.subspan(sizeof *request);
   if (request->command_size > door::kMostCommand || request->extra_size > door::kMostExtra ||
       rest.size() != std::size_t{request->command_size} + request->extra_size) {
-    return false;
+    return nonsense();
   }
   const Agent::File& file = agent_.files_.at(*file_);
   // Another file of the same wire, or nothing that the core would know.
@@ -145,10 +162,9 @@ bool Session::on_request(Bytes message) {
                          rest.subspan(request->command_size), known ? other->second.id : 0);
 
   std::array<std::byte, sizeof(door::Answer) + door::kMostResponse> out;
-  const door::Answer answer{static_cast<std::int32_t>(reply.error), reply.size};
+  const door::Answer header{static_cast<std::int32_t>(reply.error), reply.size};
   ByteSink sink(out);
-  if (!sink.put(bytes_of(answer)) || !sink.put(reply.response())) return false;
-  return io::send_message(socket_.get(), sink.written()).has_value();
+  return sink.put(bytes_of(header)) && sink.put(reply.response()) && answer(sink.written());
 }
 
 }  // namespace weft::daemon

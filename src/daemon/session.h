@@ -41,6 +41,8 @@ class Session {
   bool on_request(Bytes message);
   bool welcome(const host::door::Welcome& welcome, int descriptor);
   bool turn_away(const Error& why);
+  bool answer(Bytes message, int descriptor = -1);
+  bool nonsense();  // counts it
 
   Agent& agent_;
   std::uint64_t id_;

@@ -16,11 +16,13 @@
 namespace weft::daemon {
 namespace {
 
-Expected<std::unique_ptr<port::Port>> open_port(const WireChoice& choice,
+Expected<std::unique_ptr<port::Port>> open_port(const WireChoice& choice, std::uint16_t roce_port,
                                                 const std::shared_ptr<port::SlotGroup>& slots,
                                                 Entropy& entropy) {
   if (choice.roce) {
-    auto port = port::RocePort::open(port::RocePortConfig{}, slots, entropy);
+    port::RocePortConfig config;
+    config.udp_port = roce_port;
+    auto port = port::RocePort::open(config, slots, entropy);
     if (!port) return tl::unexpected(port.error());
     return std::unique_ptr<port::Port>(std::move(*port));
   }
@@ -43,16 +45,19 @@ WireAgent::WireAgent(io::Reactor& reactor)
 WireAgent::~WireAgent() = default;
 
 Expected<std::unique_ptr<WireAgent>> WireAgent::open(const WireChoice& choice,
+                                                     std::uint16_t roce_port,
                                                      const HostInterfaces& interfaces,
                                                      io::Reactor& reactor, Entropy& entropy) {
   std::unique_ptr<WireAgent> out(new WireAgent(reactor));
   WireAgent* const self = out.get();
   if (choice.roce) {
-    auto slots = port::SlotGroup::open({});
+    port::SlotGroupConfig config;
+    config.udp_port = roce_port;
+    auto slots = port::SlotGroup::open(config);
     if (!slots) return tl::unexpected(slots.error());
     self->slots_ = std::move(*slots);
   }
-  auto port = open_port(choice, self->slots_, entropy);
+  auto port = open_port(choice, roce_port, self->slots_, entropy);
   if (!port) return tl::unexpected(port.error());
   self->port_ = std::move(*port);
   auto management =

@@ -30,6 +30,7 @@ class WireAgent final : public rdmacm::EventSignal {
  public:
   // EADDRINUSE, with a message that says who may be the other, when queue pair 1 is taken.
   static Expected<std::unique_ptr<WireAgent>> open(const WireChoice& choice,
+                                                   std::uint16_t roce_port,
                                                    const HostInterfaces& interfaces,
                                                    io::Reactor& reactor, Entropy& entropy);
   ~WireAgent() override;
