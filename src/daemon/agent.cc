@@ -39,7 +39,7 @@ Expected<void> Agent::start() {
   auto reactor = io::Reactor::create(0us);  // programs wait for it; it does not wait for them
   if (!reactor) return tl::unexpected(reactor.error());
   reactor_ = std::move(*reactor);
-  if (const auto known = interfaces_.refresh(); !known) return known;
+  if (auto known = interfaces_.refresh(); !known) return known;
 
   // Without news of interfaces, changes are found when a look-up fails.
   if (auto links = io::LinkMonitor::open()) {

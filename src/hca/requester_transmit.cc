@@ -95,7 +95,8 @@ bool Requester::fill(Burst& burst, Time now) {
     return false;
   }
   // Nothing follows that could ask: never wait for what nobody asked for.
-  if (tail_unasked() && (lost_count_ > 0 ? next_lost() == kNone : !fresh_possible())) {
+  if (out_.last != nullptr && tail_unasked() &&
+      (lost_count_ > 0 ? next_lost() == kNone : !fresh_possible())) {
     wire::BthView(MutableBytes(out_.last->header)).set_ack_request(true);
     last_asked_ = true;
     since_ask_ = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a responder does with the request packet that is next in order (IBA 9.7.4.1, 9.8.2.3).
 #include <algorithm>
-#include <atomic>
-#include <bit>
 #include <cassert>
+#include <cstdint>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "hca/queue_pair.h"
@@ -212,7 +212,7 @@ Responder::Verdict Responder::execute_atomic(const InPacket& packet, const Heade
                                     kRemoteAtomic, connection_.config.qpn);
   if (at == nullptr) return refuse(NakCode::remote_access_error);
   // A region may map an aligned address to memory that is not: the processor has no atomics there.
-  if (std::bit_cast<std::uintptr_t>(at) % std::atomic_ref<std::uint64_t>::required_alignment != 0) {
+  if (reinterpret_cast<std::uintptr_t>(at) % kSize != 0) {
     return refuse(NakCode::remote_operational_error);
   }
   AtomicWork work{.at = at,

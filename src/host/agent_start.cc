@@ -45,7 +45,7 @@ bool address_of_agent(sockaddr_un* address) {
 int try_connect(const sockaddr_un& address) {
   const long fd = syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (fd < 0) return -errno;
-  long result;
+  long result = 0;
   do {
     result = syscall(SYS_connect, fd, &address, sizeof address);
   } while (result < 0 && errno == EINTR);
@@ -90,7 +90,7 @@ int start_agent() {
   int error = child < 0 ? errno : 0;
   int status = 0;
   if (child > 0) {
-    long ended;
+    long ended = 0;
     do {
       ended = syscall(SYS_wait4, child, &status, __WALL, nullptr);
     } while (ended < 0 && errno == EINTR);

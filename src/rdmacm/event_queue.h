@@ -22,7 +22,7 @@ struct QueuedEvent {
 // What waits at one channel, oldest first.
 class EventQueue {
  public:
-  void push(QueuedEvent event) { events_.push_back(std::move(event)); }
+  void push(const QueuedEvent& event) { events_.push_back(event); }
   [[nodiscard]] bool empty() const { return events_.empty(); }
   [[nodiscard]] std::size_t size() const { return events_.size(); }
   [[nodiscard]] const QueuedEvent& front() const { return events_.front(); }
@@ -33,11 +33,11 @@ class EventQueue {
   std::vector<QueuedEvent> take(const Matches& matches) {
     std::vector<QueuedEvent> out;
     std::deque<QueuedEvent> rest;
-    for (QueuedEvent& event : events_) {
+    for (const QueuedEvent& event : events_) {
       if (matches(event)) {
-        out.push_back(std::move(event));
+        out.push_back(event);
       } else {
-        rest.push_back(std::move(event));
+        rest.push_back(event);
       }
     }
     events_ = std::move(rest);
