@@ -110,6 +110,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
  private:
   friend class Progress;
   friend class Receiver;
+  // Before the program gives the connection up.
+  void take_what_has_arrived();
   // Beyond this much waiting a send does not wait for the next poll: a full run is ready.
   static constexpr std::size_t kRunBytes = 56 * 1024;
   static constexpr std::size_t kRunPackets = hca::Burst::kMaxPackets;
@@ -118,6 +120,9 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   static constexpr Duration kCompanyTime = 3us;
   static constexpr Duration kRetryTime = 200us;  // after the kernel's send buffer was full
   static constexpr Duration kOwedTime = 50ms;    // the most that send_owed() takes
+  // Of take_what_has_arrived(): system calls in a read, and reads.
+  static constexpr std::size_t kReadBudget = 16;
+  static constexpr unsigned kMostReads = 64;
 
   [[nodiscard]] std::uint64_t polls() const;
   struct After {  // what is left to do once lock_ is free: some of it is system calls

@@ -28,7 +28,7 @@ class Wire final : public port::Inlet {
  public:
   std::size_t receive(port::DatagramSink& sink, std::size_t) override {
     if (!waiting_.exchange(false)) return 0;
-    std::array<std::byte, wire::Bth::kSize + 4> packet{};
+    std::array<std::byte, wire::Bth::kSize> packet{};  // a message without data
     wire::Bth{.opcode = wire::Opcode::rc_send_only,
               .migrated = true,
               .pkey = kDefaultPKey,
@@ -217,6 +217,15 @@ TEST_F(Owed, IsSentAtOnceThoughItWaitsForCompany) {
   }
   set_state(hca::QpState::kErr);
   EXPECT_EQ(wire_->acknowledgements, 1u);
+}
+
+TEST_F(Owed, WhatHasArrivedCountsThoughNobodyHasReadIt) {
+  wire_->arrive();
+  set_state(hca::QpState::kErr);
+  EXPECT_EQ(wire_->acknowledgements, 1u);
+  hca::Completion completion;
+  ASSERT_EQ(queue_->poll({&completion, 1}), 1u);
+  EXPECT_EQ(completion.status, hca::CompletionStatus::kSuccess);
 }
 
 TEST_F(Owed, IsOfferedAgainToAFullWire) {
