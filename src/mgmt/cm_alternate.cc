@@ -20,7 +20,7 @@ Expected<void> ConnectionManager::load_alternate_path(CmId id, const AlternatePa
   if (entry.lap) {
     return fail(std::errc::operation_in_progress, "an alternate path is being loaded already");
   }
-  if (const auto good = check_ranges({{"ACK timeout", p.ack_timeout, 31}}); !good) return good;
+  if (auto good = check_ranges({{"ACK timeout", p.ack_timeout, 31}}); !good) return good;
   const auto data = area_of<wire::kLapPrivateData>("private data of a LAP", p.private_data);
   if (!data) return tl::unexpected(data.error());
   const auto route = route_of(p.path, p.ack_timeout);

@@ -105,8 +105,7 @@ Expected<void> ConnectionManager::mra(CmId id, std::uint8_t service_timeout, Byt
     mra.message = wire::CmAnswered::kLap;
     transaction = entry.lap->transaction;
   }
-  if (const auto good = check_ranges({{"service timeout", service_timeout, 31}}); !good)
-    return good;
+  if (auto good = check_ranges({{"service timeout", service_timeout, 31}}); !good) return good;
   const auto data = area_of<wire::kMraPrivateData>("private data of an MRA", private_data);
   if (!data) return tl::unexpected(data.error());
   mra.private_data = *data;
@@ -118,9 +117,8 @@ void ConnectionManager::on(const wire::CmMra& mra, const Arrival& at) {
   CmEntry* entry = addressee(mra.remote_comm_id, mra.local_comm_id, at);
   if (entry == nullptr) return;
   CmRepeat* waiting = nullptr;
-  if (entry->state == CmState::kReqSent && mra.message == wire::CmAnswered::kReq) {
-    waiting = &entry->repeat;
-  } else if (entry->state == CmState::kRepSent && mra.message == wire::CmAnswered::kRep) {
+  if ((entry->state == CmState::kReqSent && mra.message == wire::CmAnswered::kReq) ||
+      (entry->state == CmState::kRepSent && mra.message == wire::CmAnswered::kRep)) {
     waiting = &entry->repeat;
   } else if (entry->state == CmState::kEstablished && mra.message == wire::CmAnswered::kLap &&
              entry->lap && entry->lap->state == CmAlternateExchange::State::kAsked) {

@@ -211,14 +211,14 @@ std::uint16_t ConnectionManager::agreed_extensions(CmId id) const {
   return entry == nullptr ? std::uint16_t{0} : entry->agreed;
 }
 
-void ConnectionManager::emit(CmEntry& entry, What what) {
+void ConnectionManager::emit(CmEntry& entry, const What& what) {
   if (entry.orphan) return;
-  waiting_events_.push_back({.id = entry.id, .user = entry.user, .what = std::move(what)});
+  waiting_events_.push_back({.id = entry.id, .user = entry.user, .what = what});
 }
 
 void ConnectionManager::deliver_events() {
   while (!waiting_events_.empty()) {
-    const CmEvent event = std::move(waiting_events_.front());
+    const CmEvent event = waiting_events_.front();
     waiting_events_.pop_front();
     // The consumer may have destroyed the connection while the event waited.
     const CmEntry* entry = table_.find(event.id);

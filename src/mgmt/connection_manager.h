@@ -167,7 +167,7 @@ class ConnectionManager {
   [[nodiscard]] Expected<CmRoute> route_of(const hca::Path& path, std::uint8_t ack_timeout) const;
   // The entry, if there is one and it is in one of `states`.
   [[nodiscard]] Expected<CmEntry*> in_state(CmId id, std::initializer_list<CmState> states);
-  void emit(CmEntry& entry, What what);
+  void emit(CmEntry& entry, const What& what);
   void deliver_events();
   void handle(Bytes mad, const hca::Path& from, Time now, bool early);
   void dispatch(wire::CmMessage message, Bytes body, const Arrival& at);

@@ -187,10 +187,10 @@ void CommandCore::forget(std::uint32_t membership) {
   free_handles_.insert(membership);
 }
 
-void CommandCore::post(QueuedEvent event, ChannelId to) {
+void CommandCore::post(const QueuedEvent& event, ChannelId to) {
   const auto channel = channels_.find(to);
   assert(channel != channels_.end());
-  channel->second.events.push(std::move(event));
+  channel->second.events.push(event);
   counters_.add(Counter::kEvents);
   signal_.raised(to);
 }
@@ -221,7 +221,7 @@ void CommandCore::post(const Identity& identity, abi::Event kind, std::int32_t s
   if (identity.uid == 0) return counters_.add(Counter::kEventsUnowned);
   QueuedEvent event = about(identity, kind, status);
   event.body.param.conn = parameters;
-  post(std::move(event), identity.channel);
+  post(event, identity.channel);
 }
 
 void CommandCore::post(const Identity& identity, abi::Event kind, std::int32_t status,
@@ -229,7 +229,7 @@ void CommandCore::post(const Identity& identity, abi::Event kind, std::int32_t s
   if (identity.uid == 0) return counters_.add(Counter::kEventsUnowned);
   QueuedEvent event = about(identity, kind, status);
   event.body.param.ud = parameters;
-  post(std::move(event), identity.channel);
+  post(event, identity.channel);
 }
 
 }  // namespace weft::rdmacm

@@ -194,7 +194,7 @@ class CommandCore final : private mgmt::EventSink {
             const rdma_ucm_conn_param& parameters);
   void post(const Identity& identity, abi::Event kind, std::int32_t status,
             const rdma_ucm_ud_param& parameters);
-  void post(QueuedEvent event, ChannelId to);
+  void post(const QueuedEvent& event, ChannelId to);
 
   CoreConfig config_;
   const Interfaces& interfaces_;

@@ -161,7 +161,7 @@ std::errc CommandCore::migrate_id(Call& call) {
       call.channel.identities.insert(request->handle);
       request->channel = call.channel.id;
     }
-    call.channel.events.push(std::move(event));
+    call.channel.events.push(event);
     signal_.raised(call.channel.id);
   }
   return {};

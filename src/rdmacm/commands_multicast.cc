@@ -75,7 +75,7 @@ std::errc CommandCore::join(Call& call, std::uint32_t handle, std::uint64_t uid,
   event.body.param.ud.qkey = kDatagramQKey.value();
   event.body.param.ud.ah_attr = ah_attributes(path, identity.device->end.port);
   event.body.param.ud.ah_attr.dlid = kMulticastLid;
-  post(std::move(event), identity.channel);
+  post(event, identity.channel);
 
   const rdma_ucm_create_id_resp response{membership};
   respond(call, abi::bytes_of(response));

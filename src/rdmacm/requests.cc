@@ -123,7 +123,7 @@ void CommandCore::on(const mgmt::CmEvent& event, const mgmt::ConnectRequest& wha
   parameters.retry_count = what.retry_count;
   parameters.rnr_retry_count = what.rnr_retry;
   set_private_data(parameters, after_header(what.private_data, request->source.is_ip()));
-  post(std::move(out), listener->channel);
+  post(out, listener->channel);
 }
 
 void CommandCore::on(const mgmt::CmEvent& event, const mgmt::SidrRequest& what) {
@@ -152,7 +152,7 @@ void CommandCore::on(const mgmt::CmEvent& event, const mgmt::SidrRequest& what) 
   out.body.event = static_cast<std::uint32_t>(abi::Event::kConnectRequest);
   out.body.param.ud.ah_attr = ah_attributes(what.path, request->device->end.port);
   set_private_data(out.body.param.ud, after_header(what.private_data, request->source.is_ip()));
-  post(std::move(out), listener->channel);
+  post(out, listener->channel);
 }
 
 }  // namespace weft::rdmacm

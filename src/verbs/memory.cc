@@ -22,6 +22,7 @@ bool is_implicit(const RegionRequest& request) {
   return request.address == nullptr && request.length == SIZE_MAX;
 }
 RegionRequest whole_address_space(unsigned access) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the first address that a program can map
   return {reinterpret_cast<void*>(kFirstPage), kUserSpaceEnd - kFirstPage, kFirstPage, access};
 }
 

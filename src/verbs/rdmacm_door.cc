@@ -105,7 +105,7 @@ int send_all(int socket, const iovec* pieces, size_t count) {
   msghdr message = {};
   message.msg_iov = const_cast<iovec*>(pieces);
   message.msg_iovlen = count;
-  long sent;
+  long sent = 0;
   do {
     sent = syscall(SYS_sendmsg, socket, &message, MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
@@ -123,7 +123,7 @@ long receive(int socket, iovec* pieces, size_t count, int* descriptor) {
     message.msg_controllen = sizeof control;
     *descriptor = -1;
   }
-  long got;
+  long got = 0;
   do {
     got = syscall(SYS_recvmsg, socket, &message, MSG_CMSG_CLOEXEC);
   } while (got < 0 && errno == EINTR);
@@ -300,6 +300,7 @@ int prepare(Command* command) {
   uint64_t pointer = 0;
   if (header.out > 0 && size >= at + sizeof pointer) {
     memcpy(&pointer, body + at, sizeof pointer);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the command carries addresses as numbers
     command->response = reinterpret_cast<void*>(pointer);
     command->response_size = header.out;
   }
@@ -307,6 +308,7 @@ int prepare(Command* command) {
     rdma_ucm_set_option option;
     memcpy(&option, body, sizeof option);
     if (option.optlen > door::kMostExtra) return EINVAL;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): as above
     command->extra = reinterpret_cast<const void*>(option.optval);
     command->extra_size = option.optlen;
   }
@@ -351,8 +353,8 @@ void give_up_waiting(void* file) {
 // closes its file meanwhile does not end the wait: to the kernel, too, who waits has it open.
 ssize_t take_event(DoorFile* file, const void* bytes, size_t size) {
   while (true) {
-    uint64_t waiting;
-    ssize_t done;
+    uint64_t waiting = 0;
+    ssize_t done = 0;
     pthread_cleanup_push(give_up_waiting, file);
     done = libc_read.get()(file->events, &waiting, sizeof waiting);
     pthread_cleanup_pop(0);
