@@ -145,7 +145,8 @@ TEST_F(Memory, SurvivesLookUpsWhileOthersRegisterAndDeregister) {
   // Each owner writes its memory when nobody may read it, and clears it after removal.
   const auto own = [&](std::size_t first) {
     std::vector<std::uint64_t> mine(kSlots);
-    for (int round = 0; round < kRounds; ++round) {
+    // Until the others have come to run, too.
+    for (int round = 0; round < kRounds || found == 0; ++round) {
       const std::size_t i = first + static_cast<std::size_t>(round) % (kSlots / 2);
       mine[i] = 0xC0FFEE;
       const MemoryRegion r = *table.add({.base = std::bit_cast<std::byte*>(&mine[i]),
