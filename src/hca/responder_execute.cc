@@ -32,7 +32,7 @@ struct AtomicWork {
 
 // A guard may abandon it at any access to `at`: it holds nothing. To the program this is an adapter
 // at work: ThreadSanitizer knows of no order between the two, since that comes with the packets.
-[[gnu::no_sanitize("thread")]] void do_atomic(void* argument) {
+__attribute__((no_sanitize("thread"))) void do_atomic(void* argument) {
   auto& work = *static_cast<AtomicWork*>(argument);
   auto* const target = std::launder(static_cast<std::uint64_t*>(static_cast<void*>(work.at)));
   if (work.add) {
