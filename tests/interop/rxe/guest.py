@@ -21,14 +21,16 @@ HOST_MAC, GUEST_MAC = "02:00:00:77:00:01", "02:00:00:77:00:02"
 class Guest:
     """Use as a context: boots, and is ended with it."""
 
-    def __init__(self, mtu=1500, boot_seconds=240, network=True, processors=1, extra=None):
+    def __init__(self, mtu=1500, boot_seconds=240, network=True, processors=1, extra=None,
+                 capture=False):
         """`network`: whether its interface leads to ours, or nowhere. `extra`: called with an
-        archive, to put more into the guest."""
+        archive, to put more into the guest. `capture`: whether traffic() has what crosses it."""
         self.mtu = mtu
         self.boot_seconds = boot_seconds
         self.network = network
         self.processors = processors
         self.extra = extra
+        self.capture = capture
         self.folder = None
         self.qemu = None
         self.channel = None
@@ -98,6 +100,8 @@ class Guest:
                  "-serial", "chardev:control",
                  "-netdev", f"tap,id=net,ifname={TAP},script=no,downscript=no,vnet_hdr=off"
                  if self.network else "hubport,id=net,hubid=0",
+                *(["-object", f"filter-dump,id=traffic,netdev=net,file={self.traffic()}"]
+                  if self.capture else []),
                  "-device", f"virtio-net-pci,netdev=net,mac={GUEST_MAC},"
                  f"host_mtu={self.mtu},romfile="],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -110,6 +114,10 @@ class Guest:
             self._still_there(deadline)
         self.run(" && ".join(f"ip neigh add {address} lladdr {HOST_MAC} dev eth0 nud permanent"
                              for address in (HOST, HOST6)))
+
+    def traffic(self):
+        """The capture (pcap) of what the guest has been sent and has sent, before it loses any."""
+        return pathlib.Path(self.folder.name) / "traffic.pcap"
 
     def _still_there(self, deadline):
         if self.qemu.poll() is not None or time.monotonic() > deadline:
