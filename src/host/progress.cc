@@ -84,11 +84,14 @@ Expected<std::unique_ptr<Progress>> Progress::start(int news, std::function<void
   }
   std::unique_ptr<Progress> progress(new Progress(
       std::move(epoll), std::move(ready), std::move(timer), std::move(wake), std::move(on_news)));
-  // The application's signals are not for this thread: it inherits a full mask.
-  sigset_t all;
+  // The application's signals are not for this thread: it inherits a mask. Faults are its own, and
+  // a guarded copy lives by their handler: the kernel ends a process that blocks them.
+  sigset_t others;
   sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigfillset(&others);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL})
+    sigdelset(&others, fault);
+  pthread_sigmask(SIG_SETMASK, &others, &before);
   progress->thread_ = std::thread([raw = progress.get()] { raw->run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_setname_np(progress->thread_.native_handle(), "weft-progress");

@@ -13,7 +13,7 @@ import time
 
 import pyverbs.enums as e
 from pyverbs.addr import AHAttr, GlobalRoute
-from pyverbs.cq import CQ
+from pyverbs.cq import CQ, CompChannel
 from pyverbs.device import Context
 from pyverbs.mr import MR
 from pyverbs.pd import PD
@@ -62,10 +62,12 @@ def map_memory():
 
 
 class Pair:
-    """Two queue pairs that are connected with each other."""
+    """Two queue pairs that are connected with each other. With `sleeps` the program waits for
+    completions in the kernel, so that the work is done by a thread of the library."""
 
-    def __init__(self, context, domain, gid_index):
-        self.queue = CQ(context, 16)
+    def __init__(self, context, domain, gid_index, sleeps=False):
+        self.channel = CompChannel(context) if sleeps else None
+        self.queue = CQ(context, 16, None, self.channel)
         capacity = QPCap(max_send_wr=4, max_recv_wr=4)
         self.ends = [QP(domain, QPInitAttr(qp_type=e.IBV_QPT_RC, scq=self.queue, rcq=self.queue,
                                            cap=capacity, sq_sig_all=1)) for _ in range(2)]
@@ -90,7 +92,12 @@ class Pair:
             request.set_wr_atomic(remote.rkey, remote.buf, 1, 5)
         else:
             request.set_wr_rdma(remote.rkey, remote.buf)
+        if self.channel:
+            self.queue.req_notify()
         self.ends[0].post_send(request)
+        if self.channel:
+            self.channel.get_cq_event(self.queue)
+            self.queue.ack_events(1)
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             count, found = self.queue.poll(1)
@@ -116,9 +123,9 @@ def main():
     def name(status):
         return NAMES.get(status, f"status {status}")
 
-    def case(title, opcode, length, peers):
+    def case(title, opcode, length, peers, sleeps=False):
         """Once while the memory is there, once when it is not."""
-        pair, memory = Pair(context, domain, arguments.gid_index), Mapping(domain)
+        pair, memory = Pair(context, domain, arguments.gid_index, sleeps), Mapping(domain)
         local, remote = (steady, memory) if peers else (memory, steady)
         before = pair.work(opcode, local, remote, length)
         memory.unmap()
@@ -139,6 +146,12 @@ def main():
     case("atomic on the peer's", e.IBV_WR_ATOMIC_FETCH_AND_ADD, 8, True)
     case("write from its own", e.IBV_WR_RDMA_WRITE, LENGTH, False)
     case("read to its own", e.IBV_WR_RDMA_READ, LENGTH, False)
+
+    case("asleep: write to the peer's", e.IBV_WR_RDMA_WRITE, LENGTH, True, True)
+    case("asleep: read of the peer's", e.IBV_WR_RDMA_READ, LENGTH, True, True)
+    case("asleep: atomic on the peer's", e.IBV_WR_ATOMIC_FETCH_AND_ADD, 8, True, True)
+    case("asleep: write from its own", e.IBV_WR_RDMA_WRITE, LENGTH, False, True)
+    case("asleep: read to its own", e.IBV_WR_RDMA_READ, LENGTH, False, True)
 
     protected("write", e.IBV_WR_RDMA_WRITE, LENGTH)
     protected("add", e.IBV_WR_ATOMIC_FETCH_AND_ADD, 8)
