@@ -62,11 +62,12 @@ Expected<io::UniqueFd> listen_on(const std::string& path) {
 }
 
 void send_all(int fd, int stop, std::string_view text) {
-  const Time deadline = io::now() + kPatience;
+  Time deadline = io::now() + kPatience;
   while (!text.empty()) {
     const ssize_t sent = send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) {
       text.remove_prefix(static_cast<std::size_t>(sent));
+      deadline = io::now() + kPatience;
       continue;
     }
     if (sent < 0 && errno == EINTR) continue;
