@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: rdmacm.sh WHAT [WIRE]: programs over the distribution's own librdmacm, in a network
-# namespace and with a host agent of their own. WHAT is a case of the list below.
+# usage: rdmacm.sh WHAT [WIRE [TIMES]]: programs over the distribution's own librdmacm, in a network
+# namespace and with a host agent of their own. WHAT is a case of the list below. TIMES: how often in
+# a row, with one agent.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 private_network "$0" "$@"
 what=$1
 wire=${2:-udp}
+times=${3:-1}
 ip link set lo up
 ip link set lo multicast on
 begin
@@ -86,113 +88,124 @@ perftest_over_cm() {
   [[ -n $(perftest_row client) ]] || fail "$* measured nothing"
 }
 
-case $what in
-  rping)
-    both "rping -s -a 127.0.0.1 -C 10 -v" "rping -c -a 127.0.0.1 -C 10 -v -V"
-    expect client 'ping data: rdma-ping-9:'
-    ;;
-  rping6)
-    both "rping -s -a ::1 -C 10 -v" "rping -c -a ::1 -C 10 -v -V"
-    expect client 'ping data: rdma-ping-9:'
-    ;;
-  ucmatose)
-    both "ucmatose" "ucmatose -s 127.0.0.1"
-    expect client 'return status 0'
-    expect server 'return status 0'
-    ;;
-  spaces)  # rdma_getaddrinfo for the other port spaces, and by GID
-    for name in "-P ib" "-f ip -P tcp" "-f gid -P ib"; do
-      at=127.0.0.1
-      [[ $name != *gid* ]] || at=::ffff:127.0.0.1
-      both "ucmatose $name -b $at" "ucmatose $name -s $at"
+scenario() {
+  case $what in
+    rping)
+      both "rping -s -a 127.0.0.1 -C 10 -v" "rping -c -a 127.0.0.1 -C 10 -v -V"
+      expect client 'ping data: rdma-ping-9:'
+      ;;
+    rping6)
+      both "rping -s -a ::1 -C 10 -v" "rping -c -a ::1 -C 10 -v -V"
+      expect client 'ping data: rdma-ping-9:'
+      ;;
+    ucmatose)
+      both "ucmatose" "ucmatose -s 127.0.0.1"
       expect client 'return status 0'
-    done
-    both "udaddy -p 0x0002" "udaddy -p 0x0002 -s 127.0.0.1"  # RDMA_PS_IPOIB
-    expect client 'return status 0'
-    ;;
-  udaddy)
-    both "udaddy" "udaddy -s 127.0.0.1"
-    expect client 'return status 0'
-    expect server 'return status 0'
-    ;;
-  mckey)
-    ip route add 239.0.0.0/8 dev lo
-    need mckey
-    # What is sent before the receiver has joined is gone.
-    spawn server "$weft" run --wire "$wire" -- stdbuf -oL mckey -m 239.1.2.3 -b 127.0.0.1
-    await server 'joined dgid'
-    run client "$weft" run --wire "$wire" -- mckey -m 239.1.2.3 -b 127.0.0.1 -s
-    finish server
-    expect client 'joined dgid: ::ffff:239.1.2.3'
-    expect server 'return status 0'
-    ;;
-  client)
-    both "rdma_server" "rdma_client -s 127.0.0.1"
-    expect client 'end 0'
-    expect server 'end 0'
-    ;;
-  xclient)
-    both "rdma_xserver -c r" "rdma_xclient -s 127.0.0.1 -c r"
-    expect client 'end 0'
-    expect server 'end 0'
-    ;;
-  xclient-xrc)
-    both "rdma_xserver -c x" "rdma_xclient -s 127.0.0.1 -c x"
-    expect client 'end 0'
-    expect server 'end 0'
-    ;;
-  cmtime)
-    need cmtime
-    spawn server "$weft" run --wire "$wire" -- cmtime  # for ever
-    await_agent
-    run client "$weft" run --wire "$wire" -- cmtime -s 127.0.0.1 -c 50
-    stop server
-    expect client '^connect +: +[0-9.]+'
-    ;;
-  rstream)
-    both "rstream -S 65536 -I 10 -C 20" "rstream -s 127.0.0.1 -S 65536 -I 10 -C 20"
-    expect client '^custom +64k'
-    ;;
-  riostream)
-    both "riostream -S 65536 -I 10 -C 20" "riostream -s 127.0.0.1 -S 65536 -I 10 -C 20"
-    expect client '^custom +64k'
-    ;;
-  iperf3)
-    over_sockets 'iperf3 -s -1 -B 127.0.0.1' 'iperf3 -c 127.0.0.1 -n 50M'
-    expect client '50.0 MBytes .*receiver'
-    ;;
-  socat)
-    head -c 3000000 /dev/urandom >"$work/sent"
-    over_sockets 'socat -u TCP4-LISTEN:7471,bind=127.0.0.1 STDOUT >"$work/received"' \
-      'socat -u STDIN TCP4:127.0.0.1:7471 <"$work/sent"'
-    cmp "$work/sent" "$work/received" || fail "something else came out than went in"
-    ;;
-  perftest)
-    perftest_over_cm ib_write_bw -s 65536 -n 200
-    perftest_over_cm ib_write_bw -s 4096 -q 4 -n 200
-    perftest_over_cm ib_send_bw -s 4096 -n 200
-    perftest_over_cm ib_write_lat -s 8 -n 200
-    perftest_over_cm ib_send_bw -c UD -s 2048 -n 200
-    perftest_over_cm ib_send_lat -c UD -s 64 -n 200
-    ;;
-  closed)
-    run waiter "$weft" run -- python3 "$source_tree/tests/e2e/closed_channel.py"
-    expect waiter 'every event came'
-    ;;
-  killed)
-    need rping
-    spawn server "$weft" run -- rping -s -a 127.0.0.1 -C 1000000
-    await_agent
-    # Without timeout in between: the signal must hit the program itself.
-    "$weft" run -- rping -c -a 127.0.0.1 -C 1000000 </dev/null >"$work/client.out" 2>&1 &
-    killed=$!
-    sleep 1
-    kill -KILL "$killed"
-    await server 'DISCONNECT EVENT'
-    stop server
-    ;;
-  *) fail "unknown: $what" ;;
-esac
+      expect server 'return status 0'
+      ;;
+    spaces)  # rdma_getaddrinfo for the other port spaces, and by GID
+      for name in "-P ib" "-f ip -P tcp" "-f gid -P ib"; do
+        at=127.0.0.1
+        [[ $name != *gid* ]] || at=::ffff:127.0.0.1
+        both "ucmatose $name -b $at" "ucmatose $name -s $at"
+        expect client 'return status 0'
+      done
+      both "udaddy -p 0x0002" "udaddy -p 0x0002 -s 127.0.0.1"  # RDMA_PS_IPOIB
+      expect client 'return status 0'
+      ;;
+    udaddy)
+      both "udaddy" "udaddy -s 127.0.0.1"
+      expect client 'return status 0'
+      expect server 'return status 0'
+      ;;
+    mckey)
+      ip route replace 239.0.0.0/8 dev lo
+      need mckey
+      # What is sent before the receiver has joined is gone.
+      spawn server "$weft" run --wire "$wire" -- stdbuf -oL mckey -m 239.1.2.3 -b 127.0.0.1
+      await server 'joined dgid'
+      run client "$weft" run --wire "$wire" -- mckey -m 239.1.2.3 -b 127.0.0.1 -s
+      finish server
+      expect client 'joined dgid: ::ffff:239.1.2.3'
+      expect server 'return status 0'
+      ;;
+    client)
+      both "rdma_server" "rdma_client -s 127.0.0.1"
+      expect client 'end 0'
+      expect server 'end 0'
+      ;;
+    xclient)
+      both "rdma_xserver -c r" "rdma_xclient -s 127.0.0.1 -c r"
+      expect client 'end 0'
+      expect server 'end 0'
+      ;;
+    xclient-xrc)
+      both "rdma_xserver -c x" "rdma_xclient -s 127.0.0.1 -c x"
+      expect client 'end 0'
+      expect server 'end 0'
+      ;;
+    cmtime)
+      need cmtime
+      spawn server "$weft" run --wire "$wire" -- cmtime  # for ever
+      await_agent
+      run client "$weft" run --wire "$wire" -- cmtime -s 127.0.0.1 -c 50
+      stop server
+      expect client '^connect +: +[0-9.]+'
+      ;;
+    rstream)
+      both "rstream -S 65536 -I 10 -C 20" "rstream -s 127.0.0.1 -S 65536 -I 10 -C 20"
+      expect client '^custom +64k'
+      ;;
+    riostream)
+      both "riostream -S 65536 -I 10 -C 20" "riostream -s 127.0.0.1 -S 65536 -I 10 -C 20"
+      expect client '^custom +64k'
+      ;;
+    iperf3)
+      over_sockets 'iperf3 -s -1 -B 127.0.0.1' 'iperf3 -c 127.0.0.1 -n 50M'
+      expect client '50.0 MBytes .*receiver'
+      ;;
+    socat)
+      head -c 3000000 /dev/urandom >"$work/sent"
+      over_sockets 'socat -u TCP4-LISTEN:7471,bind=127.0.0.1 STDOUT >"$work/received"' \
+        'socat -u STDIN TCP4:127.0.0.1:7471 <"$work/sent"'
+      cmp "$work/sent" "$work/received" || fail "something else came out than went in"
+      ;;
+    perftest)
+      perftest_over_cm ib_write_bw -s 65536 -n 200
+      perftest_over_cm ib_write_bw -s 4096 -q 4 -n 200
+      perftest_over_cm ib_send_bw -s 4096 -n 200
+      perftest_over_cm ib_write_lat -s 8 -n 200
+      perftest_over_cm ib_send_bw -c UD -s 2048 -n 200
+      perftest_over_cm ib_send_lat -c UD -s 64 -n 200
+      ;;
+    hints)
+      run hints "$weft" run --wire "$wire" -- "$build_tree/tests/addrinfo_hints"
+      expect hints '^240 combinations of hints, 20 connections, 0 complaints'
+      ;;
+    closed)
+      run waiter "$weft" run -- python3 "$source_tree/tests/e2e/closed_channel.py"
+      expect waiter 'every event came'
+      ;;
+    killed)
+      need rping
+      spawn server "$weft" run -- rping -s -a 127.0.0.1 -C 1000000
+      await_agent
+      # Without timeout in between: the signal must hit the program itself.
+      "$weft" run -- rping -c -a 127.0.0.1 -C 1000000 </dev/null >"$work/client.out" 2>&1 &
+      killed=$!
+      sleep 1
+      kill -KILL "$killed"
+      await server 'DISCONNECT EVENT'
+      stop server
+      ;;
+    *) fail "unknown: $what" ;;
+  esac
+}
+
+for ((round = 1; round <= times; round++)); do
+  [[ $times -eq 1 ]] || echo "round $round"
+  scenario
+done
 
 # Nobody is left: the agent forgets them, and would end by itself.
 pkill -TERM -x weftd --ns $$ --nslist net || :
