@@ -13,16 +13,19 @@ namespace {
 constexpr std::size_t kBudget = 256;
 // A GSI queue pair takes packets of any partition that it is a member of; there is one.
 constexpr std::uint16_t kPartition = kDefaultPKey.value() & 0x7FFF;
+constexpr std::size_t kHeaders = wire::Bth::kSize + wire::Deth::kSize;
 
 }  // namespace
 
 Expected<std::unique_ptr<Management>> Management::open(port::Port& port, io::Reactor& reactor,
-                                                       Receiver receiver) {
+                                                       Receiver& receiver) {
   auto endpoint = port.open_management();
   if (!endpoint) return tl::unexpected(endpoint.error());
-  std::unique_ptr<Management> out(new Management(std::move(*endpoint), std::move(receiver)));
+  std::unique_ptr<Management> out(new Management(std::move(*endpoint), receiver));
   for (const int descriptor : out->endpoint_->inlet()->descriptors()) {
-    auto watch = reactor.watch(descriptor, EPOLLIN, [self = out.get()](std::uint32_t) {
+    auto watch = reactor.watch(descriptor, EPOLLIN, [self = out.get()](std::uint32_t events) {
+      // Reports of the network about what was sent.
+      if ((events & EPOLLERR) != 0) self->endpoint_->inlet()->expect_errors();
       self->endpoint_->inlet()->receive(*self, kBudget);
     });
     if (!watch) return tl::unexpected(watch.error());
@@ -45,7 +48,7 @@ void Management::send(const hca::Path& to, std::span<const std::byte, mgmt::kMad
   const MutableBytes header(packet.header);
   bth.write(header);
   wire::Deth{.qkey = kGsiQKey, .src_qp = kQp1}.write(header.subspan(wire::Bth::kSize));
-  packet.header_length = wire::Bth::kSize + wire::Deth::kSize;
+  packet.header_length = kHeaders;
   burst_.add_piece(packet, mad);
   burst_.close(packet, wire::kIcrcSize);
   // What the wire cannot take now is lost, as it could be on its way: the manager repeats it.
@@ -55,7 +58,6 @@ void Management::send(const hca::Path& to, std::span<const std::byte, mgmt::kMad
 
 void Management::deliver(const hca::InDatagram& datagram) {
   const auto bth = wire::Bth::parse(datagram.transport);
-  constexpr std::size_t kHeaders = wire::Bth::kSize + wire::Deth::kSize;
   const bool shaped = bth && bth->opcode == wire::Opcode::ud_send_only && bth->dest_qp == kQp1 &&
                       bth->transport_version == 0 && bth->pad_count == 0 &&
                       datagram.transport.size() == kHeaders + mgmt::kMadSize;
@@ -71,7 +73,14 @@ void Management::deliver(const hca::InDatagram& datagram) {
   from.dgid = datagram.source;
   from.scope_id = datagram.scope_id;
   from.traffic_class = datagram.traffic_class;
-  receiver_(datagram.transport.subspan(kHeaders), from);
+  receiver_.received(datagram.transport.subspan(kHeaders), from);
+}
+
+void Management::undelivered(const hca::Undelivered& packet) {
+  const auto bth = wire::Bth::parse(packet.transport);
+  const bool shaped = bth && bth->opcode == wire::Opcode::ud_send_only && bth->dest_qp == kQp1 &&
+                      packet.transport.size() > kHeaders;
+  if (shaped) receiver_.undelivered(packet.transport.subspan(kHeaders), packet.destination);
 }
 
 }  // namespace weft::daemon

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -30,23 +29,31 @@ using ManagementCounters = CounterSet<ManagementCounter, kManagementCounterInfo>
 // connection manager needs.
 class Management final : public mgmt::MadSink, private port::DatagramSink {
  public:
-  using Receiver = std::function<void(Bytes mad, const hca::Path& from)>;
+  class Receiver {
+   public:
+    virtual ~Receiver() = default;
+    virtual void received(Bytes mad, const hca::Path& from) = 0;
+    // The network says that a datagram did not arrive. `mad`: what is quoted of it, its front.
+    virtual void undelivered(Bytes mad, const Gid& destination) = 0;
+  };
 
-  // Reads in the reactor's thread. `port` must be of all interfaces and outlive this.
+  // Reads in the reactor's thread. `port` must be of all interfaces and outlive this, and so must
+  // `receiver`.
   static Expected<std::unique_ptr<Management>> open(port::Port& port, io::Reactor& reactor,
-                                                    Receiver receiver);
+                                                    Receiver& receiver);
 
   void send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) override;
   [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
 
  private:
-  Management(std::unique_ptr<port::Endpoint> endpoint, Receiver receiver)
-      : endpoint_(std::move(endpoint)), receiver_(std::move(receiver)) {}
+  Management(std::unique_ptr<port::Endpoint> endpoint, Receiver& receiver)
+      : endpoint_(std::move(endpoint)), receiver_(receiver) {}
   void deliver(const hca::InDatagram& datagram) override;
+  void undelivered(const hca::Undelivered& packet) override;
   void end_run() override {}
 
   std::unique_ptr<port::Endpoint> endpoint_;
-  Receiver receiver_;
+  Receiver& receiver_;
   hca::Burst burst_;
   Psn psn_{};
   ManagementCounters counters_;

@@ -60,11 +60,7 @@ Expected<std::unique_ptr<WireAgent>> WireAgent::open(const WireChoice& choice,
   auto port = open_port(choice, roce_port, self->slots_, entropy);
   if (!port) return tl::unexpected(port.error());
   self->port_ = std::move(*port);
-  auto management =
-      Management::open(*self->port_, reactor, [self](Bytes mad, const hca::Path& from) {
-        self->core_->receive(mad, from, io::now());
-        self->set_timer();
-      });
+  auto management = Management::open(*self->port_, reactor, *self);
   if (!management && management.error().code == std::errc::address_in_use && !choice.roce) {
     return fail(std::errc::address_in_use,
                 fmt::format("UDP port {} is taken, where connections are managed: perhaps another "
@@ -121,6 +117,16 @@ std::vector<CounterValue> WireAgent::counters() const {
     out.insert(out.end(), more.begin(), more.end());
   }
   return out;
+}
+
+void WireAgent::received(Bytes mad, const hca::Path& from) {
+  core_->receive(mad, from, io::now());
+  set_timer();
+}
+
+void WireAgent::undelivered(Bytes mad, const Gid& destination) {
+  core_->undelivered(mad, destination, io::now());
+  set_timer();
 }
 
 void WireAgent::raised(rdmacm::ChannelId channel) {

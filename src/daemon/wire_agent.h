@@ -26,7 +26,7 @@ struct WireChoice {
 
 // What one wire shares among the processes of a host: queue pair 1, its rdma_cm, and on `roce` the
 // slots of UDP port 4791.
-class WireAgent final : public rdmacm::EventSignal {
+class WireAgent final : private rdmacm::EventSignal, private Management::Receiver {
  public:
   // EADDRINUSE, with a message that says who may be the other, when queue pair 1 is taken.
   static Expected<std::unique_ptr<WireAgent>> open(const WireChoice& choice,
@@ -53,12 +53,14 @@ class WireAgent final : public rdmacm::EventSignal {
   void interfaces_changed() { core_->interfaces_changed(); }
   // Nobody uses it and nothing of it can be in the network any more.
   [[nodiscard]] bool idle() const { return core_->channels() == 0 && core_->manager().ids() == 0; }
+  // Of rdma_cm, of the connection manager, of queue pair 1 and of its sockets.
   [[nodiscard]] std::vector<CounterValue> counters() const;
-  [[nodiscard]] std::size_t files() const { return core_->channels(); }
-  [[nodiscard]] std::size_t identities() const { return core_->identities(); }
+  [[nodiscard]] const rdmacm::CommandCore& core() const { return *core_; }
 
  private:
   explicit WireAgent(io::Reactor& reactor);
+  void received(Bytes mad, const hca::Path& from) override;
+  void undelivered(Bytes mad, const Gid& destination) override;
   void raised(rdmacm::ChannelId channel) override;
   void withdrawn(rdmacm::ChannelId channel, std::size_t count) override;
   void agreed(const hca::Agreement& agreement) override;

@@ -22,6 +22,9 @@ enum class CmCounter : std::uint8_t {
   kRefusedInvalid,
   kRefusedStale,
   kTimeouts,
+  kRxReports,
+  kRxStrayReports,
+  kUndelivered,
   kCount
 };
 
@@ -43,6 +46,9 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(CmCounter::kCo
     {"cm_refused_stale",
      "requests and replies refused because their queue pair is still connected"},
     {"cm_timeouts", "exchanges given up because the peer never answered"},
+    {"cm_rx_reports", "reports of the network that a message did not arrive"},
+    {"cm_rx_stray_reports", "dropped: a report about a message that waits for no answer"},
+    {"cm_undelivered", "exchanges given up because the network says that nobody is there"},
 }};
 
 using CmCounters = CounterSet<CmCounter, kCmCounters>;

@@ -41,6 +41,8 @@ struct CmRepeat {
   std::uint8_t retries_left = 0;
   Duration interval{};
   Duration patience{};
+  unsigned sent = 0;         // times, since the peer was last heard about it
+  unsigned undelivered = 0;  // times that the network has said it did not arrive; at most `sent`
 };
 
 // An exchange of LAP and APR (IBA 12.8).

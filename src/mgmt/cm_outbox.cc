@@ -15,6 +15,8 @@ void CmOutbox::start(CmEntry& entry, CmRepeat& repeat, Time now) {
   assert(entry.patience > Duration{0});
   repeat.retries_left = entry.max_cm_retries;
   repeat.patience = entry.patience;
+  repeat.sent = 1;
+  repeat.undelivered = 0;
   repeat.interval =
       first_retry_ > Duration{0} ? std::min(first_retry_, entry.patience) : entry.patience;
   table_.set_deadline(entry, now + repeat.interval);
@@ -28,6 +30,7 @@ bool CmOutbox::again(CmEntry& entry, CmRepeat& repeat, Time now) {
   } else {
     return false;
   }
+  ++repeat.sent;
   counters_.add(CmCounter::kTxRetries);
   send_mad(entry.route.path, repeat.mad);
   table_.set_deadline(entry, now + repeat.interval);
@@ -36,6 +39,7 @@ bool CmOutbox::again(CmEntry& entry, CmRepeat& repeat, Time now) {
 
 void CmOutbox::wait_longer(CmEntry& entry, CmRepeat& repeat, Duration longer, Time now) {
   repeat.interval = repeat.patience;
+  repeat.sent = repeat.undelivered = 0;
   table_.set_deadline(entry, now + longer);
 }
 

@@ -147,6 +147,12 @@ class ConnectionManager {
   // the address of ours that it came to.
   void receive(Bytes mad, const hca::Path& from, Time now);
 
+  // The network says that a datagram to `destination` did not arrive, and quotes `mad`, its front.
+  // Anybody may say so: it is believed of a message that waits for an answer, by who knows its IDs,
+  // and once each of kMostUndelivered times in a row that it was sent; then the exchange ends as if
+  // its retries were used up.
+  void undelivered(Bytes mad, const Gid& destination, Time now);
+
   // When expire() wants to be called; nothing when no timer runs.
   [[nodiscard]] std::optional<Time> deadline() const;
   void expire(Time now);
@@ -187,6 +193,10 @@ class ConnectionManager {
   [[nodiscard]] bool waits_for_listener(EarlyRequests::Request request, const Arrival& at);
   // How long a peer may take that says 2^exponent, there and back included.
   [[nodiscard]] Duration patience(std::uint8_t exponent) const;
+
+  // cm_undelivered.cc
+  // What waits for an answer to the message that is quoted; null: nothing does.
+  [[nodiscard]] CmEntry* quoted(Bytes mad, const Gid& destination);
 
   // cm_active.cc, cm_passive.cc
   void on(wire::CmReq req, const Arrival& at);

@@ -91,6 +91,11 @@ void CommandCore::receive(Bytes mad, const hca::Path& from, Time now) {
   cm_->receive(mad, from, now);
 }
 
+void CommandCore::undelivered(Bytes mad, const Gid& destination, Time now) {
+  now_ = now;
+  cm_->undelivered(mad, destination, now);
+}
+
 void CommandCore::expire(Time now) {
   now_ = now;
   cm_->expire(now);

@@ -27,6 +27,7 @@
 #include "rdmacm/identity.h"
 #include "rdmacm/interfaces.h"
 #include "rdmacm/port_table.h"
+#include "rdmacm/report.h"
 
 namespace weft::rdmacm {
 
@@ -82,6 +83,8 @@ class CommandCore final : private mgmt::EventSink {
 
   // A management datagram came to QP 1; see mgmt::ConnectionManager.
   void receive(Bytes mad, const hca::Path& from, Time now);
+  // The network says that one that was sent did not arrive; see mgmt::ConnectionManager.
+  void undelivered(Bytes mad, const Gid& destination, Time now);
   [[nodiscard]] std::optional<Time> deadline() const { return cm_->deadline(); }
   void expire(Time now);
 
@@ -90,6 +93,8 @@ class CommandCore final : private mgmt::EventSink {
 
   [[nodiscard]] std::size_t channels() const { return channels_.size(); }
   [[nodiscard]] std::size_t identities() const { return identities_.size(); }
+  // The first `most` of them.
+  [[nodiscard]] std::vector<IdentityReport> report(std::size_t most) const;
   [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
   [[nodiscard]] const mgmt::ConnectionManager& manager() const { return *cm_; }
 
