@@ -47,8 +47,14 @@ struct DoctorOptions {
 };
 int doctor(const DoctorOptions& options);
 
+struct StatusOptions {
+  bool json = false;
+  bool details = false;
+};
+int status(const StatusOptions& options);
+
 struct ResourceOptions {
-  std::string show;  // "qp", "cq", "mr"; empty: a summary
+  std::string show;  // "qp", "cq", "mr", "cm_id"; empty: a summary
   bool json = false;
   bool details = false;
 };

@@ -17,6 +17,7 @@ Commands
   run       run a program on Weft's devices
   devices   list the devices that programs will see
   doctor    check this machine, and a program, for Weft
+  status    show what runs now, and what went wrong there
   resource  show queue pairs, completion queues and memory regions of running programs
   help      explain a command: weft help run
 
@@ -31,13 +32,14 @@ Then, in two terminals or on two machines
 
 And look at what happens
   weft run --stats --capture ping.pcapng -- PROGRAM
-  weft resource show qp              while it runs
+  weft status                        while it runs
 
 Options
   -h, --help   print this help
   --version    print the version
 
-Manual pages: weft(1), weft-run(1), weft-devices(1), weft-doctor(1), weft-resource(1).
+Manual pages: weft(1), weft-run(1), weft-devices(1), weft-doctor(1), weft-status(1),
+weft-resource(1).
 )";
 }
 
@@ -81,6 +83,16 @@ Examples
 )";
 }
 
+std::string status_footer() {
+  return R"(Host agents come first, with what they do for rdma_cm, then programs with their devices.
+Counters are shown where they tell of trouble: drops, retransmissions, refusals.
+
+Examples
+  weft status
+  weft status --json | jq '.programs[].devices[].trouble'
+)";
+}
+
 std::string resource_footer() {
   return R"(The programs of the user who asks are shown.
 
@@ -88,6 +100,7 @@ Examples
   weft resource                      how many objects each program has, per device
   weft resource show qp -d           every queue pair with its counters
   weft resource show mr --json
+  weft resource show cm_id           rdma_cm's identifiers: who listens, who is connected
 )";
 }
 

@@ -10,6 +10,7 @@ std::string general_help();
 std::string run_footer();
 std::string devices_footer();
 std::string doctor_footer();
+std::string status_footer();
 std::string resource_footer();
 
 }  // namespace weft::cli

@@ -69,6 +69,7 @@ struct Options {
   DevicesOptions devices;
   DoctorOptions doctor;
   ResourceOptions resource;
+  StatusOptions status;
   Words show;
   Words topics;
 };
@@ -141,16 +142,22 @@ void define(CLI::App& app, Options& options) {
   doctor->add_flag("--json", options.doctor.json, "Print JSON");
   doctor->add_option("PROGRAM", options.doctor.program, "A program that you want to run");
 
+  CLI::App* status = add_command(app, "status", "Show what runs now, and what went wrong there",
+                                 " [OPTIONS]", status_footer());
+  status->add_flag("--json", options.status.json, "Print JSON");
+  status->add_flag("-d,--details", options.status.details, "Addresses and clients of agents too");
+
   CLI::App* resource = add_command(app, "resource", "Show the objects of running programs",
-                                   " [OPTIONS] [show qp|cq|mr]", resource_footer());
+                                   " [OPTIONS] [show qp|cq|mr|cm_id]", resource_footer());
   resource->add_flag("--json", options.resource.json, "Print JSON");
   resource->add_flag("-d,--details", options.resource.details, "Counters too");
-  resource->add_option("show", options.show, "show qp, show cq or show mr: one line per object")
+  resource->add_option("show", options.show, "show qp, cq, mr or cm_id: one line per object")
       ->expected(0, -1)
       ->option_text(" ");
 
   CLI::App* help = add_command(app, "help", "Explain a command", " [TOPIC]", "");
-  help->add_option("TOPIC", options.topics, "run, devices, doctor or resource")->expected(0, 1);
+  help->add_option("TOPIC", options.topics, "run, devices, doctor, status or resource")
+      ->expected(0, 1);
 }
 
 Words command_names(const CLI::App& app) {
@@ -179,7 +186,7 @@ int help(const std::string& topic, CLI::App& app) {
 }
 
 int show_resources(Options& options) {
-  static const Words kinds{"qp", "cq", "mr"};
+  static const Words kinds{"qp", "cq", "mr", "cm_id"};
   const Words& words = options.show;
   if (words.empty()) return resource(options.resource);
   if (words[0] != "show") {
@@ -200,6 +207,7 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "run") return run(options.run);
   if (command == "devices") return devices(options.devices);
   if (command == "doctor") return doctor(options.doctor);
+  if (command == "status") return status(options.status);
   if (command == "resource") return show_resources(options);
   return help("", app);
 }

@@ -4,14 +4,19 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <span>
+#include <string_view>
 
+#include "host/door.h"
 #include "io/clock.h"
+#include "io/pass_descriptor.h"
 #include "io/unix_socket.h"
 
 namespace weft::cli {
@@ -21,6 +26,7 @@ using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr Duration kPatience = 1s;
+constexpr const char* kSilence = "it does not answer";
 // What the largest report takes is a few tens of megabytes.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 
@@ -32,7 +38,7 @@ Expected<std::string> read_all(int fd) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - io::now());
     pollfd watched{fd, POLLIN, 0};
     const int ready = left.count() > 0 ? poll(&watched, 1, static_cast<int>(left.count())) : 0;
-    if (ready == 0) return fail(std::errc::timed_out, "it does not answer");
+    if (ready == 0) return fail(std::errc::timed_out, kSilence);
     const ssize_t got = recv(fd, block.data(), block.size(), MSG_DONTWAIT);
     if (got == 0) return text;
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
@@ -42,54 +48,106 @@ Expected<std::string> read_all(int fd) {
   }
 }
 
-Expected<Json> ask(const std::string& path) {
-  const auto socket = io::connect_unix(path, io::UnixKind::kStream, kPatience);
-  if (!socket) return tl::unexpected(socket.error());
+Expected<io::UniqueFd> connect_to(const std::string& path, io::UnixKind kind) {
+  auto socket = io::connect_unix(path, kind, kPatience);
+  if (!socket) return socket;
   const auto peer = io::peer_credentials(socket->get());
   if (!peer) return tl::unexpected(peer.error());
   if (peer->uid != geteuid() && peer->uid != 0 && geteuid() != 0) {
     return fail(std::errc::permission_denied, "it is another user's");
   }
-  const auto text = read_all(socket->get());
-  if (!text) return tl::unexpected(text.error());
-  Json report = Json::parse(*text, nullptr, false);
+  return socket;
+}
+
+Expected<Json> parse(const std::string& text) {
+  Json report = Json::parse(text, nullptr, false);
   if (!report.is_object()) return fail(std::errc::bad_message, "its report is not JSON");
   return report;
 }
 
-// Appends to `out` the sockets named after a process.
-void find_sockets(const std::string& directory, std::vector<fs::path>& out,
-                  std::error_code& error) {
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
-    const std::string stem = entry.path().stem().string();
-    const bool pid = !stem.empty() && std::all_of(stem.begin(), stem.end(),
-                                                  [](char c) { return c >= '0' && c <= '9'; });
-    if (entry.path().extension() == ".sock" && pid) out.push_back(entry.path());
-  }
+Expected<Json> ask_program(const std::string& path) {
+  const auto socket = connect_to(path, io::UnixKind::kStream);
+  if (!socket) return tl::unexpected(socket.error());
+  const auto text = read_all(socket->get());
+  if (!text) return tl::unexpected(text.error());
+  return parse(*text);
 }
 
-// By pid: shorter numbers are smaller.
-void sort_by_pid(std::vector<fs::path>& sockets) {
-  std::sort(sockets.begin(), sockets.end(), [](const fs::path& a, const fs::path& b) {
+// See host/door.h.
+Expected<io::UniqueFd> report_file(int agent) {
+  host::door::Hello hello{};
+  hello.magic = host::door::kMagic;
+  hello.version = host::door::kVersion;
+  hello.purpose = host::door::kReport;
+  const auto said = io::send_message(agent, std::as_bytes(std::span(&hello, 1)));
+  if (!said) return tl::unexpected(said.error());
+  pollfd watched{agent, POLLIN, 0};
+  if (poll(&watched, 1, kPatience / 1ms) <= 0) return fail(std::errc::timed_out, kSilence);
+  host::door::Welcome welcome{};
+  auto answer = io::receive_message(agent, std::as_writable_bytes(std::span(&welcome, 1)));
+  if (!answer) return tl::unexpected(answer.error());
+  if (!*answer || (*answer)->size != sizeof welcome) {
+    return fail(std::errc::protocol_error, "it answers nonsense");
+  }
+  if (welcome.error != 0) {
+    welcome.message[sizeof welcome.message - 1] = '\0';
+    return fail(static_cast<std::errc>(welcome.error), welcome.message);
+  }
+  return std::move((*answer)->descriptor);
+}
+
+Expected<Json> ask_agent(const std::string& path) {
+  const auto socket = connect_to(path, io::UnixKind::kSeqPacket);
+  if (!socket) return tl::unexpected(socket.error());
+  const auto file = report_file(socket->get());
+  if (!file) return tl::unexpected(file.error());
+  struct stat status {};
+  if (fstat(file->get(), &status) != 0 || status.st_size < 0 ||
+      static_cast<std::size_t>(status.st_size) > kMostBytes) {
+    return fail(std::errc::bad_message, "its report is no file");
+  }
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  const ssize_t got = pread(file->get(), text.data(), text.size(), 0);
+  if (got != status.st_size) return fail(std::errc::bad_message, "its report is cut off");
+  return parse(text);
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// The sockets in `directories` whose names are `prefix`, a number and ".sock", by that number. What
+// cannot be read is complained about.
+std::vector<fs::path> find_sockets(const std::vector<std::string>& directories,
+                                   std::string_view prefix, std::vector<std::string>& complaints) {
+  std::vector<fs::path> out;
+  for (const std::string& directory : directories) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(directory, error)) {
+      const std::string stem = entry.path().stem().string();
+      if (entry.path().extension() == ".sock" && stem.starts_with(prefix) &&
+          is_number(std::string_view(stem).substr(prefix.size()))) {
+        out.push_back(entry.path());
+      }
+    }
+    if (error) complaints.push_back(fmt::format("{}: {}", directory, error.message()));
+  }
+  // Shorter numbers are smaller.
+  std::sort(out.begin(), out.end(), [](const fs::path& a, const fs::path& b) {
     const std::string left = a.filename().string();
     const std::string right = b.filename().string();
     return left.size() != right.size() ? left.size() < right.size() : left < right;
   });
+  return out;
 }
 
 }  // namespace
 
 Reports collect_reports(const std::vector<std::string>& directories) {
   Reports out;
-  std::vector<fs::path> sockets;
-  for (const std::string& directory : directories) {
-    std::error_code error;
-    find_sockets(directory, sockets, error);
-    if (error) out.complaints.push_back(fmt::format("{}: {}", directory, error.message()));
-  }
-  sort_by_pid(sockets);
-  for (const fs::path& path : sockets) {
-    auto report = ask(path);
+  for (const fs::path& path : find_sockets(directories, "", out.complaints)) {
+    auto report = ask_program(path);
     if (report) {
       out.processes.push_back(std::move(*report));
     } else if (report.error().code == std::errc::connection_refused) {
@@ -97,6 +155,22 @@ Reports collect_reports(const std::vector<std::string>& directories) {
     } else if (report.error().code != std::errc::no_such_file_or_directory) {
       out.complaints.push_back(
           fmt::format("process {}: {}", path.stem().string(), report.error().message));
+    }
+  }
+  return out;
+}
+
+Reports collect_agents(const std::vector<std::string>& directories) {
+  Reports out;
+  for (const fs::path& path : find_sockets(directories, "agent-", out.complaints)) {
+    auto report = ask_agent(path);
+    if (report) {
+      out.agents.push_back(std::move(*report));
+    } else if (report.error().code != std::errc::connection_refused &&
+               report.error().code != std::errc::no_such_file_or_directory) {
+      // One that was killed leaves its socket to the next agent.
+      out.complaints.push_back(
+          fmt::format("host agent at {}: {}", path.string(), report.error().message));
     }
   }
   return out;

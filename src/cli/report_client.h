@@ -12,8 +12,11 @@ namespace weft::cli {
 // second, or answers nonsense, is told in `complaints`, and so is a directory that cannot be read.
 struct Reports {
   std::vector<nlohmann::json> processes;
+  std::vector<nlohmann::json> agents;
   std::vector<std::string> complaints;
 };
 Reports collect_reports(const std::vector<std::string>& directories);
+// The same of host agents, of this network namespace and of others. None is started.
+Reports collect_agents(const std::vector<std::string>& directories);
 
 }  // namespace weft::cli

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft resource`, in the manner of iproute2's `rdma resource`.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/report_client.h"
+#include "cli/report_view.h"
 #include "cli/style.h"
 #include "io/runtime_dir.h"
 
@@ -16,56 +15,6 @@ namespace weft::cli {
 namespace {
 
 using Json = nlohmann::json;
-
-// Reports come from other processes: a missing or odd member reads as nothing.
-std::string text_of(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end()) return "?";
-  return found->is_string() ? found->get<std::string>() : found->dump();
-}
-
-const Json& list_of(const Json& object, const char* name) {
-  static const Json empty = Json::array();
-  if (!object.is_object()) return empty;
-  const auto found = object.find(name);
-  return found != object.end() && found->is_array() ? *found : empty;
-}
-
-// Names come from other processes too: nothing that a terminal would act upon.
-std::string printable(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-  }
-  return text;
-}
-
-template <class F>
-void for_each_device(const Reports& reports, F each) {
-  for (const Json& process : reports.processes) {
-    for (const Json& device : list_of(process, "devices")) {
-      if (device.is_object()) each(process, device);
-    }
-  }
-}
-
-// "lqpn 49153 type UD …": the members of an object in the order of `names`, then its owner.
-std::string object_line(const Json& process, const Json& device, const Json& object,
-                        const std::vector<const char*>& names) {
-  std::string line = fmt::format("link {}/1", text_of(device, "name"));
-  for (const char* name : names)
-    line += fmt::format(" {} {}", name, text_of(object, name));
-  return printable(
-      line + fmt::format(" pid {} comm {}", text_of(process, "pid"), text_of(process, "comm")));
-}
-
-void print_counters(const Json& object, const char* name) {
-  const auto counters = object.find(name);
-  if (counters == object.end() || !counters->is_object()) return;
-  for (const auto& [counter, value] : counters->items()) {
-    if (value.is_number_unsigned() && value.get<std::uint64_t>() == 0) continue;
-    fmt::print("    {} {}\n", printable(counter), printable(value.dump()));
-  }
-}
 
 struct Kind {
   const char* list;
@@ -99,16 +48,44 @@ Json objects_json(const Reports& reports, const Kind& kind) {
 
 void print_objects(const Reports& reports, const Kind& kind, bool details) {
   for_each_device(reports, [&](const Json& process, const Json& device) {
+    const std::string owner =
+        printable(fmt::format("pid {} comm {}", text_of(process, "pid"), text_of(process, "comm")));
     for (const Json& object : list_of(device, kind.list)) {
       if (!object.is_object()) continue;
-      fmt::print("{}\n", object_line(process, device, object, kind.names));
+      fmt::print("link {}/1 {} {}\n", printable(text_of(device, "name")),
+                 members(object, kind.names), owner);
       if (!details) continue;
       if (const auto access = object.find("access"); access != object.end()) {
         fmt::print("    access {}\n", printable(access->dump()));
       }
-      print_counters(object, "counters");
+      print_counters(object_of(object, "counters"));
     }
   });
+}
+
+// The host agent has these, not the programs.
+Json identifiers(const Reports& reports) {
+  Json out = Json::array();
+  for (const Json& agent : reports.agents) {
+    for (const Json& wire : list_of(agent, "wires")) {
+      for (const Json& identifier : list_of(wire, "cm_ids")) {
+        if (!identifier.is_object()) continue;
+        out.push_back(identifier);
+        out.back()["wire"] = wire.value("wire", Json());
+      }
+    }
+  }
+  return out;
+}
+
+void print_identifiers(const Json& identifiers, bool details) {
+  static const std::vector<const char*> names{"wire", "cm_idn", "lqpn", "type",     "state",
+                                              "ps",   "pid",    "comm", "src_addr", "dst_addr"};
+  static const std::vector<const char*> more{"cm_state", "rqpn"};
+  for (const Json& identifier : identifiers) {
+    fmt::print("{}\n", members(identifier, names));
+    if (details) fmt::print("    {}\n", members(identifier, more));
+  }
 }
 
 Json summary_json(const Reports& reports) {
@@ -135,7 +112,7 @@ void print_summary(const Reports& reports, bool details, const Style& style) {
                printable(text_of(device, "qp_count")), printable(text_of(device, "cq_count")),
                printable(text_of(device, "mr_count")), printable(text_of(process, "comm")),
                printable(text_of(process, "wire")));
-    if (details) print_counters(device, "port_counters");
+    if (details) print_counters(object_of(device, "port_counters"));
     ++shown;
   });
   if (shown == 0) fmt::print("No program has a Weft device open.\n");
@@ -144,20 +121,21 @@ void print_summary(const Reports& reports, bool details, const Style& style) {
 }  // namespace
 
 int resource(const ResourceOptions& options) {
-  const Reports reports = collect_reports(io::runtime_directories());
-  if (options.json) {
-    const Json out = options.show.empty() ? summary_json(reports)
-                                          : objects_json(reports, kinds().at(options.show));
-    fmt::print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
+  const bool of_agents = options.show == "cm_id";
+  const auto directories = io::runtime_directories();
+  const Reports reports = of_agents ? collect_agents(directories) : collect_reports(directories);
+  if (of_agents) {
+    const Json all = identifiers(reports);
+    options.json ? print_json(all) : print_identifiers(all, options.details);
+  } else if (options.json) {
+    print_json(options.show.empty() ? summary_json(reports)
+                                    : objects_json(reports, kinds().at(options.show)));
   } else if (options.show.empty()) {
     print_summary(reports, options.details, Style::for_stream(stdout));
   } else {
     print_objects(reports, kinds().at(options.show), options.details);
   }
-  for (const std::string& complaint : reports.complaints) {
-    fmt::print(stderr, "weft resource: {}\n", printable(complaint));
-  }
-  return reports.complaints.empty() ? kOk : kProblem;
+  return complain("resource", reports);
 }
 
 }  // namespace weft::cli

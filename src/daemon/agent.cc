@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -21,7 +22,7 @@ io::UniqueFd any_descriptor() {
 }  // namespace
 
 Agent::Agent(const AgentConfig& config, Entropy& entropy)
-    : config_(config), entropy_(entropy), interfaces_(entropy) {
+    : config_(config), entropy_(entropy), interfaces_(entropy), since_(io::wall_clock()) {
 }
 
 Agent::~Agent() {
@@ -78,10 +79,12 @@ void Agent::accept_all() {
 
 void Agent::take(io::UniqueFd socket) {
   const auto peer = io::peer_credentials(socket.get());
-  if (!peer || peer->uid != geteuid()) return counters_.add(AgentCounter::kForeign);
+  if (!peer || (peer->uid != geteuid() && peer->uid != 0)) {
+    return counters_.add(AgentCounter::kForeign);
+  }
   if (sessions_.size() >= config_.max_sessions) return counters_.add(AgentCounter::kTurnedAway);
   const std::uint64_t id = ++last_session_;
-  auto session = std::make_unique<Session>(*this, id, std::move(socket));
+  auto session = std::make_unique<Session>(*this, id, std::move(socket), *peer);
   if (!session->start(*reactor_)) return counters_.add(AgentCounter::kTurnedAway);
   sessions_[id] = std::move(session);
   counters_.add(AgentCounter::kSessions);
@@ -157,25 +160,26 @@ void Agent::leave_file(std::uint64_t file) {
   files_.erase(found);
 }
 
-bool Agent::idle() const {
-  if (!sessions_.empty()) return false;
-  for (const auto& [choice, wire] : wires_) {
-    if (!wire->idle()) return false;
-  }
-  return true;
+bool Agent::in_use() const {
+  const auto holds = [](const auto& each) { return each.second->holds_something(); };
+  const auto busy = [](const auto& each) { return !each.second->idle(); };
+  return std::any_of(sessions_.begin(), sessions_.end(), holds) ||
+         std::any_of(wires_.begin(), wires_.end(), busy);
 }
 
 Expected<void> Agent::run() {
-  Time busy_until = io::now();
+  Time last_used = io::now();
+  Duration patience = config_.idle;
   while (!stopping_.load(std::memory_order_relaxed)) {
-    const auto turn = reactor_->run_once(config_.idle);
+    const auto turn = reactor_->run_once(patience);
     if (!turn) return tl::unexpected(turn.error());
     const Time now = io::now();
-    if (!idle()) {
-      busy_until = now;
-    } else if (now - busy_until >= config_.idle) {
-      break;
-    }
+    if (in_use()) last_used = now;
+    patience = std::max<Duration>(last_used + config_.idle - now, 0ns);
+    if (patience > Duration::zero()) continue;
+    const auto silent = [](const auto& each) { return !each.second->has_said_hello(); };
+    if (std::none_of(sessions_.begin(), sessions_.end(), silent)) break;
+    patience = config_.idle;
   }
   return {};
 }

@@ -58,6 +58,9 @@ class Agent {
   // From any thread.
   [[nodiscard]] const AgentCounters& counters() const { return counters_; }
 
+  // At most so many identifiers of a wire are listed in a report; their number is always right.
+  static constexpr std::size_t kMostListed = 4096;
+
  private:
   friend class Session;
   // A file that programs have open. It lives as long as a session names it.
@@ -78,12 +81,15 @@ class Agent {
   Expected<WireAgent*> wire(const WireChoice& choice);
   void tell_owner(std::uint8_t slot, const hca::Agreement& agreement);
   void refresh_interfaces();
-  [[nodiscard]] bool idle() const;
+  // Somebody has something of ours, or it is still in the network. Who only looks does not count.
+  [[nodiscard]] bool in_use() const;
 
   // What sessions ask for.
   Expected<std::uint64_t> open_file(const WireChoice& choice);
   Expected<void> join_file(std::uint64_t file, std::uint64_t secret);
   void leave_file(std::uint64_t file);
+  // JSON, one line; its form is documented in docs/cli.md.
+  [[nodiscard]] std::string report() const;
 
   AgentConfig config_;
   Entropy& entropy_;
@@ -100,6 +106,7 @@ class Agent {
   std::uint64_t last_session_ = 0;
   io::Reactor::Registration listening_;
   io::Reactor::Registration watching_links_;
+  Duration since_;  // on the wall's clock
   std::atomic<bool> stopping_{false};
 };
 

@@ -55,6 +55,13 @@ Expected<void> HostInterfaces::refresh() {
   return {};
 }
 
+std::vector<Gid> HostInterfaces::addresses() const {
+  std::vector<Gid> out;
+  for (const Known& known : known_)
+    out.push_back(known.address);
+  return out;
+}
+
 const HostInterfaces::Known* HostInterfaces::look_up(const Gid& address,
                                                      std::uint32_t scope_id) const {
   const auto found = std::find_if(known_.begin(), known_.end(), [&](const Known& known) {

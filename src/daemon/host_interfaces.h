@@ -20,6 +20,9 @@ class HostInterfaces final : public rdmacm::Interfaces {
   // Reads them anew. Until it has succeeded once there are none.
   Expected<void> refresh();
 
+  // All of them, as last read.
+  [[nodiscard]] std::vector<Gid> addresses() const;
+
   [[nodiscard]] std::optional<mgmt::LocalEnd> find(const Gid& address) const override;
   [[nodiscard]] std::optional<rdmacm::LocalAddress> describe(const Gid& address,
                                                              std::uint32_t scope_id) const override;

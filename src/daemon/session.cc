@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/session.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -24,8 +29,9 @@ constexpr std::uint32_t kLastUdpPort = 65535;
 
 }  // namespace
 
-Session::Session(Agent& agent, std::uint64_t id, io::UniqueFd socket)
-    : agent_(agent), id_(id), socket_(std::move(socket)), buffer_(kLongestMessage) {
+Session::Session(Agent& agent, std::uint64_t id, io::UniqueFd socket,
+                 const io::PeerCredentials& peer)
+    : agent_(agent), id_(id), socket_(std::move(socket)), peer_(peer), buffer_(kLongestMessage) {
 }
 
 Session::~Session() {
@@ -73,10 +79,15 @@ bool Session::on_message(Bytes message) {
 bool Session::on_hello(Bytes message) {
   const auto hello = rdmacm::abi::read<door::Hello>(message);
   if (!hello || hello->magic != door::kMagic) return nonsense();
+  has_said_hello_ = true;
   if (hello->version != door::kVersion) {
     static_cast<void>(turn_away(
         {std::errc::protocol_not_supported, "the host agent is of another version of Weft"}));
     return false;
+  }
+  if (hello->purpose == door::kReport) return send_report();
+  if (peer_.uid != geteuid()) {
+    return turn_away({std::errc::operation_not_permitted, "this is another user's host agent"});
   }
   if (hello->wire != door::kWireUdp && hello->wire != door::kWireRoce) {
     return turn_away({std::errc::operation_not_supported, "this wire has no connection manager"});
@@ -134,6 +145,17 @@ bool Session::answer(Bytes message, int descriptor) {
 bool Session::nonsense() {
   agent_.counters_.add(AgentCounter::kNonsense);
   return false;
+}
+
+// As a file: it may be longer than a message, and its reader may take its time.
+bool Session::send_report() {
+  const std::string text = agent_.report();
+  const io::UniqueFd file(memfd_create("weft-agent-report", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const bool written =
+      file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0;
+  if (!written) return turn_away({static_cast<std::errc>(errno), "no room for a report"});
+  return welcome({}, file.get());
 }
 
 // The connection stays for the program to end, so that it is sure to read why.

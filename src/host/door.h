@@ -15,6 +15,10 @@
 //                    <-- Welcome, a socket ---
 //                    <-- Agreement -----------    now and then, unasked
 //
+//   weft status                              agent
+//     Hello{kReport} ------------------------>
+//                    <-- Welcome, a file -----    the agent's report, JSON (docs/cli.md)
+//
 // The eventfd, in semaphore mode, is what the program polls: it holds one for each event that
 // waits. A forked child that goes on using its parent's file says Hello{kJoin} over a connection of
 // its own.
@@ -25,12 +29,13 @@
 namespace weft::host::door {
 
 inline constexpr uint32_t kMagic = 0x77656674;  // "weft"
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 
 enum Purpose : uint32_t {
-  kOpen = 1,  // a new rdma_cm file
-  kJoin = 2,  // one more connection to a file that is open
-  kSlot = 3,  // a slot of UDP port 4791; it is given back when the connection ends
+  kOpen = 1,    // a new rdma_cm file
+  kJoin = 2,    // one more connection to a file that is open
+  kSlot = 3,    // a slot of UDP port 4791; it is given back when the connection ends
+  kReport = 4,  // what the agent does now; for root too, whoever's the agent is
 };
 
 enum WireName : uint32_t { kWireUdp = 0, kWireRoce = 2 };

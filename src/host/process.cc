@@ -17,6 +17,7 @@
 
 #include "hca/qp_state.h"
 #include "host/context.h"
+#include "host/report_json.h"
 #include "host/report_server.h"
 #include "io/runtime_dir.h"
 
@@ -30,29 +31,6 @@ std::string own_comm() {
   std::string comm;
   std::getline(file, comm);
   return comm;
-}
-
-Json counters_json(std::span<const CounterValue> counters) {
-  Json out = Json::object();
-  for (const CounterValue& counter : counters)
-    out[std::string(counter.name)] = counter.value;
-  return out;
-}
-
-const char* type_name(hca::QpType type) {
-  switch (type) {
-    case hca::QpType::kUd:
-      return "UD";
-    case hca::QpType::kRc:
-      return "RC";
-    case hca::QpType::kUc:
-      return "UC";
-    case hca::QpType::kXrcInitiator:
-      return "XRC_INI";
-    case hca::QpType::kXrcTarget:
-      return "XRC_TGT";
-  }
-  return "unknown";
 }
 
 Json access_json(std::uint32_t access) {
@@ -249,7 +227,7 @@ std::string report_to_json(std::span<const Context::Report> contexts, Wire wire)
                          {"comm", own_comm()},
                          {"wire", to_string(wire)},
                          {"devices", std::move(devices)}};
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return dump(document);
 }
 
 std::string format_guid(Guid guid) {

@@ -49,7 +49,7 @@ json() {
 # Help and version.
 expect 0 '^weft [0-9]+\.[0-9]+' "$weft" --version
 for form in "" --help -h help; do expect 0 'Try first' "$weft" $form; done
-for command in run devices doctor resource; do
+for command in run devices doctor status resource; do
   expect 0 "^Usage: weft $command" "$weft" help $command
   expect 0 "^Usage: weft $command" "$weft" $command --help
 done
@@ -64,7 +64,7 @@ refused '--jsn: no such option; did you mean --json' "$weft" devices --jsn
 refused 'one word too many' "$weft" devices eth0
 refused 'one word too many' "$weft" doctor ls ls
 refused '--wier: no such option; did you mean --wire' "$weft" run --wier udp -- true
-refused 'show pq: the choices are qp, cq, mr' "$weft" resource show pq
+refused 'show pq: the choices are qp, cq, mr, cm_id' "$weft" resource show pq
 refused 'show: the choices are' "$weft" resource show
 refused 'shwo: no such action; did you mean show' "$weft" resource shwo qp
 refused 'one word too many' "$weft" resource show qp cq
@@ -146,11 +146,36 @@ fi
 # JSON and text; no colour without a terminal, none with NO_COLOR on one.
 json "$weft" devices --json
 json "$weft" resource --json
-for kind in qp cq mr; do json "$weft" resource show $kind --json; done
+json "$weft" status --json
+for kind in qp cq mr cm_id; do json "$weft" resource show $kind --json; done
 json "$weft" doctor --json sh
 expect 0 'weft_lo' "$weft" devices
 expect 0 'node GUID' "$weft" devices -v
 expect 0 'No program has' "$weft" resource
+expect 0 'Nothing of Weft runs' "$weft" status
+expect 0 'weft run -- PROGRAM' "$weft" status -d
+refused 'one word too many' "$weft" status qp
+
+# Who does not answer, and an agent that was killed.
+mkdir -p "$XDG_RUNTIME_DIR/weft" && chmod 700 "$XDG_RUNTIME_DIR/weft"
+python3 - "$XDG_RUNTIME_DIR/weft" <<'END' &
+import os, socket, sys, time
+for name in ("agent-1.sock", "agent-2.sock"):
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(os.path.join(sys.argv[1], name))
+    if name == "agent-1.sock":
+        listener.listen()
+        mute = listener
+    else:
+        listener.close()
+time.sleep(60)
+END
+mute=$!
+for _ in $(seq 500); do [[ -S $XDG_RUNTIME_DIR/weft/agent-2.sock ]] && break; sleep 0.02; done
+expect 1 'agent-1.sock: it does not answer' "$weft" status
+"$weft" status 2>&1 | grep -q agent-2 && fail "complained about an agent that was killed"
+kill $mute
+rm -f "$XDG_RUNTIME_DIR"/weft/agent-*.sock
 expect 0 'ok +program' "$weft" doctor sh
 expect 1 'problem +program .*no such program' "$weft" doctor no-such-program-here
 expect 1 'problem +environment .*WEFT_WIRE=x' env WEFT_WIRE=x "$weft" doctor

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <thread>
 
+#include "cli/counter_meaning.h"
 #include "cli/elf_file.h"
 #include "cli/launch.h"
 #include "cli/proc_files.h"
@@ -30,6 +31,27 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const std::vector<std::string> kCommands{"run", "devices", "doctor", "resource", "help"};
+
+TEST(CounterMeaning, IsKnownOfAllThatAreCalledOrdinary) {
+  for (const std::string_view name : ordinary_counters()) {
+    EXPECT_FALSE(meaning_of(name).empty()) << name << " is no counter";
+  }
+  EXPECT_TRUE(is_ordinary("tx_packets"));
+}
+
+TEST(CounterMeaning, TakesEveryDropForTrouble) {
+  std::size_t drops = 0;
+  for (const auto layer : all_counters()) {
+    for (const CounterInfo& info : layer) {
+      if (!info.help.starts_with("dropped") && !info.help.starts_with("lost")) continue;
+      EXPECT_FALSE(is_ordinary(info.name)) << info.name;
+      ++drops;
+    }
+  }
+  EXPECT_GT(drops, 20u);
+  EXPECT_FALSE(is_ordinary("tx_retransmitted"));
+  EXPECT_FALSE(is_ordinary("of another version"));
+}
 
 TEST(Suggest, FindsTheWordThatWasMeant) {
   EXPECT_EQ(closest("devcies", kCommands), "devices");  // neighbours swapped

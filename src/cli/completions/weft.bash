@@ -6,7 +6,7 @@ _weft() {
   local command=${COMP_WORDS[1]} at
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run devices doctor resource help --help --version' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'run devices doctor status resource help --help --version' -- "$current")
     return
   fi
   case $command in
@@ -45,14 +45,15 @@ _weft() {
       ;;
     devices) mapfile -t COMPREPLY < <(compgen -W '--json --verbose --help' -- "$current") ;;
     doctor) mapfile -t COMPREPLY < <(compgen -c -W '--json --help' -- "$current") ;;
+    status) mapfile -t COMPREPLY < <(compgen -W '--json --details --help' -- "$current") ;;
     resource)
       if [[ $previous == show ]]; then
-        mapfile -t COMPREPLY < <(compgen -W 'qp cq mr' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'qp cq mr cm_id' -- "$current")
       else
         mapfile -t COMPREPLY < <(compgen -W 'show --json --details --help' -- "$current")
       fi
       ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'run devices doctor resource' -- "$current") ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'run devices doctor status resource' -- "$current") ;;
   esac
 }
 complete -F _weft weft
