@@ -38,18 +38,12 @@ ConnectedQueuePair::ConnectedQueuePair(const ConnectedConfig& config, MemoryTabl
     : connection_{.config = config},
       extended_unasked_(config.extensions),
       receive_completions_(receive_completions),
-      own_receives_(config),
+      own_receives_(config.max_receives, config.max_receive_pieces),
       source_(shared != nullptr ? *shared : own_receives_),
       requester_(connection_, memory, send_completions),
       responder_(connection_, memory, receive_completions, source_, queues) {
   assert(is_connected(config.type));
   assert((config.type == QpType::kXrcTarget) == (queues != nullptr));
-}
-
-bool ConnectedQueuePair::OwnReceives::take(TakenReceive& out) {
-  if (queue.empty()) return false;
-  take_oldest(queue, out);
-  return true;
 }
 
 Expected<void> ConnectedQueuePair::modify(const QpAttributes& attributes, std::uint32_t mask) {

@@ -58,15 +58,6 @@ class ConnectedQueuePair final : public QueuePair {
 
  private:
   // The queue pair's own receive queue as the responder sees it.
-  class OwnReceives final : public ReceiveSource {
-   public:
-    explicit OwnReceives(const ConnectedConfig& config)
-        : queue(config.max_receives, config.max_receive_pieces) {}
-    bool take(TakenReceive& out) override;
-    [[nodiscard]] std::size_t size() const override { return queue.size(); }
-    [[nodiscard]] bool shared() const override { return false; }
-    ReceiveQueue queue;
-  };
   enum class Half : std::uint8_t { kRequests, kResponses };
   // What is between next_burst() and sent(). Both: requests, and an acknowledgement behind them.
   enum class Out : std::uint8_t { kNothing, kRequests, kResponses, kBoth, kQuestion };

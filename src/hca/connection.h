@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
@@ -12,8 +11,8 @@
 #include "hca/connected_counters.h"
 #include "hca/memory_table.h"
 #include "hca/qp_state.h"
+#include "hca/receive_source.h"
 #include "hca/types.h"
-#include "hca/work_queue.h"
 
 namespace weft::hca {
 
@@ -77,33 +76,6 @@ struct Connection {
     has_migrated = true;
     return true;
   }
-};
-
-// A receive request that the responder has taken out of its queue.
-struct TakenReceive {
-  std::uint64_t wr_id = 0;
-  std::uint64_t length = 0;  // bytes of all pieces
-  std::vector<Sge> pieces;   // reused from one to the next
-};
-
-inline void take_oldest(ReceiveQueue& queue, TakenReceive& out) {
-  const ReceiveSlot& slot = queue.at(0);
-  const auto pieces = queue.pieces(0);
-  out.wr_id = slot.wr_id;
-  out.length = slot.length;
-  out.pieces.assign(pieces.begin(), pieces.end());
-  queue.pop_oldest();
-}
-
-// Where a responder finds receive requests: its own queue, or one that it shares (SRQ).
-class ReceiveSource {
- public:
-  virtual ~ReceiveSource() = default;
-  // The oldest request; false when there is none.
-  virtual bool take(TakenReceive& out) = 0;
-  // How many wait, for the credits of IBA 9.7.7.2; a shared queue gives none (`shared`).
-  [[nodiscard]] virtual std::size_t size() const = 0;
-  [[nodiscard]] virtual bool shared() const = 0;
 };
 
 // Finds the shared receive queue that an XRC packet names, if it is of `domain` (annex A14).

@@ -58,6 +58,9 @@ class QueuePair {
   // …), ENOMEM (queue full). What else may be wrong shows when its turn comes, as a completion.
   virtual std::errc post_send(const SendRequest& request) = 0;
   virtual std::errc post_receive(const ReceiveRequest& request) = 0;
+  // Requests were posted to the queue that it shares, for which it has asked to be told
+  // (ReceiveSource::await_post).
+  virtual void receives_posted() {}
 
   // How many more requests post_send() would take.
   [[nodiscard]] virtual std::size_t send_room() const = 0;

@@ -17,14 +17,13 @@ std::errc SharedReceiveQueue::post(const ReceiveRequest& request) {
   return {};
 }
 
-bool SharedReceiveQueue::take(TakenReceive& out) {
-  if (queue_.empty()) return false;
-  take_oldest(queue_, out);
-  if (queue_.size() < limit_) {
+Take SharedReceiveQueue::take_for(std::uint64_t length, TakenReceive& out) {
+  const Take taken = take_oldest(queue_, length, out);
+  if (taken == Take::kTaken && queue_.size() < limit_) {
     limit_ = 0;
     limit_event_ = true;
   }
-  return true;
+  return taken;
 }
 
 Expected<void> SharedReceiveQueue::resize(std::uint32_t depth) {

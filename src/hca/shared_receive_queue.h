@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "hca/connection.h"
+#include "hca/receive_source.h"
 #include "hca/types.h"
 #include "hca/work_queue.h"
 
@@ -21,7 +21,7 @@ class SharedReceiveQueue final : public ReceiveSource {
 
   // Zero; EINVAL: too many pieces; ENOMEM: full.
   std::errc post(const ReceiveRequest& request);
-  bool take(TakenReceive& out) override;
+  Take take_for(std::uint64_t length, TakenReceive& out) override;
   [[nodiscard]] std::size_t size() const override { return queue_.size(); }
   [[nodiscard]] bool shared() const override { return true; }
 

@@ -11,14 +11,16 @@
 namespace weft::hca {
 
 UdQueuePair::UdQueuePair(const UdConfig& config, const MemoryTable& memory,
-                         CompletionSink& send_completions, CompletionSink& receive_completions)
+                         CompletionSink& send_completions, CompletionSink& receive_completions,
+                         ReceiveSource* shared)
     : config_(config),
       memory_(memory),
       send_completions_(send_completions),
       receive_completions_(receive_completions),
       sends_(config.max_sends, config.max_send_pieces),
       inline_areas_(config.max_inline),
-      receives_(config.max_receives, config.max_receive_pieces),
+      own_receives_(config.max_receives, config.max_receive_pieces),
+      source_(shared != nullptr ? *shared : own_receives_),
       pins_(memory) {
 }
 
@@ -62,6 +64,7 @@ void UdQueuePair::enter(QpState to) {
     case QpState::kErr:
       flush_receives();
       settle_sends();
+      if (shares()) events_ |= kEventLastWqe;  // IBA 11.6.3.2
       break;
     case QpState::kSqd:
       settle_sends();
@@ -82,8 +85,8 @@ void UdQueuePair::reset() {
     --queued_packets_;
     sends_.pop_newest();
   }
-  while (!receives_.empty())
-    receives_.pop_oldest();
+  while (!own_receives_.queue.empty())
+    own_receives_.queue.pop_oldest();
   in_flight_.abandoned = in_flight_.kind != InFlight::Kind::kNone;
   in_flight_.flow = nullptr;
   flows_.clear();
@@ -97,7 +100,8 @@ void UdQueuePair::reset() {
   sq_psn_ = unpaced_psn_ = Psn{};
   pkey_index_ = 0;
   port_ = 0;
-  sqd_notify_ = drained_event_ = false;
+  sqd_notify_ = false;
+  events_ = 0;
   assert(data_is_out || (queued_bytes_ == 0 && queued_packets_ == 0));
 }
 
@@ -150,20 +154,25 @@ std::errc UdQueuePair::post_send(const SendRequest& request) {
 }
 
 std::errc UdQueuePair::post_receive(const ReceiveRequest& request) {
-  if (state_ == QpState::kReset) return std::errc::invalid_argument;
+  if (state_ == QpState::kReset || shares()) return std::errc::invalid_argument;
   if (request.pieces.size() > config_.max_receive_pieces) return std::errc::invalid_argument;
-  if (receives_.full()) return std::errc::not_enough_memory;
+  ReceiveQueue& queue = own_receives_.queue;
+  if (queue.full()) return std::errc::not_enough_memory;
   ReceiveSlot slot{.wr_id = request.wr_id};
   for (const Sge& piece : request.pieces)
     slot.length += piece.length;
-  receives_.push(slot, request.pieces);
+  queue.push(slot, request.pieces);
   if (state_ == QpState::kErr) {
     flush_receives();
     return {};
   }
-  most_receives_ = std::max(most_receives_, receives_.size());
-  if (!hungry_.empty()) wake_hungry();
+  receives_posted();
   return {};
+}
+
+void UdQueuePair::receives_posted() {
+  most_receives_ = std::max(most_receives_, source_.size());
+  if (!hungry_.empty()) wake_hungry();
 }
 
 void UdQueuePair::complete_send(const SendSlot& slot, CompletionStatus status) {
@@ -194,9 +203,10 @@ void UdQueuePair::flush_sends() {
 }
 
 void UdQueuePair::flush_receives() {
-  while (!receives_.empty()) {
-    const std::uint64_t wr_id = receives_.at(0).wr_id;
-    receives_.pop_oldest();
+  ReceiveQueue& queue = own_receives_.queue;
+  while (!queue.empty()) {
+    const std::uint64_t wr_id = queue.at(0).wr_id;
+    queue.pop_oldest();
     receive_completions_.complete({.wr_id = wr_id,
                                    .status = CompletionStatus::kFlushed,
                                    .opcode = CompletionOpcode::kReceive,
@@ -212,7 +222,7 @@ void UdQueuePair::settle_sends() {
   if (state_ == QpState::kSqe || state_ == QpState::kErr) flush_sends();
   if (state_ == QpState::kSqd && sqd_notify_) {
     sqd_notify_ = false;
-    drained_event_ = true;
+    events_ |= kEventSqDrained;
   }
 }
 

@@ -15,6 +15,7 @@
 #include "hca/memory_table.h"
 #include "hca/qp_state.h"
 #include "hca/queue_pair.h"
+#include "hca/receive_source.h"
 #include "hca/types.h"
 #include "hca/ud_counters.h"
 #include "hca/ud_credit.h"
@@ -52,8 +53,10 @@ struct UdConfig {
 // 10.3.1.7). Completions carry the latest time that the queue pair was told.
 class UdQueuePair final : public QueuePair {
  public:
+  // Receive requests come from `shared` if it is given: it outlives the queue pair, and
+  // post_receive is EINVAL.
   UdQueuePair(const UdConfig& config, const MemoryTable& memory, CompletionSink& send_completions,
-              CompletionSink& receive_completions);
+              CompletionSink& receive_completions, ReceiveSource* shared = nullptr);
 
   [[nodiscard]] Qpn qpn() const override { return config_.qpn; }
   [[nodiscard]] QpType type() const override { return QpType::kUd; }
@@ -64,6 +67,7 @@ class UdQueuePair final : public QueuePair {
   // Further reasons for EINVAL: no path, an immediate on a wire that cannot carry one.
   std::errc post_send(const SendRequest& request) override;
   std::errc post_receive(const ReceiveRequest& request) override;
+  void receives_posted() override;
 
   [[nodiscard]] std::size_t send_room() const override { return sends_.room(); }
   bool next_burst(Burst& burst, Time now) override;
@@ -85,9 +89,7 @@ class UdQueuePair final : public QueuePair {
   Expected<void> detach(const Gid& group) override;
   [[nodiscard]] const std::vector<Gid>& groups() const { return groups_; }
 
-  std::uint32_t take_events() override {
-    return std::exchange(drained_event_, false) ? std::uint32_t{kEventSqDrained} : 0;
-  }
+  std::uint32_t take_events() override { return std::exchange(events_, 0); }
   [[nodiscard]] std::vector<CounterValue> counter_values() const override {
     return counters_.snapshot();
   }
@@ -183,6 +185,7 @@ class UdQueuePair final : public QueuePair {
   void deliver(const InDatagram& datagram, const Incoming& incoming);
   bool scatter(const std::array<std::byte, kGrhArea>* network_header, Bytes payload);
   void wake_hungry();
+  [[nodiscard]] bool shares() const { return &source_ != &own_receives_; }
   [[nodiscard]] bool can_receive() const;
   [[nodiscard]] bool attached(const Gid& group) const;
 
@@ -196,12 +199,14 @@ class UdQueuePair final : public QueuePair {
   std::uint16_t pkey_index_ = 0;
   std::uint8_t port_ = 0;
   bool sqd_notify_ = false;
-  bool drained_event_ = false;
+  std::uint32_t events_ = 0;  // QpEvents not yet taken
   Time now_{};
 
   SendQueue sends_;
   InlineAreas inline_areas_;
-  ReceiveQueue receives_;
+  OwnReceives own_receives_;
+  ReceiveSource& source_;
+  TakenReceive taken_;  // by the datagram that is being delivered
   std::size_t queued_bytes_ = 0;
   std::size_t queued_packets_ = 0;
   RegionPinSet pins_;
@@ -215,7 +220,7 @@ class UdQueuePair final : public QueuePair {
   std::vector<CreditDue> credits_due_;
   std::vector<CreditDue> hungry_;  // were granted little because few receives were posted
   bool starving_ = false;          // one of them was granted nothing at all
-  std::size_t most_receives_ = 0;  // that were posted at once
+  std::size_t most_receives_ = 0;  // that were seen to wait at once
   std::array<std::byte, UdCredit::kSize> credit_payload_{};
   std::vector<Gid> groups_;
   UdCounters counters_;

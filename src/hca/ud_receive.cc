@@ -147,26 +147,33 @@ void UdQueuePair::credit_due(const CreditDue& due) {
 // A flow that was granted little, for want of posted receives, would wait out its patience. No more
 // are woken than there is something for.
 void UdQueuePair::wake_hungry() {
-  if (!starving_ && receives_.size() < most_receives_ / 4) return;
-  const auto count = static_cast<std::ptrdiff_t>(std::min(hungry_.size(), receives_.size()));
+  const std::size_t waiting = source_.size();
+  if (!starving_ && waiting < most_receives_ / 4) return source_.await_post();
+  const auto count = static_cast<std::ptrdiff_t>(std::min(hungry_.size(), waiting));
   for (CreditDue& due : std::span(hungry_).first(static_cast<std::size_t>(count))) {
     due.asked = false;
     credit_due(due);
   }
   hungry_.erase(hungry_.begin(), hungry_.begin() + count);
   starving_ = starving_ && !hungry_.empty();
+  if (!hungry_.empty()) source_.await_post();
 }
 
 void UdQueuePair::deliver(const InDatagram& datagram, const Incoming& incoming) {
-  if (receives_.empty()) return counters_.add(UdCounter::kRxNoReceive);
-  const ReceiveSlot& slot = receives_.at(0);
   const std::size_t length = kGrhArea + incoming.payload.size();
   // A datagram that does not fit is dropped silently and consumes no request (IBA 9.9.3, a class D
   // error): otherwise a peer could use up our receives with what we cannot take.
-  if (length > slot.length) return counters_.add(UdCounter::kRxTooLong);
+  switch (source_.take_for(length, taken_)) {
+    case Take::kNone:
+      return counters_.add(UdCounter::kRxNoReceive);
+    case Take::kTooShort:
+      return counters_.add(UdCounter::kRxTooLong);
+    case Take::kTaken:
+      break;
+  }
   const bool placed = scatter(datagram.network_header, incoming.payload);
   const Completion completion{
-      .wr_id = slot.wr_id,
+      .wr_id = taken_.wr_id,
       .status = placed ? CompletionStatus::kSuccess : CompletionStatus::kLocalProtectionError,
       .opcode = CompletionOpcode::kReceive,
       .with_grh = datagram.network_header != nullptr,
@@ -179,7 +186,6 @@ void UdQueuePair::deliver(const InDatagram& datagram, const Incoming& incoming) 
       .qpn = config_.qpn,
       .source_qpn = incoming.source_qpn,
       .at = now_};
-  receives_.pop_oldest();
   if (placed) {
     counters_.add(UdCounter::kRxPackets);
     counters_.add(UdCounter::kRxBytes, incoming.payload.size());
@@ -189,13 +195,13 @@ void UdQueuePair::deliver(const InDatagram& datagram, const Incoming& incoming) 
   if (!placed) enter(QpState::kErr);
 }
 
-// Lays the network header's 40 bytes and the payload over the pieces of the oldest receive. Where
-// the port has no header to give, its place is left as it is.
+// Lays the network header's 40 bytes and the payload over the pieces of the receive that was taken.
+// Where the port has no header to give, its place is left as it is.
 bool UdQueuePair::scatter(const std::array<std::byte, kGrhArea>* network_header, Bytes payload) {
   const std::size_t total = kGrhArea + payload.size();
   RegionPin pin(memory_);
   std::size_t at = 0;
-  for (const Sge& piece : receives_.pieces(0)) {
+  for (const Sge& piece : taken_.pieces) {
     if (at == total) break;
     const std::size_t take = std::min<std::size_t>(piece.length, total - at);
     if (take == 0) continue;

@@ -20,13 +20,17 @@ bool UdQueuePair::fill_credit(Burst& burst) {
     std::swap(credits_due_.front(), credits_due_.back());
     const CreditDue due = credits_due_.back();
     credits_due_.pop_back();
-    const auto credit = granter_.grant(due.flow, static_cast<std::uint32_t>(receives_.size()),
+    const std::size_t waiting = source_.size();
+    most_receives_ = std::max(most_receives_, waiting);
+    const auto credit = granter_.grant(due.flow, static_cast<std::uint32_t>(waiting),
                                        grant_budget(config_.socket_bytes), now_);
     if (!credit) continue;  // forgotten meanwhile
-    const bool scarce = receives_.size() < most_receives_ / 4 || credit->packets == 0;
+    const bool scarce = waiting < most_receives_ / 4 || credit->packets == 0;
     if (scarce) {
       remember_hungry(due);
       starving_ |= credit->packets == 0;
+      source_.await_post();
+      if (source_.size() > waiting) receives_posted();  // just before it was told to watch
     }
     if (!due.asked && credit->packets == 0) continue;  // as before
     credit->write(credit_payload_);

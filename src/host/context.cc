@@ -178,7 +178,7 @@ Expected<std::shared_ptr<QueuePair>> Context::create_queue_pair(const QueuePairC
   (*receiver)->add(*queue_pair);
   for (CompletionQueue* queue : queue_pair->completion_queues())
     queue->attach(queue_pair.get());
-  if (config.srq) config.srq->use();
+  if (config.srq) config.srq->use(*queue_pair);
   use_pd(config.pd);
   return queue_pair;
 }
@@ -333,7 +333,7 @@ void Context::remove(QueuePair& queue_pair) {
     }
   }
   memory_.unbind_windows_of(queue_pair.qpn());
-  if (config.srq) config.srq->unuse();
+  if (config.srq) config.srq->unuse(queue_pair);
   unuse_pd(config.pd);
 }
 

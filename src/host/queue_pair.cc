@@ -63,7 +63,8 @@ std::unique_ptr<hca::QueuePair> make_core(Context& context, const QueuePairConfi
     core.mtu = port.max_message;
     core.credits = core.framing == hca::UdFraming::kBth && context.weft_peers_only();
     core.socket_bytes = capacity;
-    return std::make_unique<hca::UdQueuePair>(core, context.memory(), sends, receives);
+    return std::make_unique<hca::UdQueuePair>(core, context.memory(), sends, receives,
+                                              config.srq.get());
   }
   auto core = basic_config<hca::ConnectedConfig>(config, endpoint.qpn());
   core.type = config.type;
@@ -206,6 +207,17 @@ std::errc QueuePair::post_receive(const hca::ReceiveRequest& request) {
     context_->arm_flush(*this, io::now() + kGatherTime);
   }
   return {};
+}
+
+void QueuePair::receives_posted() {
+  bool newly_deferred = false;
+  {
+    const std::lock_guard guard(lock_);
+    if (destroyed_) return;
+    core_->receives_posted();
+    newly_deferred = core_->has_work() && set_deferred(true, io::now());
+  }
+  if (newly_deferred) context_->arm_flush(*this, io::now() + kGatherTime);
 }
 
 Expected<void> QueuePair::attach(const Gid& group) {

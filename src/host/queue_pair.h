@@ -64,6 +64,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   // those before it posted.
   std::errc post_send_list(std::span<const hca::SendRequest> requests);
   std::errc post_receive(const hca::ReceiveRequest& request);
+  // By the queue that it shares: a post for which its core was waiting.
+  void receives_posted();
 
   Expected<void> attach(const Gid& group);
   Expected<void> detach(const Gid& group);

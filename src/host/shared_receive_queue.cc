@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "host/context.h"
+#include "host/queue_pair.h"
 #include "host/xrc_domain.h"
 
 namespace weft::host {
@@ -18,8 +19,30 @@ SharedReceiveQueue::SharedReceiveQueue(std::shared_ptr<Context> context, std::ui
 }
 
 std::errc SharedReceiveQueue::post(const hca::ReceiveRequest& request) {
-  const std::lock_guard guard(lock_);
-  return queue_.post(request);
+  {
+    const std::lock_guard guard(lock_);
+    if (const std::errc error = queue_.post(request); error != std::errc{}) return error;
+  }
+  if (post_awaited_.load(std::memory_order_relaxed)) tell_posted();
+  return {};
+}
+
+// Few posts come here: only those after a queue pair has told its peers that there is little.
+void SharedReceiveQueue::tell_posted() {
+  if (!post_awaited_.exchange(false)) return;
+  const std::lock_guard guard(users_mutex_);
+  for (QueuePair* const queue_pair : users_)
+    queue_pair->receives_posted();
+}
+
+void SharedReceiveQueue::use(QueuePair& queue_pair) {
+  const std::lock_guard guard(users_mutex_);
+  users_.push_back(&queue_pair);
+}
+
+void SharedReceiveQueue::unuse(QueuePair& queue_pair) {
+  const std::lock_guard guard(users_mutex_);
+  std::erase(users_, &queue_pair);
 }
 
 Expected<void> SharedReceiveQueue::resize(std::uint32_t max_receives) {
@@ -42,12 +65,12 @@ SharedReceiveQueue::State SharedReceiveQueue::query() const {
   return {queue_.depth(), queue_.max_pieces(), queue_.limit()};
 }
 
-bool SharedReceiveQueue::take(hca::TakenReceive& out) {
-  bool taken = false;
+hca::Take SharedReceiveQueue::take_for(std::uint64_t length, hca::TakenReceive& out) {
+  hca::Take taken = hca::Take::kNone;
   bool below_limit = false;
   {
     const std::lock_guard guard(lock_);
-    taken = queue_.take(out);
+    taken = queue_.take_for(length, out);
     below_limit = queue_.take_limit_event();
   }
   if (below_limit) {
@@ -62,7 +85,11 @@ std::size_t SharedReceiveQueue::size() const {
 }
 
 Expected<void> SharedReceiveQueue::destroy() {
-  if (const std::uint32_t users = users_.load(); users != 0) {
+  const std::size_t users = [this] {
+    const std::lock_guard guard(users_mutex_);
+    return users_.size();
+  }();
+  if (users != 0) {
     return fail(
         std::errc::device_or_resource_busy,
         fmt::format("SRQ {} is in use by {} queue pair(s): destroy them first", id_, users));

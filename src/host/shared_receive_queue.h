@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "base/error.h"
 #include "hca/connection.h"
@@ -16,6 +17,7 @@ namespace weft::host {
 
 class CompletionQueue;
 class Context;
+class QueuePair;
 
 struct SharedReceiveQueueConfig {
   hca::PdHandle pd = 0;
@@ -55,21 +57,26 @@ class SharedReceiveQueue final : public hca::ReceiveSource {
   void event_delivered() { async_events_.delivered(); }
   void event_acknowledged() { async_events_.acknowledge(); }
 
-  void use() { users_.fetch_add(1); }
-  void unuse() { users_.fetch_sub(1); }
+  void use(QueuePair& queue_pair);
+  void unuse(QueuePair& queue_pair);
 
   // By queue pairs.
-  bool take(hca::TakenReceive& out) override;
+  hca::Take take_for(std::uint64_t length, hca::TakenReceive& out) override;
   [[nodiscard]] std::size_t size() const override;
   [[nodiscard]] bool shared() const override { return true; }
+  void await_post() override { post_awaited_.store(true); }
 
  private:
+  void tell_posted();
+
   std::shared_ptr<Context> context_;
   const std::uint32_t id_;
   const SharedReceiveQueueConfig config_;
   mutable SpinLock lock_;  // guards queue_; taken inside a queue pair's lock
   hca::SharedReceiveQueue queue_;
-  std::atomic<std::uint32_t> users_{0};
+  mutable std::mutex users_mutex_;  // guards users_; taken outside a queue pair's lock
+  std::vector<QueuePair*> users_;
+  std::atomic<bool> post_awaited_{false};  // by some of them
   Unacknowledged async_events_;
 };
 

@@ -32,13 +32,14 @@ UdHost::UdHost(Scheduler& scheduler, Network& network, Random random, const UdHo
       memory_(config.memory),
       completions_(config.queue_pair.max_sends + config.queue_pair.max_receives),
       sink_(*this),
+      shared_(config.queue_pair),
       queue_pair_(
           [&] {
             hca::UdConfig with_pd = config.queue_pair;
             with_pd.pd = kPd;
             return with_pd;
           }(),
-          table_, sink_, sink_),
+          table_, sink_, sink_, config.shared_receives ? &shared_ : nullptr),
       socket_(
           network.open({config.gid, port_of(config.queue_pair.qpn)}, config.socket_buffer,
                        [this] { scheduler_.after(config_.read_time, [this] { read_one(); }); })) {
@@ -87,7 +88,9 @@ std::errc UdHost::post_send(const hca::SendRequest& request) {
 }
 
 std::errc UdHost::post_receive(const hca::ReceiveRequest& request) {
-  const std::errc error = queue_pair_.post_receive(request);
+  const std::errc error =
+      config_.shared_receives ? shared_.queue.post(request) : queue_pair_.post_receive(request);
+  if (std::exchange(shared_.post_awaited, false)) queue_pair_.receives_posted();
   if (queue_pair_.has_work()) pump();
   return error;
 }

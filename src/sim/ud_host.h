@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "hca/completion_queue.h"
+#include "hca/shared_receive_queue.h"
 #include "hca/ud_queue_pair.h"
 #include "sim/network.h"
 #include "sim/scheduler.h"
@@ -20,6 +21,7 @@ struct UdHostConfig {
   hca::UdConfig queue_pair;
   std::size_t socket_buffer = 425'984;        // what a stock Linux grants
   std::size_t memory = std::size_t{1} << 20;  // registered, bytes
+  bool shared_receives = false;               // from a shared receive queue
   Duration read_time = 2us;                   // to take one run from the socket
   Duration poll_time = 5us;                   // until the program looks at its completions
 };
@@ -57,6 +59,20 @@ class UdHost final : private hca::BurstSink {
    private:
     UdHost& host_;
   };
+  class Shared final : public hca::ReceiveSource {
+   public:
+    explicit Shared(const hca::UdConfig& config)
+        : queue(config.max_receives, config.max_receive_pieces) {}
+    hca::Take take_for(std::uint64_t length, hca::TakenReceive& out) override {
+      return queue.take_for(length, out);
+    }
+    [[nodiscard]] std::size_t size() const override { return queue.size(); }
+    [[nodiscard]] bool shared() const override { return true; }
+    void await_post() override { post_awaited = true; }
+
+    hca::SharedReceiveQueue queue;
+    bool post_awaited = false;
+  };
   static std::uint16_t port_of(Qpn qpn) { return static_cast<std::uint16_t>(qpn.value()); }
 
   hca::SendResult send(const hca::Burst& burst) override;
@@ -75,6 +91,7 @@ class UdHost final : private hca::BurstSink {
   hca::MemoryRegion region_;
   hca::CompletionQueue completions_;
   Sink sink_;
+  Shared shared_;
   hca::UdQueuePair queue_pair_;
   hca::Burst scratch_;
   std::size_t socket_;

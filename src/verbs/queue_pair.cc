@@ -57,7 +57,6 @@ int check(const ibv_pd& pd, const ibv_qp_init_attr& attributes, const host::Devi
   if (attributes.send_cq == nullptr || (receives && attributes.recv_cq == nullptr)) return EINVAL;
   if (attributes.srq != nullptr) {
     if (!receives || Srq::of(attributes.srq).domain) return EINVAL;
-    if (attributes.qp_type == IBV_QPT_UD) return EOPNOTSUPP;
     // IBA 11.2.4.1: a queue pair and its shared receive queue are of one domain.
     if (!same_domain(pd, *attributes.srq->pd)) return EINVAL;
   }

@@ -43,11 +43,11 @@ class ResponderCapture : public ::testing::TestWithParam<Capture> {
  protected:
   // Receive requests as rxe had them: none where it said so.
   struct Receives final : ReceiveSource {
-    bool take(TakenReceive& out) override {
-      if (none) return false;
+    Take take_for(std::uint64_t, TakenReceive& out) override {
+      if (none) return Take::kNone;
       out.length = 8192;
       out.pieces = {piece};
-      return true;
+      return Take::kTaken;
     }
     [[nodiscard]] std::size_t size() const override { return 0; }
     [[nodiscard]] bool shared() const override { return true; }

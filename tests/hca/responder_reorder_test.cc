@@ -216,7 +216,7 @@ TEST_F(ResponderReorder, StopsAtAKeptPacketThatIsWrong) {
 
 TEST_F(ResponderReorder, TellsOfAReceiveWhereItHadPromisedNone) {
   struct OwnQueue final : ReceiveSource {
-    bool take(TakenReceive&) override { return false; }
+    Take take_for(std::uint64_t, TakenReceive&) override { return Take::kNone; }
     [[nodiscard]] std::size_t size() const override { return count; }
     [[nodiscard]] bool shared() const override { return false; }
     std::size_t count = 0;

@@ -21,7 +21,8 @@ struct Side {
   static constexpr std::uint32_t kSlot = hca::kGrhArea + kMessage;
 
   explicit Side(const std::shared_ptr<Context>& owner,
-                std::shared_ptr<CompletionChannel> channel = nullptr)
+                std::shared_ptr<CompletionChannel> channel = nullptr,
+                std::shared_ptr<SharedReceiveQueue> shared = nullptr)
       : context(owner), memory(kSlots * kSlot) {
     pd = context->allocate_pd().value();
     region = context
@@ -34,6 +35,7 @@ struct Side {
     config.send_queue = config.receive_queue = queue;
     config.max_sends = config.max_receives = kSlots;
     config.max_send_pieces = config.max_receive_pieces = 2;
+    config.srq = std::move(shared);
     qp = context->create_queue_pair(config).value();
     hca::QpAttributes attributes;
     attributes.state = hca::QpState::kInit;
@@ -87,6 +89,13 @@ struct Side {
 
 class ContextTest : public testing::Test {
  protected:
+  static std::uint64_t counter(const QueuePair& queue_pair, std::string_view name) {
+    for (const CounterValue& value : queue_pair.report().counters) {
+      if (value.name == name) return value.value;
+    }
+    ADD_FAILURE() << "no counter " << name;
+    return 0;
+  }
   void SetUp() override {
     Config config;
     config.interface = "lo";
@@ -115,6 +124,31 @@ TEST_F(ContextTest, DeliversAMessageBetweenTwoQueuePairs) {
   EXPECT_EQ(received.byte_length, hca::kGrhArea + kMessage);
   EXPECT_EQ(received.source_qpn, a.qp->qpn());
   EXPECT_EQ(b.slot(3)[hca::kGrhArea + kMessage - 1], std::byte{0x42});
+}
+
+// Else the peer would wait out its patience, and find out for itself.
+TEST_F(ContextTest, APostToASharedQueueIsToldToThePeersThatWaitForIt) {
+  SharedReceiveQueueConfig shared;
+  Side a(context_);
+  shared.pd = a.pd;
+  shared.max_receives = 8;
+  const auto queue = context_->create_shared_receive_queue(shared).value();
+  {
+    Side b(context_, nullptr, queue);
+    ASSERT_EQ(a.send(0, b, path_), std::errc{});
+    a.poll_one();
+    const auto credits = [&] { return counter(*b.qp, "tx_credits"); };
+    while (credits() == 0) {
+      hca::Completion none;
+      EXPECT_EQ(b.queue->poll({&none, 1}), 0U) << "there was nothing to receive into";
+    }
+    EXPECT_EQ(counter(*b.qp, "rx_no_receive"), 1U);
+    const hca::Sge piece{std::bit_cast<std::uint64_t>(b.slot(0)), Side::kSlot, LKey{b.region.key}};
+    ASSERT_EQ(queue->post({1, {&piece, 1}}), std::errc{});
+    while (credits() == 1)
+      std::this_thread::yield();
+  }
+  EXPECT_TRUE(queue->destroy());
 }
 
 TEST_F(ContextTest, SendsTheTailOfAStreamThoughNobodyPolls) {

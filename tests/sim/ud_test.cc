@@ -36,7 +36,8 @@ TEST(UdSimulation, DeliversIntactOrNotAtAllOnAnyNetwork) {
                          .receive_depth = static_cast<std::uint32_t>(random.between(1, 300)),
                          .socket_buffer = random.between(20'000, 1'000'000),
                          .batch = static_cast<std::uint32_t>(random.between(1, 128)),
-                         .credits = random.chance(0.9)};
+                         .credits = random.chance(0.9),
+                         .shared_receives = seed % 3 == 0};
     UdWorld world(seed, options);
     ASSERT_TRUE(world.run()) << "still busy after a minute";
     world.check_invariants();
@@ -87,7 +88,8 @@ TEST_P(UdCredits, LoseNothingOnANetworkThatLosesNothing) {
                          .longest = small ? 64u : 4096u,
                          .receive_depth = static_cast<std::uint32_t>(random.between(264, 1024)),
                          .batch = random.chance(0.3) ? 1u : 128u,
-                         .poll_time = Duration(random.between(1'000, 200'000))};
+                         .poll_time = Duration(random.between(1'000, 200'000)),
+                         .shared_receives = seed % 2 == 0};
     UdWorld world(seed, options);
     ASSERT_TRUE(world.run());
     world.check_invariants();

@@ -32,6 +32,7 @@ struct WorldOptions {
   std::uint32_t batch = 64;  // posted at once, at most
   Duration poll_time = 5us;
   bool credits = true;
+  bool shared_receives = false;
   bool trace = false;
 };
 
@@ -127,6 +128,7 @@ class UdWorld {
                         .queue_pair = queue_pair_config(0xC000),
                         .socket_buffer = options_.socket_buffer,
                         .memory = slot * options_.receive_depth,
+                        .shared_receives = options_.shared_receives,
                         .poll_time = options_.poll_time};
     receivers_.push_back(std::make_unique<UdHost>(scheduler_, network_, random_.fork(), config));
     UdHost& host = *receivers_.back();

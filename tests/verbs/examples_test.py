@@ -42,6 +42,11 @@ class Examples(unittest.TestCase):
         self.assertEqual(process.returncode, 1)
         self.assertIn("no device mlx5_0", errors)
 
+    def test_three_services_share_a_queue_that_is_refilled(self):
+        # 13 of 16 buffers are used when the event comes.
+        lines = self.end(start(EXAMPLES / "ud_shared"))
+        self.assertEqual(lines, ["20, 20 and 20 messages, refilled 4 times"])
+
     def chat_in(self, group):
         names = ("alice", "bob", "carol")
         people = {name: start(EXAMPLES / "mcast_chat", "weft_lo", group, name, 2) for name in names}

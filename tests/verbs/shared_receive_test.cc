@@ -126,6 +126,56 @@ TEST_F(SharedReceive, OnlyAnXrcQueueHasANumber) {
   EXPECT_EQ(errno, EINVAL);
 }
 
+TEST_F(SharedReceive, DatagramQueuePairsTakeFromOneQueueBehindTheirNetworkHeader) {
+  const Srq srq = make_srq();
+  ibv_qp_init_attr attributes = ud_attributes();
+  attributes.srq = srq.get();
+  const QueuePair from = make_qp();
+  const QueuePair first = make_ready(ibv_create_qp(pd_.get(), &attributes));
+  EXPECT_EQ(attributes.cap.max_recv_wr, 0U);
+  const QueuePair second = make_ready(ibv_create_qp(pd_.get(), &attributes));
+  const Ah ah = make_ah();
+  for (std::uint64_t id = 0; id < 3; ++id)
+    ASSERT_EQ(post_shared(srq.get(), id, kRemote + id * 64, 64), 0);
+  ibv_srq_attr limit{};
+  limit.srq_limit = 2;
+  ASSERT_EQ(ibv_modify_srq(srq.get(), &limit, IBV_SRQ_LIMIT), 0);
+  write(0, "data");
+  std::uint64_t expected = 0;
+  for (const QueuePair* to : {&first, &second}) {
+    ibv_sge piece = sge(0, 4);
+    post(from.get(), send_request(ah.get(), (*to)->qp_num, &piece));
+    const auto all = wait_for(2);
+    const ibv_wc& receive = of_opcode(all, IBV_WC_RECV);
+    EXPECT_EQ(receive.status, IBV_WC_SUCCESS);
+    EXPECT_EQ(receive.wr_id, expected);
+    EXPECT_EQ(receive.qp_num, (*to)->qp_num);
+    EXPECT_EQ(receive.byte_len, kGrh + 4);
+    EXPECT_NE(receive.wc_flags & IBV_WC_GRH, 0U);
+    EXPECT_EQ(read(kRemote + expected * 64 + kGrh, 4), "data");
+    ++expected;
+  }
+  EXPECT_EQ(event_of(IBV_EVENT_SRQ_LIMIT_REACHED).element.srq, srq.get());
+  EXPECT_EQ(ibv_destroy_srq(srq.get()), EBUSY);
+  ibv_recv_wr request{};
+  ibv_recv_wr* bad = nullptr;
+  EXPECT_EQ(ibv_post_recv(first.get(), &request, &bad), EINVAL);
+  ibv_qp_attr change{};
+  change.qp_state = IBV_QPS_ERR;
+  ASSERT_EQ(ibv_modify_qp(first.get(), &change, IBV_QP_STATE), 0);
+  EXPECT_EQ(event_of(IBV_EVENT_QP_LAST_WQE_REACHED).element.qp, first.get());
+}
+
+TEST_F(SharedReceive, OfAnotherDomainIsRefusedToADatagramQueuePair) {
+  const Srq srq = make_srq();
+  ibv_pd* const other = ibv_alloc_pd(context_.get());
+  ibv_qp_init_attr attributes = ud_attributes();
+  attributes.srq = srq.get();
+  EXPECT_EQ(ibv_create_qp(other, &attributes), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(ibv_dealloc_pd(other), 0);
+}
+
 class Xrc : public SharedReceive {
  protected:
   static ibv_xrcd* open_domain(ibv_context* context, int fd, int flags) {
