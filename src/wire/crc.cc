@@ -133,6 +133,9 @@ const CrcKernel& choose_kernel();
 constexpr CrcKernel kChoosing{
     "choosing",
     [](std::uint32_t state, Bytes bytes) { return choose_kernel().crc32(state, bytes); },
+    [](std::uint32_t state, std::byte* to, Bytes bytes) {
+      return choose_kernel().copy32(state, to, bytes);
+    },
     [](std::uint16_t state, Bytes bytes) { return choose_kernel().crc16(state, bytes); },
     [](CrcPair state, Bytes bytes) { return choose_kernel().both(state, bytes); },
     [](std::uint64_t a, std::uint32_t b) { return choose_kernel().multiply32(a, b); },
@@ -214,6 +217,10 @@ std::uint32_t crc32_update(std::uint32_t state, Bytes bytes) {
 
 std::uint16_t crc16_update(std::uint16_t state, Bytes bytes) {
   return best_kernel().crc16(state, bytes);
+}
+
+std::uint32_t crc32_copy(std::uint32_t state, std::byte* to, Bytes bytes) {
+  return best_kernel().copy32(state, to, bytes);
 }
 
 CrcPair crc_both_update(CrcPair state, Bytes bytes) {

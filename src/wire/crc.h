@@ -33,6 +33,9 @@ struct CrcPair {
 
 [[nodiscard]] std::uint32_t crc32_update(std::uint32_t state, Bytes bytes);
 [[nodiscard]] std::uint16_t crc16_update(std::uint16_t state, Bytes bytes);
+// crc32_update, and copies the bytes to `to` on the way, which has as much room and does not
+// overlap with them: for less than the two one after the other.
+[[nodiscard]] std::uint32_t crc32_copy(std::uint32_t state, std::byte* to, Bytes bytes);
 // Both in one pass, for about the price of one.
 [[nodiscard]] CrcPair crc_both_update(CrcPair state, Bytes bytes);
 
@@ -72,6 +75,7 @@ struct CrcPair {
 struct CrcKernel {
   std::string_view name;
   std::uint32_t (*crc32)(std::uint32_t state, Bytes bytes);
+  std::uint32_t (*copy32)(std::uint32_t state, std::byte* to, Bytes bytes);
   std::uint16_t (*crc16)(std::uint16_t state, Bytes bytes);
   CrcPair (*both)(CrcPair state, Bytes bytes);
   // Product of two polynomials modulo the generator. `a` has bit i for x^(63-i), `b` and the result

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
 #include "wire/crc_fold.h"
 #include "wire/crc_kernels.h"
 
@@ -10,6 +12,11 @@ namespace {
 WEFT_PCLMUL std::uint32_t crc32(std::uint32_t state, Bytes bytes) {
   if (bytes.size() < 16) return crc32_short(state, bytes);
   return reduce32(fold_message(inject32(state), bytes.data(), bytes.size()));
+}
+
+WEFT_PCLMUL std::uint32_t copy32(std::uint32_t state, std::byte* to, Bytes bytes) {
+  std::memcpy(to, bytes.data(), bytes.size());
+  return crc32(state, {to, bytes.size()});
 }
 
 WEFT_PCLMUL std::uint16_t crc16(std::uint16_t state, Bytes bytes) {
@@ -33,7 +40,7 @@ WEFT_PCLMUL std::uint16_t multiply16(std::uint64_t a, std::uint16_t b) {
 
 }  // namespace
 
-const CrcKernel kPclmulCrc{"pclmul", crc32, crc16, both, multiply32, multiply16};
+const CrcKernel kPclmulCrc{"pclmul", crc32, copy32, crc16, both, multiply32, multiply16};
 
 }  // namespace weft::wire::detail
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
 #include "wire/crc_kernels.h"
 #include "wire/crc_slice.h"
 
@@ -9,6 +11,11 @@ constexpr std::size_t kSlices = 16;
 
 std::uint32_t crc32(std::uint32_t state, Bytes bytes) {
   return update_sliced<std::uint32_t, kSlices>(kSlices32<kSlices>, state, bytes);
+}
+
+std::uint32_t copy32(std::uint32_t state, std::byte* to, Bytes bytes) {
+  std::memcpy(to, bytes.data(), bytes.size());
+  return crc32(state, {to, bytes.size()});
 }
 
 std::uint16_t crc16(std::uint16_t state, Bytes bytes) {
@@ -43,6 +50,7 @@ Register multiply(std::uint64_t a, Register b) {
 
 const CrcKernel kPortableCrc{"portable",
                              crc32,
+                             copy32,
                              crc16,
                              both,
                              multiply<std::uint32_t, kP32Reflected>,

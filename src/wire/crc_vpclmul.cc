@@ -5,6 +5,8 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 
+#include <cstring>
+
 #include "wire/crc_fold.h"
 #include "wire/crc_kernels.h"
 
@@ -80,44 +82,83 @@ WEFT_VPCLMUL_INLINE CrcPair reduce_both(__m128i block) {
   return {static_cast<std::uint32_t>(both), static_cast<std::uint16_t>(both >> 32)};
 }
 
-WEFT_VPCLMUL_INLINE __m128i fold_wide_message(__m128i inject, const std::byte* at,
-                                              std::size_t size) {
-  if (size < kWideFrom) return fold_message(inject, at, size);
-  __m512i a = _mm512_xor_si512(load_wide(at), _mm512_zextsi128_si512(inject));
-  __m512i b = load_wide(at + 64);
-  __m512i c = load_wide(at + 128);
-  __m512i d = load_wide(at + 192);
-  std::size_t left = size - 256;
-  at += 256;
+// What a fold does with the bytes that it loads, besides.
+struct KeepNothing {
+  WEFT_VPCLMUL_INLINE void wide(std::size_t, __m512i) const {}
+  void rest(std::size_t, Bytes) const {}
+};
+struct KeepCopy {
+  std::byte* to;
+  WEFT_VPCLMUL_INLINE void wide(std::size_t at, __m512i bytes) const {
+    _mm512_storeu_si512(to + at, bytes);
+  }
+  void rest(std::size_t at, Bytes bytes) const { std::memcpy(to + at, bytes.data(), bytes.size()); }
+};
+
+template <class Keep>
+struct WideLoads {
+  const std::byte* from;
+  const Keep& keep;
+  std::size_t at = 0;
+  WEFT_VPCLMUL_INLINE __m512i next() {
+    const __m512i loaded = load_wide(from + at);
+    keep.wide(at, loaded);
+    at += sizeof loaded;
+    return loaded;
+  }
+};
+
+template <class Keep>
+WEFT_VPCLMUL_INLINE __m128i fold_wide_message(__m128i inject, Bytes bytes, const Keep& keep) {
+  const std::byte* const from = bytes.data();
+  const std::size_t size = bytes.size();
+  if (size < kWideFrom) {
+    keep.rest(0, bytes);
+    return fold_message(inject, from, size);
+  }
+  WideLoads<Keep> loads{from, keep};
+  __m512i a = _mm512_xor_si512(loads.next(), _mm512_zextsi128_si512(inject));
+  __m512i b = loads.next();
+  __m512i c = loads.next();
+  __m512i d = loads.next();
   const __m512i k = wide_constants(kFold2048);
-  for (; left >= 256; at += 256, left -= 256) {
-    a = fold_wide(a, k, load_wide(at));
-    b = fold_wide(b, k, load_wide(at + 64));
-    c = fold_wide(c, k, load_wide(at + 128));
-    d = fold_wide(d, k, load_wide(at + 192));
+  while (size - loads.at >= 256) {
+    a = fold_wide(a, k, loads.next());
+    b = fold_wide(b, k, loads.next());
+    c = fold_wide(c, k, loads.next());
+    d = fold_wide(d, k, loads.next());
   }
   d = fold_wide(a, wide_constants(kFold1536), d);
   b = fold_wide(b, wide_constants(kFold1024), _mm512_setzero_si512());
   d = _mm512_xor_si512(fold_wide(c, wide_constants(kFold512), d), b);
   const __m512i k512 = wide_constants(kFold512);
-  for (; left >= 64; at += 64, left -= 64)
-    d = fold_wide(d, k512, load_wide(at));
-  return fold_rest(narrow(d), at, left);
+  while (size - loads.at >= 64)
+    d = fold_wide(d, k512, loads.next());
+  keep.rest(loads.at, bytes.subspan(loads.at));
+  return fold_rest(narrow(d), from + loads.at, size - loads.at);
 }
 
 WEFT_VPCLMUL std::uint32_t crc32(std::uint32_t state, Bytes bytes) {
   if (bytes.size() < 16) return crc32_short(state, bytes);
-  return reduce32(fold_wide_message(inject32(state), bytes.data(), bytes.size()));
+  return reduce32(fold_wide_message(inject32(state), bytes, KeepNothing{}));
+}
+
+WEFT_VPCLMUL std::uint32_t copy32(std::uint32_t state, std::byte* to, Bytes bytes) {
+  if (bytes.size() < 16) {
+    std::memcpy(to, bytes.data(), bytes.size());
+    return crc32_short(state, bytes);
+  }
+  return reduce32(fold_wide_message(inject32(state), bytes, KeepCopy{to}));
 }
 
 WEFT_VPCLMUL std::uint16_t crc16(std::uint16_t state, Bytes bytes) {
   if (bytes.size() < 16) return crc16_short(state, bytes);
-  return reduce16(fold_wide_message(inject16(state), bytes.data(), bytes.size()));
+  return reduce16(fold_wide_message(inject16(state), bytes, KeepNothing{}));
 }
 
 WEFT_VPCLMUL CrcPair both(CrcPair state, Bytes bytes) {
   if (bytes.size() < 16) return {crc32_short(state.icrc, bytes), crc16_short(state.vcrc, bytes)};
-  return reduce_both(fold_wide_message(inject_both(state), bytes.data(), bytes.size()));
+  return reduce_both(fold_wide_message(inject_both(state), bytes, KeepNothing{}));
 }
 
 WEFT_VPCLMUL std::uint32_t multiply32(std::uint64_t a, std::uint32_t b) {
@@ -130,7 +171,7 @@ WEFT_VPCLMUL std::uint16_t multiply16(std::uint64_t a, std::uint16_t b) {
 
 }  // namespace
 
-const CrcKernel kVpclmulCrc{"vpclmul", crc32, crc16, both, multiply32, multiply16};
+const CrcKernel kVpclmulCrc{"vpclmul", crc32, copy32, crc16, both, multiply32, multiply16};
 
 }  // namespace weft::wire::detail
 

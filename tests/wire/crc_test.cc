@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,13 @@ void expect_like_reference(const CrcKernel& kernel, CrcPair state, Bytes bytes) 
   ASSERT_EQ(kernel.crc32(state.icrc, bytes), expected.icrc) << bytes.size() << " bytes";
   ASSERT_EQ(kernel.crc16(state.vcrc, bytes), expected.vcrc) << bytes.size() << " bytes";
   ASSERT_EQ(kernel.both(state, bytes), expected) << bytes.size() << " bytes";
+  // Of the place that it copies to, it touches no byte more.
+  constexpr std::byte kUntouched{0xA5};
+  std::vector<std::byte> copy(bytes.size() + 2, kUntouched);
+  ASSERT_EQ(kernel.copy32(state.icrc, copy.data() + 1, bytes), expected.icrc) << bytes.size();
+  ASSERT_TRUE(std::equal(bytes.begin(), bytes.end(), copy.begin() + 1)) << bytes.size();
+  ASSERT_EQ(copy.front(), kUntouched);
+  ASSERT_EQ(copy.back(), kUntouched) << bytes.size();
 }
 
 class EveryKernel : public testing::TestWithParam<std::size_t> {

@@ -19,9 +19,10 @@ constexpr std::size_t kLargestMessage = 4096;
 constexpr std::size_t kLargestFrame =
     hca::OutPacket::kMaxHeader + kLargestMessage + 3 + kIcrcBytes;  // pad and ICRC
 constexpr std::uint8_t kDefaultHops = 64;
-constexpr std::array<std::byte, 3> kPad{};
-// Up to here copying a message beside its headers costs less than three iovecs for the kernel.
-constexpr std::size_t kCopiedPayload = 1024;
+// Up to here a packet is laid out and then its ICRC computed. Longer payload is copied while its
+// part of the ICRC is computed: that costs little more than to compute it, and the kernel copies
+// one stretch faster than pieces that follow headers.
+constexpr std::size_t kCopiedFirst = 1024;
 
 // What one call may have (IOV_MAX). Beyond, everything is copied.
 constexpr std::size_t kMostPieces = 1024;
@@ -46,8 +47,7 @@ const wire::IcrcFlow& IcrcFlowCache::get(const Gid& source, const Gid& destinati
   return *flow_;
 }
 
-// Each piece costs the kernel some 25 ns, so neighbours are joined: the ICRC of a frame and the
-// header of the next, or a run of short frames as a whole.
+// Each piece costs the kernel some 25 ns, so neighbours are joined: a run of frames is one.
 void SendFrames::add(Bytes piece) {
   if (!pieces_.empty()) {
     iovec& last = pieces_.back();
@@ -82,24 +82,27 @@ void SendFrames::build(const hca::Burst& burst, const WireRules& rules, std::uin
 
   const wire::IcrcFlow& flow =
       flows_.get(source_, destination_.address, source_port_, destination_.port);
-  std::size_t pieces = 0;
-  for (const hca::OutPacket& packet : burst.packets())
-    pieces += packet.piece_count + 2;
-  const bool copies_all = pieces > kMostPieces;
   for (std::size_t frame = 0; frame < count_; ++frame) {
     const hca::OutPacket& packet = burst.packets()[frame];
     const auto number = static_cast<std::uint16_t>(counted_ ? frame : 0);
     if (rules.framing == hca::UdFraming::kBare) {
       lengths_[frame] = packet.payload_length;
-      for (const Bytes piece : burst.pieces(packet))
-        add(copies_all ? stage(piece) : piece);
-    } else if (copies_all || packet.payload_length <= kCopiedPayload) {
-      lengths_[frame] = packet.length() + kIcrcBytes;
-      stage(packet, burst.pieces(packet), flow, number);
     } else {
       lengths_[frame] = packet.length() + kIcrcBytes;
-      refer(packet, burst.pieces(packet), flow, number);
+      stage(packet, burst.pieces(packet), flow, number);
     }
+  }
+  if (rules.framing == hca::UdFraming::kBare) refer_to(burst);
+}
+
+// The messages where they are, as long as one call takes so many pieces.
+void SendFrames::refer_to(const hca::Burst& burst) {
+  std::size_t pieces = 0;
+  for (const hca::OutPacket& packet : burst.packets())
+    pieces += packet.piece_count;
+  for (const hca::OutPacket& packet : burst.packets()) {
+    for (const Bytes piece : burst.pieces(packet))
+      add(pieces > kMostPieces ? stage(piece) : piece);
   }
 }
 
@@ -109,41 +112,34 @@ Bytes SendFrames::stage(Bytes piece) {
   return copy;
 }
 
+// Every frame is copied, so that the kernel gets one stretch of memory: it copies that faster than
+// many pieces by as much as the copy costs.
 void SendFrames::stage(const hca::OutPacket& packet, std::span<const Bytes> payload,
                        const wire::IcrcFlow& flow, std::uint16_t identification) {
   const std::size_t length = packet.length() + kIcrcBytes;
   const MutableBytes frame = take_staging(length);
-  ByteSink sink(frame);
-  bool fits = sink.put(Bytes(packet.header).first(packet.header_length));
-  for (const Bytes piece : payload)
-    fits = fits && sink.put(piece);
-  fits = fits && sink.put(Bytes(kPad).first(packet.pad));
-  assert(fits);
-  static_cast<void>(fits);
-  wire::store_le32(frame.last(kIcrcBytes).data(),
-                   flow.icrc(frame.first(length - kIcrcBytes), identification));
+  const Bytes header = Bytes(packet.header).first(packet.header_length);
+  const MutableBytes trailer = frame.last(kIcrcBytes);
+  std::byte* at = std::copy(header.begin(), header.end(), frame.data());
+  if (packet.payload_length <= kCopiedFirst) {
+    for (const Bytes piece : payload)
+      at = std::copy(piece.begin(), piece.end(), at);
+    std::fill_n(at, packet.pad, std::byte{0});
+    wire::store_le32(trailer.data(), flow.icrc(frame.first(length - kIcrcBytes), identification));
+  } else {
+    std::uint32_t crc = flow.after_bth(length, header.first<wire::Bth::kSize>(), identification);
+    if (header.size() > wire::Bth::kSize) {
+      crc = wire::crc32_update(crc, header.subspan(wire::Bth::kSize));
+    }
+    for (const Bytes piece : payload) {
+      crc = wire::crc32_copy(crc, at, piece);
+      at += piece.size();
+    }
+    std::fill_n(at, packet.pad, std::byte{0});
+    crc = wire::crc32_update(crc, {at, packet.pad});
+    wire::store_le32(trailer.data(), wire::crc32_finish(crc));
+  }
   add(frame);
-}
-
-void SendFrames::refer(const hca::OutPacket& packet, std::span<const Bytes> payload,
-                       const wire::IcrcFlow& flow, std::uint16_t identification) {
-  const Bytes header = stage(Bytes(packet.header).first(packet.header_length));
-  std::uint32_t crc = flow.after_bth(packet.length() + kIcrcBytes, header.first<wire::Bth::kSize>(),
-                                     identification);
-  if (header.size() > wire::Bth::kSize) {
-    crc = wire::crc32_update(crc, header.subspan(wire::Bth::kSize));
-  }
-  add(header);
-  for (const Bytes piece : payload) {
-    crc = wire::crc32_update(crc, piece);
-    add(piece);
-  }
-  // Pad and ICRC.
-  if (packet.pad != 0) crc = wire::crc32_update(crc, Bytes(kPad).first(packet.pad));
-  const MutableBytes trailer = take_staging(packet.pad + kIcrcBytes);
-  std::fill_n(trailer.begin(), packet.pad, std::byte{0});
-  wire::store_le32(trailer.last(kIcrcBytes).data(), wire::crc32_finish(crc));
-  add(trailer);
 }
 
 std::span<const iovec> SendFrames::one(std::size_t frame) {

@@ -65,8 +65,7 @@ class SendFrames {
   Bytes stage(Bytes piece);
   void stage(const hca::OutPacket& packet, std::span<const Bytes> payload,
              const wire::IcrcFlow& flow, std::uint16_t identification);
-  void refer(const hca::OutPacket& packet, std::span<const Bytes> payload,
-             const wire::IcrcFlow& flow, std::uint16_t identification);
+  void refer_to(const hca::Burst& burst);
 
   IcrcFlowCache flows_;
   io::SocketAddress destination_;
@@ -76,7 +75,7 @@ class SendFrames {
   std::uint8_t hop_limit_ = 0;
   std::size_t count_ = 0;
   bool counted_ = false;  // the ICRC of frame i covers Identification i
-  // Whole short frames; the headers, pads and ICRCs of long ones.
+  // Frames, as they go.
   std::array<std::byte, hca::Burst::kMaxBytes> staging_;
   std::size_t staged_ = 0;
   std::array<std::size_t, kFrames> lengths_{};
