@@ -36,7 +36,7 @@ ConnectedHost::ConnectedHost(Scheduler& scheduler, Network& network, Random rand
 }
 
 std::uint64_t ConnectedHost::address(std::size_t offset) const {
-  return std::bit_cast<std::uintptr_t>(memory_.data()) + offset;
+  return reinterpret_cast<std::uintptr_t>(memory_.data()) + offset;
 }
 
 hca::MemoryRegion ConnectedHost::add_region(std::size_t offset, std::size_t length,
