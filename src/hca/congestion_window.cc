@@ -63,27 +63,30 @@ bool CongestionWindow::inflated() const {
   return *recent_ > least + std::max(least / 4, kLeastInflation);
 }
 
-void CongestionWindow::delivered(std::uint32_t bytes, bool limited, Time now) {
-  if (++packets_ >= kJudged) {
+void CongestionWindow::delivered(std::uint64_t bytes, std::uint32_t packets, bool limited,
+                                 Time now) {
+  packets_ += packets;
+  if (packets_ >= kJudged) {
     packets_ /= 2;
     losses_ /= 2;
   }
   if (limited && window_ < kMost) grow(bytes, now);
 }
 
-void CongestionWindow::grow(std::uint32_t bytes, Time now) {
+void CongestionWindow::grow(std::uint64_t bytes, Time now) {
+  const auto arrived = static_cast<double>(bytes);
   double gain = 0;
   if (slow_start_) {
-    gain = bytes;
+    gain = arrived;
   } else {
-    const double share = bytes / static_cast<double>(window_);  // of one round trip
+    const double share = arrived / window_;  // of one round trip
     if (!inflated()) {
       gain = kOpenGrowth * window_ * share;
     } else {
       // The Reno-friendly rate for this factor, and the cubic curve (RFC 9438, 4.2 and 4.3).
       gain = 3 * (1 - kKeep) / (1 + kKeep) * kSegment * share;
       gain = std::max(gain, (cubic_target(now) - window_) * share);
-      gain = std::min(gain, bytes / 2.0);
+      gain = std::min(gain, arrived / 2);
     }
   }
   set(window_ + fraction_ + gain);

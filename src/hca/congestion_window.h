@@ -31,9 +31,9 @@ class CongestionWindow {
   // A measured round trip. `clean`: of a packet that waited for no work at the other end, so that
   // it tells of queues on the way.
   void sample(Duration round_trip, bool clean, Time now);
-  // `bytes` in one packet have arrived. `limited`: the sender would have sent more, had it been
-  // allowed to; else there is no need to grow.
-  void delivered(std::uint32_t bytes, bool limited, Time now);
+  // So many bytes in so many packets have arrived, as one acknowledgement tells. `limited`: the
+  // sender would have sent more, had it been allowed to; else there is no need to grow.
+  void delivered(std::uint64_t bytes, std::uint32_t packets, bool limited, Time now);
   // One packet was lost on the way.
   void lost(Time now);
   // The network says that it is congested (ECN, CNP).
@@ -48,7 +48,7 @@ class CongestionWindow {
 
  private:
   void give_way(double keep, Time now);
-  void grow(std::uint32_t bytes, Time now);
+  void grow(std::uint64_t bytes, Time now);
   [[nodiscard]] double cubic_target(Time now) const;
   [[nodiscard]] bool inflated() const;
   [[nodiscard]] std::uint32_t least() const { return 2 * packet_; }

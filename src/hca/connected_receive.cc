@@ -67,7 +67,8 @@ bool ConnectedQueuePair::takes(const wire::OpcodeInfo& info, wire::Opcode opcode
   if (!info.known()) return false;
   switch (type()) {
     case QpType::kRc:
-      return info.transport == Transport::rc;
+      return info.transport == Transport::rc || opcode == wire::Opcode::weft_rc_write_middle ||
+             opcode == wire::Opcode::weft_rc_write_last;
     case QpType::kUc:
       return info.transport == Transport::uc;
     case QpType::kXrcInitiator:

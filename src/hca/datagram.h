@@ -2,7 +2,9 @@
 // What passes between a queue pair and the port it sends through.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -56,6 +58,24 @@ class Burst {
     const std::size_t first = packets_[0].length();
     return count_ < kMaxPackets && length <= first && packets_[count_ - 1].length() == first &&
            bytes_ + length + trailer <= kMaxBytes;
+  }
+  // How many of that length may follow, for which the burst goes on as long as before.
+  [[nodiscard]] std::size_t room(std::size_t length, std::size_t trailer) const {
+    if (count_ == 0 || packets_[0].length() != length || packets_[count_ - 1].length() != length) {
+      return 0;
+    }
+    return std::min(kMaxPackets - count_, (kMaxBytes - bytes_) / (length + trailer));
+  }
+  // A packet with the headers of the last one, which has one piece, and another piece as long.
+  OutPacket& repeat(Bytes piece, std::size_t trailer) {
+    assert(count_ > 0 && count_ < kMaxPackets &&
+           piece.size() == packets_[count_ - 1].payload_length);
+    OutPacket& packet = packets_[count_];
+    packet = packets_[count_ - 1];
+    packet.first_piece = static_cast<std::uint32_t>(pieces_.size());
+    pieces_.push_back(piece);
+    close(packet, trailer);
+    return packet;
   }
   // The next packet, whose pieces the caller appends with add_piece before calling close.
   OutPacket& open() {

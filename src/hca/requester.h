@@ -224,6 +224,13 @@ class Requester {
     return reliable() && !last_asked_ && !records_.empty();
   }
 
+  // requester_run.cc: equal packets.
+  bool append_run(Burst& burst);
+  [[nodiscard]] std::size_t admitted(std::size_t most, std::uint64_t cost,
+                                     std::uint64_t total) const;
+  [[nodiscard]] const std::byte* stretch(std::uint64_t request, std::uint64_t offset,
+                                         std::size_t& packets);
+
   // requester_sent.cc: what became of them.
   void take_back();
   void refused(CompletionStatus reason);
@@ -233,8 +240,9 @@ class Requester {
   [[nodiscard]] Shape data_shape(const Slot& slot, std::uint64_t offset) const;
   [[nodiscard]] Shape fetch_shape(const Slot& slot) const;
   [[nodiscard]] wire::Opcode opcode(unsigned operation) const;
+  [[nodiscard]] bool repeats_address(const Slot& slot, bool first, bool last) const;
   void write_data(OutPacket& packet, const Slot& slot, const Shape& shape, std::uint64_t serial,
-                  bool first, bool ask) const;
+                  std::uint64_t offset, bool ask) const;
   void write_fetch(OutPacket& packet, const Slot& slot, std::uint64_t serial, Range range) const;
   std::size_t write_front(OutPacket& packet, const Slot& slot, const Shape& shape,
                           std::uint64_t serial, bool solicited, bool ask) const;
@@ -268,6 +276,7 @@ class Requester {
   void missing_at_peer(std::uint64_t serial);
   void acknowledge_through(std::uint64_t end);
   void mark_delivered(PacketRecord& record);
+  void settle_delivered();
   [[nodiscard]] bool may_be_earlier(const PacketRecord& record) const;
   void receiver_not_ready(std::uint64_t serial, std::uint8_t timer);
   void refused_by_peer(std::uint64_t serial, wire::NakCode code);
@@ -321,6 +330,8 @@ class Requester {
   std::optional<Time> sample_sent_at_;  // of a packet just delivered, to measure by
   bool sample_clean_ = true;
   bool window_used_ = false;
+  std::uint64_t arrived_bytes_ = 0;  // as the acknowledgement at hand tells: of data packets
+  std::uint32_t arrived_packets_ = 0;
   Psn first_psn_{};
   RegionPinSet pins_;
   Out out_;

@@ -73,6 +73,13 @@ Opcode Requester::opcode(unsigned operation) const {
   }
 }
 
+// Whether this packet of a write carries a RETH though it is not the first: then it is as long as
+// that one. With an immediate it would be longer.
+bool Requester::repeats_address(const Slot& slot, bool first, bool last) const {
+  return selective() && connection_.config.type == QpType::kRc && !first &&
+         !(last && slot.opcode == SendOpcode::kRdmaWriteWithImmediate);
+}
+
 Requester::Shape Requester::data_shape(const Slot& slot, std::uint64_t offset) const {
   assert(offset <= slot.length);
   const std::uint64_t rest = slot.length - offset;
@@ -80,7 +87,11 @@ Requester::Shape Requester::data_shape(const Slot& slot, std::uint64_t offset) c
   const bool last = rest <= connection_.mtu;
   const bool write = is_write(slot.opcode);
   Shape shape;
-  shape.opcode = opcode(operation_of(data_opcode(write, tail_of(slot.opcode), first, last)));
+  if (write && repeats_address(slot, first, last)) {
+    shape.opcode = last ? Opcode::weft_rc_write_last : Opcode::weft_rc_write_middle;
+  } else {
+    shape.opcode = opcode(operation_of(data_opcode(write, tail_of(slot.opcode), first, last)));
+  }
   shape.header =
       static_cast<std::uint8_t>(wire::Bth::kSize + wire::info(shape.opcode).headers_size);
   shape.payload = static_cast<std::uint32_t>(std::min<std::uint64_t>(rest, connection_.mtu));
@@ -121,17 +132,17 @@ std::size_t Requester::write_front(OutPacket& packet, const Slot& slot, const Sh
 }
 
 void Requester::write_data(OutPacket& packet, const Slot& slot, const Shape& shape,
-                           std::uint64_t serial, bool first, bool ask) const {
+                           std::uint64_t serial, std::uint64_t offset, bool ask) const {
   const bool write = is_write(slot.opcode);
   const Tail tail = shape.ends ? tail_of(slot.opcode) : Tail::kNothing;
   // A write without immediate raises no event at the other end (IBA 9.2.3).
   const bool solicited = slot.solicited && shape.ends && (!write || tail == Tail::kImmediate);
   std::size_t at = write_front(packet, slot, shape, serial, solicited, ask);
   const MutableBytes header(packet.header);
-  if (write && first) {
-    wire::Reth{.virtual_address = slot.remote_address,
+  if (wire::info(shape.opcode).has(wire::kReth)) {
+    wire::Reth{.virtual_address = slot.remote_address + offset,
                .rkey = slot.rkey,
-               .dma_length = static_cast<std::uint32_t>(slot.length)}
+               .dma_length = static_cast<std::uint32_t>(slot.length - offset)}
         .write(header.subspan(at));
     at += wire::Reth::kSize;
   }

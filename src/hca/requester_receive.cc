@@ -34,6 +34,7 @@ void Requester::receive(const InPacket& packet, Time now) {
       weft_acknowledge(packet);
       break;
   }
+  settle_delivered();
   if (sample_sent_at_) congestion_.sample(now_ - *sample_sent_at_, sample_clean_, now_);
   advance();
   if (selective() && running()) find_lost_packets();
@@ -170,7 +171,8 @@ void Requester::mark_delivered(PacketRecord& record) {
       assert(in_flight_ >= record.cost);
       in_flight_ -= record.cost;
     }
-    congestion_.delivered(record.cost, window_used_, now_);
+    arrived_bytes_ += record.cost;
+    ++arrived_packets_;
   }
   progress();
   if (!record.resent) {
@@ -183,6 +185,14 @@ void Requester::mark_delivered(PacketRecord& record) {
     newest_order_ = record.order;
     newest_sent_at_ = record.sent_at;
   }
+}
+
+// What an acknowledgement has told, all at once: the arithmetic costs more than the packets.
+void Requester::settle_delivered() {
+  if (arrived_packets_ == 0) return;
+  congestion_.delivered(arrived_bytes_, arrived_packets_, window_used_, now_);
+  arrived_bytes_ = 0;
+  arrived_packets_ = 0;
 }
 
 // Whether it may be the transmission before the last that has arrived: the last one is too recent,

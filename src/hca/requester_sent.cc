@@ -65,6 +65,7 @@ void Requester::confirm() {
   if (!reliable()) {  // nobody will say more (IBA 9.8.2.2.1)
     for (std::size_t i = 0; i < records_.size(); ++i)
       mark_delivered(records_[i]);
+    settle_delivered();
     acked_end_ = next_serial_;
   }
 }

@@ -171,7 +171,8 @@ bool Requester::append_fresh(Burst& burst) {
       return false;
     }
   }
-  return fetches(slot.opcode) ? begin_fetch(burst, slot) : begin_data(burst, slot);
+  if (fetches(slot.opcode)) return begin_fetch(burst, slot);
+  return (one_by_one_ == 0 && append_run(burst)) || begin_data(burst, slot);
 }
 
 bool Requester::begin_data(Burst& burst, Slot& slot) {
@@ -253,7 +254,7 @@ bool Requester::append_data(Burst& burst, PacketRecord& record, const Shape& sha
   record.cost =
       static_cast<std::uint32_t>(shape.length()) + kIcrcBytes + (begins ? kPacketCost : 0);
   const bool ask = asks(record.cost) || (reliable() && record.resent && lost_count_ == 0);
-  write_data(packet, slot, shape, record.serial, record.offset == 0, ask);
+  write_data(packet, slot, shape, record.serial, record.offset, ask);
   record.wide = shape.length() > kNarrowPacket;
   if (keeps_vanishing(record)) burst.fragment = true;
   assert(packet.length() == shape.length());

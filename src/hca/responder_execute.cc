@@ -149,6 +149,13 @@ Responder::Verdict Responder::execute_write(const InPacket& packet, const Header
   const std::uint64_t whole = message_.reth.dma_length;
   const std::uint64_t at = message_.arrived;
   const std::size_t length = packet.payload.size();
+  // A Weft peer says again where it is.
+  if (!starts && info.has(wire::kReth) &&
+      headers.reth != wire::Reth{.virtual_address = message_.reth.virtual_address + at,
+                                 .rkey = message_.reth.rkey,
+                                 .dma_length = static_cast<std::uint32_t>(whole - at)}) {
+    return refuse(NakCode::invalid_request);
+  }
   const Source source = source_for(message_.srq);
   if (source.queue == nullptr || whole > connection_.config.max_message) {
     return refuse(NakCode::invalid_request);

@@ -147,6 +147,8 @@ consteval std::array<OpcodeInfo, 256> make_opcodes() {
                  false};
   table[0xC2] = {
       "Weft RC Acknowledge", Transport::vendor, Operation::vendor, only, 0, 0, true, true};
+  table[0xC7] = make_info("Weft RC RDMA WRITE Middle", Transport::vendor, kRows[0x07], kReth);
+  table[0xC8] = make_info("Weft RC RDMA WRITE Last", Transport::vendor, kRows[0x08], kReth);
   return table;
 }
 

@@ -110,6 +110,11 @@ enum class Opcode : std::uint8_t {
   weft_ud_credit = 0xC1,
   // Acknowledgement of a connection between Weft peers, see weft_ack.h.
   weft_rc_acknowledge = 0xC2,
+  // The middle and the last packet of an RDMA write between Weft peers, with a RETH like the first
+  // one's: so all of a message are of one length and leave in runs. Its address is where this
+  // packet's payload goes, its length what is left of the message from there.
+  weft_rc_write_middle = 0xC7,
+  weft_rc_write_last = 0xC8,
 };
 
 enum class Transport : std::uint8_t { rc, uc, rd, ud, cnp, xrc, vendor };

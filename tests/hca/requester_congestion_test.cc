@@ -20,7 +20,7 @@ class Congestion : public ::testing::Test {
       if (one_in != 0 && ++sent % one_in == 0) {
         window.lost(now);
       } else {
-        window.delivered(kPacket, true, now);
+        window.delivered(kPacket, 1, true, now);
       }
     }
   }
@@ -106,7 +106,7 @@ TEST_F(Congestion, NeverFallsBelowTwoPackets) {
 
 TEST_F(Congestion, GrowsOnlyWhenItIsTheLimit) {
   for (int i = 0; i < 1000; ++i)
-    window.delivered(kPacket, false, now);
+    window.delivered(kPacket, 1, false, now);
   EXPECT_EQ(window.bytes(), CongestionWindow::kInitial);
 }
 

@@ -269,5 +269,39 @@ TEST_F(ResponderReorder, TellsTheSenderOfCongestionButNotTooOften) {
   EXPECT_EQ(count(ConnectedCounter::kTxCnps), 2u);
 }
 
+TEST_F(ResponderReorder, TakesWritesThatSayTheirAddressAgain) {
+  settle();
+  const wire::Reth whole = reth(0, 3 * kMtu);
+  give({.opcode = Opcode::rc_write_first,
+        .psn = kFirst + 1,
+        .payload = std::string(kMtu, 'a'),
+        .reth = whole});
+  give({.opcode = Opcode::weft_rc_write_middle,
+        .psn = kFirst + 2,
+        .payload = std::string(kMtu, 'b'),
+        .reth = reth(kMtu, 2 * kMtu)});
+  const auto sent = exchange({.opcode = Opcode::weft_rc_write_last,
+                              .psn = kFirst + 3,
+                              .payload = std::string(kMtu, 'c'),
+                              .reth = reth(2 * kMtu, kMtu)});
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].bth.psn, kFirst + 3);
+  EXPECT_EQ(text(0, 3 * kMtu),
+            std::string(kMtu, 'a') + std::string(kMtu, 'b') + std::string(kMtu, 'c'));
+}
+
+TEST_F(ResponderReorder, RefusesAWriteThatSaysAnotherAddressInTheMiddle) {
+  settle();
+  give({.opcode = Opcode::rc_write_first,
+        .psn = kFirst + 1,
+        .payload = std::string(kMtu, 'a'),
+        .reth = reth(0, 3 * kMtu)});
+  expect_refused({.opcode = Opcode::weft_rc_write_middle,
+                  .psn = kFirst + 2,
+                  .payload = std::string(kMtu, 'b'),
+                  .reth = reth(2 * kMtu, 2 * kMtu)},
+                 NakCode::invalid_request);
+}
+
 }  // namespace
 }  // namespace weft::hca::test

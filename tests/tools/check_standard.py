@@ -7,10 +7,12 @@ Written from the standard and apart from src/wire. Reads captures as check_crc.p
 
 usage: check_standard.py [--from ADDRESS] [--find-opcode OPCODE] FILE...
   --from ADDRESS          only what this address sent
-  --find-opcode OPCODE    says how many packets have it, and counts it among the standard's
+  --find-opcode OPCODE    says how many packets have it, and counts it among the standard's; may
+                          be given more than once
 exit status: 0 nothing found, 1 something found or nothing to look at, 2 a file cannot be read
 """
 import argparse
+import collections
 import ipaddress
 import struct
 import sys
@@ -111,15 +113,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--from", dest="sender", type=ipaddress.ip_address, metavar="ADDRESS")
-    parser.add_argument("--find-opcode", type=lambda text: int(text, 0), metavar="OPCODE")
+    parser.add_argument("--find-opcode", type=lambda text: int(text, 0), metavar="OPCODE",
+                        dest="also", action="append", default=[])
     options = parser.parse_args()
-    looked_at = bad = found = 0
+    looked_at = bad = 0
+    found = collections.Counter()
     for path in options.files:
         try:
             for number, packet in packets(path, options.sender):
                 looked_at += 1
-                found += packet[0] == options.find_opcode
-                wrong = of_packet(packet, (options.find_opcode,))
+                found[packet[0]] += 1
+                wrong = of_packet(packet, options.also)
                 bad += bool(wrong)
                 if wrong:
                     print(f"{path}: record {number}: {'; '.join(wrong)}")
@@ -127,8 +131,8 @@ def main():
             print(f"{path}: {error}", file=sys.stderr)
             return 2
     print(f"{looked_at} packets, {bad} with something that is not the standard's")
-    if options.find_opcode is not None:
-        print(f"{found} with opcode {options.find_opcode:#x}")
+    for opcode in options.also:
+        print(f"{found[opcode]} with opcode {opcode:#x}")
     return 1 if bad or not looked_at else 0
 
 

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of many packets: what leaves as a run is what would leave packet by packet.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "requester_fixture.h"
+
+namespace weft::hca::test {
+namespace {
+
+using ::testing::ElementsAre;
+using wire::Opcode;
+
+class RequesterRun : public RequesterTest {
+ protected:
+  // The message as its packets carry it.
+  static std::vector<std::byte> joined(const std::vector<Seen>& packets) {
+    std::vector<std::byte> all;
+    for (const Seen& packet : packets)
+      all.insert(all.end(), packet.payload.begin(), packet.payload.end());
+    return all;
+  }
+  [[nodiscard]] bool is_memory(Bytes bytes, std::size_t offset = 0) const {
+    return std::equal(bytes.begin(), bytes.end(),
+                      memory.begin() + static_cast<std::ptrdiff_t>(offset));
+  }
+  static std::vector<Opcode> opcodes(const std::vector<Seen>& packets) {
+    std::vector<Opcode> all;
+    for (const Seen& packet : packets)
+      all.push_back(packet.bth.opcode);
+    return all;
+  }
+};
+
+TEST_F(RequesterRun, NumbersThePacketsOfAMessageOneByOneAndCarriesAllOfIt) {
+  start();
+  ASSERT_EQ(send(1, 20 * kMtu + 3), std::errc{});
+  const auto packets = transmit();
+  ASSERT_EQ(packets.size(), 21u);
+  for (std::uint32_t i = 0; i < packets.size(); ++i) {
+    EXPECT_EQ(packets[i].bth.psn, kFirstPsn + i);
+    EXPECT_EQ(packets[i].bth.dest_qp, kPeerQpn);
+    const Opcode expected = i == 0    ? Opcode::rc_send_first
+                            : i == 20 ? Opcode::rc_send_last
+                                      : Opcode::rc_send_middle;
+    EXPECT_EQ(packets[i].bth.opcode, expected) << i;
+  }
+  EXPECT_TRUE(is_memory(joined(packets)));
+  EXPECT_TRUE(packets.back().bth.ack_request);
+  EXPECT_THAT(bursts, ElementsAre(21));
+}
+
+TEST_F(RequesterRun, GoesOverThePiecesOfARequestWhereverTheyEnd) {
+  start();
+  const std::array pieces{sge(0, 5 * kMtu + 100), sge(8192, 60), sge(16384, 6 * kMtu)};
+  ASSERT_EQ(requester->post({.wr_id = 1, .pieces = pieces}), std::errc{});
+  const auto packets = transmit();
+  ASSERT_EQ(packets.size(), 12u);
+  const std::vector<std::byte> all = joined(packets);
+  const Bytes bytes(all);
+  EXPECT_TRUE(is_memory(bytes.first(5 * kMtu + 100)));
+  EXPECT_TRUE(is_memory(bytes.subspan(5 * kMtu + 100, 60), 8192));
+  EXPECT_TRUE(is_memory(bytes.subspan(5 * kMtu + 160), 16384));
+}
+
+TEST_F(RequesterRun, StopsWhereTheWindowEndsAndAsksThere) {
+  start_weft();
+  ASSERT_EQ(send(1, 1000 * kMtu), std::errc{});
+  const auto packets = transmit();
+  ASSERT_GT(packets.size(), 100u);
+  ASSERT_LT(packets.size(), 1000u);
+  EXPECT_LE(requester->in_flight(), requester->window());
+  EXPECT_TRUE(packets.back().bth.ack_request);
+  // Every quarter of the window, too.
+  const auto asks = std::count_if(packets.begin(), packets.end(),
+                                  [](const Seen& packet) { return packet.bth.ack_request; });
+  EXPECT_GE(asks, 4);
+  EXPECT_LE(asks, 8);
+}
+
+TEST_F(RequesterRun, SendsAgainFromTheMiddleOfARunWhatThePeerMisses) {
+  start();
+  ASSERT_EQ(send(1, 20 * kMtu), std::errc{});
+  transmit();
+  now += 1ms;
+  nak(7, wire::NakCode::psn_sequence_error);
+  const auto again = transmit();
+  ASSERT_EQ(again.size(), 13u);
+  EXPECT_EQ(again.front().bth.psn, kFirstPsn + 7);
+  EXPECT_TRUE(is_memory(joined(again), std::size_t{7} * kMtu));
+}
+
+TEST_F(RequesterRun, TakesBackARunThatTheWireDidNotTake) {
+  start();
+  ASSERT_EQ(send(1, 20 * kMtu), std::errc{});
+  ASSERT_TRUE(requester->fill(scratch, now));
+  requester->sent(scratch, {.outcome = SendOutcome::kWouldBlock}, now);
+  EXPECT_EQ(requester->in_flight(), 0u);
+  EXPECT_EQ(requester->queued_packets(), 20u);
+  const auto packets = transmit();
+  ASSERT_EQ(packets.size(), 20u);
+  EXPECT_EQ(packets.front().bth.psn, kFirstPsn);
+  EXPECT_TRUE(is_memory(joined(packets)));
+}
+
+TEST_F(RequesterRun, SaysTheAddressWithEveryPacketOfAWriteToAWeftPeer) {
+  start_weft();
+  ASSERT_EQ(write(1, 4 * kMtu), std::errc{});
+  const auto packets = transmit();
+  EXPECT_THAT(opcodes(packets),
+              ElementsAre(Opcode::rc_write_first, Opcode::weft_rc_write_middle,
+                          Opcode::weft_rc_write_middle, Opcode::weft_rc_write_last));
+  for (std::size_t i = 0; i < packets.size(); ++i) {
+    const wire::Reth expected{.virtual_address = 0x1000 + i * kMtu,
+                              .rkey = RKey{0x77},
+                              .dma_length = static_cast<std::uint32_t>((4 - i) * kMtu)};
+    EXPECT_EQ(packets[i].reth(), expected) << i;
+  }
+  EXPECT_THAT(bursts, ElementsAre(4)) << "all are of one length, and leave at once";
+}
+
+TEST_F(RequesterRun, KeepsToTheStandardsWritesWithAPeerThatIsNotWeft) {
+  start();
+  ASSERT_EQ(write(1, 4 * kMtu), std::errc{});
+  EXPECT_THAT(opcodes(transmit()), ElementsAre(Opcode::rc_write_first, Opcode::rc_write_middle,
+                                               Opcode::rc_write_middle, Opcode::rc_write_last));
+}
+
+TEST_F(RequesterRun, EndsAWriteWithImmediateAsTheStandardDoes) {
+  start_weft();
+  ASSERT_EQ(post({.wr_id = 1,
+                  .opcode = SendOpcode::kRdmaWriteWithImmediate,
+                  .remote_address = 0x1000,
+                  .rkey = RKey{0x77}},
+                 0, 3 * kMtu),
+            std::errc{});
+  EXPECT_THAT(opcodes(transmit()), ElementsAre(Opcode::rc_write_first, Opcode::weft_rc_write_middle,
+                                               Opcode::rc_write_last_imm));
+}
+
+}  // namespace
+}  // namespace weft::hca::test
