@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: rdmacm.sh WHAT [WIRE [TIMES]]: programs over the distribution's own librdmacm, in a network
-# namespace and with a host agent of their own. WHAT is a case of the list below. TIMES: how often in
-# a row, with one agent.
+# namespace and with a host agent of their own. WHAT is a case of the list below. TIMES: how often
+# in a row, with one agent.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 private_network "$0" "$@"

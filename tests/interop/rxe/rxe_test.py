@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Weft against the Linux kernel's own RoCE, rdma_rxe, in a guest: the same unmodified programs on
-both sides. What crosses the wire meanwhile is written down and judged: a scenario fails as well when
-one bit that we sent is not the standard's.
+both sides. What crosses the wire meanwhile is written down and judged: a scenario fails as well
+when one bit that we sent is not the standard's.
 
 usage: rxe_test.py [--full] [NAME ...]    NAME: only the scenarios whose name holds it
 """
