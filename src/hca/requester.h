@@ -196,6 +196,7 @@ class Requester {
     return opcode == SendOpcode::kLocalInvalidate || opcode == SendOpcode::kBindWindow;
   }
   void run_local(std::uint64_t request);
+  void pass_done_local();
 
   // requester_transmit.cc: bursts.
   static constexpr std::size_t kNone = ~std::size_t{0};

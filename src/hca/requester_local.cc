@@ -24,4 +24,10 @@ void Requester::run_local(std::uint64_t request) {
   --queued_packets_;
 }
 
+// What was done before a burst was taken back is not done again when its turn comes once more.
+void Requester::pass_done_local() {
+  while (unsent() && is_local(slot(next_request_).opcode) && slot(next_request_).finished)
+    slot(next_request_++).end = next_serial_;
+}
+
 }  // namespace weft::hca

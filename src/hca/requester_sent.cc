@@ -106,8 +106,7 @@ void Requester::take_back() {
   acked_end_ = std::min(acked_end_, next_serial_);
   next_request_ = first;
   next_offset_ = before.next_offset;
-  while (unsent() && is_local(slot(next_request_).opcode) && slot(next_request_).finished)
-    slot(next_request_++).end = next_serial_;
+  pass_done_local();
   ssn_ = before.ssn;
   since_ask_ = before.since_ask;
   last_asked_ = before.last_asked;

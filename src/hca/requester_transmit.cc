@@ -240,6 +240,7 @@ void Requester::finish_packet(std::uint64_t bytes, bool ends) {
   slot.end = next_serial_;
   ++next_request_;
   next_offset_ = 0;
+  pass_done_local();
 }
 
 // Puts a packet of a message into the burst; false when its memory cannot be read.

@@ -499,6 +499,38 @@ TEST_F(RequesterSend, DoesLocalWorkOnceEvenIfTheWireDoesNotTakeWhatFollows) {
   EXPECT_EQ(requester->queued_packets(), 0u);
 }
 
+TEST_F(RequesterSend, DoesLocalWorkOnceEvenIfWhatGoesBeforeItIsTriedOneByOne) {
+  start();
+  const RKey window = *table.add_window(WindowType::kType2, kPd);
+  const MemoryRegion bindable = *table.add({.base = memory.data(),
+                                            .iova = 0x5000,
+                                            .length = 4096,
+                                            .access = kLocalWrite | kWindowBind,
+                                            .pd = kPd});
+  ASSERT_EQ(send(1, 1), std::errc{});
+  ASSERT_EQ(send(2, 1), std::errc{});
+  ASSERT_EQ(requester->post({.wr_id = 3,
+                             .opcode = SendOpcode::kBindWindow,
+                             .signaled = true,
+                             .bind = {.region_lkey = bindable.key,
+                                      .address = 0x5000,
+                                      .length = 16,
+                                      .window = window,
+                                      .new_key = window}}),
+            std::errc{});
+  ASSERT_TRUE(requester->fill(scratch, now));
+  ASSERT_EQ(scratch.size(), 2u);
+  requester->sent(
+      scratch,
+      {.outcome = SendOutcome::kRefused, .reason = CompletionStatus::kLocalProtectionError}, now);
+  EXPECT_EQ(transmit().size(), 2u);
+  EXPECT_THAT(completed_ids(), IsEmpty());
+  ack(1);
+  EXPECT_THAT(completed_ids(), ElementsAre(1, 2, 3));
+  EXPECT_FALSE(requester->has_work());
+  EXPECT_EQ(requester->queued_packets(), 0u);
+}
+
 TEST_F(RequesterSend, FailsABindThatIsNotAllowed) {
   start();
   ASSERT_EQ(requester->post({.wr_id = 1, .opcode = SendOpcode::kBindWindow}), std::errc{});
