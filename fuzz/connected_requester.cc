@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "connected_stage.h"
+#include "steps.h"
 #include "wire/aeth.h"
 #include "wire/atomic_ack_eth.h"
 #include "wire/reth.h"
@@ -36,10 +37,14 @@ class Fuzzer {
         post();
         break;
       case 3:
-        stage_.advance(Duration(input_.word() * 200));
+        stage_.advance(Duration(std::int64_t{input_.word()} << input_.one_of(20)));
         break;
       case 4:
-        stage_.deliver(input_.some());
+        if (input_.rarely()) {
+          squeeze();
+        } else {
+          stage_.deliver(input_.some());
+        }
         break;
       case 5:
         change_state();
@@ -55,11 +60,15 @@ class Fuzzer {
         }
         break;
       case 10:
-        if (input_.rarely()) {
+        if (input_.one_of(4) == 0) {
           stage_.change();
         } else {
+          stage_.post_receive({.wr_id = ++receive_id_});
           stage_.ask();
         }
+        break;
+      case 11:
+        round();
         break;
       default:
         respond();
@@ -96,6 +105,42 @@ class Fuzzer {
             }
           }
         });
+  }
+
+  // A round trip of a peer that answers, when as much is under way as may be: windows and timers
+  // follow many of them, and chance alone rarely puts two in a row.
+  void round() {
+    const std::uint8_t how = input_.byte();
+    for (unsigned n = how & 3; n > 0; --n)
+      post_write();
+    for (int most = 64; most > 0; --most) {
+      if (!stage_.transmit(
+              true, [this](Bytes header) { remember(header); }, [] {}))
+        break;
+    }
+    stage_.advance(Duration{1us} * (1 << (how >> 3 & 15)));
+    if (next_sent_ == 0) return;
+    std::array<std::byte, wire::Aeth::kSize> aeth{};
+    wire::Aeth{.syndrome = wire::Syndrome::ack()}.write(aeth);
+    deliver(wire::Opcode::rc_acknowledge, sent_[(next_sent_ - 1) % std::size(sent_)].psn, aeth, {});
+  }
+
+  void post_write() {
+    const Sge all{.address = Stage::address(Stage::kLocal),
+                  .length = Stage::kPart,
+                  .lkey = LKey{stage_.local().key}};
+    post({.wr_id = ++send_id_,
+          .opcode = SendOpcode::kRdmaWrite,
+          .signaled = true,
+          .pieces = std::span(&all, 1)});
+  }
+
+  // The network is congested for so long that the window is as small as it gets.
+  void squeeze() {
+    for (std::uint8_t n = input_.one_of(64); n > 0; --n) {
+      stage_.advance(Duration{2ms});
+      notify_congestion();
+    }
   }
 
   void remember(Bytes header) {
@@ -139,35 +184,39 @@ class Fuzzer {
     const bool atomic = opcode == SendOpcode::kCompareSwap || opcode == SendOpcode::kFetchAdd;
     std::array<Sge, 2> pieces{piece(atomic ? 8 : kLengths[input_.one_of(8)]),
                               piece(kLengths[input_.one_of(8)])};
-    const std::uint64_t wr_id = ++send_id_;
-    const bool is_signaled = (flags & 1) != 0;
     const bool as_inline = (flags & 0x0E) == 0x0E && !atomic && opcode != SendOpcode::kRdmaRead;
     std::array<std::byte, 64> own{};
     if (as_inline) {
       for (Sge& part : pieces)
         part = {.address = std::bit_cast<std::uintptr_t>(own.data()), .length = part.length % 33};
     }
-    stage_.sends().post(wr_id, is_signaled || all_signaled_);
-    const std::errc posted = stage_.queue_pair().post_send(
-        {.wr_id = wr_id,
-         .opcode = opcode,
-         .signaled = is_signaled,
-         .solicited = (flags & 0x10) != 0,
-         .inline_data = as_inline,
-         .fence = (flags & 0x20) != 0,
-         .pieces = std::span(pieces).first(atomic || (flags & 0x40) != 0 ? 1 : 2),
-         .remote_address = input_.word(),
-         .rkey = RKey{input_.byte()},
-         .invalidate = RKey{window_key_},
-         .compare_add = input_.byte(),
-         .swap = input_.byte(),
-         .bind = {.region_lkey = stage_.local().key,
-                  .address = Stage::address(Stage::kLocal),
-                  .length = 16,
-                  .access = kRemoteRead,
-                  .window = RKey{window_key_},
-                  .new_key = RKey{window_key_}}});
-    if (posted != std::errc{}) stage_.sends().refused();
+    post({.wr_id = ++send_id_,
+          .opcode = opcode,
+          .signaled = (flags & 1) != 0,
+          .solicited = (flags & 0x10) != 0,
+          .inline_data = as_inline,
+          .fence = (flags & 0x20) != 0,
+          .pieces = std::span(pieces).first(atomic || (flags & 0x40) != 0 ? 1 : 2),
+          .remote_address = input_.word(),
+          .rkey = RKey{input_.byte()},
+          .invalidate = RKey{window_key_},
+          .compare_add = input_.byte(),
+          .swap = input_.byte(),
+          .bind = {.region_lkey = stage_.local().key,
+                   .address = Stage::address(Stage::kLocal),
+                   .length = 16,
+                   .access = kRemoteRead,
+                   .window = RKey{window_key_},
+                   .new_key = RKey{window_key_}}});
+  }
+
+  void post(const SendRequest& request) {
+    const bool fetches = request.opcode == SendOpcode::kRdmaRead ||
+                         request.opcode == SendOpcode::kCompareSwap ||
+                         request.opcode == SendOpcode::kFetchAdd;
+    if (fetches) stage_.lend(request.pieces);
+    stage_.sends().post(request.wr_id, request.signaled || all_signaled_);
+    if (stage_.queue_pair().post_send(request) != std::errc{}) stage_.sends().refused();
   }
 
   // A syndrome that a peer may send; mostly the good one.
@@ -298,6 +347,7 @@ class Fuzzer {
   Psn first_;
   bool all_signaled_;
   std::uint64_t send_id_ = 0;
+  std::uint64_t receive_id_ = 0;
   const std::uint32_t window_key_ = stage_.window().value();
   std::array<Sent, 64> sent_{};
   std::size_t next_sent_ = 0;
@@ -318,13 +368,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                  .max_send_pieces = 2,
                  .max_inline = 64,
                  .signal_all = (flags & 1) != 0,
+                 .max_message = (more & 4) != 0 ? 1024u : 1u << 31,
                  .receive_budget = (flags & 2) != 0 ? 1024u : 132'000u,
                  .extensions = (flags & 4) != 0,
+                 .keep_alive = (more & 2) != 0 ? Duration{10s} : Duration{0s},
                  .copy = (flags & 8) != 0 ? copy_with_holes : plain_copy},
                 static_cast<std::uint8_t>(1 + (flags >> 4)),
                 (more & 1) != 0 ? Psn{0xFFFFF8} : Psn{more});
-  while (!input.empty())
-    fuzzer.step();
-  fuzzer.finish();
-  return 0;
+  return run(fuzzer, input);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "connected_stage.h"
+#include "steps.h"
 #include "wire/atomic_eth.h"
 #include "wire/ieth.h"
 #include "wire/imm_dt.h"
@@ -40,6 +41,7 @@ class Fuzzer {
         break;
       case 4:
         if (input_.rarely()) restart();
+        if (input_.rarely()) post_send();
         break;
       case 5:
         if (input_.rarely()) stage_.to_error();
@@ -90,6 +92,20 @@ class Fuzzer {
     stage_.reset();
     psn_ = Psn{input_.rarely() ? 0xFFFFFEu : input_.byte()};
     stage_.connect(Psn{0}, psn_, max_reads_, 10);
+  }
+
+  // A request of our own, which acknowledgements may go with. Nobody answers it.
+  void post_send() {
+    const Sge piece{.address = Stage::address(Stage::kLocal),
+                    .length = input_.byte(),
+                    .lkey = LKey{stage_.local().key}};
+    const std::uint64_t wr_id = ++send_id_;
+    stage_.sends().post(wr_id, true);
+    const std::errc posted = stage_.queue_pair().post_send({.wr_id = wr_id,
+                                                            .opcode = SendOpcode::kSend,
+                                                            .signaled = true,
+                                                            .pieces = std::span(&piece, 1)});
+    if (posted != std::errc{}) stage_.sends().refused();
   }
 
   void post_receive() {
@@ -213,6 +229,7 @@ class Fuzzer {
   std::uint8_t max_reads_;
   Psn psn_{};
   std::uint64_t receive_id_ = 0;
+  std::uint64_t send_id_ = 0;
   bool in_message_ = false;
   bool write_ = false;
   std::uint32_t left_ = 0;  // of the message, by its RETH
@@ -233,8 +250,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                  .extensions = (flags & 4) != 0,
                  .copy = (flags & 8) != 0 ? copy_with_holes : plain_copy},
                 (flags & 0x80) != 0, static_cast<std::uint8_t>(1 + (flags >> 4 & 7)));
-  while (!input.empty())
-    fuzzer.step();
-  fuzzer.finish();
-  return 0;
+  return run(fuzzer, input);
 }

@@ -3,10 +3,13 @@
 // queue pair in it, a wire that reads every byte, and changes of its attributes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/random.h"
@@ -173,11 +176,22 @@ class Stage : private hca::XrcQueues {
     require(!queue_pair_->only_acks_due() || queue_pair_->has_work());
     require(queue_pair_->counter_values().size() > 10);
     require(!queue_pair_->attach(now.path.dgid) && !queue_pair_->detach(now.path.dgid));
+    require(queue_pair_->send_room() <= queue_pair_->connection().config.max_sends);
     queue_pair_->set_receive_budget(input_.word());
+    // What the connection manager says once both ends are known to be Weft.
+    if (input_.rarely()) {
+      queue_pair_->agree({.local = kOurs, .remote = now.peer, .remote_address = now.path.dgid});
+    }
+  }
+
+  // Memory that a request has named to be written; the rest of kLocal must stay as it is.
+  void lend(std::span<const hca::Sge> pieces) {
+    lent_.insert(lent_.end(), pieces.begin(), pieces.end());
   }
 
   void post_receive(const hca::ReceiveRequest& request) {
     receives_.post(request.wr_id, !shared_);
+    lend(request.pieces);
     const bool own = !shared_ || input_.rarely();
     const std::errc posted = own ? queue_pair_->post_receive(request) : shared_queue_.post(request);
     require(!own || !shared_ || posted != std::errc{});
@@ -257,7 +271,9 @@ class Stage : private hca::XrcQueues {
     require(table_.remove_window(window_).has_value());
     for (const std::uint32_t key : {local_.key, remote_.key, read_only_.key})
       require(table_.remove(key).has_value());  // waits for ever if a pin is left
+    take_back_what_was_lent();
     check_untouched(kRed0);
+    check_untouched(kLocal);
     check_untouched(kRed1);
     check_untouched(kRed2);
     check_untouched(kReadOnly);
@@ -290,6 +306,16 @@ class Stage : private hca::XrcQueues {
     return {.source = &shared_queue_,
             .completions = &receives_,
             .pd = srq_number.value() == 0 ? kPd : kPd + 1};
+  }
+
+  void take_back_what_was_lent() {
+    for (const hca::Sge& piece : lent_) {
+      const std::uint64_t offset = piece.address - address(kLocal);
+      if (offset >= kPart) continue;
+      const auto length = std::min<std::uint64_t>(piece.length, kPart - offset);
+      std::memset(memory_.data() + kLocal * kPart + offset, std::to_integer<int>(kUntouched),
+                  length);
+    }
   }
 
   static Gid some_gid(unsigned choice) {
@@ -333,6 +359,7 @@ class Stage : private hca::XrcQueues {
   RKey window_{};
   const bool shared_;
   hca::SharedReceiveQueue shared_queue_{kSharedDepth, 2};
+  std::vector<hca::Sge> lent_;
   Ledger sends_;
   Ledger receives_;
   std::optional<hca::ConnectedQueuePair> queue_pair_;

@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "input.h"
+#include "steps.h"
 
 namespace {
 
@@ -312,8 +313,5 @@ class Fuzzer {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Input input(std::as_bytes(std::span(data, size)));
   Fuzzer fuzzer(input);
-  while (!input.empty())
-    fuzzer.step();
-  fuzzer.finish();
-  return 0;
+  return fuzz::run(fuzzer, input);
 }

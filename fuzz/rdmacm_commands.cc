@@ -8,19 +8,24 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <vector>
 
 #include "input.h"
+#include "network.h"
 #include "rdmacm/command_core.h"
 #include "rdmacm_stage.h"
+#include "steps.h"
 
 namespace {
 
 using namespace weft;
 using namespace weft::rdmacm;
 using namespace weft::fuzz::rdmacm_stage;
+using fuzz::address;
+using fuzz::InFlight;
 using fuzz::Input;
+using fuzz::Network;
+using fuzz::require;
 
 // One command under construction.
 class Command {
@@ -86,17 +91,7 @@ class Fuzzer {
       require(host.core.identities() == 0 && host.core.channels() == 0);
     }
     network_.clear();
-    for (int rounds = 0; rounds < 4000; ++rounds) {
-      std::optional<Time> next;
-      for (Host& host : hosts_) {
-        const auto deadline = host.core.deadline();
-        if (deadline && (!next || *deadline < *next)) next = deadline;
-      }
-      if (!next) break;
-      now_ = std::max(now_, *next);
-      for (Host& host : hosts_)
-        host.core.expire(now_);
-    }
+    fuzz::run_off(hosts_, now_, [](Host& host) -> CommandCore& { return host.core; });
     for (Host& host : hosts_)
       require(host.core.manager().ids() == 0);
   }
@@ -104,14 +99,12 @@ class Fuzzer {
  private:
   void deliver() {
     if (network_.empty()) return;
-    InFlight one = network_.front();
     const std::uint8_t fate = input_.byte();
-    if ((fate & 7) != 0) network_.erase(network_.begin());  // else it comes again
-    if ((fate & 0x78) == 8) return;                         // lost
+    InFlight one = network_.take(0, (fate & 7) == 0);
+    if ((fate & 0x78) == 8) return;  // lost
     if ((fate & 0x78) == 16) one.mad[input_.byte()] ^= static_cast<std::byte>(input_.byte());
     for (Host& host : hosts_) {
-      if (one.to.dgid != host.gid) continue;
-      host.core.receive(one.mad, {.sgid = one.to.dgid, .dgid = one.to.sgid}, now_);
+      if (one.to.dgid == host.gid) host.core.receive(one.mad, one.back(), now_);
     }
   }
 
@@ -412,7 +405,7 @@ class Fuzzer {
   Time now_{1s};
   std::uint64_t uid_ = 0;
   std::vector<std::byte> option_;
-  std::vector<InFlight> network_;
+  Network network_;
   std::array<Host, 2> hosts_;
 };
 
@@ -421,8 +414,5 @@ class Fuzzer {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Input input(std::as_bytes(std::span(data, size)));
   Fuzzer fuzzer(input);
-  while (!input.empty())
-    fuzzer.step();
-  fuzzer.finish();
-  return 0;
+  return fuzz::run(fuzzer, input);
 }

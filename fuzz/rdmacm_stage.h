@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "base/random.h"
+#include "input.h"
+#include "network.h"
 #include "rdmacm/command_core.h"
 
 namespace weft::fuzz::rdmacm_stage {
@@ -18,22 +19,8 @@ namespace weft::fuzz::rdmacm_stage {
 using namespace weft::rdmacm;
 
 inline constexpr std::uint32_t kMostIds = 24;
-inline constexpr std::size_t kMostUnderWay = 64;
 inline constexpr std::size_t kFiles = 3;
 inline constexpr std::uint16_t kFirstPort = 7000;
-
-inline void require(bool good) {
-  if (!good) std::abort();
-}
-
-inline Gid address(unsigned host) {
-  return Gid::from_ipv4(0x0A00'0000 + host);
-}
-
-struct InFlight {
-  hca::Path to;
-  std::array<std::byte, mgmt::kMadSize> mad{};
-};
 
 inline CoreConfig small() {
   CoreConfig out;
@@ -46,13 +33,12 @@ inline CoreConfig small() {
   return out;
 }
 
-class Host final : private Interfaces, private mgmt::MadSink, private EventSignal {
+class Host final : private Interfaces, private EventSignal {
  public:
-  Host(unsigned number, std::vector<InFlight>& network)
+  Host(unsigned number, Network& network)
       : gid(address(number)),
-        network_(network),
         entropy_(Random(number)),
-        core(small(), *this, entropy_, *this, *this) {
+        core(small(), *this, entropy_, network, *this) {
     for (ChannelId& file : files)
       file = core.open_channel();
   }
@@ -178,11 +164,6 @@ class Host final : private Interfaces, private mgmt::MadSink, private EventSigna
     if (!to.is_ipv4_mapped()) return tl::unexpected(std::errc::network_unreachable);
     return gid;
   }
-  void send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) override {
-    InFlight one{.to = to};
-    std::copy(mad.begin(), mad.end(), one.mad.begin());
-    if (network_.size() < kMostUnderWay) network_.push_back(one);
-  }
   void raised(ChannelId channel) override { ++waiting_[channel]; }
   void withdrawn(ChannelId channel, std::size_t count) override {
     require(waiting_[channel] >= count);
@@ -192,7 +173,6 @@ class Host final : private Interfaces, private mgmt::MadSink, private EventSigna
   void agreed(const hca::Agreement&) override {}
 
   static constexpr std::size_t kShortEvent = offsetof(rdma_ucm_event_resp, reserved);
-  std::vector<InFlight>& network_;
   SeededEntropy entropy_;
   std::map<std::uint32_t, Known> known_;
   std::map<ChannelId, std::size_t> waiting_;

@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "input.h"
+#include "steps.h"
 
 namespace {
 
@@ -197,8 +198,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                         .max_receive_pieces = 2,
                         .signal_all = (flags & 2) != 0,
                         .credits = (flags & 4) == 0});
-  while (!input.empty())
-    fuzzer.step();
-  fuzzer.finish();
-  return 0;
+  return fuzz::run(fuzzer, input);
 }
