@@ -147,20 +147,19 @@ std::uint64_t QueuePair::polls() const {
 }
 
 std::errc QueuePair::post_send(const hca::SendRequest& request, bool more) {
-  const Time now = io::now();
   Next next = Next::kNothing;
   {
     const std::lock_guard guard(lock_);
     if (const std::errc error = core_->post_send(request); error != std::errc{}) return error;
+    streak_.add(1, polls());
     if (more) return {};
-    next = after_post(now);
+    next = after_post();
   }
-  act(next, now);
+  act(next);
   return {};
 }
 
 std::errc QueuePair::post_send_list(std::span<const hca::SendRequest> requests) {
-  const Time now = io::now();
   std::errc error{};
   Next next = Next::kNothing;
   {
@@ -170,26 +169,37 @@ std::errc QueuePair::post_send_list(std::span<const hca::SendRequest> requests) 
       error = core_->post_send(request);
       if (error != std::errc{}) break;
     }
-    next = after_post(now);
+    streak_.add(requests.size(), polls());
+    next = after_post();
   }
-  act(next, now);
+  act(next);
   return error;
 }
 
-// Whether what was posted goes at once: the first since the last poll does, others gather.
-QueuePair::Next QueuePair::after_post(Time now) {
+// Whether what was posted goes at once: the first since the last poll does, others gather. Of a
+// program that posted many between its polls the first one gathers, too: more will come, and a call
+// to the kernel costs as much as a dozen short messages.
+QueuePair::Next QueuePair::after_post() {
   const bool run_is_full =
       core_->queued_packets() >= kRunPackets || core_->queued_bytes() >= kRunBytes;
-  const bool alone = !has_deferred_sends() || acks_only_.load(std::memory_order_relaxed);
-  const bool first_since_poll = polls_at_send_ != polls() || now - sent_at_ >= kGatherTime;
-  const bool waited_enough = deferred_for(now) >= kGatherTime;
-  if (run_is_full || waited_enough || (first_since_poll && alone)) {
-    return Next::kFlush;
+  if (run_is_full) return Next::kFlush;
+  if (has_deferred_sends() && !acks_only_.load(std::memory_order_relaxed)) {
+    // The clock is not for every one of many short messages.
+    if (streak_.now() % kPostsPerLook != 0) return Next::kNothing;
+    return deferred_for(io::now()) >= kGatherTime ? Next::kFlush : Next::kNothing;
   }
+  const bool polled = polls_at_send_ != polls();
+  if (polled && streak_.before() < kManyPosts) return Next::kFlush;
+  const Time now = io::now();
+  if (!polled && now - sent_at_ >= kGatherTime) return Next::kFlush;
+  if (deferred_for(now) >= kGatherTime) return Next::kFlush;
+  acks_only_.store(false, std::memory_order_relaxed);
   return set_deferred(true, now) ? Next::kArm : Next::kNothing;
 }
 
-void QueuePair::act(Next next, Time now) {
+void QueuePair::act(Next next) {
+  if (next == Next::kNothing) return;
+  const Time now = io::now();
   if (next == Next::kFlush) flush(now);
   if (next == Next::kArm) context_->arm_flush(*this, now + kGatherTime);
 }
@@ -392,7 +402,8 @@ QueuePair::After QueuePair::settle(Time now, Blocked blocked) {
 }
 
 bool QueuePair::set_deferred(bool deferred, Time now) {
-  if (deferred_.exchange(deferred, std::memory_order_relaxed) == deferred) return false;
+  if (deferred_.load(std::memory_order_relaxed) == deferred) return false;
+  deferred_.store(deferred, std::memory_order_relaxed);
   for (CompletionQueue* queue : {config_.send_queue.get(), config_.receive_queue.get()}) {
     if (queue == nullptr) continue;
     queue->note_deferred(deferred ? 1 : -1);

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "hca/memory_table.h"
@@ -120,13 +121,33 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   // A send that is not the first since the last poll waits this long at most.
   static constexpr Duration kGatherTime = 20us;
   static constexpr Duration kCompanyTime = 3us;
-  static constexpr Duration kRetryTime = 200us;  // after the kernel's send buffer was full
-  static constexpr Duration kOwedTime = 50ms;    // the most that send_owed() takes
+  static constexpr std::size_t kManyPosts = 16;    // between two polls: it posts in runs
+  static constexpr std::size_t kPostsPerLook = 4;  // at the clock
+  static constexpr Duration kRetryTime = 200us;    // after the kernel's send buffer was full
+  static constexpr Duration kOwedTime = 50ms;      // the most that send_owed() takes
   // Of take_what_has_arrived(): system calls in a read, and reads.
   static constexpr std::size_t kReadBudget = 16;
   static constexpr unsigned kMostReads = 64;
 
   [[nodiscard]] std::uint64_t polls() const;
+  // How many requests the program posts between two polls.
+  class Streak {
+   public:
+    void add(std::size_t requests, std::uint64_t polls) {
+      if (polls != polls_) {
+        polls_ = polls;
+        before_ = std::exchange(now_, 0);
+      }
+      now_ += requests;
+    }
+    [[nodiscard]] std::size_t now() const { return now_; }        // since the last poll
+    [[nodiscard]] std::size_t before() const { return before_; }  // before that, up to a poll
+
+   private:
+    std::uint64_t polls_ = 0;
+    std::size_t now_ = 0;
+    std::size_t before_ = 0;
+  };
   struct After {  // what is left to do once lock_ is free: some of it is system calls
     std::uint32_t events = 0;
     std::optional<Time> flush_at;
@@ -137,8 +158,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   After settle(Time now, Blocked blocked);          // with lock_ held
   void follow_up(const After& after);
   enum class Next : std::uint8_t { kFlush, kArm, kNothing };
-  Next after_post(Time now);  // with lock_ held
-  void act(Next next, Time now);
+  Next after_post();  // with lock_ held
+  void act(Next next);
   void raise(std::uint32_t events);
   bool set_deferred(bool deferred, Time now);  // with lock_ held; returns whether it changed
   [[nodiscard]] Duration deferred_for(Time now) const;
@@ -176,6 +197,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   std::atomic<bool> listed_{false};   // the context's list of deferred queue pairs has it
   std::uint64_t polls_at_send_ = ~std::uint64_t{0};  // guarded by lock_: polls() when it last sent
   Time sent_at_{};                                   // guarded by lock_
+  Streak streak_;                                    // guarded by lock_
   std::optional<hca::Agreement> agreement_;          // guarded by lock_
 
   // When the core wants to be called though nothing happens, and when the context's thread is going
