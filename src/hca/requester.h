@@ -48,6 +48,7 @@ class Requester {
   static constexpr Duration kLeastProbe = 5ms;
   static constexpr Duration kFirstProbe = 25ms;
   static constexpr Duration kMostProbe = 1s;
+  static constexpr std::size_t kMostPins = 16;  // a burst that refers to so many regions ends there
   // A packet is taken for lost when one that was sent so many transmissions later has arrived.
   static constexpr std::uint64_t kReorder = 3;
 
@@ -226,7 +227,18 @@ class Requester {
   }
 
   // requester_run.cc: equal packets.
+  struct Asking {
+    std::size_t from = 0;       // all from that packet on
+    std::uint64_t quarter = 0;  // and one for so much since the last that did
+  };
   bool append_run(Burst& burst);
+  bool append_middles(Burst& burst);
+  bool append_alike(Burst& burst);
+  [[nodiscard]] bool is_like(const Slot& slot, const OutPacket& packet) const;
+  [[nodiscard]] std::size_t credits(std::size_t most) const;
+  [[nodiscard]] Asking asking(std::size_t packets, std::uint64_t cost) const;
+  bool note_next(PacketRecord& record, const Asking& asking, std::size_t i);
+  void note_run(std::size_t packets, const PacketRecord& record, std::uint64_t bytes);
   [[nodiscard]] std::size_t admitted(std::size_t most, std::uint64_t cost,
                                      std::uint64_t total) const;
   [[nodiscard]] const std::byte* stretch(std::uint64_t request, std::uint64_t offset,

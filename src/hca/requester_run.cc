@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The middle of a message: packets that differ from the one before in their number and in their
-// piece of memory only, so that what is decided for the first holds for all of the run.
+// Packets that differ from the one before in their number and in their piece of memory only, so
+// that what is decided for the first holds for all of the run: the middle of a message, short
+// messages.
 #include <algorithm>
 #include <cassert>
 
@@ -47,14 +48,41 @@ const std::byte* Requester::stretch(std::uint64_t request, std::uint64_t offset,
   return nullptr;
 }
 
+// Of packets of `cost` that go now one after the other, which ones ask for an acknowledgement, as
+// asks() has it.
+Requester::Asking Requester::asking(std::size_t packets, std::uint64_t cost) const {
+  if (!reliable()) return {.from = packets, .quarter = ~std::uint64_t{0}};
+  return {.from = admitted(packets, cost, 2 * cost + kPacketCost), .quarter = window() / 4};
+}
+
+// The next packet of a run: `record` is as of the one before.
+bool Requester::note_next(PacketRecord& record, const Asking& asking, std::size_t i) {
+  const bool ask = i >= asking.from || since_ask_ + record.cost >= asking.quarter;
+  record.serial = next_serial_++;
+  record.order = ++order_;
+  records_.push(record);
+  out_.packets.push_back({.serial = record.serial});
+  since_ask_ = ask ? 0 : since_ask_ + record.cost;
+  last_asked_ = ask;
+  return ask;
+}
+
+void Requester::note_run(std::size_t packets, const PacketRecord& record, std::uint64_t bytes) {
+  in_flight_ += packets * record.cost;
+  span_cost_ += packets * record.cost;
+  out_.queued_bytes += bytes;
+  out_.queued_packets += packets;
+  queued_bytes_ -= bytes;
+  queued_packets_ -= packets;
+  window_stalled_ = false;
+}
+
 // Goes on with the message that the last packet of the burst is of, for as many full packets as
 // there is room for; false when that is none, or not as simple as that: then begin_data() decides.
-bool Requester::append_run(Burst& burst) {
+bool Requester::append_middles(Burst& burst) {
   const Slot& slot = this->slot(next_request_);
   const std::uint32_t mtu = connection_.mtu;
-  if (burst.empty() || next_offset_ == 0 || slot.length - next_offset_ <= mtu || slot.is_inline()) {
-    return false;
-  }
+  if (next_offset_ == 0 || slot.length - next_offset_ <= mtu || slot.is_inline()) return false;
   const Shape shape = data_shape(slot, next_offset_);
   const auto cost = static_cast<std::uint32_t>(shape.length() + kIcrcBytes);
   std::size_t count = std::min<std::uint64_t>(burst.room(shape.length(), kIcrcBytes),
@@ -64,9 +92,7 @@ bool Requester::append_run(Burst& burst) {
   const std::byte* const data = stretch(next_request_, next_offset_, count);
   if (data == nullptr) return false;
 
-  // Beyond, an acknowledgement is asked for, as asks() has it.
-  const std::size_t calm = admitted(count, cost, 2 * cost + kPacketCost);
-  const std::uint64_t quarter = window() / 4;
+  const Asking asking = this->asking(count, cost);
   PacketRecord record{.request = next_request_,
                       .sent_at = now_,
                       .offset = static_cast<std::uint32_t>(next_offset_),
@@ -75,9 +101,7 @@ bool Requester::append_run(Burst& burst) {
                       .wide = shape.length() > kNarrowPacket,
                       .tries = 1};
   for (std::size_t i = 0; i < count; ++i) {
-    const bool ask = reliable() && (i >= calm || since_ask_ + cost >= quarter);
-    record.serial = next_serial_++;
-    record.order = ++order_;
+    const bool ask = note_next(record, asking, i);
     const Bytes payload(data + i * mtu, mtu);
     if (i == 0) {
       OutPacket& packet = burst.open();
@@ -98,22 +122,74 @@ bool Requester::append_run(Burst& burst) {
       }
       out_.last = &packet;
     }
-    records_.push(record);
-    out_.packets.push_back({.serial = record.serial});
-    since_ask_ = ask ? 0 : since_ask_ + cost;
-    last_asked_ = ask;
     record.offset += mtu;
   }
-  const std::uint64_t bytes = count * std::uint64_t{mtu};
-  in_flight_ += count * cost;
-  span_cost_ += count * cost;
-  next_offset_ += bytes;
-  out_.queued_bytes += bytes;
-  out_.queued_packets += count;
-  queued_bytes_ -= bytes;
-  queued_packets_ -= count;
-  window_stalled_ = false;
+  next_offset_ += count * std::uint64_t{mtu};
+  note_run(count, record, count * std::uint64_t{mtu});
   return true;
+}
+
+// As many messages as the peer has told that it has receive requests for.
+std::size_t Requester::credits(std::size_t most) const {
+  if (!reliable() || !limit_) return most;
+  const std::int32_t beyond = Psn::diff(Psn{ssn_}, Psn{*limit_});
+  return beyond > 0 ? 0 : std::min(most, static_cast<std::size_t>(1 - beyond));
+}
+
+// Whether this request is a send like that of the burst's last packet, but for its memory.
+bool Requester::is_like(const Slot& slot, const OutPacket& packet) const {
+  return slot.opcode == SendOpcode::kSend && slot.length == packet.payload_length &&
+         slot.piece_count == 1 && !slot.is_inline() && !slot.solicited && !slot.fence;
+}
+
+// Goes on with requests that differ from the one before in their memory only: sends of one packet.
+bool Requester::append_alike(Burst& burst) {
+  if (next_offset_ != 0 || hold_ || connection_.config.type == QpType::kXrcInitiator) return false;
+  const OutPacket& model = burst.packets().back();
+  const wire::BthView front(MutableBytes(out_.last->header));
+  if (front.opcode() != opcode(static_cast<unsigned>(wire::Opcode::rc_send_only)) ||
+      front.solicited() || !is_like(slot(next_request_), model)) {
+    return false;
+  }
+  const auto cost = static_cast<std::uint32_t>(model.length() + kIcrcBytes);
+  std::size_t count = std::min<std::uint64_t>(burst.room(model.length(), kIcrcBytes),
+                                              first_request_ + requests_.size() - next_request_);
+  count = admitted(credits(count), cost, cost);
+  const Asking asking = this->asking(count, cost);
+  PacketRecord record{.sent_at = now_,
+                      .cost = cost,
+                      .out = true,
+                      .wide = model.length() > kNarrowPacket,
+                      .tries = 1};
+  const std::uint32_t length = model.payload_length;
+  std::size_t done = 0;
+  for (; done < count && pins_.size() < kMostPins; ++done) {
+    Slot& slot = this->slot(next_request_);
+    if (!is_like(slot, model)) break;
+    const Sge& piece = requests_.pieces(next_request_ - first_request_).front();
+    const std::byte* const data =
+        pins_.resolve(piece.lkey.value(), connection_.config.pd, piece.address, length, 0);
+    if (data == nullptr) break;
+    record.request = next_request_;
+    const bool ask = note_next(record, asking, done);
+    OutPacket& packet = burst.repeat({data, length}, kIcrcBytes);
+    wire::BthView bth{MutableBytes(packet.header)};
+    bth.set_psn(psn(record.serial));
+    bth.set_ack_request(ask);
+    out_.last = &packet;
+    slot.finished = true;
+    slot.end = next_serial_;
+    ++next_request_;
+  }
+  ssn_ = (ssn_ + static_cast<std::uint32_t>(done)) & Psn::kMask;
+  note_run(done, record, done * std::uint64_t{length});
+  return done > 0;
+}
+
+// Goes on as the last packet of the burst began, where that is simple.
+bool Requester::append_run(Burst& burst) {
+  if (burst.empty() || one_by_one_ > 0) return false;
+  return append_middles(burst) || append_alike(burst);
 }
 
 }  // namespace weft::hca

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint32_t kIcrcBytes = 4;
 constexpr std::uint8_t kMostTries = 16;  // what is counted of them
-constexpr std::size_t kMostPins = 16;    // a burst that refers to so many regions ends there
 
 bool fetches(SendOpcode opcode) {
   return opcode == SendOpcode::kRdmaRead || opcode == SendOpcode::kCompareSwap ||
@@ -172,7 +171,7 @@ bool Requester::append_fresh(Burst& burst) {
     }
   }
   if (fetches(slot.opcode)) return begin_fetch(burst, slot);
-  return (one_by_one_ == 0 && append_run(burst)) || begin_data(burst, slot);
+  return append_run(burst) || begin_data(burst, slot);
 }
 
 bool Requester::begin_data(Burst& burst, Slot& slot) {

@@ -76,6 +76,8 @@ class BthView {
  public:
   explicit BthView(MutableBytes bth) : at_(bth.data()) { assert(bth.size() >= Bth::kSize); }
 
+  [[nodiscard]] Opcode opcode() const { return static_cast<Opcode>(load_u8(at_)); }
+  [[nodiscard]] bool solicited() const { return bit(1, 0x80); }
   [[nodiscard]] bool fecn() const { return bit(4, 0x80); }
   [[nodiscard]] bool becn() const { return bit(4, 0x40); }
   [[nodiscard]] bool ack_request() const { return bit(8, 0x80); }

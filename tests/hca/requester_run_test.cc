@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using wire::Opcode;
+using wire::Syndrome;
 
 class RequesterRun : public RequesterTest {
  protected:
@@ -137,6 +138,84 @@ TEST_F(RequesterRun, EndsAWriteWithImmediateAsTheStandardDoes) {
             std::errc{});
   EXPECT_THAT(opcodes(transmit()), ElementsAre(Opcode::rc_write_first, Opcode::weft_rc_write_middle,
                                                Opcode::rc_write_last_imm));
+}
+
+class ShortMessages : public RequesterRun {
+ protected:
+  void post_many(std::uint64_t first, std::size_t count) {
+    for (std::uint64_t id = first; id < first + count; ++id)
+      ASSERT_EQ(send(id, 100, id * 128), std::errc{});
+  }
+};
+
+TEST_F(ShortMessages, GoAsARunEachFromItsOwnMemory) {
+  start();
+  post_many(0, 40);
+  const auto packets = transmit();
+  EXPECT_THAT(bursts, ElementsAre(40));
+  ASSERT_EQ(packets.size(), 40u);
+  for (std::uint32_t i = 0; i < packets.size(); ++i) {
+    EXPECT_EQ(packets[i].bth.psn, kFirstPsn + i);
+    EXPECT_EQ(packets[i].bth.opcode, Opcode::rc_send_only);
+    EXPECT_EQ(packets[i].payload.size(), 100u);
+    EXPECT_TRUE(is_memory(packets[i].payload, std::size_t{i} * 128)) << i;
+  }
+  EXPECT_TRUE(packets.back().bth.ack_request);
+  ack(39);
+  EXPECT_EQ(completed_ids().size(), 40u);
+  EXPECT_EQ(requester->in_flight(), 0u);
+}
+
+TEST_F(ShortMessages, KeepTheirOwnHeadersWhenTheyAreNotAlike) {
+  start();
+  post_many(0, 3);
+  ASSERT_EQ(post({.wr_id = 3, .solicited = true}, 0, 100), std::errc{});
+  ASSERT_EQ(post({.wr_id = 4}, 0, 100), std::errc{});
+  ASSERT_EQ(post({.wr_id = 5, .opcode = SendOpcode::kSendWithInvalidate}, 0, 96), std::errc{});
+  ASSERT_EQ(post({.wr_id = 6}, 0, 100), std::errc{});
+  ASSERT_EQ(post({.wr_id = 7}, 0, 99), std::errc{});
+  const auto packets = transmit();
+  ASSERT_EQ(packets.size(), 8u);
+  for (std::size_t i = 0; i < packets.size(); ++i) {
+    EXPECT_EQ(packets[i].bth.solicited, i == 3) << i;
+    EXPECT_EQ(packets[i].bth.opcode,
+              i == 5 ? Opcode::rc_send_only_invalidate : Opcode::rc_send_only)
+        << i;
+    EXPECT_EQ(packets[i].payload.size(), i == 5 ? 96u : i == 7 ? 99u : 100u) << i;
+  }
+}
+
+TEST_F(ShortMessages, AreNotMoreThanThePeerHasReceivesFor) {
+  start();
+  ASSERT_EQ(send(100, 1), std::errc{});
+  transmit();
+  aeth(0, Syndrome::ack(3), 1);  // three credits: wire encoding 3 is 3
+  post_many(0, 10);
+  EXPECT_EQ(transmit().size(), 3u);
+  aeth(3, Syndrome::ack(3), 4);
+  EXPECT_EQ(transmit().size(), 3u);
+}
+
+TEST_F(ShortMessages, WaitBehindAFence) {
+  start();
+  ASSERT_EQ(read(100, 64, 4096), std::errc{});
+  post_many(0, 3);
+  ASSERT_EQ(post({.wr_id = 3, .fence = true}, 0, 100), std::errc{});
+  EXPECT_EQ(transmit().size(), 4u) << "the read and what is before the fence";
+}
+
+TEST_F(ShortMessages, FailOneByOneWhenTheirMemoryIsNotTheirs) {
+  start();
+  post_many(0, 3);
+  SendRequest request{.wr_id = 3, .signaled = true};
+  const std::array pieces{Sge{address(0), 100, LKey{0xBAD}}};
+  request.pieces = pieces;
+  ASSERT_EQ(requester->post(request), std::errc{});
+  EXPECT_EQ(transmit().size(), 3u);
+  ack(2);
+  transmit();
+  ASSERT_EQ(completions.all.size(), 4u);
+  EXPECT_EQ(completions.all.back().status, CompletionStatus::kLocalProtectionError);
 }
 
 }  // namespace
