@@ -113,17 +113,21 @@ Environment agent_environment(const std::string& runtime_directory) {
   return {{"WEFT_AGENT", program.string()}, {"WEFT_RUNTIME_DIR", runtime_directory}};
 }
 
-std::string tshark_command(const std::string& capture, std::uint16_t first_port, host::Wire wire) {
-  if (wire == host::Wire::kBare) return "tshark -r " + quoted(capture);
+std::string tshark_command(const host::Config& config) {
+  if (config.wire == host::Wire::kBare) return "tshark -r " + quoted(config.capture);
   // tshark knows the port of the standard wire by itself. 65535 is where multicast goes.
-  const std::string decode = wire == host::Wire::kRoce
-                                 ? std::string()
-                                 : fmt::format(" -d udp.port=={}-65535,infiniband", first_port);
+  std::string decode;
+  if (config.wire == host::Wire::kUdp) {
+    decode = fmt::format(" -d udp.port=={}-65535,infiniband", config.first_port);
+    if (config.cm_port < config.first_port) {
+      decode += fmt::format(" -d udp.port=={},infiniband", config.cm_port);
+    }
+  }
   // The three protocols guess at the payload of short sends.
   return fmt::format(
       "tshark -r {}{} --disable-protocol rpcordma --disable-protocol infiniband.eoib "
       "--disable-protocol lapbether",
-      quoted(capture), decode);
+      quoted(config.capture), decode);
 }
 
 }  // namespace weft::cli

@@ -28,8 +28,7 @@ Expected<Environment> loader_environment(const std::string& directory);
 // one, and WEFT_RUNTIME_DIR. Empty when it is not installed.
 Environment agent_environment(const std::string& runtime_directory);
 
-// How to read a capture of the wire `udp` whose queue pairs have ports from `first_port` on: a
-// command line for a shell.
-std::string tshark_command(const std::string& capture, std::uint16_t first_port, host::Wire wire);
+// How to read the capture that this configuration names: a command line for a shell.
+std::string tshark_command(const host::Config& config);
 
 }  // namespace weft::cli

@@ -76,7 +76,7 @@ Expected<void> create_capture(const host::Config& config,
   for (const host::DeviceInfo& device : devices) {
     interfaces.push_back({device.interface, device.name, io::LinkType::kEthernet});
   }
-  const std::string command = tshark_command(config.capture, config.first_port, config.wire);
+  const std::string command = tshark_command(config);
   const auto file =
       io::PcapngFile::create(config.capture, interfaces, "Weft; to read it: " + command);
   if (!file) return tl::unexpected(file.error());

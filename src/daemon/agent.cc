@@ -134,10 +134,10 @@ void Agent::tell_owner(std::uint8_t slot, const hca::Agreement& agreement) {
   }
 }
 
-Expected<std::uint64_t> Agent::open_file(const WireChoice& choice) {
+Expected<std::uint64_t> Agent::open_file(const WireChoice& choice, const TapChoice& tap) {
   const auto on = wire(choice);
   if (!on) return tl::unexpected(on.error());
-  const auto opened = (*on)->open_file();
+  const auto opened = (*on)->open_file(tap);
   if (!opened) return tl::unexpected(opened.error());
   const std::uint64_t id = ++last_file_;
   files_[id] = {*on, opened->id, opened->events, entropy_.draw(), 1};

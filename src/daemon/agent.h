@@ -85,7 +85,7 @@ class Agent {
   [[nodiscard]] bool in_use() const;
 
   // What sessions ask for.
-  Expected<std::uint64_t> open_file(const WireChoice& choice);
+  Expected<std::uint64_t> open_file(const WireChoice& choice, const TapChoice& tap);
   Expected<void> join_file(std::uint64_t file, std::uint64_t secret);
   void leave_file(std::uint64_t file);
   // JSON, one line; its form is documented in docs/cli.md.

@@ -36,6 +36,7 @@ Expected<std::vector<HostInterfaces::Known>> HostInterfaces::read() const {
       Known known;
       known.address = attributes.gids[i].gid;
       known.ifindex = device.ifindex;
+      known.interface = device.interface;
       known.local.end.ca_guid = device.node_guid;
       known.local.end.sgid_index = static_cast<std::uint8_t>(i);
       known.local.end.scope_id = known.address.is_link_local() ? device.ifindex : 0;
@@ -53,6 +54,11 @@ Expected<void> HostInterfaces::refresh() {
   known_ = std::move(*fresh);
   read_at_ = io::now();
   return {};
+}
+
+std::string HostInterfaces::interface_of(const Gid& address) const {
+  const Known* known = look_up(address, 0);
+  return known == nullptr ? std::string() : known->interface;
 }
 
 std::vector<Gid> HostInterfaces::addresses() const {

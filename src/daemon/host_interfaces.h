@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/entropy.h"
@@ -20,6 +21,8 @@ class HostInterfaces final : public rdmacm::Interfaces {
   // Reads them anew. Until it has succeeded once there are none.
   Expected<void> refresh();
 
+  // The name of the interface that has an address; "" when none has.
+  [[nodiscard]] std::string interface_of(const Gid& address) const;
   // All of them, as last read.
   [[nodiscard]] std::vector<Gid> addresses() const;
 
@@ -33,6 +36,7 @@ class HostInterfaces final : public rdmacm::Interfaces {
   struct Known {
     Gid address;
     std::uint32_t ifindex = 0;
+    std::string interface;
     rdmacm::LocalAddress local;
   };
   Expected<std::vector<Known>> read() const;

@@ -26,12 +26,28 @@ Expected<std::unique_ptr<Management>> Management::open(port::Port& port, io::Rea
     auto watch = reactor.watch(descriptor, EPOLLIN, [self = out.get()](std::uint32_t events) {
       // Reports of the network about what was sent.
       if ((events & EPOLLERR) != 0) self->endpoint_->inlet()->expect_errors();
-      self->endpoint_->inlet()->receive(*self, kBudget);
+      self->receive();
     });
     if (!watch) return tl::unexpected(watch.error());
     out->watches_.push_back(std::move(*watch));
   }
   return out;
+}
+
+void Management::receive() {
+  endpoint_->inlet()->receive(*this, kBudget);
+}
+
+Bytes Management::mad_in(Bytes frame) {
+  const auto bth = wire::Bth::parse(frame);
+  const bool shaped = bth && bth->opcode == wire::Opcode::ud_send_only && bth->dest_qp == kQp1 &&
+                      frame.size() == kHeaders + mgmt::kMadSize + wire::kIcrcSize;
+  return shaped ? frame.subspan(kHeaders, mgmt::kMadSize) : Bytes{};
+}
+
+Bytes Management::mad_in(const hca::Burst& burst) {
+  const auto pieces = burst.empty() ? std::span<const Bytes>{} : burst.pieces(burst.packets()[0]);
+  return pieces.empty() ? Bytes{} : pieces[0];
 }
 
 void Management::send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) {

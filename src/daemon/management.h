@@ -42,6 +42,14 @@ class Management final : public mgmt::MadSink, private port::DatagramSink {
   static Expected<std::unique_ptr<Management>> open(port::Port& port, io::Reactor& reactor,
                                                     Receiver& receiver);
 
+  // Takes what has come, and what faults on purpose have held back until now.
+  void receive();
+
+  // The management datagram in a packet to queue pair 1, BTH and ICRC around it, or at the front of
+  // what is sent from it; empty when it is none.
+  [[nodiscard]] static Bytes mad_in(Bytes frame);
+  [[nodiscard]] static Bytes mad_in(const hca::Burst& burst);
+
   void send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) override;
   [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -22,10 +23,27 @@ namespace door = host::door;
 using rdmacm::abi::bytes_of;
 
 constexpr std::size_t kLongestMessage =
-    sizeof(door::Request) + door::kMostCommand + door::kMostExtra;
+    std::max<std::size_t>(sizeof(door::Request) + door::kMostCommand + door::kMostExtra,
+                          sizeof(door::Hello) + door::kMostFault + door::kMostCapture);
 // So many messages of one program before others get their turn.
 constexpr int kTurn = 64;
 constexpr std::uint32_t kLastUdpPort = 65535;
+
+// What follows a greeting; nothing when it is not as long as that says.
+std::optional<TapChoice> tap_in(const door::Hello& hello, Bytes message) {
+  if (message.size() < sizeof hello) return std::nullopt;
+  const Bytes rest = message.subspan(sizeof hello);
+  if (hello.fault_size > door::kMostFault || hello.capture_size > door::kMostCapture ||
+      rest.size() != std::size_t{hello.fault_size} + hello.capture_size) {
+    return std::nullopt;
+  }
+  const auto text = [&](std::size_t at, std::size_t size) {
+    return std::string(reinterpret_cast<const char*>(rest.data()) + at, size);
+  };
+  return TapChoice{.faults = text(0, hello.fault_size),
+                   .capture = text(hello.fault_size, hello.capture_size),
+                   .ordinal = hello.ordinal};
+}
 
 }  // namespace
 
@@ -77,7 +95,9 @@ bool Session::on_message(Bytes message) {
 }
 
 bool Session::on_hello(Bytes message) {
-  const auto hello = rdmacm::abi::read<door::Hello>(message);
+  // One of another version may be shorter, and gets its answer.
+  constexpr std::size_t kLeast = offsetof(door::Hello, purpose);
+  const auto hello = rdmacm::abi::read<door::Hello>(message, kLeast);
   if (!hello || hello->magic != door::kMagic) return nonsense();
   has_said_hello_ = true;
   if (hello->version != door::kVersion) {
@@ -85,6 +105,8 @@ bool Session::on_hello(Bytes message) {
         {std::errc::protocol_not_supported, "the host agent is of another version of Weft"}));
     return false;
   }
+  const auto tap = tap_in(*hello, message);
+  if (!tap) return nonsense();
   if (hello->purpose == door::kReport) return send_report();
   if (peer_.uid != geteuid()) {
     return turn_away({std::errc::operation_not_permitted, "this is another user's host agent"});
@@ -101,7 +123,7 @@ bool Session::on_hello(Bytes message) {
   door::Welcome answer{};
   switch (hello->purpose) {
     case door::kOpen: {
-      const auto file = agent_.open_file(choice);
+      const auto file = agent_.open_file(choice, *tap);
       if (!file) return turn_away(file.error());
       file_ = *file;
       break;

@@ -18,15 +18,17 @@ namespace {
 
 Expected<std::unique_ptr<port::Port>> open_port(const WireChoice& choice, std::uint16_t roce_port,
                                                 const std::shared_ptr<port::SlotGroup>& slots,
-                                                Entropy& entropy) {
+                                                port::PacketTaps& taps, Entropy& entropy) {
   if (choice.roce) {
     port::RocePortConfig config;
+    config.taps = &taps;
     config.udp_port = roce_port;
     auto port = port::RocePort::open(config, slots, entropy);
     if (!port) return tl::unexpected(port.error());
     return std::unique_ptr<port::Port>(std::move(*port));
   }
   port::UdpPortConfig config;
+  config.taps = &taps;
   config.management_port = choice.cm_port;
   auto port = port::UdpPort::open(config, entropy);
   if (!port) return tl::unexpected(port.error());
@@ -35,8 +37,8 @@ Expected<std::unique_ptr<port::Port>> open_port(const WireChoice& choice, std::u
 
 }  // namespace
 
-WireAgent::WireAgent(io::Reactor& reactor)
-    : timer_(reactor.timers(), [this](Time now) {
+WireAgent::WireAgent(const HostInterfaces& interfaces, io::Reactor& reactor)
+    : interfaces_(interfaces), reactor_(reactor), timer_(reactor.timers(), [this](Time now) {
         core_->expire(now);
         set_timer();
       }) {
@@ -48,7 +50,7 @@ Expected<std::unique_ptr<WireAgent>> WireAgent::open(const WireChoice& choice,
                                                      std::uint16_t roce_port,
                                                      const HostInterfaces& interfaces,
                                                      io::Reactor& reactor, Entropy& entropy) {
-  std::unique_ptr<WireAgent> out(new WireAgent(reactor));
+  std::unique_ptr<WireAgent> out(new WireAgent(interfaces, reactor));
   WireAgent* const self = out.get();
   if (choice.roce) {
     port::SlotGroupConfig config;
@@ -57,7 +59,7 @@ Expected<std::unique_ptr<WireAgent>> WireAgent::open(const WireChoice& choice,
     if (!slots) return tl::unexpected(slots.error());
     self->slots_ = std::move(*slots);
   }
-  auto port = open_port(choice, roce_port, self->slots_, entropy);
+  auto port = open_port(choice, roce_port, self->slots_, *self, entropy);
   if (!port) return tl::unexpected(port.error());
   self->port_ = std::move(*port);
   auto management = Management::open(*self->port_, reactor, *self);
@@ -81,18 +83,26 @@ Expected<std::unique_ptr<WireAgent>> WireAgent::open(const WireChoice& choice,
   return out;
 }
 
-Expected<WireAgent::File> WireAgent::open_file() {
+Expected<WireAgent::File> WireAgent::open_file(const TapChoice& tap) {
   io::UniqueFd events(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
   if (!events) return fail_errno(errno, "eventfd");
+  std::unique_ptr<ProgramTap> opened;
+  if (tap.any()) {
+    auto made = ProgramTap::open(tap, interfaces_, reactor_, [this] { management_->receive(); });
+    if (!made) return tl::unexpected(made.error());
+    opened = std::move(*made);
+  }
   const rdmacm::ChannelId id = core_->open_channel();
   const int descriptor = events.get();
   events_[id] = std::move(events);
+  if (opened) taps_[id] = std::move(opened);
   return File{id, descriptor};
 }
 
 void WireAgent::close_file(std::uint64_t file) {
   core_->close_channel(file, io::now());
   events_.erase(file);
+  taps_.erase(file);
   set_timer();
 }
 
@@ -127,6 +137,31 @@ void WireAgent::received(Bytes mad, const hca::Path& from) {
 void WireAgent::undelivered(Bytes mad, const Gid& destination) {
   core_->undelivered(mad, destination, io::now());
   set_timer();
+}
+
+port::PacketTap* WireAgent::tap_of(rdmacm::ChannelId channel) {
+  const auto found = taps_.find(channel);
+  return found == taps_.end() ? nullptr : found->second.get();
+}
+
+port::PacketTap* WireAgent::of_arriving(Bytes frame, const Gid& source, const Gid& destination) {
+  if (taps_.empty()) return nullptr;
+  hca::Path from;
+  from.sgid = destination;
+  from.dgid = source;
+  return tap_of(core_->channel_of_arriving(Management::mad_in(frame), from));
+}
+
+port::PacketTap* WireAgent::of_leaving(const hca::Burst& burst) {
+  if (taps_.empty()) return nullptr;
+  return tap_of(core_->channel_of_leaving(Management::mad_in(burst), burst.path));
+}
+
+std::vector<port::PacketTap*> WireAgent::all() {
+  std::vector<port::PacketTap*> out;
+  for (const auto& [channel, tap] : taps_)
+    out.push_back(tap.get());
+  return out;
 }
 
 void WireAgent::raised(rdmacm::ChannelId channel) {

@@ -10,6 +10,7 @@
 #include "base/entropy.h"
 #include "daemon/host_interfaces.h"
 #include "daemon/management.h"
+#include "daemon/program_tap.h"
 #include "io/reactor.h"
 #include "io/unique_fd.h"
 #include "port/port.h"
@@ -26,7 +27,9 @@ struct WireChoice {
 
 // What one wire shares among the processes of a host: queue pair 1, its rdma_cm, and on `roce` the
 // slots of UDP port 4791.
-class WireAgent final : private rdmacm::EventSignal, private Management::Receiver {
+class WireAgent final : private rdmacm::EventSignal,
+                        private Management::Receiver,
+                        private port::PacketTaps {
  public:
   // EADDRINUSE, with a message that says who may be the other, when queue pair 1 is taken.
   static Expected<std::unique_ptr<WireAgent>> open(const WireChoice& choice,
@@ -40,7 +43,8 @@ class WireAgent final : private rdmacm::EventSignal, private Management::Receive
     std::uint64_t id = 0;
     int events = -1;
   };
-  Expected<File> open_file();
+  // `tap`: what is done with packets of queue pair 1 that are the file's.
+  Expected<File> open_file(const TapChoice& tap);
   void close_file(std::uint64_t file);
   rdmacm::Reply execute(std::uint64_t file, Bytes command, Bytes extra, std::uint64_t other);
 
@@ -58,15 +62,22 @@ class WireAgent final : private rdmacm::EventSignal, private Management::Receive
   [[nodiscard]] const rdmacm::CommandCore& core() const { return *core_; }
 
  private:
-  explicit WireAgent(io::Reactor& reactor);
+  WireAgent(const HostInterfaces& interfaces, io::Reactor& reactor);
   void received(Bytes mad, const hca::Path& from) override;
   void undelivered(Bytes mad, const Gid& destination) override;
+  port::PacketTap* of_arriving(Bytes frame, const Gid& source, const Gid& destination) override;
+  port::PacketTap* of_leaving(const hca::Burst& burst) override;
+  [[nodiscard]] std::vector<port::PacketTap*> all() override;
+  [[nodiscard]] port::PacketTap* tap_of(rdmacm::ChannelId channel);
   void raised(rdmacm::ChannelId channel) override;
   void withdrawn(rdmacm::ChannelId channel, std::size_t count) override;
   void agreed(const hca::Agreement& agreement) override;
   void set_timer();
 
-  std::shared_ptr<port::SlotGroup> slots_;  // null on `udp`
+  const HostInterfaces& interfaces_;
+  io::Reactor& reactor_;
+  std::shared_ptr<port::SlotGroup> slots_;                         // null on `udp`
+  std::map<rdmacm::ChannelId, std::unique_ptr<ProgramTap>> taps_;  // gone after what asks for them
   std::unique_ptr<port::Port> port_;
   std::unique_ptr<Management> management_;
   std::unique_ptr<rdmacm::CommandCore> core_;

@@ -5,7 +5,7 @@
 // host order as they are.
 //
 //   shim                                     agent
-//     Hello{kOpen}   ------------------------>
+//     Hello{kOpen}, faults, capture --------->
 //                    <-- Welcome, an eventfd --    once for each open rdma_cm file
 //     Request, command, option value  ------->
 //                    <-- Answer, response ----
@@ -29,7 +29,7 @@
 namespace weft::host::door {
 
 inline constexpr uint32_t kMagic = 0x77656674;  // "weft"
-inline constexpr uint32_t kVersion = 3;
+inline constexpr uint32_t kVersion = 4;
 
 enum Purpose : uint32_t {
   kOpen = 1,    // a new rdma_cm file
@@ -44,11 +44,13 @@ struct Hello {
   uint32_t magic;
   uint32_t version;
   uint32_t purpose;
-  uint32_t wire;     // WireName
-  uint32_t cm_port;  // UDP port of queue pair 1 on `udp`
-  uint32_t reserved;
-  uint64_t file;    // kJoin: which
-  uint64_t secret;  // kJoin: that it is allowed to
+  uint32_t wire;          // WireName
+  uint32_t cm_port;       // UDP port of queue pair 1 on `udp`
+  uint32_t ordinal;       // kOpen: how many files the process has opened before
+  uint64_t file;          // kJoin: which
+  uint64_t secret;        // kJoin: that it is allowed to
+  uint32_t fault_size;    // kOpen: of what follows, what `weft run --fault` was given
+  uint32_t capture_size;  // kOpen: and of what follows that, the name of the capture file
 };
 
 struct Welcome {
@@ -80,6 +82,8 @@ struct Agreement {
 // Of queue pair 1 on wire `udp`, unless configured (port::kManagementPort).
 inline constexpr uint32_t kDefaultCmPort = 14791;
 
+inline constexpr uint32_t kMostFault = 512;
+inline constexpr uint32_t kMostCapture = 4096;
 inline constexpr uint32_t kMostCommand = 1024;
 inline constexpr uint32_t kMostExtra = 2048;
 inline constexpr uint32_t kMostResponse = 1024;

@@ -88,6 +88,7 @@ Expected<CmId> ConnectionManager::connect(const ConnectParameters& p, Time now) 
                 fmt::format("{} connections: there may be no more", table_.size()));
   }
   entry->user = p.user;
+  entry->owner = p.owner;
   entry->peer = p.path.dgid;
   entry->service_id = p.service_id;
   entry->route = *route;

@@ -68,6 +68,7 @@ struct ConnectParameters {
   Bytes private_data{};                  // at most 92 bytes
   std::uint16_t extensions = 0;          // Extension bits to offer
   std::uint64_t user = 0;
+  std::uint64_t owner = 0;  // see ConnectionManager::set_owner()
 };
 
 struct AcceptParameters {
@@ -113,6 +114,7 @@ struct SidrParameters {
   std::uint8_t max_cm_retries = 15;  // 0..255
   Bytes private_data{};              // at most 216 bytes
   std::uint64_t user = 0;
+  std::uint64_t owner = 0;  // see ConnectionManager::set_owner()
 };
 
 struct SidrAnswer {

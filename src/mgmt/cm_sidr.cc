@@ -21,6 +21,7 @@ Expected<CmId> ConnectionManager::sidr_request(const SidrParameters& p, Time now
   }
   entry->sidr = true;
   entry->user = p.user;
+  entry->owner = p.owner;
   entry->peer = p.path.dgid;
   entry->service_id = p.service_id;
   entry->route = *route;

@@ -133,6 +133,19 @@ class ConnectionManager {
 
   // For the id's events from here on; a new connection has its listener's value.
   Expected<void> set_user(CmId id, std::uint64_t user);
+  // Who it belongs to, a number of the consumer's: kept when it is destroyed, for what is still to
+  // come and go. 0: nobody.
+  Expected<void> set_owner(CmId id, std::uint64_t owner);
+  // Whose a message is that is on its way to `to`.
+  [[nodiscard]] std::uint64_t owner_of_leaving(Bytes mad, const Gid& to);
+  // Whose a message is that has come from `from`, before receive(); 0 for the first one of a
+  // request, which may have a listener.
+  [[nodiscard]] std::uint64_t owner_of_arriving(Bytes mad, const Gid& from);
+  // Who listens for such requests to an address of ours; 0: nobody.
+  [[nodiscard]] CmId listener_for(ServiceId service, const Gid& address) const {
+    return listeners_.match(service, address);
+  }
+
   // Nothing for an unknown id.
   [[nodiscard]] std::optional<CmState> state(CmId id) const;
 

@@ -85,6 +85,10 @@ class CommandCore final : private mgmt::EventSink {
   void receive(Bytes mad, const hca::Path& from, Time now);
   // The network says that one that was sent did not arrive; see mgmt::ConnectionManager.
   void undelivered(Bytes mad, const Gid& destination, Time now);
+  // Whose such a datagram is: one on its way to `path.dgid`, or one that has come from there,
+  // before receive(). 0: no channel's.
+  [[nodiscard]] ChannelId channel_of_leaving(Bytes mad, const hca::Path& path);
+  [[nodiscard]] ChannelId channel_of_arriving(Bytes mad, const hca::Path& path);
   [[nodiscard]] std::optional<Time> deadline() const { return cm_->deadline(); }
   void expire(Time now);
 

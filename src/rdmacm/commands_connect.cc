@@ -73,6 +73,7 @@ std::errc CommandCore::connect_datagram(Identity& identity, Bytes data, Time now
   wanted.service_id = service_of(identity, identity.destination);
   wanted.private_data = full;
   wanted.user = identity.handle;
+  wanted.owner = identity.channel;
   const auto cm = cm_->sidr_request(wanted, now);
   if (!cm) return cm.error().code;
   identity.cm = *cm;
@@ -98,6 +99,7 @@ std::errc CommandCore::connect_connected(Identity& identity, const rdma_ucm_conn
   wanted.private_data = full;
   wanted.extensions = config_.extensions;
   wanted.user = identity.handle;
+  wanted.owner = identity.channel;
   const auto cm = cm_->connect(wanted, now);
   if (!cm) return cm.error().code;
   identity.cm = *cm;

@@ -53,6 +53,32 @@ Identity* CommandCore::listener_for(mgmt::CmId listener,
   return best;
 }
 
+ChannelId CommandCore::channel_of_leaving(Bytes mad, const hca::Path& path) {
+  return cm_->owner_of_leaving(mad, path.dgid);
+}
+
+// The first of a request is its listener's.
+ChannelId CommandCore::channel_of_arriving(Bytes mad, const hca::Path& path) {
+  const auto mad_header = wire::MadHeader::parse(mad);
+  if (!mad_header || mad.size() != wire::kMadSize) return 0;
+  if (const ChannelId owner = cm_->owner_of_arriving(mad, path.dgid)) return owner;
+  const Bytes body = mad.subspan(wire::MadHeader::kSize);
+  const auto of_listener = [&](wire::ServiceId service, Bytes private_data) -> ChannelId {
+    const Identity* const listener = listener_for(cm_->listener_for(service, path.sgid),
+                                                  wire::CmIpHeader::parse(private_data), path);
+    return listener == nullptr ? 0 : listener->channel;
+  };
+  if (mad_header->attribute_id == static_cast<std::uint16_t>(wire::CmMessage::kReq)) {
+    const auto req = wire::CmReq::parse(body);
+    return req ? of_listener(req->service_id, req->private_data) : 0;
+  }
+  if (mad_header->attribute_id == static_cast<std::uint16_t>(wire::CmMessage::kSidrReq)) {
+    const auto req = wire::CmSidrReq::parse(body);
+    return req ? of_listener(req->service_id, req->private_data) : 0;
+  }
+  return 0;
+}
+
 Identity* CommandCore::add_request(Identity& listener, mgmt::CmId cm,
                                    const std::optional<wire::CmIpHeader>& header,
                                    const hca::Path& path) {
@@ -79,6 +105,7 @@ Identity* CommandCore::add_request(Identity& listener, mgmt::CmId cm,
     identity->destination = as_ib(path.dgid, Address{}, kDefaultPKey, listener.space);
   }
   static_cast<void>(cm_->set_user(cm, identity->handle));
+  static_cast<void>(cm_->set_owner(cm, identity->channel));
   return identity;
 }
 

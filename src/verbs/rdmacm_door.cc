@@ -52,6 +52,8 @@ constexpr int kHiddenFrom = 200;
 constexpr int kEventsFrom = 512;
 // An agent that is about to end may take a connection and not answer any more: the next one will.
 constexpr int kGreetings = 3;
+constexpr const char* kFault = "WEFT_FAULT";
+constexpr const char* kCapture = "WEFT_CAPTURE";
 
 // Where a program waits for events: it may be interrupted or cancelled there, as in any read().
 constinit Libc<ssize_t(int, void*, size_t)> libc_read("read");
@@ -148,12 +150,19 @@ uint32_t wire_of_environment() {
   return strcmp(wire, "roce") == 0 ? door::kWireRoce : UINT32_MAX;
 }
 
+const char* text_from(const char* name) {
+  const char* text = getenv(name);
+  return text != nullptr ? text : "";
+}
+
 int greet_once(const door::Hello& hello, door::Welcome* welcome, int* descriptor) {
   const int socket = connect_to_agent();
   if (socket < 0) return socket;
-  const iovec out{const_cast<door::Hello*>(&hello), sizeof hello};
+  const iovec out[] = {{const_cast<door::Hello*>(&hello), sizeof hello},
+                       {const_cast<char*>(text_from(kFault)), hello.fault_size},
+                       {const_cast<char*>(text_from(kCapture)), hello.capture_size}};
   iovec in{welcome, sizeof *welcome};
-  long got = -send_all(socket, &out, 1);
+  long got = -send_all(socket, out, 3);
   if (got == 0) got = receive(socket, &in, 1, descriptor);
   if (got >= 0 && got != static_cast<long>(sizeof *welcome)) got = -EPROTO;
   if (got >= 0 && welcome->error != 0) got = -welcome->error;
@@ -396,10 +405,18 @@ DoorFile* acquire_door(int fd) {
 }
 
 int open_door(int flags) {
+  static uint32_t files_opened = 0;
   const Uninterrupted here;
+  door::Hello hello = hello_for(door::kOpen);
+  hello.ordinal = __atomic_fetch_add(&files_opened, 1, __ATOMIC_RELAXED);
+  const size_t fault_size = strlen(text_from(kFault));
+  const size_t capture_size = strlen(text_from(kCapture));
+  if (fault_size > door::kMostFault || capture_size > door::kMostCapture) return fail_with(E2BIG);
+  hello.fault_size = static_cast<uint32_t>(fault_size);
+  hello.capture_size = static_cast<uint32_t>(capture_size);
   door::Welcome welcome = {};
   int fd = -1;
-  int socket = greet(hello_for(door::kOpen), &welcome, &fd);
+  int socket = greet(hello, &welcome, &fd);
   if (socket < 0) {
     // librdmacm says no more than that memory is short.
     say(welcome.message[0] != '\0' ? welcome.message : strerrordesc_np(-socket));

@@ -105,13 +105,22 @@ TEST(TableLayout, AlignsColumnsAndLeavesNoBlanksAtTheEnd) {
   EXPECT_EQ(table.to_string(Style::plain()), "A     LONG\nwide\n");
 }
 
+host::Config reading(const char* capture, host::Wire wire) {
+  host::Config config;
+  config.capture = capture;
+  config.first_port = 50000;
+  config.wire = wire;
+  return config;
+}
+
 TEST(Tshark, CommandDecodesThePortsOfTheRangeAndMulticast) {
-  const std::string command = tshark_command("a.pcapng", 50000, host::Wire::kUdp);
+  const std::string command = tshark_command(reading("a.pcapng", host::Wire::kUdp));
   EXPECT_THAT(command, HasSubstr("-r a.pcapng"));
   EXPECT_THAT(command, HasSubstr("-d udp.port==50000-65535,infiniband"));
-  EXPECT_EQ(tshark_command("a.pcapng", 50000, host::Wire::kBare), "tshark -r a.pcapng");
-  EXPECT_EQ(tshark_command("a.pcapng", 50000, host::Wire::kRoce).find("-d "), std::string::npos);
-  EXPECT_EQ(tshark_command("it's here", 50000, host::Wire::kBare), "tshark -r 'it'\\''s here'");
+  EXPECT_THAT(command, HasSubstr("-d udp.port==14791,infiniband"));
+  EXPECT_EQ(tshark_command(reading("a.pcapng", host::Wire::kBare)), "tshark -r a.pcapng");
+  EXPECT_EQ(tshark_command(reading("a.pcapng", host::Wire::kRoce)).find("-d "), std::string::npos);
+  EXPECT_EQ(tshark_command(reading("it's here", host::Wire::kBare)), "tshark -r 'it'\\''s here'");
 }
 
 class Files : public ::testing::Test {

@@ -89,6 +89,7 @@ hca::SendResult UdpEndpoint::try_send(const hca::Burst& burst) {
   if (!build(burst, as_run ? Identification::kCounted : Identification::kZero)) return kBadMemory;
   SendFrames& frames = send_frames();
   if (shared_->capture) frames.record(*shared_->capture);
+  if (shared_->config.taps != nullptr) record_tapped(burst);
 
   io::SendDatagram datagram;
   datagram.destination = frames.destination();
@@ -120,6 +121,15 @@ hca::SendResult UdpEndpoint::try_send(const hca::Burst& burst) {
     shared_->counters.add(UdpCounter::kTxNoSegmentation);
   }
   return singly;
+}
+
+// Written at once: the program that it is of may end, and be looked at.
+void UdpEndpoint::record_tapped(const hca::Burst& burst) {
+  PacketTap* const tap = shared_->config.taps->of_leaving(burst);
+  Capture* const capture = tap != nullptr ? tap->capture(burst.path.sgid) : nullptr;
+  if (capture == nullptr) return;
+  send_frames().record(*capture);
+  capture->flush();
 }
 
 hca::SendResult UdpEndpoint::send_singly(const hca::Burst& burst, io::SendDatagram& datagram) {

@@ -30,6 +30,7 @@ class UdpEndpoint final : public Endpoint {
  private:
   [[nodiscard]] bool build(const hca::Burst& burst, Identification identification);
   hca::SendResult try_send(const hca::Burst& burst);
+  void record_tapped(const hca::Burst& burst);
   hca::SendResult send_singly(const hca::Burst& burst, io::SendDatagram& datagram);
   hca::SendResult outcome(const io::IoResult& result, std::size_t packets);
 

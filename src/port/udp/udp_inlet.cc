@@ -92,11 +92,15 @@ bool UdpInlet::find_destination(Bytes run, io::ReceivedDatagram& datagram, IcrcF
 // What comes off the faulty line is looked at as if it had just come from the socket.
 class UdpInlet::FaultSink final : public FaultyLine::Sink {
  public:
-  FaultSink(UdpShared& shared, DatagramSink& sink, IcrcFlowCache& flows)
-      : shared_(shared), sink_(sink), flows_(flows) {}
+  // `tap`: of the program whose line it is; null: the port's own.
+  FaultSink(UdpShared& shared, DatagramSink& sink, IcrcFlowCache& flows, PacketTap* tap = nullptr)
+      : shared_(shared), sink_(sink), flows_(flows), tap_(tap) {}
   void frame(const FaultyFrame& frame) override {
     const ReceivedFrames frames(frame.bytes, frame.about, frame.local_port, shared_.rules);
-    frames.deliver(sink_, shared_.counters, flows_, shared_.capture.get(), false);
+    Capture* const capture =
+        tap_ != nullptr ? tap_->capture(frame.about.destination) : shared_.capture.get();
+    frames.deliver(sink_, shared_.counters, flows_, capture, false);
+    if (tap_ != nullptr && capture != nullptr) capture->flush();  // as UdpEndpoint does
     sink_.end_run();
   }
 
@@ -104,12 +108,45 @@ class UdpInlet::FaultSink final : public FaultyLine::Sink {
   UdpShared& shared_;
   DatagramSink& sink_;
   IcrcFlowCache& flows_;
+  PacketTap* tap_;
 };
 
 void UdpInlet::release_held(DatagramSink& sink) {
   FaultSink line(*shared_, sink, receive_scratch().flows);
   if (faults_->holds_something()) faults_->release(io::now(), line);
   faults_->settle(shared_->counters);
+}
+
+// Each packet of a run may be another program's.
+void UdpInlet::deliver_tapped(MutableBytes run, const io::ReceivedDatagram& received,
+                              DatagramSink& sink) {
+  PacketTaps& taps = *shared_->config.taps;
+  io::ReceivedDatagram about = received;
+  about.segment_size = 0;
+  const std::size_t segment =
+      received.segment_size != 0 ? received.segment_size : std::max<std::size_t>(run.size(), 1);
+  std::size_t at = 0;
+  do {
+    const MutableBytes frame = run.subspan(at, std::min(segment, run.size() - at));
+    PacketTap* const tap = taps.of_arriving(frame, about.source.address, about.destination);
+    FaultSink line(*shared_, sink, receive_scratch().flows, tap);
+    if (tap != nullptr && tap->faults() != nullptr) {
+      tap->faults()->arrive(frame, about, socket_.port(), io::now(), line);
+    } else {
+      line.frame({frame, about, socket_.port()});
+    }
+    at += segment;
+  } while (at < run.size());
+}
+
+void UdpInlet::release_tapped(DatagramSink& sink) {
+  for (PacketTap* const tap : shared_->config.taps->all()) {
+    InletFaults* const faults = tap->faults();
+    if (faults == nullptr) continue;
+    FaultSink line(*shared_, sink, receive_scratch().flows, tap);
+    if (faults->holds_something()) faults->release(io::now(), line);
+    faults->settle(shared_->counters);
+  }
 }
 
 std::size_t UdpInlet::receive(DatagramSink& sink, std::size_t budget) {
@@ -119,6 +156,7 @@ std::size_t UdpInlet::receive(DatagramSink& sink, std::size_t budget) {
     count += receive_from(*multicast, Told::kDestination, sink, budget);
   }
   if (faults_) release_held(sink);
+  if (shared_->config.taps != nullptr) release_tapped(sink);
   if (errors_expected_.load(std::memory_order_relaxed)) receive_errors(sink);
   return count;
 }
@@ -200,6 +238,8 @@ std::size_t UdpInlet::receive_from(const io::UdpSocket& socket, Told told, Datag
       counters.add(UdpCounter::kRxTruncated);
     } else if (!ours) {
       counters.add(UdpCounter::kRxWrongDestination, frames.count());
+    } else if (shared_->config.taps != nullptr) {
+      deliver_tapped(MutableBytes(scratch.buffer).first(result.bytes), received, sink);
     } else if (faults_) {
       FaultSink line(*shared_, sink, scratch.flows);
       faults_->arrive(MutableBytes(scratch.buffer).first(result.bytes), received, socket.port(),

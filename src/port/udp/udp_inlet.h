@@ -52,6 +52,8 @@ class UdpInlet final : public Inlet {
   std::size_t receive_from(const io::UdpSocket& socket, Told told, DatagramSink& sink,
                            std::size_t budget);
   void release_held(DatagramSink& sink);
+  void deliver_tapped(MutableBytes run, const io::ReceivedDatagram& received, DatagramSink& sink);
+  void release_tapped(DatagramSink& sink);
   void receive_errors(DatagramSink& sink);
   void note(Coalescing::Change change);
   bool find_destination(Bytes run, io::ReceivedDatagram& datagram, IcrcFlowCache& flows);

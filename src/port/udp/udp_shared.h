@@ -16,6 +16,7 @@
 #include "port/port.h"
 #include "port/udp/capture.h"
 #include "port/udp/lease.h"
+#include "port/udp/packet_taps.h"
 #include "port/udp/udp_counters.h"
 #include "port/udp/wire_rules.h"
 
@@ -38,6 +39,7 @@ struct NetworkConfig {
   std::string capture;                     // pcapng file with its headers written; empty: none
   Guard guard = unguarded;                 // around what reads the payload of a burst
   FaultConfig faults;                      // on purpose, at what arrives
+  PacketTaps* taps = nullptr;              // instead of `capture` and `faults`, packet by packet
 };
 
 class UdpInlet;
