@@ -350,7 +350,7 @@ bool ConnectedQueuePair::fill(Half half, Burst& burst, Time now) {
   burst.clear();
   if (half == Half::kRequests) {
     if (!requests() || !requester_.fill(burst, now)) return false;
-    const bool joined = responder_.join(burst, now);
+    const bool joined = responder_.ride(burst, now) || responder_.join(burst, now);
     out_ = joined ? Out::kBoth : Out::kRequests;
     ack_alone_ = !joined && responder_.only_acks_due();
   } else {

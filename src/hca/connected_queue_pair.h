@@ -91,6 +91,7 @@ class ConnectedQueuePair final : public QueuePair {
                                                               const wire::Bth& bth) const;
   void note_migration(const InDatagram& datagram, const wire::Bth& bth);
   void dispatch(const InPacket& packet);
+  void dispatch_two(const InPacket& packet);
 
   // Whether the peer is still there.
   [[nodiscard]] std::optional<Time> watch_due() const;

@@ -4,6 +4,7 @@
 
 #include "hca/connected_queue_pair.h"
 #include "hca/partition.h"
+#include "wire/riding_ack.h"
 
 namespace weft::hca {
 namespace {
@@ -45,16 +46,37 @@ void ConnectedQueuePair::receive(const InDatagram& datagram, Time now) {
   const bool congestion = marked(datagram) || bth.fecn;
   // No notification is answered with another one.
   if (congestion && bth.opcode != wire::Opcode::cnp) responder_.congestion_experienced(now_);
-  dispatch({.opcode = bth.opcode,
-            .info = &info,
-            .psn = bth.psn,
-            .ack_request = bth.ack_request,
-            .solicited = bth.solicited,
-            .congestion = congestion || (info.is_response && bth.becn),
-            .pad = bth.pad_count,
-            .extended = *extended,
-            .payload = payload});
+  const InPacket packet{.opcode = bth.opcode,
+                        .info = &info,
+                        .psn = bth.psn,
+                        .ack_request = bth.ack_request,
+                        .solicited = bth.solicited,
+                        .congestion = congestion || (info.is_response && bth.becn),
+                        .pad = bth.pad_count,
+                        .extended = *extended,
+                        .payload = payload};
+  if (info.has(wire::kRidingAck)) {
+    dispatch_two(packet);
+  } else {
+    dispatch(packet);
+  }
   settle();
+}
+
+// As if two packets had come, the message and the acknowledgement that rides with it.
+void ConnectedQueuePair::dispatch_two(const InPacket& packet) {
+  const std::size_t own = packet.extended.size() - wire::RidingAck::kSize;
+  const Bytes riding = packet.extended.subspan(own);
+  InPacket message = packet;
+  message.opcode = *wire::without_riding_ack(packet.opcode);
+  message.info = &wire::info(message.opcode);
+  message.extended = packet.extended.first(own);
+  dispatch(message);
+  if (!requests()) return;
+  dispatch({.opcode = wire::Opcode::rc_acknowledge,
+            .info = &wire::info(wire::Opcode::rc_acknowledge),
+            .psn = wire::RidingAck::parse(riding)->psn,
+            .extended = riding.first(wire::Aeth::kSize)});
 }
 
 // Whether a packet of this opcode may come to a queue pair of this kind at all.
@@ -68,7 +90,7 @@ bool ConnectedQueuePair::takes(const wire::OpcodeInfo& info, wire::Opcode opcode
   switch (type()) {
     case QpType::kRc:
       return info.transport == Transport::rc || opcode == wire::Opcode::weft_rc_write_middle ||
-             opcode == wire::Opcode::weft_rc_write_last;
+             opcode == wire::Opcode::weft_rc_write_last || info.has(wire::kRidingAck);
     case QpType::kUc:
       return info.transport == Transport::uc;
     case QpType::kXrcInitiator:

@@ -91,6 +91,17 @@ class Burst {
     ++packet.piece_count;
     packet.payload_length += static_cast<std::uint32_t>(piece.size());
   }
+  // The packet of a burst that has one; and adds to its header what has been written behind it.
+  [[nodiscard]] OutPacket& only() {
+    assert(count_ == 1);
+    return packets_[0];
+  }
+  void lengthen_header(std::size_t bytes) {
+    OutPacket& packet = only();
+    packet.header_length = static_cast<std::uint8_t>(packet.header_length + bytes);
+    bytes_ += bytes;
+    assert(packet.header_length <= OutPacket::kMaxHeader);
+  }
   void close(const OutPacket& packet, std::size_t trailer) {
     bytes_ += packet.length() + trailer;
     ++count_;

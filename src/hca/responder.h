@@ -52,6 +52,8 @@ class Responder {
   // Appends the acknowledgement that is due to a burst of the requester's, if nothing else is and
   // the burst takes it; sent() must follow then, too.
   bool join(Burst& burst, Time now);
+  // The same, in the packet that is all of the burst: between Weft peers, and where there is room.
+  bool ride(Burst& burst, Time now);
   void sent(const Burst& burst, SendResult result, Time now);
   [[nodiscard]] bool has_work() const;
   // Whether has_work() only because of an acknowledgement without bad news: of a gap the peer is to
@@ -191,6 +193,7 @@ class Responder {
   [[nodiscard]] bool ack_ripe() const;
   void fill_answers(Burst& burst);
   bool append_answer(Burst& burst, const Answer& answer, std::uint32_t number);
+  void note_tail(Tail tail, wire::Syndrome syndrome);
   void fill_acknowledgement(Burst& burst);
   [[nodiscard]] wire::WeftAck describe(const wire::Aeth& aeth) const;
   void fill_cnp(Burst& burst);

@@ -9,6 +9,7 @@
 #include "hca/responder.h"
 #include "wire/atomic_ack_eth.h"
 #include "wire/bth.h"
+#include "wire/riding_ack.h"
 
 namespace weft::hca {
 
@@ -105,6 +106,32 @@ bool Responder::join(Burst& burst, Time now) {
   return in_flight_.out;
 }
 
+// A call to the wire for one packet costs a good deal less than one for a run of two.
+bool Responder::ride(Burst& burst, Time now) {
+  see(now);
+  if (burst.size() != 1 || !extended() || !only_acks_due() || news_of_window()) return false;
+  OutPacket& packet = burst.only();
+  wire::BthView bth{MutableBytes(packet.header)};
+  const auto opcode = wire::with_riding_ack(bth.opcode());
+  if (!opcode || packet.length() + wire::RidingAck::kSize > kNarrowPacket) return false;
+  const wire::Syndrome syndrome = ack_syndrome();
+  bth.set_opcode(*opcode);
+  wire::RidingAck{.aeth = {.syndrome = syndrome, .msn = msn_}, .psn = expected_ - 1}.write(
+      MutableBytes(packet.header).subspan(packet.header_length));
+  burst.lengthen_header(wire::RidingAck::kSize);
+  in_flight_ = InFlight{};
+  in_flight_.out = in_flight_.joined = true;
+  note_tail(Tail::kAck, syndrome);
+  return true;
+}
+
+void Responder::note_tail(Tail tail, wire::Syndrome syndrome) {
+  in_flight_.tail = tail;
+  in_flight_.credits = syndrome.value();
+  ack_due_ = ack_now_ = gap_news_ = false;
+  unacknowledged_bytes_ = unacknowledged_packets_ = 0;
+}
+
 void Responder::fill_answers(Burst& burst) {
   while (in_flight_.finished < answers_.size()) {
     const Answer& answer = answers_[in_flight_.finished];
@@ -190,12 +217,9 @@ void Responder::fill_acknowledgement(Burst& burst) {
     aeth.write(MutableBytes(packet.header).subspan(wire::Bth::kSize));
     burst.close(packet, kIcrcBytes);
   }
-  in_flight_.tail = nak_ ? Tail::kNak : Tail::kAck;
-  in_flight_.credits = syndrome.value();
   if (nak_) in_flight_.nak = *nak_;
+  note_tail(nak_ ? Tail::kNak : Tail::kAck, syndrome);
   nak_.reset();
-  ack_due_ = ack_now_ = gap_news_ = false;
-  unacknowledged_bytes_ = unacknowledged_packets_ = 0;
 }
 
 wire::WeftAck Responder::describe(const wire::Aeth& aeth) const {

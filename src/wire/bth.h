@@ -83,6 +83,7 @@ class BthView {
   [[nodiscard]] bool ack_request() const { return bit(8, 0x80); }
   [[nodiscard]] Psn psn() const { return Psn{load_be24(at_ + 9)}; }
 
+  void set_opcode(Opcode opcode) { store_u8(at_, static_cast<std::uint8_t>(opcode)); }
   void set_fecn(bool on) { set_bit(4, 0x80, on); }
   void set_becn(bool on) { set_bit(4, 0x40, on); }
   void set_ack_request(bool on) { set_bit(8, 0x80, on); }

@@ -10,6 +10,7 @@
 #include "wire/imm_dt.h"
 #include "wire/rdeth.h"
 #include "wire/reth.h"
+#include "wire/riding_ack.h"
 #include "wire/xrceth.h"
 
 namespace weft::wire {
@@ -27,6 +28,7 @@ constexpr std::uint8_t headers_size(unsigned headers) {
   if ((headers & kAtomicAckEth) != 0) size += AtomicAckEth::kSize;
   if ((headers & kIeth) != 0) size += Ieth::kSize;
   if ((headers & kImmDt) != 0) size += ImmDt::kSize;
+  if ((headers & kRidingAck) != 0) size += RidingAck::kSize;
   return static_cast<std::uint8_t>(size);
 }
 
@@ -149,6 +151,10 @@ consteval std::array<OpcodeInfo, 256> make_opcodes() {
       "Weft RC Acknowledge", Transport::vendor, Operation::vendor, only, 0, 0, true, true};
   table[0xC7] = make_info("Weft RC RDMA WRITE Middle", Transport::vendor, kRows[0x07], kReth);
   table[0xC8] = make_info("Weft RC RDMA WRITE Last", Transport::vendor, kRows[0x08], kReth);
+  table[0xC9] =
+      make_info("Weft RC SEND Only w/ Acknowledge", Transport::vendor, kRows[0x04], kRidingAck);
+  table[0xCA] = make_info("Weft RC RDMA WRITE Only w/ Acknowledge", Transport::vendor, kRows[0x0A],
+                          kReth | kRidingAck);
   return table;
 }
 

@@ -115,6 +115,9 @@ enum class Opcode : std::uint8_t {
   // packet's payload goes, its length what is left of the message from there.
   weft_rc_write_middle = 0xC7,
   weft_rc_write_last = 0xC8,
+  // A message of one packet between Weft peers with which an acknowledgement rides: riding_ack.h.
+  weft_rc_send_only_ack = 0xC9,
+  weft_rc_write_only_ack = 0xCA,
 };
 
 enum class Transport : std::uint8_t { rc, uc, rd, ud, cnp, xrc, vendor };
@@ -150,6 +153,7 @@ enum ExtendedHeader : std::uint16_t {
   kAtomicAckEth = 1 << 7,
   kIeth = 1 << 8,
   kImmDt = 1 << 9,
+  kRidingAck = 1 << 10,  // Weft's own
 };
 
 struct OpcodeInfo {

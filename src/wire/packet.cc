@@ -54,6 +54,7 @@ void take_extended_headers(const OpcodeInfo& opcode, Bytes bytes, TransportPacke
   take(opcode, kAtomicAckEth, bytes, at, packet.atomic_ack_eth);
   take(opcode, kIeth, bytes, at, packet.ieth);
   take(opcode, kImmDt, bytes, at, packet.imm_dt);
+  take(opcode, kRidingAck, bytes, at, packet.riding_ack);
 }
 
 // `base` is where `bytes` starts in what the caller was given, for the offsets of failures.

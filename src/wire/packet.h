@@ -24,6 +24,7 @@
 #include "wire/raw_header.h"
 #include "wire/rdeth.h"
 #include "wire/reth.h"
+#include "wire/riding_ack.h"
 #include "wire/xrceth.h"
 
 namespace weft::wire {
@@ -79,6 +80,7 @@ struct TransportPacket {
   std::optional<AtomicAckEth> atomic_ack_eth;
   std::optional<Ieth> ieth;
   std::optional<ImmDt> imm_dt;
+  std::optional<RidingAck> riding_ack;
   Bytes payload{};         // without pad bytes; of a CNP, its 16 reserved bytes
   std::uint32_t icrc = 0;  // as carried
 };

@@ -48,11 +48,10 @@ case $1 in
     finish right
     for side in 1:left 2:right; do
       run "${side#*:}-bits" /usr/bin/python3 "$source_tree/tests/tools/check_standard.py" \
-        --from "10.79.0.${side%:*}" \
-        --find-opcode 0xC2 --find-opcode 0xC7 --find-opcode 0xC8 \
-        "$work/${side#*:}.pcapng"
+        --from "10.79.0.${side%:*}" --agreed --find-opcode 0xC2 --find-opcode 0xC7 \
+        --find-opcode 0xC8 --find-opcode 0xC9 --find-opcode 0xCA "$work/${side#*:}.pcapng"
       expect "${side#*:}-bits" '^[1-9][0-9]* with opcode 0xc2' "the ends have agreed"
-      tail -n 3 "$work/${side#*:}-bits.out"
+      tail -n 5 "$work/${side#*:}-bits.out"
     done
     ;;
   standard)

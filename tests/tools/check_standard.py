@@ -9,6 +9,7 @@ usage: check_standard.py [--from ADDRESS] [--find-opcode OPCODE] FILE...
   --from ADDRESS          only what this address sent
   --find-opcode OPCODE    says how many packets have it, and counts it among the standard's; may
                           be given more than once
+  --agreed                the ends may agree on extensions: a REP may end with what says so
 exit status: 0 nothing found, 1 something found or nothing to look at, 2 a file cannot be read
 """
 import argparse
@@ -24,6 +25,7 @@ OPCODES = {*RC, *range(0x20, 0x2C), 0x64, 0x65, 0x81, *(0xA0 + code for code in 
 AETH = {0x0D, 0x0F, 0x10, 0x11, 0x12}   # RC opcodes that carry one
 UD = {0x64, 0x65}
 CM_CLASS = 0x07
+TRAILER = 16     # of a REP between Weft peers, which says that the ends agree on extensions
 IP_HEADER = 36   # of rdma_cm, before the program's private data (A11)
 
 # Of each message of the connection manager: its name, (offset, bits that must be 0) and where the
@@ -42,7 +44,7 @@ MESSAGES = {
 }
 
 
-def of_mad(mad):
+def of_mad(mad, agreed):
     if len(mad) != 256 or mad[1] != CM_CLASS:
         return [f"no message of the connection manager: {mad[:4].hex()}, {len(mad)} bytes"]
     wrong = []
@@ -55,6 +57,8 @@ def of_mad(mad):
     body = mad[24:]
     wrong += [f"{name}: byte {at} is {body[at]:#x}" for at, mask in reserved if body[at] & mask]
     data = body[private:]
+    if agreed and name == "REP":
+        data = data[:-TRAILER]
     if name == "REQ":
         header, data = data[:IP_HEADER], data[IP_HEADER:]
         if header[0] != 0 or header[1] not in (0x40, 0x60):
@@ -66,7 +70,7 @@ def of_mad(mad):
     return wrong
 
 
-def of_packet(packet, also=()):
+def of_packet(packet, also=(), agreed=False):
     """What is not the standard's in a packet from its BTH up to, without, the ICRC."""
     if len(packet) < 12:
         return ["shorter than a BTH"]
@@ -86,7 +90,7 @@ def of_packet(packet, also=()):
         if len(packet) < 20 or packet[16]:
             wrong.append("DETH reserved")
         if int.from_bytes(packet[5:8], "big") == 1:
-            wrong += of_mad(packet[20:])
+            wrong += of_mad(packet[20:], agreed)
     elif opcode & 0x1F in AETH and opcode != 0x81:
         syndrome = packet[12]
         kind = syndrome >> 5
@@ -115,6 +119,7 @@ def main():
     parser.add_argument("--from", dest="sender", type=ipaddress.ip_address, metavar="ADDRESS")
     parser.add_argument("--find-opcode", type=lambda text: int(text, 0), metavar="OPCODE",
                         dest="also", action="append", default=[])
+    parser.add_argument("--agreed", action="store_true")
     options = parser.parse_args()
     looked_at = bad = 0
     found = collections.Counter()
@@ -123,7 +128,7 @@ def main():
             for number, packet in packets(path, options.sender):
                 looked_at += 1
                 found[packet[0]] += 1
-                wrong = of_packet(packet, options.also)
+                wrong = of_packet(packet, options.also, options.agreed)
                 bad += bool(wrong)
                 if wrong:
                     print(f"{path}: record {number}: {'; '.join(wrong)}")

@@ -85,6 +85,7 @@ TEST(Walker, FindsTheHeadersOfEveryOpcodeInTheirOrder) {
     expect(kAtomicAckEth, packet->atomic_ack_eth);
     expect(kIeth, packet->ieth);
     expect(kImmDt, packet->imm_dt);
+    expect(kRidingAck, packet->riding_ack);
     EXPECT_EQ(packet->payload.data(), bytes.data() + at) << properties.name;
     EXPECT_EQ(packet->payload.size(), properties.has_payload ? 7u : 0u) << properties.name;
     EXPECT_EQ(packet->icrc, load_le32(bytes.data() + bytes.size() - 4)) << properties.name;
