@@ -130,6 +130,10 @@ class Fuzzer {
     if (choice >= 0xF0) return static_cast<Opcode>(input_.byte());
     if (in_message_ && choice < 0xC0) {
       const bool last = choice % 3 == 0;
+      // A Weft peer may write so.
+      if (write_ && type == QpType::kRc && (choice & 0x40) != 0) {
+        return last ? Opcode::weft_rc_write_last : Opcode::weft_rc_write_middle;
+      }
       const std::uint8_t bits = static_cast<std::uint8_t>(
           write_ ? (last ? 0x08 + choice % 2 : 0x07) : (last ? 0x02 + choice % 2 : 0x01));
       return static_cast<Opcode>(base + bits);
@@ -165,10 +169,10 @@ class Fuzzer {
       at = at.subspan(wire::Xrceth::kSize);
     }
     if (info.has(wire::kReth)) {
-      wire::Reth reth;
-      remote_range(reth.virtual_address, reth.rkey, reth.dma_length);
-      reth.write(at);
-      left_ = reth.dma_length;
+      if (info.starts_message() || input_.rarely()) {
+        remote_range(reth_.virtual_address, reth_.rkey, reth_.dma_length);
+      }
+      reth_.write(at);
       at = at.subspan(wire::Reth::kSize);
     }
     if (info.has(wire::kAtomicEth)) {
@@ -188,7 +192,7 @@ class Fuzzer {
     if (!info.has_payload) return 0;
     if (!info.ends_message()) return Stage::kMtu;
     if (info.operation == wire::Operation::write) {
-      return std::min<std::size_t>(left_, Stage::kMtu);
+      return std::min<std::size_t>(reth_.dma_length, Stage::kMtu);
     }
     return choice;
   }
@@ -216,10 +220,13 @@ class Fuzzer {
       write_ = info.operation == wire::Operation::write;
     }
     if (info.ends_message()) in_message_ = false;
-    left_ -= static_cast<std::uint32_t>(std::min<std::size_t>(left_, payload.size()));
+    const std::size_t sent = std::min<std::size_t>(reth_.dma_length, payload.size());
+    reth_.virtual_address += sent;
+    reth_.dma_length -= static_cast<std::uint32_t>(sent);
     // A read takes as many numbers as its answer has packets (IBA 9.7.3.1).
-    if (info.operation == wire::Operation::read_request && left_ > Stage::kMtu && left_ < 4096) {
-      psn_ = psn_ + (left_ - 1) / Stage::kMtu;
+    const std::uint32_t left = reth_.dma_length;
+    if (info.operation == wire::Operation::read_request && left > Stage::kMtu && left < 4096) {
+      psn_ = psn_ + (left - 1) / Stage::kMtu;
     }
     if ((flags & 8) != 0) stage_.queue_pair().end_run(stage_.now());
   }
@@ -232,7 +239,7 @@ class Fuzzer {
   std::uint64_t send_id_ = 0;
   bool in_message_ = false;
   bool write_ = false;
-  std::uint32_t left_ = 0;  // of the message, by its RETH
+  wire::Reth reth_;  // of what is left of the message
 };
 
 }  // namespace

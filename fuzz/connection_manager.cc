@@ -66,6 +66,9 @@ class Fuzzer {
       case 9:
         change_path(host);
         break;
+      case 10:
+        if (input_.rarely()) disconnect();
+        break;
       default:
         act(host, pick(host));
         break;
@@ -114,10 +117,31 @@ class Fuzzer {
     const std::size_t which = input_.byte() % network_.size();
     const std::uint8_t fate = input_.byte();
     InFlight one = network_.take(which, (fate & 3) == 0);
-    if ((fate & 0x1C) == 4) return;  // lost
+    if ((fate & 0x1C) == 4) {  // lost, and the network may say so
+      if ((fate & 0x80) != 0) report(one, (fate & 0x60) == 0x60 ? input_.byte() : one.mad.size());
+      return;
+    }
     if ((fate & 0xE0) == 0x20) change(one.mad);
     if ((fate & 0xE0) == 0x40) one.to.sgid = address(3);
     hand_in(one, (fate & 0xE0) == 0x60 ? input_.byte() : one.mad.size());
+  }
+
+  void report(const InFlight& one, std::size_t size) {
+    for (Host& host : hosts_) {
+      if (one.to.sgid != host.gid) continue;
+      host.manager.undelivered(Bytes(one.mad).first(size), one.to.dgid, now_);
+    }
+  }
+
+  // The network at its worst: nothing arrives, and that is told of everything.
+  void disconnect() {
+    for (int most = 4; most > 0; --most) {
+      while (!network_.empty())
+        report(network_.take(0), kMadSize);
+      now_ += 10s;
+      for (Host& host : hosts_)
+        host.manager.expire(now_);
+    }
   }
 
   // The network at its best: what is under way arrives, and what is said because of it.
