@@ -14,6 +14,8 @@ constexpr double kSegment = 1448;      // bytes; TCP's, so that both grow at one
 constexpr double kCubicScale = 0.4;    // segments per second cubed, RFC 9438's C
 constexpr double kOpenGrowth = 0.125;  // of the window per round trip, while no queue builds up
 
+constexpr Duration kRun = 1ms;
+
 constexpr Duration kLeastLifetime = 10s;
 // A queue of a fraction of a millisecond is a scheduler's doing, not the network's.
 constexpr Duration kLeastInflation = 500us;
@@ -60,7 +62,7 @@ void CongestionWindow::sample(Duration round_trip, bool clean, Time now) {
 bool CongestionWindow::inflated() const {
   if (!recent_) return false;
   const Duration least = least_round_trip();
-  return *recent_ > least + std::max(least / 4, kLeastInflation);
+  return *recent_ > least + std::max(least / 8, kLeastInflation);
 }
 
 void CongestionWindow::delivered(std::uint64_t bytes, std::uint32_t packets, bool limited,
@@ -76,20 +78,24 @@ void CongestionWindow::delivered(std::uint64_t bytes, std::uint32_t packets, boo
 void CongestionWindow::grow(std::uint64_t bytes, Time now) {
   const auto arrived = static_cast<double>(bytes);
   double gain = 0;
+  const double share = arrived / window_;  // of one round trip
   if (slow_start_) {
     gain = arrived;
+  } else if (const double calm = this->calm(); calm > 0) {
+    gain = kOpenGrowth * calm * window_ * share;
   } else {
-    const double share = arrived / window_;  // of one round trip
-    if (!inflated()) {
-      gain = kOpenGrowth * window_ * share;
-    } else {
-      // The Reno-friendly rate for this factor, and the cubic curve (RFC 9438, 4.2 and 4.3).
-      gain = 3 * (1 - kKeep) / (1 + kKeep) * kSegment * share;
-      gain = std::max(gain, (cubic_target(now) - window_) * share);
-      gain = std::min(gain, arrived / 2);
-    }
+    // The Reno-friendly rate for this factor, and the cubic curve (RFC 9438, 4.2 and 4.3).
+    gain = 3 * (1 - kKeep) / (1 + kKeep) * kSegment * share;
+    gain = std::max(gain, (cubic_target(now) - window_) * share);
+    gain = std::min(gain, arrived / 2);
   }
   set(window_ + fraction_ + gain);
+}
+
+// From 1 on a path without queues and losses to 0 where the next loss would be congestion.
+double CongestionWindow::calm() const {
+  if (inflated()) return 0;
+  return std::max(0.0, 1 - double{kTolerated} * losses_ / std::max(packets_, kTolerated));
 }
 
 double CongestionWindow::cubic_target(Time now) const {
@@ -106,18 +112,25 @@ void CongestionWindow::set(double window) {
   assert(window_ >= least());
 }
 
-void CongestionWindow::lost(Time now) {
+void CongestionWindow::lost(Time sent_at, Time now) {
   ++packets_;
   ++losses_;
+  // One congestion loses many packets: what was sent before the window gave way says nothing new.
+  if (gave_way_at_ && sent_at <= *gave_way_at_) return;
   const bool many = losses_ >= kFewestLosses && losses_ > packets_ / kTolerated;
-  if (many || inflated()) congested(now);
+  if (many || inflated()) give_way(kKeep, now);
 }
 
 void CongestionWindow::congested(Time now) {
-  // One congestion is noticed by many packets: what was sent before the window gave way says
-  // nothing new.
+  // Likewise, where nobody says which packet it was.
   if (gave_way_at_ && now - *gave_way_at_ < smoothed_.value_or(1ms)) return;
   give_way(kKeep, now);
+}
+
+std::uint32_t CongestionWindow::run() const {
+  if (!smoothed_) return window_;
+  const double bytes = window_ * (seconds(kRun) / seconds(*smoothed_));
+  return static_cast<std::uint32_t>(std::clamp<double>(bytes, least(), window_));
 }
 
 void CongestionWindow::timed_out(Time now) {

@@ -15,11 +15,13 @@ namespace weft::hca {
 // that no queue builds up on the way. A loss is taken for congestion when the round trip time is
 // inflated or more than about one packet in fifty is lost: software wires lose single packets for
 // other reasons, and giving way to those gains nobody anything. What is taken for congestion, or is
-// said to be by the network, costs a seventh of the window, once per round trip time.
+// said to be by the network, costs a seventh of the window, and what had been sent by then costs
+// nothing more.
 class CongestionWindow {
  public:
-  // What a stock socket buffer holds in any case.
-  static constexpr std::uint32_t kInitial = 128 * 1024;
+  // Two or three times what TCP begins with (RFC 6928): eight that begin at once do not flood a
+  // queue that is made for TCP.
+  static constexpr std::uint32_t kInitial = 32 * 1024;
   // More in flight gains nothing on the paths that a user-space sender can fill.
   static constexpr std::uint32_t kMost = 1024 * 1024;
 
@@ -27,6 +29,9 @@ class CongestionWindow {
   void start(std::uint32_t packet);
 
   [[nodiscard]] std::uint32_t bytes() const { return window_; }
+  // How much of it may leave at once, so that a queue on the way need not hold more: about what the
+  // path takes in a millisecond (RFC 9002, 7.7), two packets at least.
+  [[nodiscard]] std::uint32_t run() const;
 
   // A measured round trip. `clean`: of a packet that waited for no work at the other end, so that
   // it tells of queues on the way.
@@ -34,8 +39,8 @@ class CongestionWindow {
   // So many bytes in so many packets have arrived, as one acknowledgement tells. `limited`: the
   // sender would have sent more, had it been allowed to; else there is no need to grow.
   void delivered(std::uint64_t bytes, std::uint32_t packets, bool limited, Time now);
-  // One packet was lost on the way.
-  void lost(Time now);
+  // One packet that left at `sent_at` was lost on the way.
+  void lost(Time sent_at, Time now);
   // The network says that it is congested (ECN, CNP).
   void congested(Time now);
   // Nothing came back for a whole timeout.
@@ -49,6 +54,7 @@ class CongestionWindow {
  private:
   void give_way(double keep, Time now);
   void grow(std::uint64_t bytes, Time now);
+  [[nodiscard]] double calm() const;
   [[nodiscard]] double cubic_target(Time now) const;
   [[nodiscard]] bool inflated() const;
   [[nodiscard]] std::uint32_t least() const { return 2 * packet_; }

@@ -141,7 +141,7 @@ void Requester::weft_acknowledge(const InPacket& packet) {
 void Requester::missing_at_peer(std::uint64_t serial) {
   const PacketRecord* const record = find(serial);
   if (!running() || record == nullptr || goes_again(*record)) return;
-  congestion_.lost(now_);
+  congestion_.lost(record->sent_at, now_);
   go_back(serial, true);
 }
 

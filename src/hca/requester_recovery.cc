@@ -56,8 +56,9 @@ bool Requester::goes_again(const PacketRecord& record) const {
 
 // The responder, or the order of its responses, says that what begins at `serial` has not arrived.
 void Requester::sequence_error(std::uint64_t serial) {
-  if (goes_again(*find(serial))) return;
-  congestion_.lost(now_);
+  const PacketRecord& record = *find(serial);
+  if (goes_again(record)) return;
+  congestion_.lost(record.sent_at, now_);
   if (!selective() && !spend_retry()) return;
   go_back(serial, true);
 }
@@ -105,7 +106,7 @@ void Requester::find_lost_packets() {
     if (record.order + kReorder > newest_order_ && overtaken < round_trip) continue;
     const Time at = record.sent_at + round_trip + reorder;
     if (overtaken >= reorder || at <= now_) {
-      congestion_.lost(now_);
+      congestion_.lost(record.sent_at, now_);
       mark_lost(record);
       stalled_ = false;
     } else {

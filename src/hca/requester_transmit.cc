@@ -48,7 +48,8 @@ bool Requester::worth_a_run() const {
   if (!reliable() || in_flight_ == 0) return true;
   const std::uint64_t window = this->window();
   const std::uint64_t free = window - std::min<std::uint64_t>(window, in_flight_);
-  return free >= std::min<std::uint64_t>({queued_bytes_, Burst::kMaxBytes, window / 8});
+  return free >=
+         std::min<std::uint64_t>({queued_bytes_, Burst::kMaxBytes, window / 8, congestion_.run()});
 }
 
 bool Requester::fits(const Burst& burst, const Shape& shape) const {
@@ -59,7 +60,7 @@ bool Requester::fits(const Burst& burst, const Shape& shape) const {
 // next packet might begin a run.
 bool Requester::asks(std::uint64_t cost) const {
   if (!reliable()) return false;
-  const std::uint64_t quarter = window() / 4;
+  const std::uint64_t quarter = std::min(window() / 4, congestion_.run());
   return since_ask_ + cost >= quarter || !admits(2 * cost + kPacketCost);
 }
 

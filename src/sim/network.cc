@@ -9,6 +9,11 @@
 #include <utility>
 
 namespace weft::sim {
+namespace {
+
+constexpr std::size_t kFrameBytes = 14 + 20 + 8;  // Ethernet, IPv4 and UDP headers
+
+}  // namespace
 
 std::size_t Run::bytes() const {
   std::size_t sum = 0;
@@ -112,7 +117,30 @@ std::vector<std::byte> Network::damage(std::vector<std::byte> datagram) {
 }
 
 void Network::arrive_later(std::size_t to, Run run, Time when) {
-  scheduler_.at(when, [this, to, run = std::move(run)]() mutable { arrive(to, std::move(run)); });
+  scheduler_.at(when, [this, to, run = std::move(run)]() mutable { pass(to, std::move(run)); });
+}
+
+// A run that waits in a queue leaves it as datagrams of their own.
+void Network::pass(std::size_t to, Run run) {
+  const auto found = bottlenecks_.find(sockets_[to].address.gid);
+  if (found == bottlenecks_.end()) return arrive(to, std::move(run));
+  auto& [link, free] = found->second;
+  const auto time_of = [&](std::size_t bytes) {
+    return Duration(static_cast<std::int64_t>(bytes * 1'000'000'000 / link.rate_bytes_per_s));
+  };
+  for (auto& datagram : run.datagrams) {
+    const Time start = std::max(free, scheduler_.now());
+    const std::size_t length = kFrameBytes + datagram.size();
+    if (start - scheduler_.now() + time_of(length) > time_of(link.queue)) {
+      ++counts_.dropped;
+      note("drop", run, datagram.size());
+      continue;
+    }
+    free = start + time_of(length);
+    scheduler_.at(free, [this, to, one = Run{run.from, run.to, {std::move(datagram)}}]() mutable {
+      arrive(to, std::move(one));
+    });
+  }
 }
 
 void Network::arrive(std::size_t to, Run run) {

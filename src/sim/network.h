@@ -32,6 +32,12 @@ struct Faults {
   std::uint64_t rate_bytes_per_s = 1'250'000'000;  // of each sender
 };
 
+// A link that everything to one host passes, one datagram at a time, behind a queue.
+struct Bottleneck {
+  std::uint64_t rate_bytes_per_s = 125'000'000;
+  std::size_t queue = 1'000'000;  // bytes that may wait, frames counted whole; more is dropped
+};
+
 struct Address {
   Gid gid;
   std::uint16_t port = 0;
@@ -54,6 +60,7 @@ struct NetworkCounts {
   std::uint64_t reordered = 0;
   std::uint64_t corrupted = 0;
   std::uint64_t delivered = 0;
+  std::uint64_t dropped = 0;      // because the queue before a bottleneck was full
   std::uint64_t overrun = 0;      // dropped because a socket's buffer was full
   std::uint64_t unreachable = 0;  // sent to an address that nobody has
 };
@@ -67,6 +74,10 @@ class Network {
   // `readable` is called when something arrives where nothing was waiting. Returns its number.
   std::size_t open(const Address& address, std::size_t buffer, std::function<void()> readable);
   void join(std::size_t socket, const Gid& group);
+  // From now on, on the way to `host`, behind the senders' own links and the delay.
+  void narrow(const Gid& host, const Bottleneck& bottleneck) {
+    bottlenecks_[host] = {.link = bottleneck};
+  }
 
   // False when the sender's queue is full: again at when_writable().
   bool send(std::size_t socket, Run run);
@@ -104,6 +115,7 @@ class Network {
   };
   void carry(std::size_t from, std::size_t to, const Run& run);
   void arrive_later(std::size_t to, Run run, Time when);
+  void pass(std::size_t to, Run run);
   void arrive(std::size_t to, Run run);
   void note(const char* what, const Run& run, std::size_t bytes);
   [[nodiscard]] std::vector<std::byte> damage(std::vector<std::byte> datagram);
@@ -114,6 +126,11 @@ class Network {
   std::vector<Socket> sockets_;
   std::map<Address, std::size_t> by_address_;
   std::map<Gid, std::vector<std::size_t>> groups_;
+  struct Narrow {
+    Bottleneck link;
+    Time free{};  // when it has sent everything that waits
+  };
+  std::map<Gid, Narrow> bottlenecks_;
   NetworkCounts counts_;
   bool tracing_ = false;
   std::string trace_;

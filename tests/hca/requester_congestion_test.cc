@@ -18,7 +18,7 @@ class Congestion : public ::testing::Test {
     const std::uint32_t packets = window.bytes() / kPacket;
     for (std::uint32_t i = 0; i < packets; ++i) {
       if (one_in != 0 && ++sent % one_in == 0) {
-        window.lost(now);
+        window.lost(now - round_trip / 2, now);
       } else {
         window.delivered(kPacket, 1, true, now);
       }
@@ -31,10 +31,9 @@ class Congestion : public ::testing::Test {
 
 TEST_F(Congestion, DoublesUntilTheWindowIsFull) {
   round(10ms);
-  EXPECT_GT(window.bytes(), CongestionWindow::kInitial * 19 / 10);
-  round(10ms);
-  round(10ms);
-  round(10ms);
+  EXPECT_GT(window.bytes(), CongestionWindow::kInitial * 18 / 10);
+  for (int i = 0; i < 5; ++i)
+    round(10ms);
   EXPECT_EQ(window.bytes(), CongestionWindow::kMost);
 }
 
@@ -56,7 +55,7 @@ TEST_F(Congestion, GivesWayToASingleLossWhileTheRoundTripIsInflated) {
   for (int i = 0; i < 5; ++i)
     round(20ms);
   const std::uint32_t before = window.bytes();
-  window.lost(now);
+  window.lost(now - 20ms, now);
   EXPECT_EQ(window.bytes(), static_cast<std::uint32_t>(before * 0.85));
 }
 
@@ -70,6 +69,49 @@ TEST_F(Congestion, GivesWayOnceInARoundTrip) {
   now += 11ms;
   window.congested(now);
   EXPECT_LT(window.bytes(), before * 0.73);
+}
+
+TEST_F(Congestion, GivesWayOnceForAllThatWasSentBefore) {
+  for (int i = 0; i < 5; ++i)
+    round(10ms);
+  for (int i = 0; i < 5; ++i)
+    round(30ms);
+  const std::uint32_t before = window.bytes();
+  window.lost(now - 30ms, now);
+  EXPECT_EQ(window.bytes(), static_cast<std::uint32_t>(before * 0.85));
+  window.lost(now - 1us, now + 35ms);  // though a round trip has passed
+  EXPECT_EQ(window.bytes(), static_cast<std::uint32_t>(before * 0.85));
+  window.lost(now + 1us, now + 36ms);
+  EXPECT_LT(window.bytes(), before * 0.73);
+}
+
+TEST_F(Congestion, LetsLeaveAtOnceWhatThePathTakesInAMillisecond) {
+  EXPECT_EQ(window.run(), CongestionWindow::kInitial);  // nothing is known of the path
+  for (int i = 0; i < 7; ++i)
+    round(10ms);
+  EXPECT_EQ(window.run(), CongestionWindow::kMost / 10);
+  for (int i = 0; i < 60; ++i)
+    window.sample(100us, true, now);
+  EXPECT_EQ(window.run(), CongestionWindow::kMost);
+  for (int i = 0; i < 60; ++i)
+    window.sample(10s, true, now);
+  EXPECT_EQ(window.run(), 2 * kPacket);
+}
+
+TEST_F(Congestion, GrowsMoreSlowlyTheMoreIsLost) {
+  const auto grown = [&](std::uint32_t one_in) {
+    window.start(kPacket);
+    for (int i = 0; i < 7; ++i)
+      round(10ms);
+    window.timed_out(now);
+    window.timed_out(now);
+    const std::uint32_t before = window.bytes();
+    for (int i = 0; i < 8; ++i)
+      round(10ms, one_in);
+    EXPECT_GE(window.bytes(), before);
+    return window.bytes() - before;
+  };
+  EXPECT_LT(grown(70), grown(0) * 0.8);
 }
 
 TEST_F(Congestion, EndsSlowStartWhenAQueueBuildsUp) {
