@@ -53,12 +53,13 @@ void CompletionQueue::arm(Arm arm) {
   }
 }
 
-Expected<void> CompletionQueue::resize(std::size_t capacity) {
-  if (capacity == 0 || capacity < count_) {
+Expected<void> CompletionQueue::resize(std::size_t capacity, std::size_t coming) {
+  const std::size_t outstanding = count_ + coming;
+  if (capacity == 0 || capacity < outstanding) {
     return fail(std::errc::invalid_argument,
                 fmt::format("completion queue of {} completions: {} are outstanding, at least {} "
                             "must fit",
-                            capacity, count_, std::max<std::size_t>(count_, 1)));
+                            capacity, outstanding, std::max<std::size_t>(outstanding, 1)));
   }
   if (ring_.size() > capacity) {
     std::vector<Completion> smaller(capacity);

@@ -31,8 +31,9 @@ class CompletionQueue {
   // solicited completions only.
   void arm(Arm arm);
 
-  // IBA 11.2.8.5. Fails with EINVAL when more completions are outstanding than `capacity`.
-  Expected<void> resize(std::size_t capacity);
+  // IBA 11.2.8.5. Fails with EINVAL when more completions are outstanding than `capacity`; `coming`
+  // more count as if they were there.
+  Expected<void> resize(std::size_t capacity, std::size_t coming = 0);
 
   // Drops what belongs to a queue pair that is being destroyed or reset.
   void forget(Qpn qpn);

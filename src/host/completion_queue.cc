@@ -126,17 +126,19 @@ void CompletionQueue::arm(hca::CompletionQueue::Arm arm) {
 }
 
 Expected<void> CompletionQueue::resize(std::size_t capacity) {
-  // Sends that wait for a poll, or are on their way to the kernel by another thread, are complete
-  // as far as the program can know: they count.
+  // Sends that wait for a poll, for credits, or are on their way to the kernel by another thread,
+  // are complete as far as the program can know: they count.
+  std::size_t coming = 0;
   {
     const DrivingToken token(driving_, DrivingToken::Mode::kWait);
     for (QueuePair* queue_pair : attached_) {
       while (!queue_pair->flush(io::now()))
         std::this_thread::yield();
+      if (queue_pair->send_queue() == this) coming += queue_pair->queued_datagrams();
     }
   }
   const std::lock_guard guard(lock_);
-  return queue_.resize(capacity);
+  return queue_.resize(capacity, coming);
 }
 
 Expected<void> CompletionQueue::destroy() {

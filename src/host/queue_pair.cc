@@ -298,6 +298,11 @@ void QueuePair::send_owed() {
   }
 }
 
+std::size_t QueuePair::queued_datagrams() const {
+  const std::lock_guard guard(lock_);
+  return config_.type == hca::QpType::kUd ? core_->queued_packets() : 0;
+}
+
 void QueuePair::send_waiting(Time now) {
   hca::Burst& burst = scratch_burst();
   After after;
@@ -384,7 +389,8 @@ bool QueuePair::flush(Time now) {
     send_waiting(now);
     sending_.store(false);
   }
-  return true;
+  // Another thread may have taken the request up, and be at it.
+  return !sending_.load();
 }
 
 // What is still queued waits for a poll; the timer sees to it if none comes.

@@ -84,6 +84,10 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   // program may leave the moment that it does. Gives up when the kernel takes nothing for a while.
   void send_owed();
 
+  // Datagrams that are posted and not sent: nothing but a moment keeps them from completing.
+  [[nodiscard]] std::size_t queued_datagrams() const;
+  [[nodiscard]] const CompletionQueue* send_queue() const { return config_.send_queue.get(); }
+
   // Progress, by whoever polls and by the context's thread.
   // Sends what waits; false when another thread is doing so.
   bool flush(Time now);

@@ -3,6 +3,8 @@
 #include <netinet/in.h>
 #include <poll.h>
 
+#include <chrono>
+
 #include "verbs_fixture.h"
 
 namespace weft::verbs_test {
@@ -197,6 +199,27 @@ TEST_F(Datagram, RequestsPostedBeforeARefusedOneStillGoOut) {
   EXPECT_EQ(ibv_post_send(from.get(), &good, &bad), EINVAL);
   EXPECT_EQ(bad, &wrong);
   wait_for(2);
+}
+
+// Whoever makes the queue smaller counts what was posted, also while the library's thread is
+// sending it: some 20 us after the post.
+TEST_F(Datagram, ThatWasPostedCountsWhenItsQueueIsResized) {
+  const QueuePair from = make_qp();
+  const QueuePair to = make_qp();
+  const Ah ah = make_ah();
+  ibv_sge piece = sge(0, 13);
+  ibv_send_wr request = send_request(ah.get(), to->qp_num, &piece);
+  ibv_send_wr* bad = nullptr;
+  for (int round = 0; round < 3000; ++round) {
+    constexpr int kSends = 4;
+    for (int i = 0; i < kSends; ++i)
+      ASSERT_EQ(ibv_post_send(from.get(), &request, &bad), 0);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(round % 60);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    ASSERT_EQ(ibv_resize_cq(cq_.get(), 1), EINVAL) << "round " << round;
+    wait_for(kSends);
+  }
 }
 
 }  // namespace
