@@ -124,7 +124,8 @@ void Network::arrive_later(std::size_t to, Run run, Time when) {
 void Network::pass(std::size_t to, Run run) {
   const auto found = bottlenecks_.find(sockets_[to].address.gid);
   if (found == bottlenecks_.end()) return arrive(to, std::move(run));
-  auto& [link, free] = found->second;
+  const Bottleneck& link = found->second.link;
+  Time& free = found->second.free;
   const auto time_of = [&](std::size_t bytes) {
     return Duration(static_cast<std::int64_t>(bytes * 1'000'000'000 / link.rate_bytes_per_s));
   };
