@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
+#include <algorithm>
 
 #include "wire/crc_kernels.h"
 #include "wire/crc_slice.h"
@@ -14,7 +14,7 @@ std::uint32_t crc32(std::uint32_t state, Bytes bytes) {
 }
 
 std::uint32_t copy32(std::uint32_t state, std::byte* to, Bytes bytes) {
-  std::memcpy(to, bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), to);
   return crc32(state, {to, bytes.size()});
 }
 

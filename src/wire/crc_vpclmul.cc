@@ -5,7 +5,7 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 
-#include <cstring>
+#include <algorithm>
 
 #include "wire/crc_fold.h"
 #include "wire/crc_kernels.h"
@@ -92,7 +92,7 @@ struct KeepCopy {
   WEFT_VPCLMUL_INLINE void wide(std::size_t at, __m512i bytes) const {
     _mm512_storeu_si512(to + at, bytes);
   }
-  void rest(std::size_t at, Bytes bytes) const { std::memcpy(to + at, bytes.data(), bytes.size()); }
+  void rest(std::size_t at, Bytes bytes) const { std::copy(bytes.begin(), bytes.end(), to + at); }
 };
 
 template <class Keep>
@@ -145,7 +145,7 @@ WEFT_VPCLMUL std::uint32_t crc32(std::uint32_t state, Bytes bytes) {
 
 WEFT_VPCLMUL std::uint32_t copy32(std::uint32_t state, std::byte* to, Bytes bytes) {
   if (bytes.size() < 16) {
-    std::memcpy(to, bytes.data(), bytes.size());
+    std::copy(bytes.begin(), bytes.end(), to);
     return crc32_short(state, bytes);
   }
   return reduce32(fold_wide_message(inject32(state), bytes, KeepCopy{to}));
