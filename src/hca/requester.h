@@ -221,6 +221,7 @@ class Requester {
   [[nodiscard]] bool may_fetch(const Slot& slot) const;
   [[nodiscard]] bool fresh_possible();
   [[nodiscard]] bool fits(const Burst& burst, const Shape& shape) const;
+  [[nodiscard]] std::uint64_t ask_after() const;
   [[nodiscard]] bool asks(std::uint64_t cost) const;
   [[nodiscard]] bool tail_unasked() const {
     return reliable() && !last_asked_ && !records_.empty();
@@ -228,8 +229,8 @@ class Requester {
 
   // requester_run.cc: equal packets.
   struct Asking {
-    std::size_t from = 0;       // all from that packet on
-    std::uint64_t quarter = 0;  // and one for so much since the last that did
+    std::size_t from = 0;     // all from that packet on
+    std::uint64_t after = 0;  // and one for so much since the last that did
   };
   bool append_run(Burst& burst);
   bool append_middles(Burst& burst);

@@ -51,13 +51,13 @@ const std::byte* Requester::stretch(std::uint64_t request, std::uint64_t offset,
 // Of packets of `cost` that go now one after the other, which ones ask for an acknowledgement, as
 // asks() has it.
 Requester::Asking Requester::asking(std::size_t packets, std::uint64_t cost) const {
-  if (!reliable()) return {.from = packets, .quarter = ~std::uint64_t{0}};
-  return {.from = admitted(packets, cost, 2 * cost + kPacketCost), .quarter = window() / 4};
+  if (!reliable()) return {.from = packets, .after = ~std::uint64_t{0}};
+  return {.from = admitted(packets, cost, 2 * cost + kPacketCost), .after = ask_after()};
 }
 
 // The next packet of a run: `record` is as of the one before.
 bool Requester::note_next(PacketRecord& record, const Asking& asking, std::size_t i) {
-  const bool ask = i >= asking.from || since_ask_ + record.cost >= asking.quarter;
+  const bool ask = i >= asking.from || since_ask_ + record.cost >= asking.after;
   record.serial = next_serial_++;
   record.order = ++order_;
   records_.push(record);

@@ -56,12 +56,15 @@ bool Requester::fits(const Burst& burst, const Shape& shape) const {
   return burst.takes(shape.length(), kIcrcBytes) && (burst.empty() || pins_.size() < kMostPins);
 }
 
-// An acknowledgement is worth asking for every quarter of a window, and where the window ends: the
-// next packet might begin a run.
+// An acknowledgement is worth asking for every quarter of a window, and of what leaves at once; and
+// where the window ends: the next packet might begin a run.
+std::uint64_t Requester::ask_after() const {
+  return std::min(window() / 4, congestion_.run());
+}
+
 bool Requester::asks(std::uint64_t cost) const {
   if (!reliable()) return false;
-  const std::uint64_t quarter = std::min(window() / 4, congestion_.run());
-  return since_ask_ + cost >= quarter || !admits(2 * cost + kPacketCost);
+  return since_ask_ + cost >= ask_after() || !admits(2 * cost + kPacketCost);
 }
 
 bool Requester::fill(Burst& burst, Time now) {

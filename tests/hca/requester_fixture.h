@@ -119,6 +119,12 @@ class RequesterTest : public WithMemory {
                         rest.end() - seen.bth.pad_count);
     return seen;
   }
+  static std::vector<wire::Opcode> opcodes(const std::vector<Seen>& packets) {
+    std::vector<wire::Opcode> out;
+    for (const Seen& packet : packets)
+      out.push_back(packet.bth.opcode);
+    return out;
+  }
   static std::vector<std::uint32_t> numbers(const std::vector<Seen>& packets) {
     std::vector<std::uint32_t> out;
     for (const Seen& packet : packets)

@@ -26,12 +26,6 @@ class RequesterRun : public RequesterTest {
     return std::equal(bytes.begin(), bytes.end(),
                       memory.begin() + static_cast<std::ptrdiff_t>(offset));
   }
-  static std::vector<Opcode> opcodes(const std::vector<Seen>& packets) {
-    std::vector<Opcode> all;
-    for (const Seen& packet : packets)
-      all.push_back(packet.bth.opcode);
-    return all;
-  }
 };
 
 TEST_F(RequesterRun, NumbersThePacketsOfAMessageOneByOneAndCarriesAllOfIt) {
@@ -78,6 +72,19 @@ TEST_F(RequesterRun, StopsWhereTheWindowEndsAndAsksThere) {
                                   [](const Seen& packet) { return packet.bth.ack_request; });
   EXPECT_GE(asks, 4);
   EXPECT_LE(asks, 8);
+}
+
+TEST_F(RequesterRun, AsksForAsMuchAsLeavesAtOnceOnALongPath) {
+  start_weft();
+  ASSERT_EQ(send(1, 1), std::errc{});
+  transmit();
+  now += 10ms;
+  weft_ack(0);
+  ASSERT_EQ(send(2, 1000 * kMtu), std::errc{});
+  const auto packets = transmit();
+  const auto asks = std::count_if(packets.begin(), packets.end(),
+                                  [](const Seen& packet) { return packet.bth.ack_request; });
+  EXPECT_GE(asks, 8) << "of " << packets.size() << ": a quarter of the window is too seldom";
 }
 
 TEST_F(RequesterRun, SendsAgainFromTheMiddleOfARunWhatThePeerMisses) {

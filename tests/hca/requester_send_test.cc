@@ -11,15 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using wire::Opcode;
 
-class RequesterSend : public RequesterTest {
- protected:
-  static std::vector<Opcode> opcodes(const std::vector<Seen>& packets) {
-    std::vector<Opcode> out;
-    for (const Seen& packet : packets)
-      out.push_back(packet.bth.opcode);
-    return out;
-  }
-};
+using RequesterSend = RequesterTest;
 
 TEST_F(RequesterSend, SendsAShortMessageInOnePacketThatAsksForAnAcknowledgement) {
   start();
@@ -433,110 +425,6 @@ TEST_F(RequesterSend, SendsMuchThroughAnUnreliableConnectionWithoutAnyAnswer) {
   EXPECT_EQ(transmit().size(), 2u * 1024 * 1024 / kMtu);
   EXPECT_EQ(bursts.front(), 64u);
   EXPECT_THAT(completed_ids(), ElementsAre(1));
-}
-
-TEST_F(RequesterSend, BindsAndInvalidatesInItsTurnWithoutAPacket) {
-  start();
-  const MemoryRegion bindable = *table.add({.base = memory.data(),
-                                            .iova = 0x5000,
-                                            .length = 4096,
-                                            .access = kLocalWrite | kWindowBind,
-                                            .pd = kPd});
-  const RKey window = *table.add_window(WindowType::kType2, kPd);
-  const RKey key{window.value() ^ 1};
-  ASSERT_EQ(send(1, 1), std::errc{});
-  ASSERT_EQ(requester->post({.wr_id = 2,
-                             .opcode = SendOpcode::kBindWindow,
-                             .signaled = true,
-                             .bind = {.region_lkey = bindable.key,
-                                      .address = 0x5000,
-                                      .length = 16,
-                                      .access = kRemoteRead,
-                                      .window = window,
-                                      .new_key = key}}),
-            std::errc{});
-  ASSERT_EQ(requester->post({.wr_id = 3,
-                             .opcode = SendOpcode::kLocalInvalidate,
-                             .signaled = true,
-                             .invalidate = key}),
-            std::errc{});
-  ASSERT_EQ(send(4, 1), std::errc{});
-  EXPECT_THAT(numbers(transmit()), ElementsAre(0, 1));
-  EXPECT_THAT(completions.all, IsEmpty());
-  ack(0);
-  EXPECT_THAT(completed_ids(), ElementsAre(1, 2, 3));
-  EXPECT_EQ(completions.all[1].opcode, CompletionOpcode::kBindWindow);
-  EXPECT_EQ(completions.all[2].opcode, CompletionOpcode::kLocalInvalidate);
-  EXPECT_EQ(table.invalidate(key, kPd, kOwnQpn), std::errc::invalid_argument) << "it is unbound";
-  ack(1);
-  EXPECT_EQ(completions.all.size(), 4u);
-}
-
-TEST_F(RequesterSend, DoesLocalWorkOnceEvenIfTheWireDoesNotTakeWhatFollows) {
-  start();
-  const RKey window = *table.add_window(WindowType::kType2, kPd);
-  const MemoryRegion bindable = *table.add({.base = memory.data(),
-                                            .iova = 0x5000,
-                                            .length = 4096,
-                                            .access = kLocalWrite | kWindowBind,
-                                            .pd = kPd});
-  ASSERT_EQ(requester->post({.wr_id = 1,
-                             .opcode = SendOpcode::kBindWindow,
-                             .signaled = true,
-                             .bind = {.region_lkey = bindable.key,
-                                      .address = 0x5000,
-                                      .length = 16,
-                                      .window = window,
-                                      .new_key = window}}),
-            std::errc{});
-  ASSERT_EQ(send(2, 1), std::errc{});
-  ASSERT_TRUE(requester->fill(scratch, now));
-  requester->sent(scratch, {.outcome = SendOutcome::kWouldBlock}, now);
-  EXPECT_THAT(completed_ids(), ElementsAre(1));
-  EXPECT_EQ(transmit().size(), 1u);
-  ack(0);
-  EXPECT_THAT(completed_ids(), ElementsAre(1, 2));
-  EXPECT_EQ(requester->queued_packets(), 0u);
-}
-
-TEST_F(RequesterSend, DoesLocalWorkOnceEvenIfWhatGoesBeforeItIsTriedOneByOne) {
-  start();
-  const RKey window = *table.add_window(WindowType::kType2, kPd);
-  const MemoryRegion bindable = *table.add({.base = memory.data(),
-                                            .iova = 0x5000,
-                                            .length = 4096,
-                                            .access = kLocalWrite | kWindowBind,
-                                            .pd = kPd});
-  ASSERT_EQ(send(1, 1), std::errc{});
-  ASSERT_EQ(send(2, 1), std::errc{});
-  ASSERT_EQ(requester->post({.wr_id = 3,
-                             .opcode = SendOpcode::kBindWindow,
-                             .signaled = true,
-                             .bind = {.region_lkey = bindable.key,
-                                      .address = 0x5000,
-                                      .length = 16,
-                                      .window = window,
-                                      .new_key = window}}),
-            std::errc{});
-  ASSERT_TRUE(requester->fill(scratch, now));
-  ASSERT_EQ(scratch.size(), 2u);
-  requester->sent(
-      scratch,
-      {.outcome = SendOutcome::kRefused, .reason = CompletionStatus::kLocalProtectionError}, now);
-  EXPECT_EQ(transmit().size(), 2u);
-  EXPECT_THAT(completed_ids(), IsEmpty());
-  ack(1);
-  EXPECT_THAT(completed_ids(), ElementsAre(1, 2, 3));
-  EXPECT_FALSE(requester->has_work());
-  EXPECT_EQ(requester->queued_packets(), 0u);
-}
-
-TEST_F(RequesterSend, FailsABindThatIsNotAllowed) {
-  start();
-  ASSERT_EQ(requester->post({.wr_id = 1, .opcode = SendOpcode::kBindWindow}), std::errc{});
-  EXPECT_THAT(transmit(), IsEmpty());
-  EXPECT_TRUE(requester->failed());
-  EXPECT_THAT(completed(), ElementsAre(std::pair(1u, CompletionStatus::kMemoryWindowBindError)));
 }
 
 }  // namespace

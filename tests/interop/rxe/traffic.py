@@ -6,8 +6,8 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
-import check_crc  # noqa: E402
-import check_standard  # noqa: E402
+import check_crc  # noqa: E402 (found by the path above)
+import check_standard  # noqa: E402 (likewise)
 
 FILE_HEADER, RECORD_HEADER = 24, 16
 PORTS = [(check_crc.ROCE_PORT, check_crc.ROCE_PORT)]
