@@ -6,10 +6,12 @@
 //        16-17  AttributeID  18-19  reserved            20-23  AttributeModifier
 #pragma once
 
+#include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/bytes.h"
 #include "wire/endian.h"
@@ -18,14 +20,29 @@ namespace weft::wire {
 
 inline constexpr std::size_t kMadSize = 256;  // IBA 13.4.2: all of them
 
+using MadBuffer = std::array<std::byte, kMadSize>;
+using MadBytes = std::span<const std::byte, kMadSize>;
+using MutableMadBytes = std::span<std::byte, kMadSize>;
+
+// IBA 13.4.4, table 112.
 enum class MgmtClass : std::uint8_t {
   kSubnLid = 0x01,
   kSubnAdm = 0x03,
   kPerf = 0x04,
+  kBaseboard = 0x05,
+  kDeviceMgt = 0x06,
   kCommMgt = 0x07,
+  kSnmp = 0x08,
+  kVendorFirst = 0x09,
+  kVendorLast = 0x0F,
+  kDeviceAdm = 0x10,
+  kBootMgt = 0x11,
+  kVendorOuiFirst = 0x30,  // these name whose class it is in bytes 37 to 39
+  kVendorOuiLast = 0x4F,
   kSubnDirected = 0x81,
 };
 
+// IBA 13.4.5, table 115; 15.2.2 and 15.4.6 for what the subnet administrator adds.
 enum class MadMethod : std::uint8_t {
   kGet = 0x01,
   kSet = 0x02,
@@ -33,8 +50,28 @@ enum class MadMethod : std::uint8_t {
   kTrap = 0x05,
   kReport = 0x06,
   kTrapRepress = 0x07,
+  kGetTable = 0x12,
+  kGetTraceTable = 0x13,
+  kGetMulti = 0x14,
+  kDelete = 0x15,
   kGetResponse = 0x81,
   kReportResponse = 0x86,
+  kGetTableResponse = 0x92,
+  kGetMultiResponse = 0x94,
+  kDeleteResponse = 0x95,
+};
+
+inline constexpr std::uint8_t kResponseBit = 0x80;  // R, in the byte of the method
+
+// IBA 13.4.7, table 117: the status bits that all classes share.
+enum class MadStatus : std::uint16_t {
+  kOk = 0,
+  kBusy = 1u << 0,
+  kRedirect = 1u << 1,
+  kBadVersion = 1u << 2,          // base version, class, or class version: not supported
+  kBadMethod = 2u << 2,           // method not supported
+  kBadMethodAttribute = 3u << 2,  // method not supported for this attribute
+  kInvalidValue = 7u << 2,        // of a field of the attribute, or of the modifier
 };
 
 struct MadHeader {
