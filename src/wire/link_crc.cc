@@ -122,14 +122,20 @@ void update_vcrc(MutableBytes packet, std::uint64_t lrh_before) {
   store_le16(vcrc, static_cast<std::uint16_t>(load_le16(vcrc) ^ change));
 }
 
-void rewrite_vl(MutableBytes packet, Vl vl) {
-  assert(packet.size() >= Lrh::kSize + kVcrcSize && packet.size() % 4 == kVcrcSize);
-  LrhView lrh(packet);
-  std::byte* const vcrc = packet.data() + packet.size() - kVcrcSize;
-  const std::size_t words = packet.size() / 4 & kMaxWords;
-  std::uint64_t change = kVlEffects[words] & kVlSelect[lrh.vl().value() ^ vl.value()];
+std::uint16_t vl_change(Vl before, Vl after, std::size_t covered) {
+  assert(covered % 4 == 0);
+  std::uint64_t change =
+      kVlEffects[covered / 4 & kMaxWords] & kVlSelect[before.value() ^ after.value()];
   change ^= change >> 32;
   change ^= change >> 16;
+  return static_cast<std::uint16_t>(change);
+}
+
+void rewrite_vl(MutableBytes packet, Vl vl) {
+  assert(packet.size() >= Lrh::kSize + kVcrcSize);
+  LrhView lrh(packet);
+  std::byte* const vcrc = packet.data() + packet.size() - kVcrcSize;
+  const std::uint16_t change = vl_change(lrh.vl(), vl, packet.size() - kVcrcSize);
   lrh.set_vl(vl);
   store_le16(vcrc, static_cast<std::uint16_t>(load_le16(vcrc) ^ change));
 }

@@ -9,6 +9,9 @@
 //   VCRC  LRH through the ICRC, as sent
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "base/bytes.h"
 #include "base/ids.h"
 
@@ -35,5 +38,8 @@ void update_vcrc(MutableBytes packet, std::uint64_t lrh_before);
 
 // For a hop that changes nothing but the virtual lane: writes it and the VCRC that goes with it.
 void rewrite_vl(MutableBytes packet, Vl vl);
+// What another virtual lane does to the VCRC (XOR it in) of a packet of `covered` bytes, LRH
+// through ICRC: a multiple of 4.
+[[nodiscard]] std::uint16_t vl_change(Vl before, Vl after, std::size_t covered);
 
 }  // namespace weft::wire

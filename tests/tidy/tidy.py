@@ -24,6 +24,7 @@ def rule(function):
 MAY_INCLUDE = {
     "base": set(),
     "wire": {"base"},
+    "link": {"base", "wire"},
     "io": {"base"},
     "hca": {"base", "wire"},
     "mgmt": {"base", "wire", "hca"},
@@ -36,7 +37,7 @@ MAY_INCLUDE = {
     "cli": {"base", "wire", "io", "hca", "port", "host", "daemon", "verbs"},
 }
 # Protocol without I/O, clock, threads or a random device.
-CORES = {"wire", "hca", "mgmt", "rdmacm", "sim"}
+CORES = {"wire", "link", "hca", "mgmt", "rdmacm", "sim"}
 WORLD_HEADERS = re.compile(
     r"<(sys/|netinet/|arpa/|net/|linux/|infiniband/|unistd\.h|poll\.h|fcntl\.h|signal\.h|pthread\.h"
     r"|time\.h|ctime|thread|mutex|shared_mutex|condition_variable|future|random|fstream|iostream"

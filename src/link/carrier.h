@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "base/time.h"
+#include "link/packet.h"
+#include "wire/flow_control.h"
+
+namespace weft::link {
+
+class Port;
+
+// One end of whatever carries a link: the other port itself, a ring, a UDP socket. It belongs to
+// one port (Port::connect) and speaks to that port from inside of deliver() only, so no packet
+// travels a fabric on one stack. When something is there to deliver it calls Port::wake().
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+
+  // Whether a packet may be sent now. An end with a line rate, or a full ring, says no; after the
+  // next deliver() it may say yes. Flow-control packets are always taken.
+  [[nodiscard]] virtual bool ready() const = 0;
+  // Both kinds stay in the order in which they were sent. What is sent while the link is not
+  // physically up is lost.
+  virtual void send(PacketPtr packet, Time now) = 0;
+  virtual void send(const wire::FlowControl& packet, Time now) = 0;
+
+  // Whether the port looks for another one at the far end (IBA 14.2.5.6: physical state Polling,
+  // and on to LinkUp) or does not (Sleep, Disabled). While both ends do, the link is physically up;
+  // deliver() tells the ports.
+  virtual void set_polling(bool polling, Time now) = 0;
+
+  // Calls Port::physical_up(), physical_down() and receive() for what has come to pass by now.
+  virtual void deliver(Port& port, Time now) = 0;
+  // When deliver() next has something to do without anybody's doing.
+  [[nodiscard]] virtual std::optional<Time> deadline() const = 0;
+};
+
+}  // namespace weft::link

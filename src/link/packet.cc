@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "link/packet.h"
+
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "link/packet_pool.h"
+#include "wire/crc.h"
+#include "wire/endian.h"
+#include "wire/link_crc.h"
+#include "wire/packet.h"
+
+namespace weft::link {
+
+using wire::Lrh;
+
+void PacketDelete::operator()(Packet* packet) const {
+  packet->pool_->give_back(packet);
+}
+
+Lid Packet::dlid() const {
+  return Lid{wire::load_be16(header_.data() + wire::LrhView::kDlidBytes)};
+}
+
+Vl Packet::vl() const {
+  return Vl{static_cast<std::uint8_t>(wire::load_u8(header_.data() + wire::LrhView::kVlByte) >> 4)};
+}
+
+void Packet::copy_to(MutableBytes out) const {
+  assert(out.size() >= size());
+  std::byte* to = out.data();
+  std::memcpy(to, header_.data(), header_size_);
+  to += header_size_;
+  if (!payload_.empty()) std::memcpy(to, payload_.data(), payload_.size());
+  std::memcpy(to + payload_.size(), trailer_.data(), trailer_size_);
+}
+
+std::uint16_t Packet::compute_vcrc() const {
+  std::uint16_t state = wire::crc16_update(wire::kVcrcPreset, header());
+  if (!payload_.empty()) state = wire::crc16_update(state, payload_);
+  if (trailer_size_ > wire::kVcrcSize) {
+    state = wire::crc16_update(state, trailer().first(trailer_size_ - wire::kVcrcSize));
+  }
+  return wire::crc16_finish(state);
+}
+
+bool Packet::vcrc_good() const {
+  return wire::load_le16(vcrc()) == compute_vcrc();
+}
+
+void Packet::rewrite_lrh(const Lrh& lrh) {
+  assert(lrh.packet_words == this->lrh().packet_words);
+  const std::uint64_t before = wire::load_le64(header_.data());
+  lrh.write(header());
+  const std::uint64_t difference = before ^ wire::load_le64(header_.data());
+  const std::size_t distance = size() - wire::kVcrcSize - Lrh::kSize;
+  const auto change = wire::crc16_change(difference, distance);
+  wire::store_le16(vcrc(), static_cast<std::uint16_t>(wire::load_le16(vcrc()) ^ change));
+}
+
+void Packet::rewrite_vl(Vl vl) {
+  const std::uint16_t change = wire::vl_change(this->vl(), vl, size() - wire::kVcrcSize);
+  wire::LrhView(header()).set_vl(vl);
+  wire::store_le16(vcrc(), static_cast<std::uint16_t>(wire::load_le16(vcrc()) ^ change));
+}
+
+void PacketQueue::push(PacketPtr packet) {
+  assert(packet != nullptr);
+  Packet* const raw = packet.release();
+  raw->next_ = nullptr;
+  if (first_ == nullptr) {
+    first_ = raw;
+  } else {
+    last_->next_ = raw;
+  }
+  last_ = raw;
+  ++size_;
+}
+
+PacketPtr PacketQueue::pop() {
+  if (first_ == nullptr) return nullptr;
+  --size_;
+  return PacketPtr(std::exchange(first_, first_->next_));
+}
+
+void PacketQueue::clear() {
+  while (!empty()) {
+    pop().reset();
+  }
+}
+
+}  // namespace weft::link

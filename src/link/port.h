@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// One port of an element and its end of a link: link states, virtual lanes, credits, arbitration,
+// the checks of what comes in, and the counters of all that (IBA 7). A core: it is handed packets
+// and the time. docs/fabric.md tells how links work.
+//
+// Whoever runs ports keeps a list of those that were woken and a queue of their deadlines:
+//
+//   woken or deadline reached:   port.run(now); then ask for deadline() anew
+//
+// All packets arrive inside of run(), and received() may transmit() on any port at once.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+#include "base/time.h"
+#include "link/carrier.h"
+#include "link/credit.h"
+#include "link/packet.h"
+#include "link/port_counters.h"
+#include "link/receive_buffer.h"
+#include "link/vl_arbitration.h"
+#include "wire/flow_control.h"
+#include "wire/sm/port_info.h"
+
+namespace weft::link {
+
+using wire::PortPhysicalState;
+using wire::PortState;
+
+// When flow-control packets are sent (docs/fabric.md).
+enum class CreditUpdates : std::uint8_t {
+  // When credit has grown enough, or the other end may be waiting for it. An idle link is silent.
+  kOnChange,
+  // By the standard's clock besides, and with its watchdog: where time is virtual or a line rate is
+  // emulated.
+  kPeriodic,
+};
+
+// IBA 7.9.4.3, in symbol times of a 2.5 Gb/s lane (4 ns): how often at least, and the patience of
+// the other end.
+inline constexpr Duration kStandardCreditPeriod = 65'536 * 4ns;
+inline constexpr Duration kStandardCreditWatchdog = 400'000 * 4ns;
+
+struct PortOptions {
+  std::uint8_t number = 1;         // as PortInfo counts
+  std::uint8_t data_vls = 8;       // 1, 2, 4, 8 or 15
+  std::uint8_t mtu_code = 5;       // MTUCap: 1 = 256 … 5 = 4096 bytes
+  std::uint32_t vl_buffer = 1024;  // of each data VL, blocks: at least a packet of the largest size
+  std::uint32_t vl15_buffer = 64;  // of VL15, packets
+  CreditUpdates credit_updates = CreditUpdates::kOnChange;
+  // kPeriodic: as above. kOnChange: a packet that waits so long for credit asks for it.
+  Duration credit_period = 10ms;
+  Duration credit_watchdog = kStandardCreditWatchdog;  // kPeriodic only
+};
+
+class Port;
+
+// What a port is part of. Calls come from inside the port's own calls.
+class PortOwner {
+ public:
+  virtual ~PortOwner() = default;
+  // It passed every check of the link. Keeping the packet, or a share of its hold, keeps its space
+  // in the receive buffer.
+  virtual void received(Port& port, PacketPtr packet, Time now) = 0;
+  virtual void state_changed(Port& port, PortState before, Time now) = 0;
+  // Call run() soon. Comes once until run() is called.
+  virtual void wake(Port& port) = 0;
+};
+
+class Port final : private ReceiveBuffer::Observer {
+ public:
+  Port(const PortOptions& options, PortOwner& owner);
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+  ~Port() override;
+
+  [[nodiscard]] std::uint8_t number() const { return options_.number; }
+  [[nodiscard]] const PortOptions& options() const { return options_; }
+
+  // --- the cable -----------------------------------------------------------------------------
+  // Plugs in a cable, or takes it out (null). The carrier outlives the port or its next connect().
+  void connect(Carrier* carrier, Time now);
+  [[nodiscard]] bool connected() const { return carrier_ != nullptr; }
+
+  // From the carrier, inside of its deliver(). The physical layer is trained, or is lost.
+  void physical_up(Time now);
+  void physical_down(Time now);
+  // What arrived; every drop is counted by its reason.
+  void receive(PacketPtr packet, Time now);
+  void receive(const wire::FlowControl& packet, Time now);
+  // Bytes of a flow-control packet, perhaps damaged.
+  void receive_flow_control(Bytes bytes, Time now);
+  // From the carrier at any time: there is something to deliver.
+  void wake();
+
+  // --- the element ---------------------------------------------------------------------------
+  // Sends on `vl` when arbitration and credit allow; the LRH's VL is rewritten where it differs.
+  // Dropped and counted when the state, the lane or the MTU forbids it.
+  void transmit(PacketPtr packet, Vl vl, Time now);
+  // What waits on one lane, packets.
+  [[nodiscard]] std::size_t backlog(Vl vl) const { return lanes_[vl.value()].queue.size(); }
+
+  // --- management: what the SMA reads and sets, IBA 14.2.5.6 -------------------------------------
+  [[nodiscard]] PortState state() const { return state_; }
+  [[nodiscard]] PortPhysicalState physical_state() const { return physical_; }
+  // Commands of the subnet manager: Down, Armed or Active, from where IBA 7.2.7 allows; false where
+  // it does not. Active in state Armed takes effect when the other end is known to be armed too.
+  bool set_state(PortState state, Time now);
+  // Polling, Sleep or Disabled.
+  void set_physical_state(PortPhysicalState state, Time now);
+  // LinkDownDefaultState: kPolling or kSleep.
+  void set_link_down_default(PortPhysicalState state) { link_down_default_ = state; }
+  // At most what the options have. Packets that wait on a lane that ceases are dropped.
+  void set_operational_vls(std::uint8_t data_vls);
+  [[nodiscard]] std::uint8_t operational_vls() const { return operational_vls_; }
+  // NeighborMTU: the longest packets to send.
+  void set_neighbor_mtu(std::uint8_t mtu_code) { neighbor_mtu_ = mtu_code; }
+  [[nodiscard]] std::uint8_t neighbor_mtu() const { return neighbor_mtu_; }
+  // Limits of IBA 18.2.5.4, of switches: 4.096 us * 2^code, above 19 none. At the head of a lane;
+  // packets in a row that meet that limit stall the lane for 8 times as long (0: never); in the
+  // switch as a whole (SwitchInfo.LifeTimeValue).
+  void set_hoq_life(std::uint8_t code) { hoq_life_ = code; }
+  void set_vl_stall_count(std::uint8_t count) { vl_stall_count_ = count; }
+  void set_switch_life(std::uint8_t code) { switch_life_ = code; }
+  [[nodiscard]] VlArbitration& arbitration() { return arbitration_; }
+  [[nodiscard]] const PortCounters& counters() const { return counters_; }
+  // kTxWaitNs, with the wait that is not over yet.
+  [[nodiscard]] Duration transmit_wait(Time now) const;
+
+  // --- time ----------------------------------------------------------------------------------
+  // Takes in what has arrived, sends what may be sent, drops what waited too long, updates credit.
+  void run(Time now);
+  // When run() has something to do of its own accord.
+  [[nodiscard]] std::optional<Time> deadline() const;
+
+ private:
+  struct Lane {
+    PacketQueue queue;
+    Time head_since{};      // the front packet is the front
+    Time stalled_until{};   // state VLStalled
+    Time credit_told_at{};  // our last flow-control packet
+    Time credit_heard_at{};
+    SendCredit send;
+    ReceiveCredit receive;
+    std::uint8_t drops_in_row = 0;  // of packets that met the limit at the head
+    bool stalled = false;
+  };
+
+  // port.cc
+  void enter(PortState state, Time now);
+  void leave_link_up(Time now);
+  void drop_waiting(PortCounter reason);
+  void drop_lane(Vl vl, PortCounter reason);
+
+  // port_receive.cc
+  [[nodiscard]] std::optional<PortCounter> flaw(const Packet& packet) const;
+  void count_received(const Packet& packet);
+
+  // port_transmit.cc
+  [[nodiscard]] std::optional<PortCounter> obstacle(const Packet& packet, Vl vl, Time now);
+  void send_waiting(Time now);
+  void send_head(Vl vl, Time now);
+  [[nodiscard]] std::uint16_t sendable() const;
+  void drop_expired(Time now);
+  void drop_head(Vl vl, PortCounter reason, Time now);
+  [[nodiscard]] std::optional<Time> head_limit(const Lane& lane) const;
+  void note_waiting(Time now);
+
+  // port_credit.cc
+  void space_freed(Vl vl) override;
+  [[nodiscard]] bool owes_credit(Vl vl) const;
+  void tell_credit(Vl vl, Time now);
+  void tell_all_credit(Time now);
+  void tell_owed_credit(Time now);
+  void keep_credit_alive(Time now);
+  void watch_credit(Time now);
+  [[nodiscard]] std::optional<Time> credit_deadline() const;
+  [[nodiscard]] bool exchanges_credit() const { return state_ >= PortState::kInitialize; }
+
+  const PortOptions options_;
+  PortOwner& owner_;
+  Carrier* carrier_ = nullptr;
+  PortState state_ = PortState::kDown;
+  PortPhysicalState physical_ = PortPhysicalState::kPolling;
+  PortPhysicalState link_down_default_ = PortPhysicalState::kPolling;
+  std::uint8_t operational_vls_;
+  std::uint8_t neighbor_mtu_;
+  std::uint8_t hoq_life_ = 31;
+  std::uint8_t switch_life_ = 31;
+  std::uint8_t vl_stall_count_ = 0;
+  bool peer_armed_ = false;     // its flow-control packets say that it has left Initialize
+  bool active_wanted_ = false;  // commanded, and waits for that
+  bool woken_ = false;
+  std::uint16_t waiting_ = 0;  // bit n: lane n has packets
+  std::uint16_t owed_ = 0;     // bit n: lane n's credit is to be told
+  Time next_period_{};         // kPeriodic: when all lanes are to be told
+  std::optional<Time> wait_since_;
+  ReceiveBuffer::Ptr buffer_;
+  std::array<Lane, kVls> lanes_;
+  VlArbitration arbitration_;
+  PortCounters counters_;
+};
+
+}  // namespace weft::link
