@@ -28,16 +28,17 @@ MAY_INCLUDE = {
     "io": {"base"},
     "hca": {"base", "wire"},
     "mgmt": {"base", "wire", "hca"},
+    "fabric": {"base", "wire", "link", "mgmt"},
     "rdmacm": {"base", "wire", "hca", "mgmt"},
     "sim": {"base", "wire", "hca"},
     "port": {"base", "wire", "io", "hca"},
     "host": {"base", "wire", "io", "hca", "port"},
-    "daemon": {"base", "wire", "io", "hca", "mgmt", "rdmacm", "port", "host"},
+    "daemon": {"base", "wire", "io", "hca", "mgmt", "fabric", "rdmacm", "port", "host"},
     "verbs": {"base", "wire", "io", "hca", "port", "host"},
-    "cli": {"base", "wire", "io", "hca", "port", "host", "daemon", "verbs"},
+    "cli": {"base", "wire", "io", "hca", "fabric", "port", "host", "daemon", "verbs"},
 }
 # Protocol without I/O, clock, threads or a random device.
-CORES = {"wire", "link", "hca", "mgmt", "rdmacm", "sim"}
+CORES = {"wire", "link", "hca", "mgmt", "fabric", "rdmacm", "sim"}
 WORLD_HEADERS = re.compile(
     r"<(sys/|netinet/|arpa/|net/|linux/|infiniband/|unistd\.h|poll\.h|fcntl\.h|signal\.h|pthread\.h"
     r"|time\.h|ctime|thread|mutex|shared_mutex|condition_variable|future|random|fstream|iostream"

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/lab.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/random.h"
+
+namespace weft::fabric {
+
+const LabNode* Lab::find_node(std::string_view wanted) const {
+  const auto found = std::find_if(nodes.begin(), nodes.end(),
+                                  [&](const LabNode& node) { return node.name == wanted; });
+  return found == nodes.end() ? nullptr : &*found;
+}
+
+const LabLink* Lab::find_link(std::string_view wanted) const {
+  const auto found = std::find_if(links.begin(), links.end(), [&](const LabLink& link) {
+    return link.name == wanted || end_name(link.ends[0]) == wanted ||
+           end_name(link.ends[1]) == wanted;
+  });
+  return found == links.end() ? nullptr : &*found;
+}
+
+std::string Lab::end_name(const LabEnd& end) const {
+  return fmt::format("{}:{}", nodes[end.node].name, end.port);
+}
+
+std::string Lab::link_name(const LabLink& link) const {
+  return link.name.empty() ? end_name(link.ends[0]) : link.name;
+}
+
+Guid derived_guid(std::string_view lab, std::string_view node) {
+  // FNV-1a, of which the generator's step then spreads every bit.
+  std::uint64_t hash = 0xCBF2'9CE4'8422'2325;
+  const auto add = [&](unsigned char byte) { hash = (hash ^ byte) * 0x100'0000'01B3; };
+  for (const char byte : lab)
+    add(static_cast<unsigned char>(byte));
+  add('/');
+  for (const char byte : node)
+    add(static_cast<unsigned char>(byte));
+  // 02: locally administered, one station; the last byte is for ports.
+  return Guid{0x0257'0000'0000'0000 | (Random(hash).next() >> 24 << 8)};
+}
+
+std::string to_string(Guid guid) {
+  return fmt::format("0x{:016x}", guid.value());
+}
+
+std::optional<Guid> parse_guid(std::string_view text) {
+  if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return Guid{value};
+}
+
+}  // namespace weft::fabric

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lab: the nodes of a fabric and the links between them, before any of it runs. Lab files,
+// listings of other fabrics and generators all come to this (docs/fabric.md).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "fabric/link_values.h"
+
+namespace weft::fabric {
+
+enum class NodeKind : std::uint8_t { kSwitch, kChannelAdapter };
+
+// What the ports of a node can do. A link does what both its ends, and its cable, can.
+struct PortLimits {
+  std::uint8_t data_vls = 8;  // 1, 2, 4, 8 or 15
+  std::uint16_t mtu = 4096;   // bytes: 256, 512, 1024, 2048 or 4096
+  LinkWidth width = LinkWidth::k4x;
+  LinkSpeed speed = LinkSpeed::kQdr;
+  friend bool operator==(const PortLimits&, const PortLimits&) = default;
+};
+
+struct LabNode {
+  std::string name;  // unique in the lab; letters, digits and ._-
+  NodeKind kind = NodeKind::kChannelAdapter;
+  std::string description;  // NodeDescription: at most 64 characters, all printable()
+  std::uint8_t ports = 1;   // a switch's port 0 is not counted
+  PortLimits limits;
+  Guid guid{};
+  Guid system_guid{};
+  // Of a switch one, which is port 0's; of a channel adapter one for each port.
+  std::vector<Guid> port_guids;
+  std::uint32_t vendor_id = 0;  // 24 bits
+  std::uint16_t device_id = 0;
+  std::uint32_t revision = 0;
+  // Of switches: LinearFDBCap and MulticastFDBCap, and whether port 0 is an enhanced one.
+  std::uint16_t linear_entries = 49152;
+  std::uint16_t multicast_entries = 1024;
+  bool enhanced_port0 = false;
+  friend bool operator==(const LabNode&, const LabNode&) = default;
+};
+
+struct LabEnd {
+  std::uint32_t node = 0;  // index in Lab::nodes
+  std::uint8_t port = 0;   // from 1
+  friend bool operator==(const LabEnd&, const LabEnd&) = default;
+};
+
+struct LabLink {
+  std::string name;  // may be empty: either end names it then, as in "leaf1:3"
+  std::array<LabEnd, 2> ends;
+  // What the cable can do, when that is less than its ends can.
+  std::optional<LinkWidth> width;
+  std::optional<LinkSpeed> speed;
+  bool up = true;  // plugged in from the start
+  friend bool operator==(const LabLink&, const LabLink&) = default;
+};
+
+struct Lab {
+  std::string name;
+  std::vector<LabNode> nodes;  // switches first
+  std::vector<LabLink> links;
+  friend bool operator==(const Lab&, const Lab&) = default;
+
+  [[nodiscard]] const LabNode* find_node(std::string_view name) const;
+  // By its name, or by one of its ends.
+  [[nodiscard]] const LabLink* find_link(std::string_view name) const;
+  [[nodiscard]] std::string end_name(const LabEnd& end) const;  // "leaf1:3"
+  // Its name; of one without, that of its first end.
+  [[nodiscard]] std::string link_name(const LabLink& link) const;
+};
+
+// The most ports that a node can have (NodeInfo.NumPorts), and the most LIDs of a subnet: each
+// switch and each port of an adapter takes one at least (IBA 4.1.3).
+inline constexpr unsigned kMaxPorts = 254;
+inline constexpr std::size_t kMaxLids = 0xBFFF;
+inline constexpr std::size_t kMaxDescription = 64;
+
+// What a description may hold: ASCII but control characters and the quotation mark, between which
+// listings put it.
+[[nodiscard]] constexpr bool printable(char c) {
+  return c >= ' ' && c <= '~' && c != '"';
+}
+
+// The GUID that a node has when its lab gives none: locally administered, and by its names alone,
+// so that it stays the same when other nodes come and go. Its ports' follow it.
+[[nodiscard]] Guid derived_guid(std::string_view lab, std::string_view node);
+
+// "0x0002c90300001dd0"
+[[nodiscard]] std::string to_string(Guid guid);
+// Hexadecimal, with or without 0x; nothing when it is no number of 64 bits.
+[[nodiscard]] std::optional<Guid> parse_guid(std::string_view text);
+
+}  // namespace weft::fabric

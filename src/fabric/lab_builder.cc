@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/lab_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+namespace weft::fabric {
+namespace {
+
+constexpr std::size_t kMaxName = 63;
+
+// Names stand in commands, in port references after which a colon comes, and in paths.
+bool good_name(std::string_view name) {
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  return !name.empty() && name.size() <= kMaxName && name.front() != '-' &&
+         name.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+bool good_description(std::string_view text) {
+  return text.size() <= kMaxDescription && std::all_of(text.begin(), text.end(), printable);
+}
+
+std::size_t lids_of(const LabNode& node) {
+  return node.kind == NodeKind::kSwitch ? 1 : node.ports;
+}
+
+}  // namespace
+
+tl::unexpected<Error> LabBuilder::wrong(const Where& where, const std::string& message) const {
+  std::string place = file_;
+  if (where.line != 0) place += fmt::format(":{}", where.line);
+  if (!where.key.empty()) place += fmt::format(": {}", where.key);
+  return fail(std::errc::invalid_argument, fmt::format("{}: {}", place, message));
+}
+
+Expected<void> LabBuilder::add_node(LabNode node, Where where) {
+  if (!good_name(node.name)) {
+    return wrong(where, fmt::format("a name has 1 to {} letters, digits and ._-", kMaxName));
+  }
+  if (const auto other = index_.find(node.name); other != index_.end()) {
+    return wrong(
+        where, fmt::format("the name {} is taken by the {} of line {}", node.name,
+                           lab_.nodes[other->second].kind == NodeKind::kSwitch ? "switch" : "node",
+                           node_where_[other->second].line));
+  }
+  if (node.ports < 1 || node.ports > kMaxPorts) {
+    return wrong(where, fmt::format("a node has 1 to {} ports, not {}", kMaxPorts, node.ports));
+  }
+  if (node.description.empty()) node.description = node.name;
+  if (!good_description(node.description)) {
+    return wrong(where, fmt::format("a description has at most {} ASCII characters, none of them a "
+                                    "quotation mark or a control character",
+                                    kMaxDescription));
+  }
+  const std::size_t guids = node.kind == NodeKind::kSwitch ? 1 : node.ports;
+  if (node.port_guids.size() > guids) {
+    return wrong(where, fmt::format("{} port GUIDs for {}", node.port_guids.size(), guids));
+  }
+  node.port_guids.resize(guids);
+  index_.emplace(node.name, static_cast<std::uint32_t>(lab_.nodes.size()));
+  lab_.nodes.push_back(std::move(node));
+  node_where_.push_back(std::move(where));
+  return {};
+}
+
+void LabBuilder::add_link(LinkText link, Where where) {
+  link_texts_.push_back(std::move(link));
+  link_where_.push_back(std::move(where));
+}
+
+void LabBuilder::put_switches_first() {
+  std::vector<std::uint32_t> order(lab_.nodes.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::uint32_t i) { return lab_.nodes[i].kind == NodeKind::kSwitch; });
+  std::vector<LabNode> nodes;
+  std::vector<Where> where;
+  nodes.reserve(order.size());
+  where.reserve(order.size());
+  for (const std::uint32_t i : order) {
+    index_[lab_.nodes[i].name] = static_cast<std::uint32_t>(nodes.size());
+    nodes.push_back(std::move(lab_.nodes[i]));
+    where.push_back(std::move(node_where_[i]));
+  }
+  lab_.nodes = std::move(nodes);
+  node_where_ = std::move(where);
+}
+
+Expected<void> LabBuilder::check_size() const {
+  std::size_t lids = 0;
+  for (const LabNode& node : lab_.nodes)
+    lids += lids_of(node);
+  if (lab_.nodes.empty()) return wrong({}, "there is no node in it");
+  if (lids > kMaxLids) {
+    return wrong(
+        {}, fmt::format("{} switches and adapter ports: a subnet has {} LIDs", lids, kMaxLids));
+  }
+  return {};
+}
+
+Expected<void> LabBuilder::claim_guid(Guid guid, std::uint32_t node) {
+  const auto [other, fresh] = guid_owner_.emplace(guid, node);
+  if (fresh || other->second == node) return {};
+  return wrong(node_where_[node],
+               fmt::format("GUID {} is {}'s too", to_string(guid), lab_.nodes[other->second].name));
+}
+
+// Those that were given first: the others make room for them.
+Expected<void> LabBuilder::check_guids() {
+  for (std::uint32_t i = 0; i < lab_.nodes.size(); ++i) {
+    const LabNode& node = lab_.nodes[i];
+    std::vector<Guid> given = node.port_guids;
+    std::erase(given, Guid{});
+    std::sort(given.begin(), given.end());
+    if (const auto twice = std::adjacent_find(given.begin(), given.end()); twice != given.end()) {
+      return wrong(node_where_[i], fmt::format("two ports with GUID {}", to_string(*twice)));
+    }
+    if (node.guid != Guid{}) given.push_back(node.guid);
+    for (const Guid guid : given) {
+      if (const auto claimed = claim_guid(guid, i); !claimed) return claimed;
+    }
+  }
+  for (std::uint32_t i = 0; i < lab_.nodes.size(); ++i) {
+    LabNode& node = lab_.nodes[i];
+    std::string salt;
+    while (node.guid == Guid{}) {
+      const Guid guid = derived_guid(lab_.name + salt, node.name);
+      if (guid_owner_.emplace(guid, i).second) node.guid = guid;
+      salt += '+';
+    }
+    if (node.system_guid == Guid{}) node.system_guid = node.guid;
+    for (std::size_t port = 0; port < node.port_guids.size(); ++port) {
+      Guid& guid = node.port_guids[port];
+      if (guid != Guid{}) continue;
+      const bool of_switch = node.kind == NodeKind::kSwitch;
+      guid = of_switch ? node.guid : Guid{node.guid.value() + port + 1};
+      if (const auto claimed = claim_guid(guid, i); !claimed) return claimed;
+    }
+  }
+  return {};
+}
+
+Expected<LabEnd> LabBuilder::resolve_end(const EndText& end, const Where& where) const {
+  const auto node = index_.find(end.node);
+  if (node == index_.end()) {
+    return wrong(where, fmt::format("{}: there is no such switch or node", end.node));
+  }
+  if (!end.port) return LabEnd{.node = node->second, .port = 0};
+  const unsigned ports = lab_.nodes[node->second].ports;
+  if (*end.port < 1 || *end.port > ports) {
+    return wrong(where,
+                 fmt::format("{}:{}: {} has ports 1 to {}", end.node, *end.port, end.node, ports));
+  }
+  return LabEnd{.node = node->second, .port = static_cast<std::uint8_t>(*end.port)};
+}
+
+Expected<void> LabBuilder::take_port(const LabEnd& end, std::size_t link, const Where& where) {
+  std::size_t& taken = taken_[end.node][end.port];
+  if (taken != 0) {
+    return wrong(where, fmt::format("port {} is taken by the link of line {}", lab_.end_name(end),
+                                    link_where_[taken - 1].line));
+  }
+  taken = link + 1;
+  return {};
+}
+
+Expected<void> LabBuilder::take_free_port(LabEnd& end, std::size_t link, const Where& where) {
+  std::vector<std::size_t>& taken = taken_[end.node];
+  const auto free = std::find(taken.begin() + 1, taken.end(), 0u);
+  if (free == taken.end()) {
+    return wrong(where, fmt::format("{}: all its {} ports are taken", lab_.nodes[end.node].name,
+                                    lab_.nodes[end.node].ports));
+  }
+  end.port = static_cast<std::uint8_t>(free - taken.begin());
+  return take_port(end, link, where);
+}
+
+Expected<void> LabBuilder::resolve_links() {
+  taken_.reserve(lab_.nodes.size());
+  for (const LabNode& node : lab_.nodes)
+    taken_.emplace_back(node.ports + 1u, 0u);
+  for (std::size_t i = 0; i < link_texts_.size(); ++i) {
+    LabLink link = link_texts_[i].link;
+    for (std::size_t side = 0; side < 2; ++side) {
+      const auto end = resolve_end(link_texts_[i].ends[side], link_where_[i]);
+      if (!end) return tl::unexpected(end.error());
+      link.ends[side] = *end;
+      if (end->port == 0) continue;
+      if (const auto taken = take_port(*end, i, link_where_[i]); !taken) return taken;
+    }
+    lab_.links.push_back(std::move(link));
+  }
+  for (std::size_t i = 0; i < lab_.links.size(); ++i) {
+    for (LabEnd& end : lab_.links[i].ends) {
+      if (end.port != 0) continue;
+      if (const auto taken = take_free_port(end, i, link_where_[i]); !taken) return taken;
+    }
+  }
+  return {};
+}
+
+Expected<void> LabBuilder::check_link_names() const {
+  std::unordered_map<std::string_view, std::size_t> names;
+  for (std::size_t i = 0; i < lab_.links.size(); ++i) {
+    const std::string& name = lab_.links[i].name;
+    if (name.empty()) continue;
+    if (!good_name(name)) {
+      return wrong(link_where_[i], fmt::format("the name of a link has 1 to {} letters, digits "
+                                               "and ._-",
+                                               kMaxName));
+    }
+    const auto [other, fresh] = names.emplace(name, i);
+    if (!fresh) {
+      return wrong(link_where_[i], fmt::format("the name {} is taken by the link of line {}", name,
+                                               link_where_[other->second].line));
+    }
+  }
+  return {};
+}
+
+Expected<Lab> LabBuilder::finish() {
+  if (lab_.name.empty()) lab_.name = "lab";
+  if (!good_name(lab_.name)) {
+    return wrong({.line = 0, .key = "name"},
+                 fmt::format("a name has 1 to {} letters, digits and ._-", kMaxName));
+  }
+  put_switches_first();
+  if (const auto done = check_size(); !done) return tl::unexpected(done.error());
+  if (const auto done = check_guids(); !done) return tl::unexpected(done.error());
+  if (const auto done = resolve_links(); !done) return tl::unexpected(done.error());
+  if (const auto done = check_link_names(); !done) return tl::unexpected(done.error());
+  return std::move(lab_);
+}
+
+}  // namespace weft::fabric

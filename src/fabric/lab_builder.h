@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts a lab together from what a file says, and refuses what cannot be: each error names the
+// file, the line and the key. Lab files, listings and generators all build with it, so that a Lab
+// is always one that can run.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "fabric/lab.h"
+
+namespace weft::fabric {
+
+// Where in a file something stands: "lab.toml:7: switch.leaf.ports".
+struct Where {
+  std::size_t line = 0;  // from 1; 0: no line in particular
+  std::string key;       // may be empty
+};
+
+class LabBuilder {
+ public:
+  // An end of a link as it was written. Without a port, the first that is free when all that are
+  // named have been taken.
+  struct EndText {
+    std::string node;
+    std::optional<std::uint64_t> port;
+  };
+  struct LinkText {
+    std::array<EndText, 2> ends;
+    LabLink link;  // all but its ends
+  };
+
+  explicit LabBuilder(std::string file) : file_(std::move(file)) {}
+
+  void set_name(std::string name) { lab_.name = std::move(name); }
+  // GUIDs that are 0 are derived in the end; an empty description is the node's name.
+  [[nodiscard]] Expected<void> add_node(LabNode node, Where where);
+  // Links may come before their nodes.
+  void add_link(LinkText link, Where where);
+  [[nodiscard]] bool has_node(const std::string& name) const { return index_.contains(name); }
+
+  // Nothing may be called after it.
+  [[nodiscard]] Expected<Lab> finish();
+
+  [[nodiscard]] tl::unexpected<Error> wrong(const Where& where, const std::string& message) const;
+
+ private:
+  void put_switches_first();
+  [[nodiscard]] Expected<void> check_guids();
+  [[nodiscard]] Expected<void> claim_guid(Guid guid, std::uint32_t node);
+  [[nodiscard]] Expected<void> check_size() const;
+  [[nodiscard]] Expected<void> resolve_links();
+  [[nodiscard]] Expected<LabEnd> resolve_end(const EndText& end, const Where& where) const;
+  [[nodiscard]] Expected<void> take_port(const LabEnd& end, std::size_t link, const Where& where);
+  [[nodiscard]] Expected<void> take_free_port(LabEnd& end, std::size_t link, const Where& where);
+  [[nodiscard]] Expected<void> check_link_names() const;
+
+  std::string file_;
+  Lab lab_;
+  std::vector<Where> node_where_;
+  std::vector<LinkText> link_texts_;
+  std::vector<Where> link_where_;
+  std::unordered_map<std::string, std::uint32_t> index_;
+  std::unordered_map<Guid, std::uint32_t> guid_owner_;
+  std::vector<std::vector<std::size_t>> taken_;  // per node and port: the link, from 1
+};
+
+}  // namespace weft::fabric

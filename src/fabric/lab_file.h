@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lab files: TOML, described in docs/fabric.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "fabric/lab.h"
+
+namespace weft::fabric {
+
+// `file` is the name that errors begin with: "lab.toml:7: switch.leaf.ports: must be …".
+[[nodiscard]] Expected<Lab> parse_lab(std::string_view text, const std::string& file);
+
+// A lab file that parse_lab reads back as the same lab. What every lab has by itself is left out.
+// `comment` is put first, each of its lines behind a #.
+[[nodiscard]] std::string write_lab(const Lab& lab, std::string_view comment = {});
+
+}  // namespace weft::fabric

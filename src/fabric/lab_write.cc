@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iterator>
+
+#include "fabric/lab_file.h"
+
+namespace weft::fabric {
+namespace {
+
+using Out = std::back_insert_iterator<std::string>;
+
+// Names may have a dot, which TOML takes for a level unless it is quoted; the rest of their
+// alphabet needs no quotes. Descriptions hold no quotation mark, but may hold a backslash.
+std::string key(const std::string& name) {
+  return name.find('.') == std::string::npos ? name : fmt::format("\"{}\"", name);
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+void add(std::vector<std::string>& words, std::string_view name, const std::string& value) {
+  words.push_back(fmt::format("{} = {}", name, value));
+}
+
+void add_limits(std::vector<std::string>& words, const PortLimits& limits) {
+  constexpr PortLimits kUsual;
+  if (limits.data_vls != kUsual.data_vls) add(words, "vls", fmt::to_string(limits.data_vls));
+  if (limits.mtu != kUsual.mtu) add(words, "mtu", fmt::to_string(limits.mtu));
+  if (limits.width != kUsual.width)
+    add(words, "width", fmt::format("\"{}\"", to_string(limits.width)));
+  if (limits.speed != kUsual.speed)
+    add(words, "speed", fmt::format("\"{}\"", to_string(limits.speed)));
+}
+
+// Those that the lab gives by itself stay out.
+void add_guids(std::vector<std::string>& words, const Lab& lab, const LabNode& node) {
+  const auto text = [](Guid guid) { return fmt::format("\"{}\"", to_string(guid)); };
+  if (node.guid != derived_guid(lab.name, node.name)) add(words, "guid", text(node.guid));
+  if (node.system_guid != node.guid) add(words, "system_guid", text(node.system_guid));
+  if (node.kind == NodeKind::kSwitch) {
+    if (node.port_guids[0] != node.guid) add(words, "port_guid", text(node.port_guids[0]));
+    return;
+  }
+  std::vector<std::string> ports;
+  bool usual = true;
+  for (std::size_t i = 0; i < node.port_guids.size(); ++i) {
+    usual = usual && node.port_guids[i].value() == node.guid.value() + i + 1;
+    ports.push_back(text(node.port_guids[i]));
+  }
+  if (!usual) add(words, "port_guids", fmt::format("[{}]", fmt::join(ports, ", ")));
+}
+
+std::string words_of(const Lab& lab, const LabNode& node) {
+  const LabNode usual;
+  std::vector<std::string> words;
+  const unsigned usual_ports = node.kind == NodeKind::kSwitch ? 36 : 1;
+  if (node.ports != usual_ports) add(words, "ports", fmt::to_string(node.ports));
+  if (node.description != node.name) add(words, "description", quoted(node.description));
+  add_guids(words, lab, node);
+  if (node.vendor_id != 0) add(words, "vendor", fmt::format("0x{:06x}", node.vendor_id));
+  if (node.device_id != 0) add(words, "device", fmt::to_string(node.device_id));
+  if (node.revision != 0) add(words, "revision", fmt::format("0x{:x}", node.revision));
+  if (node.linear_entries != usual.linear_entries) {
+    add(words, "linear_entries", fmt::to_string(node.linear_entries));
+  }
+  if (node.multicast_entries != usual.multicast_entries) {
+    add(words, "multicast_entries", fmt::to_string(node.multicast_entries));
+  }
+  if (node.enhanced_port0) add(words, "enhanced_port0", "true");
+  add_limits(words, node.limits);
+  return words.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(words, ", "));
+}
+
+void write_nodes(Out out, const Lab& lab, NodeKind kind, std::string_view heading) {
+  bool first = true;
+  for (const LabNode& node : lab.nodes) {
+    if (node.kind != kind) continue;
+    if (std::exchange(first, false)) fmt::format_to(out, "\n[{}]\n", heading);
+    fmt::format_to(out, "{} = {}\n", key(node.name), words_of(lab, node));
+  }
+}
+
+}  // namespace
+
+std::string write_lab(const Lab& lab, std::string_view comment) {
+  std::string text;
+  const Out out(text);
+  while (!comment.empty()) {
+    const std::size_t end = comment.find('\n');
+    fmt::format_to(out, "# {}\n", comment.substr(0, end));
+    comment.remove_prefix(end == std::string_view::npos ? comment.size() : end + 1);
+  }
+  fmt::format_to(out, "name = \"{}\"\n", lab.name);
+  write_nodes(out, lab, NodeKind::kSwitch, "switch");
+  write_nodes(out, lab, NodeKind::kChannelAdapter, "node");
+  if (!lab.links.empty()) text += '\n';
+  for (const LabLink& link : lab.links) {
+    fmt::format_to(out, "[[link]]\nends = [\"{}\", \"{}\"]\n", lab.end_name(link.ends[0]),
+                   lab.end_name(link.ends[1]));
+    if (!link.name.empty()) fmt::format_to(out, "name = \"{}\"\n", link.name);
+    if (link.width) fmt::format_to(out, "width = \"{}\"\n", to_string(*link.width));
+    if (link.speed) fmt::format_to(out, "speed = \"{}\"\n", to_string(*link.speed));
+    if (!link.up) text += "up = false\n";
+  }
+  return text;
+}
+
+}  // namespace weft::fabric

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/lab_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include "base/random.h"
+#include "text_file.h"
+
+namespace weft::fabric {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr const char* kPair = R"(name = "pair"
+
+[switch.leaf]
+ports = 8
+
+[node.a]
+[node.b]
+ports = 2
+
+[[link]]
+ends = ["a", "leaf"]
+
+[[link]]
+name = "second"
+ends = ["b:2", "leaf:1"]
+speed = "ddr"
+)";
+
+Lab parsed(std::string_view text) {
+  const auto lab = parse_lab(text, "lab.toml");
+  EXPECT_TRUE(lab) << lab.error().message;
+  return lab.value_or(Lab{});
+}
+
+std::string refusal(std::string_view text) {
+  const auto lab = parse_lab(text, "lab.toml");
+  EXPECT_FALSE(lab) << text;
+  return lab ? "" : lab.error().message;
+}
+
+TEST(LabFile, GivesNodesTheirPortsAndLinksTheirEnds) {
+  const Lab lab = parsed(kPair);
+  EXPECT_EQ(lab.name, "pair");
+  ASSERT_EQ(lab.nodes.size(), 3u);
+  EXPECT_EQ(lab.nodes[0].name, "leaf");
+  EXPECT_EQ(lab.nodes[0].kind, NodeKind::kSwitch);
+  EXPECT_EQ(lab.nodes[0].ports, 8);
+  EXPECT_EQ(lab.nodes[2].ports, 2);
+  ASSERT_EQ(lab.links.size(), 2u);
+  EXPECT_EQ(lab.end_name(lab.links[1].ends[0]), "b:2");
+  EXPECT_EQ(lab.links[1].speed, LinkSpeed::kDdr);
+  EXPECT_TRUE(lab.links[1].up);
+}
+
+TEST(LabFile, TakesTheFirstFreePortWhereNoneIsNamed) {
+  const Lab lab = parsed(kPair);
+  EXPECT_EQ(lab.end_name(lab.links[0].ends[0]), "a:1");
+  EXPECT_EQ(lab.end_name(lab.links[0].ends[1]), "leaf:2") << "port 1 is named by a later link";
+}
+
+TEST(LabFile, FindsALinkByNameAndByItsEnds) {
+  const Lab lab = parsed(kPair);
+  EXPECT_EQ(lab.find_link("second"), &lab.links[1]);
+  EXPECT_EQ(lab.find_link("leaf:2"), &lab.links[0]);
+  EXPECT_EQ(lab.find_link("leaf:3"), nullptr);
+  EXPECT_EQ(lab.link_name(lab.links[0]), "a:1");
+}
+
+TEST(LabFile, GivesEveryNodeAndPortAGuidOfItsOwnThatNamesDecide) {
+  const Lab lab = parsed(kPair);
+  const Lab with_more = parsed(std::string("node.aa = {}\n") + kPair);
+  EXPECT_EQ(lab.nodes[1].guid, with_more.find_node("a")->guid);
+  EXPECT_NE(lab.nodes[1].guid, lab.nodes[2].guid);
+  EXPECT_EQ(lab.nodes[0].port_guids, std::vector<Guid>{lab.nodes[0].guid});
+  ASSERT_EQ(lab.nodes[2].port_guids.size(), 2u);
+  EXPECT_EQ(lab.nodes[2].port_guids[1].value(), lab.nodes[2].guid.value() + 2);
+  EXPECT_EQ(lab.nodes[2].guid.value() >> 56, 2u) << "locally administered";
+}
+
+TEST(LabFile, AppliesDefaultsWhereverTheyStand) {
+  const Lab lab = parsed("[node.a]\n[node.b]\nmtu = 256\n[defaults]\nmtu = 2048\nvls = 4\n");
+  EXPECT_EQ(lab.nodes[0].limits.mtu, 2048);
+  EXPECT_EQ(lab.nodes[0].limits.data_vls, 4);
+  EXPECT_EQ(lab.nodes[1].limits.mtu, 256);
+}
+
+TEST(LabFile, IsWrittenSoThatItReadsBackTheSame) {
+  const std::string full = std::string(kPair) + R"(
+[[link]]
+ends = ["leaf:8", "root.1:254"]
+width = "1x"
+up = false
+
+[switch."root.1"]
+ports = 254
+description = "a \\ b"
+guid = "0x0002c90300a20000"
+system_guid = "0x0002c90300a20003"
+port_guid = "0x0002c90300a20004"
+vendor = 0x2c9
+device = 4096
+revision = 7
+linear_entries = 1024
+multicast_entries = 64
+enhanced_port0 = true
+vls = 1
+mtu = 256
+width = "12x"
+speed = "hdr"
+
+[node.c]
+ports = 2
+port_guids = ["0x10", "0x20"]
+)";
+  const Lab lab = parsed(full);
+  EXPECT_EQ(lab.find_node("root.1")->description, "a \\ b");
+  EXPECT_EQ(parsed(write_lab(lab, "made for a test\nof two lines")), lab);
+  EXPECT_THAT(write_lab(lab, "made\nhere"), StartsWith("# made\n# here\nname = \"pair\"\n"));
+}
+
+struct Refused {
+  const char* text;
+  const char* message;
+};
+
+class LabFileRefuses : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(LabFileRefuses, WithFileLineAndKey) {
+  EXPECT_EQ(refusal(GetParam().text), std::string("lab.toml") + GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, LabFileRefuses,
+    ::testing::Values(
+        Refused{"", ": there is no node in it"},
+        Refused{"\nnodes = {}",
+                ":2: nodes: there is no such key; there are name, defaults, switch, "
+                "node, link"},
+        Refused{"[node.a]\nguid = 'x'",
+                ":2: node.a.guid: must be a GUID other than 0, as in "
+                "\"0x0002c90300001dd0\""},
+        Refused{"[node.a]\nprots = 2",
+                ":2: node.a.prots: there is no such key; there are ports, "
+                "description, guid, system_guid, vendor, device, revision, "
+                "vls, mtu, width, speed, port_guids"},
+        Refused{"[node.a]\nports = 0", ":2: node.a.ports: must be a number from 1 to 254"},
+        Refused{"[node.a]\nports = 255", ":2: node.a.ports: must be a number from 1 to 254"},
+        Refused{"[node.a]\nports = '2'", ":2: node.a.ports: must be a number from 1 to 254"},
+        Refused{"[node.a]\nmtu = 1500",
+                ":2: node.a.mtu: must be one of 256, 512, 1024, 2048, 4096"},
+        Refused{"[switch.s]\nvls = 3", ":2: switch.s.vls: must be one of 1, 2, 4, 8, 15"},
+        Refused{"[switch.s]\nwidth = '3x'", ":2: switch.s.width: must be 1x, 2x, 4x, 8x or 12x"},
+        Refused{"[defaults]\nspeed = 'xdr'",
+                ":2: defaults.speed: must be sdr, ddr, qdr, fdr, edr or "
+                "hdr"},
+        Refused{"[switch.s]\nenhanced_port0 = 1",
+                ":2: switch.s.enhanced_port0: must be true or "
+                "false"},
+        Refused{"node = 3", ":1: node: must be a table"},
+        Refused{"[node]\na = 3", ":2: node.a: must be a table"},
+        Refused{"[node.'a b']", ":1: node.a b: a name has 1 to 63 letters, digits and ._-"},
+        Refused{"[node.a]\n[switch.a]", ":2: switch.a: the name a is taken by the node of line 1"},
+        Refused{"[node.a]\ndescription = \"a\\nb\"",
+                ":1: node.a: a description has at most 64 ASCII characters, "
+                "none of them a quotation mark or a control "
+                "character"},
+        Refused{"[node.a]\nport_guids = ['1', '2']", ":1: node.a: 2 port GUIDs for 1"},
+        Refused{"[node.a]\nports = 2\nport_guids = ['7', '7']",
+                ":1: node.a: two ports with GUID 0x0000000000000007"},
+        Refused{"[node.a]\nguid = '7'\n[node.b]\nguid = '7'",
+                ":3: node.b: GUID 0x0000000000000007 is a's too"},
+        Refused{"link = 3\n[node.a]", ":1: link: links are written [[link]], one after the other"},
+        Refused{"[node.a]\n[[link]]\n",
+                ":2: link: a link needs its ends, as in ends = "
+                "[\"host1:1\", \"leaf1:3\"]"},
+        Refused{"[node.a]\n[[link]]\nends = ['a']",
+                ":3: link.ends: must be the two ports, as in [\"host1:1\", \"leaf1:3\"]"},
+        Refused{"[node.a]\n[[link]]\nends = ['a', 'b:1']",
+                ":2: link: b: there is no such switch or node"},
+        Refused{"[node.a]\n[node.b]\n[[link]]\nends = ['a:2', 'b:1']",
+                ":3: link: a:2: a has ports 1 to 1"},
+        Refused{"[node.a]\n[node.b]\n[[link]]\nends = ['a:x', 'b:1']",
+                ":4: link.ends: a:x: a port is a number, as in leaf1:3"},
+        Refused{"[node.a]\n[node.b]\n[[link]]\nends = ['a', 'b']\n[[link]]\nends = ['a:1', 'b:1']",
+                ":3: link: a: all its 1 ports are taken"},
+        Refused{"[switch.a]\n[switch.b]\n[[link]]\nends = ['a:4', 'b:4']\n"
+                "[[link]]\nends = ['b:5', 'a:4']",
+                ":5: link: port a:4 is taken by the link of line 3"},
+        Refused{"[switch.a]\n[[link]]\nends = ['a:4', 'a:4']",
+                ":2: link: port a:4 is taken by the link of line 2"},
+        Refused{"[switch.a]\n[[link]]\nname = 'x'\nends = ['a', 'a']\n[[link]]\nname = 'x'\n"
+                "ends = ['a', 'a']",
+                ":5: link: the name x is taken by the link of line 2"},
+        Refused{"name = 'a/b'\n[node.a]", ": name: a name has 1 to 63 letters, digits and ._-"}));
+
+TEST(LabFile, NamesTheLineWhereItIsNoToml) {
+  EXPECT_THAT(refusal("[node.a]\nports = \n"), StartsWith("lab.toml:2: "));
+  EXPECT_THAT(refusal("[node.a]\n[node.a]\n"), StartsWith("lab.toml:2: "));
+}
+
+TEST(LabFile, RefusesMoreThanASubnetHasLids) {
+  std::string text = "[node]\n";
+  for (int i = 0; i < 194; ++i)
+    text += "n" + std::to_string(i) + " = { ports = 254 }\n";
+  EXPECT_EQ(refusal(text), "lab.toml: 49276 switches and adapter ports: a subnet has 49151 LIDs");
+}
+
+// Whatever stands in a file, the answer is a lab or one line that begins with the file's name.
+TEST(LabFile, AnswersEveryFuzzedVariantWithALabOrOneLine) {
+  const std::string good = write_lab(parsed(kPair)) + kPair;
+  const std::string other = kPair;
+  std::size_t refused = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Random random(seed);
+    std::string text = seed % 2 == 0 ? good : other;
+    for (std::uint64_t change = random.between(1, 4); change > 0; --change) {
+      const std::size_t at = random.below(text.size());
+      switch (random.below(4)) {
+        case 0:
+          text[at] = static_cast<char>(random.below(256));
+          break;
+        case 1:
+          text.erase(at, random.between(1, 8));
+          break;
+        case 2:
+          text.insert(at, text.substr(random.below(text.size()), random.between(1, 40)));
+          break;
+        default:
+          text.insert(at, std::to_string(random.next()));
+      }
+    }
+    const auto lab = parse_lab(text, "lab.toml");
+    if (lab) {
+      EXPECT_EQ(parsed(write_lab(*lab)), *lab) << "seed " << seed;
+      continue;
+    }
+    ++refused;
+    EXPECT_THAT(lab.error().message, StartsWith("lab.toml:")) << "seed " << seed;
+    EXPECT_EQ(std::count(lab.error().message.begin(), lab.error().message.end(), '\n'), 0)
+        << "seed " << seed;
+  }
+  EXPECT_GE(refused, 200u);
+}
+
+TEST(LabFile, ReadsEveryLabOfTheExamples) {
+  std::size_t labs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(WEFT_EXAMPLES "/labs")) {
+    if (entry.path().extension() != ".toml") continue;
+    const auto lab = parse_lab(read_text(entry.path()), entry.path());
+    EXPECT_TRUE(lab) << lab.error().message;
+    ++labs;
+  }
+  EXPECT_GE(labs, 2u);
+}
+
+}  // namespace
+}  // namespace weft::fabric
