@@ -11,7 +11,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <optional>
 
@@ -81,7 +80,8 @@ class Port final : private ReceiveBuffer::Observer {
   [[nodiscard]] const PortOptions& options() const { return options_; }
 
   // --- the cable -----------------------------------------------------------------------------
-  // Plugs in a cable, or takes it out (null). The carrier outlives the port or its next connect().
+  // Plugs in a cable, or takes it out (null), which drops what waits. Not from inside of a call by
+  // the port. The carrier outlives the port or its next connect().
   void connect(Carrier* carrier, Time now);
   [[nodiscard]] bool connected() const { return carrier_ != nullptr; }
 
@@ -114,7 +114,7 @@ class Port final : private ReceiveBuffer::Observer {
   // LinkDownDefaultState: kPolling or kSleep.
   void set_link_down_default(PortPhysicalState state) { link_down_default_ = state; }
   // At most what the options have. Packets that wait on a lane that ceases are dropped.
-  void set_operational_vls(std::uint8_t data_vls);
+  void set_operational_vls(std::uint8_t data_vls, Time now);
   [[nodiscard]] std::uint8_t operational_vls() const { return operational_vls_; }
   // NeighborMTU: the longest packets to send.
   void set_neighbor_mtu(std::uint8_t mtu_code) { neighbor_mtu_ = mtu_code; }
@@ -151,9 +151,8 @@ class Port final : private ReceiveBuffer::Observer {
 
   // port.cc
   void enter(PortState state, Time now);
-  void leave_link_up(Time now);
-  void drop_waiting(PortCounter reason);
-  void drop_lane(Vl vl, PortCounter reason);
+  void become_active(Time now);
+  void train_anew(PortPhysicalState state, Time now);
 
   // port_receive.cc
   [[nodiscard]] std::optional<PortCounter> flaw(const Packet& packet) const;
@@ -162,23 +161,30 @@ class Port final : private ReceiveBuffer::Observer {
   // port_transmit.cc
   [[nodiscard]] std::optional<PortCounter> obstacle(const Packet& packet, Vl vl, Time now);
   void send_waiting(Time now);
+  [[nodiscard]] std::uint16_t sendable(Time now);
   void send_head(Vl vl, Time now);
-  [[nodiscard]] std::uint16_t sendable() const;
-  void drop_expired(Time now);
-  void drop_head(Vl vl, PortCounter reason, Time now);
+  [[nodiscard]] PacketPtr take_head(Vl vl, Time now);
+  void drop_lane(Vl vl, PortCounter reason, Time now);
+  void drop_expired(Vl vl, Time now);
   [[nodiscard]] std::optional<Time> head_limit(const Lane& lane) const;
   void note_waiting(Time now);
+  void end_wait(Time now);
 
   // port_credit.cc
+  void begin_credit(Time now);
   void space_freed(Vl vl) override;
-  [[nodiscard]] bool owes_credit(Vl vl) const;
+  void note_owed(Vl vl);
   void tell_credit(Vl vl, Time now);
   void tell_all_credit(Time now);
   void tell_owed_credit(Time now);
+  void hear_credit(const wire::FlowControl& packet, Time now);
+  void ask_for_credit(Vl vl, Time now);
   void keep_credit_alive(Time now);
+  [[nodiscard]] static bool short_of_credit(const Lane& lane);
+  [[nodiscard]] std::size_t watched_lanes() const;
+  void watch_from(Time now);
   void watch_credit(Time now);
   [[nodiscard]] std::optional<Time> credit_deadline() const;
-  [[nodiscard]] bool exchanges_credit() const { return state_ >= PortState::kInitialize; }
 
   const PortOptions options_;
   PortOwner& owner_;

@@ -5,7 +5,7 @@
 // here.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,6 +17,10 @@ namespace weft::link {
 
 class VlArbitration {
  public:
+  VlArbitration() = default;
+  VlArbitration(const VlArbitration&) = delete;
+  VlArbitration& operator=(const VlArbitration&) = delete;
+
   static constexpr std::size_t kMaxEntries = 64;
   static constexpr std::uint8_t kUnlimited = 255;  // LimitOfHighPriority
 
@@ -40,25 +44,28 @@ class VlArbitration {
   // The lane that sends next. Bit n of `sendable`: lane n has a packet and credit for it. Nothing
   // when no table has an entry for any of them: the standard has such lanes never send.
   [[nodiscard]] std::optional<Vl> choose(std::uint16_t sendable);
-  // It has sent a packet of so many bytes.
-  void sent(Vl vl, std::size_t bytes);
+  // The lane chosen has sent a packet of so many bytes.
+  void sent(std::size_t bytes);
 
  private:
   struct Wheel {
     std::vector<Entry> entries;
+    std::uint16_t lanes = 0;  // bit n: an entry with weight is for lane n
     std::size_t at = 0;
     int left = 0;  // of the weight of the entry at `at`
     // Moves on to the entry that sends next; false: none may.
     bool turn_to(std::uint16_t sendable);
   };
+  static constexpr std::uint16_t bit(Vl vl) { return static_cast<std::uint16_t>(1U << vl.value()); }
+  [[nodiscard]] std::optional<Vl> take_turns(std::uint16_t sendable);
+  void refill_high();
 
   Wheel low_;
   Wheel high_;
   Wheel* chosen_ = nullptr;
-  bool low_waits_ = false;  // when the high table was chosen
+  std::int64_t high_left_ = 1;  // bytes the high table may still send while the low one waits
   std::uint8_t limit_ = 0;
-  std::int64_t high_left_ = 0;  // bytes the high table may still send while the low one waits
-  std::uint8_t last_ = 14;      // without tables: the lane that sent last
+  std::uint8_t last_ = 14;  // without tables: the lane that sent last
 };
 
 }  // namespace weft::link

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "link/direct_link.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace weft::link {
+namespace {
+
+constexpr int kMostAtOnce = 256;  // packets: then other ports have their turn
+
+}  // namespace
+
+DirectLink::DirectLink(PacketPool& pool, Duration training) : pool_(pool), training_(training) {
+  for (std::size_t side = 0; side < ends_.size(); ++side) {
+    ends_[side].link_ = this;
+    ends_[side].side_ = side;
+  }
+}
+
+void DirectLink::join(Port& first, Port& second, Time now) {
+  assert(&first != &second && !first.connected() && !second.connected());
+  ends_[0].port_ = &first;
+  ends_[1].port_ = &second;
+  first.connect(&ends_[0], now);
+  second.connect(&ends_[1], now);
+}
+
+void DirectLink::set_plugged(bool plugged, Time now) {
+  plugged_ = plugged;
+  settle(now);
+}
+
+void DirectLink::set_emulation(const Emulation& emulation, Time now) {
+  emulation_ = emulation;
+  make_lines(now);
+}
+
+void DirectLink::make_lines(Time now) {
+  Random random(emulation_.seed);
+  for (End& end : ends_) {
+    // What the old line held back goes its way.
+    std::optional<Time> last = end.line_ ? std::optional(end.line_->last_arrival()) : std::nullopt;
+    if (end.line_) end.line_->release_held(other(end).inbox_, Time::max());
+    if (end.line_) last = std::max(*last, end.line_->last_arrival());
+    if (!emulation_.any() && !(last && *last > now)) {
+      end.line_.reset();
+    } else {
+      end.line_ = std::make_unique<Line>(emulation_, random.fork(), pool_, counters_);
+      end.line_->follow(last.value_or(now));
+    }
+    end.busy_ = false;
+    if (end.port_ != nullptr) end.port_->wake();
+  }
+}
+
+void DirectLink::settle(Time now) {
+  const bool joined = plugged_ && ends_[0].polling_ && ends_[1].polling_;
+  if (joined == up_at_.has_value()) return;
+  if (joined) {
+    up_at_ = now + training_;
+  } else {
+    up_at_.reset();
+    ++epoch_;
+    for (End& end : ends_) {
+      std::size_t lost = end.inbox_.clear();
+      if (end.line_) lost += end.line_->clear(now);
+      end.busy_ = false;
+      counters_.add_in_turn(LinkCounter::kDown, lost);
+    }
+  }
+  for (End& end : ends_)
+    end.port_->wake();
+}
+
+template <class P>
+void DirectLink::carry(End& from, P packet, Time now) {
+  constexpr bool kIsPacket = std::is_same_v<P, PacketPtr>;
+  counters_.add_in_turn(kIsPacket ? LinkCounter::kPackets : LinkCounter::kFlowControl);
+  End& to = other(from);
+  if (!up(now)) {
+    if (kIsPacket) counters_.add_in_turn(LinkCounter::kDown);
+    return;
+  }
+  if constexpr (kIsPacket) {
+    if (tap_ != nullptr) tap_->sent(from.side_, *packet, now);
+    if (from.line_) {
+      from.line_->send(std::move(packet), to.inbox_, now);
+    } else {
+      to.inbox_.push(std::move(packet), now);
+    }
+  } else {
+    if (tap_ != nullptr) tap_->sent(from.side_, packet, now);
+    if (from.line_) {
+      from.line_->send(packet, to.inbox_, now);
+    } else {
+      to.inbox_.push(Inbox::Signal{.packet = packet}, now);
+    }
+  }
+  from.busy_ = from.line_ && !from.line_->idle(now);
+  to.port_->wake();
+}
+
+void DirectLink::End::set_polling(bool polling, Time now) {
+  polling_ = polling;
+  link_->settle(now);
+}
+
+void DirectLink::End::tell_physical(Port& port, Time now) {
+  if (!told()) {
+    told_epoch_ = link_->epoch_;
+    if (std::exchange(told_up_, false)) port.physical_down(now);
+  }
+  if (!told_up_ && told() && link_->up(now)) {
+    told_up_ = true;
+    port.physical_up(now);
+  }
+}
+
+void DirectLink::End::deliver(Port& port, Time now) {
+  tell_physical(port, now);
+  if (line_ && line_->idle(now)) busy_ = false;
+  Line* const incoming = link_->other(*this).line_.get();
+  if (incoming != nullptr) incoming->release_held(inbox_, now);
+  for (int i = 0; i < kMostAtOnce; ++i) {
+    // What is done with a packet may take the link down, and empties the inbox then.
+    const auto next = inbox_.next();
+    if (!next || *next > now || !told()) return;
+    Inbox::Item item = inbox_.pop();
+    if (auto* const packet = std::get_if<PacketPtr>(&item)) {
+      port.receive(std::move(*packet), now);
+      continue;
+    }
+    const auto& signal = std::get<Inbox::Signal>(item);
+    if (signal.wrong_bit == Inbox::Signal::kNoBit) {
+      port.receive(signal.packet, now);
+    } else {
+      auto bytes = signal.packet.bytes();
+      bytes[signal.wrong_bit / 8] ^= std::byte{1} << (signal.wrong_bit % 8);
+      port.receive_flow_control(bytes, now);
+    }
+  }
+}
+
+std::optional<Time> DirectLink::End::deadline() const {
+  std::optional<Time> first = inbox_.next();
+  const auto earlier = [&](std::optional<Time> when) {
+    if (when && (!first || *when < *first)) first = when;
+  };
+  if (!told_up_) earlier(link_->up_at_);
+  if (busy_) earlier(line_->free_at());
+  const Line* const incoming = link_->ends_[1 - side_].line_.get();
+  if (incoming != nullptr) earlier(incoming->held_until());
+  return first;
+}
+
+}  // namespace weft::link

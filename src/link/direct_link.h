@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A link whose two ports belong to one worker: what one sends is put into the inbox of the other.
+// With an emulation, it has a line rate, delay and faults; it needs no clock for that, so it serves
+// in virtual time as well.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "base/time.h"
+#include "link/carrier.h"
+#include "link/emulation.h"
+#include "link/inbox.h"
+#include "link/line.h"
+#include "link/link_counters.h"
+#include "link/packet_pool.h"
+#include "link/port.h"
+
+namespace weft::link {
+
+// Sees what goes onto a link, before any fault that the link is made to have.
+class LinkTap {
+ public:
+  virtual ~LinkTap() = default;
+  // `from` is the end that sends, 0 or 1.
+  virtual void sent(std::size_t from, const Packet& packet, Time now) = 0;
+  virtual void sent(std::size_t from, const wire::FlowControl& packet, Time now) = 0;
+};
+
+class DirectLink {
+ public:
+  // `pool` is that of the worker. `training`: how long the ends train before the link is up.
+  explicit DirectLink(PacketPool& pool, Duration training = 0ns);
+  DirectLink(const DirectLink&) = delete;
+  DirectLink& operator=(const DirectLink&) = delete;
+
+  // Connects the ports, which must be without a cable, and stay or be disconnected before this
+  // goes.
+  void join(Port& first, Port& second, Time now);
+  // Takes the cable out, or puts it in again, without either port's doing.
+  void set_plugged(bool plugged, Time now);
+  [[nodiscard]] bool plugged() const { return plugged_; }
+  // From here on; what is on its way stays so.
+  void set_emulation(const Emulation& emulation, Time now);
+  [[nodiscard]] const Emulation& emulation() const { return emulation_; }
+  // One at a time, null for none; it outlives the link.
+  void set_tap(LinkTap* tap) { tap_ = tap; }
+
+  [[nodiscard]] bool up(Time now) const { return up_at_ && now >= *up_at_; }
+  [[nodiscard]] const LinkCounters& counters() const { return counters_; }
+
+ private:
+  class End final : public Carrier {
+   public:
+    [[nodiscard]] bool ready() const override { return !busy_; }
+    void send(PacketPtr packet, Time now) override { link_->carry(*this, std::move(packet), now); }
+    void send(const wire::FlowControl& packet, Time now) override {
+      link_->carry(*this, packet, now);
+    }
+    void set_polling(bool polling, Time now) override;
+    void deliver(Port& port, Time now) override;
+    [[nodiscard]] std::optional<Time> deadline() const override;
+
+   private:
+    friend class DirectLink;
+    void tell_physical(Port& port, Time now);
+    [[nodiscard]] bool told() const { return told_epoch_ == link_->epoch_; }
+
+    DirectLink* link_ = nullptr;
+    std::size_t side_ = 0;
+    Port* port_ = nullptr;
+    Inbox inbox_;                 // what comes to this end
+    std::unique_ptr<Line> line_;  // what goes from it; null: at once and unharmed
+    bool polling_ = false;
+    bool busy_ = false;     // the line takes no packet
+    bool told_up_ = false;  // what its port knows
+    std::uint32_t told_epoch_ = 0;
+  };
+
+  template <class P>
+  void carry(End& from, P packet, Time now);
+  [[nodiscard]] End& other(const End& end) { return ends_[1 - end.side_]; }
+  // One of the three that make the link has changed: both ends poll, the cable is in.
+  void settle(Time now);
+  void make_lines(Time now);
+
+  PacketPool& pool_;
+  const Duration training_;
+  Emulation emulation_;
+  LinkTap* tap_ = nullptr;
+  std::array<End, 2> ends_;
+  bool plugged_ = true;
+  std::optional<Time> up_at_;  // up, or in training till then
+  std::uint32_t epoch_ = 0;    // how often it has gone down
+  LinkCounters counters_;
+};
+
+}  // namespace weft::link

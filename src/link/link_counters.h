@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/counters.h"
+
+namespace weft::link {
+
+// What became of what two ports gave their link, both directions together.
+enum class LinkCounter : std::uint8_t {
+  kPackets,
+  kFlowControl,
+  kDown,
+  kLost,
+  kCreditLost,
+  kDamaged,
+  kDuplicated,
+  kReordered,
+  kNoMemory,
+  kCount
+};
+
+inline constexpr std::array<CounterInfo, static_cast<std::size_t>(LinkCounter::kCount)>
+    kLinkCounters{{
+        {"packets", "packets that ports gave the link"},
+        {"flow_control", "flow-control packets that ports gave the link"},
+        {"down", "packets lost because the link was or went down"},
+        {"lost", "packets lost on purpose"},
+        {"credit_lost", "flow-control packets lost on purpose"},
+        {"damaged", "packets of both kinds delivered with a bit wrong, on purpose"},
+        {"duplicated", "packets delivered twice, on purpose"},
+        {"reordered", "packets overtaken by the next one, on purpose"},
+        {"no_memory", "packets lost because there was no memory to damage or double them"},
+    }};
+
+using LinkCounters = CounterSet<LinkCounter, kLinkCounters>;
+
+}  // namespace weft::link

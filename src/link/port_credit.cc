@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "link/iba_values.h"
+#include "link/port.h"
+
+namespace weft::link {
+// Both ends count from zero, IBA 7.9.4.4.
+void Port::begin_credit(Time now) {
+  for (Lane& lane : lanes_) {
+    lane.send = {};
+    lane.receive = {};
+    lane.credit_told_at = lane.credit_heard_at = now;
+    lane.drops_in_row = 0;
+    lane.stalled = false;
+  }
+  owed_ = 0;
+}
+
+void Port::space_freed(Vl vl) {
+  if (vl == kVl15 || state_ == PortState::kDown) return;
+  note_owed(vl);
+  if (owed_ != 0) wake();
+}
+
+// The other end is told when it has gained a quarter of the buffer, or anything at all if it may be
+// waiting: if what it was told last is less than a packet can be long.
+void Port::note_owed(Vl vl) {
+  const ReceiveCredit& credit = lanes_[vl.value()].receive;
+  const std::uint16_t gained = credit.gained(buffer_->free(vl));
+  const std::uint32_t much = std::min<std::uint32_t>(buffer_->capacity(vl), kMostCredit) / 4;
+  const bool may_wait = gained > 0 && credit.left() < longest_blocks(options_.mtu_code);
+  if (may_wait || gained >= much) owed_ |= bit(vl);
+}
+
+void Port::tell_credit(Vl vl, Time now) {
+  Lane& lane = lanes_[vl.value()];
+  const std::uint16_t fccl = lane.receive.fccl(buffer_->free(vl));
+  lane.receive.told(fccl);
+  lane.credit_told_at = now;
+  owed_ &= static_cast<std::uint16_t>(~bit(vl));
+  counters_.add_in_turn(PortCounter::kTxFlowControl);
+  const auto op = state_ == PortState::kInitialize ? wire::FlowControl::Op::kInitialize
+                                                   : wire::FlowControl::Op::kNormal;
+  carrier_->send(wire::FlowControl{op, vl, lane.send.fctbs(), fccl}, now);
+}
+
+void Port::tell_all_credit(Time now) {
+  for (std::uint8_t vl = 0; vl < operational_vls_; ++vl)
+    tell_credit(Vl{vl}, now);
+  next_period_ = now + options_.credit_period;
+}
+
+void Port::tell_owed_credit(Time now) {
+  if (state_ == PortState::kDown) owed_ = 0;
+  while (owed_ != 0)
+    tell_credit(Vl{static_cast<std::uint8_t>(lowest_lane(owed_))}, now);
+}
+
+void Port::hear_credit(const wire::FlowControl& packet, Time now) {
+  Lane& lane = lanes_[packet.vl.value()];
+  const bool news =
+      !lane.send.known() || lane.send.limit() != packet.fccl || lane.receive.abr() != packet.fctbs;
+  lane.send.granted(packet.fccl);
+  lane.receive.peer_sent(packet.fctbs);
+  lane.credit_heard_at = now;
+  note_owed(packet.vl);
+  // Nothing new: the other end asks, because what it was told is lost. Two ends that ask at a time
+  // do not answer each other for ever: who has just spoken is silent.
+  const bool asks = !news && options_.credit_updates == CreditUpdates::kOnChange;
+  if (asks && now >= lane.credit_told_at + options_.credit_period / 2) owed_ |= bit(packet.vl);
+  if (owed_ != 0 || waiting_ != 0) wake();
+}
+
+// kOnChange. If the last word of the other end is lost, or blocks are that it counts as under way,
+// then our word makes it speak again.
+void Port::ask_for_credit(Vl vl, Time now) {
+  if (options_.credit_updates != CreditUpdates::kOnChange) return;
+  if (now < lanes_[vl.value()].credit_told_at + options_.credit_period) return;
+  counters_.add_in_turn(PortCounter::kTxCreditProbes);
+  tell_credit(vl, now);
+}
+
+void Port::keep_credit_alive(Time now) {
+  if (state_ == PortState::kDown) return;
+  if (options_.credit_updates == CreditUpdates::kPeriodic) {
+    if (now >= next_period_) tell_all_credit(now);
+    return watch_credit(now);
+  }
+  for (std::uint16_t rest = waiting_ & kDataLanes; rest != 0; rest &= rest - 1) {
+    const Vl vl{static_cast<std::uint8_t>(lowest_lane(rest))};
+    const Lane& lane = lanes_[vl.value()];
+    if (short_of_credit(lane) && now >= lane.head_since + options_.credit_period) {
+      ask_for_credit(vl, now);
+    }
+  }
+  if (active_wanted_) ask_for_credit(Vl{0}, now);
+}
+
+bool Port::short_of_credit(const Lane& lane) {
+  return !lane.queue.empty() && !lane.send.allows(lane.queue.front()->blocks());
+}
+
+// IBA 7.9.4.3: where credit has not come for so long, the link is trained anew. In Initialize the
+// ends may have other numbers of lanes; lane 0 they both have.
+std::size_t Port::watched_lanes() const {
+  return state_ == PortState::kInitialize ? 1 : operational_vls_;
+}
+
+void Port::watch_from(Time now) {
+  for (Lane& lane : lanes_)
+    lane.credit_heard_at = now;
+}
+
+void Port::watch_credit(Time now) {
+  for (std::size_t vl = 0; vl < watched_lanes(); ++vl) {
+    if (now < lanes_[vl].credit_heard_at + options_.credit_watchdog) continue;
+    counters_.add_in_turn(PortCounter::kCreditWatchdog);
+    return train_anew(PortPhysicalState::kPolling, now);
+  }
+}
+
+std::optional<Time> Port::credit_deadline() const {
+  if (state_ == PortState::kDown) return std::nullopt;
+  std::optional<Time> first;
+  const auto earlier = [&](Time when) {
+    if (!first || when < *first) first = when;
+  };
+  if (options_.credit_updates == CreditUpdates::kPeriodic) {
+    earlier(next_period_);
+    for (std::size_t vl = 0; vl < watched_lanes(); ++vl)
+      earlier(lanes_[vl].credit_heard_at + options_.credit_watchdog);
+    return first;
+  }
+  for (std::uint16_t rest = waiting_ & kDataLanes; rest != 0; rest &= rest - 1) {
+    const Lane& lane = lanes_[lowest_lane(rest)];
+    if (!short_of_credit(lane)) continue;
+    earlier(std::max(lane.head_since, lane.credit_told_at) + options_.credit_period);
+  }
+  if (active_wanted_) earlier(lanes_[0].credit_told_at + options_.credit_period);
+  return first;
+}
+
+}  // namespace weft::link

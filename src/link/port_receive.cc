@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "link/iba_values.h"
+#include "link/port.h"
+#include "wire/bth.h"
+#include "wire/grh.h"
+#include "wire/packet.h"
+
+namespace weft::link {
+namespace {
+
+// Through the ICRC, bytes, IBA 7.7.8: so whoever looks at a packet's BTH finds one.
+std::size_t least_bytes(wire::Lnh next_header) {
+  constexpr std::size_t kTransport = wire::Lrh::kSize + wire::Bth::kSize + wire::kIcrcSize;
+  switch (next_header) {
+    case wire::Lnh::iba_local:
+      return kTransport;
+    case wire::Lnh::iba_global:
+      return kTransport + wire::Grh::kSize;
+    default:
+      return 20;  // raw
+  }
+}
+
+}  // namespace
+
+// IBA 7.3 and 7.10: the checks of the packet receiver and of data packets, except for credit. The
+// VCRC first, so that what was damaged counts as that and as nothing else.
+std::optional<PortCounter> Port::flaw(const Packet& packet) const {
+  if (!packet.vcrc_good()) return PortCounter::kRxBadVcrc;
+  const wire::Lrh lrh = packet.lrh();
+  const std::size_t covered = packet.size() - wire::kVcrcSize;
+  if (lrh.link_version != 0 || lrh.packet_bytes() != covered ||
+      covered < least_bytes(lrh.next_header) || packet.size() > longest_packet(options_.mtu_code)) {
+    return PortCounter::kRxMalformed;
+  }
+  if (lrh.vl == kVl15) {
+    // IBA 3.5.9.1: subnet management packets only, which have no GRH.
+    if (lrh.next_header != wire::Lnh::iba_local) return PortCounter::kRxMalformed;
+    return std::nullopt;
+  }
+  if (lrh.vl.value() >= operational_vls_) return PortCounter::kRxBadVl;
+  return std::nullopt;
+}
+
+void Port::count_received(const Packet& packet) {
+  counters_.add_in_turn(PortCounter::kRxPackets);
+  counters_.add_in_turn(PortCounter::kRxWords, packet.size() / 4);
+  counters_.add_in_turn(is_multicast(packet.dlid()) ? PortCounter::kRxMulticast
+                                                    : PortCounter::kRxUnicast);
+}
+
+void Port::receive(PacketPtr packet, Time now) {
+  if (state_ == PortState::kDown) return counters_.add_in_turn(PortCounter::kRxWrongState);
+  if (const auto reason = flaw(*packet)) return counters_.add_in_turn(*reason);
+  const Vl vl = packet->vl();
+  if (vl == kVl15) {
+    packet->hold = buffer_->take(vl, 1);
+    if (!packet->hold) return counters_.add_in_turn(PortCounter::kRxVl15Dropped);
+    counters_.add_in_turn(PortCounter::kRxVl15);
+  } else {
+    if (state_ == PortState::kInitialize) return counters_.add_in_turn(PortCounter::kRxWrongState);
+    const std::uint16_t blocks = packet->blocks();
+    packet->hold = buffer_->take(vl, blocks);
+    // IBA 7.9.4.4: blocks that were dropped for lack of room are not counted as received.
+    if (!packet->hold) return counters_.add_in_turn(PortCounter::kRxOverrun);
+    lanes_[vl.value()].receive.received(blocks);
+    note_owed(vl);
+    if (state_ == PortState::kArmed) enter(PortState::kActive, now);  // IBA 7.2.7: ActiveTrigger
+  }
+  count_received(*packet);
+  packet->arrived_at = now;
+  owner_.received(*this, std::move(packet), now);
+}
+
+void Port::receive_flow_control(Bytes bytes, Time now) {
+  const auto packet = wire::FlowControl::parse(bytes);
+  if (packet) return receive(*packet, now);
+  counters_.add_in_turn(packet.error() == wire::FlowControlError::kBadLpcrc
+                            ? PortCounter::kRxBadLpcrc
+                            : PortCounter::kRxBadLinkPacket);
+}
+
+void Port::receive(const wire::FlowControl& packet, Time now) {
+  if (state_ == PortState::kDown) return counters_.add_in_turn(PortCounter::kRxWrongState);
+  if (packet.vl == kVl15) return counters_.add_in_turn(PortCounter::kRxBadLinkPacket);
+  counters_.add_in_turn(PortCounter::kRxFlowControl);
+  peer_armed_ = packet.op == wire::FlowControl::Op::kNormal;
+  if (!peer_armed_ && state_ == PortState::kActive) {
+    // IBA 7.2.7: RemoteInit. The other end has begun to count anew, so this one must too.
+    counters_.add_in_turn(PortCounter::kRemoteInit);
+    enter(PortState::kInitialize, now);
+  }
+  // The ends have other numbers of lanes until the subnet manager has set both.
+  if (packet.vl.value() < operational_vls_) hear_credit(packet, now);
+  become_active(now);
+}
+
+}  // namespace weft::link
