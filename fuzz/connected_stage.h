@@ -18,6 +18,7 @@
 #include "input.h"
 #include "ledger.h"
 #include "wire/bth.h"
+#include "wire/weft_piece.h"
 
 namespace weft::fuzz {
 
@@ -210,12 +211,8 @@ class Stage : private hca::XrcQueues {
     // At the end of memory of its own, so that a read past it is seen.
     const std::vector<std::byte> exact(transport.begin(), transport.end());
     const std::uint8_t odd = input_.byte();
-    queue_pair_->receive({.transport = exact,
-                          .source = odd < 0xD0 ? Gid::from_ipv4(2) : some_gid(odd),
-                          .destination = Gid::from_ipv4(1),
-                          .traffic_class = static_cast<std::uint8_t>(odd & 3),
-                          .multicast = odd == 0xCF},
-                         now_);
+    if ((odd & 0xF8) == 0xC0) return deliver_piece(exact);
+    receive(exact, odd);
   }
 
   void report(hca::Undelivered::Reason reason, Bytes quote) {
@@ -299,6 +296,40 @@ class Stage : private hca::XrcQueues {
 
  private:
   static constexpr std::byte kUntouched{0xC3};
+
+  // A piece of which `packet` is, or begins, what it carries.
+  void deliver_piece(Bytes packet) {
+    const std::uint8_t how = input_.byte();
+    const wire::WeftPiece which{
+        .number = static_cast<std::uint16_t>(how & 3u),
+        .offset = static_cast<std::uint16_t>(how >= 0xF0 ? input_.word() : (how >> 2 & 3) * 302),
+        .length = static_cast<std::uint16_t>((how & 0x10) != 0   ? packet.size() / 4
+                                             : (how & 0x20) != 0 ? input_.word()
+                                                                 : 302 + 151)};
+    const std::size_t length = which.length * std::size_t{4};
+    const std::size_t at = std::min(which.offset * std::size_t{4}, length);
+    const std::size_t carried =
+        how >= 0xE0 ? packet.size() : std::min(length - at, std::size_t{1208});
+    std::vector<std::byte> piece(wire::Bth::kSize + wire::WeftPiece::kSize + carried);
+    const auto inner = wire::Bth::parse(packet);
+    wire::Bth{.opcode = wire::Opcode::weft_piece,
+              .pkey = kDefaultPKey,
+              .dest_qp = kOurs,
+              .psn = inner ? inner->psn : Psn{}}
+        .write(piece);
+    which.write(MutableBytes(piece).subspan(wire::Bth::kSize));
+    std::copy_n(packet.begin(), std::min(packet.size(), carried),
+                piece.end() - static_cast<std::ptrdiff_t>(carried));
+    receive(piece, input_.byte());
+  }
+  void receive(Bytes transport, std::uint8_t odd) {
+    queue_pair_->receive({.transport = transport,
+                          .source = odd < 0xD0 ? Gid::from_ipv4(2) : some_gid(odd),
+                          .destination = Gid::from_ipv4(1),
+                          .traffic_class = static_cast<std::uint8_t>(odd & 3),
+                          .multicast = odd == 0xCF},
+                         now_);
+  }
 
   // Of XRC packets: one queue of ours, one of a stranger's domain, and none.
   Found find(Qpn srq_number) override {

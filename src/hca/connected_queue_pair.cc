@@ -238,11 +238,12 @@ void ConnectedQueuePair::reset() {
   c.retry_count = fresh.retry_count;
   c.rnr_retry = fresh.rnr_retry;
   c.migration = fresh.migration;
-  c.has_alternate = c.has_migrated = false;
+  c.has_alternate = c.has_migrated = c.narrow = false;
   c.alternate_path = fresh.alternate_path;
   c.alternate_ack_timeout = fresh.alternate_ack_timeout;
   watch_ = PeerWatch{};
   question_due_ = false;
+  joiner_.clear();
   c.config.extensions = extended_unasked_;
   established_ = sqd_notify_ = responses_last_ = ack_alone_ = false;
   events_ = 0;
@@ -350,6 +351,7 @@ bool ConnectedQueuePair::fill(Half half, Burst& burst, Time now) {
   burst.clear();
   if (half == Half::kRequests) {
     if (!requests() || !requester_.fill(burst, now)) return false;
+    question_due_ |= requester_.take_question();
     const bool joined = responder_.ride(burst, now) || responder_.join(burst, now);
     out_ = joined ? Out::kBoth : Out::kRequests;
     ack_alone_ = !joined && responder_.only_acks_due();
@@ -360,7 +362,17 @@ bool ConnectedQueuePair::fill(Half half, Burst& burst, Time now) {
   responses_last_ = half == Half::kResponses;
   burst.path = connection_.path;
   burst.destination = connection_.peer;
+  cut_if_narrow(burst);
   return true;
+}
+
+// More than one packet: filled before it was known.
+void ConnectedQueuePair::cut_if_narrow(Burst& burst) {
+  if (!connection_.narrow || burst.size() != 1 || burst.packets()[0].length() <= kNarrowPacket) {
+    return;
+  }
+  connection_.counters.add_in_turn(ConnectedCounter::kTxInPieces);
+  cutter_.cut(burst);
 }
 
 void ConnectedQueuePair::sent(const Burst& burst, SendResult result, Time now) {

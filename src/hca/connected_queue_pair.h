@@ -73,6 +73,8 @@ class ConnectedQueuePair final : public QueuePair {
   void enter(QpState to);
   void reset();
   void watch_peer();
+  void cut_if_narrow(Burst& burst);
+  void join_piece(const InDatagram& datagram, const wire::Bth& bth, Bytes piece);
   // What has become of the halves: failures, migration, a drained send queue. After every call that
   // may have changed them.
   void settle();
@@ -107,6 +109,8 @@ class ConnectedQueuePair final : public QueuePair {
   Requester requester_;
   Responder responder_;
   PeerWatch watch_;
+  PacketCutter cutter_;
+  PacketJoiner joiner_;
   bool question_due_ = false;
   QpState state_ = QpState::kReset;
   QpAttributes attributes_{};  // as set last; see query() for what changes by itself

@@ -38,14 +38,15 @@ void ConnectedQueuePair::receive(const InDatagram& datagram, Time now) {
   if (info.is_response && !requests()) return drop(ConnectedCounter::kRxWrongState);
 
   watch_.heard(now_);
+  const bool congestion = marked(datagram) || bth.fecn;
+  // No notification is answered with another one.
+  if (congestion && bth.opcode != wire::Opcode::cnp) responder_.congestion_experienced(now_);
+  if (bth.opcode == wire::Opcode::weft_piece) return join_piece(datagram, bth, payload);
   connection_.counters.add_in_turn(ConnectedCounter::kRxPackets);
   connection_.counters.add_in_turn(ConnectedCounter::kRxBytes, payload.size());
   // The MigReq of a CNP means nothing (annex A17 has its BTH filled in apart from that of
   // requests).
   if (bth.opcode != wire::Opcode::cnp) note_migration(datagram, bth);
-  const bool congestion = marked(datagram) || bth.fecn;
-  // No notification is answered with another one.
-  if (congestion && bth.opcode != wire::Opcode::cnp) responder_.congestion_experienced(now_);
   const InPacket packet{.opcode = bth.opcode,
                         .info = &info,
                         .psn = bth.psn,
@@ -79,10 +80,29 @@ void ConnectedQueuePair::dispatch_two(const InPacket& packet) {
             .extended = riding.first(wire::Aeth::kSize)});
 }
 
+// The whole packet is looked at as if it had come so. What is joined is no piece again.
+void ConnectedQueuePair::join_piece(const InDatagram& datagram, const wire::Bth& bth, Bytes piece) {
+  using Verdict = PacketJoiner::Verdict;
+  connection_.counters.add_in_turn(ConnectedCounter::kRxPieces);
+  const Verdict verdict = joiner_.add(bth.psn, piece);
+  if (verdict == Verdict::kIncomplete) return;
+  const auto nested = [this] {
+    return joiner_.whole().front() == static_cast<std::byte>(wire::Opcode::weft_piece);
+  };
+  if (verdict == Verdict::kMalformed || nested()) {
+    connection_.counters.add_in_turn(ConnectedCounter::kRxMalformed);
+    return;
+  }
+  InDatagram whole = datagram;
+  whole.transport = joiner_.whole();
+  receive(whole, now_);
+}
+
 // Whether a packet of this opcode may come to a queue pair of this kind at all.
 bool ConnectedQueuePair::takes(const wire::OpcodeInfo& info, wire::Opcode opcode) const {
   using wire::Transport;
   if (opcode == wire::Opcode::cnp) return true;
+  if (opcode == wire::Opcode::weft_piece) return is_reliable(type());
   if (opcode == wire::Opcode::weft_rc_acknowledge) {
     return is_reliable(type()) && type() != QpType::kXrcTarget;
   }

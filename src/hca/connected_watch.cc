@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection whose peer may be gone. An idle one asks by sending, under the number of the packet
-// sent last, a send without data: a duplicate, which every responder acknowledges and does nothing
-// else about (IBA 9.7.5.1.4). It takes no number, no receive request and no right to memory.
+// acknowledged last, a send without data: a duplicate, which every responder acknowledges and does
+// nothing else about (IBA 9.7.5.1.4). It takes no number, no receive request and no right to
+// memory. One whose long packets do not arrive asks so too: an answer says that short ones do.
 #include <algorithm>
 #include <cassert>
 
@@ -65,12 +66,13 @@ bool ConnectedQueuePair::fill_question(Burst& burst) {
             .pkey = connection_.config.pkey,
             .dest_qp = connection_.peer,
             .ack_request = true,
-            .psn = requester_.last_psn()}
+            .psn = requester_.settled_psn()}
       .write(packet.header);
   if (xrc) wire::Xrceth{}.write(MutableBytes(packet.header).subspan(wire::Bth::kSize));
   burst.close(packet, kIcrcBytes);
   out_ = Out::kQuestion;
-  connection_.counters.add_in_turn(ConnectedCounter::kTxKeepAlives);
+  connection_.counters.add_in_turn(requester_.outstanding() ? ConnectedCounter::kTxProbes
+                                                            : ConnectedCounter::kTxKeepAlives);
   return true;
 }
 
@@ -91,7 +93,7 @@ bool ConnectedQueuePair::undelivered(const Undelivered& packet, Time now) {
     return true;
   }
   const bool question = !requester_.outstanding() && watch_.has_asked();
-  if (question ? bth->psn != requester_.last_psn() : !requester_.awaits(bth->psn)) {
+  if (question ? bth->psn != requester_.settled_psn() : !requester_.awaits(bth->psn)) {
     count(ConnectedCounter::kRxStrayReports);
     return false;
   }

@@ -9,16 +9,14 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "hca/connected_counters.h"
+#include "hca/datagram.h"
 #include "hca/memory_table.h"
+#include "hca/pieces.h"
 #include "hca/qp_state.h"
 #include "hca/receive_source.h"
 #include "hca/types.h"
 
 namespace weft::hca {
-
-// From BTH to the last pad byte, what fits with UDP and ICRC into 1280 bytes of IPv6: no path is
-// narrower.
-inline constexpr std::size_t kNarrowPacket = 1280 - 40 - 8 - 4;
 
 struct ConnectedConfig {
   Qpn qpn{};
@@ -61,10 +59,13 @@ struct Connection {
   PathMigration migration = PathMigration::kMigrated;
   bool has_alternate = false;
   bool has_migrated = false;  // news for the owner, who clears it
+  bool narrow = false;        // long packets vanish on the path: they go in pieces
   std::uint8_t alternate_ack_timeout = 0;
   Path alternate_path{};
   ConnectedCounters counters{};
 
+  // For Burst::alone_above: a packet that is to be cut goes by itself.
+  [[nodiscard]] std::size_t alone_above() const { return narrow ? kNarrowPacket : Burst::kNoLimit; }
   // To the alternate path, if one is armed; it is used up then. The requester tries it before it
   // gives up for want of an answer, and on success begins to count its retries anew.
   bool migrate() {
@@ -74,6 +75,7 @@ struct Connection {
     migration = PathMigration::kMigrated;
     has_alternate = false;
     has_migrated = true;
+    narrow = false;
     return true;
   }
 };

@@ -38,11 +38,12 @@ class Burst {
  public:
   static constexpr std::size_t kMaxPackets = 64;
   static constexpr std::size_t kMaxBytes = 65'507;  // largest UDP payload over IPv4
+  static constexpr std::size_t kNoLimit = ~std::size_t{0};
 
   void clear() {
     count_ = 0;
     bytes_ = 0;
-    fragment = false;
+    alone_above = kNoLimit;
     pieces_.clear();
   }
   [[nodiscard]] bool empty() const { return count_ == 0; }
@@ -56,12 +57,13 @@ class Burst {
   [[nodiscard]] bool takes(std::size_t length, std::size_t trailer) const {
     if (count_ == 0) return true;
     const std::size_t first = packets_[0].length();
-    return count_ < kMaxPackets && length <= first && packets_[count_ - 1].length() == first &&
-           bytes_ + length + trailer <= kMaxBytes;
+    return count_ < kMaxPackets && first <= alone_above && length <= first &&
+           packets_[count_ - 1].length() == first && bytes_ + length + trailer <= kMaxBytes;
   }
   // How many of that length may follow, for which the burst goes on as long as before.
   [[nodiscard]] std::size_t room(std::size_t length, std::size_t trailer) const {
-    if (count_ == 0 || packets_[0].length() != length || packets_[count_ - 1].length() != length) {
+    if (count_ == 0 || packets_[0].length() != length || length > alone_above ||
+        packets_[count_ - 1].length() != length) {
       return 0;
     }
     return std::min(kMaxPackets - count_, (kMaxBytes - bytes_) / (length + trailer));
@@ -109,9 +111,8 @@ class Burst {
 
   Path path{};
   Qpn destination{};
-  // Packets as long as these never arrive, it seems: the path may be narrower than it says. The
-  // wire may send them in fragments, if it can.
-  bool fragment = false;
+  // Nothing follows a packet that is longer than this. clear() sets it to no limit.
+  std::size_t alone_above = kNoLimit;
 
  private:
   std::array<OutPacket, kMaxPackets> packets_;

@@ -86,7 +86,7 @@ void Requester::forget() {
   rnr_retries_ = retries_ = probes_ = 0;
   loss_at_.reset();
   doom_.reset();
-  stalled_ = window_stalled_ = false;
+  stalled_ = window_stalled_ = question_ = false;
   out_.abandoned = out_.active;
 }
 

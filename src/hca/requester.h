@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -76,8 +77,12 @@ class Requester {
   [[nodiscard]] bool outstanding() const { return !records_.empty() || out_.active; }
   // Whether a packet of that number is.
   [[nodiscard]] bool awaits(Psn psn) const;
-  // Of the packet sent last; before any, of one that the peer takes for a duplicate just as well.
-  [[nodiscard]] Psn last_psn() const { return psn(next_serial_) - 1; }
+  // Of the packet before the oldest that is outstanding; before any, of one that the peer takes for
+  // a duplicate just as well.
+  [[nodiscard]] Psn settled_psn() const { return psn(oldest()) - 1; }
+  // Whether the peer should be asked, by a short packet that it must acknowledge, if short ones
+  // arrive: once.
+  [[nodiscard]] bool take_question() { return std::exchange(question_, false); }
   // The oldest packet goes again at once, to see what comes of it.
   void ask_again(Time now);
   // The peer is gone: the oldest request fails.
@@ -213,7 +218,7 @@ class Requester {
   [[nodiscard]] bool skip_local();
   void finish_packet(std::uint64_t bytes, bool ends);
   void account(PacketRecord& record, bool asked);
-  [[nodiscard]] bool keeps_vanishing(const PacketRecord& record) const;
+  void doubt_path(const PacketRecord& record, Burst& burst);
   [[nodiscard]] bool may_begin(const Slot& slot) const;
   [[nodiscard]] std::optional<CompletionStatus> flaw(std::uint64_t request);
   [[nodiscard]] bool admits(std::uint64_t cost) const;
@@ -341,6 +346,8 @@ class Requester {
   std::uint64_t newest_order_ = 0;  // of those that are known to have arrived
   Time newest_sent_at_{};
   Time wide_delivered_at_{};
+  Time answered_at_{};                  // something came from the responder
+  bool question_ = false;               // see take_question()
   std::optional<Time> sample_sent_at_;  // of a packet just delivered, to measure by
   bool sample_clean_ = true;
   bool window_used_ = false;

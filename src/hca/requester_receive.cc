@@ -19,6 +19,7 @@ void Requester::receive(const InPacket& packet, Time now) {
     return;
   }
   if (packet.congestion) congestion_.congested(now_);
+  answered_at_ = now_;
   stalled_ = false;
   window_used_ = 2 * in_flight_ >= congestion_.bytes();
   sample_sent_at_.reset();

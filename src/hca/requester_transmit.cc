@@ -77,6 +77,7 @@ bool Requester::fill(Burst& burst, Time now) {
   assert(pins_.size() == 0 && out_.packets.empty());
   burst.path = connection_.path;
   burst.destination = connection_.peer;
+  burst.alone_above = connection_.alone_above();
   out_.abandoned = false;
   out_.last = nullptr;
   out_.queued_bytes = out_.queued_packets = 0;
@@ -260,7 +261,6 @@ bool Requester::append_data(Burst& burst, PacketRecord& record, const Shape& sha
   const bool ask = asks(record.cost) || (reliable() && record.resent && lost_count_ == 0);
   write_data(packet, slot, shape, record.serial, record.offset, ask);
   record.wide = shape.length() > kNarrowPacket;
-  if (keeps_vanishing(record)) burst.fragment = true;
   assert(packet.length() == shape.length());
   burst.close(packet, kIcrcBytes);
   out_.last = &packet;
@@ -292,11 +292,23 @@ bool Requester::append_fetch(Burst& burst, PacketRecord& record, Fetch& fetch) {
   return true;
 }
 
-// Three times under way in vain, and since the first of them no other long packet has arrived: not
-// what chance does, but what a link does that is narrower than the interface, where nobody tells
-// (RFC 2923).
-bool Requester::keeps_vanishing(const PacketRecord& record) const {
-  return record.wide && record.tries >= 2 && wide_delivered_at_ < record.before_at;
+// A long packet has been under way in vain, and no other has arrived since. If short ones do, that
+// is not what chance does, nor a peer that stands still, but a link that is narrower than the
+// interface and tells nobody (RFC 2923). So with its second transmission, and its third, the peer
+// is asked by a short packet; if something has come back when the fourth is due, long packets go in
+// pieces from then on.
+void Requester::doubt_path(const PacketRecord& record, Burst& burst) {
+  if (!record.wide || record.tries == 0 || connection_.narrow || !connection_.config.extensions) {
+    return;
+  }
+  const bool again = record.tries >= 2;
+  if (wide_delivered_at_ >= (again ? record.before_at : record.sent_at)) return;
+  if (record.tries >= 3 && answered_at_ > record.sent_at) {
+    connection_.narrow = true;
+    burst.alone_above = connection_.alone_above();
+  } else {
+    question_ = true;
+  }
 }
 
 void Requester::account(PacketRecord& record, bool asked) {
@@ -332,6 +344,7 @@ bool Requester::append_lost(Burst& burst) {
   if (i == kNone) return false;
   PacketRecord& record = records_[i];
   if (record.fetches) return append_lost_fetch(burst, record);
+  doubt_path(record, burst);
   const Shape shape = data_shape(slot(record.request), record.offset);
   if (!fits(burst, shape)) return false;
   const std::uint64_t cost = shape.length() + kIcrcBytes + (burst.empty() ? kPacketCost : 0u);
@@ -371,6 +384,7 @@ bool Requester::append_again(Burst& burst) {
     PacketRecord& record = records_[i];
     if (record.fetches || record.delivered || record.lost) continue;
     if (doom_ && record.request >= doom_->request) continue;
+    doubt_path(record, burst);
     const Shape shape = data_shape(slot(record.request), record.offset);
     const std::uint32_t old_cost = record.cost;
     record.resent = true;

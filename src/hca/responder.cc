@@ -191,9 +191,16 @@ void Responder::replay(const InPacket& packet, Kept& kept) {
   }
   if (answers_.size() >= connection_.max_reads_in + kMostReplays) return;
   count(kept.atomic ? ConnectedCounter::kRxAtomicsReplayed : ConnectedCounter::kRxReadsReplayed);
-  if (!kept.atomic && packet.psn == kept.psn) ++kept.replays;
-  answer.vanishes = kept.replays >= kVanishes;
+  if (!kept.atomic && packet.psn == kept.psn && ++kept.replays >= kVanishes) doubt_path(answer);
   answers_.push(answer);
+}
+
+// The start of a read is asked for again and again: requests arrive, and what answers them does
+// not.
+void Responder::doubt_path(const Answer& answer) {
+  const std::size_t first = wire::Bth::kSize + wire::Aeth::kSize +
+                            std::min<std::size_t>(connection_.mtu, answer.reth.dma_length);
+  if (extended() && first > kNarrowPacket) connection_.narrow = true;
 }
 
 void Responder::keep(const Answer& answer) {

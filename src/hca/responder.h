@@ -111,9 +111,8 @@ class Responder {
   // An answer that is to be sent.
   struct Answer {
     bool atomic = false;
-    bool replay = false;    // of a duplicate
-    bool vanishes = false;  // it is asked for again and again, from its first packet on
-    Psn psn{};              // of its first packet
+    bool replay = false;  // of a duplicate
+    Psn psn{};            // of its first packet
     std::uint32_t msn = 0;
     std::uint32_t packets = 1;
     std::uint32_t next = 0;  // packets before it are sent
@@ -188,6 +187,7 @@ class Responder {
   Verdict fail_receive(CompletionStatus status, wire::NakCode code);
   Verdict refuse(wire::NakCode code);
   void keep(const Answer& answer);
+  void doubt_path(const Answer& answer);
 
   // Answering: responder_answer.cc.
   [[nodiscard]] bool ack_ripe() const;

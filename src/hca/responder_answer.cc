@@ -85,6 +85,7 @@ bool Responder::fill(Burst& burst, Time now) {
   burst.clear();
   burst.path = connection_.path;
   burst.destination = connection_.peer;
+  burst.alone_above = connection_.alone_above();
   assert(pins_.size() == 0);
   if (cnp_due_) {
     fill_cnp(burst);
@@ -183,7 +184,6 @@ bool Responder::append_answer(Burst& burst, const Answer& answer, std::uint32_t 
     wire::AtomicAckEth{.original = answer.original}.write(after.subspan(wire::Aeth::kSize));
   }
   if (length > 0) burst.add_piece(packet, {data, length});
-  burst.fragment |= answer.vanishes && packet.length() > kNarrowPacket;
   in_flight_.bytes += length;
   burst.close(packet, kIcrcBytes);
   return true;
@@ -298,8 +298,8 @@ void Responder::sent(const Burst& burst, SendResult result, Time now) {
     take_back_tail(was);
     if (at_fault) {
       count(ConnectedCounter::kTxRefused, burst.size());
-      if (burst.size() > 1) {
-        one_by_one_ = burst.size();
+      if (was.answers > 1) {  // which one is at fault shows when they go one by one
+        one_by_one_ = was.answers;
       } else {
         fail_read(answers_.front().psn + answers_.front().next);
       }
@@ -312,7 +312,7 @@ void Responder::sent(const Burst& burst, SendResult result, Time now) {
   for (std::size_t i = 0; i < was.finished; ++i)
     answers_.pop_front();
   if (was.answers > 0 && !answers_.empty()) answers_.front().next = was.partial;
-  one_by_one_ -= std::min(one_by_one_, burst.size());
+  one_by_one_ -= std::min(one_by_one_, was.answers);
   if (lost) return;
   count(ConnectedCounter::kTxBytes, was.bytes);
   note_sent_tail(was);

@@ -191,8 +191,7 @@ bool UdpSocket::stop_coalescing() const {
 
 void UdpSocket::allow_fragments() const {
   static_assert(int{IP_PMTUDISC_DONT} == int{IPV6_PMTUDISC_DONT});
-  // Where it is refused all stays as it was. (IPV6_MTU would not help: the kernel heeds it only for
-  // what is longer than the route's MTU anyway.)
+  // Where it is refused all stays as it was.
   static_cast<void>(
       set_both(IP_MTU_DISCOVER, IPV6_MTU_DISCOVER, IP_PMTUDISC_DONT, "IP_MTU_DISCOVER"));
 }

@@ -81,7 +81,8 @@ void Network::carry(std::size_t from, std::size_t to, const Run& run) {
     const bool wrong = faults_.corrupt > 0 && random_.chance(faults_.corrupt);
     const std::vector<std::byte> damaged = wrong ? damage(original) : std::vector<std::byte>{};
     const std::vector<std::byte>& datagram = wrong ? damaged : original;
-    const bool dropped = random_.chance(faults_.loss) ||
+    const bool too_long = faults_.longest != 0 && datagram.size() > faults_.longest;
+    const bool dropped = too_long || random_.chance(faults_.loss) ||
                          (is_credit(datagram) && random_.chance(faults_.credit_loss)) ||
                          loses(run, i);
     if (dropped) {

@@ -23,11 +23,12 @@ namespace weft::sim {
 struct Faults {
   double loss = 0;
   double duplicate = 0;
-  double reorder = 0;      // takes up to `reorder_delay` longer, and so lets others pass
-  double corrupt = 0;      // arrives with one bit wrong
-  double credit_loss = 0;  // for datagrams that `Network::is_credit` picks, besides `loss`
-  Duration delay = 20us;   // one way
-  Duration jitter = 0us;   // of whole runs, which stay in order
+  double reorder = 0;       // takes up to `reorder_delay` longer, and so lets others pass
+  double corrupt = 0;       // arrives with one bit wrong
+  std::size_t longest = 0;  // bytes of a datagram that some link takes: longer ones vanish; 0: any
+  double credit_loss = 0;   // for datagrams that `Network::is_credit` picks, besides `loss`
+  Duration delay = 20us;    // one way
+  Duration jitter = 0us;    // of whole runs, which stay in order
   Duration reorder_delay = 200us;
   std::uint64_t rate_bytes_per_s = 1'250'000'000;  // of each sender
 };

@@ -146,7 +146,6 @@ class ConnectedQp : public WithMemory {
     while (qp->next_burst(burst, now)) {
       EXPECT_FALSE(qp->next_burst(burst, now)) << "one burst at a time";
       paths.push_back(burst.path);
-      fragmented = burst.fragment;
       qp->sent(burst, sink.send(burst), now);
     }
     std::vector<Sent> all;
@@ -169,7 +168,6 @@ class ConnectedQp : public WithMemory {
   std::optional<ConnectedQueuePair> qp;
   Burst burst;
   std::vector<Path> paths;
-  bool fragmented = false;  // the burst sent last: it may be
 };
 
 }  // namespace weft::hca::test

@@ -238,15 +238,16 @@ int discovery(const Endpoint& endpoint, int level, int name) {
   return value;
 }
 
-TEST_F(UdpEndpointTest, GoesOverToFragmentsWhenLongPacketsNeverArrive) {
+TEST_F(UdpEndpointTest, SendsFragmentsOnceItIsTold) {
   const auto port = open(hca::UdFraming::kBth);
   const auto sender = port->open_endpoint(Service::kDatagram).value();
   const auto receiver = port->open_endpoint(Service::kDatagram).value();
-  for (const bool asked : {false, true, true}) {
+  const auto inlet = std::dynamic_pointer_cast<UdpInlet>(sender->inlet());
+  for (const bool told : {false, true, true}) {
     fill(burst_, receiver->qpn(), 3, 2000, true, "127.0.0.1", "127.0.0.1");
-    burst_.fragment = asked;
+    if (told) inlet->allow_fragments();
     ASSERT_EQ(sender->send(burst_).outcome, hca::SendOutcome::kSent);
-    const int expected = asked ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO;
+    const int expected = told ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO;
     EXPECT_EQ(discovery(*sender, IPPROTO_IP, IP_MTU_DISCOVER), expected);
     EXPECT_EQ(discovery(*sender, IPPROTO_IPV6, IPV6_MTU_DISCOVER), expected);
   }

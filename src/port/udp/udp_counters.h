@@ -40,7 +40,7 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(UdpCounter::kC
         {"udp_tx_blocked", "times the kernel's send buffer was full"},
         {"udp_tx_no_segmentation", "runs sent singly because UDP_SEGMENT was refused"},
         {"udp_tx_too_long", "datagrams above the path MTU, not sent"},
-        {"udp_tx_fragmenting", "sockets that went over to fragments: longer ones never arrived"},
+        {"udp_tx_fragmenting", "sockets that went over to fragments: too long for a path"},
         {"udp_tx_unreachable", "datagrams without a route or refused by a filter, not sent"},
         {"udp_tx_failed", "datagrams that the kernel refused for another reason"},
         {"udp_rx_calls", "receives from the kernel, each a run of datagrams"},

@@ -77,7 +77,6 @@ bool UdpEndpoint::build(const hca::Burst& burst, Identification identification) 
 }
 
 hca::SendResult UdpEndpoint::send(const hca::Burst& burst) {
-  if (burst.fragment) inlet_->allow_fragments();
   too_long_ = false;
   const hca::SendResult result = try_send(burst);
   if (!too_long_ || !inlet_->allow_fragments()) return result;
