@@ -20,7 +20,7 @@ struct KeyViolation {
   Sl sl{};
   Qpn source_qp{};  // 0 where the packet does not tell
   Qpn dest_qp{};
-  std::optional<wire::Grh> grh;
+  std::optional<wire::Grh> grh{};
 };
 
 }  // namespace weft::mgmt

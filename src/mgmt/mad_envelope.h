@@ -27,7 +27,7 @@ struct MadEnvelope {
   Qpn dest_qp{};  // QP 0 means VL15
   QKey qkey{};    // 0 on QP 0
   PKey pkey = kDefaultPKey;
-  std::optional<wire::Grh> grh;  // lengths and next header are filled in by whoever sends it
+  std::optional<wire::Grh> grh{};  // lengths and next header are filled in by whoever sends it
 
   friend bool operator==(const MadEnvelope&, const MadEnvelope&) = default;
 };

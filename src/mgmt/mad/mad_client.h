@@ -50,7 +50,7 @@ struct MadAddress {
   Qpn qpn{};
   QKey qkey{};                   // to send with; what came in had the right one
   std::uint16_t pkey_index = 0;  // in the port's table
-  std::optional<GlobalAddress> global;
+  std::optional<GlobalAddress> global{};
   friend bool operator==(const MadAddress&, const MadAddress&) = default;
 };
 
@@ -67,7 +67,7 @@ struct MadRequest {
 };
 
 enum class MadResult : std::uint8_t {
-  kSent,      // no answer was waited for; of RMPP, all was acknowledged
+  kSent,      // RMPP, and no answer was waited for: all of it was acknowledged
   kTimedOut,  // no answer, or no acknowledgement
   kAborted,   // RMPP: the other end stopped or aborted it
 };
@@ -77,7 +77,7 @@ struct ReceivedMad {
   // One datagram; or, when RMPP put it together, headers once and then all the data.
   Bytes mad;
   // Of the request that it answers; nothing: it was not asked for.
-  std::optional<std::uint64_t> cookie;
+  std::optional<std::uint64_t> cookie{};
 };
 
 // Whoever has an agent. May call the MadPort from inside; the bytes last until the call returns.
