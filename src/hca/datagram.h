@@ -49,6 +49,7 @@ class Burst {
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] std::span<const OutPacket> packets() const { return {packets_.data(), count_}; }
   [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }  // trailers included
   [[nodiscard]] std::span<const Bytes> pieces(const OutPacket& packet) const {
     return std::span<const Bytes>(pieces_).subspan(packet.first_piece, packet.piece_count);
   }

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "host/context.h"
+#include "host/departures.h"
 #include "host/queue_pair.h"
 #include "io/clock.h"
 
@@ -85,16 +87,40 @@ void CompletionQueue::send_deferred(Waiting waiting) {
     const DrivingToken token(driving_, DrivingToken::Mode::kTry);
     all_free = static_cast<bool>(token);
     if (token) {
+      take_waiting();
       const Time now = io::now();
-      for (QueuePair* queue_pair : attached_) {
+      Departures departures(now);
+      for (QueuePair* queue_pair : round_) {
         if (!queue_pair->has_deferred_sends() ||
             (waiting == Waiting::kMayGoOn && queue_pair->awaits_company(now)))
           continue;
-        all_free = queue_pair->flush(now) && all_free;
+        all_free = departures.flush(*queue_pair) && all_free;
+      }
+      departures.go();
+      for (QueuePair* queue_pair : round_) {
+        if (queue_pair->has_deferred_sends()) list(*queue_pair);
       }
     }
   }
   if (!all_free) std::this_thread::yield();
+}
+
+void CompletionQueue::take_waiting() {
+  round_.clear();
+  const std::lock_guard guard(waiting_lock_);
+  round_.swap(waiting_);
+  for (QueuePair* queue_pair : round_)
+    queue_pair->listed_by(*this) = false;
+}
+
+void CompletionQueue::list(QueuePair& queue_pair) {
+  const std::lock_guard guard(waiting_lock_);
+  if (!std::exchange(queue_pair.listed_by(*this), true)) waiting_.push_back(&queue_pair);
+}
+
+void CompletionQueue::note_deferred(QueuePair& queue_pair, bool deferred) {
+  if (deferred) list(queue_pair);
+  deferred_.fetch_add(deferred ? 1 : -1, std::memory_order_relaxed);
 }
 
 void CompletionQueue::make_progress() {
@@ -200,6 +226,8 @@ void CompletionQueue::detach(QueuePair* queue_pair) {
   const DrivingToken token(driving_, DrivingToken::Mode::kWait);
   std::erase(attached_, queue_pair);
   list_receivers();
+  const std::lock_guard guard(waiting_lock_);
+  if (std::exchange(queue_pair->listed_by(*this), false)) std::erase(waiting_, queue_pair);
 }
 
 void CompletionQueue::list_receivers() {

@@ -9,6 +9,7 @@
 
 #include "hca/completion_queue.h"
 #include "host/completion_channel.h"
+#include "host/post_streak.h"
 #include "host/spin_lock.h"
 #include "host/unacknowledged.h"
 
@@ -50,6 +51,8 @@ class CompletionQueue final : public hca::CompletionSink {
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] bool overrun() const;
   [[nodiscard]] std::uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
+  // A thread of the program is at work in a poll.
+  [[nodiscard]] bool driven() const { return driving_.load(std::memory_order_relaxed); }
   // An event was asked for and has not come: the program is about to wait.
   [[nodiscard]] bool armed() const { return armed_.load(std::memory_order_acquire); }
 
@@ -58,7 +61,12 @@ class CompletionQueue final : public hca::CompletionSink {
   void attach(QueuePair* queue_pair);
   void detach(QueuePair* queue_pair);
   void forget(Qpn qpn);
-  void note_deferred(int change) { deferred_.fetch_add(change, std::memory_order_relaxed); }
+  // Its sends wait for a poll now, or do no more.
+  void note_deferred(QueuePair& queue_pair, bool deferred);
+  // Posted to one of them, after `polls` polls of its queues.
+  void note_posts(std::size_t requests, std::uint64_t polls) { posts_.add(requests, polls); }
+  // How many the program posted before the last poll, up to one.
+  [[nodiscard]] std::size_t posts_before() const { return posts_.before(); }
 
  private:
   // So many polls in vain, 50 us or so, and whoever spins on this queue lets others run in between:
@@ -68,6 +76,8 @@ class CompletionQueue final : public hca::CompletionSink {
   // For acknowledgements that wait for something to go with.
   enum class Waiting : std::uint8_t { kMayGoOn, kIsOver };
   void send_deferred(Waiting waiting);
+  void take_waiting();
+  void list(QueuePair& queue_pair);
   void make_progress();
   [[nodiscard]] bool has_completions() const { return stored_.load(std::memory_order_acquire) > 0; }
 
@@ -89,6 +99,10 @@ class CompletionQueue final : public hca::CompletionSink {
   std::atomic<std::uint64_t> polls_{0};        // grows with polling; exact with one polling thread
   std::atomic<std::uint32_t> empty_polls_{0};  // in a row
   std::atomic<int> deferred_{0};               // attached queue pairs whose sends wait for a poll
+  PostStreak posts_;
+  SpinLock waiting_lock_;            // innermost
+  std::vector<QueuePair*> waiting_;  // guarded by it: all whose sends wait, and maybe others
+  std::vector<QueuePair*> round_;    // what waited as a poll began; with the token
   std::atomic<bool> armed_{false};
   bool overrun_reported_ = false;  // guarded by lock_
 

@@ -243,6 +243,7 @@ void Progress::meet_deadlines(Time now) {
     const auto queue_pair = weak.lock();
     if (queue_pair && queue_pair->deadline_.load() <= now) queue_pair->flush(now);
   }
+  const Time soonest = now + std::max(kDeadlineGrain, look_time(timed.size()));
   const std::lock_guard guard(deferred_mutex_);
   for (auto& weak : timed) {
     const auto queue_pair = weak.lock();
@@ -252,7 +253,7 @@ void Progress::meet_deadlines(Time now) {
     const Time deadline = queue_pair->deadline_.load();
     if (deadline == Time::max()) continue;
     queue_pair->watched_until_.store(deadline);
-    next_deadline_ = std::min(next_deadline_, std::max(deadline, now + kDeadlineGrain));
+    next_deadline_ = std::min(next_deadline_, std::max(deadline, soonest));
     timed_.push_back(std::move(weak));
   }
   if (next_deadline_ < timer_at_) set_timer(next_deadline_);
@@ -277,18 +278,18 @@ void Progress::flush_deferred(Time now, Due when) {
     due.swap(deferred_);
   }
   std::vector<std::weak_ptr<QueuePair>> again;
-  for (const auto& weak : due) {
+  for (auto& weak : due) {
     const auto queue_pair = weak.lock();
     if (!queue_pair) continue;
     if (when == Due::kNow) {
       queue_pair->send_owed();
-    } else if (queue_pair->deferred_for(now) >= QueuePair::kGatherTime) {
+    } else if (queue_pair->deferred_for(now) >= QueuePair::kGatherTime && !queue_pair->driven()) {
       queue_pair->flush(now);
     }
     const std::uint64_t deferrals = queue_pair->deferrals_.load();
     if (queue_pair->has_deferred_sends() || deferrals != queue_pair->deferrals_seen_) {
       queue_pair->deferrals_seen_ = deferrals;
-      again.push_back(weak);
+      again.push_back(std::move(weak));
       continue;
     }
     queue_pair->listed_.store(false);
@@ -300,8 +301,9 @@ void Progress::flush_deferred(Time now, Due when) {
     alarm_after_ = QueuePair::kGatherTime;
     return;
   }
-  deferred_.insert(deferred_.end(), again.begin(), again.end());
-  alarm_after_ = std::min(alarm_after_ * 2, kLatestAlarm);
+  deferred_.insert(deferred_.end(), std::make_move_iterator(again.begin()),
+                   std::make_move_iterator(again.end()));
+  alarm_after_ = std::min(alarm_after_ * 2, std::max(kLatestAlarm, look_time(again.size())));
   if (now + alarm_after_ < timer_at_) set_timer(now + alarm_after_);
 }
 
@@ -334,7 +336,8 @@ void Progress::serve(std::uint64_t tag, std::uint32_t events) {
   const std::uint64_t polls = receiver->polls();
   const bool keep = receiver->kept_for_ > 0;
   if (keep) --receiver->kept_for_;
-  const bool drive = keep || receiver->armed() || polls == receiver->polls_seen_;
+  const bool drive =
+      keep || receiver->armed() || (polls == receiver->polls_seen_ && !receiver->driven());
   if (drive && take_over(*receiver)) return;
   leave_to_program(*receiver, polls);
 }
@@ -387,7 +390,8 @@ void Progress::review(Time now) {
     if (!receiver || !receiver->left_to_program_.load()) continue;
     if (receiver->review_at_ <= now) {
       const std::uint64_t polls = receiver->polls();
-      if (polls == receiver->polls_seen_ && take_over(*receiver)) continue;
+      const bool idle = polls == receiver->polls_seen_ && !receiver->driven();
+      if (idle && take_over(*receiver)) continue;
       receiver->polls_seen_ = polls;
       receiver->review_after_ = std::min(receiver->review_after_ * 2, kLastReview);
       receiver->review_at_ = now + receiver->review_after_;

@@ -71,6 +71,11 @@ class Progress {
   static constexpr Duration kLatestAlarm = 320us;
   // Deadlines of queue pairs are met this late at most: alarms cost.
   static constexpr Duration kDeadlineGrain = 50us;
+  // An alarm is for all queue pairs that have asked for one. Where that is many, the next one comes
+  // no sooner than after several times what it takes to look at them.
+  static constexpr Duration look_time(std::size_t queue_pairs) {
+    return 1us * static_cast<std::int64_t>(queue_pairs);
+  }
   // send_owed() waits so long for the thread, and the thread for those who read.
   static constexpr Duration kLastWait = 100ms;
   static constexpr Duration kReadersWait = 50ms;

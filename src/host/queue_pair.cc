@@ -151,7 +151,7 @@ std::errc QueuePair::post_send(const hca::SendRequest& request, bool more) {
   {
     const std::lock_guard guard(lock_);
     if (const std::errc error = core_->post_send(request); error != std::errc{}) return error;
-    streak_.add(1, polls());
+    config_.send_queue->note_posts(1, polls());
     if (more) return {};
     next = after_post();
   }
@@ -169,7 +169,7 @@ std::errc QueuePair::post_send_list(std::span<const hca::SendRequest> requests) 
       error = core_->post_send(request);
       if (error != std::errc{}) break;
     }
-    streak_.add(requests.size(), polls());
+    config_.send_queue->note_posts(requests.size(), polls());
     next = after_post();
   }
   act(next);
@@ -177,19 +177,19 @@ std::errc QueuePair::post_send_list(std::span<const hca::SendRequest> requests) 
 }
 
 // Whether what was posted goes at once: the first since the last poll does, others gather. Of a
-// program that posted many between its polls the first one gathers, too: more will come, and a call
-// to the kernel costs as much as a dozen short messages.
+// program that posted many between its polls, to whatever queue pairs, the first one gathers, too:
+// more will come, and a call to the kernel costs as much as a dozen short messages.
 QueuePair::Next QueuePair::after_post() {
   const bool run_is_full =
       core_->queued_packets() >= kRunPackets || core_->queued_bytes() >= kRunBytes;
   if (run_is_full) return Next::kFlush;
   if (has_deferred_sends() && !acks_only_.load(std::memory_order_relaxed)) {
     // The clock is not for every one of many short messages.
-    if (streak_.now() % kPostsPerLook != 0) return Next::kNothing;
+    if (core_->queued_packets() % kPostsPerLook != 0) return Next::kNothing;
     return deferred_for(io::now()) >= kGatherTime ? Next::kFlush : Next::kNothing;
   }
   const bool polled = polls_at_send_ != polls();
-  if (polled && streak_.before() < kManyPosts) return Next::kFlush;
+  if (polled && config_.send_queue->posts_before() < kManyPosts) return Next::kFlush;
   const Time now = io::now();
   if (!polled && now - sent_at_ >= kGatherTime) return Next::kFlush;
   if (deferred_for(now) >= kGatherTime) return Next::kFlush;
@@ -303,30 +303,32 @@ std::size_t QueuePair::queued_datagrams() const {
   return config_.type == hca::QpType::kUd ? core_->queued_packets() : 0;
 }
 
-void QueuePair::send_waiting(Time now) {
-  hca::Burst& burst = scratch_burst();
+bool QueuePair::next_burst(hca::Burst& burst, Time now) {
   After after;
-  bool more = false;
   {
     const std::lock_guard guard(lock_);
-    if (destroyed_) return;
-    more = core_->next_burst(burst, now);
-    if (!more) after = settle(now, Blocked::kNo);
+    if (destroyed_) return false;
+    if (core_->next_burst(burst, now)) return true;
+    after = settle(now, Blocked::kNo);
   }
-  while (more) {
-    const hca::SendResult result = endpoint_->send(burst);
-    // A run takes the kernel as long as a program takes to post many more.
-    if (burst.size() > 1) now = io::now();
+  follow_up(after);
+  return false;
+}
+
+bool QueuePair::sent(hca::Burst& burst, hca::SendResult result, Time now) {
+  After after;
+  {
     const std::lock_guard guard(lock_);
     core_->sent(burst, result, now);
     polls_at_send_ = polls();
     sent_at_ = now;
-    if (destroyed_) return;
+    if (destroyed_) return false;
     const bool blocked = result.outcome == hca::SendOutcome::kWouldBlock;
-    more = !blocked && core_->next_burst(burst, now);
-    if (!more) after = settle(now, blocked ? Blocked::kYes : Blocked::kNo);
+    if (!blocked && core_->next_burst(burst, now)) return true;
+    after = settle(now, blocked ? Blocked::kYes : Blocked::kNo);
   }
   follow_up(after);
+  return false;
 }
 
 void QueuePair::follow_up(const After& after) {
@@ -355,14 +357,14 @@ void QueuePair::raise(std::uint32_t events) {
 
 // Everything that arrived has been handed in: acknowledgements that were put off are due, and
 // credits or acknowledgements may have freed what waits to be sent.
-void QueuePair::end_run(Time now, Receiver::Acks acks, std::optional<std::uint32_t> receive_share) {
+bool QueuePair::end_run(Time now, Receiver::Acks acks, std::optional<std::uint32_t> receive_share) {
   After after;
   bool work = false;
   {
     const std::lock_guard guard(lock_);
     if (receive_share) core_->set_receive_budget(*receive_share);
     core_->end_run(now);
-    if (destroyed_) return;
+    if (destroyed_) return false;
     work = core_->has_work();
     const bool may_wait = acks == Receiver::Acks::kMayWait && core_->only_acks_due();
     if (!work || may_wait) after = settle(now, Blocked::kNo);
@@ -372,23 +374,40 @@ void QueuePair::end_run(Time now, Receiver::Acks acks, std::optional<std::uint32
       after.flush_at = now + kGatherTime;
     }
   }
-  if (work) {
-    flush(now);
-  } else {
-    follow_up(after);
-  }
+  if (!work) follow_up(after);
+  return work;
+}
+
+bool QueuePair::ask_to_send() {
+  flush_asked_.store(true);
+  if (sending_.exchange(true)) return false;
+  flush_asked_.store(false);
+  return true;
+}
+
+void QueuePair::send_on(hca::Burst& burst, Time& now) {
+  hca::SendResult result;
+  do {
+    result = endpoint_->send(burst);
+    // A run takes the kernel as long as a program takes to post many more.
+    if (burst.size() > 1) now = io::now();
+  } while (sent(burst, result, now));
+}
+
+// Whoever holds the token looks at flush_asked_ after giving it back, so a request made while it
+// was held is never lost (both are sequentially consistent).
+void QueuePair::stop_sending(Time now) {
+  sending_.store(false);
+  if (flush_asked_.load()) flush(now);
 }
 
 bool QueuePair::flush(Time now) {
-  flush_asked_.store(true);
-  // Whoever holds the token looks at flush_asked_ after giving it back, so a request made while it
-  // was held is never lost (both are sequentially consistent).
-  while (flush_asked_.load()) {
-    if (sending_.exchange(true)) return false;
-    flush_asked_.store(false);
-    send_waiting(now);
+  do {
+    if (!ask_to_send()) return false;
+    hca::Burst& burst = scratch_burst();
+    if (next_burst(burst, now)) send_on(burst, now);
     sending_.store(false);
-  }
+  } while (flush_asked_.load());
   // Another thread may have taken the request up, and be at it.
   return !sending_.load();
 }
@@ -408,11 +427,13 @@ QueuePair::After QueuePair::settle(Time now, Blocked blocked) {
 }
 
 bool QueuePair::set_deferred(bool deferred, Time now) {
-  if (deferred_.load(std::memory_order_relaxed) == deferred) return false;
+  if (deferred_.load(std::memory_order_relaxed) == deferred || (deferred && destroyed_)) {
+    return false;
+  }
   deferred_.store(deferred, std::memory_order_relaxed);
   for (CompletionQueue* queue : {config_.send_queue.get(), config_.receive_queue.get()}) {
     if (queue == nullptr) continue;
-    queue->note_deferred(deferred ? 1 : -1);
+    queue->note_deferred(*this, deferred);
     if (config_.send_queue == config_.receive_queue) break;
   }
   if (deferred) {

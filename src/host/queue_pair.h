@@ -94,6 +94,10 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   [[nodiscard]] bool has_deferred_sends() const {
     return deferred_.load(std::memory_order_relaxed);
   }
+  // A thread of the program is at work in a poll that sends what is deferred, or the next one does.
+  [[nodiscard]] bool driven() const {
+    return config_.send_queue != nullptr && config_.send_queue->driven();
+  }
   // Only acknowledgements are deferred, and so lately that the program may yet post what they can
   // go with: programs look at one completion queue or another before they do.
   [[nodiscard]] bool awaits_company(Time now) const {
@@ -115,6 +119,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   void wait_for_lock() const { const std::lock_guard guard(lock_); }
 
  private:
+  friend class CompletionQueue;
+  friend class Departures;
   friend class Progress;
   friend class Receiver;
   // Before the program gives the connection up.
@@ -126,7 +132,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   static constexpr Duration kGatherTime = 20us;
   static constexpr Duration kCompanyTime = 3us;
   static constexpr std::size_t kManyPosts = 16;    // between two polls: it posts in runs
-  static constexpr std::size_t kPostsPerLook = 4;  // at the clock
+  static constexpr std::size_t kPostsPerLook = 4;  // packets, at the clock
   static constexpr Duration kRetryTime = 200us;    // after the kernel's send buffer was full
   static constexpr Duration kOwedTime = 50ms;      // the most that send_owed() takes
   // Of take_what_has_arrived(): system calls in a read, and reads.
@@ -134,32 +140,23 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   static constexpr unsigned kMostReads = 64;
 
   [[nodiscard]] std::uint64_t polls() const;
-  // How many requests the program posts between two polls.
-  class Streak {
-   public:
-    void add(std::size_t requests, std::uint64_t polls) {
-      if (polls != polls_) {
-        polls_ = polls;
-        before_ = std::exchange(now_, 0);
-      }
-      now_ += requests;
-    }
-    [[nodiscard]] std::size_t now() const { return now_; }        // since the last poll
-    [[nodiscard]] std::size_t before() const { return before_; }  // before that, up to a poll
-
-   private:
-    std::uint64_t polls_ = 0;
-    std::size_t now_ = 0;
-    std::size_t before_ = 0;
-  };
   struct After {  // what is left to do once lock_ is free: some of it is system calls
     std::uint32_t events = 0;
     std::optional<Time> flush_at;
     Time deadline = Time::max();
   };
   enum class Blocked : std::uint8_t { kNo, kYes };  // by the kernel's full send buffer
-  void send_waiting(Time now);                      // with the sending token
-  After settle(Time now, Blocked blocked);          // with lock_ held
+  // Takes the sending token; false when another thread has it, which then sends for this one, too.
+  [[nodiscard]] bool ask_to_send();
+  // With the token. The next burst, and what became of it, after which there may be another in its
+  // place: false when there is none, and all that follows from that is done.
+  [[nodiscard]] bool next_burst(hca::Burst& burst, Time now);
+  [[nodiscard]] bool sent(hca::Burst& burst, hca::SendResult result, Time now);
+  // Sends that burst and all others.
+  void send_on(hca::Burst& burst, Time& now);
+  // Gives the token back.
+  void stop_sending(Time now);
+  After settle(Time now, Blocked blocked);  // with lock_ held
   void follow_up(const After& after);
   enum class Next : std::uint8_t { kFlush, kArm, kNothing };
   Next after_post();  // with lock_ held
@@ -175,7 +172,13 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   bool take_undelivered(const hca::Undelivered& packet, Time now) {
     return !destroyed_ && core_->undelivered(packet, now);
   }
-  void end_run(Time now, Receiver::Acks acks, std::optional<std::uint32_t> receive_share);
+  // Returns whether there is something to send at once.
+  [[nodiscard]] bool end_run(Time now, Receiver::Acks acks,
+                             std::optional<std::uint32_t> receive_share);
+  // Whether the list of a completion queue of its has it; guarded by that list's lock.
+  [[nodiscard]] bool& listed_by(const CompletionQueue& queue) {
+    return &queue == config_.send_queue.get() ? listed_by_sends_ : listed_by_receives_;
+  }
 
   const QueuePairConfig config_;
   std::shared_ptr<Context> context_;
@@ -199,9 +202,10 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   std::atomic<std::uint64_t> deferrals_{0};
   std::uint64_t deferrals_seen_ = 0;  // by the context's thread only
   std::atomic<bool> listed_{false};   // the context's list of deferred queue pairs has it
+  bool listed_by_sends_ = false;      // see listed_by()
+  bool listed_by_receives_ = false;
   std::uint64_t polls_at_send_ = ~std::uint64_t{0};  // guarded by lock_: polls() when it last sent
   Time sent_at_{};                                   // guarded by lock_
-  Streak streak_;                                    // guarded by lock_
   std::optional<hca::Agreement> agreement_;          // guarded by lock_
 
   // When the core wants to be called though nothing happens, and when the context's thread is going

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hca/ud_credit.h"
+#include "host/departures.h"
 #include "host/queue_pair.h"
 #include "io/clock.h"
 #include "wire/endian.h"
@@ -80,6 +81,12 @@ std::uint64_t Receiver::polls() const {
   for (const auto& [queue, users] : completion_queues_)
     sum += queue->polls();
   return sum;
+}
+
+bool Receiver::driven() const {
+  const std::lock_guard guard(mutex_);
+  return std::any_of(completion_queues_.begin(), completion_queues_.end(),
+                     [](const auto& entry) { return entry.first->driven(); });
 }
 
 bool Receiver::armed() const {
@@ -186,12 +193,14 @@ void Receiver::note_busy(std::size_t before) {
 // With the token still held: whoever destroys a queue pair waits for it.
 void Receiver::finish(Acks acks) {
   switch_to(nullptr);
+  Departures departures(now_);
   for (QueuePair* queue_pair : touched_) {
     queue_pair->touched_ = false;
     std::optional<std::uint32_t> share;
     if (was_shared_) share = share_of(*queue_pair);
-    queue_pair->end_run(now_, acks, share);
+    if (queue_pair->end_run(now_, acks, share)) departures.flush(*queue_pair);
   }
+  departures.go();
   touched_.clear();
   now_ = Time{};
 }

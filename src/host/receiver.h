@@ -52,6 +52,8 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   [[nodiscard]] const port::Inlet* inlet() const { return inlet_.get(); }
   // How often the completion queues of its queue pairs have been polled.
   [[nodiscard]] std::uint64_t polls() const;
+  // A program is at work in a poll of one of them.
+  [[nodiscard]] bool driven() const;
   // A program is about to wait for an event of one of them.
   [[nodiscard]] bool armed() const;
   // Dropped: sent to a number that no queue pair here has.

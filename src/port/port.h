@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,20 @@ class Endpoint : public hca::BurstSink {
   [[nodiscard]] virtual Qpn qpn() const = 0;
   // Where its packets arrive. The same for endpoints that share a socket.
   [[nodiscard]] virtual const std::shared_ptr<Inlet>& inlet() const = 0;
+  // Whether `next`, a burst of an endpoint of the same inlet, goes where `first` goes, so that they
+  // may leave in one call. Their lengths are not looked at.
+  [[nodiscard]] virtual bool same_way(const hca::Burst& first, const hca::Burst& next) const {
+    static_cast<void>(first);
+    static_cast<void>(next);
+    return false;
+  }
+  // Hands bursts of this endpoint and of others, which go the same way and have as many packets,
+  // bytes and lengths as one Burst may have, to the wire in one call: all or nothing. No result:
+  // the wire had some objection, and took nothing. What it is, send() of each tells.
+  virtual std::optional<hca::SendResult> send_together(std::span<const hca::Burst* const> bursts) {
+    static_cast<void>(bursts);
+    return std::nullopt;
+  }
   // Multicast groups, as Port::group_address() names them.
   virtual Expected<void> attach(const Gid& group) = 0;
   virtual Expected<void> detach(const Gid& group) = 0;

@@ -49,9 +49,14 @@ class SendFramesTest : public testing::Test {
     }
   }
 
+  void build(const WireRules& rules, Identification identification) {
+    const hca::Burst* const bursts[]{&burst_};
+    frames_->build(bursts, rules, kSourcePort, identification);
+  }
+
   // The frames one by one, joined, are the run; each has its bytes and the ICRC for its number.
   void check(const WireRules& rules, Identification identification) {
-    frames_->build(burst_, rules, kSourcePort, identification);
+    build(rules, identification);
     ASSERT_LE(frames_->all().size(), kIovMax);
     const wire::IcrcFlow flow(burst_.path.sgid, burst_.path.dgid, kSourcePort,
                               rules.port_of(burst_.destination));
@@ -105,7 +110,7 @@ TEST_F(SendFramesTest, CoverTheIdentificationThatTheKernelWillGiveOnTheStandardW
 
 TEST_F(SendFramesTest, GiveTheKernelOneStretchOfMemoryForARun) {
   fill(std::vector<std::size_t>(15, 4096), 100'000);
-  frames_->build(burst_, {}, kSourcePort, Identification::kCounted);
+  build({}, Identification::kCounted);
   EXPECT_EQ(frames_->all().size(), 1u);
 }
 
@@ -115,7 +120,7 @@ TEST_F(SendFramesTest, ReferToBareMessagesAndCopyThoseInMorePiecesThanOneCallTak
   for (const auto& [piece, expected] : {std::pair{1000, 90u}, {40, 1u}}) {
     const std::vector<std::size_t> sizes(30, 2048);
     fill(sizes, static_cast<std::size_t>(piece));
-    frames_->build(burst_, rules, kSourcePort, Identification::kCounted);
+    build(rules, Identification::kCounted);
     EXPECT_EQ(frames_->all().size(), expected);
     std::vector<std::byte> meant;
     for (const hca::OutPacket& packet : burst_.packets()) {

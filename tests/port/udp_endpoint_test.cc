@@ -220,6 +220,49 @@ TEST_F(UdpEndpointTest, ReportsMemoryThatIsGoneAsAProtectionError) {
   EXPECT_EQ(counter(*port, "udp_tx_calls"), 0u);
 }
 
+TEST_F(UdpEndpointTest, SendsBurstsOfEndpointsThatShareASocketInOneCall) {
+  const auto port = open(hca::UdFraming::kBth);
+  // The first have sockets of their own.
+  std::vector<std::unique_ptr<Endpoint>> endpoints;
+  while (endpoints.size() < 2 || endpoints.end()[-1]->inlet() != endpoints.end()[-2]->inlet())
+    endpoints.push_back(port->open_endpoint(Service::kConnected).value());
+  Endpoint& one = *endpoints.end()[-2];
+  Endpoint& other = *endpoints.end()[-1];
+  hca::Burst second;
+  fill(burst_, one.qpn(), 2, 2048, true, "127.0.0.1", "127.0.0.1");
+  const auto messages = std::exchange(payloads_, {});  // fill() makes others
+  fill(second, other.qpn(), 1, 1500, true, "127.0.0.1", "127.0.0.1");
+  ASSERT_TRUE(one.same_way(burst_, second));
+  const hca::Burst* const bursts[]{&burst_, &second};
+  const auto result = one.send_together(bursts);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->outcome, hca::SendOutcome::kSent);
+  EXPECT_EQ(counter(*port, "udp_tx_calls"), 1u);
+  collect(*one.inlet(), 3);
+  ASSERT_EQ(collector_.arrivals.size(), 3u);
+  EXPECT_EQ(collector_.arrivals[0].dest_qp(), one.qpn());
+  EXPECT_EQ(collector_.arrivals[1].dest_qp(), one.qpn());
+  EXPECT_EQ(collector_.arrivals[2].dest_qp(), other.qpn());
+  EXPECT_EQ(collector_.arrivals[2].message(1500).size(), 1500u);
+
+  // To another socket, by another way: not together.
+  fill(second, endpoints.front()->qpn(), 1, 1500, true, "127.0.0.1", "127.0.0.1");
+  EXPECT_FALSE(one.same_way(burst_, second));
+  fill(second, other.qpn(), 1, 1500, true, "127.0.0.1", "127.0.0.2");
+  EXPECT_FALSE(one.same_way(burst_, second));
+}
+
+TEST_F(UdpEndpointTest, SendsNothingTogetherThatHasMemoryWhichIsGone) {
+  UdpPortConfig config = on_loopback();
+  config.guard = [](void (*)(void*), void*) { return false; };
+  const auto port = open(config);
+  const auto endpoint = port->open_endpoint(Service::kConnected).value();
+  fill(burst_, endpoint->qpn(), 4, 2048, true, "127.0.0.1", "127.0.0.1");
+  const hca::Burst* const bursts[]{&burst_, &burst_};
+  EXPECT_FALSE(endpoint->send_together(bursts));
+  EXPECT_EQ(counter(*port, "udp_tx_calls"), 0u);
+}
+
 TEST_F(UdpEndpointTest, CountsWhatHasNoRouteAsLost) {
   const auto port = open(hca::UdFraming::kBare);
   const auto sender = port->open_endpoint(Service::kDatagram).value();

@@ -66,33 +66,36 @@ MutableBytes SendFrames::take_staging(std::size_t size) {
   return taken;
 }
 
-void SendFrames::build(const hca::Burst& burst, const WireRules& rules, std::uint16_t source_port,
-                       Identification identification) {
-  destination_.address = burst.path.dgid;
-  destination_.port = rules.port_of(burst.destination);
-  destination_.scope_id = burst.path.scope_id;
-  source_ = burst.path.sgid;
+void SendFrames::build(std::span<const hca::Burst* const> bursts, const WireRules& rules,
+                       std::uint16_t source_port, Identification identification) {
+  const hca::Burst& first = *bursts.front();
+  destination_.address = first.path.dgid;
+  destination_.port = rules.port_of(first.destination);
+  destination_.scope_id = first.path.scope_id;
+  source_ = first.path.sgid;
   source_port_ = source_port;
-  traffic_class_ = burst.path.traffic_class;
-  hop_limit_ = burst.path.hop_limit;
+  traffic_class_ = first.path.traffic_class;
+  hop_limit_ = first.path.hop_limit;
   pieces_.clear();
   staged_ = 0;
-  count_ = burst.size();
+  count_ = 0;
   counted_ = rules.counts_identification && identification == Identification::kCounted;
 
   const wire::IcrcFlow& flow =
       flows_.get(source_, destination_.address, source_port_, destination_.port);
-  for (std::size_t frame = 0; frame < count_; ++frame) {
-    const hca::OutPacket& packet = burst.packets()[frame];
-    const auto number = static_cast<std::uint16_t>(counted_ ? frame : 0);
-    if (rules.framing == hca::UdFraming::kBare) {
-      lengths_[frame] = packet.payload_length;
-    } else {
-      lengths_[frame] = packet.length() + kIcrcBytes;
-      stage(packet, burst.pieces(packet), flow, number);
+  for (const hca::Burst* const burst : bursts) {
+    for (const hca::OutPacket& packet : burst->packets()) {
+      if (rules.framing == hca::UdFraming::kBare) {
+        lengths_[count_] = packet.payload_length;
+      } else {
+        lengths_[count_] = packet.length() + kIcrcBytes;
+        stage(packet, burst->pieces(packet), flow,
+              static_cast<std::uint16_t>(counted_ ? count_ : 0));
+      }
+      ++count_;
     }
+    if (rules.framing == hca::UdFraming::kBare) refer_to(*burst);
   }
-  if (rules.framing == hca::UdFraming::kBare) refer_to(burst);
 }
 
 // The messages where they are, as long as one call takes so many pieces.

@@ -44,11 +44,13 @@ class IcrcFlowCache {
 // from an unconnected socket).
 enum class Identification : std::uint8_t { kCounted, kZero };
 
-// A burst as the datagrams that carry it. Reused from burst to burst; refers to the burst's memory.
+// A burst, or several that go the same way, as the datagrams that carry it. Used again and again;
+// refers to the burst's memory.
 class SendFrames {
  public:
-  void build(const hca::Burst& burst, const WireRules& rules, std::uint16_t source_port,
-             Identification identification);
+  // At most as many packets and bytes in all as a burst may have.
+  void build(std::span<const hca::Burst* const> bursts, const WireRules& rules,
+             std::uint16_t source_port, Identification identification);
 
   [[nodiscard]] const io::SocketAddress& destination() const { return destination_; }
   [[nodiscard]] std::span<const iovec> all() const { return pieces_; }

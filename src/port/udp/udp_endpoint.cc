@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "port/udp/udp_endpoint.h"
 
+#include <algorithm>
+
 #include "port/udp/framing.h"
 
 namespace weft::port {
@@ -62,15 +64,15 @@ hca::SendResult UdpEndpoint::outcome(const io::IoResult& result, std::size_t pac
   return {kRefused};
 }
 
-bool UdpEndpoint::build(const hca::Burst& burst, Identification identification) {
+bool UdpEndpoint::build(std::span<const hca::Burst* const> bursts, Identification identification) {
   struct Work {
     const UdpEndpoint& self;
-    const hca::Burst& burst;
+    std::span<const hca::Burst* const> bursts;
     Identification identification;
-  } work{*this, burst, identification};
+  } work{*this, bursts, identification};
   const auto body = [](void* argument) {
     const Work& now = *static_cast<const Work*>(argument);
-    send_frames().build(now.burst, now.self.shared_->rules, now.self.inlet_->socket().port(),
+    send_frames().build(now.bursts, now.self.shared_->rules, now.self.inlet_->socket().port(),
                         now.identification);
   };
   return shared_->config.guard(body, &work);
@@ -83,6 +85,40 @@ hca::SendResult UdpEndpoint::send(const hca::Burst& burst) {
   return try_send(burst);
 }
 
+io::SendDatagram UdpEndpoint::address(const hca::Burst& burst) {
+  io::SendDatagram datagram;
+  datagram.destination = send_frames().destination();
+  if (source_choice_.must_name_source(burst.path)) datagram.source = burst.path.sgid;
+  if (burst.path.dgid.is_multicast()) datagram.source_ifindex = shared_->config.ifindex;
+  if (burst.path.traffic_class != 0) datagram.tos = burst.path.traffic_class;
+  if (burst.path.hop_limit != 0) datagram.ttl = burst.path.hop_limit;
+  datagram.data = send_frames().all();
+  return datagram;
+}
+
+bool UdpEndpoint::same_way(const hca::Burst& first, const hca::Burst& next) const {
+  const WireRules& rules = shared_->rules;
+  return rules.framing == hca::UdFraming::kBth && first.path == next.path &&
+         rules.port_of(first.destination) == rules.port_of(next.destination);
+}
+
+std::optional<hca::SendResult> UdpEndpoint::send_together(
+    std::span<const hca::Burst* const> bursts) {
+  // Who looks at single packets is shown them by send().
+  const bool watched = shared_->capture != nullptr || shared_->config.taps != nullptr;
+  if (segmentation_refused_ || watched) return std::nullopt;
+  const auto vanishes = [](const hca::Burst* burst) { return burst->fragment; };
+  if (std::any_of(bursts.begin(), bursts.end(), vanishes)) return std::nullopt;
+  if (!build(bursts, Identification::kCounted)) return std::nullopt;
+  io::SendDatagram datagram = address(*bursts.front());
+  datagram.segment_size = static_cast<std::uint16_t>(send_frames().frame_length(0));
+  const io::IoResult result = inlet_->socket().send(datagram);
+  const bool settled =
+      result.status == io::IoStatus::kDone || result.status == io::IoStatus::kWouldBlock;
+  if (!settled) return std::nullopt;
+  return outcome(result, 0);
+}
+
 hca::SendResult UdpEndpoint::try_send(const hca::Burst& burst) {
   const bool as_run = burst.size() > 1 && !segmentation_refused_;
   if (!build(burst, as_run ? Identification::kCounted : Identification::kZero)) return kBadMemory;
@@ -90,19 +126,9 @@ hca::SendResult UdpEndpoint::try_send(const hca::Burst& burst) {
   if (shared_->capture) frames.record(*shared_->capture);
   if (shared_->config.taps != nullptr) record_tapped(burst);
 
-  io::SendDatagram datagram;
-  datagram.destination = frames.destination();
-  const bool multicast = burst.path.dgid.is_multicast();
-  if (source_choice_.must_name_source(burst.path)) datagram.source = burst.path.sgid;
-  if (multicast) datagram.source_ifindex = shared_->config.ifindex;
-  if (burst.path.traffic_class != 0) datagram.tos = burst.path.traffic_class;
-  if (burst.path.hop_limit != 0) datagram.ttl = burst.path.hop_limit;
-  if (burst.size() == 1) {
-    datagram.data = frames.all();
-    return outcome(inlet_->socket().send(datagram), 1);
-  }
+  io::SendDatagram datagram = address(burst);
+  if (burst.size() == 1) return outcome(inlet_->socket().send(datagram), 1);
   if (!as_run) return send_singly(burst, datagram);
-  datagram.data = frames.all();
   datagram.segment_size = static_cast<std::uint16_t>(frames.frame_length(0));
   const io::IoResult result = inlet_->socket().send(datagram);
   // A run whose datagrams would have to be fragmented is refused in either way.

@@ -24,11 +24,20 @@ class UdpEndpoint final : public Endpoint {
   [[nodiscard]] const std::shared_ptr<Inlet>& inlet() const override { return seen_inlet_; }
   // What is too long for the path goes in fragments from then on, where the wire allows that.
   hca::SendResult send(const hca::Burst& burst) override;
+  [[nodiscard]] bool same_way(const hca::Burst& first, const hca::Burst& next) const override;
+  std::optional<hca::SendResult> send_together(std::span<const hca::Burst* const> bursts) override;
   Expected<void> attach(const Gid& group) override { return inlet_->attach(group, qpn_); }
   Expected<void> detach(const Gid& group) override { return inlet_->detach(group, qpn_); }
 
  private:
-  [[nodiscard]] bool build(const hca::Burst& burst, Identification identification);
+  [[nodiscard]] bool build(std::span<const hca::Burst* const> bursts,
+                           Identification identification);
+  [[nodiscard]] bool build(const hca::Burst& burst, Identification identification) {
+    const hca::Burst* const one = &burst;
+    return build({&one, 1}, identification);
+  }
+  // To where `burst` goes, the frames that were built.
+  [[nodiscard]] io::SendDatagram address(const hca::Burst& burst);
   hca::SendResult try_send(const hca::Burst& burst);
   void record_tapped(const hca::Burst& burst);
   hca::SendResult send_singly(const hca::Burst& burst, io::SendDatagram& datagram);
