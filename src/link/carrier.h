@@ -31,6 +31,9 @@ class Carrier {
   // deliver() tells the ports.
   virtual void set_polling(bool polling, Time now) = 0;
 
+  // How long something small takes to the far end and its answer back, at most.
+  [[nodiscard]] virtual Duration round_trip() const = 0;
+
   // Calls Port::physical_up(), physical_down() and receive() for what has come to pass by now.
   virtual void deliver(Port& port, Time now) = 0;
   // When deliver() next has something to do without anybody's doing.

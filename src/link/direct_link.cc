@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include "link/iba_values.h"
+
 namespace weft::link {
 namespace {
 
@@ -105,6 +107,11 @@ void DirectLink::carry(End& from, P packet, Time now) {
 void DirectLink::End::set_polling(bool polling, Time now) {
   polling_ = polling;
   link_->settle(now);
+}
+
+Duration DirectLink::End::round_trip() const {
+  if (!line_) return 0ns;
+  return 2 * (link_->emulation_.delay + line_->time_on_line(longest_packet(kLargestMtu)));
 }
 
 void DirectLink::End::tell_physical(Port& port, Time now) {

@@ -13,14 +13,16 @@ constexpr Duration kOvertakenWithin = 100us;  // and else goes on
 
 }  // namespace
 
-void Line::occupy(std::size_t bytes, Time now) {
-  free_at_ = std::max(free_at_, now);
-  if (emulation_.rate_bytes_per_s == 0) return;
-  // Rounded up, so that a line never carries more than its rate.
+Duration Line::time_on_line(std::size_t bytes) const {
+  if (emulation_.rate_bytes_per_s == 0) return 0ns;
   const std::uint64_t nanoseconds =
       (std::uint64_t{bytes + kDelimiters} * 1'000'000'000 + emulation_.rate_bytes_per_s - 1) /
       emulation_.rate_bytes_per_s;
-  free_at_ += Duration(static_cast<std::int64_t>(nanoseconds));
+  return Duration(static_cast<std::int64_t>(nanoseconds));
+}
+
+void Line::occupy(std::size_t bytes, Time now) {
+  free_at_ = std::max(free_at_, now) + time_on_line(bytes);
 }
 
 Time Line::arrival(Time now) {

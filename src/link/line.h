@@ -21,6 +21,8 @@ class Line {
   void send(PacketPtr packet, Inbox& inbox, Time now);
   void send(const wire::FlowControl& packet, Inbox& inbox, Time now);
 
+  // Rounded up, so that a line never carries more than its rate.
+  [[nodiscard]] Duration time_on_line(std::size_t bytes) const;
   // The line has sent everything that it was given, and takes more.
   [[nodiscard]] bool idle(Time now) const { return now >= free_at_; }
   [[nodiscard]] Time free_at() const { return free_at_; }

@@ -50,7 +50,8 @@ struct PortOptions {
   std::uint32_t vl_buffer = 1024;  // of each data VL, blocks: at least a packet of the largest size
   std::uint32_t vl15_buffer = 64;  // of VL15, packets
   CreditUpdates credit_updates = CreditUpdates::kOnChange;
-  // kPeriodic: as above. kOnChange: a packet that waits so long for credit asks for it.
+  // kPeriodic: as above. kOnChange: a packet that waits so long for credit, and at least four round
+  // trips, asks for it.
   Duration credit_period = 10ms;
   Duration credit_watchdog = kStandardCreditWatchdog;  // kPeriodic only
 };
@@ -178,6 +179,7 @@ class Port final : private ReceiveBuffer::Observer {
   void tell_all_credit(Time now);
   void tell_owed_credit(Time now);
   void hear_credit(const wire::FlowControl& packet, Time now);
+  [[nodiscard]] Duration asking_period() const;
   void ask_for_credit(Vl vl, Time now);
   void keep_credit_alive(Time now);
   [[nodiscard]] static bool short_of_credit(const Lane& lane);

@@ -65,18 +65,24 @@ void Port::hear_credit(const wire::FlowControl& packet, Time now) {
   lane.receive.peer_sent(packet.fctbs);
   lane.credit_heard_at = now;
   note_owed(packet.vl);
-  // Nothing new: the other end asks, because what it was told is lost. Two ends that ask at a time
-  // do not answer each other for ever: who has just spoken is silent.
+  // Nothing new: the other end asks, because what it was told is lost. But an answer looks like a
+  // question: who has spoken within two round trips takes it for one, else they would go on
+  // forever.
   const bool asks = !news && options_.credit_updates == CreditUpdates::kOnChange;
-  if (asks && now >= lane.credit_told_at + options_.credit_period / 2) owed_ |= bit(packet.vl);
+  if (asks && now >= lane.credit_told_at + asking_period() / 2) owed_ |= bit(packet.vl);
   if (owed_ != 0 || waiting_ != 0) wake();
+}
+
+// As with every word that is said again when no answer comes, not before one can have come.
+Duration Port::asking_period() const {
+  return std::max(options_.credit_period, 4 * carrier_->round_trip());
 }
 
 // kOnChange. If the last word of the other end is lost, or blocks are that it counts as under way,
 // then our word makes it speak again.
 void Port::ask_for_credit(Vl vl, Time now) {
   if (options_.credit_updates != CreditUpdates::kOnChange) return;
-  if (now < lanes_[vl.value()].credit_told_at + options_.credit_period) return;
+  if (now < lanes_[vl.value()].credit_told_at + asking_period()) return;
   counters_.add_in_turn(PortCounter::kTxCreditProbes);
   tell_credit(vl, now);
 }
@@ -90,7 +96,7 @@ void Port::keep_credit_alive(Time now) {
   for (std::uint16_t rest = waiting_ & kDataLanes; rest != 0; rest &= rest - 1) {
     const Vl vl{static_cast<std::uint8_t>(lowest_lane(rest))};
     const Lane& lane = lanes_[vl.value()];
-    if (short_of_credit(lane) && now >= lane.head_since + options_.credit_period) {
+    if (short_of_credit(lane) && now >= lane.head_since + asking_period()) {
       ask_for_credit(vl, now);
     }
   }
@@ -135,9 +141,9 @@ std::optional<Time> Port::credit_deadline() const {
   for (std::uint16_t rest = waiting_ & kDataLanes; rest != 0; rest &= rest - 1) {
     const Lane& lane = lanes_[lowest_lane(rest)];
     if (!short_of_credit(lane)) continue;
-    earlier(std::max(lane.head_since, lane.credit_told_at) + options_.credit_period);
+    earlier(std::max(lane.head_since, lane.credit_told_at) + asking_period());
   }
-  if (active_wanted_) earlier(lanes_[0].credit_told_at + options_.credit_period);
+  if (active_wanted_) earlier(lanes_[0].credit_told_at + asking_period());
   return first;
 }
 

@@ -65,7 +65,8 @@ std::optional<Vl> VlArbitration::choose(std::uint16_t sendable) {
   if (!is_set()) return take_turns(sendable);
   const bool low = (low_.lanes & sendable) != 0;
   const bool high = (high_.lanes & sendable) != 0;
-  if (!low || limit_ == kUnlimited) refill_high();
+  counts_high_ = low && limit_ != kUnlimited;
+  if (!counts_high_) refill_high();
   if (!high && !low) return std::nullopt;
   chosen_ = high && (high_left_ > 0 || !low) ? &high_ : &low_;
   const bool found = chosen_->turn_to(sendable);
@@ -88,7 +89,7 @@ void VlArbitration::sent(std::size_t bytes) {
   if (chosen_ == nullptr) return;
   chosen_->left -= static_cast<int>((bytes + kWeightUnit - 1) / kWeightUnit);
   if (chosen_ == &high_) {
-    high_left_ -= static_cast<std::int64_t>(bytes);
+    if (counts_high_) high_left_ -= static_cast<std::int64_t>(bytes);
   } else {
     refill_high();
   }

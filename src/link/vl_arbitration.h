@@ -63,6 +63,7 @@ class VlArbitration {
   Wheel low_;
   Wheel high_;
   Wheel* chosen_ = nullptr;
+  bool counts_high_ = false;    // the low table waited when the high one was chosen
   std::int64_t high_left_ = 1;  // bytes the high table may still send while the low one waits
   std::uint8_t limit_ = 0;
   std::uint8_t last_ = 14;  // without tables: the lane that sent last
