@@ -12,6 +12,7 @@
 
 #include "base/ids.h"
 #include "fabric/link_values.h"
+#include "link/emulation.h"
 
 namespace weft::fabric {
 
@@ -59,6 +60,7 @@ struct LabLink {
   std::optional<LinkWidth> width;
   std::optional<LinkSpeed> speed;
   bool up = true;  // plugged in from the start
+  link::Emulation emulation;
   friend bool operator==(const LabLink&, const LabLink&) = default;
 };
 

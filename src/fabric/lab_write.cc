@@ -79,6 +79,26 @@ std::string words_of(const Lab& lab, const LabNode& node) {
   return words.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(words, ", "));
 }
 
+void write_emulation(Out out, const link::Emulation& emulation) {
+  constexpr link::Emulation kNone;
+  if (emulation.rate_bytes_per_s != 0) {
+    fmt::format_to(out, "rate = \"{}kb/s\"\n",
+                   static_cast<double>(emulation.rate_bytes_per_s) / 125);
+  }
+  if (emulation.delay != kNone.delay) {
+    fmt::format_to(out, "delay = \"{}ns\"\n", emulation.delay.count());
+  }
+  const auto probability = [&](std::string_view name, double value) {
+    if (value != 0) fmt::format_to(out, "{} = {}\n", name, value);
+  };
+  probability("loss", emulation.loss);
+  probability("credit_loss", emulation.credit_loss);
+  probability("bit_errors", emulation.bit_errors);
+  probability("duplicate", emulation.duplicate);
+  probability("reorder", emulation.reorder);
+  if (emulation.seed != kNone.seed) fmt::format_to(out, "seed = {}\n", emulation.seed);
+}
+
 void write_nodes(Out out, const Lab& lab, NodeKind kind, std::string_view heading) {
   bool first = true;
   for (const LabNode& node : lab.nodes) {
@@ -109,6 +129,7 @@ std::string write_lab(const Lab& lab, std::string_view comment) {
     if (link.width) fmt::format_to(out, "width = \"{}\"\n", to_string(*link.width));
     if (link.speed) fmt::format_to(out, "speed = \"{}\"\n", to_string(*link.speed));
     if (!link.up) text += "up = false\n";
+    write_emulation(out, link.emulation);
   }
   return text;
 }

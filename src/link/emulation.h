@@ -20,6 +20,8 @@ struct Emulation {
   double reorder = 0;                  // of packets: the next one overtakes it
   std::uint64_t seed = 1;
 
+  friend bool operator==(const Emulation&, const Emulation&) = default;
+
   // Whether anything of it is to be emulated.
   [[nodiscard]] bool any() const {
     return rate_bytes_per_s != 0 || delay != 0ns || loss != 0 || credit_loss != 0 ||

@@ -99,6 +99,14 @@ TEST(LabFile, IsWrittenSoThatItReadsBackTheSame) {
 ends = ["leaf:8", "root.1:254"]
 width = "1x"
 up = false
+rate = "2.5Gb/s"
+delay = "1.5ms"
+loss = "0.5%"
+credit_loss = 0.25
+bit_errors = 1e-12
+duplicate = 1
+reorder = "0.1%"
+seed = 7
 
 [switch."root.1"]
 ports = 254
@@ -123,6 +131,14 @@ port_guids = ["0x10", "0x20"]
 )";
   const Lab lab = parsed(full);
   EXPECT_EQ(lab.find_node("root.1")->description, "a \\ b");
+  const link::Emulation& emulation = lab.links[2].emulation;
+  EXPECT_EQ(emulation.rate_bytes_per_s, 312'500'000u);
+  EXPECT_EQ(emulation.delay, 1500us);
+  EXPECT_DOUBLE_EQ(emulation.loss, 0.005);
+  EXPECT_DOUBLE_EQ(emulation.credit_loss, 0.25);
+  EXPECT_DOUBLE_EQ(emulation.bit_errors, 1e-12);
+  EXPECT_DOUBLE_EQ(emulation.duplicate, 1);
+  EXPECT_EQ(emulation.seed, 7u);
   EXPECT_EQ(parsed(write_lab(lab, "made for a test\nof two lines")), lab);
   EXPECT_THAT(write_lab(lab, "made\nhere"), StartsWith("# made\n# here\nname = \"pair\"\n"));
 }
@@ -200,6 +216,24 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"[switch.a]\n[[link]]\nname = 'x'\nends = ['a', 'a']\n[[link]]\nname = 'x'\n"
                 "ends = ['a', 'a']",
                 ":5: link: the name x is taken by the link of line 2"},
+        Refused{"[[link]]\nloss = 1.5",
+                ":2: link.loss: must be a probability from 0 to 1, or as in "
+                "\"0.1%\""},
+        Refused{"[[link]]\nloss = 'nan%'",
+                ":2: link.loss: must be a probability from 0 to 1, or as "
+                "in \"0.1%\""},
+        Refused{"[[link]]\ndelay = '2'",
+                ":2: link.delay: must be a time in ns, us, ms or s, as in "
+                "\"2ms\""},
+        Refused{"[[link]]\ndelay = '-2ms'",
+                ":2: link.delay: must be a time in ns, us, ms or s, as in "
+                "\"2ms\""},
+        Refused{"[[link]]\nrate = 10",
+                ":2: link.rate: must be a rate in Gb/s, Mb/s or kb/s, as in "
+                "\"2.5Gb/s\""},
+        Refused{"[[link]]\nrate = '0Gb/s'",
+                ":2: link.rate: must be more than nothing: up = false "
+                "takes the link out"},
         Refused{"name = 'a/b'\n[node.a]", ": name: a name has 1 to 63 letters, digits and ._-"}));
 
 TEST(LabFile, NamesTheLineWhereItIsNoToml) {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/channel_adapter.h"
+
+#include <utility>
+
+#include "fabric/packet_view.h"
+#include "wire/sm/smp.h"
+
+namespace weft::fabric {
+
+ChannelAdapter::ChannelAdapter(const LabNode& lab, const NodeParts& parts)
+    : Node(lab, parts), lanes_(lab.ports) {
+}
+
+Vl ChannelAdapter::lane(const NodePort& out, Sl sl) const {
+  const auto& lanes = lanes_[out.number() - 1u];
+  if (lanes) return lanes->vls[sl.value()];
+  return Vl{static_cast<std::uint8_t>(sl.value() % out.operational_vls())};
+}
+
+wire::SlToVl ChannelAdapter::sl_to_vl(mgmt::PortNumber, mgmt::PortNumber out) const {
+  wire::SlToVl value;
+  for (std::uint8_t sl = 0; sl < value.vls.size(); ++sl)
+    value.vls[sl] = lane(port(out), Sl{sl});
+  return value;
+}
+
+void ChannelAdapter::set_sl_to_vl(mgmt::PortNumber, mgmt::PortNumber out,
+                                  const wire::SlToVl& value) {
+  lanes_[out - 1u] = value;
+}
+
+void ChannelAdapter::take(NodePort& in, link::PacketPtr packet, Time now) {
+  const wire::Lrh lrh = packet->lrh();
+  const bool permissive = lrh.vl == kManagementVl && lrh.dlid == wire::kPermissiveLid;
+  if (!permissive && !in.owns(lrh.dlid) && !is_multicast(lrh.dlid)) {
+    return in.counters().add_in_turn(NodeCounter::kNotMine);
+  }
+  const auto bth = bth_of(*packet, lrh);
+  if (lrh.vl == kManagementVl || (bth && bth->dest_qp.value() <= kQp1.value())) {
+    return to_management(in, in, *packet, now);
+  }
+  in.counters().add_in_turn(NodeCounter::kNoQueuePair);
+}
+
+void ChannelAdapter::send_out(Outgoing outgoing, Time now) {
+  NodePort& out = port(outgoing.port);
+  const Vl vl = outgoing.on_vl15 ? kManagementVl : lane(out, outgoing.sl);
+  if (vl == kManagementVl && !outgoing.on_vl15) {
+    return out.counters().add_in_turn(NodeCounter::kNoVl);
+  }
+  transmit(out, std::move(outgoing.packet), vl, now);
+}
+
+}  // namespace weft::fabric

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/fabric.h"
+
+#include <bitset>
+#include <utility>
+
+#include "fabric/channel_adapter.h"
+#include "fabric/switch.h"
+
+namespace weft::fabric {
+
+Fabric::Fabric(Lab lab, const FabricLimits& limits)
+    : lab_(std::move(lab)),
+      payloads_(link::PacketPool::kPayloadBlock, limits.payload_blocks),
+      pool_(limits.packets, payloads_) {
+  nodes_.reserve(lab_.nodes.size());
+  by_name_.reserve(lab_.nodes.size());
+  std::vector<std::bitset<256>> timed(lab_.nodes.size());
+  for (const LabLink& link : lab_.links) {
+    if (link.emulation.rate_bytes_per_s == 0) continue;
+    for (const LabEnd& end : link.ends)
+      timed[end.node].set(end.port);
+  }
+  for (const LabNode& node : lab_.nodes) {
+    const NodeParts parts{.worker = worker_, .pool = pool_, .timed_ports = timed[nodes_.size()]};
+    if (node.kind == NodeKind::kSwitch) {
+      nodes_.push_back(std::make_unique<Switch>(node, parts));
+    } else {
+      nodes_.push_back(std::make_unique<ChannelAdapter>(node, parts));
+    }
+    by_name_.emplace(node.name, nodes_.back().get());
+  }
+}
+
+// What is on its way belongs to links, ports and their buffers: first they let go of each other.
+Fabric::~Fabric() {
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    end(i, 0).link().connect(nullptr, now_);
+    end(i, 1).link().connect(nullptr, now_);
+  }
+}
+
+NodePort& Fabric::end(std::size_t link, std::size_t side) {
+  const LabEnd& end = lab_.links[link].ends[side];
+  return nodes_[end.node]->port(end.port);
+}
+
+void Fabric::start(Time now) {
+  now_ = now;
+  links_.reserve(lab_.links.size());
+  for (const LabLink& cable : lab_.links) {
+    const std::size_t index = links_.size();
+    links_.push_back(std::make_unique<link::DirectLink>(pool_));
+    NodePort& first = end(index, 0);
+    NodePort& second = end(index, 1);
+    first.set_partner(&second, cable.width, cable.speed);
+    second.set_partner(&first, cable.width, cable.speed);
+    if (!cable.up) links_.back()->set_plugged(false, now);
+    if (cable.emulation.any()) links_.back()->set_emulation(cable.emulation, now);
+    links_.back()->join(first.link(), second.link(), now);
+  }
+}
+
+bool Fabric::run(Time now, std::size_t budget) {
+  now_ = now;
+  return worker_.run(now, budget);
+}
+
+Node* Fabric::find_node(std::string_view name) {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+std::optional<std::size_t> Fabric::find_link(std::string_view name) const {
+  const LabLink* link = lab_.find_link(name);
+  if (link == nullptr) return std::nullopt;
+  return static_cast<std::size_t>(link - lab_.links.data());
+}
+
+}  // namespace weft::fabric

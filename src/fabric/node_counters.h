@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node counts at one of its ports, behind what the link counts. Every packet that the link
+// hands in and that goes nowhere has one of these reasons.
+#pragma once
+
+#include "base/counters.h"
+
+namespace weft::fabric {
+
+enum class NodeCounter : std::uint8_t {
+  kForwarded,
+  kReplicated,
+  kManagement,
+  kNoRoute,
+  kLoop,
+  kNoVl,
+  kInboundPKey,
+  kOutboundPKey,
+  kInboundRaw,
+  kOutboundRaw,
+  kBadManagement,
+  kNotMine,
+  kBadPKey,
+  kNoQueuePair,
+  kNoPacket,
+  kCount
+};
+
+inline constexpr std::array<CounterInfo, static_cast<std::size_t>(NodeCounter::kCount)>
+    kNodeCounters{{
+        {"forwarded", "packets that came in here and were handed to another port"},
+        {"replicated", "copies made of multicast packets that came in here"},
+        {"management", "packets that came in here for the node's management"},
+        {"no_route", "dropped: the forwarding tables have no port for its DLID"},
+        {"loop", "dropped: it would leave by the port where it came in"},
+        {"no_vl", "dropped: SL to VL has no lane for it"},
+        {"inbound_pkey", "dropped: the port's partitions do not let it in"},
+        {"outbound_pkey", "dropped: the port's partitions do not let it out"},
+        {"inbound_raw", "dropped: raw packets are not let in"},
+        {"outbound_raw", "dropped: raw packets are not let out"},
+        {"bad_management", "dropped: for management, but no proper datagram"},
+        {"not_mine", "dropped: its DLID is none of this port's"},
+        {"bad_pkey", "dropped: its P_Key is not in this port's table"},
+        {"no_queue_pair", "dropped: no queue pair has its number"},
+        {"no_packet", "lost: the pool of packets is used up"},
+    }};
+
+using NodeCounters = CounterSet<NodeCounter, kNodeCounters>;
+
+}  // namespace weft::fabric

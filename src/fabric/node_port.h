@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A port of a node as management knows it: PortInfo and the port's tables, above the port of the
+// link. Port 0 of a switch is one too, but has no link.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "fabric/lab.h"
+#include "fabric/node_counters.h"
+#include "fabric/worker.h"
+#include "link/port.h"
+#include "mgmt/managed_node.h"
+
+namespace weft::fabric {
+
+// IBA 14.2.5.7: entries of the P_Key table, as NodeInfo and SwitchInfo tell, and of GUIDInfo.
+inline constexpr std::uint16_t kPKeyEntries = 128;
+inline constexpr std::uint8_t kGuidEntries = 32;
+
+class NodePort final : public Task {
+ public:
+  enum class Kind : std::uint8_t { kAdapter, kSwitchManagement, kSwitchExternal };
+
+  // `guid` is its PortGUID; external ports of a switch have none. `owner` outlives it.
+  NodePort(Kind kind, std::uint8_t number, const PortLimits& limits, Guid guid,
+           link::CreditUpdates credit_updates, link::PortOwner& owner);
+
+  [[nodiscard]] std::uint8_t number() const { return number_; }
+  [[nodiscard]] bool has_link() const { return link_ != nullptr; }
+  [[nodiscard]] link::Port& link() { return *link_; }
+  [[nodiscard]] const link::Port& link() const { return *link_; }
+
+  // The port at the other end of the cable, and what the cable allows: what both enable and it
+  // allows is what the link trains to. Null: nothing is plugged in.
+  void set_partner(const NodePort* partner, std::optional<LinkWidth> width,
+                   std::optional<LinkSpeed> speed);
+  // The physical layer has trained: fills in what is active.
+  void trained();
+
+  [[nodiscard]] wire::PortInfo port_info() const;
+  void set_port_info(const wire::PortInfo& info, Time now);
+  void count_pkey_violation();
+  void count_qkey_violation();
+
+  [[nodiscard]] Guid guid() const { return guid_; }
+  [[nodiscard]] Lid lid() const { return info_.lid; }
+  // One of the 2^LMC LIDs of the port (IBA 4.1.3).
+  [[nodiscard]] bool owns(Lid lid) const;
+  [[nodiscard]] bool enforces_inbound() const { return info_.enforce_partition_inbound; }
+  [[nodiscard]] bool enforces_outbound() const { return info_.enforce_partition_outbound; }
+  [[nodiscard]] bool filters_raw_inbound() const { return info_.filter_raw_inbound; }
+  [[nodiscard]] bool filters_raw_outbound() const { return info_.filter_raw_outbound; }
+  [[nodiscard]] std::uint8_t operational_vls() const;
+
+  [[nodiscard]] wire::PKeyBlock pkeys(std::uint16_t block) const;
+  void set_pkeys(std::uint16_t block, const wire::PKeyBlock& value);
+  // Whether the table has a partner for it: the same partition, and one of both a full member
+  // (IBA 10.9.3).
+  [[nodiscard]] bool accepts(PKey pkey) const;
+
+  [[nodiscard]] wire::GuidBlock guids(std::uint8_t block) const;
+  void set_guids(std::uint8_t block, const wire::GuidBlock& value);
+
+  [[nodiscard]] wire::VlArbitrationBlock vl_arbitration(std::uint8_t half) const;
+  void set_vl_arbitration(std::uint8_t half, const wire::VlArbitrationBlock& value);
+
+  [[nodiscard]] bool led() const { return led_; }
+  void set_led(bool on) { led_ = on; }
+
+  [[nodiscard]] NodeCounters& counters() { return counters_; }
+  [[nodiscard]] const NodeCounters& counters() const { return counters_; }
+  [[nodiscard]] mgmt::PortCounts port_counts() const;
+
+ private:
+  void run(Time now) override;
+  [[nodiscard]] std::optional<Time> deadline() const override;
+
+  const Kind kind_;
+  const std::uint8_t number_;
+  const Guid guid_;
+  bool led_ = false;
+  Time last_run_{};
+  wire::PortInfo info_;
+  // Up to the last entry that was ever set.
+  std::vector<PKey> pkeys_;
+  std::vector<Guid> guids_;
+  const NodePort* partner_ = nullptr;
+  std::optional<LinkWidth> cable_width_;
+  std::optional<LinkSpeed> cable_speed_;
+  std::unique_ptr<link::Port> link_;
+  NodeCounters counters_;
+};
+
+}  // namespace weft::fabric
