@@ -23,7 +23,7 @@ class ManagedNode {
   virtual ~ManagedNode() = default;
 
   // Of the port where the question came in: PortGUID and LocalPortNum are that port's (on a switch
-  // PortGUID is port 0's).
+  // PortGUID is port 0's). Of a channel adapter 0 asks for what is the same at all of its ports.
   [[nodiscard]] virtual wire::NodeInfo node_info(PortNumber arrival) const = 0;
   [[nodiscard]] virtual wire::NodeDescription node_description() const = 0;
 

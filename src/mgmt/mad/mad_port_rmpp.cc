@@ -141,6 +141,27 @@ void MadPort::State::expire_rmpp(const ExchangeKey& key, Exchange& exchange, Tim
   transmit_window(exchange);
 }
 
+bool MadPort::State::begin_reassembly(const ExchangeKey& key, AgentId id,
+                                      const MadEnvelope& envelope, wire::MadBytes mad,
+                                      const RmppHeader& header) {
+  // What follows a message that was given up, or overtakes its beginning, is sent again.
+  if (header.segment != 1) return false;
+  const bool room = reassemblies.size() < limits.reassemblies &&
+                    reassembly_bytes + wire::kMadSize <= limits.reassembly;
+  if (header.version != RmppHeader::kVersion || !room) {
+    wire::MadBuffer end = copy_of(mad);
+    write_rmpp_end(
+        end, room ? RmppType::kAbort : RmppType::kStop,
+        room ? wire::RmppStatus::kUnsupportedVersion : wire::RmppStatus::kResourcesExhausted);
+    reply(envelope, end);
+    return false;
+  }
+  const std::size_t data_offset = *wire::rmpp_data_offset(mad_class(mad));
+  reassemblies.emplace(
+      key, Reassembly{.agent = id, .receiver = RmppReceiver(data_offset, limits.message)});
+  return true;
+}
+
 bool MadPort::State::receive_data(const MadEnvelope& envelope, wire::MadBytes mad,
                                   const RmppHeader& header, Time now) {
   const ExchangeKey key{.ours = false,
@@ -157,23 +178,8 @@ bool MadPort::State::receive_data(const MadEnvelope& envelope, wire::MadBytes ma
     if (request) id = exchanges.find(*request)->second.agent;
     const AgentTable::Agent* agent = agents.find(id);
     if (agent == nullptr || !agent->request.rmpp) return false;
-    // What follows a message that was given up, or overtakes its beginning, is sent again.
-    if (header.segment != 1) return true;
-    const bool room = reassemblies.size() < limits.reassemblies &&
-                      reassembly_bytes + wire::kMadSize <= limits.reassembly;
-    if (header.version != RmppHeader::kVersion || !room) {
-      wire::MadBuffer end = copy_of(mad);
-      write_rmpp_end(
-          end, room ? RmppType::kAbort : RmppType::kStop,
-          room ? wire::RmppStatus::kUnsupportedVersion : wire::RmppStatus::kResourcesExhausted);
-      reply(envelope, end);
-      return true;
-    }
-    it = reassemblies
-             .emplace(key, Reassembly{.agent = id,
-                                      .receiver = RmppReceiver(
-                                          *wire::rmpp_data_offset(mad_class(mad)), limits.message)})
-             .first;
+    if (!begin_reassembly(key, id, envelope, mad, header)) return true;
+    it = reassemblies.find(key);
   }
   Reassembly& reassembly = it->second;
   const bool lingers = reassembly.receiver.complete();

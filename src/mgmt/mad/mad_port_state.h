@@ -97,6 +97,9 @@ struct MadPort::State {
                     Time now);
   bool receive_data(const MadEnvelope& envelope, wire::MadBytes mad, const wire::RmppHeader& header,
                     Time now);
+  // False when there is no room, or it is not a beginning; the sender has been told.
+  bool begin_reassembly(const ExchangeKey& key, AgentId id, const MadEnvelope& envelope,
+                        wire::MadBytes mad, const wire::RmppHeader& header);
   void receive_ack(const ExchangeKey& key, wire::MadBytes mad, const wire::RmppHeader& header,
                    Time now);
   void transmit_window(Exchange& exchange);
