@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "port/udp/udp_endpoint.h"
 
-#include <algorithm>
-
 #include "port/udp/framing.h"
 
 namespace weft::port {
@@ -107,8 +105,6 @@ std::optional<hca::SendResult> UdpEndpoint::send_together(
   // Who looks at single packets is shown them by send().
   const bool watched = shared_->capture != nullptr || shared_->config.taps != nullptr;
   if (segmentation_refused_ || watched) return std::nullopt;
-  const auto vanishes = [](const hca::Burst* burst) { return burst->fragment; };
-  if (std::any_of(bursts.begin(), bursts.end(), vanishes)) return std::nullopt;
   if (!build(bursts, Identification::kCounted)) return std::nullopt;
   io::SendDatagram datagram = address(*bursts.front());
   datagram.segment_size = static_cast<std::uint16_t>(send_frames().frame_length(0));
