@@ -11,7 +11,6 @@ namespace weft::port {
 namespace {
 
 constexpr std::uint16_t kPort = 14790;
-constexpr unsigned kSlotShift = 16;
 
 class RocePortTest : public UdpFixture {
  protected:
@@ -54,6 +53,18 @@ TEST_F(RocePortTest, SteersPacketsToTheSlotInTheirDestination) {
   }
   EXPECT_EQ(receivers[0]->inlet(), sender->inlet());
   EXPECT_NE(receivers[1]->inlet(), receivers[2]->inlet());
+}
+
+// On loopback a run is one packet, which the filter sends to one slot.
+TEST_F(RocePortTest, SendsNothingToTwoSlotsInOneCall) {
+  const auto port = open_roce();
+  const auto sender = port->open_endpoint(Service::kConnected).value();
+  hca::Burst next;
+  fill(burst_, Qpn{0x01'0007}, 1, 64, true, "127.0.0.1", "127.0.0.1");
+  fill(next, Qpn{0x01'0008}, 1, 64, true, "127.0.0.1", "127.0.0.1");
+  EXPECT_TRUE(sender->same_way(burst_, next));
+  fill(next, Qpn{0x02'0007}, 1, 64, true, "127.0.0.1", "127.0.0.1");
+  EXPECT_FALSE(sender->same_way(burst_, next));
 }
 
 TEST_F(RocePortTest, SendsToSlotZeroWhatNoSlotIsFor) {

@@ -8,10 +8,9 @@
 #include "io/udp_socket.h"
 #include "port/port.h"
 #include "port/udp/lease.h"
+#include "port/udp/wire_rules.h"
 
 namespace weft::port {
-
-inline constexpr unsigned kSlotShift = 16;  // of a queue pair number
 
 constexpr std::uint8_t slot_of(Qpn qpn) {
   return static_cast<std::uint8_t>(qpn.value() >> kSlotShift);

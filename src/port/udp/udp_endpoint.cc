@@ -97,7 +97,7 @@ io::SendDatagram UdpEndpoint::address(const hca::Burst& burst) {
 bool UdpEndpoint::same_way(const hca::Burst& first, const hca::Burst& next) const {
   const WireRules& rules = shared_->rules;
   return rules.framing == hca::UdFraming::kBth && first.path == next.path &&
-         rules.port_of(first.destination) == rules.port_of(next.destination);
+         rules.share_socket(first.destination, next.destination);
 }
 
 std::optional<hca::SendResult> UdpEndpoint::send_together(

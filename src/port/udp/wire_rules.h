@@ -11,6 +11,10 @@ namespace weft::port {
 // The UDP port of queue pair 1 on wire `udp`, unless configured; no other queue pair is given it.
 inline constexpr std::uint16_t kManagementPort = 14791;
 
+// Of a queue pair number on wire `roce`: the bits from here on say at which socket its packets
+// arrive, where the peer is Weft.
+inline constexpr unsigned kSlotShift = 16;
+
 // In what the wires on UDP sockets differ.
 struct WireRules {
   hca::UdFraming framing = hca::UdFraming::kBth;
@@ -31,6 +35,12 @@ struct WireRules {
     if (fixed_port != 0) return fixed_port;
     if (destination == kQp1) return management_port;
     return static_cast<std::uint16_t>(destination.value());
+  }
+  // Whether packets to both arrive at one socket of a host. Those of one send must: its receiver
+  // may find its socket for all of them by the first.
+  [[nodiscard]] bool share_socket(Qpn one, Qpn other) const {
+    if (fixed_port == 0) return port_of(one) == port_of(other);
+    return one.value() >> kSlotShift == other.value() >> kSlotShift;
   }
 };
 
