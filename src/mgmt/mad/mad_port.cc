@@ -78,7 +78,9 @@ std::optional<Time> MadPort::deadline() const {
 Expected<void> MadPort::State::check(const AgentTable::Agent& agent, const MadRequest& request,
                                      bool rmpp) const {
   const auto mgmt_class = static_cast<wire::MgmtClass>(class_of(request.mad));
-  if (mgmt_class != agent.request.mgmt_class) {
+  // OpenSM sends both kinds of subnet management packets through one agent, as Linux lets it.
+  const bool both_smps = is_smp(mgmt_class) && is_smp(agent.request.mgmt_class);
+  if (mgmt_class != agent.request.mgmt_class && !both_smps) {
     return fail(std::errc::invalid_argument,
                 fmt::format("management class {:#04x}: the agent has registered {:#04x}",
                             static_cast<unsigned>(mgmt_class),

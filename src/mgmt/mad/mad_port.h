@@ -44,7 +44,8 @@ class MadPort {
   // Forgets its requests; nothing more is said to its client. False: there is no such agent.
   bool remove_agent(AgentId agent);
 
-  // invalid_argument: not a datagram of the agent's class, an index outside the port's tables, or a
+  // invalid_argument: not a datagram of the agent's class (the two of subnet management count as
+  // one), an index outside the port's tables, or a
   // TransactionID that still waits; message_size: too long; no_buffer_space: too many wait.
   Expected<void> send(AgentId agent, const MadRequest& request, Time now);
   // Forgets a request of this cookie; nothing is said of it. False: none waits.

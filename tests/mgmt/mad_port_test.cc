@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+// The MAD layer of a port: agents and their claims, answers, time-outs, addresses, and what nobody
+// wants. Long messages are in rmpp_test.cc.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+
+#include "mad_fixture.h"
+#include "wire/sa.h"
+
+namespace weft::mgmt::test {
+namespace {
+
+using wire::NodeType;
+
+struct Told {
+  AgentId agent;
+  std::vector<std::byte> mad;
+  std::optional<std::uint64_t> cookie;
+  MadAddress from;
+  std::optional<MadResult> result;  // of finished()
+};
+
+class Client final : public MadClient {
+ public:
+  void received(AgentId agent, const ReceivedMad& mad) override {
+    told.push_back({agent, {mad.mad.begin(), mad.mad.end()}, mad.cookie, mad.from, std::nullopt});
+    if (then) then();
+  }
+  void finished(AgentId agent, std::uint64_t cookie, Bytes mad, MadResult result) override {
+    told.push_back({agent, {mad.begin(), mad.end()}, cookie, {}, result});
+    if (then) then();
+  }
+  Told take() {
+    EXPECT_EQ(told.size(), 1u);
+    if (told.empty()) return {};
+    Told first = told.front();
+    told.erase(told.begin());
+    return first;
+  }
+  std::vector<Told> told;
+  std::function<void()> then;
+};
+
+AgentRequest agent_of(MgmtClass mgmt_class, std::uint8_t version,
+                      std::initializer_list<MadMethod> methods = {}) {
+  AgentRequest request{.mgmt_class = mgmt_class, .class_version = version};
+  for (const MadMethod method : methods)
+    request.methods.set(static_cast<std::size_t>(method));
+  return request;
+}
+
+// An adapter with LIDs 8 to 11 and a second P_Key; whoever it talks to is the test.
+struct Port : ManagedFixture {
+  Port() : ManagedFixture(NodeType::kChannelAdapter, 1), port(management.mad_port(1)) {
+    wire::PortInfo& info = node.infos[1];
+    info.lid = Lid{8};
+    info.lmc = 2;
+    info.gid_prefix = 0xFE80'0000'0000'0000;
+    wire::PKeyBlock pkeys;
+    pkeys.pkeys[0] = kDefaultPKey;
+    pkeys.pkeys[3] = PKey{0x8001};
+    node.set_pkeys(1, 0, pkeys);
+  }
+  AgentId add(const AgentRequest& request) { return *port.add_agent(request, client); }
+
+  MadAddress to_lid(std::uint16_t lid) const {
+    return {.lid = Lid{lid}, .qpn = kQp1, .qkey = kGsiQKey};
+  }
+  // What comes from `lid` in answer to `sent`.
+  void answer(const SentMad& sent, std::uint16_t lid, Time now = {}) {
+    MadBuffer mad = sent.mad;
+    wire::store_u8(mad.data() + 3, static_cast<std::uint8_t>(MadMethod::kGetResponse));
+    arrive(mad, lid, now);
+  }
+  void arrive(const MadBuffer& mad, std::uint16_t lid, Time now = {}) {
+    management.receive({.port = 1,
+                        .slid = Lid{lid},
+                        .dlid = Lid{9},
+                        .source_qp = kQp1,
+                        .dest_qp = kQp1,
+                        .qkey = kGsiQKey},
+                       mad, now);
+  }
+  MadPort& port;
+  Client client;
+};
+
+MadBuffer cm_get(std::uint64_t transaction_id = 0xAAAA'BBBB'0000'0017) {
+  return make_mad(MgmtClass::kDeviceMgt, 1, MadMethod::kGet, 0x0001, 0, transaction_id);
+}
+
+TEST(MadPort, GivesTheHighHalfOfATransactionIdToTheAgent) {
+  Port node;
+  node.add(agent_of(MgmtClass::kSnmp, 1));
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1));
+  ASSERT_TRUE(node.port.send(agent, {.to = node.to_lid(3), .mad = cm_get(), .timeout = 1s}, {}));
+  const SentMad sent = node.outlet.take();
+  EXPECT_EQ(sent.header().transaction_id, std::uint64_t{agent.value()} << 32 | 0x17);
+  EXPECT_EQ(sent.envelope.dlid, Lid{3});
+  EXPECT_EQ(sent.envelope.slid, Lid{8});
+  EXPECT_EQ(sent.envelope.pkey, kDefaultPKey);
+}
+
+TEST(MadPort, LeavesTheTransactionIdOfAnAnswerAlone) {
+  Port node;
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1));
+  MadBuffer mad = cm_get();
+  wire::store_u8(mad.data() + 3, 0x81);
+  ASSERT_TRUE(node.port.send(agent, {.to = node.to_lid(3), .mad = mad, .timeout = 1s}, {}));
+  EXPECT_EQ(node.outlet.take().header().transaction_id, 0xAAAA'BBBB'0000'0017u);
+  EXPECT_FALSE(node.port.deadline());
+}
+
+TEST(MadPort, BringsAnAnswerToWhoeverAsked) {
+  Port node;
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1));
+  node.add(agent_of(MgmtClass::kDeviceMgt, 1));
+  ASSERT_TRUE(node.port.send(
+      agent, {.to = node.to_lid(3), .mad = cm_get(), .timeout = 1s, .cookie = 42}, {}));
+  const SentMad sent = node.outlet.take();
+  node.answer(sent, 3);
+  const Told told = node.client.take();
+  EXPECT_EQ(told.agent, agent);
+  EXPECT_EQ(told.cookie, 42u);
+  EXPECT_EQ(told.from.lid, Lid{3});
+  EXPECT_EQ(told.from.path_bits, 1);
+  EXPECT_EQ(told.mad.size(), wire::kMadSize);
+  EXPECT_FALSE(node.port.deadline());
+  // Once: a second copy is nobody's.
+  node.answer(sent, 3);
+  EXPECT_TRUE(node.client.told.empty());
+  EXPECT_EQ(node.count(ManagementCounter::kDroppedUnclaimed), 1u);
+}
+
+TEST(MadPort, TakesNoAnswerFromElsewhereOrOfAnotherClass) {
+  Port node;
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1));
+  ASSERT_TRUE(node.port.send(agent, {.to = node.to_lid(3), .mad = cm_get(), .timeout = 1s}, {}));
+  SentMad sent = node.outlet.take();
+  node.answer(sent, 4);
+  wire::store_u8(sent.mad.data() + 1, static_cast<std::uint8_t>(MgmtClass::kSnmp));
+  node.answer(sent, 3);
+  EXPECT_TRUE(node.client.told.empty());
+  EXPECT_EQ(node.count(ManagementCounter::kDroppedUnclaimed), 2u);
+}
+
+TEST(MadPort, SendsAgainAndThenGivesUp) {
+  Port node;
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1));
+  ASSERT_TRUE(node.port.send(
+      agent, {.to = node.to_lid(3), .mad = cm_get(), .timeout = 100ms, .retries = 2, .cookie = 7},
+      at(0s)));
+  const MadBuffer first = node.outlet.take().mad;
+  for (const Duration when : {100ms, 200ms}) {
+    EXPECT_EQ(node.port.deadline(), at(when));
+    node.management.run(at(when - 1ns));
+    EXPECT_TRUE(node.outlet.all.empty());
+    node.management.run(at(when));
+    EXPECT_EQ(node.outlet.take().mad, first);
+  }
+  EXPECT_TRUE(node.client.told.empty());
+  node.management.run(at(300ms));
+  EXPECT_TRUE(node.outlet.all.empty());
+  const Told told = node.client.take();
+  EXPECT_EQ(told.result, MadResult::kTimedOut);
+  EXPECT_EQ(told.cookie, 7u);
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), told.mad.begin(), told.mad.end()));
+  EXPECT_FALSE(node.port.deadline());
+}
+
+TEST(MadPort, WaitsForNothingWithoutATimeOut) {
+  Port node;
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1));
+  ASSERT_TRUE(node.port.send(agent, {.to = node.to_lid(3), .mad = cm_get()}, {}));
+  node.answer(node.outlet.take(), 3);
+  EXPECT_TRUE(node.client.told.empty());
+}
+
+TEST(MadPort, RefusesATransactionIdThatStillWaits) {
+  Port node;
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1));
+  const MadRequest request{.to = node.to_lid(3), .mad = cm_get(), .timeout = 1s};
+  const MadBuffer mad = cm_get();
+  MadRequest held = request;
+  held.mad = mad;
+  ASSERT_TRUE(node.port.send(agent, held, {}));
+  const auto again = node.port.send(agent, held, {});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, std::errc::invalid_argument);
+  EXPECT_EQ(node.outlet.all.size(), 1u);
+  // Another agent's are its own.
+  EXPECT_TRUE(node.port.send(node.add(agent_of(MgmtClass::kDeviceMgt, 1)), held, {}));
+}
+
+TEST(MadPort, RefusesAClaimThatAnotherAgentHas) {
+  Port node;
+  node.add(agent_of(MgmtClass::kSubnAdm, 2, {MadMethod::kGet, MadMethod::kSet}));
+  const auto conflict = node.port.add_agent(
+      agent_of(MgmtClass::kSubnAdm, 2, {MadMethod::kGetTable, MadMethod::kSet}), node.client);
+  ASSERT_FALSE(conflict);
+  EXPECT_EQ(conflict.error().code, std::errc::address_in_use);
+  // A refusal claims nothing; other methods, versions and classes are free.
+  EXPECT_TRUE(
+      node.port.add_agent(agent_of(MgmtClass::kSubnAdm, 2, {MadMethod::kGetTable}), node.client));
+  EXPECT_TRUE(
+      node.port.add_agent(agent_of(MgmtClass::kSubnAdm, 1, {MadMethod::kSet}), node.client));
+  EXPECT_TRUE(
+      node.port.add_agent(agent_of(MgmtClass::kDeviceMgt, 2, {MadMethod::kSet}), node.client));
+}
+
+TEST(MadPort, FreesTheClaimsOfAnAgentThatLeaves) {
+  Port node;
+  const AgentRequest request = agent_of(MgmtClass::kSubnAdm, 2, {MadMethod::kGet});
+  const AgentId agent = node.add(request);
+  EXPECT_TRUE(node.port.remove_agent(agent));
+  EXPECT_FALSE(node.port.remove_agent(agent));
+  const AgentId next = node.add(request);
+  EXPECT_NE(next, agent);
+}
+
+TEST(MadPort, ForgetsTheRequestsOfAnAgentThatLeaves) {
+  Port node;
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1));
+  ASSERT_TRUE(node.port.send(agent, {.to = node.to_lid(3), .mad = cm_get(), .timeout = 1s}, {}));
+  node.port.remove_agent(agent);
+  EXPECT_FALSE(node.port.deadline());
+  node.answer(node.outlet.take(), 3);
+  node.management.run(at(10s));
+  EXPECT_TRUE(node.client.told.empty());
+  EXPECT_FALSE(node.port.send(agent, {.to = node.to_lid(3), .mad = cm_get()}, {}));
+}
+
+TEST(MadPort, ForgetsARequestThatIsCancelled) {
+  Port node;
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1));
+  ASSERT_TRUE(node.port.send(
+      agent, {.to = node.to_lid(3), .mad = cm_get(), .timeout = 1s, .cookie = 5}, {}));
+  EXPECT_FALSE(node.port.cancel(agent, 6));
+  EXPECT_TRUE(node.port.cancel(agent, 5));
+  EXPECT_FALSE(node.port.cancel(agent, 5));
+  EXPECT_FALSE(node.port.deadline());
+}
+
+TEST(MadPort, BringsRequestsToWhoeverHasClaimedThem) {
+  Port node;
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1, {MadMethod::kSet}));
+  MadBuffer mad = cm_get();
+  wire::store_u8(mad.data() + 3, static_cast<std::uint8_t>(MadMethod::kSet));
+  node.arrive(mad, 6);
+  const Told told = node.client.take();
+  EXPECT_EQ(told.agent, agent);
+  EXPECT_FALSE(told.cookie);
+  EXPECT_EQ(told.from.lid, Lid{6});
+  EXPECT_TRUE(node.outlet.all.empty());
+}
+
+TEST(MadPort, AnswersRequestsThatNobodyHasClaimed) {
+  Port node;
+  node.add(agent_of(MgmtClass::kDeviceMgt, 1, {MadMethod::kSet}));
+  node.arrive(cm_get(), 6);
+  const SentMad answer = node.outlet.take();
+  EXPECT_EQ(answer.status(), MadStatus::kBadMethodAttribute);
+  EXPECT_EQ(answer.header().method, MadMethod::kGetResponse);
+  EXPECT_EQ(answer.header().transaction_id, 0xAAAA'BBBB'0000'0017u);
+  EXPECT_EQ(answer.envelope.slid, Lid{9});
+  EXPECT_EQ(answer.envelope.dlid, Lid{6});
+  MadBuffer table = cm_get();
+  wire::store_u8(table.data() + 3, static_cast<std::uint8_t>(MadMethod::kGetTable));
+  node.arrive(table, 6);
+  const SentMad refusal = node.outlet.take();
+  EXPECT_EQ(refusal.status(), MadStatus::kBadMethod);
+  EXPECT_EQ(refusal.header().method, MadMethod::kGetTableResponse);
+}
+
+TEST(MadPort, DropsAndCountsWhatAsksForNoAnswerAndIsNobodys) {
+  Port node;
+  for (const std::uint8_t method :
+       std::initializer_list<std::uint8_t>{0x03, 0x05, 0x06, 0x07, 0x81, 0x92}) {
+    MadBuffer mad = cm_get();
+    wire::store_u8(mad.data() + 3, method);
+    node.arrive(mad, 6);
+  }
+  EXPECT_EQ(node.count(ManagementCounter::kDroppedUnclaimed), 6u);
+  MadBuffer mad = cm_get();
+  wire::store_u8(mad.data() + 3, 0x42);
+  node.arrive(mad, 6);
+  EXPECT_EQ(node.count(ManagementCounter::kDroppedMethod), 1u);
+  EXPECT_TRUE(node.outlet.all.empty());
+}
+
+TEST(MadPort, TellsVendorsApartByTheirOui) {
+  Port node;
+  AgentRequest ours = agent_of(static_cast<MgmtClass>(0x32), 1, {MadMethod::kGet});
+  ours.oui = {0x00, 0x14, 0x05};
+  AgentRequest theirs = ours;
+  theirs.oui = {0x00, 0x02, 0xC9};
+  const AgentId agent = node.add(ours);
+  const AgentId other = node.add(theirs);
+  MadBuffer mad = make_mad(static_cast<MgmtClass>(0x32), 1, MadMethod::kGet, 0);
+  wire::store_be24(mad.data() + 37, 0x00'14'05);
+  node.arrive(mad, 6);
+  EXPECT_EQ(node.client.take().agent, agent);
+  wire::store_be24(mad.data() + 37, 0x00'02'C9);
+  node.arrive(mad, 6);
+  EXPECT_EQ(node.client.take().agent, other);
+  wire::store_be24(mad.data() + 37, 0x00'02'C8);
+  node.arrive(mad, 6);
+  EXPECT_EQ(node.outlet.take().status(), MadStatus::kBadMethodAttribute);
+}
+
+TEST(MadPort, HandsTrapsAndInformationOfManagersToTheManager) {
+  Port node;
+  const AgentId agent = node.add(
+      agent_of(MgmtClass::kSubnLid, 1,
+               {MadMethod::kGet, MadMethod::kSet, MadMethod::kTrap, MadMethod::kTrapRepress}));
+  node.give(make_smp(MadMethod::kTrap, SmAttribute::kNotice));
+  EXPECT_EQ(node.client.take().agent, agent);
+  node.give(make_smp(MadMethod::kGet, SmAttribute::kSmInfo));
+  EXPECT_EQ(node.client.take().agent, agent);
+  node.give(make_smp(MadMethod::kTrapRepress, SmAttribute::kNotice));
+  EXPECT_EQ(node.client.take().agent, agent);
+  // What is the node's own, the node answers.
+  node.give(make_smp(MadMethod::kGet, SmAttribute::kNodeInfo));
+  EXPECT_TRUE(node.client.told.empty());
+  EXPECT_EQ(node.outlet.take().status(), MadStatus::kOk);
+}
+
+TEST(MadPort, TurnsIndicesIntoHeadersAndBack) {
+  Port node;
+  wire::GuidBlock guids;
+  guids.guids[2] = Guid{0x77};
+  node.node.set_guids(1, 0, guids);
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1, {MadMethod::kSet}));
+  MadAddress to = node.to_lid(3);
+  to.sl = Sl{6};
+  to.path_bits = 3;
+  to.pkey_index = 3;
+  to.global = GlobalAddress{.gid = Gid{{0xFE, 0x80, 1}},
+                            .gid_index = 2,
+                            .flow_label = 0x12345,
+                            .hop_limit = 9,
+                            .traffic_class = 4};
+  ASSERT_TRUE(node.port.send(agent, {.to = to, .mad = cm_get()}, {}));
+  const MadEnvelope sent = node.outlet.take().envelope;
+  EXPECT_EQ(sent.slid, Lid{11});
+  EXPECT_EQ(sent.pkey, PKey{0x8001});
+  ASSERT_TRUE(sent.grh);
+  EXPECT_EQ(sent.grh->dgid, (Gid{{0xFE, 0x80, 1}}));
+  EXPECT_EQ(sent.grh->sgid, (Gid{{0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x77}}));
+  // The same back: a limited member of the partition.
+  MadEnvelope back = sent;
+  std::swap(back.slid, back.dlid);
+  std::swap(back.grh->sgid, back.grh->dgid);
+  back.pkey = PKey{0x0001};
+  MadBuffer mad = cm_get();
+  wire::store_u8(mad.data() + 3, static_cast<std::uint8_t>(MadMethod::kSet));
+  node.management.receive(back, mad, {});
+  EXPECT_EQ(node.client.take().from, to);
+}
+
+TEST(MadPort, RefusesAddressesThatThePortCannotUse) {
+  Port node;
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1));
+  const MadBuffer mad = cm_get();
+  const auto refused = [&](const MadAddress& to) {
+    const auto sent = node.port.send(agent, {.to = to, .mad = mad}, {});
+    return !sent && sent.error().code == std::errc::invalid_argument;
+  };
+  MadAddress to = node.to_lid(3);
+  to.path_bits = 4;
+  EXPECT_TRUE(refused(to));
+  to = node.to_lid(3);
+  to.pkey_index = 64;
+  EXPECT_TRUE(refused(to));
+  to = node.to_lid(3);
+  to.global = GlobalAddress{.gid_index = 10};
+  EXPECT_TRUE(refused(to));
+  to = node.to_lid(3);
+  to.qpn = kQp0;
+  EXPECT_TRUE(refused(to));
+  EXPECT_FALSE(refused(node.to_lid(3)));
+}
+
+TEST(MadPort, RefusesDatagramsThatAreNotTheAgents) {
+  Port node;
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1));
+  const MadBuffer other = make_mad(MgmtClass::kSnmp, 1, MadMethod::kGet, 1);
+  const auto wrong_class = node.port.send(agent, {.to = node.to_lid(3), .mad = other}, {});
+  ASSERT_FALSE(wrong_class);
+  EXPECT_EQ(wrong_class.error().code, std::errc::invalid_argument);
+  const MadBuffer mad = cm_get();
+  EXPECT_FALSE(node.port.send(agent, {.to = node.to_lid(3), .mad = Bytes(mad).first(23)}, {}));
+  std::vector<std::byte> longer(mad.begin(), mad.end());
+  longer.resize(257);
+  const auto too_long = node.port.send(agent, {.to = node.to_lid(3), .mad = longer}, {});
+  ASSERT_FALSE(too_long);
+  EXPECT_EQ(too_long.error().code, std::errc::message_size);
+  // A short one is filled with zeros.
+  ASSERT_TRUE(node.port.send(agent, {.to = node.to_lid(3), .mad = Bytes(mad).first(24)}, {}));
+  EXPECT_EQ(node.outlet.take().mad[255], std::byte{0});
+}
+
+TEST(MadPort, SendsBothKindsOfSubnetManagementThroughOneAgent) {
+  Port node;
+  const AgentId agent = node.add(agent_of(MgmtClass::kSubnDirected, 1));
+  const MadBuffer mad = make_smp(MadMethod::kGet, SmAttribute::kNodeInfo);
+  ASSERT_TRUE(node.port.send(agent, {.to = {.lid = Lid{7}}, .mad = mad, .timeout = 1s}, {}));
+  SentMad sent = node.outlet.take();
+  wire::store_u8(sent.mad.data() + 3, 0x81);
+  node.give(sent.mad);
+  EXPECT_EQ(node.client.take().agent, agent);
+}
+
+TEST(MadPort, BoundsItsAgentsAndWhatWaitsForThem) {
+  ModelNode node(NodeType::kChannelAdapter, 1, 1, "bounded");
+  node.infos[1].lid = Lid{8};
+  KeptMads outlet;
+  Client client;
+  MadPort port(node, 1, outlet, {.agents = 2, .requests = 3});
+  const AgentId agent = *port.add_agent(agent_of(MgmtClass::kDeviceMgt, 1), client);
+  ASSERT_TRUE(port.add_agent(agent_of(MgmtClass::kDeviceMgt, 1), client));
+  const auto third = port.add_agent(agent_of(MgmtClass::kDeviceMgt, 1), client);
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, std::errc::no_buffer_space);
+  for (std::uint64_t id = 0; id < 3; ++id) {
+    const MadBuffer mad = cm_get(id);
+    const MadAddress to{.lid = Lid{3}, .qpn = kQp1, .qkey = kGsiQKey};
+    ASSERT_TRUE(port.send(agent, {.to = to, .mad = mad, .timeout = 1s}, {}));
+  }
+  const MadBuffer mad = cm_get(3);
+  const MadAddress to{.lid = Lid{3}, .qpn = kQp1, .qkey = kGsiQKey};
+  const auto fourth = port.send(agent, {.to = to, .mad = mad, .timeout = 1s}, {});
+  ASSERT_FALSE(fourth);
+  EXPECT_EQ(fourth.error().code, std::errc::no_buffer_space);
+  port.run(at(1s));
+  EXPECT_EQ(client.told.size(), 3u);
+  EXPECT_TRUE(port.send(agent, {.to = to, .mad = mad, .timeout = 1s}, at(1s)));
+}
+
+TEST(MadPort, LetsAClientLeaveFromWithinWhatItIsTold) {
+  Port node;
+  const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1));
+  for (std::uint64_t id = 0; id < 4; ++id) {
+    const MadBuffer mad = cm_get(id);
+    ASSERT_TRUE(node.port.send(agent, {.to = node.to_lid(3), .mad = mad, .timeout = 1s}, {}));
+  }
+  node.client.then = [&] { node.port.remove_agent(agent); };
+  node.management.run(at(5s));
+  EXPECT_EQ(node.client.told.size(), 1u);
+  EXPECT_FALSE(node.port.deadline());
+}
+
+TEST(MadPort, SendsToItsOwnLidWithoutLeavingTheNode) {
+  Port node;
+  const AgentId asker = node.add(agent_of(MgmtClass::kPerf, 1));
+  const MadBuffer mad = [&] {
+    MadBuffer request = make_mad(MgmtClass::kPerf, 1, MadMethod::kGet, 0x12);
+    wire::store_u8(data_of(request).data() + 1, 1);
+    return request;
+  }();
+  ASSERT_TRUE(node.port.send(asker, {.to = node.to_lid(10), .mad = mad, .timeout = 1s}, at(0s)));
+  for (int turn = 0; turn < 2; ++turn) {
+    ASSERT_TRUE(node.management.deadline());
+    EXPECT_LE(*node.management.deadline(), at(0s));
+    node.management.run(at(0s));
+  }
+  EXPECT_TRUE(node.outlet.all.empty());
+  EXPECT_EQ(node.client.take().from.lid, Lid{10});
+}
+
+TEST(MadPort, DropsDatagramsThatCameToTheWrongQueuePair) {
+  Port node;
+  node.management.receive({.port = 1, .slid = Lid{3}, .dlid = Lid{8}, .dest_qp = kQp1},
+                          make_smp(MadMethod::kGet, SmAttribute::kNodeInfo), {});
+  node.management.receive({.port = 1, .slid = Lid{3}, .dlid = Lid{8}, .dest_qp = kQp0}, cm_get(),
+                          {});
+  EXPECT_TRUE(node.outlet.all.empty());
+  EXPECT_EQ(node.count(ManagementCounter::kDroppedQueuePair), 2u);
+}
+
+}  // namespace
+}  // namespace weft::mgmt::test
