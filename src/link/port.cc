@@ -114,6 +114,7 @@ void Port::set_operational_vls(std::uint8_t data_vls, Time now) {
   const std::uint8_t wanted = std::clamp<std::uint8_t>(data_vls, 1, options_.data_vls);
   if (wanted == operational_vls_) return;
   operational_vls_ = wanted;
+  owed_ &= static_cast<std::uint16_t>((1U << wanted) - 1);
   watch_from(now);
   for (std::uint8_t vl = wanted; vl < options_.data_vls; ++vl)
     drop_lane(Vl{vl}, PortCounter::kTxNoVl, now);

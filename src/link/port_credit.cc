@@ -26,6 +26,7 @@ void Port::space_freed(Vl vl) {
 // The other end is told when it has gained a quarter of the buffer, or anything at all if it may be
 // waiting: if what it was told last is less than a packet can be long.
 void Port::note_owed(Vl vl) {
+  if (vl.value() >= operational_vls_) return;
   const ReceiveCredit& credit = lanes_[vl.value()].receive;
   const std::uint16_t gained = credit.gained(buffer_->free(vl));
   const std::uint32_t much = std::min<std::uint32_t>(buffer_->capacity(vl), kMostCredit) / 4;

@@ -96,6 +96,21 @@ TEST(PortCredit, DoesNotConcernManagement) {
   EXPECT_THAT(rig.b.numbers, ElementsAre(100));
 }
 
+TEST(PortCredit, IsNotToldForALaneThatHasCeased) {
+  FlowControlTap tap;
+  Rig rig({.vl_buffer = 70});
+  rig.activate();
+  rig.b.keep = true;
+  rig.send(rig.a, {.vl = Vl{5}, .payload = 1984});
+  rig.worker.settle();
+  rig.b.port.set_operational_vls(4, rig.now());
+  rig.link.set_tap(&tap);
+  rig.b.kept.clear();
+  rig.worker.settle();
+  EXPECT_TRUE(tap.seen[1].empty());
+  rig.link.set_tap(nullptr);
+}
+
 TEST(PortCredit, LastsThroughManyTurnsOfTheCounter) {
   Rig rig({.vl_buffer = 150});
   rig.activate();
