@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "base/bytes.h"
+#include "base/plain_bytes.h"
 #include "wire/endian.h"
 
 namespace weft::rdmacm::abi {
@@ -41,22 +42,8 @@ enum class Event : std::uint32_t {
   kTimewaitExit,
 };
 
-// A structure from the front of `in`; nothing when there are fewer than `least` bytes. What is
-// missing beyond them is zero: older programs send shorter structures.
-template <class T>
-[[nodiscard]] std::optional<T> read(Bytes in, std::size_t least = sizeof(T)) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  if (in.size() < least) return std::nullopt;
-  T out{};
-  std::memcpy(&out, in.data(), std::min(in.size(), sizeof out));
-  return out;
-}
-
-template <class T>
-[[nodiscard]] Bytes bytes_of(const T& value) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  return std::as_bytes(std::span<const T, 1>(&value, 1));
-}
+using plain::bytes_of;
+using plain::read;
 
 // A number for a member that the interface has in network order.
 [[nodiscard]] inline std::uint16_t network_order(std::uint16_t value) {

@@ -26,6 +26,7 @@ MAY_INCLUDE = {
     "wire": {"base"},
     "link": {"base", "wire"},
     "io": {"base"},
+    "umad": {"base", "io"},
     "hca": {"base", "wire"},
     "mgmt": {"base", "wire", "hca"},
     "fabric": {"base", "wire", "link", "mgmt"},
@@ -33,9 +34,9 @@ MAY_INCLUDE = {
     "sim": {"base", "wire", "hca"},
     "port": {"base", "wire", "io", "hca"},
     "host": {"base", "wire", "io", "hca", "port"},
-    "daemon": {"base", "wire", "io", "hca", "mgmt", "fabric", "rdmacm", "port", "host"},
+    "daemon": {"base", "wire", "io", "umad", "hca", "mgmt", "fabric", "rdmacm", "port", "host"},
     "verbs": {"base", "wire", "io", "hca", "port", "host"},
-    "cli": {"base", "wire", "io", "hca", "fabric", "port", "host", "daemon", "verbs"},
+    "cli": {"base", "wire", "io", "umad", "hca", "fabric", "port", "host", "daemon", "verbs"},
 }
 # Protocol without I/O, clock, threads or a random device.
 CORES = {"wire", "link", "hca", "mgmt", "fabric", "rdmacm", "sim"}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "verbs/log.h"
+#include "io/log.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace weft::verbs {
+namespace weft::io {
 namespace {
 
 void write_line(std::string_view message) {
@@ -63,4 +63,4 @@ int report(int error_number) {
   return error_number;
 }
 
-}  // namespace weft::verbs
+}  // namespace weft::io

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversations with the daemon of the lab in which this process runs on a node.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "io/unique_fd.h"
+#include "umad/protocol.h"
+
+namespace weft::umad {
+
+struct Port {
+  protocol::PortFacts facts;
+  std::vector<std::uint16_t> pkeys;
+};
+
+// The node's adapter, with its ports; a switch has port 0 only.
+struct Adapter {
+  protocol::Welcome facts;
+  std::vector<Port> ports;
+  [[nodiscard]] const Port* find(std::uint32_t number) const;
+};
+
+// As it is now. no_such_device: the process runs on no node; other errors say what became of it.
+Expected<Adapter> describe();
+
+// A connection that is the port from now on.
+Expected<io::UniqueFd> open_port(std::uint32_t port);
+
+// The file that whoever keeps it open is subnet manager of the port.
+Expected<std::string> subnet_manager_path(std::uint32_t port);
+
+// Sends a request of an open port's connection and waits for its answer.
+Expected<protocol::Registered> ask(int connection, Bytes request);
+
+// Sends a message, with a file unless that is negative; waits while the daemon does not read.
+Expected<void> send_waiting(int connection, Bytes message, int descriptor = -1);
+
+}  // namespace weft::umad
