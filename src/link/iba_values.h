@@ -27,7 +27,8 @@ inline constexpr std::uint16_t kDataLanes = 0x7FFF;
 [[nodiscard]] constexpr std::size_t longest_packet(std::uint8_t mtu_code) {
   return (std::size_t{128} << mtu_code) + 124 + 2;
 }
-inline constexpr std::uint8_t kLargestMtu = 5;  // 4096
+inline constexpr std::uint8_t kLargestMtu = 5;     // 4096
+inline constexpr std::uint8_t kManagementMtu = 1;  // 256, of VL15
 [[nodiscard]] constexpr std::uint16_t longest_blocks(std::uint8_t mtu_code) {
   return static_cast<std::uint16_t>((longest_packet(mtu_code) + Packet::kBlock - 1) /
                                     Packet::kBlock);

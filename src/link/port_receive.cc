@@ -36,8 +36,9 @@ std::optional<PortCounter> Port::flaw(const Packet& packet) const {
     return PortCounter::kRxMalformed;
   }
   if (lrh.vl == kVl15) {
-    // IBA 3.5.9.1: subnet management packets only, which have no GRH.
-    if (lrh.next_header != wire::Lnh::iba_local) return PortCounter::kRxMalformed;
+    // IBA 3.5.9.1: subnet management packets only, which have no GRH and 256 bytes of payload.
+    const bool fits = packet.size() <= longest_packet(kManagementMtu);
+    if (lrh.next_header != wire::Lnh::iba_local || !fits) return PortCounter::kRxMalformed;
     return std::nullopt;
   }
   if (lrh.vl.value() >= operational_vls_) return PortCounter::kRxBadVl;

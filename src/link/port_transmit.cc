@@ -7,7 +7,10 @@
 namespace weft::link {
 std::optional<PortCounter> Port::obstacle(const Packet& packet, Vl vl, Time now) {
   if (state_ == PortState::kDown) return PortCounter::kTxInactive;
-  if (vl == kVl15) return std::nullopt;  // in every other state, and of a fixed length
+  if (vl == kVl15) {
+    const bool fits = packet.size() <= longest_packet(kManagementMtu);
+    return fits ? std::nullopt : std::optional(PortCounter::kTxMtu);
+  }
   if (vl.value() >= operational_vls_) return PortCounter::kTxNoVl;
   if (state_ != PortState::kActive) return PortCounter::kTxInactive;
   if (packet.size() > longest_packet(neighbor_mtu_)) return PortCounter::kTxMtu;

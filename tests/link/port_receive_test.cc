@@ -113,6 +113,12 @@ TEST_F(PortReceive, DropsOnVl15WhatCannotBeManagement) {
   refuses(bytes, PortCounter::kRxMalformed, false);
 }
 
+TEST_F(PortReceive, DropsManagementPacketsThatAreLongerThanAnySuchIs) {
+  refuses(make_packet({.vl = kVl15, .payload = 360}), PortCounter::kRxMalformed);
+  receive(make_packet({.vl = kVl15, .payload = 356, .number = 1}));
+  EXPECT_THAT(rig.b.numbers, ElementsAre(1));
+}
+
 TEST_F(PortReceive, TakesRawPackets) {
   std::vector<std::byte> bytes(20 + 12 + 2);
   wire::Lrh{.next_header = wire::Lnh::raw, .packet_words = 8}.write(bytes);

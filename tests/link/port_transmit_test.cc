@@ -46,9 +46,11 @@ TEST(PortTransmit, DropsWhatTheNeighbourCannotTake) {
   rig.a.port.set_neighbor_mtu(2);  // 512: packets of 636 bytes through the ICRC
   rig.send(rig.a, {.payload = 612, .number = 1});
   rig.send(rig.a, {.payload = 616, .number = 2});
+  rig.send(rig.a, {.vl = kVl15, .payload = 356, .number = 3});  // 256, whatever else is set
+  rig.send(rig.a, {.vl = kVl15, .payload = 360, .number = 4});
   rig.worker.settle();
-  EXPECT_THAT(rig.b.numbers, ElementsAre(1));
-  EXPECT_EQ(count(rig.a.port, PortCounter::kTxMtu), 1);
+  EXPECT_THAT(rig.b.numbers, ElementsAre(1, 3));
+  EXPECT_EQ(count(rig.a.port, PortCounter::kTxMtu), 2);
 }
 
 TEST(PortTransmit, DropsWhatIsForALaneThatIsNotOperational) {
