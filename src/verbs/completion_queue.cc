@@ -6,6 +6,7 @@
 
 #include "verbs/completion_queue_ex.h"
 #include "verbs/context_operations.h"
+#include "verbs/errno_keeper.h"
 #include "verbs/guard.h"
 #include "verbs/objects.h"
 #include "verbs/work_completion.h"
@@ -76,6 +77,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
 }
 
 int poll_cq(ibv_cq* cq, int count, ibv_wc* out) {
+  const ErrnoKeeper keeper;
   if (count < 0) return -1;
   host::CompletionQueue& queue = *Cq::of(cq).host;
   if (count == 0 || !queue.make_ready()) return 0;
@@ -92,6 +94,7 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) {
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
+  const ErrnoKeeper keeper;
   Cq::of(cq).host->arm(solicited_only != 0 ? hca::CompletionQueue::Arm::kSolicited
                                            : hca::CompletionQueue::Arm::kNext);
   return 0;

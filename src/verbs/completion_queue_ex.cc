@@ -5,6 +5,7 @@
 #include "verbs/completion_queue_ex.h"
 
 #include "io/clock.h"
+#include "verbs/errno_keeper.h"
 #include "verbs/work_completion.h"
 
 namespace weft::verbs {
@@ -15,6 +16,7 @@ const hca::Completion& current(ibv_cq_ex* cq) {
 }
 
 int take(Cq& cq) {
+  const ErrnoKeeper keeper;
   if (cq.host->poll(std::span(&cq.current, 1)) == 0) return ENOENT;
   cq.wr_id = cq.current.wr_id;
   cq.status = status_of(cq.current.status);

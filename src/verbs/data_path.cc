@@ -8,6 +8,7 @@
 
 #include "io/clock.h"
 #include "verbs/context_operations.h"
+#include "verbs/errno_keeper.h"
 #include "verbs/send_request.h"
 
 namespace weft::verbs {
@@ -72,6 +73,7 @@ int post_receives(Queue& queue, std::size_t max_pieces, ibv_recv_wr* list, ibv_r
 }  // namespace
 
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
+  const ErrnoKeeper keeper;
   Qp& pair = Qp::of(qp);
   Pieces scratch;
   for (ibv_send_wr* request = list; request != nullptr; request = request->next) {
@@ -86,12 +88,14 @@ int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
 }
 
 int post_recv(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  const ErrnoKeeper keeper;
   Qp& pair = Qp::of(qp);
   return post_receives(*pair.host, pair.capabilities.max_recv_sge, list, bad,
                        &host::QueuePair::post_receive);
 }
 
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  const ErrnoKeeper keeper;
   Srq& queue = Srq::of(srq);
   return post_receives(*queue.host, queue.max_pieces, list, bad, &host::SharedReceiveQueue::post);
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "verbs/errno_keeper.h"
 #include "verbs/memory_window.h"
 #include "verbs/queue_pair.h"
 
@@ -27,6 +28,7 @@ void wr_start(ibv_qp_ex* qp) {
   builder(qp).start();
 }
 int wr_complete(ibv_qp_ex* qp) {
+  const ErrnoKeeper keeper;
   return builder(qp).complete(*Qp::of(qp).host);
 }
 void wr_abort(ibv_qp_ex* qp) {

@@ -201,6 +201,29 @@ TEST_F(Datagram, RequestsPostedBeforeARefusedOneStillGoOut) {
   wait_for(2);
 }
 
+// rsockets says "would block" by errno, gives credit back with a post, and returns.
+TEST_F(Datagram, LeavesErrnoAloneWhenItIsPostedOrPolledFor) {
+  const QueuePair from = make_qp();
+  const QueuePair to = make_qp();
+  const Ah ah = make_ah();
+  constexpr int kOfTheProgram = E2BIG;  // which nothing here can mean
+  errno = kOfTheProgram;
+  ibv_wc completion{};
+  EXPECT_EQ(ibv_poll_cq(cq_.get(), 1, &completion), 0);
+  EXPECT_EQ(errno, kOfTheProgram) << "an empty queue's sockets were asked";
+  EXPECT_EQ(ibv_req_notify_cq(cq_.get(), 0), 0);
+  EXPECT_EQ(errno, kOfTheProgram);
+  ibv_sge piece = sge(0, 4);
+  ibv_send_wr request = send_request(ah.get(), to->qp_num, &piece);
+  ibv_send_wr* bad = nullptr;
+  constexpr int kSends = 8;
+  for (int i = 0; i < kSends; ++i) {
+    EXPECT_EQ(ibv_post_send(from.get(), &request, &bad), 0);
+    ASSERT_EQ(errno, kOfTheProgram) << "post " << i;
+  }
+  wait_for(kSends);
+}
+
 // Whoever makes the queue smaller counts what was posted, also while the library's thread is
 // sending it: some 20 us after the post.
 TEST_F(Datagram, ThatWasPostedCountsWhenItsQueueIsResized) {
