@@ -55,10 +55,10 @@ struct MadAddress {
 };
 
 struct MadRequest {
-  MadAddress to;
+  MadAddress to{};
   // One datagram of 256 bytes, which is filled with zeros where it is shorter; of an agent with
   // RMPP and a message with RMPP's Active flag, headers once and then as much data as there is.
-  Bytes mad;
+  Bytes mad{};
   // How long to wait for the answer before sending again, and how often to send again. 0: no answer
   // is waited for. IBA 13.4.6.
   Duration timeout{};
