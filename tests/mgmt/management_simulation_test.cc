@@ -134,7 +134,8 @@ class Asker final : public MadClient {
   }
   void finished(AgentId, std::uint64_t cookie, Bytes, MadResult result) override {
     ASSERT_EQ(open_.erase(cookie), 1u);
-    EXPECT_EQ(result, MadResult::kTimedOut);
+    // Aborted: the manager has given up sending a long answer to a long question.
+    EXPECT_NE(result, MadResult::kSent);
     ++timed_out;
     ask();
   }
