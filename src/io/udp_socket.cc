@@ -2,6 +2,7 @@
 #include "io/udp_socket.h"
 
 #include <fmt/format.h>
+#include <linux/filter.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -160,12 +161,21 @@ Expected<void> UdpSocket::configure(const UdpOptions& options) {
   if (ok && options.accept_zero_checksum6 && carries_ipv6()) {
     ok = set(SOL_UDP, UDP_NO_CHECK6_RX, 1, "UDP_NO_CHECK6_RX");
   }
+  if (ok && options.deaf) ok = stop_ears();
   if (!ok) return ok;
   gro_ = set(SOL_UDP, UDP_GRO, 1, "UDP_GRO").has_value();  // Linux 5.0; without it all are single
   if (!options.coalesce) set_coalescing(false);
   size_buffer(fd(), SO_RCVBUFFORCE, SO_RCVBUF, options.receive_buffer);
   size_buffer(fd(), SO_SNDBUFFORCE, SO_SNDBUF, options.send_buffer);
   return {};
+}
+
+// A filter that keeps nothing of any datagram. Reports of the network do not pass it.
+Expected<void> UdpSocket::stop_ears() const {
+  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+  const sock_fprog program{1, &nothing};
+  if (setsockopt(fd(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0) return {};
+  return fail_errno(errno, "setsockopt SO_ATTACH_FILTER on " + local_.to_string());
 }
 
 std::size_t UdpSocket::granted_receive_buffer() const {

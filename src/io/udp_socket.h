@@ -37,6 +37,7 @@ struct UdpOptions {
   bool tell_overflows = true;    // ReceivedDatagram::overflows
   bool only_joined_groups = false;     // receive a group's datagrams only if this socket joined it
   bool tell_errors = false;            // receive_error(): IP_RECVERR
+  bool deaf = false;                   // takes no datagram: to send from, and be told of errors
   bool accept_zero_checksum6 = false;  // UDP_NO_CHECK6_RX: take IPv6 datagrams without checksum
   std::size_t receive_buffer =
       0;                        // wanted, in bytes as granted_receive_buffer(); 0: system default
@@ -159,6 +160,7 @@ class UdpSocket {
   UdpSocket(UniqueFd fd, int family) : fd_(std::move(fd)), family_(family) {}
   static Expected<UdpSocket> open_family(const UdpOptions& options, int family);
   Expected<void> configure(const UdpOptions& options);
+  Expected<void> stop_ears() const;
   Expected<void> set(int level, int name, int value, const char* text) const;
   Expected<void> set_both(int name4, int name6, int value, const char* text) const;
   Expected<void> change_membership(bool join, const Gid& group, std::uint32_t ifindex) const;

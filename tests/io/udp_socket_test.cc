@@ -325,6 +325,36 @@ TEST_P(UdpSocketOn, SaysWhenTheReceiverHasNothing) {
   EXPECT_TRUE(nothing_to_receive(open_socket(options())));
 }
 
+TEST_P(UdpSocketOn, TakesNothingWhenDeafButIsToldWhatBecameOfWhatItSent) {
+  UdpOptions wanted = options();
+  wanted.deaf = true;
+  wanted.tell_errors = true;
+  const auto deaf = open_socket(wanted);
+  const auto other = open_socket(options());
+  auto payload = pattern(20);
+  const std::array<iovec, 1> data{vec(payload)};
+  SendDatagram datagram;
+  datagram.data = data;
+  datagram.destination = to(deaf);
+  ASSERT_EQ(other.send(datagram).status, IoStatus::kDone);
+  pollfd ready{deaf.fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&ready, 1, 0), 0);
+  EXPECT_TRUE(nothing_to_receive(deaf));
+
+  datagram.destination = to(open_socket(options()));  // which is closed again
+  ASSERT_EQ(deaf.send(datagram).status, IoStatus::kDone);
+  ASSERT_EQ(poll(&ready, 1, 5000), 1);
+  EXPECT_EQ(ready.revents, POLLERR);
+  std::vector<std::byte> quote(64);
+  DeliveryError error;
+  const IoResult result = deaf.receive_error(quote, error);
+  ASSERT_EQ(result.status, IoStatus::kDone);
+  EXPECT_EQ(error.reason, DeliveryError::Reason::kPortUnreachable);
+  EXPECT_EQ(error.destination, datagram.destination);
+  EXPECT_EQ(result.bytes, payload.size());
+  EXPECT_EQ(poll(&ready, 1, 0), 0);
+}
+
 TEST_P(UdpSocketOn, TellsARefusedSegmentationFromOtherFailures) {
   const auto sender = open_socket(options());
   auto payload = pattern(1000);

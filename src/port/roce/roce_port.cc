@@ -52,13 +52,22 @@ Gid RocePort::group_address(const Gid& group) const {
   return multicast_group(group);
 }
 
+// What the network says of a datagram goes to the port that it came from, and of the sockets of
+// port 4791 to any. So each slot sends from a port of its own.
+Expected<std::shared_ptr<UdpInlet>> RocePort::open_inlet(Slot& slot) {
+  auto sender = shared_->open_sender();
+  if (!sender) return tl::unexpected(sender.error());
+  return UdpShared::open_inlet(shared_, std::move(slot.socket), std::move(slot.lease),
+                               std::move(*sender));
+}
+
 Expected<std::unique_ptr<Endpoint>> RocePort::open_endpoint(Service) {
   const std::lock_guard guard(mutex_);
   auto share = share_.lock();
   if (!share) {
     auto slot = slots_->take();
     if (!slot) return tl::unexpected(slot.error());
-    auto inlet = UdpShared::open_inlet(shared_, std::move(slot->socket), std::move(slot->lease));
+    auto inlet = open_inlet(*slot);
     if (!inlet) return tl::unexpected(inlet.error());
     share = std::make_shared<Share>(slot->number, std::move(*inlet), entropy_,
                                     std::move(slot->agreements));
@@ -76,7 +85,7 @@ std::shared_ptr<Agreements> RocePort::agreements() {
 Expected<std::unique_ptr<Endpoint>> RocePort::open_management() {
   auto slot = slots_->take_management();
   if (!slot) return tl::unexpected(slot.error());
-  auto inlet = UdpShared::open_inlet(shared_, std::move(slot->socket), std::move(slot->lease));
+  auto inlet = open_inlet(*slot);
   if (!inlet) return tl::unexpected(inlet.error());
   return std::make_unique<UdpEndpoint>(shared_, std::move(*inlet), kQp1, Lease{});
 }

@@ -41,6 +41,7 @@ class RocePort final : public Port {
 
   RocePort(std::shared_ptr<UdpShared> shared, std::shared_ptr<SlotSource> slots, Entropy& entropy)
       : shared_(std::move(shared)), slots_(std::move(slots)), entropy_(entropy) {}
+  [[nodiscard]] Expected<std::shared_ptr<UdpInlet>> open_inlet(Slot& slot);
 
   std::shared_ptr<UdpShared> shared_;
   std::shared_ptr<SlotSource> slots_;

@@ -14,7 +14,7 @@ namespace weft::port {
 struct SlotGroupConfig {
   std::uint16_t udp_port = wire::kRocePort;
   std::uint8_t slots = 16;                 // 2 to 255, the one of queue pair 1 included
-  std::uint32_t socket_buffer = 4u << 20;  // bytes asked for, each way
+  std::uint32_t socket_buffer = 4u << 20;  // bytes asked for, to receive
 };
 
 // UDP port 4791 of a host, divided: a group of sockets that share the port (SO_REUSEPORT), and a

@@ -29,11 +29,13 @@ ReceiveScratch& receive_scratch() {
 
 }  // namespace
 
-UdpInlet::UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket, Lease lease,
+UdpInlet::UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket,
+                   std::optional<io::UdpSocket> sender, Lease lease,
                    std::unique_ptr<InletFaults> faults)
     : shared_(std::move(shared)),
       lease_(std::move(lease)),
       socket_(std::move(socket)),
+      sender_(std::move(sender)),
       faults_(std::move(faults)) {
   shared_->add(*this);
 }
@@ -53,6 +55,7 @@ std::uint32_t UdpInlet::capacity() const {
 
 std::vector<int> UdpInlet::descriptors() const {
   std::vector<int> out{socket_.fd()};
+  if (sender_) out.push_back(sender_->fd());
   if (const io::UdpSocket* multicast = multicast_ready_.load(std::memory_order_acquire)) {
     out.push_back(multicast->fd());
   }
@@ -169,7 +172,7 @@ void UdpInlet::receive_errors(DatagramSink& sink) {
   std::array<std::byte, kQuoted> quote;
   for (std::size_t i = 0; i < kErrorsAtOnce; ++i) {
     io::DeliveryError error;
-    const io::IoResult result = socket_.receive_error(quote, error);
+    const io::IoResult result = socket().receive_error(quote, error);
     if (result.status != io::IoStatus::kDone) return;
     using Reason = io::DeliveryError::Reason;
     switch (error.reason) {
@@ -254,7 +257,7 @@ std::size_t UdpInlet::receive_from(const io::UdpSocket& socket, Told told, Datag
 
 bool UdpInlet::allow_fragments() {
   if (!shared_->rules.may_fragment() || fragments_.exchange(true)) return false;
-  socket_.allow_fragments();
+  socket().allow_fragments();
   shared_->counters.add(UdpCounter::kTxFragmenting);
   return true;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -24,8 +25,8 @@ namespace weft::port {
 class UdpInlet final : public Inlet {
  public:
   // As UdpShared::open_inlet() makes it. `faults`: none if null.
-  UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket, Lease lease,
-           std::unique_ptr<InletFaults> faults);
+  UdpInlet(std::shared_ptr<UdpShared> shared, io::UdpSocket socket,
+           std::optional<io::UdpSocket> sender, Lease lease, std::unique_ptr<InletFaults> faults);
   ~UdpInlet() override;
 
   std::size_t receive(DatagramSink& sink, std::size_t budget) override;
@@ -37,8 +38,8 @@ class UdpInlet final : public Inlet {
   // that was so before, or cannot be on this wire. Any thread.
   bool allow_fragments();
 
-  // To send from; any thread.
-  [[nodiscard]] const io::UdpSocket& socket() const { return socket_; }
+  // To send from; any thread. What the network says of what was sent comes to it, too.
+  [[nodiscard]] const io::UdpSocket& socket() const { return sender_ ? *sender_ : socket_; }
   // Membership of a group, on behalf of a queue pair. EINVAL for what is not attached.
   Expected<void> attach(const Gid& group, Qpn member);
   Expected<void> detach(const Gid& group, Qpn member);
@@ -62,6 +63,7 @@ class UdpInlet final : public Inlet {
   std::shared_ptr<UdpShared> shared_;
   Lease lease_;
   io::UdpSocket socket_;
+  std::optional<io::UdpSocket> sender_;
   std::unique_ptr<InletFaults> faults_;
   std::atomic<bool> errors_expected_{false};
   std::atomic<bool> fragments_{false};

@@ -55,15 +55,28 @@ Expected<io::UdpSocket> UdpShared::open_socket(std::uint16_t port) const {
   return io::UdpSocket::open(options);
 }
 
+Expected<io::UdpSocket> UdpShared::open_sender() const {
+  io::UdpOptions options;
+  options.deaf = true;
+  options.tell_destination = false;
+  options.tell_overflows = false;
+  options.coalesce = false;
+  options.tell_errors = true;
+  options.send_buffer = config.socket_buffer;
+  return io::UdpSocket::open(options);
+}
+
 Expected<std::shared_ptr<UdpInlet>> UdpShared::open_inlet(const std::shared_ptr<UdpShared>& shared,
-                                                          io::UdpSocket socket, Lease lease) {
+                                                          io::UdpSocket socket, Lease lease,
+                                                          std::optional<io::UdpSocket> sender) {
   std::unique_ptr<InletFaults> faults;
   if (shared->config.faults.any()) {
     auto created = InletFaults::create(shared->config.faults, shared->inlets_opened_++);
     if (!created) return tl::unexpected(created.error());
     faults = std::move(*created);
   }
-  return std::make_shared<UdpInlet>(shared, std::move(socket), std::move(lease), std::move(faults));
+  return std::make_shared<UdpInlet>(shared, std::move(socket), std::move(sender), std::move(lease),
+                                    std::move(faults));
 }
 
 PortAttributes UdpShared::read_attributes() {

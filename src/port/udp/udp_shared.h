@@ -59,9 +59,13 @@ struct UdpShared {
 
   // A socket for the packets of this wire, at a UDP port of ours.
   [[nodiscard]] Expected<io::UdpSocket> open_socket(std::uint16_t port) const;
+  // One that packets leave through and none arrives at, at a UDP port that the kernel chooses.
+  [[nodiscard]] Expected<io::UdpSocket> open_sender() const;
   // Its inlet. `lease`: on the number of the socket's port; ends once the socket is closed.
-  static Expected<std::shared_ptr<UdpInlet>> open_inlet(const std::shared_ptr<UdpShared>& shared,
-                                                        io::UdpSocket socket, Lease lease);
+  // `sender`: what its packets leave through, if not the same.
+  static Expected<std::shared_ptr<UdpInlet>> open_inlet(
+      const std::shared_ptr<UdpShared>& shared, io::UdpSocket socket, Lease lease,
+      std::optional<io::UdpSocket> sender = std::nullopt);
 
   // The first address of the GID table for which `matches` holds. Reads the table anew, at most
   // once a second, when there is none: an address added to the interface is known soon.
