@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "host/door.h"
 #include "io/clock.h"
 #include "io/pass_descriptor.h"
+#include "io/sealed_file.h"
 #include "io/unix_socket.h"
 
 namespace weft::cli {
@@ -101,14 +101,12 @@ Expected<Json> ask_agent(const std::string& path) {
   if (!socket) return tl::unexpected(socket.error());
   const auto file = report_file(socket->get());
   if (!file) return tl::unexpected(file.error());
-  struct stat status {};
-  if (fstat(file->get(), &status) != 0 || status.st_size < 0 ||
-      static_cast<std::size_t>(status.st_size) > kMostBytes) {
-    return fail(std::errc::bad_message, "its report is no file");
-  }
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
-  const ssize_t got = pread(file->get(), text.data(), text.size(), 0);
-  if (got != status.st_size) return fail(std::errc::bad_message, "its report is cut off");
+  const auto size = io::sealed_file_size(file->get());
+  if (!size) return tl::unexpected(size.error());
+  if (*size > kMostBytes) return fail(std::errc::message_size, "its report has no end");
+  std::string text(*size, '\0');
+  const auto all = io::read_sealed_file(file->get(), std::as_writable_bytes(std::span(text)));
+  if (!all) return tl::unexpected(all.error());
   return parse(text);
 }
 

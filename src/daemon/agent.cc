@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/agent.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,21 +12,13 @@
 #include "io/unix_socket.h"
 
 namespace weft::daemon {
-namespace {
-
-io::UniqueFd any_descriptor() {
-  return io::UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
-}
-
-}  // namespace
-
 Agent::Agent(const AgentConfig& config, Entropy& entropy)
     : config_(config), entropy_(entropy), interfaces_(entropy), since_(io::wall_clock()) {
 }
 
 Agent::~Agent() {
   sessions_.clear();
-  if (listener_) unlink(config_.socket.c_str());
+  listener_.reset();
 }
 
 Expected<std::unique_ptr<Agent>> Agent::open(const AgentConfig& config, Entropy& entropy) {
@@ -52,13 +43,17 @@ Expected<void> Agent::start() {
     if (!watch) return tl::unexpected(watch.error());
     watching_links_ = std::move(*watch);
   }
-  spare_ = any_descriptor();
-  auto listener = io::listen_unix(config_.socket, io::UnixKind::kSeqPacket);
+  auto listener = Listener::open(
+      config_.socket, *reactor_,
+      [this](io::UniqueFd socket, const io::PeerCredentials& peer) {
+        take(std::move(socket), peer);
+      },
+      [this](Listener::Refused why) {
+        counters_.add(why == Listener::Refused::kForeign ? AgentCounter::kForeign
+                                                         : AgentCounter::kTurnedAway);
+      });
   if (!listener) return tl::unexpected(listener.error());
   listener_ = std::move(*listener);
-  auto watch = reactor_->watch(listener_.get(), EPOLLIN, [this](std::uint32_t) { accept_all(); });
-  if (!watch) return tl::unexpected(watch.error());
-  listening_ = std::move(*watch);
   return {};
 }
 
@@ -68,38 +63,13 @@ void Agent::refresh_interfaces() {
     wire->interfaces_changed();
 }
 
-void Agent::accept_all() {
-  while (true) {
-    auto socket = io::accept_unix(listener_.get(), true);
-    if (!socket) return turn_away_one();
-    if (!*socket) return;
-    take(std::move(**socket));
-  }
-}
-
-void Agent::take(io::UniqueFd socket) {
-  const auto peer = io::peer_credentials(socket.get());
-  if (!peer || (peer->uid != geteuid() && peer->uid != 0)) {
-    return counters_.add(AgentCounter::kForeign);
-  }
+void Agent::take(io::UniqueFd socket, const io::PeerCredentials& peer) {
   if (sessions_.size() >= config_.max_sessions) return counters_.add(AgentCounter::kTurnedAway);
   const std::uint64_t id = ++last_session_;
-  auto session = std::make_unique<Session>(*this, id, std::move(socket), *peer);
+  auto session = std::make_unique<Session>(*this, id, std::move(socket), peer);
   if (!session->start(*reactor_)) return counters_.add(AgentCounter::kTurnedAway);
   sessions_[id] = std::move(session);
   counters_.add(AgentCounter::kSessions);
-}
-
-// All descriptors are in use. Who waits would keep the listener readable and the agent from
-// sleeping, and would itself wait in vain: a descriptor is kept back to take it and let it go.
-void Agent::turn_away_one() {
-  spare_.reset();
-  auto socket = io::accept_unix(listener_.get(), true);
-  if (socket && *socket) {
-    counters_.add(AgentCounter::kTurnedAway);
-    (*socket)->reset();
-  }
-  spare_ = any_descriptor();
 }
 
 void Agent::end(std::uint64_t session) {

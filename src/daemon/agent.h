@@ -15,6 +15,7 @@
 #include "base/counters.h"
 #include "base/entropy.h"
 #include "daemon/host_interfaces.h"
+#include "daemon/listener.h"
 #include "daemon/session.h"
 #include "daemon/wire_agent.h"
 #include "io/link_monitor.h"
@@ -74,9 +75,7 @@ class Agent {
 
   Agent(const AgentConfig& config, Entropy& entropy);
   Expected<void> start();
-  void accept_all();
-  void take(io::UniqueFd socket);
-  void turn_away_one();
+  void take(io::UniqueFd socket, const io::PeerCredentials& peer);
   void end(std::uint64_t session);
   Expected<WireAgent*> wire(const WireChoice& choice);
   void tell_owner(std::uint8_t slot, const hca::Agreement& agreement);
@@ -96,15 +95,13 @@ class Agent {
   std::unique_ptr<io::Reactor> reactor_;
   HostInterfaces interfaces_;
   std::optional<io::LinkMonitor> links_;
-  io::UniqueFd listener_;
-  io::UniqueFd spare_;  // see turn_away_one()
+  std::unique_ptr<Listener> listener_;
   AgentCounters counters_;
   std::map<WireChoice, std::unique_ptr<WireAgent>> wires_;
   std::map<std::uint64_t, File> files_;
   std::uint64_t last_file_ = 0;
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions_;
   std::uint64_t last_session_ = 0;
-  io::Reactor::Registration listening_;
   io::Reactor::Registration watching_links_;
   Duration since_;  // on the wall's clock
   std::atomic<bool> stopping_{false};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/session.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,10 +8,12 @@
 #include <cstddef>
 #include <cstring>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "daemon/agent.h"
 #include "io/pass_descriptor.h"
+#include "io/sealed_file.h"
 #include "rdmacm/abi.h"
 
 namespace weft::daemon {
@@ -172,12 +172,9 @@ bool Session::nonsense() {
 // As a file: it may be longer than a message, and its reader may take its time.
 bool Session::send_report() {
   const std::string text = agent_.report();
-  const io::UniqueFd file(memfd_create("weft-agent-report", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  const bool written =
-      file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0;
-  if (!written) return turn_away({static_cast<std::errc>(errno), "no room for a report"});
-  return welcome({}, file.get());
+  const auto file = io::make_sealed_file("weft-agent-report", std::as_bytes(std::span(text)));
+  if (!file) return turn_away(file.error());
+  return welcome({}, file->get());
 }
 
 // The connection stays for the program to end, so that it is sure to read why.
