@@ -140,6 +140,17 @@ free_port() {
   fail "no free TCP port"
 }
 
+# await_agent KEEPER: until programs in the namespace can listen, as far as the outside can tell.
+await_agent() {
+  local tries socket
+  socket=$XDG_RUNTIME_DIR/weft/agent-$(stat -L -c %i "/proc/$1/ns/net").sock
+  for ((tries = 0; tries < 500; tries++)); do
+    [[ ! -S $socket ]] || { sleep 1; return; }
+    sleep 0.02
+  done
+  fail "no host agent was started"
+}
+
 # await_listener NAME PORT [KEEPER]: until somebody listens on the TCP port, in the namespace.
 await_listener() {
   local tries look=()

@@ -24,16 +24,6 @@ at() {
   words=(nsenter "--net=/proc/$keeper/ns/net" -- "$weft" run --wire roce "$@")
 }
 
-await_agent() {
-  local tries socket
-  socket=$XDG_RUNTIME_DIR/weft/agent-$(stat -L -c %i "/proc/$1/ns/net").sock
-  for ((tries = 0; tries < 500; tries++)); do
-    [[ ! -S $socket ]] || { sleep 1; return; }
-    sleep 0.02
-  done
-  fail "no host agent was started"
-}
-
 case $1 in
   weft)
     # Messages of 64 KB are runs of packets: some are lost, and what comes after them is kept.
