@@ -41,6 +41,7 @@ class ConnectedQueuePair final : public QueuePair {
   [[nodiscard]] bool only_acks_due() const override;
   [[nodiscard]] std::size_t queued_bytes() const override { return requester_.queued_bytes(); }
   [[nodiscard]] std::size_t queued_packets() const override { return requester_.queued_packets(); }
+  [[nodiscard]] bool queue_fills() const override { return requester_.queue_fills(); }
   void receive(const InDatagram& datagram, Time now) override;
   void end_run(Time now) override;
   bool undelivered(const Undelivered& packet, Time now) override;

@@ -79,6 +79,9 @@ class QueuePair {
   // Of requests that were not sent yet.
   [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
   [[nodiscard]] virtual std::size_t queued_packets() const = 0;
+  // Whether these are so much of the send queue that the peer had better begin: a program that
+  // cannot post more before something completes would wait for it, and it for the program.
+  [[nodiscard]] virtual bool queue_fills() const { return false; }
 
   // A region that it wrote to may stay pinned until end_run(), so call that before this thread does
   // anything else.

@@ -49,6 +49,7 @@ class Requester {
   static constexpr Duration kLeastProbe = 5ms;
   static constexpr Duration kFirstProbe = 25ms;
   static constexpr Duration kMostProbe = 1s;
+  static constexpr std::size_t kLeastThird = 16;  // requests, however short the send queue is
   static constexpr std::size_t kMostPins = 16;  // a burst that refers to so many regions ends there
   // A packet is taken for lost when one that was sent so many transmissions later has arrived.
   static constexpr std::uint64_t kReorder = 3;
@@ -93,6 +94,11 @@ class Requester {
   [[nodiscard]] bool has_work() const;
   [[nodiscard]] std::size_t queued_bytes() const { return queued_bytes_; }
   [[nodiscard]] std::size_t queued_packets() const { return queued_packets_; }
+  // A third of the send queue waits to be sent: as much again can be on its way, and be answered.
+  [[nodiscard]] bool queue_fills() const {
+    const std::uint64_t waiting = first_request_ + requests_.size() - next_request_;
+    return waiting >= kLeastThird && 3 * waiting >= connection_.config.max_sends;
+  }
   // Free slots of the send queue.
   [[nodiscard]] std::size_t room() const { return requests_.room(); }
 

@@ -180,8 +180,8 @@ std::errc QueuePair::post_send_list(std::span<const hca::SendRequest> requests) 
 // program that posted many between its polls, to whatever queue pairs, the first one gathers, too:
 // more will come, and a call to the kernel costs as much as a dozen short messages.
 QueuePair::Next QueuePair::after_post() {
-  const bool run_is_full =
-      core_->queued_packets() >= kRunPackets || core_->queued_bytes() >= kRunBytes;
+  const bool run_is_full = core_->queued_packets() >= kRunPackets ||
+                           core_->queued_bytes() >= kRunBytes || core_->queue_fills();
   if (run_is_full) return Next::kFlush;
   if (has_deferred_sends() && !acks_only_.load(std::memory_order_relaxed)) {
     // The clock is not for every one of many short messages.

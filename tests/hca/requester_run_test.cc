@@ -225,5 +225,17 @@ TEST_F(ShortMessages, FailOneByOneWhenTheirMemoryIsNotTheirs) {
   EXPECT_EQ(completions.all.back().status, CompletionStatus::kLocalProtectionError);
 }
 
+TEST_F(RequesterRun, SaysWhenAThirdOfTheSendQueueWaits) {
+  start();
+  const std::uint32_t third = (connection.config.max_sends + 2) / 3;
+  for (std::uint32_t i = 0; i + 1 < third; ++i)
+    ASSERT_EQ(send(i, 8), std::errc{});
+  EXPECT_FALSE(requester->queue_fills());
+  ASSERT_EQ(send(third, 8), std::errc{});
+  EXPECT_TRUE(requester->queue_fills());
+  transmit();  // what is not acknowledged does not wait
+  EXPECT_FALSE(requester->queue_fills());
+}
+
 }  // namespace
 }  // namespace weft::hca::test
