@@ -24,8 +24,7 @@
 // connection readable: programs poll it. A datagram of more than kMostInline bytes travels as a
 // sealed memory file; its first kMadSize bytes stand in the message too.
 //
-// Who may open the socket owns the fabric: it carries management datagrams of every node, and is
-// guarded by the permissions of its file alone.
+// Who is let in owns the fabric: management datagrams of every node go this way.
 #pragma once
 
 #include <stddef.h>

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node of a lab as those see it who manage its ports from outside.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "mgmt/node_management.h"
+#include "umad/protocol.h"
+
+namespace weft::daemon {
+
+struct MadNode {
+  mgmt::NodeManagement* management = nullptr;
+  const mgmt::ManagedNode* node = nullptr;
+  // To be called after `management` or one of its ports was: there may be something to send, or
+  // another deadline.
+  std::function<void()> used;
+};
+
+// Nothing: the lab has no node of that name. What it names lasts as long as the lab.
+using FindMadNode = std::function<std::optional<MadNode>(std::string_view name)>;
+
+// The ports that have a MAD layer: of a switch 0, of a channel adapter 1 and up.
+[[nodiscard]] std::vector<mgmt::PortNumber> mad_ports(const MadNode& node);
+// invalid_argument, in words for a person, unless it has `port`.
+Expected<mgmt::PortNumber> check_mad_port(const MadNode& node, std::string_view name,
+                                          std::uint32_t port);
+
+// What programs are told of it.
+[[nodiscard]] umad::protocol::Welcome adapter_facts(const MadNode& node);
+[[nodiscard]] umad::protocol::PortFacts port_facts(const MadNode& node, mgmt::PortNumber port);
+// The whole table, free entries too.
+[[nodiscard]] std::vector<std::uint16_t> port_pkeys(const MadNode& node, mgmt::PortNumber port);
+
+}  // namespace weft::daemon

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/lab/mad_session.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/plain_bytes.h"
+#include "daemon/lab/mad_server.h"
+#include "io/clock.h"
+#include "io/pass_descriptor.h"
+#include "io/sealed_file.h"
+
+namespace weft::daemon {
+namespace {
+
+using namespace umad::protocol;
+
+constexpr std::size_t kLongestMessage =
+    std::max({sizeof(Hello), sizeof(Register), sizeof(Mad) + kMostInline});
+// So many messages of one program before others get their turn.
+constexpr int kTurn = 64;
+// A program waits for its answer as long as it told us to, and begins to before we do: what nobody
+// answers comes back a little earlier, or it would find nothing.
+constexpr Duration kHeadStart = 10ms;
+constexpr int kHeadStartShare = 8;  // of shorter times
+
+mgmt::MadAddress address_from(const Address& from) {
+  mgmt::MadAddress to{.lid = Lid{from.lid},
+                      .sl = Sl{from.sl},
+                      .path_bits = from.path_bits,
+                      .qpn = Qpn{from.qpn},
+                      .qkey = QKey{from.qkey},
+                      .pkey_index = from.pkey_index};
+  if (from.global != 0) {
+    mgmt::GlobalAddress global{.gid_index = from.gid_index,
+                               .flow_label = from.flow_label & 0xFFFFF,
+                               .hop_limit = from.hop_limit,
+                               .traffic_class = from.traffic_class};
+    std::array<std::uint8_t, 16> gid{};
+    std::copy(std::begin(from.gid), std::end(from.gid), gid.begin());
+    global.gid = Gid(gid);
+    to.global = global;
+  }
+  return to;
+}
+
+Address address_to(const mgmt::MadAddress& from) {
+  Address to{};
+  to.qpn = from.qpn.value();
+  to.qkey = from.qkey.value();
+  to.lid = from.lid.value();
+  to.pkey_index = from.pkey_index;
+  to.sl = from.sl.value();
+  to.path_bits = from.path_bits;
+  if (from.global) {
+    to.global = 1;
+    to.gid_index = from.global->gid_index;
+    to.hop_limit = from.global->hop_limit;
+    to.traffic_class = from.global->traffic_class;
+    to.flow_label = from.global->flow_label;
+    const auto& gid = from.global->gid.bytes();
+    std::copy(gid.begin(), gid.end(), std::begin(to.gid));
+  }
+  return to;
+}
+
+Duration timeout_from(const Mad& header) {
+  const Duration asked = std::chrono::milliseconds{header.timeout_ms};
+  return asked - std::min(kHeadStart, asked / kHeadStartShare);
+}
+
+bool answer(const io::UniqueFd& socket, const Registered& what) {
+  // A program that does not wait for its answer does without.
+  static_cast<void>(io::send_message(socket.get(), plain::bytes_of(what)));
+  return true;
+}
+
+bool refuse(const io::UniqueFd& socket, const Error& why) {
+  Registered out{};
+  out.error = static_cast<std::int32_t>(why.code);
+  const std::size_t length = std::min(why.message.size(), sizeof out.message - 1);
+  std::memcpy(out.message, why.message.data(), length);
+  return answer(socket, out);
+}
+
+}  // namespace
+
+MadSession::MadSession(MadServer& server, std::uint64_t id, io::UniqueFd socket)
+    : server_(server),
+      id_(id),
+      socket_(std::move(socket)),
+      outbox_(socket_.get(), server.config_.outbox),
+      buffer_(kLongestMessage) {
+}
+
+MadSession::~MadSession() {
+  bool had_agents = false;
+  for (const std::optional<mgmt::AgentId>& agent : agents_) {
+    if (agent) had_agents = port().remove_agent(*agent);
+  }
+  if (had_agents) node_->used();
+}
+
+Expected<void> MadSession::start() {
+  auto watch = server_.reactor_.watch(socket_.get(), EPOLLIN,
+                                      [this](std::uint32_t events) { on_ready(events); });
+  if (!watch) return tl::unexpected(watch.error());
+  watch_ = std::move(*watch);
+  return {};
+}
+
+void MadSession::on_ready(std::uint32_t events) {
+  if ((events & EPOLLOUT) != 0) {
+    outbox_.flush();
+    watch_for_room();
+  }
+  if ((events & ~std::uint32_t{EPOLLOUT}) != 0 && !read_all()) server_.end(id_);
+}
+
+void MadSession::watch_for_room() {
+  if (outbox_.wants_room() == watching_for_room_) return;
+  watching_for_room_ = outbox_.wants_room();
+  const std::uint32_t events = watching_for_room_ ? EPOLLIN | EPOLLOUT : EPOLLIN;
+  static_cast<void>(server_.reactor_.change_events(watch_, events));
+}
+
+bool MadSession::read_all() {
+  for (int i = 0; i < kTurn; ++i) {
+    auto message = io::receive_message(socket_.get(), buffer_);
+    if (!message) return message.error().code == std::errc::message_size && nonsense();
+    if (!*message) return true;
+    if ((*message)->size == 0) return false;
+    const Bytes bytes = Bytes(buffer_).first((*message)->size);
+    if (!on_message(bytes, std::move((*message)->descriptor))) return false;
+  }
+  return true;
+}
+
+bool MadSession::on_message(Bytes message, io::UniqueFd descriptor) {
+  if (!has_said_hello_) return on_hello(message);
+  const auto kind = plain::read<std::uint32_t>(message);
+  if (!node_ || !kind) return nonsense();
+  switch (*kind) {
+    case kRegister:
+      return on_register(message, descriptor);
+    case kUnregister:
+      return on_unregister(message, descriptor);
+    case kMad:
+      return on_mad(message, descriptor);
+    case kTaken:
+      return on_taken(message);
+    default:
+      return nonsense();
+  }
+}
+
+bool MadSession::on_hello(Bytes message) {
+  // One of another version may be shorter, and gets its answer.
+  const auto hello = plain::read<Hello>(message, offsetof(Hello, purpose));
+  if (!hello || hello->magic != kMagic) return nonsense();
+  has_said_hello_ = true;
+  if (hello->version != kVersion) {
+    static_cast<void>(turn_away(
+        {std::errc::protocol_not_supported, "the lab's daemon is of another version of Weft"}));
+    return false;
+  }
+  if (message.size() != sizeof *hello) return nonsense();
+  const std::string name(hello->node, strnlen(hello->node, sizeof hello->node));
+  std::optional<MadNode> node = server_.find_(name);
+  if (!node) {
+    return turn_away({std::errc::no_such_device, "this lab has no node '" + name + "'"});
+  }
+  if (hello->purpose == kDescribe) {
+    node_ = std::move(node);
+    const bool described = describe();
+    node_.reset();
+    return described;
+  }
+  const auto port = check_mad_port(*node, name, hello->port);
+  if (!port) return turn_away(port.error());
+  Welcome out{};
+  if (hello->purpose == kOpen) {
+    node_ = std::move(node);
+    port_ = *port;
+    return welcome(out);
+  }
+  if (hello->purpose != kSubnetManager) return nonsense();
+  const auto path = server_.files_.path_of(name, *node, *port);
+  if (!path) return turn_away(path.error());
+  if (path->size() >= sizeof out.message) {
+    return turn_away({std::errc::filename_too_long, "the lab's directory has too long a name"});
+  }
+  std::memcpy(out.message, path->data(), path->size());
+  return welcome(out);
+}
+
+bool MadSession::describe() {
+  const std::vector<mgmt::PortNumber> ports = mad_ports(*node_);
+  Welcome out = adapter_facts(*node_);
+  out.ports = static_cast<std::uint32_t>(ports.size());
+  if (!welcome(out)) return false;
+  for (const mgmt::PortNumber port : ports) {
+    PortFacts facts = port_facts(*node_, port);
+    const std::vector<std::uint16_t> pkeys = port_pkeys(*node_, port);
+    facts.pkeys = static_cast<std::uint32_t>(pkeys.size());
+    const Bytes head = plain::bytes_of(facts);
+    const Bytes tail = std::as_bytes(std::span(pkeys));
+    std::vector<std::byte> message(head.begin(), head.end());
+    message.insert(message.end(), tail.begin(), tail.end());
+    if (!io::send_message(socket_.get(), message)) return false;
+  }
+  return true;
+}
+
+bool MadSession::welcome(const Welcome& answer) {
+  return io::send_message(socket_.get(), plain::bytes_of(answer)).has_value();
+}
+
+// The connection stays for the program to end, so that it is sure to read why.
+bool MadSession::turn_away(const Error& why) {
+  Welcome out{};
+  out.error = static_cast<std::int32_t>(why.code);
+  const std::size_t length = std::min(why.message.size(), sizeof out.message - 1);
+  std::memcpy(out.message, why.message.data(), length);
+  return welcome(out);
+}
+
+bool MadSession::nonsense() {
+  server_.counters_.add(MadCounter::kNonsense);
+  return false;
+}
+
+bool MadSession::on_register(Bytes message, const io::UniqueFd& socket) {
+  const auto request = plain::read<Register>(message);
+  if (!request || message.size() != sizeof *request || !socket) return nonsense();
+  const auto place = std::find(agents_.begin(), agents_.end(), std::nullopt);
+  if (place == agents_.end()) {
+    return refuse(socket, {std::errc::not_enough_memory, "an open port has at most 32 agents"});
+  }
+  mgmt::AgentRequest wanted;
+  wanted.mgmt_class = static_cast<wire::MgmtClass>(request->mgmt_class);
+  wanted.class_version = request->class_version;
+  wanted.rmpp = request->rmpp != 0;
+  std::copy(std::begin(request->oui), std::end(request->oui), wanted.oui.begin());
+  for (std::size_t method = 0; method < mgmt::AgentRequest::kMethods; ++method) {
+    wanted.methods[method] = (request->methods[method / 64] >> method % 64 & 1) != 0;
+  }
+  const auto agent = port().add_agent(wanted, *this);
+  if (!agent) return refuse(socket, agent.error());
+  *place = *agent;
+  return answer(socket, {.error = 0,
+                         .agent = static_cast<std::uint32_t>(std::distance(agents_.begin(), place)),
+                         .message = {}});
+}
+
+bool MadSession::on_unregister(Bytes message, const io::UniqueFd& socket) {
+  const auto request = plain::read<Unregister>(message);
+  if (!request || message.size() != sizeof *request || !socket) return nonsense();
+  if (request->agent >= agents_.size() || !agents_[request->agent]) {
+    return refuse(socket, {std::errc::invalid_argument, "there is no such agent"});
+  }
+  port().remove_agent(*agents_[request->agent]);
+  agents_[request->agent].reset();
+  node_->used();
+  return answer(socket, {});
+}
+
+bool MadSession::on_mad(Bytes message, const io::UniqueFd& file) {
+  const auto header = plain::read<Mad>(message);
+  if (!header || header->length > kMostMad) return nonsense();
+  const Bytes rest = message.subspan(sizeof *header);
+  if (header->length <= kMostInline) {
+    if (rest.size() != header->length) return nonsense();
+    send(*header, rest);
+    return true;
+  }
+  const auto size = io::sealed_file_size(file.get());
+  if (!size || *size != header->length) return nonsense();
+  if (sending_bytes_ + *size > kMostSending) {
+    give_back(header->agent, rest, ENOMEM);
+    return true;
+  }
+  std::vector<std::byte> whole(*size);
+  if (!io::read_sealed_file(file.get(), whole)) return nonsense();
+  send(*header, whole);
+  return true;
+}
+
+void MadSession::send(const Mad& header, Bytes datagram) {
+  if (header.agent >= agents_.size() || !agents_[header.agent]) {
+    return give_back(header.agent, datagram, EINVAL);
+  }
+  mgmt::MadRequest request{.to = address_from(header.address),
+                           .mad = datagram,
+                           .timeout = timeout_from(header),
+                           .retries = header.retries};
+  if (datagram.size() > wire::kMadSize) {
+    request.cookie = ++last_cookie_;
+    sending_[request.cookie] = datagram.size();
+    sending_bytes_ += datagram.size();
+  }
+  const auto sent = port().send(*agents_[header.agent], request, io::now());
+  if (!sent) {
+    ended(request.cookie);
+    give_back(header.agent, datagram, static_cast<int>(sent.error().code));
+    server_.counters_.add(MadCounter::kRefused);
+  }
+  node_->used();
+}
+
+void MadSession::ended(std::uint64_t cookie) {
+  const auto found = sending_.find(cookie);
+  if (found == sending_.end()) return;
+  sending_bytes_ -= found->second;
+  sending_.erase(found);
+}
+
+bool MadSession::on_taken(Bytes message) {
+  const auto taken = plain::read<Taken>(message);
+  if (!taken || message.size() != sizeof *taken) return nonsense();
+  outbox_.taken(taken->length);
+  watch_for_room();
+  return true;
+}
+
+std::optional<std::uint32_t> MadSession::index_of(mgmt::AgentId agent) const {
+  const auto found = std::find(agents_.begin(), agents_.end(), std::optional(agent));
+  if (found == agents_.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(std::distance(agents_.begin(), found));
+}
+
+void MadSession::received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) {
+  if (mad.cookie) ended(*mad.cookie);
+  const auto index = index_of(agent);
+  if (!index) return;
+  Mad header{};
+  header.agent = *index;
+  header.address = address_to(mad.from);
+  header.address.qkey = 0;  // as Linux has it: what came in had the right one
+  put(header, mad.mad);
+}
+
+void MadSession::finished(mgmt::AgentId agent, std::uint64_t cookie, Bytes mad,
+                          mgmt::MadResult result) {
+  ended(cookie);
+  const auto index = index_of(agent);
+  if (!index || result == mgmt::MadResult::kSent) return;
+  give_back(*index, mad, result == mgmt::MadResult::kTimedOut ? ETIMEDOUT : ECONNABORTED);
+}
+
+void MadSession::give_back(std::uint32_t agent, Bytes datagram, int error) {
+  Mad header{};
+  header.agent = agent;
+  header.status = static_cast<std::uint32_t>(error);
+  // Linux too gives back the header only.
+  put(header, datagram.first(std::min(datagram.size(), wire::MadHeader::kSize)));
+}
+
+void MadSession::put(const Mad& header, Bytes datagram) {
+  Mad whole = header;
+  whole.kind = kMad;
+  whole.length = static_cast<std::uint32_t>(datagram.size());
+  if (!outbox_.put(whole, datagram)) server_.counters_.add(MadCounter::kUnread);
+  watch_for_room();
+}
+
+}  // namespace weft::daemon
