@@ -310,7 +310,7 @@ std::errc ConnectedQueuePair::post_receive(const ReceiveRequest& request) {
   queue.push(slot, request.pieces);
   if (state_ == QpState::kErr) {
     flush_receives();
-  } else if (first) {
+  } else if (first || type() == QpType::kUc) {
     responder_.receive_posted();
   }
   return {};

@@ -34,6 +34,7 @@ class ConnectedQueuePair final : public QueuePair {
   // queue has no queue of its own to post to.
   std::errc post_send(const SendRequest& request) override;
   std::errc post_receive(const ReceiveRequest& request) override;
+  void receives_posted() override { responder_.receive_posted(); }
   [[nodiscard]] std::size_t send_room() const override { return requester_.room(); }
   bool next_burst(Burst& burst, Time now) override;
   void sent(const Burst& burst, SendResult result, Time now) override;

@@ -112,7 +112,7 @@ bool ConnectedQueuePair::takes(const wire::OpcodeInfo& info, wire::Opcode opcode
       return info.transport == Transport::rc || opcode == wire::Opcode::weft_rc_write_middle ||
              opcode == wire::Opcode::weft_rc_write_last || info.has(wire::kRidingAck);
     case QpType::kUc:
-      return info.transport == Transport::uc;
+      return info.transport == Transport::uc || opcode == wire::Opcode::weft_uc_credit;
     case QpType::kXrcInitiator:
       return info.transport == Transport::xrc && info.is_response;
     case QpType::kXrcTarget:

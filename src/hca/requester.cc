@@ -52,6 +52,8 @@ void Requester::start(Psn first) {
   congestion_.start(connection_.mtu + 16);
   running_ = true;
   selective_ = connection_.config.extensions && reliable();
+  paced_ = connection_.config.extensions && !reliable();
+  pacer_ = CreditPacer(first);
   failed_ = flushed_ = false;
 }
 
@@ -87,6 +89,7 @@ void Requester::forget() {
   loss_at_.reset();
   doom_.reset();
   stalled_ = window_stalled_ = question_ = false;
+  paced_until_.reset();
   out_.abandoned = out_.active;
 }
 

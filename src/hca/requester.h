@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "hca/congestion_window.h"
 #include "hca/connection.h"
+#include "hca/credit_pacer.h"
 #include "hca/datagram.h"
 #include "hca/in_packet.h"
 #include "hca/memory_table.h"
@@ -27,6 +28,8 @@ namespace weft::hca {
 // The sending half of a connection (IBA 9.7.3 to 9.7.8 for RC and XRC, 9.8.2 for UC): cuts messages
 // into packets, keeps what is not acknowledged, sends it again, and completes work requests in
 // order.
+//
+// Nobody acknowledges UC; to a Weft peer it holds to the credits that the peer gives.
 //
 // To a standard peer it goes back N: from what the peer misses on, everything is sent again. To a
 // Weft peer (`extensions`) it sends again what is lost and nothing else, and holds to the window
@@ -102,7 +105,8 @@ class Requester {
   // Free slots of the send queue.
   [[nodiscard]] std::size_t room() const { return requests_.room(); }
 
-  // A response (is_response of its opcode), or a Weft acknowledgement. The common checks are made.
+  // A response (is_response of its opcode), or a Weft acknowledgement or credit. The common checks
+  // are made.
   void receive(const InPacket& packet, Time now);
   // The network is congested towards the peer (CNP, IBA A17.9.3).
   void congested(Time now);
@@ -164,6 +168,7 @@ class Requester {
     std::uint32_t ssn = 0;
     std::uint64_t since_ask = 0;
     bool last_asked = true;
+    CreditPacer::Checkpoint pacer{};
   };
   // What is out between fill() and sent().
   struct Out {
@@ -202,6 +207,8 @@ class Requester {
   // To a Weft peer. Ends may agree in mid-connection: it begins when no read is outstanding.
   [[nodiscard]] bool selective() const { return selective_; }
   [[nodiscard]] bool running() const { return running_ && !failed_ && !flushed_; }
+  // UC to a Weft peer: by credits.
+  [[nodiscard]] bool paced() const { return paced_; }
 
   // requester_local.cc: work that sends nothing.
   [[nodiscard]] static bool is_local(SendOpcode opcode) {
@@ -228,10 +235,12 @@ class Requester {
   [[nodiscard]] bool may_begin(const Slot& slot) const;
   [[nodiscard]] std::optional<CompletionStatus> flaw(std::uint64_t request);
   [[nodiscard]] bool admits(std::uint64_t cost) const;
+  [[nodiscard]] bool may_go(bool begins, std::uint32_t cost, std::uint32_t receives);
   [[nodiscard]] bool worth_a_run() const;
   [[nodiscard]] bool may_fetch(const Slot& slot) const;
   [[nodiscard]] bool fresh_possible();
   [[nodiscard]] bool fits(const Burst& burst, const Shape& shape) const;
+  [[nodiscard]] std::uint32_t cost_of(std::size_t length, bool begins) const;
   [[nodiscard]] std::uint64_t ask_after() const;
   [[nodiscard]] bool asks(std::uint64_t cost) const;
   [[nodiscard]] bool tail_unasked() const {
@@ -240,19 +249,21 @@ class Requester {
 
   // requester_run.cc: equal packets.
   struct Asking {
-    std::size_t from = 0;     // all from that packet on
-    std::uint64_t after = 0;  // and one for so much since the last that did
+    std::size_t from = 0;        // all from that packet on
+    std::uint64_t after = 0;     // and one for so much since the last that did
+    std::uint32_t receives = 0;  // each takes of the peer, of interest to its pacer
   };
   bool append_run(Burst& burst);
   bool append_middles(Burst& burst);
   bool append_alike(Burst& burst);
   [[nodiscard]] bool is_like(const Slot& slot, const OutPacket& packet) const;
   [[nodiscard]] std::size_t credits(std::size_t most) const;
-  [[nodiscard]] Asking asking(std::size_t packets, std::uint64_t cost) const;
+  [[nodiscard]] Asking asking(std::size_t packets, std::uint64_t cost,
+                              std::uint32_t receives) const;
   bool note_next(PacketRecord& record, const Asking& asking, std::size_t i);
   void note_run(std::size_t packets, const PacketRecord& record, std::uint64_t bytes);
-  [[nodiscard]] std::size_t admitted(std::size_t most, std::uint64_t cost,
-                                     std::uint64_t total) const;
+  [[nodiscard]] std::size_t admitted(std::size_t most, std::uint64_t cost, std::uint64_t total,
+                                     std::uint32_t receives) const;
   [[nodiscard]] const std::byte* stretch(std::uint64_t request, std::uint64_t offset,
                                          std::size_t& packets);
 
@@ -297,6 +308,7 @@ class Requester {
   [[nodiscard]] std::size_t index_of(std::uint64_t serial) const;
   [[nodiscard]] PacketRecord* find(std::uint64_t serial);
   void acknowledge(Psn psn, const wire::Aeth& aeth);
+  void take_credit(const InPacket& packet);
   void weft_acknowledge(const InPacket& packet);
   void missing_at_peer(std::uint64_t serial);
   void acknowledge_through(std::uint64_t end);
@@ -365,6 +377,8 @@ class Requester {
   std::size_t one_by_one_ = 0;  // the next so many go in bursts of one, to find what is refused
 
   CongestionWindow congestion_;
+  CreditPacer pacer_;
+  std::optional<Time> paced_until_;  // no credit: it goes on by itself then
   std::uint32_t granted_ = kWindowUngranted;
   std::uint32_t ssn_ = 1;               // of the next message (IBA 9.7.7.2), 24 bits
   std::optional<std::uint32_t> limit_;  // the last SSN that the peer has a receive request for
@@ -385,6 +399,7 @@ class Requester {
   std::optional<Doom> doom_;
   bool running_ = false;
   bool selective_ = false;
+  bool paced_ = false;
   bool hold_ = false;
   bool flushed_ = false;
   bool failed_ = false;

@@ -6,8 +6,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "hca/credit.h"
 #include "hca/requester.h"
-#include "hca/ud_credit.h"
 #include "wire/atomic_ack_eth.h"
 
 namespace weft::hca {

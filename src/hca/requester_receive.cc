@@ -14,10 +14,7 @@ void Requester::receive(const InPacket& packet, Time now) {
     counters.add_in_turn(ConnectedCounter::kRxWrongState);
     return;
   }
-  if (!reliable()) {
-    counters.add_in_turn(ConnectedCounter::kRxBadResponses);
-    return;
-  }
+  if (!reliable()) return take_credit(packet);
   if (packet.congestion) congestion_.congested(now_);
   answered_at_ = now_;
   stalled_ = false;
@@ -39,6 +36,18 @@ void Requester::receive(const InPacket& packet, Time now) {
   if (sample_sent_at_) congestion_.sample(now_ - *sample_sent_at_, sample_clean_, now_);
   advance();
   if (selective() && running()) find_lost_packets();
+}
+
+// UC hears nothing else.
+void Requester::take_credit(const InPacket& packet) {
+  const auto credit = Credit::parse(packet.payload);
+  if (!paced() || packet.opcode != wire::Opcode::weft_uc_credit || !credit) {
+    connection_.counters.add_in_turn(ConnectedCounter::kRxBadResponses);
+    return;
+  }
+  connection_.counters.add_in_turn(ConnectedCounter::kRxCredits);
+  pacer_.credit(*credit, now_);
+  stalled_ = false;
 }
 
 // The serial that `psn` stands for, among what is outstanding and the packet before it; nothing for

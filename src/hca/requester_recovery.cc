@@ -148,6 +148,7 @@ std::optional<Time> Requester::probe_at() const {
 
 std::optional<Time> Requester::deadline() const {
   if (out_.active || !running()) return std::nullopt;
+  if (paced_until_) return paced_until_;
   if (rnr_until_) return rnr_until_;
   std::optional<Time> first = loss_at_;
   for (const auto& at : {timeout_at(), probe_at()}) {

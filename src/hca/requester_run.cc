@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "hca/credit.h"
 #include "hca/requester.h"
-#include "hca/ud_credit.h"
 #include "wire/bth.h"
 #include "wire/reth.h"
 
@@ -18,8 +18,12 @@ constexpr std::uint32_t kIcrcBytes = 4;
 }  // namespace
 
 // How many packets of `cost` may go, at most `most`, each of them with room for `total` left. What
-// admits(total) says before each of them.
-std::size_t Requester::admitted(std::size_t most, std::uint64_t cost, std::uint64_t total) const {
+// admits(total) says before each of them. `receives`: of the peer, by each.
+std::size_t Requester::admitted(std::size_t most, std::uint64_t cost, std::uint64_t total,
+                                std::uint32_t receives) const {
+  if (paced()) {
+    return std::min<std::size_t>(most, pacer_.room(static_cast<std::uint32_t>(cost), receives));
+  }
   if (!reliable()) return most;
   const auto packets = [cost, total](std::uint64_t limit, std::uint64_t used) {
     return limit < used + total ? 0 : (limit - used - total) / cost + 1;
@@ -50,14 +54,18 @@ const std::byte* Requester::stretch(std::uint64_t request, std::uint64_t offset,
 
 // Of packets of `cost` that go now one after the other, which ones ask for an acknowledgement, as
 // asks() has it.
-Requester::Asking Requester::asking(std::size_t packets, std::uint64_t cost) const {
-  if (!reliable()) return {.from = packets, .after = ~std::uint64_t{0}};
-  return {.from = admitted(packets, cost, 2 * cost + kPacketCost), .after = ask_after()};
+Requester::Asking Requester::asking(std::size_t packets, std::uint64_t cost,
+                                    std::uint32_t receives) const {
+  if (!reliable()) return {.from = packets, .after = ~std::uint64_t{0}, .receives = receives};
+  return {.from = admitted(packets, cost, 2 * cost + kPacketCost, receives),
+          .after = ask_after(),
+          .receives = receives};
 }
 
 // The next packet of a run: `record` is as of the one before.
 bool Requester::note_next(PacketRecord& record, const Asking& asking, std::size_t i) {
-  const bool ask = i >= asking.from || since_ask_ + record.cost >= asking.after;
+  const bool ask = paced() ? pacer_.stamp(record.cost, asking.receives).ack_request
+                           : i >= asking.from || since_ask_ + record.cost >= asking.after;
   record.serial = next_serial_++;
   record.order = ++order_;
   records_.push(record);
@@ -84,15 +92,15 @@ bool Requester::append_middles(Burst& burst) {
   const std::uint32_t mtu = connection_.mtu;
   if (next_offset_ == 0 || slot.length - next_offset_ <= mtu || slot.is_inline()) return false;
   const Shape shape = data_shape(slot, next_offset_);
-  const auto cost = static_cast<std::uint32_t>(shape.length() + kIcrcBytes);
+  const std::uint32_t cost = cost_of(shape.length(), false);
   std::size_t count = std::min<std::uint64_t>(burst.room(shape.length(), kIcrcBytes),
                                               (slot.length - next_offset_ - 1) / mtu);
-  count = admitted(count, cost, cost);
+  count = admitted(count, cost, cost, 0);
   if (count < 2) return false;
   const std::byte* const data = stretch(next_request_, next_offset_, count);
   if (data == nullptr) return false;
 
-  const Asking asking = this->asking(count, cost);
+  const Asking asking = this->asking(count, cost, 0);
   PacketRecord record{.request = next_request_,
                       .sent_at = now_,
                       .offset = static_cast<std::uint32_t>(next_offset_),
@@ -151,11 +159,11 @@ bool Requester::append_alike(Burst& burst) {
       front.solicited() || !is_like(slot(next_request_), model)) {
     return false;
   }
-  const auto cost = static_cast<std::uint32_t>(model.length() + kIcrcBytes);
+  const std::uint32_t cost = cost_of(model.length(), false);
   std::size_t count = std::min<std::uint64_t>(burst.room(model.length(), kIcrcBytes),
                                               first_request_ + requests_.size() - next_request_);
-  count = admitted(credits(count), cost, cost);
-  const Asking asking = this->asking(count, cost);
+  count = admitted(credits(count), cost, cost, 1);
+  const Asking asking = this->asking(count, cost, 1);
   PacketRecord record{.sent_at = now_,
                       .cost = cost,
                       .out = true,

@@ -110,6 +110,7 @@ void Requester::take_back() {
   ssn_ = before.ssn;
   since_ask_ = before.since_ask;
   last_asked_ = before.last_asked;
+  if (paced()) pacer_.roll_back(before.pacer);
   queued_bytes_ += out_.queued_bytes;
   queued_packets_ += out_.queued_packets;
 }

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "hca/credit.h"
 #include "hca/requester.h"
-#include "hca/ud_credit.h"
 #include "wire/bth.h"
 
 namespace weft::hca {
@@ -21,6 +21,13 @@ bool fetches(SendOpcode opcode) {
 
 bool takes_receive(SendOpcode opcode) {
   return opcode != SendOpcode::kRdmaWrite && !fetches(opcode);
+}
+
+// Whether the packet uses up one of the peer's receive requests: of a send the first one, of a
+// write with immediate the last one.
+std::uint32_t receives_of(SendOpcode opcode, bool first, bool last) {
+  if (!takes_receive(opcode)) return 0;
+  return (opcode == SendOpcode::kRdmaWriteWithImmediate ? last : first) ? 1 : 0;
 }
 
 }  // namespace
@@ -39,6 +46,21 @@ bool Requester::admits(std::uint64_t cost) const {
   if (span == 0) return true;
   if (selective()) return span < kMostSpan && span_cost_ + cost <= kMostSpanBytes;
   return span < kMostOutstanding;
+}
+
+// By the rule of kPacketCost, of a packet that begins a run or is within one. A run may yet arrive
+// as packets of their own, and more than was thought: what is sent again can afford that.
+std::uint32_t Requester::cost_of(std::size_t length, bool begins) const {
+  return static_cast<std::uint32_t>(length) + kIcrcBytes + (begins || paced() ? kPacketCost : 0);
+}
+
+// Whether a packet may go, at the beginning of a burst or behind others.
+bool Requester::may_go(bool begins, std::uint32_t cost, std::uint32_t receives) {
+  if (!paced()) return admits(cost) && (!begins || worth_a_run());
+  if (!begins) return pacer_.admits(cost, receives);
+  const bool may = pacer_.allowance(cost, now_, receives) > 0;
+  paced_until_ = pacer_.deadline();
+  return may;
 }
 
 // Not for every little that an acknowledgement has freed: a call to the wire costs about as much
@@ -86,7 +108,9 @@ bool Requester::fill(Burst& burst, Time now) {
                  .next_offset = next_offset_,
                  .ssn = ssn_,
                  .since_ask = since_ask_,
-                 .last_asked = last_asked_};
+                 .last_asked = last_asked_,
+                 .pacer = pacer_.checkpoint()};
+  paced_until_.reset();
   const std::size_t most = one_by_one_ > 0 ? 1 : Burst::kMaxPackets;
   while (burst.size() < most && (lost_count_ > 0 ? append_lost(burst) : append_fresh(burst))) {
   }
@@ -182,9 +206,9 @@ bool Requester::append_fresh(Burst& burst) {
 bool Requester::begin_data(Burst& burst, Slot& slot) {
   const Shape shape = data_shape(slot, next_offset_);
   if (!fits(burst, shape)) return false;
-  const std::uint64_t cost =
-      shape.length() + kIcrcBytes + (burst.empty() ? std::uint64_t{kPacketCost} : 0);
-  if (!admits(cost) || (burst.empty() && !worth_a_run())) {
+  const std::uint32_t cost = cost_of(shape.length(), burst.empty());
+  const std::uint32_t receives = receives_of(slot.opcode, next_offset_ == 0, shape.ends);
+  if (!may_go(burst.empty(), cost, receives)) {
     if (burst.empty() && !window_stalled_) {
       window_stalled_ = true;
       connection_.counters.add_in_turn(ConnectedCounter::kTxWindowStalls);
@@ -256,9 +280,11 @@ bool Requester::append_data(Burst& burst, PacketRecord& record, const Shape& sha
     doom(record.request, CompletionStatus::kLocalProtectionError);
     return false;
   }
-  record.cost =
-      static_cast<std::uint32_t>(shape.length()) + kIcrcBytes + (begins ? kPacketCost : 0);
-  const bool ask = asks(record.cost) || (reliable() && record.resent && lost_count_ == 0);
+  record.cost = cost_of(shape.length(), begins);
+  const bool ask =
+      paced() ? pacer_.stamp(record.cost, receives_of(slot.opcode, record.offset == 0, shape.ends))
+                    .ack_request
+              : asks(record.cost) || (reliable() && record.resent && lost_count_ == 0);
   write_data(packet, slot, shape, record.serial, record.offset, ask);
   record.wide = shape.length() > kNarrowPacket;
   assert(packet.length() == shape.length());

@@ -21,6 +21,7 @@ Responder::Responder(Connection& connection, MemoryTable& memory, CompletionSink
 
 void Responder::start(Psn first) {
   expected_ = first;
+  granter_.start(first);
 }
 
 void Responder::reset() {
@@ -42,6 +43,7 @@ void Responder::reset() {
   told_window_ = 0;
   told_credits_ = wire::Syndrome::kNoCredits;
   last_cnp_.reset();
+  granter_ = UcGranter{};
   one_by_one_ = 0;
 }
 
@@ -71,6 +73,13 @@ void Responder::receive(const InPacket& packet, Time now) {
 // IBA 9.8.2.3.1: a packet that was not expected ends the message that was arriving, and what is
 // left of it is skipped up to the beginning of another one.
 void Responder::receive_unreliable(const InPacket& packet) {
+  if (grants()) {
+    const std::uint32_t lost = granter_.lost();
+    granter_.arrived(packet.psn, packet.ack_request);
+    // Modulo 2^64, so that a late packet takes its loss back.
+    const auto more = static_cast<std::int32_t>(granter_.lost() - lost);
+    if (more != 0) count(ConnectedCounter::kRxLost, static_cast<std::uint64_t>(more));
+  }
   const bool gap = packet.psn != expected_;
   if (message_.active && (gap || packet.info->starts_message())) {
     count(ConnectedCounter::kRxMessagesAbandoned);
@@ -243,6 +252,7 @@ void Responder::congestion_experienced(Time now) {
 }
 
 void Responder::receive_posted() {
+  if (grants()) return granter_.posted(source_.size());
   if (!extended() || told_credits_ != 0 || failing_) return;
   ack_due_ = ack_now_ = true;
 }

@@ -15,6 +15,7 @@
 #include "hca/reorder_buffer.h"
 #include "hca/ring.h"
 #include "hca/types.h"
+#include "hca/uc_granter.h"
 #include "wire/aeth.h"
 #include "wire/reth.h"
 #include "wire/weft_ack.h"
@@ -61,7 +62,7 @@ class Responder {
   [[nodiscard]] bool only_acks_due() const;
   [[nodiscard]] std::optional<Time> deadline() const { return std::nullopt; }
 
-  // A receive request was posted where there was none: a Weft peer may be told (never needed by the
+  // Receive requests were posted: a Weft peer that waits for them is told (never needed by the
   // standard).
   void receive_posted();
 
@@ -141,7 +142,7 @@ class Responder {
     wire::Syndrome syndrome{};
     Psn psn{};
   };
-  enum class Tail : std::uint8_t { kNone, kAck, kNak, kCnp };
+  enum class Tail : std::uint8_t { kNone, kAck, kNak, kCnp, kCredit };
   // What is out between fill() and sent().
   struct InFlight {
     bool out = false;
@@ -197,6 +198,7 @@ class Responder {
   void fill_acknowledgement(Burst& burst);
   [[nodiscard]] wire::WeftAck describe(const wire::Aeth& aeth) const;
   void fill_cnp(Burst& burst);
+  void fill_credit(Burst& burst);
   void write_header(OutPacket& packet, wire::Opcode opcode, Psn psn) const;
   [[nodiscard]] wire::Syndrome ack_syndrome() const;
   [[nodiscard]] bool news_of_window() const;
@@ -208,6 +210,10 @@ class Responder {
 
   [[nodiscard]] bool reliable() const { return is_reliable(connection_.config.type); }
   [[nodiscard]] bool extended() const { return connection_.config.extensions && reliable(); }
+  // The peer is given credits.
+  [[nodiscard]] bool grants() const {
+    return connection_.config.extensions && connection_.config.type == QpType::kUc;
+  }
   void count(ConnectedCounter counter, std::uint64_t n = 1) {
     connection_.counters.add_in_turn(counter, n);
   }
@@ -238,6 +244,7 @@ class Responder {
   std::uint32_t unacknowledged_packets_ = 0;
   std::uint32_t told_window_ = 0;  // 0: nothing yet
   std::uint8_t told_credits_ = wire::Syndrome::kNoCredits;
+  UcGranter granter_;
   bool cnp_due_ = false;
   std::optional<Time> last_cnp_;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a responder sends: the data of reads, results of atomics, acknowledgements, congestion
-// notifications.
+// notifications, credits.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -57,11 +57,11 @@ bool Responder::ack_ripe() const {
 }
 
 bool Responder::has_work() const {
-  return !in_flight_.out && (cnp_due_ || !answers_.empty() || nak_ || ack_ripe());
+  return !in_flight_.out && (cnp_due_ || granter_.due() || !answers_.empty() || nak_ || ack_ripe());
 }
 
 bool Responder::only_acks_due() const {
-  const bool more = cnp_due_ || !answers_.empty() || nak_;
+  const bool more = cnp_due_ || granter_.due() || !answers_.empty() || nak_;
   return !in_flight_.out && !more && ack_ripe() && !gap_news_ && reorder_.empty();
 }
 
@@ -89,6 +89,8 @@ bool Responder::fill(Burst& burst, Time now) {
   assert(pins_.size() == 0);
   if (cnp_due_) {
     fill_cnp(burst);
+  } else if (granter_.due()) {
+    fill_credit(burst);
   } else {
     fill_answers(burst);
     if (in_flight_.finished == answers_.size()) fill_acknowledgement(burst);
@@ -247,6 +249,23 @@ void Responder::fill_cnp(Burst& burst) {
   in_flight_.tail = Tail::kCnp;
 }
 
+void Responder::fill_credit(Burst& burst) {
+  const std::size_t waiting = source_.size();
+  const Credit credit = granter_.grant(waiting, connection_.config.receive_budget);
+  if (granter_.scarce()) {
+    source_.await_post();
+    if (source_.size() > waiting) receive_posted();  // just before it was told to watch
+  }
+  const MutableBytes payload = MutableBytes(ack_payload_).first(Credit::kSize);
+  credit.write(payload);
+  OutPacket& packet = burst.open();
+  packet.header_length = wire::Bth::kSize;
+  write_header(packet, Opcode::weft_uc_credit, Psn{});
+  burst.add_piece(packet, payload);
+  burst.close(packet, kIcrcBytes);
+  in_flight_.tail = Tail::kCredit;
+}
+
 // `opcode` as RC has it.
 void Responder::write_header(OutPacket& packet, Opcode opcode, Psn psn) const {
   const bool xrc =
@@ -334,6 +353,9 @@ void Responder::note_sent_tail(const InFlight& was) {
     case Tail::kCnp:
       count(ConnectedCounter::kTxCnps);
       return;
+    case Tail::kCredit:
+      count(ConnectedCounter::kTxCredits);
+      return;
   }
 }
 
@@ -355,6 +377,9 @@ void Responder::take_back_tail(const InFlight& was) {
       return;
     case Tail::kCnp:
       cnp_due_ = true;
+      return;
+    case Tail::kCredit:
+      granter_.take_back();
       return;
   }
 }

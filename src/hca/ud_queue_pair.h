@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "hca/credit_pacer.h"
 #include "hca/datagram.h"
 #include "hca/memory_table.h"
 #include "hca/qp_state.h"
@@ -18,7 +19,7 @@
 #include "hca/receive_source.h"
 #include "hca/types.h"
 #include "hca/ud_counters.h"
-#include "hca/ud_credit.h"
+#include "hca/ud_granter.h"
 #include "hca/work_queue.h"
 #include "wire/bth.h"
 #include "wire/deth.h"
@@ -104,7 +105,7 @@ class UdQueuePair final : public QueuePair {
 
   // The sending side of a flow. Credits must show the Q_Key that we sent, as data would.
   struct OutFlow {
-    UdPacer pacer;
+    CreditPacer pacer;
     QKey qkey{};
   };
   struct CreditDue {
@@ -119,7 +120,7 @@ class UdQueuePair final : public QueuePair {
     bool abandoned = false;   // reset meanwhile: complete nothing
     std::size_t slots = 0;    // kData: the oldest so many work requests
     OutFlow* flow = nullptr;  // to take back what was stamped; none: unpaced
-    UdPacer::Checkpoint before{};
+    CreditPacer::Checkpoint before{};
     Psn unpaced_psn_before{};
     CreditDue credit{};
   };
@@ -155,8 +156,8 @@ class UdQueuePair final : public QueuePair {
   bool append(Burst& burst, std::size_t n);
   bool begin_run(Burst& burst, const SendSlot& slot, std::uint32_t cost);
   bool add_payload(Burst& burst, OutPacket& packet, std::size_t n);
-  UdPacer::Stamp number(const SendSlot& slot, std::uint32_t cost);
-  void write_header(OutPacket& packet, const SendSlot& slot, UdPacer::Stamp stamp) const;
+  CreditPacer::Stamp number(const SendSlot& slot, std::uint32_t cost);
+  void write_header(OutPacket& packet, const SendSlot& slot, CreditPacer::Stamp stamp) const;
   void fail_oldest(CompletionStatus status);
   void take_back();
   void data_sent(SendResult result);
@@ -221,7 +222,7 @@ class UdQueuePair final : public QueuePair {
   std::vector<CreditDue> hungry_;  // were granted little because few receives were posted
   bool starving_ = false;          // one of them was granted nothing at all
   std::size_t most_receives_ = 0;  // that were seen to wait at once
-  std::array<std::byte, UdCredit::kSize> credit_payload_{};
+  std::array<std::byte, Credit::kSize> credit_payload_{};
   std::vector<Gid> groups_;
   UdCounters counters_;
 };

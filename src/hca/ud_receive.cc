@@ -62,7 +62,7 @@ void UdQueuePair::receive_bth(const InDatagram& datagram) {
       return drop(UdCounter::kRxMalformed);
     }
     payload = cursor.take(cursor.remaining() - bth.pad_count);
-    if (payload->size() > config_.mtu || (credit && payload->size() != UdCredit::kSize)) {
+    if (payload->size() > config_.mtu || (credit && payload->size() != Credit::kSize)) {
       return drop(UdCounter::kRxMalformed);
     }
   }
@@ -106,7 +106,7 @@ void UdQueuePair::receive_bare(const InDatagram& datagram) {
 
 void UdQueuePair::receive_credit(const InDatagram& datagram, const wire::Deth& deth,
                                  Bytes payload) {
-  const auto credit = UdCredit::parse(payload);
+  const auto credit = Credit::parse(payload);
   if (!credit) return counters_.add(UdCounter::kRxMalformed);
   OutFlow* const flow = flows_.find({datagram.source, deth.src_qp});
   // A flow that we have forgotten needs no credit; it is a peer's honest datagram all the same.

@@ -25,14 +25,14 @@ bool UdQueuePair::fill_credit(Burst& burst) {
     const auto credit = granter_.grant(due.flow, static_cast<std::uint32_t>(waiting),
                                        grant_budget(config_.socket_bytes), now_);
     if (!credit) continue;  // forgotten meanwhile
-    const bool scarce = waiting < most_receives_ / 4 || credit->packets == 0;
+    const bool scarce = waiting < most_receives_ / 4 || credit->receives == 0;
     if (scarce) {
       remember_hungry(due);
-      starving_ |= credit->packets == 0;
+      starving_ |= credit->receives == 0;
       source_.await_post();
       if (source_.size() > waiting) receives_posted();  // just before it was told to watch
     }
-    if (!due.asked && credit->packets == 0) continue;  // as before
+    if (!due.asked && credit->receives == 0) continue;  // as before
     credit->write(credit_payload_);
 
     burst.path = due.path;
@@ -147,7 +147,7 @@ bool UdQueuePair::begin_run(Burst& burst, const SendSlot& slot, std::uint32_t co
 
 UdQueuePair::OutFlow& UdQueuePair::out_flow(const FlowKey& key) {
   if (OutFlow* const flow = flows_.touch(key)) return *flow;
-  return flows_.insert(key, OutFlow{.pacer = UdPacer(sq_psn_)});
+  return flows_.insert(key, OutFlow{.pacer = CreditPacer(sq_psn_)});
 }
 
 bool UdQueuePair::add_payload(Burst& burst, OutPacket& packet, std::size_t n) {
@@ -166,7 +166,7 @@ bool UdQueuePair::add_payload(Burst& burst, OutPacket& packet, std::size_t n) {
   return true;
 }
 
-UdPacer::Stamp UdQueuePair::number(const SendSlot& slot, std::uint32_t cost) {
+CreditPacer::Stamp UdQueuePair::number(const SendSlot& slot, std::uint32_t cost) {
   if (in_flight_.flow == nullptr) {
     const Psn psn = unpaced_psn_;
     ++unpaced_psn_;
@@ -177,7 +177,7 @@ UdPacer::Stamp UdQueuePair::number(const SendSlot& slot, std::uint32_t cost) {
 }
 
 void UdQueuePair::write_header(OutPacket& packet, const SendSlot& slot,
-                               UdPacer::Stamp stamp) const {
+                               CreditPacer::Stamp stamp) const {
   const bool immediate = slot.opcode == SendOpcode::kSendWithImmediate;
   const MutableBytes header(packet.header);
   wire::Bth{.opcode = immediate ? wire::Opcode::ud_send_only_imm : wire::Opcode::ud_send_only,

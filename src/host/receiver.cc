@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "hca/ud_credit.h"
+#include "hca/credit.h"
 #include "host/departures.h"
 #include "host/queue_pair.h"
 #include "io/clock.h"

@@ -150,6 +150,7 @@ consteval std::array<OpcodeInfo, 256> make_opcodes() {
   table[0xC2] = {
       "Weft RC Acknowledge", Transport::vendor, Operation::vendor, only, 0, 0, true, true};
   table[0xC3] = {"Weft Piece", Transport::vendor, Operation::vendor, only, 0, 0, true, false};
+  table[0xC4] = {"Weft UC Credit", Transport::vendor, Operation::vendor, only, 0, 0, true, true};
   table[0xC7] = make_info("Weft RC RDMA WRITE Middle", Transport::vendor, kRows[0x07], kReth);
   table[0xC8] = make_info("Weft RC RDMA WRITE Last", Transport::vendor, kRows[0x08], kReth);
   table[0xC9] =

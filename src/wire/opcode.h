@@ -112,6 +112,8 @@ enum class Opcode : std::uint8_t {
   weft_rc_acknowledge = 0xC2,
   // Part of a packet of such a connection, see weft_piece.h.
   weft_piece = 0xC3,
+  // The receiver credit of a UC queue pair, as that of a UD one but without a DETH.
+  weft_uc_credit = 0xC4,
   // The middle and the last packet of an RDMA write between Weft peers, with a RETH like the first
   // one's: so all of a message are of one length and leave in runs. Its address is where this
   // packet's payload goes, its length what is left of the message from there.

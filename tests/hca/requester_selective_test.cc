@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "hca/ud_credit.h"
+#include "hca/credit.h"
 #include "requester_fixture.h"
 
 namespace weft::hca::test {

@@ -114,8 +114,8 @@ class UdTest : public WithMemory {
                 now);
   }
   void arrive(const Packet& packet, bool multicast = false) { arrive(encode(packet), multicast); }
-  void arrive_credit(const UdCredit& credit, QKey qkey = kQKey) {
-    std::string payload(UdCredit::kSize, '\0');
+  void arrive_credit(const Credit& credit, QKey qkey = kQKey) {
+    std::string payload(Credit::kSize, '\0');
     credit.write({std::bit_cast<std::byte*>(payload.data()), payload.size()});
     arrive(Packet{.opcode = wire::Opcode::weft_ud_credit, .payload = payload, .qkey = qkey});
   }

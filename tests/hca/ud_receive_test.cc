@@ -256,10 +256,10 @@ TEST_F(UdReceive, AnswersARequestForCreditOnceForEachFlow) {
   const auto& datagram = sink.bursts[0].datagrams[0];
   EXPECT_EQ(wire::Bth::parse(datagram)->opcode, wire::Opcode::weft_ud_credit);
   EXPECT_EQ(wire::Deth::parse(Bytes(datagram).subspan(12))->qkey, kQKey);
-  const auto credit = UdCredit::parse(Bytes(datagram).subspan(20));
+  const auto credit = Credit::parse(Bytes(datagram).subspan(20));
   ASSERT_TRUE(credit);
   EXPECT_EQ(credit->seen, Psn{52});
-  EXPECT_EQ(credit->packets, 1u);
+  EXPECT_EQ(credit->receives, 1u);
   EXPECT_EQ(credit->lost, 1u);
   EXPECT_EQ(count(UdCounter::kRxLost), 1u);
   EXPECT_EQ(count(UdCounter::kTxCredits), 1u);
@@ -282,12 +282,12 @@ TEST_F(UdReceive, GivesCreditUnaskedWhenReceivesArePostedAtLast) {
   arrive(Packet{.ack_request = true});
   transmit();
   ASSERT_EQ(sink.bursts.size(), 1u);
-  EXPECT_EQ(UdCredit::parse(Bytes(sink.datagrams()[0]).subspan(20))->packets, 0u);
+  EXPECT_EQ(Credit::parse(Bytes(sink.datagrams()[0]).subspan(20))->receives, 0u);
   ASSERT_EQ(receive(8, 0, 100), std::errc{});
   EXPECT_TRUE(qp->has_work());
   transmit();
   ASSERT_EQ(sink.bursts.size(), 2u);
-  EXPECT_EQ(UdCredit::parse(Bytes(sink.datagrams()[1]).subspan(20))->packets, 1u);
+  EXPECT_EQ(Credit::parse(Bytes(sink.datagrams()[1]).subspan(20))->receives, 1u);
 }
 
 TEST_F(UdReceive, HasNoCreditsWhereTheWireHasNone) {

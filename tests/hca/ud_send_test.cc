@@ -381,15 +381,15 @@ TEST_F(UdSend, WaitsForCreditAndGoesOnWhenItComes) {
   for (std::uint64_t i = 0; i < 100; ++i)
     ASSERT_EQ(send(i, 0, 64), std::errc{});
   transmit();
-  EXPECT_EQ(sink.datagrams().size(), UdPacer::kInitialPackets);
-  EXPECT_EQ(qp->deadline(), now + UdPacer::kPatience);
+  EXPECT_EQ(sink.datagrams().size(), CreditPacer::kInitialReceives);
+  EXPECT_EQ(qp->deadline(), now + CreditPacer::kPatience);
   EXPECT_EQ(count(UdCounter::kTxCreditStalls), 1u);
-  arrive_credit({.seen = Psn{31}, .packets = 10, .bytes = 1'000'000}, QKey{1});
+  arrive_credit({.seen = Psn{31}, .receives = 10, .bytes = 1'000'000}, QKey{1});
   EXPECT_EQ(count(UdCounter::kRxBadQKey), 1u) << "a stranger's credit";
-  arrive_credit({.seen = Psn{31}, .packets = 10, .bytes = 1'000'000});
+  arrive_credit({.seen = Psn{31}, .receives = 10, .bytes = 1'000'000});
   EXPECT_EQ(count(UdCounter::kRxCredits), 1u);
   transmit();
-  EXPECT_EQ(sink.datagrams().size(), UdPacer::kInitialPackets + 10);
+  EXPECT_EQ(sink.datagrams().size(), CreditPacer::kInitialReceives + 10);
 }
 
 TEST_F(UdSend, PinsItsMemoryUntilItIsSent) {

@@ -138,7 +138,7 @@ TEST_F(UdSharedReceive, GivesCreditUnaskedWhenOthersHavePostedAtLast) {
   arrive(Packet{.ack_request = true});
   transmit();
   ASSERT_EQ(sink.bursts.size(), 1u);
-  EXPECT_EQ(UdCredit::parse(Bytes(sink.datagrams()[0]).subspan(20))->packets, 0u);
+  EXPECT_EQ(Credit::parse(Bytes(sink.datagrams()[0]).subspan(20))->receives, 0u);
   EXPECT_TRUE(shared.awaited);
   EXPECT_FALSE(qp->has_work());
   post(1, 0, 100);
@@ -146,7 +146,7 @@ TEST_F(UdSharedReceive, GivesCreditUnaskedWhenOthersHavePostedAtLast) {
   EXPECT_TRUE(qp->has_work());
   transmit();
   ASSERT_EQ(sink.bursts.size(), 2u);
-  EXPECT_EQ(UdCredit::parse(Bytes(sink.datagrams()[1]).subspan(20))->packets, 1u);
+  EXPECT_EQ(Credit::parse(Bytes(sink.datagrams()[1]).subspan(20))->receives, 1u);
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ struct PairOptions {
   std::uint32_t receive_budget = 132'000;
   std::uint32_t depth = 64;
   std::uint64_t seed = 1;
+  Duration read_time = 2us;  // as in ConnectedHostConfig
+  Duration poll_time = 5us;
   Duration keep_alive{};  // zero: none
 };
 
@@ -38,7 +40,9 @@ class RcPair {
           scheduler_, network_, Random(options.seed * 2 + static_cast<unsigned>(i)),
           ConnectedHostConfig{.gid = Gid::from_ipv4(0x0A000001 + static_cast<std::uint32_t>(i)),
                               .socket_buffer = options.socket_buffer,
-                              .memory = options.memory});
+                              .memory = options.memory,
+                              .read_time = options.read_time,
+                              .poll_time = options.poll_time});
       regions_[i] = hosts_[i]->add_region(0, options.memory, kAll);
       hca::ConnectedConfig config{};
       config.qpn = kQpn[i];

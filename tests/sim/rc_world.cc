@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstring>
 
-#include "hca/ud_credit.h"
+#include "hca/credit.h"
 
 namespace weft::sim::test {
 namespace {

@@ -127,7 +127,7 @@ TEST(UdSimulation, GoesOnBlindlyToAPeerThatGivesNoCredits) {
   UdWorld world(1, options);
   ASSERT_TRUE(world.run());
   world.check_invariants();
-  EXPECT_EQ(world.sender_counter(UdCounter::kTxCreditStalls), hca::UdPacer::kWaitsUntilBlind)
+  EXPECT_EQ(world.sender_counter(UdCounter::kTxCreditStalls), hca::CreditPacer::kWaitsUntilBlind)
       << "it waits that often, then no more";
   EXPECT_EQ(world.network().sent - world.counter(UdCounter::kTxCredits), world.sent());
 }

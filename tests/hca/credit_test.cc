@@ -1,59 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hca/ud_credit.h"
-
 #include <gtest/gtest.h>
+
+#include "hca/credit_pacer.h"
+#include "hca/ud_granter.h"
 
 namespace weft::hca {
 namespace {
 
 constexpr std::uint32_t kSmall = 1124;  // what a lone datagram of 64 bytes costs
 
-TEST(UdCredit, IsWhatWasWritten) {
-  const UdCredit credit{.seen = Psn{0xABCDEF}, .packets = 1, .bytes = 0x80000000, .lost = 77};
-  std::array<std::byte, UdCredit::kSize> wire{};
+TEST(Credit, IsWhatWasWritten) {
+  const Credit credit{.seen = Psn{0xABCDEF}, .receives = 1, .bytes = 0x80000000, .lost = 77};
+  std::array<std::byte, Credit::kSize> wire{};
   credit.write(wire);
-  const auto read = UdCredit::parse(wire);
+  const auto read = Credit::parse(wire);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->seen, credit.seen);
-  EXPECT_EQ(read->packets, credit.packets);
+  EXPECT_EQ(read->receives, credit.receives);
   EXPECT_EQ(read->bytes, credit.bytes);
   EXPECT_EQ(read->lost, credit.lost);
-  EXPECT_FALSE(UdCredit::parse(Bytes(wire).first(15)));
+  EXPECT_FALSE(Credit::parse(Bytes(wire).first(15)));
   wire[0] = std::byte{1};
-  EXPECT_FALSE(UdCredit::parse(wire)) << "a reserved byte that is not zero";
+  EXPECT_FALSE(Credit::parse(wire)) << "a reserved byte that is not zero";
 }
 
 class Pacer : public ::testing::Test {
  protected:
   // Sends all that may go, up to `most` packets; returns the stamps.
-  std::vector<UdPacer::Stamp> send(std::uint32_t cost = kSmall, std::size_t most = 1000) {
-    std::vector<UdPacer::Stamp> stamps;
+  std::vector<CreditPacer::Stamp> send(std::uint32_t cost = kSmall, std::size_t most = 1000) {
+    std::vector<CreditPacer::Stamp> stamps;
     while (stamps.size() < most && pacer.allowance(cost, now) > 0)
       stamps.push_back(pacer.stamp(cost));
     return stamps;
   }
-  UdPacer pacer{Psn{0xFFFFF0}};  // numbers wrap within every test
+  CreditPacer pacer{Psn{0xFFFFF0}};  // numbers wrap within every test
   Time now{1s};
 };
 
 TEST_F(Pacer, BeginsWithASmallWindowAndAsksAtOnceAndAgain) {
   const auto stamps = send();
-  EXPECT_EQ(stamps.size(), UdPacer::kInitialBytes / kSmall);
+  EXPECT_EQ(stamps.size(), CreditPacer::kInitialBytes / kSmall);
   EXPECT_TRUE(stamps.front().ack_request);
   EXPECT_TRUE(stamps.back().ack_request) << "the last of a window always asks";
   const auto asked = std::count_if(stamps.begin(), stamps.end(),
-                                   [](const UdPacer::Stamp& s) { return s.ack_request; });
+                                   [](const CreditPacer::Stamp& s) { return s.ack_request; });
   EXPECT_GE(asked, 3);
   EXPECT_LE(asked, 4);
   for (std::uint32_t i = 0; i < stamps.size(); ++i)
     EXPECT_EQ(stamps[i].psn, Psn{0xFFFFF0} + i);
   EXPECT_EQ(pacer.stalls(), 1u);
-  EXPECT_EQ(pacer.deadline(), now + UdPacer::kPatience);
+  EXPECT_EQ(pacer.deadline(), now + CreditPacer::kPatience);
 }
 
 TEST_F(Pacer, SendsAsManyPacketsAsWereGranted) {
   send();
-  pacer.credit({.seen = Psn{0xFFFFF0} + 27, .packets = 100, .bytes = 1 << 20}, now);
+  pacer.credit({.seen = Psn{0xFFFFF0} + 27, .receives = 100, .bytes = 1 << 20}, now);
   EXPECT_FALSE(pacer.deadline());
   const std::uint32_t in_flight = pacer.in_flight();
   EXPECT_EQ(send().size(), 100 - in_flight);
@@ -61,7 +62,7 @@ TEST_F(Pacer, SendsAsManyPacketsAsWereGranted) {
 
 TEST_F(Pacer, SendsAsManyBytesAsWereGranted) {
   const auto stamps = send();
-  pacer.credit({.seen = stamps.back().psn, .packets = 10'000, .bytes = 1 << 20}, now);
+  pacer.credit({.seen = stamps.back().psn, .receives = 10'000, .bytes = 1 << 20}, now);
   EXPECT_EQ(send().size(), (1u << 20) / kSmall);
 }
 
@@ -73,37 +74,37 @@ TEST_F(Pacer, LetsOneGoThatIsLargerThanTheWindowWhenNothingElseIsInFlight) {
 
 TEST_F(Pacer, BelievesNoOldOrImpossibleCredit) {
   const auto stamps = send();
-  pacer.credit({.seen = stamps[20].psn, .packets = 50, .bytes = 1 << 20, .lost = 3}, now);
+  pacer.credit({.seen = stamps[20].psn, .receives = 50, .bytes = 1 << 20, .lost = 3}, now);
   const std::uint32_t in_flight = pacer.in_flight();
-  pacer.credit({.seen = stamps[10].psn, .packets = 1, .bytes = 1, .lost = 1}, now);
+  pacer.credit({.seen = stamps[10].psn, .receives = 1, .bytes = 1, .lost = 1}, now);
   EXPECT_EQ(pacer.in_flight(), in_flight) << "overtaken by a newer one";
   EXPECT_EQ(pacer.lost(), 3u);
-  pacer.credit({.seen = stamps.back().psn + 1, .packets = 9999, .bytes = 1 << 30}, now);
+  pacer.credit({.seen = stamps.back().psn + 1, .receives = 9999, .bytes = 1 << 30}, now);
   EXPECT_EQ(pacer.in_flight(), in_flight) << "never sent";
   EXPECT_EQ(send().size(), 50 - in_flight);
 }
 
 TEST_F(Pacer, KeepsTheLargerOfTwoCreditsWithTheSameNews) {
   const auto stamps = send();
-  pacer.credit({.seen = stamps.back().psn, .packets = 0, .bytes = 0}, now);
+  pacer.credit({.seen = stamps.back().psn, .receives = 0, .bytes = 0}, now);
   EXPECT_EQ(pacer.allowance(kSmall, now), 0u);
-  pacer.credit({.seen = stamps.back().psn, .packets = 8, .bytes = 1 << 20}, now);
+  pacer.credit({.seen = stamps.back().psn, .receives = 8, .bytes = 1 << 20}, now);
   EXPECT_EQ(pacer.allowance(kSmall, now), 8u);
-  pacer.credit({.seen = stamps.back().psn, .packets = 0, .bytes = 0}, now);
+  pacer.credit({.seen = stamps.back().psn, .receives = 0, .bytes = 0}, now);
   EXPECT_EQ(pacer.allowance(kSmall, now), 8u) << "the duplicate of the first";
 }
 
 TEST_F(Pacer, GoesBlindWhenNoCreditEverCame) {
   send();
   Duration waited{};
-  for (std::uint32_t wait = 1; wait < UdPacer::kWaitsUntilBlind; ++wait) {
+  for (std::uint32_t wait = 1; wait < CreditPacer::kWaitsUntilBlind; ++wait) {
     EXPECT_EQ(pacer.allowance(kSmall, now), 0u);
     EXPECT_GT(*pacer.deadline() - now, waited) << "each wait is longer than the one before";
     waited = *pacer.deadline() - now;
     now = *pacer.deadline() - 1ns;
     EXPECT_EQ(pacer.allowance(kSmall, now), 0u);
     now += 1ns;
-    EXPECT_LE(send(kSmall, 1000).size(), UdPacer::kInitialPackets) << "a little at a time";
+    EXPECT_LE(send(kSmall, 1000).size(), CreditPacer::kInitialReceives) << "a little at a time";
     EXPECT_FALSE(pacer.blind());
   }
   EXPECT_EQ(pacer.allowance(kSmall, now), 0u);
@@ -113,9 +114,9 @@ TEST_F(Pacer, GoesBlindWhenNoCreditEverCame) {
   EXPECT_TRUE(pacer.blind());
   EXPECT_TRUE(stamps.front().ack_request) << "and keeps asking";
   const auto asked = std::count_if(stamps.begin(), stamps.end(),
-                                   [](const UdPacer::Stamp& s) { return s.ack_request; });
+                                   [](const CreditPacer::Stamp& s) { return s.ack_request; });
   EXPECT_GT(asked, 20);
-  pacer.credit({.seen = stamps.back().psn, .packets = 5, .bytes = 1 << 20}, now);
+  pacer.credit({.seen = stamps.back().psn, .receives = 5, .bytes = 1 << 20}, now);
   EXPECT_FALSE(pacer.blind());
   EXPECT_EQ(send().size(), 5u);
 }
@@ -134,25 +135,62 @@ TEST_F(Pacer, StaysBlindOverMoreThanAllSequenceNumbers) {
 
 TEST_F(Pacer, SendsALittleAtATimeWhenNewsStops) {
   const auto first = send();
-  pacer.credit({.seen = first.back().psn, .packets = 64, .bytes = 1 << 20}, now);
+  pacer.credit({.seen = first.back().psn, .receives = 64, .bytes = 1 << 20}, now);
   send();
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(pacer.allowance(kSmall, now), 0u);
     now = *pacer.deadline();
     const auto more = send();
     EXPECT_GE(more.size(), 20u);
-    EXPECT_LE(more.size(), UdPacer::kInitialPackets);
+    EXPECT_LE(more.size(), CreditPacer::kInitialReceives);
     EXPECT_TRUE(more.front().ack_request);
     EXPECT_FALSE(pacer.blind());
   }
 }
 
+TEST_F(Pacer, WaitsLongerForAPeerThatTakesLonger) {
+  const auto first = send();
+  now += 1ms;
+  EXPECT_EQ(pacer.deadline(), now - 1ms + CreditPacer::kPatience);
+  now += 9ms;
+  pacer.credit({.seen = first.back().psn, .receives = 20, .bytes = 1 << 20}, now);
+  const auto second = send();
+  EXPECT_EQ(pacer.deadline(), now + 20ms) << "twice of what the credit took";
+  now += 1s;
+  pacer.credit({.seen = second.back().psn, .receives = 20, .bytes = 1 << 20}, now);
+  Psn last = send().back().psn;
+  EXPECT_EQ(pacer.deadline(), now + CreditPacer::kMostPatience);
+  for (int i = 0; i < 100; ++i) {
+    now += 10us;
+    pacer.credit({.seen = last, .receives = 20, .bytes = 1 << 20}, now);
+    last = send().back().psn;
+  }
+  EXPECT_EQ(pacer.deadline(), now + CreditPacer::kPatience) << "it is as fast as ever again";
+}
+
+// As in unreliable connections: some packets use a receive request up, others do not.
+TEST_F(Pacer, CountsReceivesApartFromPackets) {
+  std::vector<CreditPacer::Stamp> stamps;
+  for (int i = 0; i < 40; ++i)
+    stamps.push_back(pacer.stamp(100, i % 4 == 0 ? 1 : 0));
+  pacer.credit({.seen = stamps[19].psn, .receives = 7, .bytes = 1 << 20}, now);
+  // Five of those behind the 20th use one: two more may.
+  EXPECT_EQ(pacer.room(100, 1), 2u);
+  EXPECT_GT(pacer.room(100, 0), 1000u);
+  pacer.stamp(100, 1);
+  pacer.stamp(100, 1);
+  EXPECT_FALSE(pacer.admits(100, 1));
+  EXPECT_TRUE(pacer.admits(100, 0));
+  EXPECT_EQ(pacer.allowance(100, now, 1), 0u);
+  EXPECT_TRUE(pacer.deadline());
+}
+
 TEST_F(Pacer, BelievesNoCreditAfterAPause) {
   const auto first = send();
-  pacer.credit({.seen = first.back().psn, .packets = 1000, .bytes = 1 << 22}, now);
+  pacer.credit({.seen = first.back().psn, .receives = 1000, .bytes = 1 << 22}, now);
   EXPECT_EQ(send(kSmall, 10).size(), 10u);
-  now += UdPacer::kIdle + 1ns;
-  EXPECT_EQ(send().size(), UdPacer::kInitialBytes / kSmall);
+  now += CreditPacer::kIdle + 1ns;
+  EXPECT_EQ(send().size(), CreditPacer::kInitialBytes / kSmall);
 }
 
 TEST_F(Pacer, TakesBackWhatDidNotGo) {
@@ -173,7 +211,7 @@ TEST_F(Pacer, SurvivesACreditForWhatIsThenTakenBack) {
   send(kSmall, 5);
   const auto before = pacer.checkpoint();
   const auto taken = send(kSmall, 5);
-  pacer.credit({.seen = taken.back().psn, .packets = 7, .bytes = 1 << 20}, now);
+  pacer.credit({.seen = taken.back().psn, .receives = 7, .bytes = 1 << 20}, now);
   pacer.roll_back(before);
   EXPECT_EQ(pacer.in_flight(), 0u);
   EXPECT_EQ(send().size(), 7u);
@@ -184,8 +222,8 @@ class Granter : public ::testing::Test {
   static FlowKey flow(std::uint32_t n) { return {Gid::from_ipv4(n), Qpn{5}}; }
   static constexpr std::uint32_t kBudget = 266'240;
   // The flow sends and asks until its share does not grow any more.
-  UdCredit settle(const FlowKey& key, Psn& psn, std::uint32_t packets) {
-    UdCredit credit{};
+  Credit settle(const FlowKey& key, Psn& psn, std::uint32_t packets) {
+    Credit credit{};
     for (int i = 0; i < 20; ++i) {
       granter.arrived(key, psn, now, 4000);
       ++psn;
@@ -204,9 +242,9 @@ TEST_F(Granter, GivesTheOnlyFlowEverythingInTheEnd) {
   const auto first = granter.grant(flow(1), 500, kBudget, now);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->seen, Psn{100});
-  EXPECT_EQ(first->bytes, UdPacer::kInitialBytes) << "others may have begun at the same time";
-  const UdCredit credit = settle(flow(1), ++psn, 500);
-  EXPECT_EQ(credit.packets, 500u);
+  EXPECT_EQ(first->bytes, CreditPacer::kInitialBytes) << "others may have begun at the same time";
+  const Credit credit = settle(flow(1), ++psn, 500);
+  EXPECT_EQ(credit.receives, 500u);
   EXPECT_EQ(credit.bytes, kBudget);
   EXPECT_FALSE(granter.grant(flow(2), 500, kBudget, now)) << "nobody";
 }
@@ -214,20 +252,20 @@ TEST_F(Granter, GivesTheOnlyFlowEverythingInTheEnd) {
 TEST_F(Granter, NeverOwesMoreThanThereIs) {
   Psn a{0};
   Psn b{0};
-  EXPECT_EQ(settle(flow(1), a, 400).packets, 400u);
+  EXPECT_EQ(settle(flow(1), a, 400).receives, 400u);
   granter.arrived(flow(2), b, now, 4000);
-  const UdCredit newcomer = *granter.grant(flow(2), 400, kBudget, now);
-  EXPECT_EQ(newcomer.packets, 0u) << "all is owed to the first flow";
+  const Credit newcomer = *granter.grant(flow(2), 400, kBudget, now);
+  EXPECT_EQ(newcomer.receives, 0u) << "all is owed to the first flow";
   for (int i = 0; i < 40; ++i) {
     granter.arrived(flow(1), a = a + 10, now, 4000);
-    const UdCredit first = *granter.grant(flow(1), 400, kBudget, now);
-    EXPECT_LE(first.packets, 200u);
+    const Credit first = *granter.grant(flow(1), 400, kBudget, now);
+    EXPECT_LE(first.receives, 200u);
     granter.arrived(flow(2), b = b + 1, now, 4000);
     now += 200us;
   }
-  const UdCredit even = settle(flow(2), b, 400);
-  EXPECT_GT(even.packets, 150u);
-  EXPECT_LE(even.packets, 200u);
+  const Credit even = settle(flow(2), b, 400);
+  EXPECT_GT(even.receives, 150u);
+  EXPECT_LE(even.receives, 200u);
   EXPECT_LE(even.bytes, kBudget / 2);
 }
 
@@ -236,13 +274,13 @@ TEST_F(Granter, ForgetsWhatItOwesToTheSilent) {
   Psn b{0};
   settle(flow(1), a, 400);
   now += UdGranter::kActive + 1ns;
-  EXPECT_EQ(settle(flow(2), b, 400).packets, 400u);
+  EXPECT_EQ(settle(flow(2), b, 400).receives, 400u);
 }
 
 TEST_F(Granter, GrantsNothingWhenNoReceiveIsPosted) {
   granter.arrived(flow(1), Psn{0}, now, 100);
-  EXPECT_EQ(granter.grant(flow(1), 0, kBudget, now)->packets, 0u);
-  EXPECT_EQ(granter.grant(flow(1), 1, kBudget, now)->packets, 1u);
+  EXPECT_EQ(granter.grant(flow(1), 0, kBudget, now)->receives, 0u);
+  EXPECT_EQ(granter.grant(flow(1), 1, kBudget, now)->receives, 1u);
 }
 
 TEST_F(Granter, CountsGapsAndTakesBackWhatWasOnlyLate) {
