@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node in memory: it keeps what management sets and shows it again, and counts what was asked of
-// it. Links are what the test says they are.
+// it. Links are what the test says they are. Where ManagedNode makes a promise and it is broken,
+// the program ends: fuzzing uses it too.
 #pragma once
 
-#include <gtest/gtest.h>
-
+#include <cstdlib>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -81,11 +81,16 @@ class ModelNode final : public ManagedNode {
   }
   void set_port_state(PortNumber port, wire::PortState state, Time) override {
     expect_port(port);
+    promised(state == wire::PortState::kDown || state == wire::PortState::kArmed ||
+             state == wire::PortState::kActive);
     infos.at(port).state = state;
     ++sets;
   }
   void set_physical_state(PortNumber port, wire::PortPhysicalState state, Time) override {
     expect_port(port);
+    promised(state == wire::PortPhysicalState::kSleep ||
+             state == wire::PortPhysicalState::kPolling ||
+             state == wire::PortPhysicalState::kDisabled);
     infos.at(port).physical_state = state;
     ++sets;
   }
@@ -100,6 +105,9 @@ class ModelNode final : public ManagedNode {
   }
   void set_pkeys(PortNumber port, std::uint16_t block, const wire::PKeyBlock& value) override {
     expect_port(port);
+    const bool external = node.type == wire::NodeType::kSwitch && port != 0;
+    expect_block(block, wire::PKeyBlock::kEntries,
+                 external ? switches.partition_enforcement_cap : node.partition_cap);
     pkey_blocks[{port, block}] = value;
     ++sets;
   }
@@ -112,6 +120,7 @@ class ModelNode final : public ManagedNode {
   }
   void set_guids(PortNumber port, std::uint8_t block, const wire::GuidBlock& value) override {
     expect_port(port);
+    expect_block(block, wire::GuidBlock::kEntries, infos.at(port).guid_cap);
     guid_blocks[{port, block}] = value;
     ++sets;
   }
@@ -120,8 +129,8 @@ class ModelNode final : public ManagedNode {
     return it == sl_maps.end() ? wire::SlToVl{} : it->second;
   }
   void set_sl_to_vl(PortNumber in, PortNumber out, const wire::SlToVl& value) override {
-    EXPECT_LE(in, node.ports);
-    EXPECT_LE(out, node.ports);
+    promised(in <= node.ports);
+    expect_port(out);
     sl_maps[{in, out}] = value;
     ++sets;
   }
@@ -164,6 +173,7 @@ class ModelNode final : public ManagedNode {
   }
   void set_linear(std::uint16_t block, const wire::LinearBlock& value) override {
     expect_switch();
+    expect_block(block, wire::LinearBlock::kEntries, switches.linear_cap);
     linear_blocks[block] = value;
     ++sets;
   }
@@ -175,6 +185,8 @@ class ModelNode final : public ManagedNode {
   void set_multicast(std::uint8_t position, std::uint16_t block,
                      const wire::MulticastBlock& value) override {
     expect_switch();
+    expect_block(block, wire::MulticastBlock::kEntries, switches.multicast_cap);
+    expect_block(position, wire::MulticastBlock::kPortsPerPosition, node.ports + 1u);
     multicast_blocks[{position, block}] = value;
     ++sets;
   }
@@ -200,11 +212,16 @@ class ModelNode final : public ManagedNode {
 
  private:
   // The promises of ManagedNode.
-  void expect_port(PortNumber port) const {
-    EXPECT_LE(port, node.ports);
-    EXPECT_GE(port, node.type == wire::NodeType::kSwitch ? 0 : 1);
+  static void promised(bool kept) {
+    if (!kept) std::abort();
   }
-  void expect_switch() const { EXPECT_EQ(node.type, wire::NodeType::kSwitch); }
+  void expect_port(PortNumber port) const {
+    promised(port <= node.ports && (port > 0 || node.type == wire::NodeType::kSwitch));
+  }
+  void expect_switch() const { promised(node.type == wire::NodeType::kSwitch); }
+  void expect_block(std::size_t block, std::size_t entries, std::size_t size) const {
+    promised(block * entries < size);
+  }
 };
 
 }  // namespace weft::mgmt::test
