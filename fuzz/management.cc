@@ -154,7 +154,8 @@ class Fuzzer {
   }
   std::uint16_t some_attribute(MgmtClass mgmt_class) {
     const std::uint8_t pick = input_.byte();
-    if (mgmt_class == MgmtClass::kPerf) return pick & 1 ? 0x12 : pick & 2 ? 0x1D : pick;
+    if (mgmt_class == MgmtClass::kPerf)
+      return pick & 1 ? 0x10 + (pick >> 1) % 3 : pick & 2 ? 0x1D : pick;
     return pick < 0x80 ? 0x10 + pick % 0x13 : pick;
   }
   std::uint32_t some_modifier() {

@@ -118,6 +118,7 @@ void NodeManagement::Impl::run(Time now) {
     receive(next.envelope, next.mad, now);
   }
   guard_.run(now);
+  performance_agent_.run(now);
   traps_.run(now);
   for (const auto& [number, port] : mad_ports_)
     port->run(now);
@@ -129,6 +130,7 @@ std::optional<Time> NodeManagement::Impl::deadline() const {
   const auto consider = [&first](std::optional<Time> when) {
     if (when) first = std::min(first.value_or(*when), *when);
   };
+  consider(performance_agent_.deadline());
   consider(traps_.deadline());
   for (const auto& [number, port] : mad_ports_)
     consider(port->deadline());

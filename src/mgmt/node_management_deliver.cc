@@ -103,7 +103,7 @@ void NodeManagement::Impl::deliver_perf(const MadEnvelope& envelope, wire::Mutab
     return answer(envelope, mad, MadStatus::kBadVersion);
   }
   const bool set = method == MadMethod::kSet;
-  answer(envelope, mad, performance_agent_.handle(set, management_port(envelope.port), mad));
+  answer(envelope, mad, performance_agent_.handle(set, management_port(envelope.port), mad, now));
 }
 
 void NodeManagement::Impl::deliver_to_agents(const MadEnvelope& envelope, wire::MutableMadBytes mad,

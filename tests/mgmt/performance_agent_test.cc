@@ -137,6 +137,46 @@ TEST(PerformanceAgent, AddsUpAllPortsAndResetsThemTogether) {
   EXPECT_EQ(wire::load_be32(after.data().data() + 36), 0u);
 }
 
+TEST(PerformanceAgent, SamplesAPortForAWhile) {
+  Switch node;
+  MadBuffer mad = perf(MadMethod::kSet, PerfAttribute::kPortSamplesControl, 2);
+  std::byte* data = data_of(mad).data();
+  wire::store_be32(data + 28, 250);   // 1 us until it begins
+  wire::store_be32(data + 32, 1000);  // 4 us
+  wire::store_be16(data + 36, 0xBEEF);
+  wire::store_be16(data + 38, 3);  // packets sent
+  wire::store_be16(data + 42, 2);  // words received
+  const auto status_of = [](const SentMad& sent) { return wire::load_u8(sent.data().data() + 11); };
+  const MadBuffer look = perf(MadMethod::kGet, PerfAttribute::kPortSamplesControl, 2);
+  const MadBuffer read = perf(MadMethod::kGet, PerfAttribute::kPortSamplesResult, 2);
+  EXPECT_EQ(status_of(node.ask(mad, at(0s))), 1);
+  EXPECT_EQ(node.management.deadline(), at(1us));
+  node.node.counts[2].transmit_packets += 7;  // too early
+  node.management.run(at(1us));
+  EXPECT_EQ(status_of(node.ask(look, at(2us))), 2);
+  node.node.counts[2].transmit_packets += 5;
+  node.node.counts[2].receive_words += std::uint64_t{1} << 35;
+  // Another one has to wait until this has ended.
+  MadBuffer other = mad;
+  wire::store_be16(data_of(other).data() + 36, 0x1111);
+  EXPECT_EQ(wire::load_be16(node.ask(other, at(3us)).data().data() + 36), 0xBEEF);
+  EXPECT_EQ(wire::load_be16(node.ask(read, at(3us)).data().data() + 2), 2);
+  EXPECT_EQ(node.management.deadline(), at(5us));
+  node.management.run(at(5us));
+  node.node.counts[2].transmit_packets += 9;  // too late
+  EXPECT_FALSE(node.management.deadline());
+  const SentMad result = node.ask(read, at(6us));
+  EXPECT_EQ(wire::load_be16(result.data().data()), 0xBEEF);
+  EXPECT_EQ(wire::load_be16(result.data().data() + 2), 0);
+  EXPECT_EQ(wire::load_be32(result.data().data() + 4), 5u);
+  EXPECT_EQ(wire::load_be32(result.data().data() + 8), 0u);
+  EXPECT_EQ(wire::load_be32(result.data().data() + 12), 0xFFFF'FFFFu);
+  wire::store_be16(data + 38, 6);
+  EXPECT_EQ(node.ask(mad, at(7us)).status(), MadStatus::kInvalidValue);
+  wire::store_u8(data + 1, 0xFF);
+  EXPECT_EQ(node.ask(mad, at(7us)).status(), MadStatus::kInvalidValue);
+}
+
 TEST(PerformanceAgent, RefusesPortsAndAttributesThatAreNotThere) {
   Switch node;
   EXPECT_EQ(node.ask(perf(MadMethod::kGet, PerfAttribute::kPortCounters, 4)).status(),

@@ -68,11 +68,16 @@ std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
-MadStatus PerformanceAgent::handle(bool set, PortNumber arrival, wire::MutableMadBytes mad) {
+MadStatus PerformanceAgent::handle(bool set, PortNumber arrival, wire::MutableMadBytes mad,
+                                   Time now) {
   const MutableBytes data = wire::perf::data(mad);
   switch (static_cast<PerfAttribute>(wire::load_be16(mad.data() + 16))) {
     case PerfAttribute::kClassPortInfo:
       return class_port_info(set, data);
+    case PerfAttribute::kPortSamplesControl:
+      return samples(set, true, arrival, data, now);
+    case PerfAttribute::kPortSamplesResult:
+      return samples(set, false, arrival, data, now);
     case PerfAttribute::kPortCounters:
       return counters(set, arrival, kPortCounters, 18, 1, short_origins_,
                       data.first(kPortCountersSize));
@@ -82,6 +87,22 @@ MadStatus PerformanceAgent::handle(bool set, PortNumber arrival, wire::MutableMa
     default:
       return MadStatus::kBadMethodAttribute;
   }
+}
+
+// PortSamplesResult names no port: it is of the one that was sampled last.
+MadStatus PerformanceAgent::samples(bool set, bool control, PortNumber arrival, MutableBytes data,
+                                    Time now) {
+  if (!control) {
+    sampler_.run(now);
+    return sampler_.result(set, sampled_, data);
+  }
+  const wire::NodeInfo node = node_.node_info(arrival);
+  const PortNumber port = wire::load_u8(data.data() + 1);
+  const PortNumber lowest = node.type == wire::NodeType::kSwitch ? 0 : 1;
+  if (port < lowest || port > node.ports) return MadStatus::kInvalidValue;
+  const MadStatus status = sampler_.control(set, port, data, now);
+  if (set && status == MadStatus::kOk) sampled_ = port;
+  return status;
 }
 
 MadStatus PerformanceAgent::class_port_info(bool set, MutableBytes data) const {
