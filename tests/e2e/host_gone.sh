@@ -15,11 +15,12 @@ new_namespace left
 new_namespace right
 join "$left" veth0 10.79.0.1/24 "$right" veth0 10.79.0.2/24
 
-# Until the client's packets are on their way.
+# Until the client's writes are on their way: what comes before them is a few kilobytes.
 await_work() {
-  local tries
+  local tries bytes
   for ((tries = 0; tries < 500; tries++)); do
-    ! "$weft" resource show qp -d 2>/dev/null | grep -q 'tx_packets [1-9][0-9][0-9]' || return 0
+    bytes=$(in_namespace "$left" ip -s link show dev veth0 | awk '/TX:/ { getline; print $1 }')
+    ! is_above "$bytes" 1000000 || return 0
     sleep 0.02
   done
   fail "no work began"
