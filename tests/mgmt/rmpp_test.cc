@@ -360,6 +360,19 @@ TEST(RmppPort, SendsALongAnswerAgainUntilItIsAcknowledgedOrGivesUp) {
   EXPECT_EQ(last.header().method, MadMethod::kGetTableResponse);
 }
 
+TEST(RmppPort, TakesALongMessageByItsActiveFlagAlone) {
+  // As OpenSM hands it over: a request's header of no RMPP, and the flag.
+  Port node;
+  const AgentId agent = *node.port.add_agent(kAsker, node.client);
+  std::vector<std::byte> message = message_of(3 * kSegment);
+  RmppHeader{.version = 0, .flags = wire::kRmppActive}.write(message);
+  ASSERT_TRUE(node.port.send(agent, {.to = kManager, .mad = message}, at(0s)));
+  const RmppHeader first = header_of(node.outlet.take().mad);
+  EXPECT_EQ(first.version, RmppHeader::kVersion);
+  EXPECT_EQ(first.type, RmppType::kData);
+  EXPECT_EQ(first.segment, 1u);
+}
+
 TEST(RmppPort, EndsAMessageThatThePeerStopsOrAcknowledgesWrongly) {
   for (const RmppType type : {RmppType::kStop, RmppType::kAbort, RmppType::kAck}) {
     Port node;

@@ -24,11 +24,13 @@ wire::MadMethod method_of(Bytes mad) {
   return static_cast<wire::MadMethod>(wire::load_u8(mad.data() + 3));
 }
 
-// A message that RMPP is to carry: the agent has it so, and the datagram says so.
+// A message that RMPP is to carry: the agent has it so, and the datagram says so by the Active flag
+// alone. OpenSM leaves the rest of that header as it was in a request without RMPP, version 0
+// included; Linux looks at nothing else either.
 bool is_long(const AgentRequest& agent, Bytes mad) {
   if (!agent.rmpp) return false;
   const auto header = wire::RmppHeader::parse(mad);
-  return header && header->version != 0 && header->active();
+  return header && header->active();
 }
 
 }  // namespace
