@@ -144,10 +144,12 @@ std::size_t Requester::credits(std::size_t most) const {
   return beyond > 0 ? 0 : std::min(most, static_cast<std::size_t>(1 - beyond));
 }
 
-// Whether this request is a send like that of the burst's last packet, but for its memory.
+// Whether this request is a send like that of the burst's last packet, but for its memory, and
+// either lies in one piece.
 bool Requester::is_like(const Slot& slot, const OutPacket& packet) const {
-  return slot.opcode == SendOpcode::kSend && slot.length == packet.payload_length &&
-         slot.piece_count == 1 && !slot.is_inline() && !slot.solicited && !slot.fence;
+  return packet.piece_count == 1 && slot.opcode == SendOpcode::kSend &&
+         slot.length == packet.payload_length && slot.piece_count == 1 && !slot.is_inline() &&
+         !slot.solicited && !slot.fence;
 }
 
 // Goes on with requests that differ from the one before in their memory only: sends of one packet.

@@ -192,6 +192,28 @@ TEST_F(ShortMessages, KeepTheirOwnHeadersWhenTheyAreNotAlike) {
   }
 }
 
+TEST_F(ShortMessages, FollowOneThatIsAsLongButInSeveralPieces) {
+  start();
+  const std::array pieces{sge(0, 60), sge(4096, 40)};
+  ASSERT_EQ(requester->post({.wr_id = 1, .pieces = pieces}), std::errc{});
+  for (std::uint64_t i = 2; i < 5; ++i) {
+    const std::array piece{sge(100 * i, 100)};
+    ASSERT_EQ(requester->post({.wr_id = i, .pieces = piece}), std::errc{});
+  }
+  const auto packets = transmit();
+  ASSERT_EQ(packets.size(), 4u);
+  const auto holds = [&](std::size_t packet, std::size_t from, std::size_t at, std::size_t size) {
+    return std::equal(memory.begin() + static_cast<std::ptrdiff_t>(at),
+                      memory.begin() + static_cast<std::ptrdiff_t>(at + size),
+                      packets[packet].payload.begin() + static_cast<std::ptrdiff_t>(from));
+  };
+  EXPECT_TRUE(holds(0, 0, 0, 60) && holds(0, 60, 4096, 40));
+  for (std::size_t i = 1; i < packets.size(); ++i) {
+    ASSERT_EQ(packets[i].payload.size(), 100u);
+    EXPECT_TRUE(holds(i, 0, 100 * (i + 1), 100)) << i;
+  }
+}
+
 TEST_F(ShortMessages, AreNotMoreThanThePeerHasReceivesFor) {
   start();
   ASSERT_EQ(send(100, 1), std::errc{});
