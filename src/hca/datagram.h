@@ -69,12 +69,12 @@ class Burst {
     }
     return std::min(kMaxPackets - count_, (kMaxBytes - bytes_) / (length + trailer));
   }
-  // A packet with the headers of the last one, which has one piece, and another piece as long.
-  OutPacket& repeat(Bytes piece, std::size_t trailer) {
-    assert(count_ > 0 && count_ < kMaxPackets &&
-           piece.size() == packets_[count_ - 1].payload_length);
+  // A packet with the headers of `model`, one of the burst that has one piece, and another piece as
+  // long. Of a run, give the first: headers that have just been changed cannot be copied at once.
+  OutPacket& repeat(const OutPacket& model, Bytes piece, std::size_t trailer) {
+    assert(count_ > 0 && count_ < kMaxPackets && piece.size() == model.payload_length);
     OutPacket& packet = packets_[count_];
-    packet = packets_[count_ - 1];
+    packet = model;
     packet.first_piece = static_cast<std::uint32_t>(pieces_.size());
     pieces_.push_back(piece);
     close(packet, trailer);

@@ -260,8 +260,9 @@ class Requester {
   [[nodiscard]] std::size_t credits(std::size_t most) const;
   [[nodiscard]] Asking asking(std::size_t packets, std::uint64_t cost,
                               std::uint32_t receives) const;
-  bool note_next(PacketRecord& record, const Asking& asking, std::size_t i);
-  void note_run(std::size_t packets, const PacketRecord& record, std::uint64_t bytes);
+  bool note_next(const PacketRecord& model, std::uint64_t request, std::uint32_t offset,
+                 const Asking& asking, std::size_t i);
+  void note_run(std::size_t packets, std::uint64_t cost, std::uint64_t bytes);
   [[nodiscard]] std::size_t admitted(std::size_t most, std::uint64_t cost, std::uint64_t total,
                                      std::uint32_t receives) const;
   [[nodiscard]] const std::byte* stretch(std::uint64_t request, std::uint64_t offset,

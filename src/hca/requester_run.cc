@@ -62,22 +62,28 @@ Requester::Asking Requester::asking(std::size_t packets, std::uint64_t cost,
           .receives = receives};
 }
 
-// The next packet of a run: `record` is as of the one before.
-bool Requester::note_next(PacketRecord& record, const Asking& asking, std::size_t i) {
-  const bool ask = paced() ? pacer_.stamp(record.cost, asking.receives).ack_request
-                           : i >= asking.from || since_ask_ + record.cost >= asking.after;
-  record.serial = next_serial_++;
+// The next packet of a run, like `model` but for its numbers. They are written into the copy: what
+// has just been written cannot be copied at once.
+bool Requester::note_next(const PacketRecord& model, std::uint64_t request, std::uint32_t offset,
+                          const Asking& asking, std::size_t i) {
+  const bool ask = paced() ? pacer_.stamp(model.cost, asking.receives).ack_request
+                           : i >= asking.from || since_ask_ + model.cost >= asking.after;
+  records_.push(model);
+  PacketRecord& record = records_.back();
+  record.serial = next_serial_;
+  record.request = request;
   record.order = ++order_;
-  records_.push(record);
-  out_.packets.push_back({.serial = record.serial});
-  since_ask_ = ask ? 0 : since_ask_ + record.cost;
+  record.offset = offset;
+  out_.packets.push_back({.serial = next_serial_});
+  ++next_serial_;
+  since_ask_ = ask ? 0 : since_ask_ + model.cost;
   last_asked_ = ask;
   return ask;
 }
 
-void Requester::note_run(std::size_t packets, const PacketRecord& record, std::uint64_t bytes) {
-  in_flight_ += packets * record.cost;
-  span_cost_ += packets * record.cost;
+void Requester::note_run(std::size_t packets, std::uint64_t cost, std::uint64_t bytes) {
+  in_flight_ += packets * cost;
+  span_cost_ += packets * cost;
   out_.queued_bytes += bytes;
   out_.queued_packets += packets;
   queued_bytes_ -= bytes;
@@ -101,39 +107,39 @@ bool Requester::append_middles(Burst& burst) {
   if (data == nullptr) return false;
 
   const Asking asking = this->asking(count, cost, 0);
-  PacketRecord record{.request = next_request_,
-                      .sent_at = now_,
-                      .offset = static_cast<std::uint32_t>(next_offset_),
-                      .cost = cost,
-                      .out = true,
-                      .wide = shape.length() > kNarrowPacket,
-                      .tries = 1};
-  for (std::size_t i = 0; i < count; ++i) {
-    const bool ask = note_next(record, asking, i);
+  const PacketRecord model{.sent_at = now_,
+                           .cost = cost,
+                           .out = true,
+                           .wide = shape.length() > kNarrowPacket,
+                           .tries = 1};
+  auto offset = static_cast<std::uint32_t>(next_offset_);
+  const OutPacket* first = nullptr;
+  for (std::size_t i = 0; i < count; ++i, offset += mtu) {
+    const std::uint64_t serial = next_serial_;
+    const bool ask = note_next(model, next_request_, offset, asking, i);
     const Bytes payload(data + i * mtu, mtu);
     if (i == 0) {
       OutPacket& packet = burst.open();
       burst.add_piece(packet, payload);
-      write_data(packet, slot, shape, record.serial, record.offset, ask);
+      write_data(packet, slot, shape, serial, offset, ask);
       burst.close(packet, kIcrcBytes);
-      out_.last = &packet;
+      first = out_.last = &packet;
     } else {
-      OutPacket& packet = burst.repeat(payload, kIcrcBytes);
+      OutPacket& packet = burst.repeat(*first, payload, kIcrcBytes);
       wire::BthView bth{MutableBytes(packet.header)};
-      bth.set_psn(psn(record.serial));
+      bth.set_psn(psn(serial));
       bth.set_ack_request(ask);
       if (shape.opcode == wire::Opcode::weft_rc_write_middle) {
-        wire::Reth{.virtual_address = slot.remote_address + record.offset,
+        wire::Reth{.virtual_address = slot.remote_address + offset,
                    .rkey = slot.rkey,
-                   .dma_length = static_cast<std::uint32_t>(slot.length - record.offset)}
+                   .dma_length = static_cast<std::uint32_t>(slot.length - offset)}
             .write(MutableBytes(packet.header).subspan(wire::Bth::kSize));
       }
       out_.last = &packet;
     }
-    record.offset += mtu;
   }
   next_offset_ += count * std::uint64_t{mtu};
-  note_run(count, record, count * std::uint64_t{mtu});
+  note_run(count, cost, count * std::uint64_t{mtu});
   return true;
 }
 
@@ -166,11 +172,11 @@ bool Requester::append_alike(Burst& burst) {
                                               first_request_ + requests_.size() - next_request_);
   count = admitted(credits(count), cost, cost, 1);
   const Asking asking = this->asking(count, cost, 1);
-  PacketRecord record{.sent_at = now_,
-                      .cost = cost,
-                      .out = true,
-                      .wide = model.length() > kNarrowPacket,
-                      .tries = 1};
+  const PacketRecord record{.sent_at = now_,
+                            .cost = cost,
+                            .out = true,
+                            .wide = model.length() > kNarrowPacket,
+                            .tries = 1};
   const std::uint32_t length = model.payload_length;
   std::size_t done = 0;
   for (; done < count && pins_.size() < kMostPins; ++done) {
@@ -180,11 +186,11 @@ bool Requester::append_alike(Burst& burst) {
     const std::byte* const data =
         pins_.resolve(piece.lkey.value(), connection_.config.pd, piece.address, length, 0);
     if (data == nullptr) break;
-    record.request = next_request_;
-    const bool ask = note_next(record, asking, done);
-    OutPacket& packet = burst.repeat({data, length}, kIcrcBytes);
+    const std::uint64_t serial = next_serial_;
+    const bool ask = note_next(record, next_request_, 0, asking, done);
+    OutPacket& packet = burst.repeat(model, {data, length}, kIcrcBytes);
     wire::BthView bth{MutableBytes(packet.header)};
-    bth.set_psn(psn(record.serial));
+    bth.set_psn(psn(serial));
     bth.set_ack_request(ask);
     out_.last = &packet;
     slot.finished = true;
@@ -192,7 +198,7 @@ bool Requester::append_alike(Burst& burst) {
     ++next_request_;
   }
   ssn_ = (ssn_ + static_cast<std::uint32_t>(done)) & Psn::kMask;
-  note_run(done, record, done * std::uint64_t{length});
+  note_run(done, cost, done * std::uint64_t{length});
   return done > 0;
 }
 

@@ -85,24 +85,21 @@ std::uint32_t IcrcFlow::start(std::size_t transport_size, std::uint16_t identifi
   return state ^ kIpv4Length.at(kIpv4HeaderSize + udp) ^ kIpv4Identification.at(identification);
 }
 
-std::uint32_t IcrcFlow::after_bth(std::size_t transport_size,
-                                  std::span<const std::byte, Bth::kSize> bth,
-                                  std::uint16_t identification) const {
-  std::array<std::byte, Bth::kSize> masked;
-  std::memcpy(masked.data(), bth.data(), masked.size());
-  masked[Bth::kUncoveredByte] = kOnes;
-  return crc32_update(start(transport_size, identification), masked);
+// One pass over the bytes as they are. The masked byte's effect depends on its value and its
+// distance from the end only, and is computed beside that pass. (A masked copy would be read as
+// soon as it is written: the processor then waits until all that was stored before, such as the
+// payload of the packet before, is out of its way.)
+std::uint32_t IcrcFlow::after_headers(std::size_t transport_size, Bytes headers,
+                                      std::uint16_t identification) const {
+  assert(headers.size() >= Bth::kSize);
+  const auto unmasked = static_cast<std::uint8_t>(~load_u8(headers.data() + Bth::kUncoveredByte));
+  const std::uint64_t mask = std::uint64_t{unmasked} << 8 * Bth::kUncoveredByte;
+  const std::uint32_t correction = crc32_change(mask, headers.size() - 8);
+  return crc32_update(start(transport_size, identification), headers) ^ correction;
 }
 
 std::uint32_t IcrcFlow::icrc(Bytes covered, std::uint16_t identification) const {
-  assert(covered.size() >= Bth::kSize);
-  // One pass over the bytes as they are. The masked byte's effect depends on its value and its
-  // distance from the end only, and is computed beside that pass.
-  const auto unmasked = static_cast<std::uint8_t>(~load_u8(covered.data() + Bth::kUncoveredByte));
-  const std::uint64_t mask = std::uint64_t{unmasked} << 8 * Bth::kUncoveredByte;
-  const std::uint32_t correction = crc32_change(mask, covered.size() - 8);
-  const std::uint32_t state = start(covered.size() + kIcrcSize, identification);
-  return crc32_finish(crc32_update(state, covered)) ^ correction;
+  return crc32_finish(after_headers(covered.size() + kIcrcSize, covered, identification));
 }
 
 IcrcVerdict IcrcFlow::check(Bytes transport, std::uint16_t identification) const {

@@ -42,10 +42,10 @@ class IcrcFlow {
   [[nodiscard]] std::uint32_t start(std::size_t transport_size,
                                     std::uint16_t identification = 0) const;
 
-  // The same, and after the BTH, which is masked on the way: go on with what follows it.
-  [[nodiscard]] std::uint32_t after_bth(std::size_t transport_size,
-                                        std::span<const std::byte, Bth::kSize> bth,
-                                        std::uint16_t identification = 0) const;
+  // The same, and after `headers`, which begin with a BTH that is masked on the way: go on with
+  // what follows them.
+  [[nodiscard]] std::uint32_t after_headers(std::size_t transport_size, Bytes headers,
+                                            std::uint16_t identification = 0) const;
 
   // The ICRC, to be stored with store_le32, of a packet whose BTH through last pad byte is
   // `covered`, of at least a BTH.

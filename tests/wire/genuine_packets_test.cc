@@ -107,8 +107,8 @@ TEST(GenuinePackets, GiveTheSameIcrcInPiecesAsWhole) {
   for (const CapturedPacket& packet : roce_frames()) {
     const auto frame = parse_ethernet(packet.bytes);
     const Bytes transport = frame->transport;
-    const std::uint32_t state = flow_of(*frame).after_bth(
-        transport.size(), transport.first<Bth::kSize>(), frame->datagram.identification);
+    const std::uint32_t state = flow_of(*frame).after_headers(
+        transport.size(), transport.first(Bth::kSize), frame->datagram.identification);
     const Bytes rest = transport.subspan(Bth::kSize, transport.size() - Bth::kSize - kIcrcSize);
     EXPECT_EQ(crc32_finish(crc32_update(state, rest)),
               load_le32(transport.data() + transport.size() - kIcrcSize))

@@ -75,7 +75,7 @@ TEST(IcrcFlow, GoesOnFromItsStateOverAMaskedBth) {
   auto transport = random_transport(random, 200);
   const Bytes covered = Bytes(transport).first(196);
   const std::uint32_t icrc = flow.icrc(covered, 9);
-  const std::uint32_t after = flow.after_bth(transport.size(), covered.first<Bth::kSize>(), 9);
+  const std::uint32_t after = flow.after_headers(transport.size(), covered.first(Bth::kSize), 9);
   EXPECT_EQ(crc32_finish(crc32_update(after, covered.subspan(Bth::kSize))), icrc);
   transport[Bth::kUncoveredByte] = std::byte{0xFF};
   EXPECT_EQ(crc32_finish(crc32_update(flow.start(transport.size(), 9), covered)), icrc);

@@ -130,16 +130,13 @@ void SendFrames::stage(const hca::OutPacket& packet, std::span<const Bytes> payl
     std::fill_n(at, packet.pad, std::byte{0});
     wire::store_le32(trailer.data(), flow.icrc(frame.first(length - kIcrcBytes), identification));
   } else {
-    std::uint32_t crc = flow.after_bth(length, header.first<wire::Bth::kSize>(), identification);
-    if (header.size() > wire::Bth::kSize) {
-      crc = wire::crc32_update(crc, header.subspan(wire::Bth::kSize));
-    }
+    std::uint32_t crc = flow.after_headers(length, header, identification);
     for (const Bytes piece : payload) {
       crc = wire::crc32_copy(crc, at, piece);
       at += piece.size();
     }
     std::fill_n(at, packet.pad, std::byte{0});
-    crc = wire::crc32_update(crc, {at, packet.pad});
+    if (packet.pad > 0) crc = wire::crc32_update(crc, {at, packet.pad});
     wire::store_le32(trailer.data(), wire::crc32_finish(crc));
   }
   add(frame);
