@@ -60,4 +60,14 @@ struct ResourceOptions {
 };
 int resource(const ResourceOptions& options);
 
+struct LabOptions {
+  std::string what;  // "fat-tree", "torus", "dragonfly", "line", "import", "check"
+  std::string file;  // of import and check; "-": standard input
+  std::optional<std::string> size;
+  std::optional<unsigned> hosts;
+  std::optional<std::string> name;
+};
+// Writes lab files to standard output.
+int lab(const LabOptions& options);
+
 }  // namespace weft::cli

@@ -19,6 +19,7 @@ Commands
   doctor    check this machine, and a program, for Weft
   status    show what runs now, and what went wrong there
   resource  show queue pairs, completion queues and memory regions of running programs
+  lab       make and check lab files, which describe fabrics
   help      explain a command: weft help run
 
 Try first
@@ -39,7 +40,7 @@ Options
   --version    print the version
 
 Manual pages: weft(1), weft-run(1), weft-devices(1), weft-doctor(1), weft-status(1),
-weft-resource(1).
+weft-resource(1), weft-lab(1).
 )";
 }
 
@@ -101,6 +102,26 @@ Examples
   weft resource show qp -d           every queue pair with its counters
   weft resource show mr --json
   weft resource show cm_id           rdma_cm's identifiers: who listens, who is connected
+)";
+}
+
+std::string lab_footer() {
+  return R"(A lab file describes a fabric: switches, nodes and the links between them. What is made goes
+to standard output.
+
+Shapes
+  fat-tree   18x36: nodes below a lowest switch, switches below one of the next level, and so on
+  torus      4x4x4: switches along each dimension
+  dragonfly  2x4x2: nodes of a switch, switches of a group, links of a switch to other groups
+  line       5: switches
+
+Exit status: 0, or 2 with one line that says what is wrong and where.
+
+Examples
+  weft lab fat-tree --size 18x36 > lab.toml       648 nodes on 36-port switches
+  weft lab torus --size 4x4 --hosts 2 > lab.toml
+  ibnetdiscover | weft lab import - > lab.toml    the fabric that you have
+  weft lab check lab.toml
 )";
 }
 

@@ -13,4 +13,6 @@ std::string doctor_footer();
 std::string status_footer();
 std::string resource_footer();
 
+std::string lab_footer();
+
 }  // namespace weft::cli

@@ -68,6 +68,7 @@ struct Options {
   RunOptions run;
   DevicesOptions devices;
   DoctorOptions doctor;
+  LabOptions lab;
   ResourceOptions resource;
   StatusOptions status;
   Words show;
@@ -129,6 +130,23 @@ void define_run(CLI::App& app, RunOptions& options) {
       ->option_text("PORT");
 }
 
+void define_lab(CLI::App& app, LabOptions& options) {
+  CLI::App* lab =
+      add_command(app, "lab", "Make and check lab files",
+                  " SHAPE --size SIZE [OPTIONS]\n       weft lab import FILE [--name NAME]"
+                  "\n       weft lab check FILE",
+                  lab_footer());
+  lab->add_option("what", options.what, "fat-tree, torus, dragonfly, line, import or check")
+      ->option_text(" ");
+  lab->add_option("file", options.file, "Of import and check; - is standard input")
+      ->option_text(" ");
+  lab->add_option("--size", options.size, "How large: numbers with x between them")
+      ->option_text("SIZE");
+  lab->add_option("--hosts", options.hosts, "Nodes on each switch of a torus or line; default 1")
+      ->option_text("NUMBER");
+  lab->add_option("--name", options.name, "The lab's name")->option_text("NAME");
+}
+
 void define(CLI::App& app, Options& options) {
   define_run(app, options.run);
 
@@ -155,8 +173,10 @@ void define(CLI::App& app, Options& options) {
       ->expected(0, -1)
       ->option_text(" ");
 
+  define_lab(app, options.lab);
+
   CLI::App* help = add_command(app, "help", "Explain a command", " [TOPIC]", "");
-  help->add_option("TOPIC", options.topics, "run, devices, doctor, status or resource")
+  help->add_option("TOPIC", options.topics, "run, devices, doctor, status, resource or lab")
       ->expected(0, 1);
 }
 
@@ -209,6 +229,7 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "doctor") return doctor(options.doctor);
   if (command == "status") return status(options.status);
   if (command == "resource") return show_resources(options);
+  if (command == "lab") return lab(options.lab);
   return help("", app);
 }
 

@@ -44,6 +44,9 @@ void ChannelAdapter::take(NodePort& in, link::PacketPtr packet, Time now) {
 }
 
 void ChannelAdapter::send_out(Outgoing outgoing, Time now) {
+  if (outgoing.port < 1 || outgoing.port > port_count()) {
+    return port(1).counters().add_in_turn(NodeCounter::kNoRoute);
+  }
   NodePort& out = port(outgoing.port);
   const Vl vl = outgoing.on_vl15 ? kManagementVl : lane(out, outgoing.sl);
   if (vl == kManagementVl && !outgoing.on_vl15) {

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <limits>
+#include <functional>
 #include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "fabric/emulation_text.h"
 #include "fabric/lab_builder.h"
 #include "fabric/toml.h"
 
@@ -77,16 +77,8 @@ class Value {
     if (!speed) return wrong(fmt::format("must be {}", kSpeedNames));
     return *speed;
   }
-  // From 0 to 1, as a number or as in "0.1%".
-  [[nodiscard]] Expected<double> probability() const;
-  // A number with one of these units behind it, as a multiple of the unit's value; not negative and
-  // below 2^63.
-  struct Unit {
-    std::string_view name;
-    double value;
-  };
-  [[nodiscard]] Expected<std::uint64_t> quantity(const std::vector<Unit>& units,
-                                                 std::string_view what) const;
+  // A string, or a number as one would write it.
+  [[nodiscard]] Expected<std::string> words() const;
   // Its values in the order of the file; the parser sorts them by name.
   [[nodiscard]] Expected<std::vector<std::pair<std::string, Value>>> table() const;
   [[nodiscard]] Expected<std::vector<Value>> array() const;
@@ -97,37 +89,10 @@ class Value {
   Where where_;
 };
 
-std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc{} && end == text.data() + text.size();
-  return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
-Expected<double> Value::probability() const {
-  std::optional<double> value = node_.value<double>();
-  if (const auto* text = node_.as_string(); text != nullptr && text->get().ends_with('%')) {
-    value = parse_number(std::string_view(text->get()).substr(0, text->get().size() - 1));
-    if (value) *value /= 100;
-  }
-  if (!value || !(*value >= 0 && *value <= 1)) {
-    return wrong("must be a probability from 0 to 1, or as in \"0.1%\"");
-  }
-  return *value;
-}
-
-Expected<std::uint64_t> Value::quantity(const std::vector<Unit>& units,
-                                        std::string_view what) const {
-  const auto* text = node_.as_string();
-  const std::string_view words = text == nullptr ? "" : std::string_view(text->get());
-  for (const Unit& unit : units) {
-    if (!words.ends_with(unit.name)) continue;
-    const auto number = parse_number(words.substr(0, words.size() - unit.name.size()));
-    if (!number) continue;
-    const double value = *number * unit.value;
-    if (value >= 0 && value < 0x1p63) return static_cast<std::uint64_t>(std::llround(value));
-  }
-  return wrong(fmt::format("must be {}", what));
+Expected<std::string> Value::words() const {
+  if (const auto* number = node_.as_integer()) return fmt::to_string(number->get());
+  if (const auto* number = node_.as_floating_point()) return fmt::format("{}", number->get());
+  return string();
 }
 
 Expected<std::vector<std::pair<std::string, Value>>> Value::table() const {
@@ -170,7 +135,7 @@ Done store(Field& field, Expected<Read> read) {
 template <class Target>
 struct Key {
   std::string_view name;
-  Done (*set)(Target&, const Value&);
+  std::function<Done(Target&, const Value&)> set;
 };
 template <class Target>
 using Keys = std::vector<Key<Target>>;
@@ -305,33 +270,9 @@ Done read_ends(LabBuilder::LinkText& link, const Value& value) {
   return {};
 }
 
-Done read_delay(LabBuilder::LinkText& text, const Value& value) {
-  const auto ns = value.quantity({{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}},
-                                 "a time in ns, us, ms or s, as in \"2ms\"");
-  if (!ns) return tl::unexpected(ns.error());
-  text.link.emulation.delay = Duration(static_cast<Duration::rep>(*ns));
-  return {};
-}
-
-// Bits are said, bytes are kept.
-Done read_rate(LabBuilder::LinkText& text, const Value& value) {
-  const auto bytes = value.quantity({{"Gb/s", 1e9 / 8}, {"Mb/s", 1e6 / 8}, {"kb/s", 1e3 / 8}},
-                                    "a rate in Gb/s, Mb/s or kb/s, as in \"2.5Gb/s\"");
-  if (!bytes) return tl::unexpected(bytes.error());
-  if (*bytes == 0) return value.wrong("must be more than nothing: up = false takes the link out");
-  text.link.emulation.rate_bytes_per_s = *bytes;
-  return {};
-}
-
-template <double link::Emulation::*kField>
-Done read_probability(LabBuilder::LinkText& text, const Value& value) {
-  return store(text.link.emulation.*kField, value.probability());
-}
-
 Keys<LabBuilder::LinkText> link_keys() {
   using LinkText = LabBuilder::LinkText;
-  using link::Emulation;
-  return {
+  Keys<LinkText> keys{
       {"ends", read_ends},
       {"name",
        [](LinkText& text, const Value& value) { return store(text.link.name, value.string()); }},
@@ -341,19 +282,17 @@ Keys<LabBuilder::LinkText> link_keys() {
        [](LinkText& text, const Value& value) { return store(text.link.speed, value.speed()); }},
       {"up",
        [](LinkText& text, const Value& value) { return store(text.link.up, value.boolean()); }},
-      {"rate", read_rate},
-      {"delay", read_delay},
-      {"loss", read_probability<&Emulation::loss>},
-      {"credit_loss", read_probability<&Emulation::credit_loss>},
-      {"bit_errors", read_probability<&Emulation::bit_errors>},
-      {"duplicate", read_probability<&Emulation::duplicate>},
-      {"reorder", read_probability<&Emulation::reorder>},
-      {"seed",
-       [](LinkText& text, const Value& value) {
-         return store(text.link.emulation.seed,
-                      value.integer(0, std::numeric_limits<std::int64_t>::max()));
-       }},
   };
+  for (const std::string_view name : emulation_names()) {
+    keys.push_back({name, [name](LinkText& text, const Value& value) -> Done {
+                      const auto words = value.words();
+                      if (!words) return tl::unexpected(words.error());
+                      const Done done = set_emulation(text.link.emulation, name, *words);
+                      if (!done) return value.wrong(done.error().message);
+                      return {};
+                    }});
+  }
+  return keys;
 }
 
 // What is read first, wherever it stands: the defaults hold for the whole file.

@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "fabric/emulation_text.h"
 #include "fabric/lab_file.h"
 
 namespace weft::fabric {
@@ -80,23 +81,12 @@ std::string words_of(const Lab& lab, const LabNode& node) {
 }
 
 void write_emulation(Out out, const link::Emulation& emulation) {
-  constexpr link::Emulation kNone;
-  if (emulation.rate_bytes_per_s != 0) {
-    fmt::format_to(out, "rate = \"{}kb/s\"\n",
-                   static_cast<double>(emulation.rate_bytes_per_s) / 125);
+  for (const auto& [name, value] : emulation_settings(emulation)) {
+    // TOML's numbers need no quotes; those with a unit do.
+    const bool number = value.find_first_not_of("0123456789.e+-") == std::string::npos;
+    const std::string_view quote = number ? "" : "\"";
+    fmt::format_to(out, "{} = {}{}{}\n", name, quote, value, quote);
   }
-  if (emulation.delay != kNone.delay) {
-    fmt::format_to(out, "delay = \"{}ns\"\n", emulation.delay.count());
-  }
-  const auto probability = [&](std::string_view name, double value) {
-    if (value != 0) fmt::format_to(out, "{} = {}\n", name, value);
-  };
-  probability("loss", emulation.loss);
-  probability("credit_loss", emulation.credit_loss);
-  probability("bit_errors", emulation.bit_errors);
-  probability("duplicate", emulation.duplicate);
-  probability("reorder", emulation.reorder);
-  if (emulation.seed != kNone.seed) fmt::format_to(out, "seed = {}\n", emulation.seed);
 }
 
 void write_nodes(Out out, const Lab& lab, NodeKind kind, std::string_view heading) {

@@ -138,7 +138,9 @@ void Switch::pass(NodePort& in, std::uint8_t out, link::PacketPtr packet, const 
 void Switch::send_out(Outgoing outgoing, Time now) {
   std::optional<std::uint8_t> out = outgoing.port;
   if (outgoing.port == 0) out = port_for(outgoing.dlid);
-  if (!out || *out == 0) return port(0).counters().add_in_turn(NodeCounter::kNoRoute);
+  if (!out || *out < 1 || *out > port_count()) {
+    return port(0).counters().add_in_turn(NodeCounter::kNoRoute);
+  }
   const Vl vl = outgoing.on_vl15 ? kManagementVl : lane(0, *out, outgoing.sl);
   if (vl == kManagementVl && !outgoing.on_vl15) {
     return port(0).counters().add_in_turn(NodeCounter::kNoVl);

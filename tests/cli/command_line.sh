@@ -49,7 +49,7 @@ json() {
 # Help and version.
 expect 0 '^weft [0-9]+\.[0-9]+' "$weft" --version
 for form in "" --help -h help; do expect 0 'Try first' "$weft" $form; done
-for command in run devices doctor status resource; do
+for command in run devices doctor status resource lab; do
   expect 0 "^Usage: weft $command" "$weft" help $command
   expect 0 "^Usage: weft $command" "$weft" $command --help
 done
@@ -68,6 +68,32 @@ refused 'show pq: the choices are qp, cq, mr, cm_id' "$weft" resource show pq
 refused 'show: the choices are' "$weft" resource show
 refused 'shwo: no such action; did you mean show' "$weft" resource shwo qp
 refused 'one word too many' "$weft" resource show qp cq
+
+# Lab files.
+refused 'lab: name what to do: fat-tree, .*check' "$weft" lab
+refused 'lab: toruss: no such action; did you mean torus\?' "$weft" lab toruss
+refused 'lab: torus: --size is missing' "$weft" lab torus
+refused 'lab: --size 4y: must be numbers' "$weft" lab torus --size 4y
+refused 'lab: --hosts: of torus and line only' "$weft" lab fat-tree --size 2 --hosts 2
+refused 'lab: x: one word too many' "$weft" lab torus x --size 4
+refused 'lab: check: name a file' "$weft" lab check
+refused 'lab: check: takes neither' "$weft" lab check f --size 3
+refused 'lab: /no/such/file: No such file' "$weft" lab check /no/such/file
+refused 'lab: fat-tree 200x2: a switch of level 1 would need 400 ports' "$weft" lab fat-tree --size 200x2
+for shape in 'fat-tree --size 2x3' 'torus --size 3x3 --hosts 2' 'dragonfly --size 1x2x1' \
+  'line --size 4 --name row'; do
+  # shellcheck disable=SC2086
+  "$weft" lab $shape > "$work/lab.toml" || fail "lab $shape"
+  expect 0 '^[a-z-]+: [0-9]+ switches, [0-9]+ nodes, [0-9]+ links$' "$weft" lab check "$work/lab.toml"
+done
+echo 'ports = 3' >> "$work/lab.toml"
+refused "lab: $work/lab.toml:[0-9]+: link.ports: there is no such key" "$weft" lab check "$work/lab.toml"
+for listing in "$WEFT_SOURCE"/tests/data/fabric/four.*; do
+  "$weft" lab import "$listing" > "$work/four.toml" || fail "lab import $listing"
+  expect 0 '^four: 2 switches, 3 nodes, 6 links$' "$weft" lab check "$work/four.toml"
+done
+"$weft" lab import - < "$listing" > "$work/four.toml" || fail "lab import -"
+expect 0 '^lab: 2 switches, 3 nodes, 6 links$' "$weft" lab check "$work/four.toml"
 
 # Options and variables of run.
 refused '--wire foo: .*udp, bare or roce' "$weft" run --wire foo -- true

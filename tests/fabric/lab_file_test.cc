@@ -217,23 +217,20 @@ INSTANTIATE_TEST_SUITE_P(
                 "ends = ['a', 'a']",
                 ":5: link: the name x is taken by the link of line 2"},
         Refused{"[[link]]\nloss = 1.5",
-                ":2: link.loss: must be a probability from 0 to 1, or as in "
-                "\"0.1%\""},
+                ":2: link.loss: must be a probability from 0 to 1, or as in 0.1%"},
         Refused{"[[link]]\nloss = 'nan%'",
-                ":2: link.loss: must be a probability from 0 to 1, or as "
-                "in \"0.1%\""},
+                ":2: link.loss: must be a probability from 0 to 1, or as in 0.1%"},
+        Refused{"[[link]]\nloss = true", ":2: link.loss: must be a string, not empty"},
         Refused{"[[link]]\ndelay = '2'",
-                ":2: link.delay: must be a time in ns, us, ms or s, as in "
-                "\"2ms\""},
+                ":2: link.delay: must be a time in ns, us, ms or s, as in 2ms"},
         Refused{"[[link]]\ndelay = '-2ms'",
-                ":2: link.delay: must be a time in ns, us, ms or s, as in "
-                "\"2ms\""},
+                ":2: link.delay: must be a time in ns, us, ms or s, as in 2ms"},
         Refused{"[[link]]\nrate = 10",
-                ":2: link.rate: must be a rate in Gb/s, Mb/s or kb/s, as in "
-                "\"2.5Gb/s\""},
+                ":2: link.rate: must be a rate in Gb/s, Mb/s or kb/s, as in 2.5Gb/s, not 0"},
         Refused{"[[link]]\nrate = '0Gb/s'",
-                ":2: link.rate: must be more than nothing: up = false "
-                "takes the link out"},
+                ":2: link.rate: must be a rate in Gb/s, Mb/s or kb/s, as in 2.5Gb/s, not 0"},
+        Refused{"[[link]]\nseed = -1",
+                ":2: link.seed: must be a number from 0 to 9223372036854775807"},
         Refused{"name = 'a/b'\n[node.a]", ": name: a name has 1 to 63 letters, digits and ._-"}));
 
 TEST(LabFile, NamesTheLineWhereItIsNoToml) {
@@ -293,7 +290,7 @@ TEST(LabFile, ReadsEveryLabOfTheExamples) {
     EXPECT_TRUE(lab) << lab.error().message;
     ++labs;
   }
-  EXPECT_GE(labs, 2u);
+  EXPECT_GE(labs, 3u);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ _weft() {
   local command=${COMP_WORDS[1]} at
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run devices doctor status resource help --help --version' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'run devices doctor status resource lab help --help --version' -- "$current")
     return
   fi
   case $command in
@@ -53,7 +53,16 @@ _weft() {
         mapfile -t COMPREPLY < <(compgen -W 'show --json --details --help' -- "$current")
       fi
       ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'run devices doctor status resource' -- "$current") ;;
+    lab)
+      if ((COMP_CWORD == 2)); then
+        mapfile -t COMPREPLY < <(compgen -W 'fat-tree torus dragonfly line import check --help' -- "$current")
+      elif [[ ${COMP_WORDS[2]} == import || ${COMP_WORDS[2]} == check ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -W '--size --hosts --name --help' -- "$current")
+      fi
+      ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'run devices doctor status resource lab' -- "$current") ;;
   esac
 }
 complete -F _weft weft

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft lab`: makes lab files, and checks them. Nothing runs.
+#include "fabric/lab.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "cli/commands.h"
+#include "cli/suggest.h"
+#include "fabric/lab_file.h"
+#include "fabric/lab_generate.h"
+#include "fabric/lab_import.h"
+
+namespace weft::cli {
+namespace {
+
+// A lab of all the LIDs that a subnet has is below 10 MB.
+constexpr std::size_t kMaxFile = 64u << 20;
+
+Expected<std::string> read_file(const std::string& path) {
+  std::string text;
+  std::ifstream file;
+  if (path != "-") {
+    file.open(path, std::ios::binary);
+    if (!file) return fail_errno(errno, path);
+  }
+  std::istream& in = path == "-" ? std::cin : file;
+  char block[65536];
+  while (in.read(block, sizeof block) || in.gcount() > 0) {
+    text.append(block, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > kMaxFile) {
+      return fail(std::errc::file_too_large, path + ": too large to be a lab");
+    }
+  }
+  if (in.bad()) return fail_errno(errno == 0 ? EIO : errno, path);
+  return text;
+}
+
+std::string title_of(const std::string& path) {
+  return path == "-" ? "standard input" : path;
+}
+
+// "rack.net" makes a lab of the name "rack".
+std::string stem_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string file = slash == std::string::npos ? path : path.substr(slash + 1);
+  std::string stem = file.substr(0, file.find('.'));
+  const bool plain = std::all_of(stem.begin(), stem.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-';
+  });
+  return !stem.empty() && plain && stem.front() != '-' ? stem : "lab";
+}
+
+std::size_t count(const fabric::Lab& lab, fabric::NodeKind kind) {
+  return static_cast<std::size_t>(
+      std::count_if(lab.nodes.begin(), lab.nodes.end(),
+                    [&](const fabric::LabNode& node) { return node.kind == kind; }));
+}
+
+std::string summary(const fabric::Lab& lab) {
+  return fmt::format("{} switches, {} nodes, {} links", count(lab, fabric::NodeKind::kSwitch),
+                     count(lab, fabric::NodeKind::kChannelAdapter), lab.links.size());
+}
+
+int check(const LabOptions& options) {
+  const auto text = read_file(options.file);
+  if (!text) return refuse("lab", text.error().message);
+  const auto lab = fabric::parse_lab(*text, title_of(options.file));
+  if (!lab) return refuse("lab", lab.error().message);
+  fmt::print("{}: {}\n", lab->name, summary(*lab));
+  return kOk;
+}
+
+int import(const LabOptions& options) {
+  const auto text = read_file(options.file);
+  if (!text) return refuse("lab", text.error().message);
+  const std::string name = options.name.value_or(stem_of(options.file));
+  const auto imported = fabric::import_listing(*text, title_of(options.file), name);
+  if (!imported) return refuse("lab", imported.error().message);
+  for (const std::string& note : imported->notes)
+    fmt::print(stderr, "weft lab: {}\n", note);
+  fmt::print("{}", fabric::write_lab(imported->lab,
+                                     fmt::format("weft lab import {}\n{}", title_of(options.file),
+                                                 summary(imported->lab))));
+  return kOk;
+}
+
+Expected<fabric::Lab> generated(const LabOptions& options, const std::vector<unsigned>& size,
+                                const std::string& name) {
+  const unsigned hosts = options.hosts.value_or(1);
+  if (options.what == "fat-tree") return fabric::generate_fat_tree(size, name);
+  if (options.what == "torus") return fabric::generate_torus(size, hosts, name);
+  if (options.what == "dragonfly") return fabric::generate_dragonfly(size, name);
+  return fabric::generate_line(size, hosts, name);
+}
+
+int generate(const LabOptions& options) {
+  if (!options.size) {
+    return refuse("lab",
+                  fmt::format("{}: --size is missing; weft help lab has examples", options.what));
+  }
+  const auto size = fabric::parse_size(*options.size);
+  if (!size) {
+    return refuse("lab", fmt::format("--size {}: must be numbers from 1 to 65535 with an x between "
+                                     "them, as in 4x4",
+                                     *options.size));
+  }
+  const bool counts_hosts = options.what == "torus" || options.what == "line";
+  if (options.hosts && !counts_hosts) {
+    return refuse("lab", fmt::format("--hosts: of torus and line only; the size of a {} says it",
+                                     options.what));
+  }
+  const std::string name = options.name.value_or(options.what);
+  const auto lab = generated(options, *size, name);
+  if (!lab) return refuse("lab", lab.error().message);
+  const std::string hosts = options.hosts ? fmt::format(" --hosts {}", *options.hosts) : "";
+  fmt::print("{}", fabric::write_lab(*lab, fmt::format("weft lab {} --size {}{}\n{}", options.what,
+                                                       *options.size, hosts, summary(*lab))));
+  return kOk;
+}
+
+}  // namespace
+
+int lab(const LabOptions& options) {
+  static const std::vector<std::string> shapes{"fat-tree", "torus", "dragonfly", "line"};
+  static const std::vector<std::string> all{"fat-tree", "torus",  "dragonfly",
+                                            "line",     "import", "check"};
+  const bool of_file = options.what == "import" || options.what == "check";
+  const bool of_shape = std::find(shapes.begin(), shapes.end(), options.what) != shapes.end();
+  if (!of_file && !of_shape) {
+    if (options.what.empty()) {
+      return refuse("lab", fmt::format("name what to do: {}", fmt::join(all, ", ")));
+    }
+    const auto close = closest(options.what, all);
+    return refuse("lab", fmt::format("{}: no such action{} (there are {})", options.what,
+                                     close ? fmt::format("; did you mean {}?", *close) : "",
+                                     fmt::join(all, ", ")));
+  }
+  if (of_shape) {
+    if (options.file.empty()) return generate(options);
+    return refuse("lab", fmt::format("{}: one word too many", options.file));
+  }
+  if (options.file.empty()) return refuse("lab", fmt::format("{}: name a file", options.what));
+  if (options.size || options.hosts || (options.name && options.what == "check")) {
+    return refuse("lab", fmt::format("{}: takes neither --size nor --hosts{}", options.what,
+                                     options.what == "check" ? " nor --name" : ""));
+  }
+  return options.what == "import" ? import(options) : check(options);
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/emulation_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+
+namespace weft::fabric {
+namespace {
+
+using link::Emulation;
+
+struct Unit {
+  std::string_view name;
+  double value;
+};
+constexpr std::array<Unit, 4> kTimes{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+// Bits are said, bytes are kept.
+constexpr std::array<Unit, 3> kRates{{{"kb/s", 125}, {"Mb/s", 125e3}, {"Gb/s", 125e6}}};
+constexpr std::uint64_t kMostSeed = std::numeric_limits<std::int64_t>::max();  // TOML's integers
+
+std::optional<double> parse_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+// A number with one of these units behind it, as a multiple of the unit's value.
+std::optional<std::uint64_t> parse_quantity(std::string_view text, std::span<const Unit> units) {
+  for (const Unit& unit : units) {
+    if (!text.ends_with(unit.name)) continue;
+    const auto number = parse_number(text.substr(0, text.size() - unit.name.size()));
+    if (!number) continue;
+    const double value = *number * unit.value;
+    if (value >= 0 && value < 0x1p62) return static_cast<std::uint64_t>(std::llround(value));
+  }
+  return std::nullopt;
+}
+
+// With the largest unit of which it is at least one.
+std::string quantity_text(std::uint64_t amount, std::span<const Unit> units) {
+  const auto value = static_cast<double>(amount);
+  const Unit* best = &units.front();
+  for (const Unit& unit : units) {
+    if (value >= unit.value) best = &unit;
+  }
+  return fmt::format("{}{}", value / best->value, best->name);
+}
+
+tl::unexpected<Error> must(std::string_view what) {
+  return fail(std::errc::invalid_argument, fmt::format("must be {}", what));
+}
+
+Expected<void> set_rate(Emulation& emulation, std::string_view value) {
+  const auto bytes = parse_quantity(value, kRates);
+  if (!bytes || *bytes == 0) return must("a rate in Gb/s, Mb/s or kb/s, as in 2.5Gb/s, not 0");
+  emulation.rate_bytes_per_s = *bytes;
+  return {};
+}
+
+Expected<void> set_delay(Emulation& emulation, std::string_view value) {
+  const auto ns = parse_quantity(value, kTimes);
+  if (!ns) return must("a time in ns, us, ms or s, as in 2ms");
+  emulation.delay = Duration(static_cast<Duration::rep>(*ns));
+  return {};
+}
+
+template <double Emulation::*kField>
+Expected<void> set_probability(Emulation& emulation, std::string_view value) {
+  const bool percent = value.ends_with('%');
+  if (percent) value.remove_suffix(1);
+  auto number = parse_number(value);
+  if (number && percent) *number /= 100;
+  if (!number || !(*number >= 0 && *number <= 1)) {
+    return must("a probability from 0 to 1, or as in 0.1%");
+  }
+  emulation.*kField = *number;
+  return {};
+}
+
+Expected<void> set_seed(Emulation& emulation, std::string_view value) {
+  std::uint64_t seed = 0;
+  const char* const last = value.data() + value.size();
+  const auto [end, error] = std::from_chars(value.data(), last, seed);
+  if (error != std::errc{} || end != last || seed > kMostSeed) {
+    return must(fmt::format("a number from 0 to {}", kMostSeed));
+  }
+  emulation.seed = seed;
+  return {};
+}
+
+struct Setting {
+  std::string_view name;
+  Expected<void> (*set)(Emulation&, std::string_view);
+  double Emulation::*probability;  // null: none
+};
+constexpr std::array<Setting, 8> kSettings{{
+    {"rate", set_rate, nullptr},
+    {"delay", set_delay, nullptr},
+    {"loss", set_probability<&Emulation::loss>, &Emulation::loss},
+    {"credit_loss", set_probability<&Emulation::credit_loss>, &Emulation::credit_loss},
+    {"bit_errors", set_probability<&Emulation::bit_errors>, &Emulation::bit_errors},
+    {"duplicate", set_probability<&Emulation::duplicate>, &Emulation::duplicate},
+    {"reorder", set_probability<&Emulation::reorder>, &Emulation::reorder},
+    {"seed", set_seed, nullptr},
+}};
+
+}  // namespace
+
+const std::vector<std::string_view>& emulation_names() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> all;
+    for (const Setting& setting : kSettings)
+      all.push_back(setting.name);
+    return all;
+  }();
+  return names;
+}
+
+Expected<void> set_emulation(Emulation& emulation, std::string_view name, std::string_view value) {
+  const auto setting = std::find_if(kSettings.begin(), kSettings.end(),
+                                    [&](const Setting& row) { return row.name == name; });
+  if (setting == kSettings.end()) {
+    return fail(std::errc::invalid_argument, fmt::format("there is no such setting; there are {}",
+                                                         fmt::join(emulation_names(), ", ")));
+  }
+  return setting->set(emulation, value);
+}
+
+Expected<Emulation> parse_emulation(std::string_view list, const Emulation& base) {
+  Emulation emulation = base;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view word = list.substr(0, comma);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    if (word == "none") {
+      emulation = {};
+      continue;
+    }
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const std::string_view name = word.substr(0, equals);
+    const auto done =
+        set_emulation(emulation, name, word.substr(std::min(equals + 1, word.size())));
+    if (!done) {
+      return fail(done.error().code, fmt::format("{}: {}", word, done.error().message));
+    }
+  }
+  return emulation;
+}
+
+std::vector<std::pair<std::string_view, std::string>> emulation_settings(
+    const Emulation& emulation) {
+  std::vector<std::pair<std::string_view, std::string>> settings;
+  if (emulation.rate_bytes_per_s != 0) {
+    settings.emplace_back("rate", quantity_text(emulation.rate_bytes_per_s, kRates));
+  }
+  if (emulation.delay != 0ns) {
+    const auto ns = static_cast<std::uint64_t>(emulation.delay.count());
+    settings.emplace_back("delay", quantity_text(ns, kTimes));
+  }
+  for (const Setting& setting : kSettings) {
+    if (setting.probability == nullptr || emulation.*setting.probability == 0) continue;
+    settings.emplace_back(setting.name, fmt::format("{}", emulation.*setting.probability));
+  }
+  if (emulation.seed != Emulation{}.seed) {
+    settings.emplace_back("seed", fmt::to_string(emulation.seed));
+  }
+  return settings;
+}
+
+std::string to_string(const Emulation& emulation) {
+  if (!emulation.any()) return "";
+  std::string list;
+  for (const auto& [name, value] : emulation_settings(emulation))
+    list += fmt::format("{}{}={}", list.empty() ? "" : ",", name, value);
+  return list;
+}
+
+}  // namespace weft::fabric
