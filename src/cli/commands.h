@@ -2,6 +2,7 @@
 // The commands of `weft`, after their options were read. Each returns the exit status.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -52,6 +53,37 @@ struct StatusOptions {
   bool details = false;
 };
 int status(const StatusOptions& options);
+
+struct UpOptions {
+  std::string file;  // a lab file or a listing; "-": standard input
+  std::string name;  // empty: the file's own
+  bool detach = false;
+};
+// Runs a lab in the foreground, or behind, until it is told to end.
+int up(const UpOptions& options);
+
+struct DownOptions {
+  std::string name;  // empty: the only one
+};
+int down(const DownOptions& options);
+
+struct LinkOptions {
+  std::string lab;  // empty: the only one
+  std::string link;
+  std::string action = "show";  // "show", "up", "down", "degrade"
+  std::string value;            // of degrade: "loss=1%,delay=2ms", "none"
+  bool json = false;
+};
+int link(const LinkOptions& options);
+
+struct CaptureOptions {
+  std::string lab;  // empty: the only one
+  std::string link;
+  std::vector<std::string> filter;
+  std::string file;         // empty or "-": standard output
+  std::uint64_t count = 0;  // 0: until it is interrupted
+};
+int capture(const CaptureOptions& options);
 
 struct ResourceOptions {
   std::string show;  // "qp", "cq", "mr", "cm_id"; empty: a summary

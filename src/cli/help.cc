@@ -20,6 +20,10 @@ Commands
   status    show what runs now, and what went wrong there
   resource  show queue pairs, completion queues and memory regions of running programs
   lab       make and check lab files, which describe fabrics
+  up        run a lab: a fabric of switches and channel adapters
+  down      end a lab
+  link      look at a link of a lab, pull its cable, degrade it
+  capture   record what a link of a lab carries
   help      explain a command: weft help run
 
 Try first
@@ -85,7 +89,8 @@ Examples
 }
 
 std::string status_footer() {
-  return R"(Host agents come first, with what they do for rdma_cm, then programs with their devices.
+  return R"(Labs come first, then host agents with what they do for rdma_cm, then programs with
+their devices.
 Counters are shown where they tell of trouble: drops, retransmissions, refusals.
 
 Examples
@@ -122,6 +127,50 @@ Examples
   weft lab torus --size 4x4 --hosts 2 > lab.toml
   ibnetdiscover | weft lab import - > lab.toml    the fabric that you have
   weft lab check lab.toml
+)";
+}
+
+std::string up_footer() {
+  return R"(FILE is a lab file (weft help lab says how to make one), what ibnetdiscover prints of a
+fabric, or a net file of ibsim. The lab runs until it is interrupted, or weft down ends it.
+
+Examples
+  weft up examples/labs/two-switches.toml
+  ibnetdiscover > real.topo; weft up --detach real.topo
+  weft run --node host1 -- ibstat    in another terminal
+)";
+}
+
+std::string down_footer() {
+  return R"(Programs on the lab's nodes find their devices gone.
+
+Examples
+  weft down
+  weft down two-switches
+)";
+}
+
+std::string link_footer() {
+  return R"(down pulls the cable, up plugs it in again. degrade gives the link a line rate, delay
+and faults, each direction alike: rate=2.5Gb/s, delay=2ms, loss=1%, credit_loss=1%, bit_errors=1e-9,
+duplicate=1%, reorder=1%, seed=7. What is not named stays; none ends all of it.
+
+Examples
+  weft link leaf1:3
+  weft link uplink down
+  weft link uplink degrade loss=1%,delay=2ms
+  weft link uplink degrade none
+)";
+}
+
+std::string capture_footer() {
+  return R"(Packets are recorded as they go onto the link, from LRH to VCRC, before any fault that
+the link is made to have. Each direction is an interface of the capture.
+
+Examples
+  weft capture leaf1:3 | tshark -i -
+  weft capture uplink mad -w mads.pcapng
+  weft capture host1:1 data qp=0x48 -c 100 -w 100.pcapng
 )";
 }
 

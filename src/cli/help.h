@@ -12,6 +12,10 @@ std::string devices_footer();
 std::string doctor_footer();
 std::string status_footer();
 std::string resource_footer();
+std::string up_footer();
+std::string down_footer();
+std::string link_footer();
+std::string capture_footer();
 
 std::string lab_footer();
 

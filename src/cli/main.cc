@@ -70,6 +70,10 @@ struct Options {
   DoctorOptions doctor;
   LabOptions lab;
   ResourceOptions resource;
+  UpOptions up;
+  DownOptions down;
+  LinkOptions link;
+  CaptureOptions capture;
   StatusOptions status;
   Words show;
   Words topics;
@@ -147,6 +151,39 @@ void define_lab(CLI::App& app, LabOptions& options) {
   lab->add_option("--name", options.name, "The lab's name")->option_text("NAME");
 }
 
+void define_labs(CLI::App& app, Options& options) {
+  constexpr const char* kWhich = "The lab; not needed when only one runs";
+  CLI::App* up = add_command(app, "up", "Run a lab: a fabric of switches and adapters",
+                             " [OPTIONS] FILE", up_footer());
+  up->add_option("FILE", options.up.file, "A lab file or a listing; -: standard input")->required();
+  up->add_option("--name", options.up.name, "Call the lab so")->option_text("NAME");
+  up->add_flag("-d,--detach", options.up.detach, "In the background; returns when it runs");
+
+  CLI::App* down = add_command(app, "down", "End a lab", " [LAB]", down_footer());
+  down->add_option("LAB", options.down.name, kWhich);
+
+  CLI::App* link = add_command(app, "link", "Look at a link of a lab, or change what it does",
+                               " [OPTIONS] LINK [show|up|down|degrade LIST]", link_footer());
+  link->add_option("LINK", options.link.link, "Its name, or one of its ends as in leaf1:3")
+      ->required();
+  link->add_option("ACTION", options.link.action, "show (default), up, down or degrade");
+  link->add_option("LIST", options.link.value, "Of degrade: loss=1%,delay=2ms,seed=7; or none");
+  link->add_option("--lab", options.link.lab, kWhich)->option_text("LAB");
+  link->add_flag("--json", options.link.json, "Print JSON");
+
+  CLI::App* capture = add_command(app, "capture", "Record what a link of a lab carries",
+                                  " [OPTIONS] LINK [FILTER...]", capture_footer());
+  capture->add_option("LINK", options.capture.link, "Its name, or one of its ends as in leaf1:3")
+      ->required();
+  capture->add_option("FILTER", options.capture.filter,
+                      "mad, data, vl=N, sl=N, lid=N, slid=N, dlid=N, qp=N: all must hold");
+  capture->add_option("-w,--write", options.capture.file, "Write to this pcapng file")
+      ->option_text("FILE");
+  capture->add_option("-c,--count", options.capture.count, "End after so many packets")
+      ->option_text("N");
+  capture->add_option("--lab", options.capture.lab, kWhich)->option_text("LAB");
+}
+
 void define(CLI::App& app, Options& options) {
   define_run(app, options.run);
 
@@ -163,7 +200,8 @@ void define(CLI::App& app, Options& options) {
   CLI::App* status = add_command(app, "status", "Show what runs now, and what went wrong there",
                                  " [OPTIONS]", status_footer());
   status->add_flag("--json", options.status.json, "Print JSON");
-  status->add_flag("-d,--details", options.status.details, "Addresses and clients of agents too");
+  status->add_flag("-d,--details", options.status.details,
+                   "Nodes and links of labs, addresses and clients of agents too");
 
   CLI::App* resource = add_command(app, "resource", "Show the objects of running programs",
                                    " [OPTIONS] [show qp|cq|mr|cm_id]", resource_footer());
@@ -174,10 +212,10 @@ void define(CLI::App& app, Options& options) {
       ->option_text(" ");
 
   define_lab(app, options.lab);
+  define_labs(app, options);
 
   CLI::App* help = add_command(app, "help", "Explain a command", " [TOPIC]", "");
-  help->add_option("TOPIC", options.topics, "run, devices, doctor, status, resource or lab")
-      ->expected(0, 1);
+  help->add_option("TOPIC", options.topics, "The name of a command")->expected(0, 1);
 }
 
 Words command_names(const CLI::App& app) {
@@ -230,6 +268,10 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "status") return status(options.status);
   if (command == "resource") return show_resources(options);
   if (command == "lab") return lab(options.lab);
+  if (command == "up") return up(options.up);
+  if (command == "down") return down(options.down);
+  if (command == "link") return link(options.link);
+  if (command == "capture") return capture(options.capture);
   return help("", app);
 }
 

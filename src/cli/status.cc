@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/counter_meaning.h"
+#include "cli/lab_view.h"
 #include "cli/report_view.h"
 #include "cli/style.h"
 #include "io/clock.h"
@@ -80,8 +81,8 @@ Json program_json(const Json& process) {
           {"devices", std::move(devices)}};
 }
 
-Json status_json(const Reports& programs, const Reports& agents) {
-  Json out{{"agents", agents.agents}, {"programs", Json::array()}};
+Json status_json(const Reports& programs, const Reports& agents, const std::vector<Json>& labs) {
+  Json out{{"labs", labs}, {"agents", agents.agents}, {"programs", Json::array()}};
   for (const Json& process : programs.processes)
     out["programs"].push_back(program_json(process));
   return out;
@@ -169,8 +170,11 @@ bool print_device(const Json& process, const Json& device, const Style& style) {
   return print_troubles(device_troubles(device), style);
 }
 
-void print_status(const Reports& programs, const Reports& agents, bool details) {
+void print_status(const Reports& programs, const Reports& agents, const std::vector<Json>& labs,
+                  bool details) {
   const Style style = Style::for_stream(stdout);
+  for (const Json& lab : labs)
+    print_lab(lab, details, style);
   bool trouble = false;
   std::size_t devices = 0;
   for (const Json& agent : agents.agents)
@@ -179,7 +183,7 @@ void print_status(const Reports& programs, const Reports& agents, bool details) 
     trouble = print_device(process, device, style) || trouble;
     ++devices;
   });
-  if (devices == 0 && agents.agents.empty()) {
+  if (devices == 0 && agents.agents.empty() && labs.empty()) {
     fmt::print(
         "Nothing of Weft runs: no program has a device open, and no host agent is needed.\n"
         "To run a program: weft run -- PROGRAM; what it will see: weft devices\n");
@@ -197,11 +201,13 @@ void print_status(const Reports& programs, const Reports& agents, bool details) 
 int status(const StatusOptions& options) {
   const auto directories = io::runtime_directories();
   const Reports agents = collect_agents(directories);
-  const Reports programs = collect_reports(directories);
+  Reports programs = collect_reports(directories);
+  const std::vector<Json> labs =
+      collect_labs(directories, options.details || options.json, programs.complaints);
   if (options.json) {
-    print_json(status_json(programs, agents));
+    print_json(status_json(programs, agents, labs));
   } else {
-    print_status(programs, agents, options.details);
+    print_status(programs, agents, labs, options.details);
   }
   return std::max(complain("status", agents), complain("status", programs));
 }

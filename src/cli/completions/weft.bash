@@ -4,9 +4,10 @@
 _weft() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
   local command=${COMP_WORDS[1]} at
+  local commands='run devices doctor status resource lab up down link capture'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run devices doctor status resource lab help --help --version' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "$commands help --help --version" -- "$current")
     return
   fi
   case $command in
@@ -62,7 +63,16 @@ _weft() {
         mapfile -t COMPREPLY < <(compgen -W '--size --hosts --name --help' -- "$current")
       fi
       ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'run devices doctor status resource lab' -- "$current") ;;
+    up)
+      mapfile -t COMPREPLY < <(compgen -f -W '--name --detach --help' -- "$current") ;;
+    down) mapfile -t COMPREPLY < <(compgen -W '--help' -- "$current") ;;
+    link)
+      mapfile -t COMPREPLY < <(compgen -W 'show up down degrade --lab --json --help' -- \
+        "$current") ;;
+    capture)
+      mapfile -t COMPREPLY < <(compgen -f -W 'mad data vl= sl= lid= slid= dlid= qp= --write --count
+        --lab --help' -- "$current") ;;
+    help) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current") ;;
   esac
 }
 complete -F _weft weft

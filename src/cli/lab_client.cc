@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/lab_client.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <array>
+#include <span>
+#include <utility>
+
+#include "io/pass_descriptor.h"
+#include "io/runtime_dir.h"
+#include "io/sealed_file.h"
+#include "io/unix_socket.h"
+
+namespace weft::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+// A lab of thousands of nodes takes a moment to tell of them all.
+constexpr Duration kPatience = 10s;
+constexpr Duration kMoment = 200ms;  // between looks whether the user wants to end
+constexpr std::size_t kLongestAnswer = 4096;
+constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+
+Expected<Json> read_report(int file) {
+  const auto size = io::sealed_file_size(file);
+  if (!size) return tl::unexpected(size.error());
+  if (*size > kMostBytes) return fail(std::errc::message_size, "the lab's report has no end");
+  std::string text(*size, '\0');
+  const auto all = io::read_sealed_file(file, std::as_writable_bytes(std::span(text)));
+  if (!all) return tl::unexpected(all.error());
+  Json report = Json::parse(text, nullptr, false);
+  if (!report.is_object()) return fail(std::errc::bad_message, "the lab's report is not JSON");
+  return report;
+}
+
+}  // namespace
+
+Expected<LabClient> LabClient::connect(const daemon::LabPaths& lab) {
+  auto socket = io::connect_unix(lab.admin, io::UnixKind::kSeqPacket, kPatience);
+  if (!socket) {
+    return fail(socket.error().code,
+                fmt::format("lab {} does not answer: {}", lab.name, socket.error().message));
+  }
+  return LabClient(std::move(*socket));
+}
+
+Expected<Json> LabClient::ask(const Json& request) {
+  const std::string text = request.dump();
+  const auto said = io::send_message(socket_.get(), std::as_bytes(std::span(text)));
+  if (!said) return tl::unexpected(said.error());
+  pollfd watched{socket_.get(), POLLIN, 0};
+  if (poll(&watched, 1, kPatience / 1ms) <= 0) {
+    return fail(std::errc::timed_out, "the lab does not answer");
+  }
+  std::array<std::byte, kLongestAnswer> buffer;
+  auto message = io::receive_message(socket_.get(), buffer);
+  if (!message) return tl::unexpected(message.error());
+  if (!*message || (*message)->size == 0) {
+    return fail(std::errc::connection_reset, "the lab has closed the connection");
+  }
+  const auto* const begin = reinterpret_cast<const char*>(buffer.data());
+  const Json answer = Json::parse(begin, begin + (*message)->size, nullptr, false);
+  if (!answer.is_object()) return fail(std::errc::bad_message, "the lab answers nonsense");
+  if (const auto error = answer.find("error"); error != answer.end() && error->is_string()) {
+    return fail(std::errc::invalid_argument, error->get<std::string>());
+  }
+  if (!(*message)->descriptor) return Json();
+  return read_report((*message)->descriptor.get());
+}
+
+Expected<std::optional<std::size_t>> LabClient::next(MutableBytes buffer) {
+  pollfd watched{socket_.get(), POLLIN, 0};
+  if (poll(&watched, 1, kMoment / 1ms) <= 0) return fail(std::errc::interrupted, "nothing came");
+  auto message = io::receive_message(socket_.get(), buffer);
+  if (!message) return tl::unexpected(message.error());
+  if (!*message || (*message)->size == 0) return std::optional<std::size_t>();
+  return std::optional((*message)->size);
+}
+
+Expected<daemon::LabPaths> choose_running_lab(const std::string& name) {
+  return daemon::choose_lab(daemon::running_labs(io::runtime_directories()), name);
+}
+
+Expected<Json> ask_lab(const std::string& name, const Json& request) {
+  const auto lab = choose_running_lab(name);
+  if (!lab) return tl::unexpected(lab.error());
+  auto client = LabClient::connect(*lab);
+  if (!client) return tl::unexpected(client.error());
+  return client->ask(request);
+}
+
+}  // namespace weft::cli

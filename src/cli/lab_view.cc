@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/lab_view.h"
+
+#include <fmt/format.h>
+
+#include "cli/lab_client.h"
+#include "cli/report_view.h"
+
+namespace weft::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+// "3 Active, 1 Down"
+std::string states_of(const Json& links) {
+  std::string out;
+  for (const auto& [state, count] : object_of(links, "states").items())
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count.dump(), printable(state));
+  return out;
+}
+
+void print_node(const Json& node) {
+  fmt::print("  {} {} guid {}\n", printable(text_of(node, "kind")),
+             printable(text_of(node, "name")), printable(text_of(node, "guid")));
+  for (const Json& port : list_of(node, "ports")) {
+    fmt::print("    port {} state {} physical_state {} lid {}", number_of(port, "port"),
+               printable(text_of(port, "state")), printable(text_of(port, "physical_state")),
+               number_of(port, "lid"));
+    if (port.contains("width")) {
+      fmt::print(" {} {}", printable(text_of(port, "width")), printable(text_of(port, "speed")));
+    }
+    fmt::print("\n");
+  }
+}
+
+void print_link(const Json& link) {
+  std::string ends;
+  for (const Json& end : list_of(link, "ends"))
+    ends += (ends.empty() ? "" : " ") + printable(text_of(end, "at"));
+  const std::string emulation = printable(text_of(link, "emulation"));
+  fmt::print(
+      "  link {} {} {}{}{}\n", printable(text_of(link, "name")), ends,
+      link.value("plugged", Json()) == Json(true) ? printable(text_of(link, "state")) : "unplugged",
+      emulation.empty() ? "" : " degraded ", emulation);
+}
+
+}  // namespace
+
+std::vector<Json> collect_labs(const std::vector<std::string>& directories, bool all,
+                               std::vector<std::string>& complaints) {
+  std::vector<Json> out;
+  for (const daemon::LabPaths& lab : daemon::running_labs(directories)) {
+    auto client = LabClient::connect(lab);
+    auto report = client ? client->ask({{"do", "status"}, {"all", all}})
+                         : Expected<Json>(tl::unexpected(client.error()));
+    if (report) {
+      out.push_back(std::move(*report));
+    } else {
+      complaints.push_back(report.error().message);
+    }
+  }
+  return out;
+}
+
+void print_lab(const Json& lab, bool details, const Style& style) {
+  const Json& links = object_of(lab, "links");
+  const std::string states = states_of(links);
+  fmt::print("{} pid {} switches {} cas {} links {}{}{}{}\n",
+             style.bold(fmt::format("lab {}:", printable(text_of(lab, "name")))),
+             number_of(lab, "pid"), number_of(lab, "switches"), number_of(lab, "cas"),
+             number_of(links, "count"), states.empty() ? "" : " (", states,
+             states.empty() ? "" : ")");
+  if (!details) return;
+  for (const Json& node : list_of(lab, "nodes"))
+    print_node(node);
+  for (const Json& link : list_of(links, "each"))
+    print_link(link);
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/report_client.h"
+#include "cli/style.h"
+
+namespace weft::cli {
+
+// What the labs that run in `directories` say about themselves, by name, with `all` each of their
+// nodes and links; a lab that does not answer is told in `complaints`.
+std::vector<nlohmann::json> collect_labs(const std::vector<std::string>& directories, bool all,
+                                         std::vector<std::string>& complaints);
+
+// A line for a lab; with `details` one for each port of its nodes and each of its links, too.
+void print_lab(const nlohmann::json& lab, bool details, const Style& style);
+
+}  // namespace weft::cli

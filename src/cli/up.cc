@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft up` and `weft down`: a lab begins and ends.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/lab_client.h"
+#include "daemon/lab/lab_server.h"
+#include "fabric/lab_file.h"
+#include "fabric/lab_import.h"
+#include "io/runtime_dir.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr useconds_t kPauseUs = 10'000;
+constexpr int kMostPauses = 1000;
+
+std::atomic<daemon::LabServer*> serving{nullptr};  // for the signal handler, which is told nothing
+
+void on_signal(int) {
+  if (daemon::LabServer* const lab = serving.load()) lab->stop();
+}
+
+void handle_signals(daemon::LabServer& lab) {
+  serving = &lab;
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+    sigaction(signal, &action, nullptr);
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &action, nullptr);
+}
+
+Expected<std::string> read_text(const std::string& file) {
+  if (file == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  std::ifstream in(file);
+  if (!in) return fail_errno(errno, file);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  if (in.bad()) return fail_errno(errno, file);
+  return text;
+}
+
+// A lab file, or what another fabric says of itself: those have no TOML in them.
+bool is_listing(const std::string& text) {
+  return text.find("guid=0x") != std::string::npos || text.find("\nSwitch") != std::string::npos ||
+         text.find("\nHca") != std::string::npos || text.starts_with("Switch");
+}
+
+Expected<fabric::Lab> read_lab(const UpOptions& options) {
+  const auto text = read_text(options.file);
+  if (!text) return tl::unexpected(text.error());
+  const std::string file = options.file == "-" ? "standard input" : options.file;
+  const std::string stem =
+      options.file == "-" ? "lab" : std::filesystem::path(options.file).stem().string();
+  fabric::Lab lab;
+  if (is_listing(*text)) {
+    auto imported = fabric::import_listing(*text, file, stem);
+    if (!imported) return tl::unexpected(imported.error());
+    for (const std::string& note : imported->notes)
+      fmt::print(stderr, "weft up: {}\n", note);
+    lab = std::move(imported->lab);
+  } else {
+    auto parsed = fabric::parse_lab(*text, file);
+    if (!parsed) return tl::unexpected(parsed.error());
+    lab = std::move(*parsed);
+  }
+  if (!options.name.empty()) lab.name = options.name;
+  if (lab.name.empty()) lab.name = stem;
+  return lab;
+}
+
+std::string first_adapter(const fabric::Lab& lab) {
+  for (const fabric::LabNode& node : lab.nodes) {
+    if (node.kind == fabric::NodeKind::kChannelAdapter) return node.name;
+  }
+  return lab.nodes.empty() ? "NODE" : lab.nodes[0].name;
+}
+
+void greet(const fabric::Lab& lab) {
+  std::size_t switches = 0;
+  for (const fabric::LabNode& node : lab.nodes)
+    switches += node.kind == fabric::NodeKind::kSwitch ? 1 : 0;
+  const std::string adapter = first_adapter(lab);
+  fmt::print(
+      "lab {}: {} switches, {} channel adapters, {} links\n"
+      "  a subnet manager   weft run --node {} -- opensm\n"
+      "  what is there      weft run --node {} -- ibnetdiscover\n"
+      "  its state          weft status -d\n"
+      "  its end            weft down{}\n",
+      lab.name, switches, lab.nodes.size() - switches, lab.links.size(), adapter, adapter,
+      " " + lab.name);
+  std::fflush(stdout);
+}
+
+// The rest of the lab's life is in the background; the parent ends with success. The reactor and
+// all sockets go on as they are: nothing of theirs belongs to a process.
+void go_to_background() {
+  if (const pid_t child = fork(); child != 0) _exit(child > 0 ? kOk : kProblem);
+  setsid();
+  static_cast<void>(chdir("/") == 0);
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    dup2(null, standard);
+  close(null);
+}
+
+// Each program on a node takes one or more.
+void allow_many_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+}  // namespace
+
+int up(const UpOptions& options) {
+  auto lab = read_lab(options);
+  if (!lab) return refuse("up", lab.error().message);
+  const auto runtime = io::runtime_directory();
+  if (!runtime) return refuse("up", runtime.error().message);
+  const auto paths = daemon::lab_paths(*runtime, lab->name);
+  if (!paths) return refuse("up", paths.error().message);
+  allow_many_descriptors();
+  const auto server = daemon::LabServer::open(*lab, *paths);
+  if (!server) return refuse("up", server.error().message);
+  handle_signals(**server);
+  greet(*lab);
+  if (options.detach) go_to_background();
+  const auto ended = (*server)->run();
+  serving = nullptr;
+  if (ended) return kOk;
+  fmt::print(stderr, "weft up: {}\n", ended.error().message);
+  return kProblem;
+}
+
+int down(const DownOptions& options) {
+  const auto lab = choose_running_lab(options.name);
+  if (!lab) return refuse("down", lab.error().message);
+  const auto asked = ask_lab(lab->name, {{"do", "stop"}});
+  if (!asked) return refuse("down", asked.error().message);
+  // It has heard; when it is gone, its name is free again.
+  for (int pauses = 0; pauses < kMostPauses; ++pauses) {
+    if (!choose_running_lab(lab->name)) return kOk;
+    usleep(kPauseUs);
+  }
+  fmt::print(stderr, "weft down: lab {} has not ended yet\n", lab->name);
+  return kProblem;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/lab/admin_session.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "daemon/lab/lab_report.h"
+#include "daemon/lab/lab_server.h"
+#include "fabric/emulation_text.h"
+#include "io/clock.h"
+#include "io/pass_descriptor.h"
+#include "io/sealed_file.h"
+
+namespace weft::daemon {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string text_of(const Json& request, const char* name) {
+  const auto found = request.find(name);
+  return found != request.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+Bytes bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+AdminSession::AdminSession(LabServer& lab, std::uint64_t id, io::UniqueFd socket)
+    : lab_(lab), id_(id), socket_(std::move(socket)) {
+}
+
+AdminSession::~AdminSession() {
+  if (captured_) lab_.captures_.remove(*captured_, socket_.get());
+}
+
+Expected<void> AdminSession::start() {
+  auto watch = lab_.reactor_->watch(socket_.get(), EPOLLIN, [this](std::uint32_t) {
+    if (!read_all()) lab_.end(id_);
+  });
+  if (!watch) return tl::unexpected(watch.error());
+  watch_ = std::move(*watch);
+  return {};
+}
+
+bool AdminSession::read_all() {
+  std::array<std::byte, kLongestRequest> buffer;
+  while (true) {
+    const auto message = io::receive_message(socket_.get(), buffer);
+    if (!message) {
+      lab_.counters_.add(LabCounter::kNonsense);
+      return false;
+    }
+    if (!*message) return true;
+    if ((*message)->size == 0) return false;
+    if (!on_request(Bytes(buffer).first((*message)->size))) return false;
+  }
+}
+
+bool AdminSession::on_request(Bytes message) {
+  const auto* const text = reinterpret_cast<const char*>(message.data());
+  const Json request = Json::parse(text, text + message.size(), nullptr, false);
+  if (!request.is_object()) {
+    lab_.counters_.add(LabCounter::kNonsense);
+    return false;
+  }
+  return answer(carry_out(request));
+}
+
+Expected<Json> AdminSession::carry_out(const Json& request) {
+  struct Action {
+    std::string_view name;
+    Expected<Json> (AdminSession::*method)(const Json&);
+  };
+  constexpr std::array<Action, 5> kActions{{{"status", &AdminSession::status},
+                                            {"link", &AdminSession::show_link},
+                                            {"set", &AdminSession::set_link},
+                                            {"capture", &AdminSession::capture},
+                                            {"stop", &AdminSession::stop}}};
+  const std::string name = text_of(request, "do");
+  for (const Action& action : kActions) {
+    if (action.name == name) return (this->*action.method)(request);
+  }
+  lab_.counters_.add(LabCounter::kNonsense);
+  return fail(std::errc::invalid_argument,
+              fmt::format("this lab's daemon cannot '{}': it is of another version", name));
+}
+
+Expected<Json> AdminSession::status(const Json& request) {
+  const bool all = request.value("all", Json()) == Json(true);
+  Json out = lab_report(lab_.fabric_, all ? LabDetail::kAll : LabDetail::kSummary, io::now());
+  out["pid"] = getpid();
+  out["since"] = std::chrono::duration_cast<std::chrono::seconds>(lab_.since_).count();
+  out["counters"] = Json::object();
+  for (const CounterValue& counter : lab_.counters_.snapshot())
+    out["counters"][std::string(counter.name)] = counter.value;
+  return out;
+}
+
+Expected<std::size_t> AdminSession::find_link(const Json& request) const {
+  const std::string name = text_of(request, "link");
+  const auto index = lab_.fabric_.find_link(name);
+  if (index) return *index;
+  return fail(
+      std::errc::no_such_device,
+      fmt::format("lab {} has no link {}; weft status -d lists them all", lab_.paths_.name, name));
+}
+
+Expected<Json> AdminSession::show_link(const Json& request) {
+  const auto link = find_link(request);
+  if (!link) return tl::unexpected(link.error());
+  return link_report(lab_.fabric_, *link, io::now());
+}
+
+Expected<Json> AdminSession::set_link(const Json& request) {
+  const auto index = find_link(request);
+  if (!index) return tl::unexpected(index.error());
+  link::DirectLink& link = lab_.fabric_.link(*index);
+  if (const auto list = request.find("emulation"); list != request.end()) {
+    const std::string text = text_of(request, "emulation");
+    const auto emulation = text.empty() ? Expected<link::Emulation>(link::Emulation{})
+                                        : fabric::parse_emulation(text, link.emulation());
+    if (!emulation) return tl::unexpected(emulation.error());
+    link.set_emulation(*emulation, io::now());
+  }
+  if (const auto plugged = request.find("plugged");
+      plugged != request.end() && plugged->is_boolean()) {
+    link.set_plugged(plugged->get<bool>(), io::now());
+  }
+  return link_report(lab_.fabric_, *index, io::now());
+}
+
+Expected<Json> AdminSession::capture(const Json& request) {
+  if (captured_) return fail(std::errc::device_or_resource_busy, "one capture at a time");
+  const auto index = find_link(request);
+  if (!index) return tl::unexpected(index.error());
+  captured_ = *index;
+  lab_.captures_.add(*index, lab_.fabric_.link(*index), socket_.get());
+  return link_report(lab_.fabric_, *index, io::now());
+}
+
+Expected<Json> AdminSession::stop(const Json&) {
+  lab_.stop();
+  return Json();
+}
+
+bool AdminSession::answer(const Expected<Json>& result) {
+  if (!result) {
+    const std::string text = Json{{"error", result.error().message}}.dump();
+    return io::send_message(socket_.get(), bytes_of(text)).has_value();
+  }
+  io::UniqueFd report;
+  if (!result->is_null()) {
+    const std::string report_text = result->dump();
+    auto file = io::make_sealed_file("weft-lab-report", bytes_of(report_text));
+    if (!file) return answer(tl::unexpected(file.error()));
+    report = std::move(*file);
+  }
+  const std::string text = Json{{"ok", true}}.dump();
+  return io::send_message(socket_.get(), bytes_of(text), report ? report.get() : -1).has_value();
+}
+
+}  // namespace weft::daemon

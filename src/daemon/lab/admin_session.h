@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection to a lab's administration. A request is a message, a JSON object of at most
+// kLongestRequest bytes whose "do" says what; the answer is {"ok": true} or {"error": "…"}, and
+// what there is to report comes beside it as a file of JSON.
+//
+//   {"do": "status", "all": false}      the lab, with "all" each node and link of it
+//   {"do": "link", "link": "leaf1:3"}   one link, by its name or one of its ends
+//   {"do": "set", "link": "leaf1:3", "plugged": false}
+//   {"do": "set", "link": "leaf1:3", "emulation": "loss=1%,seed=7"}      "" ends all of it
+//   {"do": "capture", "link": "leaf1:3"}     CapturedHead and packet follow, until one side closes
+//   {"do": "stop"}                      the lab ends, after the answer
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "io/reactor.h"
+#include "io/unique_fd.h"
+
+namespace weft::daemon {
+
+class LabServer;
+
+class AdminSession {
+ public:
+  static constexpr std::size_t kLongestRequest = 4096;
+
+  AdminSession(LabServer& lab, std::uint64_t id, io::UniqueFd socket);
+  AdminSession(const AdminSession&) = delete;
+  AdminSession& operator=(const AdminSession&) = delete;
+  ~AdminSession();
+
+  Expected<void> start();
+
+ private:
+  // False when the connection is over.
+  bool read_all();
+  bool on_request(Bytes message);
+  // What to report; null: nothing.
+  Expected<nlohmann::json> carry_out(const nlohmann::json& request);
+  Expected<nlohmann::json> status(const nlohmann::json& request);
+  Expected<nlohmann::json> show_link(const nlohmann::json& request);
+  Expected<nlohmann::json> set_link(const nlohmann::json& request);
+  Expected<nlohmann::json> capture(const nlohmann::json& request);
+  Expected<nlohmann::json> stop(const nlohmann::json& request);
+  [[nodiscard]] Expected<std::size_t> find_link(const nlohmann::json& request) const;
+  bool answer(const Expected<nlohmann::json>& result);
+
+  LabServer& lab_;
+  std::uint64_t id_;
+  io::UniqueFd socket_;
+  std::optional<std::size_t> captured_;  // the link
+  io::Reactor::Registration watch_;
+};
+
+}  // namespace weft::daemon

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lab that runs in this process: its fabric, driven by the clock, and the sockets by which others
+// use it. One thread does it all.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/counters.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "daemon/lab/admin_session.h"
+#include "daemon/lab/lab_paths.h"
+#include "daemon/lab/link_captures.h"
+#include "daemon/lab/mad_server.h"
+#include "daemon/listener.h"
+#include "fabric/fabric.h"
+#include "fabric/lab.h"
+#include "io/reactor.h"
+#include "io/unique_fd.h"
+
+namespace weft::daemon {
+
+enum class LabCounter : std::uint8_t { kAdminSessions, kTurnedAway, kForeign, kNonsense, kCount };
+inline constexpr std::array<CounterInfo, static_cast<std::size_t>(LabCounter::kCount)> kLabCounters{
+    {
+        {"lab_admin_sessions", "connections to the lab's administration that were taken"},
+        {"lab_turned_away", "connections ended at once, for want of room or of descriptors"},
+        {"lab_foreign", "connections of other users, ended at once"},
+        {"lab_nonsense", "connections ended because what they asked for makes no sense"},
+    }};
+
+class LabServer {
+ public:
+  // Takes the lab's name for itself and listens at its sockets; what programs ask waits until
+  // run(). device_or_resource_busy: a lab of that name runs.
+  static Expected<std::unique_ptr<LabServer>> open(fabric::Lab lab, const LabPaths& paths);
+  ~LabServer();
+
+  // Serves until stop() is called or somebody asks the lab to end. Its sockets are gone then.
+  Expected<void> run();
+  // From any thread, and from signal handlers.
+  void stop();
+
+ private:
+  friend class AdminSession;
+
+  LabServer(fabric::Lab lab, LabPaths paths);
+  Expected<void> start();
+  void take(io::UniqueFd socket);
+  std::optional<MadNode> find_mad_node(std::string_view name);
+  void end(std::uint64_t session);
+
+  LabPaths paths_;
+  io::UniqueFd lock_;
+  std::unique_ptr<io::Reactor> reactor_;
+  LinkCaptures captures_;  // the fabric's links know it
+  fabric::Fabric fabric_;
+  std::unique_ptr<MadServer> mads_;
+  CounterSet<LabCounter, kLabCounters> counters_;
+  std::map<std::uint64_t, std::unique_ptr<AdminSession>> sessions_;
+  std::uint64_t last_session_ = 0;
+  Duration since_{};  // on the wall's clock
+  std::atomic<bool> stopping_{false};
+  std::unique_ptr<Listener> admin_;
+};
+
+}  // namespace weft::daemon
