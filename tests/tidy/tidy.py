@@ -34,7 +34,8 @@ MAY_INCLUDE = {
     "sim": {"base", "wire", "hca"},
     "port": {"base", "wire", "io", "hca"},
     "host": {"base", "wire", "io", "hca", "port"},
-    "daemon": {"base", "wire", "io", "umad", "hca", "mgmt", "fabric", "rdmacm", "port", "host"},
+    "daemon": {"base", "wire", "io", "umad", "hca", "mgmt", "link", "fabric", "rdmacm", "port",
+               "host"},
     "verbs": {"base", "wire", "io", "hca", "port", "host"},
     "cli": {"base", "wire", "io", "umad", "hca", "fabric", "port", "host", "daemon", "verbs"},
 }
