@@ -111,8 +111,8 @@ Examples
 }
 
 std::string lab_footer() {
-  return R"(A lab file describes a fabric: switches, nodes and the links between them. What is made goes
-to standard output.
+  return R"(A lab file describes a fabric: switches, nodes and the links between them. What is
+made goes to standard output.
 
 Shapes
   fat-tree   18x36: nodes below a lowest switch, switches below one of the next level, and so on

@@ -79,15 +79,18 @@ refused 'lab: x: one word too many' "$weft" lab torus x --size 4
 refused 'lab: check: name a file' "$weft" lab check
 refused 'lab: check: takes neither' "$weft" lab check f --size 3
 refused 'lab: /no/such/file: No such file' "$weft" lab check /no/such/file
-refused 'lab: fat-tree 200x2: a switch of level 1 would need 400 ports' "$weft" lab fat-tree --size 200x2
+refused 'lab: fat-tree 200x2: a switch of level 1 would need 400 ports' \
+  "$weft" lab fat-tree --size 200x2
 for shape in 'fat-tree --size 2x3' 'torus --size 3x3 --hosts 2' 'dragonfly --size 1x2x1' \
   'line --size 4 --name row'; do
   # shellcheck disable=SC2086
   "$weft" lab $shape > "$work/lab.toml" || fail "lab $shape"
-  expect 0 '^[a-z-]+: [0-9]+ switches, [0-9]+ nodes, [0-9]+ links$' "$weft" lab check "$work/lab.toml"
+  expect 0 '^[a-z-]+: [0-9]+ switches, [0-9]+ nodes, [0-9]+ links$' \
+    "$weft" lab check "$work/lab.toml"
 done
 echo 'ports = 3' >> "$work/lab.toml"
-refused "lab: $work/lab.toml:[0-9]+: link.ports: there is no such key" "$weft" lab check "$work/lab.toml"
+refused "lab: $work/lab.toml:[0-9]+: link.ports: there is no such key" \
+  "$weft" lab check "$work/lab.toml"
 for listing in "$WEFT_SOURCE"/tests/data/fabric/four.*; do
   "$weft" lab import "$listing" > "$work/four.toml" || fail "lab import $listing"
   expect 0 '^four: 2 switches, 3 nodes, 6 links$' "$weft" lab check "$work/four.toml"

@@ -16,7 +16,9 @@ pair 127.0.0.1 -- "$tool" -x 0 -F -c UC "$@"
 read -r -a cell <<<"$(perftest_row client)"
 is_above "${cell[3]:-0}" 0 || fail "no bandwidth"
 
-counted() { awk -v counter="$2" '$1 == counter { sum += $2 } END { print sum + 0 }' "$work/$1.out"; }
+counted() {
+  awk -v counter="$2" '$1 == counter { sum += $2 } END { print sum + 0 }' "$work/$1.out"
+}
 
 for counter in udp_rx_overflow rx_lost rx_out_of_order rx_no_receive rx_messages_abandoned; do
   [[ $(counted server "$counter") -eq 0 ]] ||
