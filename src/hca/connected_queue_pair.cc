@@ -10,6 +10,8 @@
 #include <cassert>
 #include <utility>
 
+#include "wire/ip.h"
+
 namespace weft::hca {
 namespace {
 
@@ -347,6 +349,16 @@ ConnectedQueuePair::Half ConnectedQueuePair::whose_turn() const {
   return responder_.only_acks_due() && !ack_alone_ ? Half::kRequests : Half::kResponses;
 }
 
+// Nothing but a reliable service gives way when it is told of congestion.
+Path ConnectedQueuePair::path_of_packets() const {
+  Path path = connection_.path;
+  const bool unsaid = (path.traffic_class & wire::kEcnBits) == 0;
+  if (connection_.config.ecn && unsaid && is_reliable(type())) {
+    path.traffic_class |= wire::kEcnCapable;
+  }
+  return path;
+}
+
 bool ConnectedQueuePair::fill(Half half, Burst& burst, Time now) {
   burst.clear();
   if (half == Half::kRequests) {
@@ -360,7 +372,7 @@ bool ConnectedQueuePair::fill(Half half, Burst& burst, Time now) {
     out_ = Out::kResponses;
   }
   responses_last_ = half == Half::kResponses;
-  burst.path = connection_.path;
+  burst.path = path_of_packets();
   burst.destination = connection_.peer;
   cut_if_narrow(burst);
   return true;

@@ -85,6 +85,7 @@ class ConnectedQueuePair final : public QueuePair {
 
   // Data.
   [[nodiscard]] Half whose_turn() const;
+  [[nodiscard]] Path path_of_packets() const;
   bool fill(Half half, Burst& burst, Time now);
   [[nodiscard]] bool requests() const { return state_ == QpState::kRts || state_ == QpState::kSqd; }
   [[nodiscard]] bool responds() const {

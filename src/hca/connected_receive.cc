@@ -4,16 +4,23 @@
 
 #include "hca/connected_queue_pair.h"
 #include "hca/partition.h"
+#include "wire/ip.h"
 #include "wire/riding_ack.h"
 
 namespace weft::hca {
 namespace {
 
-// ECN of the IP header (RFC 3168): congestion experienced.
-constexpr std::uint8_t kCongestionExperienced = 3;
+// By a router, in the IP header, or by a switch of InfiniBand.
+bool marked(const InDatagram& datagram, const wire::Bth& bth) {
+  return (datagram.traffic_class & wire::kEcnBits) == wire::kCongestionExperienced || bth.fecn;
+}
 
-bool marked(const InDatagram& datagram) {
-  return (datagram.traffic_class & kCongestionExperienced) == kCongestionExperienced;
+// Whether the peer could send less of what this packet is of: requests, and what was read. Marks of
+// acknowledgements say nothing that they who caused them can act upon, and a notification is never
+// answered with another one.
+bool carries_data(const wire::OpcodeInfo& info) {
+  return info.operation != wire::Operation::congestion &&
+         (!info.is_response || info.operation == wire::Operation::read_response);
 }
 
 }  // namespace
@@ -38,9 +45,10 @@ void ConnectedQueuePair::receive(const InDatagram& datagram, Time now) {
   if (info.is_response && !requests()) return drop(ConnectedCounter::kRxWrongState);
 
   watch_.heard(now_);
-  const bool congestion = marked(datagram) || bth.fecn;
-  // No notification is answered with another one.
-  if (congestion && bth.opcode != wire::Opcode::cnp) responder_.congestion_experienced(now_);
+  if (marked(datagram, bth)) {
+    connection_.counters.add_in_turn(ConnectedCounter::kRxEcnMarked);
+    if (carries_data(info)) responder_.congestion_experienced(now_);
+  }
   if (bth.opcode == wire::Opcode::weft_piece) return join_piece(datagram, bth, payload);
   connection_.counters.add_in_turn(ConnectedCounter::kRxPackets);
   connection_.counters.add_in_turn(ConnectedCounter::kRxBytes, payload.size());
@@ -52,7 +60,7 @@ void ConnectedQueuePair::receive(const InDatagram& datagram, Time now) {
                         .psn = bth.psn,
                         .ack_request = bth.ack_request,
                         .solicited = bth.solicited,
-                        .congestion = congestion || (info.is_response && bth.becn),
+                        .congestion = info.is_response && bth.becn,
                         .pad = bth.pad_count,
                         .extended = *extended,
                         .payload = payload};

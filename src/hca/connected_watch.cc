@@ -55,7 +55,7 @@ bool ConnectedQueuePair::fill_question(Burst& burst) {
   if (!question_due_ || !requests()) return false;
   question_due_ = false;
   burst.clear();
-  burst.path = connection_.path;
+  burst.path = path_of_packets();
   burst.destination = connection_.peer;
   const bool xrc = type() == QpType::kXrcInitiator;
   OutPacket& packet = burst.open();

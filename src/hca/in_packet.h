@@ -16,7 +16,7 @@ struct InPacket {
   Psn psn{};
   bool ack_request = false;
   bool solicited = false;
-  bool congestion = false;  // the network marked it (ECN CE), or BECN is set in a response
+  bool congestion = false;  // the peer says that the way to it is congested (BECN of a response)
   std::uint8_t pad = 0;
   Bytes extended{};  // extended transport headers, exactly info->headers_size bytes
   Bytes payload{};   // without pad bytes

@@ -244,7 +244,7 @@ hca::SendResult ConnectedHost::send(const Attached& attached, const hca::Burst& 
     const hca::SendResult result = on_send(qpn, burst);
     if (result.outcome != hca::SendOutcome::kSent) return result;
   }
-  Run run{{}, {burst.path.dgid, port_of(burst.destination)}, {}};
+  Run run{{}, {burst.path.dgid, port_of(burst.destination)}, {}, burst.path.traffic_class};
   const wire::IcrcFlow flow(config_.gid, burst.path.dgid, port_of(qpn), run.to.port);
   for (const hca::OutPacket& packet : burst.packets()) {
     std::vector<std::byte> datagram(packet.header.begin(),
@@ -303,7 +303,8 @@ void ConnectedHost::receive(const Run& run, Bytes datagram) {
   attached.queue_pair->receive({.transport = datagram.first(datagram.size() - kIcrcBytes),
                                 .source = run.from.gid,
                                 .destination = run.to.gid,
-                                .source_qpn = Qpn{run.from.port}},
+                                .source_qpn = Qpn{run.from.port},
+                                .traffic_class = run.traffic_class},
                                scheduler_.now());
 }
 

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <utility>
 
+#include "wire/ip.h"
+
 namespace weft::sim {
 namespace {
 
@@ -74,7 +76,7 @@ void Network::carry(std::size_t from, std::size_t to, const Run& run) {
         random_.below(static_cast<std::uint64_t>(faults_.jitter.count()))));
   }
   when = sender.last_arrival = std::max(when, sender.last_arrival);
-  Run together{run.from, run.to, {}};
+  Run together{run.from, run.to, {}, run.traffic_class};
   for (std::size_t i = 0; i < run.datagrams.size(); ++i) {
     const std::vector<std::byte>& original = run.datagrams[i];
     // Nothing is drawn where nothing is asked for, so that a fault that is new leaves old seeds be.
@@ -92,7 +94,7 @@ void Network::carry(std::size_t from, std::size_t to, const Run& run) {
     }
     const auto alone = [&] {
       const auto late = random_.below(static_cast<std::uint64_t>(faults_.reorder_delay.count()));
-      arrive_later(to, Run{run.from, run.to, {datagram}},
+      arrive_later(to, Run{run.from, run.to, {datagram}, run.traffic_class},
                    when + Duration(static_cast<std::int64_t>(late)));
     };
     if (random_.chance(faults_.duplicate)) {
@@ -138,10 +140,15 @@ void Network::pass(std::size_t to, Run run) {
       note("drop", run, datagram.size());
       continue;
     }
+    Run one{run.from, run.to, {std::move(datagram)}, run.traffic_class};
+    const bool capable = (one.traffic_class & wire::kEcnBits) != 0;
+    if (capable && link.mark != 0 && start - scheduler_.now() > time_of(link.mark)) {
+      one.traffic_class |= wire::kCongestionExperienced;
+      ++counts_.marked;
+      note("mark", one, one.bytes());
+    }
     free = start + time_of(length);
-    scheduler_.at(free, [this, to, one = Run{run.from, run.to, {std::move(datagram)}}]() mutable {
-      arrive(to, std::move(one));
-    });
+    scheduler_.at(free, [this, to, one = std::move(one)]() mutable { arrive(to, std::move(one)); });
   }
 }
 

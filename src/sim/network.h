@@ -37,6 +37,7 @@ struct Faults {
 struct Bottleneck {
   std::uint64_t rate_bytes_per_s = 125'000'000;
   std::size_t queue = 1'000'000;  // bytes that may wait, frames counted whole; more is dropped
+  std::size_t mark = 0;           // with more waiting, what is capable of ECN is marked; 0: never
 };
 
 struct Address {
@@ -51,6 +52,7 @@ struct Run {
   Address from;
   Address to;
   std::vector<std::vector<std::byte>> datagrams;
+  std::uint8_t traffic_class = 0;
   [[nodiscard]] std::size_t bytes() const;
 };
 
@@ -61,6 +63,7 @@ struct NetworkCounts {
   std::uint64_t reordered = 0;
   std::uint64_t corrupted = 0;
   std::uint64_t delivered = 0;
+  std::uint64_t marked = 0;       // by a bottleneck: congestion experienced
   std::uint64_t dropped = 0;      // because the queue before a bottleneck was full
   std::uint64_t overrun = 0;      // dropped because a socket's buffer was full
   std::uint64_t unreachable = 0;  // sent to an address that nobody has

@@ -13,6 +13,11 @@
 
 namespace weft::wire {
 
+// The two low bits of the traffic class, explicit congestion notification (RFC 3168, 5).
+inline constexpr std::uint8_t kEcnBits = 3;
+inline constexpr std::uint8_t kEcnCapable = 2;  // ECT(0)
+inline constexpr std::uint8_t kCongestionExperienced = 3;
+
 inline constexpr std::uint16_t kRocePort = 4791;  // IBA annex A17.9.4
 inline constexpr std::size_t kIpv4HeaderSize = 20;
 inline constexpr std::size_t kIpv6HeaderSize = 40;

@@ -24,8 +24,11 @@ constexpr Time kEnd{6s};
 // Senders that write to one receiver without pause, each over a connection of its own.
 class Incast {
  public:
-  Incast(std::size_t senders, std::uint64_t seed, const Bottleneck& bottleneck)
-      : random_(seed), network_(scheduler_, random_.fork(), {.delay = kDelay, .jitter = kJitter}) {
+  // `ecn`: packets are capable of it.
+  Incast(std::size_t senders, std::uint64_t seed, const Bottleneck& bottleneck, bool ecn = false)
+      : ecn_(ecn),
+        random_(seed),
+        network_(scheduler_, random_.fork(), {.delay = kDelay, .jitter = kJitter}) {
     const Gid there = Gid::from_ipv4(0x0A000001);
     network_.narrow(there, bottleneck);
     hosts_.push_back(make_host(there));
@@ -50,7 +53,24 @@ class Incast {
       });
     }
   }
+  void narrow_way_back(const Bottleneck& bottleneck) {
+    for (std::size_t i = 1; i < hosts_.size(); ++i)
+      network_.narrow(hosts_[i]->gid(), bottleneck);
+  }
   void run() { scheduler_.run_until(kEnd); }
+  // Of all senders, and of all of the receiver's ends.
+  [[nodiscard]] std::uint64_t at_senders(hca::ConnectedCounter which) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < senders_.size(); ++i)
+      sum += count(*hosts_[i + 1], senders_[i].qpn, which);
+    return sum;
+  }
+  [[nodiscard]] std::uint64_t at_receiver(hca::ConnectedCounter which) {
+    std::uint64_t sum = 0;
+    for (std::uint32_t i = 0; i < senders_.size(); ++i)
+      sum += count(*hosts_[0], Qpn{0xC000 + i}, which);
+    return sum;
+  }
   [[nodiscard]] Network& network() { return network_; }
   // Bytes of each sender between kWarm and kEnd.
   [[nodiscard]] std::vector<double> bytes() const {
@@ -73,12 +93,16 @@ class Incast {
         scheduler_, network_, random_.fork(),
         ConnectedHostConfig{.gid = gid, .socket_buffer = 4 << 20, .memory = kMessage});
   }
-  static void add(ConnectedHost& host, Qpn qpn) {
+  static std::uint64_t count(ConnectedHost& host, Qpn qpn, hca::ConnectedCounter which) {
+    return host.queue_pair(qpn).connection().counters.get(which);
+  }
+  void add(ConnectedHost& host, Qpn qpn) const {
     hca::ConnectedConfig config{};
     config.qpn = qpn;
     config.max_sends = kDepth;
     config.max_receives = 1;
     config.extensions = true;
+    config.ecn = ecn_;
     config.receive_budget = 2 << 20;
     host.add(config);
   }
@@ -106,6 +130,7 @@ class Incast {
     post(i);
   }
 
+  bool ecn_;
   Random random_;
   Scheduler scheduler_;
   Network network_;
@@ -143,6 +168,50 @@ TEST_P(Sharing, EightIntoOneLoseLittleAndGetAboutTheSame) {
   EXPECT_LT(static_cast<double>(counts.dropped + counts.overrun),
             0.001 * static_cast<double>(counts.sent));
   EXPECT_GE(jain(incast.bytes()), 0.9);
+  EXPECT_GE(sum(incast.bytes()), 0.9 * capacity());
+}
+
+TEST_P(Sharing, GiveWayToMarksBeforeAnythingIsLost) {
+  Bottleneck marking = kNarrow;
+  marking.mark = 200'000;
+  Incast incast(8, GetParam(), marking, true);
+  incast.run();
+  const NetworkCounts& counts = incast.network().counts();
+  EXPECT_GT(counts.marked, 0u);
+  EXPECT_EQ(counts.dropped + counts.overrun, 0u);
+  EXPECT_GT(incast.at_senders(hca::ConnectedCounter::kRxCnps), 0u);
+  EXPECT_GE(sum(incast.bytes()), 0.9 * capacity());
+}
+
+// 5 ms of the link may wait, of which 1.2 do before it marks.
+constexpr Bottleneck kShallow{
+    .rate_bytes_per_s = kNarrow.rate_bytes_per_s, .queue = 250'000, .mark = 60'000};
+
+TEST_P(Sharing, OneAloneKeepsItsRateAndLosesNothingBehindAShortQueueThatMarks) {
+  Incast incast(1, GetParam(), kShallow, true);
+  incast.run();
+  const NetworkCounts& counts = incast.network().counts();
+  EXPECT_GT(counts.marked, 0u);
+  EXPECT_EQ(counts.dropped + counts.overrun, 0u);
+  const std::uint64_t seen = incast.at_receiver(hca::ConnectedCounter::kRxEcnMarked);
+  EXPECT_LE(seen, counts.marked);
+  EXPECT_GE(seen + 300, counts.marked) << "but for those that wait in the queue at the end";
+  EXPECT_GE(sum(incast.bytes()), 0.9 * capacity());
+}
+
+TEST_P(Sharing, OneThatIsNotCapableOfMarksLosesToThatQueue) {
+  Incast incast(1, GetParam(), kShallow, false);
+  incast.run();
+  EXPECT_EQ(incast.network().counts().marked, 0u);
+  EXPECT_GT(incast.network().counts().dropped, 0u) << "else the test above could not fail";
+}
+
+TEST_P(Sharing, MarksOfAcknowledgementsSlowNobodyDown) {
+  Incast incast(1, GetParam(), kNarrow, true);
+  incast.narrow_way_back({.rate_bytes_per_s = 2'000'000, .queue = 1'000'000, .mark = 1});
+  incast.run();
+  EXPECT_GT(incast.at_senders(hca::ConnectedCounter::kRxEcnMarked), 1000u);
+  EXPECT_EQ(incast.at_senders(hca::ConnectedCounter::kTxCnps), 0u);
   EXPECT_GE(sum(incast.bytes()), 0.9 * capacity());
 }
 
