@@ -98,7 +98,9 @@ std::uint32_t best_port(const Adapter& adapter) {
 }  // namespace
 
 Expected<Adapter> umad::find_adapter(const char* name) {
-  auto adapter = describe();
+  const auto place = place_from_environment();
+  if (!place) return tl::unexpected(place.error());
+  auto adapter = describe(*place);
   if (!adapter) return adapter;
   const std::string own(adapter->facts.adapter,
                         strnlen(adapter->facts.adapter, sizeof adapter->facts.adapter));
@@ -113,9 +115,11 @@ Expected<Adapter> umad::find_adapter(const char* name) {
 }
 
 Expected<ChosenPort> umad::choose_port(const char* name, int number) {
+  auto place = place_from_environment();
+  if (!place) return tl::unexpected(place.error());
   auto adapter = find_adapter(name);
   if (!adapter) return tl::unexpected(adapter.error());
-  ChosenPort out{.adapter = std::move(*adapter), .port = 0};
+  ChosenPort out{.place = std::move(*place), .adapter = std::move(*adapter), .port = 0};
   if (out.adapter.facts.node_type == kSwitch) {
     out.port = 0;
   } else if (number == UMAD_ANY_PORT) {
@@ -214,7 +218,7 @@ int umad_get_issm_path(const char* name, int number, char path[], int max) {
   return guarded_errno([&] {
     const auto chosen = choose_port(name, number);
     if (!chosen) return error_of(chosen.error());
-    const auto found = subnet_manager_path(chosen->port);
+    const auto found = subnet_manager_path(chosen->place, chosen->port);
     if (!found) return error_of(found.error());
     if (max < 0 || found->size() >= static_cast<std::size_t>(max)) return -ENAMETOOLONG;
     std::memcpy(path, found->c_str(), found->size() + 1);

@@ -11,6 +11,7 @@ namespace weft::umad {
 Expected<Adapter> find_adapter(const char* name);
 
 struct ChosenPort {
+  Place place;
   Adapter adapter;
   std::uint32_t port = 0;  // `adapter` has it
 };

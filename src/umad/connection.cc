@@ -60,22 +60,13 @@ struct Greeted {
   Welcome welcome;
 };
 
-Expected<Greeted> greet(Purpose purpose, std::uint32_t port) {
-  const char* lab = std::getenv("WEFT_LAB");
-  const char* node = std::getenv("WEFT_NODE");
-  if (lab == nullptr || *lab == '\0' || node == nullptr || *node == '\0') {
-    return fail(std::errc::no_such_device,
-                "this program uses an InfiniBand port's management; say on which node of a lab it "
-                "runs: weft run --node NAME -- PROGRAM");
-  }
+Expected<Greeted> greet(const Place& place, Purpose purpose, std::uint32_t port) {
   Hello hello{.magic = kMagic, .version = kVersion, .purpose = purpose, .port = port, .node = {}};
-  const std::size_t length = std::strlen(node);
-  if (length > kMostName) {
-    return fail(std::errc::no_such_device, fmt::format("WEFT_NODE={}: no node's name", node));
+  if (place.node.size() > kMostName) {
+    return fail(std::errc::no_such_device, fmt::format("'{}' is no node's name", place.node));
   }
-  std::memcpy(hello.node, node, length);
-  auto connection =
-      io::connect_unix(std::string(lab) + "/mads", io::UnixKind::kSeqPacket, kPatience);
+  std::memcpy(hello.node, place.node.data(), place.node.size());
+  auto connection = io::connect_unix(place.lab + "/mads", io::UnixKind::kSeqPacket, kPatience);
   if (!connection) return tl::unexpected(connection.error());
   const int fd = connection->get();
   if (auto sent = send_waiting(fd, plain::bytes_of(hello)); !sent) {
@@ -101,8 +92,19 @@ const Port* Adapter::find(std::uint32_t number) const {
   return found == ports.end() ? nullptr : &*found;
 }
 
-Expected<Adapter> describe() {
-  auto greeted = greet(kDescribe, 0);
+Expected<Place> place_from_environment() {
+  const char* lab = std::getenv("WEFT_LAB");
+  const char* node = std::getenv("WEFT_NODE");
+  if (lab == nullptr || *lab == '\0' || node == nullptr || *node == '\0') {
+    return fail(std::errc::no_such_device,
+                "this program uses an InfiniBand port's management; say on which node of a lab it "
+                "runs: weft run --node NAME -- PROGRAM");
+  }
+  return Place{.lab = lab, .node = node};
+}
+
+Expected<Adapter> describe(const Place& place) {
+  auto greeted = greet(place, kDescribe, 0);
   if (!greeted) return tl::unexpected(greeted.error());
   Adapter out{.facts = greeted->welcome, .ports = {}};
   std::vector<std::byte> buffer(sizeof(PortFacts) + kMostPkeys * sizeof(std::uint16_t));
@@ -118,14 +120,14 @@ Expected<Adapter> describe() {
   return out;
 }
 
-Expected<io::UniqueFd> open_port(std::uint32_t port) {
-  auto greeted = greet(kOpen, port);
+Expected<io::UniqueFd> open_port(const Place& place, std::uint32_t port) {
+  auto greeted = greet(place, kOpen, port);
   if (!greeted) return tl::unexpected(greeted.error());
   return std::move(greeted->connection);
 }
 
-Expected<std::string> subnet_manager_path(std::uint32_t port) {
-  const auto greeted = greet(kSubnetManager, port);
+Expected<std::string> subnet_manager_path(const Place& place, std::uint32_t port) {
+  const auto greeted = greet(place, kSubnetManager, port);
   if (!greeted) return tl::unexpected(greeted.error());
   return text_of(greeted->welcome.message);
 }

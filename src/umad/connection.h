@@ -13,6 +13,14 @@
 
 namespace weft::umad {
 
+// Where this process runs.
+struct Place {
+  std::string lab;   // the lab's directory, where its daemon listens
+  std::string node;  // its name in the lab
+};
+// As `weft run --node` says it: WEFT_LAB and WEFT_NODE. no_such_device without these.
+Expected<Place> place_from_environment();
+
 struct Port {
   protocol::PortFacts facts;
   std::vector<std::uint16_t> pkeys;
@@ -25,14 +33,14 @@ struct Adapter {
   [[nodiscard]] const Port* find(std::uint32_t number) const;
 };
 
-// As it is now. no_such_device: the process runs on no node; other errors say what became of it.
-Expected<Adapter> describe();
+// As it is now. no_such_device: the lab has no such node; other errors say what became of it.
+Expected<Adapter> describe(const Place& place);
 
 // A connection that is the port from now on.
-Expected<io::UniqueFd> open_port(std::uint32_t port);
+Expected<io::UniqueFd> open_port(const Place& place, std::uint32_t port);
 
 // The file that whoever keeps it open is subnet manager of the port.
-Expected<std::string> subnet_manager_path(std::uint32_t port);
+Expected<std::string> subnet_manager_path(const Place& place, std::uint32_t port);
 
 // Sends a request of an open port's connection and waits for its answer.
 Expected<protocol::Registered> ask(int connection, Bytes request);

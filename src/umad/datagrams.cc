@@ -160,7 +160,7 @@ int umad_open_port(const char* name, int number) {
   return guarded_errno([&] {
     const auto chosen = choose_port(name, number);
     if (!chosen) return -io::report(chosen.error());
-    auto connection = open_port(chosen->port);
+    auto connection = open_port(chosen->place, chosen->port);
     if (!connection) return -io::report(connection.error());
     return connection->release();
   });

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <exception>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -42,8 +43,9 @@ Result guarded(Result failed, Function&& function) noexcept {
 // The same for calls that return a negative errno.
 template <class Function>
 int guarded_errno(Function&& function) noexcept {
-  const int result = guarded(1, std::forward<Function>(function));
-  return result == 1 ? -errno : result;
+  constexpr int kThrew = std::numeric_limits<int>::min();
+  const int result = guarded(kThrew, std::forward<Function>(function));
+  return result == kThrew ? -errno : result;
 }
 
 }  // namespace weft::umad

@@ -3,12 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <fstream>
 #include <string>
 #include <string_view>
-#include <system_error>
 
+#include "io/tree_writer.h"
 #include "verbs/port_rate.h"
 
 namespace weft::verbs {
@@ -18,52 +16,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kAbiVersion = "6";                 // of the kernel's uverbs interface
 constexpr std::uint32_t kCapabilities = 1u << 26 | 1u << 11;  // IP-based GIDs, system image GUID
-
-// Writes files until one fails, and remembers that one.
-class TreeWriter {
- public:
-  void directory(const fs::path& path) {
-    if (failed()) return;
-    std::error_code error;
-    fs::create_directories(path, error);
-    if (error) set(error.value(), path);
-  }
-  void file(const fs::path& path, std::string_view text) {
-    directory(path.parent_path());
-    if (failed()) return;
-    errno = 0;
-    std::ofstream out(path, std::ios::trunc);
-    out << text << '\n';
-    out.close();
-    if (!out) set(errno != 0 ? errno : EIO, path);
-  }
-  void link(const fs::path& path, const fs::path& target) {
-    directory(path.parent_path());
-    if (failed()) return;
-    std::error_code error;
-    fs::create_symlink(target, path, error);
-    if (error) set(error.value(), path);
-  }
-  void remove(const fs::path& path) {
-    if (failed()) return;
-    std::error_code error;
-    fs::remove_all(path, error);
-    if (error) set(error.value(), path);
-  }
-  [[nodiscard]] Expected<void> result() const {
-    if (failed()) return fail_errno(error_, where_);
-    return {};
-  }
-
- private:
-  [[nodiscard]] bool failed() const { return error_ != 0; }
-  void set(int error, const fs::path& path) {
-    error_ = error;
-    where_ = path.string();
-  }
-  int error_ = 0;
-  std::string where_;
-};
 
 // As the kernel prints a GUID: 0102:0304:0506:0708.
 std::string guid_text(Guid guid) {
@@ -95,7 +47,7 @@ std::string_view state_text(port::LinkState state) {
   return "0: NOP";
 }
 
-void write_port(TreeWriter& tree, const fs::path& at, const TreeDevice& device) {
+void write_port(io::TreeWriter& tree, const fs::path& at, const TreeDevice& device) {
   const port::PortAttributes& port = device.port;
   tree.file(at / "state", state_text(port.state));
   tree.file(at / "phys_state", port.link_up ? "5: LinkUp" : "3: Disabled");
@@ -118,7 +70,7 @@ void write_port(TreeWriter& tree, const fs::path& at, const TreeDevice& device) 
   tree.directory(at / "counters");
 }
 
-void write_device(TreeWriter& tree, const fs::path& at, const TreeDevice& device) {
+void write_device(io::TreeWriter& tree, const fs::path& at, const TreeDevice& device) {
   tree.file(at / "node_type", "1: CA");
   tree.file(at / "node_guid", guid_text(device.device.node_guid));
   tree.file(at / "sys_image_guid", guid_text(device.device.node_guid));
@@ -137,7 +89,7 @@ void write_device(TreeWriter& tree, const fs::path& at, const TreeDevice& device
 Expected<void> write_sysfs_tree(const fs::path& root, std::span<const TreeDevice> devices) {
   const fs::path classes = root / "sys" / "class";
   const fs::path nodes = root / "dev" / "infiniband";
-  TreeWriter tree;
+  io::TreeWriter tree;
   for (const fs::path& path : {classes / "infiniband", classes / "infiniband_verbs", nodes}) {
     tree.remove(path);
     tree.directory(path);
