@@ -251,6 +251,7 @@ class Fuzzer final : public Carrier, public PortOwner {
     require(granted <= std::min<std::uint32_t>(2048, options_.vl_buffer - lane.held));
   }
   void set_polling(bool, Time) override {}
+  Duration time_on_line(std::size_t) const override { return 0ns; }
   Duration round_trip() const override { return 0ns; }
   void deliver(Port&, Time) override {}
   std::optional<Time> deadline() const override { return std::nullopt; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <optional>
 
 #include "base/time.h"
@@ -31,6 +32,8 @@ class Carrier {
   // deliver() tells the ports.
   virtual void set_polling(bool polling, Time now) = 0;
 
+  // How long the line is busy with so many bytes; nothing where there is no line rate.
+  [[nodiscard]] virtual Duration time_on_line(std::size_t bytes) const = 0;
   // How long something small takes to the far end and its answer back, at most.
   [[nodiscard]] virtual Duration round_trip() const = 0;
 

@@ -53,7 +53,11 @@ void DirectLink::make_lines(Time now) {
       end.line_->follow(last.value_or(now));
     }
     end.busy_ = false;
-    if (end.port_ != nullptr) end.port_->wake();
+  }
+  for (End& end : ends_) {
+    const Line* const incoming = other(end).line_.get();
+    if (end.port_ == nullptr) continue;
+    end.port_->line_changed(now, incoming != nullptr ? incoming->last_arrival() : now);
   }
 }
 
@@ -109,9 +113,13 @@ void DirectLink::End::set_polling(bool polling, Time now) {
   link_->settle(now);
 }
 
+Duration DirectLink::End::time_on_line(std::size_t bytes) const {
+  return line_ ? line_->time_on_line(bytes) : 0ns;
+}
+
 Duration DirectLink::End::round_trip() const {
   if (!line_) return 0ns;
-  return 2 * (link_->emulation_.delay + line_->time_on_line(longest_packet(kLargestMtu)));
+  return 2 * (link_->emulation_.delay + time_on_line(longest_packet(kLargestMtu)));
 }
 
 void DirectLink::End::tell_physical(Port& port, Time now) {

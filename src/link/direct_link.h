@@ -59,6 +59,7 @@ class DirectLink {
       link_->carry(*this, packet, now);
     }
     void set_polling(bool polling, Time now) override;
+    [[nodiscard]] Duration time_on_line(std::size_t bytes) const override;
     [[nodiscard]] Duration round_trip() const override;
     void deliver(Port& port, Time now) override;
     [[nodiscard]] std::optional<Time> deadline() const override;

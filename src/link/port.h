@@ -38,10 +38,12 @@ enum class CreditUpdates : std::uint8_t {
   kPeriodic,
 };
 
-// IBA 7.9.4.3, in symbol times of a 2.5 Gb/s lane (4 ns): how often at least, and the patience of
-// the other end.
-inline constexpr Duration kStandardCreditPeriod = 65'536 * 4ns;
-inline constexpr Duration kStandardCreditWatchdog = 400'000 * 4ns;
+// IBA 7.9.4.3, in symbol times: how often at least, and the patience of the other end. A symbol of
+// a 2.5 Gb/s lane takes 4 ns.
+inline constexpr std::size_t kPeriodSymbols = 65'536;
+inline constexpr std::size_t kWatchdogSymbols = 400'000;
+inline constexpr Duration kStandardCreditPeriod = kPeriodSymbols * 4ns;
+inline constexpr Duration kStandardCreditWatchdog = kWatchdogSymbols * 4ns;
 
 struct PortOptions {
   std::uint8_t number = 1;         // as PortInfo counts
@@ -50,8 +52,8 @@ struct PortOptions {
   std::uint32_t vl_buffer = 1024;  // of each data VL, blocks: at least a packet of the largest size
   std::uint32_t vl15_buffer = 64;  // of VL15, packets
   CreditUpdates credit_updates = CreditUpdates::kOnChange;
-  // kPeriodic: as above. kOnChange: a packet that waits so long for credit, and at least four round
-  // trips, asks for it.
+  // kPeriodic: as above, and longer on a line that is slower. kOnChange: a packet that waits so
+  // long for credit, and at least four round trips, asks for it.
   Duration credit_period = 10ms;
   Duration credit_watchdog = kStandardCreditWatchdog;  // kPeriodic only
 };
@@ -96,6 +98,9 @@ class Port final : private ReceiveBuffer::Observer {
   void receive_flow_control(Bytes bytes, Time now);
   // From the carrier at any time: there is something to deliver.
   void wake();
+  // From the carrier at any time: its line rate is another, but what was sent before that arrives
+  // until `old_until`.
+  void line_changed(Time now, Time old_until);
 
   // --- the element ---------------------------------------------------------------------------
   // Sends on `vl` when arbitration and credit allow; the LRH's VL is rewritten where it differs.
@@ -184,6 +189,8 @@ class Port final : private ReceiveBuffer::Observer {
   void keep_credit_alive(Time now);
   [[nodiscard]] static bool short_of_credit(const Lane& lane);
   [[nodiscard]] std::size_t watched_lanes() const;
+  [[nodiscard]] Duration period() const;
+  [[nodiscard]] Duration watchdog() const;
   void watch_from(Time now);
   void watch_credit(Time now);
   [[nodiscard]] std::optional<Time> credit_deadline() const;

@@ -5,6 +5,7 @@
 #include "link/port.h"
 
 namespace weft::link {
+
 // Both ends count from zero, IBA 7.9.4.4.
 void Port::begin_credit(Time now) {
   for (Lane& lane : lanes_) {
@@ -49,7 +50,7 @@ void Port::tell_credit(Vl vl, Time now) {
 void Port::tell_all_credit(Time now) {
   for (std::uint8_t vl = 0; vl < operational_vls_; ++vl)
     tell_credit(Vl{vl}, now);
-  next_period_ = now + options_.credit_period;
+  next_period_ = now + period();
 }
 
 void Port::tell_owed_credit(Time now) {
@@ -91,6 +92,8 @@ void Port::ask_for_credit(Vl vl, Time now) {
 void Port::keep_credit_alive(Time now) {
   if (state_ == PortState::kDown) return;
   if (options_.credit_updates == CreditUpdates::kPeriodic) {
+    // Whoever is late itself, as a process may be that has not run, cannot blame the other end.
+    if (now >= next_period_ + period()) watch_from(now);
     if (now >= next_period_) tell_all_credit(now);
     return watch_credit(now);
   }
@@ -114,14 +117,30 @@ std::size_t Port::watched_lanes() const {
   return state_ == PortState::kInitialize ? 1 : operational_vls_;
 }
 
+// kPeriodic. A symbol of a slow line takes longer: else flow control would be all that it carries.
+Duration Port::period() const {
+  return std::max(options_.credit_period, carrier_->time_on_line(kPeriodSymbols));
+}
+
+Duration Port::watchdog() const {
+  return std::max(options_.credit_watchdog, carrier_->time_on_line(kWatchdogSymbols));
+}
+
 void Port::watch_from(Time now) {
   for (Lane& lane : lanes_)
     lane.credit_heard_at = now;
 }
 
+void Port::line_changed(Time now, Time old_until) {
+  if (carrier_ == nullptr) return;
+  watch_from(std::max(now, old_until));
+  next_period_ = std::min(next_period_, now + period());
+  wake();
+}
+
 void Port::watch_credit(Time now) {
   for (std::size_t vl = 0; vl < watched_lanes(); ++vl) {
-    if (now < lanes_[vl].credit_heard_at + options_.credit_watchdog) continue;
+    if (now < lanes_[vl].credit_heard_at + watchdog()) continue;
     counters_.add_in_turn(PortCounter::kCreditWatchdog);
     return train_anew(PortPhysicalState::kPolling, now);
   }
@@ -136,7 +155,7 @@ std::optional<Time> Port::credit_deadline() const {
   if (options_.credit_updates == CreditUpdates::kPeriodic) {
     earlier(next_period_);
     for (std::size_t vl = 0; vl < watched_lanes(); ++vl)
-      earlier(lanes_[vl].credit_heard_at + options_.credit_watchdog);
+      earlier(lanes_[vl].credit_heard_at + watchdog());
     return first;
   }
   for (std::uint16_t rest = waiting_ & kDataLanes; rest != 0; rest &= rest - 1) {

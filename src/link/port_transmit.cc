@@ -5,6 +5,7 @@
 #include "link/port.h"
 
 namespace weft::link {
+
 std::optional<PortCounter> Port::obstacle(const Packet& packet, Vl vl, Time now) {
   if (state_ == PortState::kDown) return PortCounter::kTxInactive;
   if (vl == kVl15) {

@@ -7,7 +7,7 @@
 namespace weft::link {
 namespace {
 
-constexpr std::size_t kDataLanes = 15;
+constexpr std::size_t kDataLaneCount = 15;
 constexpr std::size_t kWeightUnit = 64;     // bytes
 constexpr std::int64_t kLimitUnit = 4'096;  // bytes
 
@@ -76,8 +76,8 @@ std::optional<Vl> VlArbitration::choose(std::uint16_t sendable) {
 }
 
 std::optional<Vl> VlArbitration::take_turns(std::uint16_t sendable) {
-  for (std::size_t step = 1; step <= kDataLanes; ++step) {
-    const Vl vl{static_cast<std::uint8_t>((last_ + step) % kDataLanes)};
+  for (std::size_t step = 1; step <= kDataLaneCount; ++step) {
+    const Vl vl{static_cast<std::uint8_t>((last_ + step) % kDataLaneCount)};
     if (!has(sendable, vl)) continue;
     last_ = vl.value();
     return vl;

@@ -243,6 +243,45 @@ TEST(PortCredit, TrainsTheLinkAnewWhenNoneComes) {
             1);
 }
 
+TEST(PortCredit, DoesNotBlameTheOtherEndWhenItWasLateItself) {
+  Rig rig(kPeriodic);
+  rig.activate();
+  // The worker has slept: the ports' deadlines are long past when they are run again.
+  const Time later = rig.now() + 100 * kStandardCreditWatchdog;
+  rig.a.port.run(later);
+  rig.b.port.run(later);
+  rig.a.port.run(later);
+  EXPECT_EQ(rig.a.port.state(), PortState::kActive);
+  EXPECT_EQ(rig.b.port.state(), PortState::kActive);
+}
+
+TEST(PortCredit, LeavesASlowLineToItsPackets) {
+  Rig rig(kPeriodic, {.rate_bytes_per_s = 8'000});  // 64 kb/s
+  rig.worker.run_for(1min);
+  for (const PortState state : {PortState::kArmed, PortState::kActive}) {
+    rig.a.port.set_state(state, rig.now());
+    rig.b.port.set_state(state, rig.now());
+    rig.worker.run_for(1min);
+  }
+  ASSERT_EQ(rig.a.port.state(), PortState::kActive);
+  const std::size_t before = rig.b.numbers.size();
+  for (std::uint32_t i = 0; i < 12; ++i)
+    rig.send(rig.a, {.payload = 972, .number = i});  // an eighth of a second each
+  rig.worker.run_for(1600ms);
+  EXPECT_EQ(rig.b.numbers.size() - before, 12);
+}
+
+TEST(PortCredit, DoesNotTakeSlownessThatIsOverForSilence) {
+  Rig rig(kPeriodic);
+  rig.activate();
+  rig.link.set_emulation({.rate_bytes_per_s = 8'000}, rig.now());
+  rig.worker.run_for(20s);
+  rig.link.set_emulation({.rate_bytes_per_s = 1'000'000'000}, rig.now());
+  rig.worker.run_for(1s);
+  EXPECT_EQ(rig.a.port.state(), PortState::kActive);
+  EXPECT_EQ(count(rig.a.port, PortCounter::kCreditWatchdog), 0);
+}
+
 TEST(PortCredit, DoesNotTakeOtherNumbersOfLanesForSilence) {
   PortOptions few = kPeriodic;
   few.data_vls = 1;
