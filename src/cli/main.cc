@@ -290,11 +290,15 @@ int main_with(Words words) {
                                   did_you_mean(name, {"--help", "--version"})));
   }
   if (name == "help" && words.size() == 2 && !words[1].starts_with('-')) {
-    return help(words[1], app);  // CLI11 would take the topic for a command
+    return help(words[1], app);
   }
   CLI::App* command = find_command(app, name);
   if (command == nullptr) return unknown_command(name, app);
   if (name == "run") options.run.program = split_program(words, *command);
+  // CLI11 looks for the names of commands among a command's own words: weft link trunk down.
+  for (CLI::App* other : app.get_subcommands({})) {
+    if (other != command) app.remove_subcommand(other);
+  }
   try {
     std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
     app.parse(std::move(words));
