@@ -7,8 +7,9 @@ walker knows: link packet, Ethernet frame, and the bare transport packet in it.
 
 Lives of connections, as fuzz/rdmacm_commands.cc reads them, are written here by hand.
 
-usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is made by hand of
-                               corpus/rdmacm_commands, beside this script
+usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is made of
+                               corpus/rdmacm_commands, corpus/fabric_packets and
+                               corpus/lab_file, beside this script
 """
 import pathlib
 import shutil
@@ -88,6 +89,25 @@ def lives():
     yield "join-leave", joined + step(1, EVENT, 1) * 2 + command(LEAVE_MCAST, NEWEST)
 
 
+def fabric_packets():
+    """(name, bytes): genuine management packets, put into each link of a fabric in turn."""
+    packets = [record[16:16 + struct.unpack_from(">H", record, 14)[0]]
+               for path in sorted((DATA / "ib").glob("*.pcap")) for _, record in records(path)]
+    short = [packet for packet in packets if len(packet) <= 510 and len(packet) % 2 == 0]
+    for number in range(0, len(short), 6):
+        blob = b"".join(bytes([(number + i) % 10, 3 + 4 * (i % 2), len(packet) // 2]) + packet
+                        for i, packet in enumerate(short[number:number + 6]))
+        yield "genuine-%02d" % (number // 6), blob
+
+
+def lab_files():
+    """(name, bytes): the examples, and listings."""
+    for path in sorted((HERE.parent / "examples" / "labs").glob("*.toml")):
+        yield "lab-" + path.stem, b"\0" + path.read_bytes()
+    for path in sorted((DATA / "fabric").glob("four.*")):
+        yield path.name.replace(".", "-"), b"\1" + path.read_bytes()
+
+
 def main():
     shortest = {}
     for name, blob in seeds():
@@ -104,6 +124,9 @@ def main():
     for size in (0, 3, 4, 15, 16, 63, 64, 255, 256, 511, 512, 1100):
         blob = bytes(range(16)) + bytes(i * 7 & 255 for i in range(size))
         (HERE / "corpus" / "crc" / ("length-%04d" % size)).write_bytes(blob)
+    for folder, made in (("fabric_packets", fabric_packets()), ("lab_file", lab_files())):
+        for name, blob in made:
+            (HERE / "corpus" / folder / name).write_bytes(blob)
     for name, blob in lives():
         (HERE / "corpus" / "rdmacm_commands" / ("life-" + name)).write_bytes(bytes(blob))
 

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole fabrics in virtual time, with links that go down and come back and lose packets, as each
+// seed likes.
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "fabric/lab_generate.h"
+#include "running_lab.h"
+#include "sim/seeds.h"
+
+namespace weft::fabric {
+namespace {
+
+Expected<Lab> some_lab(Random& random) {
+  const auto up_to = [&](unsigned most) { return static_cast<unsigned>(random.between(1, most)); };
+  switch (random.below(4)) {
+    case 0:
+      return generate_fat_tree({up_to(3), up_to(3)}, "tree");
+    case 1:
+      return generate_torus({up_to(4), up_to(3)}, up_to(2), "torus");
+    case 2:
+      return generate_dragonfly({1, up_to(2), 1}, "fly");
+    default:
+      return generate_line({up_to(5)}, up_to(3), "line");
+  }
+}
+
+link::Emulation some_emulation(Random& random) {
+  link::Emulation emulation;
+  if (random.chance(0.5)) return emulation;
+  emulation.delay = Duration(static_cast<std::int64_t>(random.below(200'000)));
+  emulation.loss = random.chance(0.5) ? 0.05 : 0;
+  emulation.credit_loss = random.chance(0.3) ? 0.1 : 0;
+  emulation.bit_errors = random.chance(0.3) ? 1e-5 : 0;
+  emulation.duplicate = random.chance(0.3) ? 0.05 : 0;
+  emulation.seed = random.next();
+  return emulation;
+}
+
+// Where packets end, all over the fabric.
+struct Ends {
+  std::uint64_t arrived = 0;  // at an adapter, where no queue pair waits
+  std::uint64_t dropped = 0;  // with a reason
+  std::uint64_t created = 0;  // copies and duplicates
+};
+
+Ends ends_of(const Fabric& fabric) {
+  Ends ends;
+  using enum NodeCounter;
+  using Link = link::PortCounter;
+  using Wire = link::LinkCounter;
+  for (std::size_t i = 0; i < fabric.node_count(); ++i) {
+    const Node& node = fabric.node(i);
+    for (unsigned number = node.kind() == NodeKind::kSwitch ? 0 : 1; number <= node.port_count();
+         ++number) {
+      const NodePort& port = node.port(static_cast<mgmt::PortNumber>(number));
+      ends.arrived += port.counters().get(kNoQueuePair);
+      for (const NodeCounter counter : {kNoRoute, kLoop, kNoVl, kInboundPKey, kOutboundPKey,
+                                        kInboundRaw, kOutboundRaw, kNotMine, kNoPacket})
+        ends.dropped += port.counters().get(counter);
+      ends.created += port.counters().get(kReplicated);
+      if (!port.has_link()) continue;
+      for (const Link counter :
+           {Link::kTxInactive, Link::kTxNoVl, Link::kTxMtu, Link::kTxHoqLife, Link::kTxSwitchLife,
+            Link::kTxVlStalled, Link::kTxLinkLost, Link::kRxBadVcrc, Link::kRxMalformed,
+            Link::kRxBadVl, Link::kRxOverrun, Link::kRxWrongState})
+        ends.dropped += port.link().counters().get(counter);
+    }
+  }
+  for (std::size_t i = 0; i < fabric.link_count(); ++i) {
+    for (const Wire counter : {Wire::kDown, Wire::kLost, Wire::kNoMemory})
+      ends.dropped += fabric.link(i).counters().get(counter);
+    ends.created += fabric.link(i).counters().get(Wire::kDuplicated);
+  }
+  return ends;
+}
+
+class Scene {
+ public:
+  explicit Scene(std::uint64_t seed) : random_(seed), lab_(*some_lab(random_)) {
+    lab_.bring_up();
+    for (const auto& [guid, node] : lab_.nodes) {
+      if (node.info.type == wire::NodeType::kChannelAdapter) hosts_.push_back(&node);
+    }
+  }
+
+  void act() {
+    const std::size_t link = random_.below(lab_.fabric.link_count());
+    link::DirectLink& cable = lab_.fabric.link(link);
+    const auto number = random_.below(100);
+    if (number < 3) {
+      cable.set_plugged(!cable.plugged(), lab_.now);
+      lab_.settle();
+    } else if (number < 6) {
+      cable.set_emulation(some_emulation(random_), lab_.now);
+    } else if (number < 16) {
+      lab_.run_for(Duration(static_cast<std::int64_t>(random_.below(1'000'000))));
+    } else {
+      send();
+    }
+  }
+
+  // Time for all that is on its way to arrive or to be given up.
+  void end() {
+    for (std::size_t i = 0; i < lab_.fabric.link_count(); ++i) {
+      lab_.fabric.link(i).set_emulation({}, lab_.now);
+      lab_.fabric.link(i).set_plugged(false, lab_.now);
+    }
+    lab_.run_for(60s);
+  }
+
+  void check() {
+    EXPECT_EQ(lab_.fabric.packets_in_use(), 0u);
+    const Ends ends = ends_of(lab_.fabric);
+    // Management packets are lost and doubled as well, so at least as many as were sent; where
+    // there are none, exactly.
+    EXPECT_GE(ends.arrived + ends.dropped, sent_);
+    EXPECT_LE(ends.arrived, sent_ + ends.created);
+  }
+  [[nodiscard]] std::uint64_t sent() const { return sent_; }
+  RunningLab& lab() { return lab_; }
+
+ private:
+  void send() {
+    const auto& from = *hosts_[random_.below(hosts_.size())];
+    const auto& to = *hosts_[random_.below(hosts_.size())];
+    lab_.inject(from.description, {.slid = from.lid, .dlid = to.lid});
+    ++sent_;
+  }
+
+  Random random_;
+  RunningLab lab_;
+  std::vector<const RunningLab::Found*> hosts_;
+  std::uint64_t sent_ = 0;
+};
+
+std::string replay(std::uint64_t seed) {
+  const auto* const info = ::testing::UnitTest::GetInstance()->current_test_info();
+  return sim::how_to_replay(seed, std::string(info->test_suite_name()) + "." + info->name());
+}
+
+TEST(FabricSimulation, LosesNoPacketWithoutACountedReason) {
+  for (const std::uint64_t seed : sim::seeds(60)) {
+    SCOPED_TRACE(replay(seed));
+    Scene scene(seed);
+    for (int action = 0; action < 300; ++action)
+      scene.act();
+    scene.end();
+    scene.check();
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(FabricSimulation, DeliversEveryPacketOnLinksThatStayUp) {
+  for (const std::uint64_t seed : sim::seeds(60)) {
+    SCOPED_TRACE(replay(seed));
+    Random random(seed);
+    RunningLab lab(*some_lab(random));
+    lab.bring_up();
+    std::vector<const RunningLab::Found*> hosts;
+    for (const auto& [guid, node] : lab.nodes) {
+      if (node.info.type == wire::NodeType::kChannelAdapter) hosts.push_back(&node);
+    }
+    std::map<std::string, std::uint64_t> expected;
+    for (int packet = 0; packet < 200; ++packet) {
+      const auto& from = *hosts[random.below(hosts.size())];
+      const auto& to = *hosts[random.below(hosts.size())];
+      lab.inject(from.description, {.slid = from.lid, .dlid = to.lid});
+      if (&from != &to) ++expected[to.description];
+    }
+    for (const auto& [name, packets] : expected)
+      EXPECT_EQ(lab.count(name, NodeCounter::kNoQueuePair), packets) << name;
+    EXPECT_EQ(lab.fabric.packets_in_use(), 0u);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// Two runs of one seed are the same packet by packet.
+TEST(FabricSimulation, RunsTheSameWayFromTheSameSeed) {
+  for (const std::uint64_t seed : sim::seeds(20)) {
+    SCOPED_TRACE(replay(seed));
+    std::array<Ends, 2> ends;
+    for (Ends& each : ends) {
+      Scene scene(seed);
+      for (int action = 0; action < 150; ++action)
+        scene.act();
+      scene.end();
+      each = ends_of(scene.lab().fabric);
+    }
+    EXPECT_EQ(ends[0].arrived, ends[1].arrived);
+    EXPECT_EQ(ends[0].dropped, ends[1].dropped);
+    EXPECT_EQ(ends[0].created, ends[1].created);
+  }
+}
+
+}  // namespace
+}  // namespace weft::fabric
