@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: lab.sh: a lab of two switches and four nodes under OpenSM, from its beginning to its end:
+# its state, real tools on its nodes, a cable pulled, a link degraded, a capture, and what is left
+# behind when the lab ends or is killed.
+set -euo pipefail
+source "$(dirname "$0")/lib.sh"
+need opensm ibnetdiscover sminfo saquery perfquery tshark python3
+begin
+export XDG_RUNTIME_DIR=$work OSM_TMP_DIR=$work OSM_CACHE_DIR=$work
+lab_file=$source_tree/examples/labs/two-switches.toml
+
+# on NAME NODE PROGRAM ...: runs it there; its output is NAME's.
+on() {
+  local name=$1 node=$2
+  shift 2
+  run "$name" "$weft" run --node "$node" -- "$@"
+}
+# of_lab EXPRESSION: of the report that `weft status` has of the lab; nothing when there is none.
+of_lab() {
+  "$weft" status --json |
+    python3 -c "import json, sys; lab = json.load(sys.stdin)['labs']; print(lab and $1 or '')"
+}
+lab_pid() { of_lab "lab[0]['pid']"; }
+states() { of_lab "json.dumps(lab[0]['links']['states'], separators=(',', ':'))"; }
+await_states() {  # JSON
+  local tries
+  for ((tries = 0; tries < 300; tries++)); do
+    [[ $(states) != "$1" ]] || return 0
+    sleep 0.1
+  done
+  fail "links are in states $(states), not $1"
+}
+
+spawn lab "$weft" up "$lab_file"
+await lab '^lab two-switches: 2 switches, 4 channel adapters, 7 links'
+await_states '{"Initializing":7}'
+spawn again "$weft" up "$lab_file"
+finish again 2
+expect again 'a lab named two-switches runs already'
+
+spawn opensm "$weft" run --node a -- opensm -f "$work/opensm.log"
+await_states '{"Active":7}'
+expect opensm 'Entering MASTER state'
+
+# What the tools find is what the lab file says.
+on discover b ibnetdiscover
+[[ $(grep -c '^Switch' "$work/discover.out") == 2 ]] || fail "not two switches"
+[[ $(grep -c '^Ca' "$work/discover.out") == 4 ]] || fail "not four channel adapters"
+run imported "$weft" lab import "$work/discover.out"
+[[ $(grep -c 'ends = ' "$work/imported.out") == 7 ]] || fail "not seven links in the listing"
+on sminfo d sminfo
+expect sminfo 'SMINFO_MASTER'
+for node in a b c d; do
+  on "saquery-$node" "$node" saquery NR
+  [[ $(grep -c '^NodeRecord' "$work/saquery-$node.out") == 6 ]] || fail "$node: not six nodes"
+done
+on perfquery c perfquery 1 1
+expect perfquery 'PortXmitPkts:\.+[1-9]'
+
+# A capture of a trunk, which tshark understands.
+spawn capture "$weft" capture trunk mad -c 4 -w "$work/trunk.pcapng"
+sleep 0.5
+on sminfo c sminfo
+on ibstat c ibstat
+on ibtracert c ibtracert "$(awk '/Base lid/ { print $3; exit }' "$work/ibstat.out")" 1
+expect ibtracert '^To ca'
+finish capture
+[[ $(tshark -r "$work/trunk.pcapng" -Y infiniband.bth.destqp 2>/dev/null | wc -l) == 4 ]] ||
+  fail "tshark does not find four packets"
+
+# A cable is pulled, and the subnet manager goes on without it, then takes it back.
+run pulled "$weft" link trunk down
+await_states '{"Active":6,"Down":1}'
+on rerouted c sminfo
+expect rerouted 'SMINFO_MASTER'
+run plugged "$weft" link trunk up
+await_states '{"Active":7}'
+run degraded "$weft" link trunk degrade loss=1%,delay=1ms,seed=7 --json
+expect degraded '"emulation": "[^"]*loss'
+spawn wrong "$weft" link trunk degrade los=1%
+finish wrong 2
+expect wrong 'los'
+run healed "$weft" link trunk degrade none
+
+# It ends when it is told to, and leaves nothing; killed, it can be begun again.
+stop opensm
+run down "$weft" down
+finish lab
+[[ -z $(lab_pid) ]] || fail "the lab is still there"
+for socket in mads admin; do
+  [[ ! -e $work/weft/labs/two-switches/$socket ]] || fail "$socket is left behind"
+done
+run behind "$weft" up --detach "$lab_file"
+kill -KILL "$(lab_pid)"
+run after "$weft" up --detach "$lab_file"
+await_states '{"Initializing":7}'
+run down "$weft" down two-switches
