@@ -30,6 +30,8 @@ struct RunOptions {
   std::optional<std::string> fault;
   std::optional<std::string> keep_alive;
   std::optional<std::string> cm_port;
+  std::optional<std::string> node;  // of a lab
+  std::optional<std::string> lab;
   bool stats = false;
   std::vector<std::string> program;  // with its arguments
 };

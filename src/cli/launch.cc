@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kVerbsLibrary = "libibverbs.so.1";
+constexpr const char* kMadLibrary = "libibumad.so.3";
 constexpr std::array<const char*, 2> kShimLibraries{"libweft_rdmacm.so", "libweft_shim.so"};
 constexpr const char* kAgentProgram = "weftd";
 // They refuse to start unless they are the first library of the process.
@@ -77,7 +78,7 @@ Expected<std::string> find_dropin_directory() {
                           kVerbsLibrary, fmt::join(tried, " or ")));
 }
 
-Expected<Environment> loader_environment(const std::string& directory) {
+Expected<Environment> loader_environment(const std::string& directory, bool on_node) {
   if (directory.find_first_of(" :;\t\n") != std::string::npos) {
     return fail(std::errc::invalid_argument,
                 fmt::format("{}: the loader cannot take a directory with spaces, colons or "
@@ -96,6 +97,7 @@ Expected<Environment> loader_environment(const std::string& directory) {
     }
   }
   preload.push_back(verbs);
+  if (on_node) preload.push_back(fmt::format("{}/{}", directory, kMadLibrary));
   for (const char* library : kShimLibraries) {
     const std::string shim = fmt::format("{}/{}", directory, library);
     if (is_file(shim)) preload.push_back(shim);

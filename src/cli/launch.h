@@ -22,7 +22,8 @@ Expected<std::string> find_dropin_directory();
 
 // LD_LIBRARY_PATH and LD_PRELOAD with the libraries of `directory` before what is set already. A
 // sanitizer's runtime that they need goes first, where it insists on being.
-Expected<Environment> loader_environment(const std::string& directory);
+// On a node of a lab, libibumad is one of them.
+Expected<Environment> loader_environment(const std::string& directory, bool on_node = false);
 
 // What a program needs to find the host agent, or to start it: WEFT_AGENT, a program beside this
 // one, and WEFT_RUNTIME_DIR. Empty when it is not installed.

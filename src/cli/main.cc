@@ -132,6 +132,11 @@ void define_run(CLI::App& app, RunOptions& options) {
   run->add_option("--cm-port", options.cm_port,
                   "UDP port of queue pair 1 on wire udp; default 14791")
       ->option_text("PORT");
+  CLI::Option* node = run->add_option("--node", options.node, "Run on this node of a lab");
+  node->option_text("NAME");
+  run->add_option("--lab", options.lab, "The node's lab, when more than one runs")
+      ->option_text("NAME")
+      ->needs(node);
 }
 
 void define_lab(CLI::App& app, LabOptions& options) {

@@ -9,12 +9,14 @@
 
 #include "cli/commands.h"
 #include "cli/launch.h"
+#include "cli/node_place.h"
 #include "cli/program.h"
 #include "cli/sysroot.h"
 #include "host/config.h"
 #include "host/device_list.h"
 #include "io/pcapng_writer.h"
 #include "io/runtime_dir.h"
+#include "umad/adapter_tree.h"
 
 namespace weft::cli {
 namespace {
@@ -112,18 +114,30 @@ int run(const RunOptions& options) {
   const auto program = inspect_program(options.program[0], program_search_path());
   if (!program) return refuse("run", program.error().what + "; " + program.error().remedy);
 
+  std::optional<NodePlace> place;
+  if (options.node) {
+    auto found = find_node_place(options);
+    if (!found) return refuse("run", found.error().message);
+    place = std::move(*found);
+    environment.merge(node_environment(*place));
+    config->node = place->place.node;
+  }
   const auto devices = host::list_devices(*config);
   if (!devices) return refuse("run", in_terms_of_options(devices.error().message, options));
 
   const auto directory = find_dropin_directory();
   if (!directory) return refuse("run", directory.error().message);
-  auto loader = loader_environment(*directory);
+  auto loader = loader_environment(*directory, place.has_value());
   if (!loader) return refuse("run", loader.error().message);
   environment.merge(*loader);
 
   const auto runtime = io::runtime_directory();
   if (!runtime) return refuse("run", runtime.error().message);
-  const auto sysroot = create_sysroot(*runtime, *config, *devices);
+  const auto sysroot = create_sysroot(*runtime, [&](const std::string& tree) {
+    auto written = write_devices(tree, *config, *devices);
+    if (!written || !place) return written;
+    return umad::write_adapter_tree(tree, place->adapter, place->place.node);
+  });
   if (!sysroot) return refuse("run", sysroot.error().message);
   environment["WEFT_SYSROOT"] = *sysroot;
   environment.merge(agent_environment(*runtime));

@@ -56,8 +56,8 @@ Expected<void> bequeath(const io::UniqueFd& lock) {
 
 }  // namespace
 
-Expected<std::string> create_sysroot(const std::string& directory, const host::Config& config,
-                                     const std::vector<host::DeviceInfo>& devices) {
+Expected<std::string> create_sysroot(
+    const std::string& directory, const std::function<Expected<void>(const std::string&)>& write) {
   remove_unused(directory);
   // It gets the name by which others clean up only once it is locked.
   std::string fresh = fmt::format("{}/new-{}XXXXXX", directory, kPrefix);
@@ -69,14 +69,18 @@ Expected<std::string> create_sysroot(const std::string& directory, const host::C
   if (rename(fresh.c_str(), tree.c_str()) != 0) return fail_errno(errno, tree);
   if (const auto done = bequeath(lock); !done) return tl::unexpected(done.error());
 
+  if (const auto written = write(tree); !written) return tl::unexpected(written.error());
+  return tree;
+}
+
+Expected<void> write_devices(const std::string& tree, const host::Config& config,
+                             const std::vector<host::DeviceInfo>& devices) {
   const auto described = read_devices(config, devices);
   if (!described) return tl::unexpected(described.error());
   std::vector<verbs::TreeDevice> shown;
   for (const Device& device : *described)
     shown.push_back({device.info, device.port});
-  const auto written = verbs::write_sysfs_tree(tree, shown);
-  if (!written) return tl::unexpected(written.error());
-  return tree;
+  return verbs::write_sysfs_tree(tree, shown);
 }
 
 }  // namespace weft::cli

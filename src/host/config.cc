@@ -23,9 +23,9 @@ constexpr std::uint32_t kLongestKeepAlive = 1'000'000;
 
 // Read by `weft run` itself, by the shim and by the tree's own scripts: known, but no part of
 // Config.
-constexpr std::array<std::string_view, 9> kReadByOthers{
-    "WEFT_LIBDIR",       "WEFT_SYSROOT", "WEFT_BUILD", "WEFT_SOURCE",     "WEFT_SIM_SEEDS",
-    "WEFT_FUZZ_SECONDS", "WEFT_LOG",     "WEFT_AGENT", "WEFT_RUNTIME_DIR"};
+constexpr std::array<std::string_view, 10> kReadByOthers{
+    "WEFT_LIBDIR",       "WEFT_SYSROOT", "WEFT_BUILD", "WEFT_SOURCE",      "WEFT_SIM_SEEDS",
+    "WEFT_FUZZ_SECONDS", "WEFT_LOG",     "WEFT_AGENT", "WEFT_RUNTIME_DIR", "WEFT_LAB"};
 
 std::optional<std::uint32_t> parse_number(std::string_view text) {
   std::uint32_t value = 0;
@@ -123,6 +123,11 @@ Expected<void> set_cm_port(Config& config, std::string_view name, std::string_vi
   return {};
 }
 
+Expected<void> set_node(Config& config, std::string_view, std::string_view value) {
+  config.node = value;
+  return {};
+}
+
 using Setter = Expected<void> (*)(Config&, std::string_view name, std::string_view value);
 struct Row {
   ConfigVariable variable;
@@ -152,6 +157,9 @@ const std::vector<Row>& rows() {
       {{"WEFT_CM_PORT", "PORT",
         "UDP port of queue pair 1 on wire udp, the same on every host; default 14791"},
        set_cm_port},
+      {{"WEFT_NODE", "NAME",
+        "set by weft run --node: the node of the lab whose directory is WEFT_LAB"},
+       set_node},
   };
   return table;
 }

@@ -29,6 +29,7 @@ struct Config {
   std::uint32_t socket_buffer = 4u << 20;         // WEFT_SOCKET_BUFFER=BYTES, asked for each way
   port::FaultConfig faults;                       // WEFT_FAULT=loss=1%,delay=2ms,...
   Duration keep_alive = 600s;                     // WEFT_KEEP_ALIVE=SECONDS; 0: for ever
+  std::string node;                               // WEFT_NODE=NAME, of a lab; empty: none
   std::uint16_t cm_port = port::kManagementPort;  // WEFT_CM_PORT=PORT, of queue pair 1 on udp
 };
 

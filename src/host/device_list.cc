@@ -75,6 +75,7 @@ int rank(const io::NetInterface& interface) {
 }  // namespace
 
 Expected<std::vector<DeviceInfo>> list_devices(const Config& config) {
+  if (!config.node.empty()) return std::vector<DeviceInfo>{};
   auto interfaces = io::list_interfaces();
   if (!interfaces) return tl::unexpected(interfaces.error());
   std::erase_if(*interfaces, [](const auto& interface) { return !is_usable(interface); });

@@ -19,6 +19,7 @@ struct DeviceInfo {
   Guid node_guid;  // EUI-64 from the MAC address; for interfaces without one, from the name
 };
 
+// On a node of a lab: none, its adapter carries management packets only.
 // ENODEV when config.interface names no usable interface; the message lists those there are.
 Expected<std::vector<DeviceInfo>> list_devices(const Config& config);
 

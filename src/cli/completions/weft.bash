@@ -39,9 +39,9 @@ _weft() {
         --interface)
           mapfile -t COMPREPLY < <(compgen -W "$(cd /sys/class/net && echo *)" -- "$current") ;;
         --capture) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-        --ports | --socket-buffer | --fault | --keep-alive | --cm-port) ;;
+        --ports | --socket-buffer | --fault | --keep-alive | --cm-port | --node | --lab) ;;
         *) mapfile -t COMPREPLY < <(compgen -W '--wire --interface --capture --stats --ports
-             --socket-buffer --fault --keep-alive --cm-port --help --' -- "$current") ;;
+             --socket-buffer --fault --keep-alive --cm-port --node --lab --help --' -- "$current") ;;
       esac
       ;;
     devices) mapfile -t COMPREPLY < <(compgen -W '--json --verbose --help' -- "$current") ;;
