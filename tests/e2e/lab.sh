@@ -53,7 +53,7 @@ on sminfo d sminfo
 expect sminfo 'SMINFO_MASTER'
 for node in a b c d; do
   on "saquery-$node" "$node" saquery NR
-  [[ $(grep -c '^NodeRecord' "$work/saquery-$node.out") == 6 ]] || fail "$node: not six nodes"
+  [[ $(grep -c '^NodeRecord' "$work/saquery-$node.out") == 7 ]] || fail "$node: not seven end ports"
 done
 on perfquery c perfquery 1 1
 expect perfquery 'PortXmitPkts:\.+[1-9]'
