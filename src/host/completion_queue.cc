@@ -216,28 +216,22 @@ void CompletionQueue::complete(const hca::Completion& completion) {
 
 void CompletionQueue::attach(QueuePair* queue_pair) {
   const DrivingToken token(driving_, DrivingToken::Mode::kWait);
-  if (std::find(attached_.begin(), attached_.end(), queue_pair) == attached_.end()) {
-    attached_.push_back(queue_pair);
-    list_receivers();
+  if (std::find(attached_.begin(), attached_.end(), queue_pair) != attached_.end()) return;
+  attached_.push_back(queue_pair);
+  Receiver* const receiver = &queue_pair->receiver();
+  if (std::find(receivers_.begin(), receivers_.end(), receiver) == receivers_.end()) {
+    receivers_.push_back(receiver);
   }
 }
 
 void CompletionQueue::detach(QueuePair* queue_pair) {
   const DrivingToken token(driving_, DrivingToken::Mode::kWait);
   std::erase(attached_, queue_pair);
-  list_receivers();
+  Receiver* const receiver = &queue_pair->receiver();
+  const auto reads_it = [&](QueuePair* other) { return &other->receiver() == receiver; };
+  if (std::none_of(attached_.begin(), attached_.end(), reads_it)) std::erase(receivers_, receiver);
   const std::lock_guard guard(waiting_lock_);
   if (std::exchange(queue_pair->listed_by(*this), false)) std::erase(waiting_, queue_pair);
-}
-
-void CompletionQueue::list_receivers() {
-  receivers_.clear();
-  for (QueuePair* queue_pair : attached_) {
-    Receiver* const receiver = &queue_pair->receiver();
-    if (std::find(receivers_.begin(), receivers_.end(), receiver) == receivers_.end()) {
-      receivers_.push_back(receiver);
-    }
-  }
 }
 
 void CompletionQueue::forget(Qpn qpn) {

@@ -94,7 +94,6 @@ class CompletionQueue final : public hca::CompletionSink {
   // Changed only by the holder of the token. Receivers, which queue pairs may share, once each.
   std::vector<QueuePair*> attached_;
   std::vector<Receiver*> receivers_;
-  void list_receivers();
   std::atomic<std::size_t> stored_{0};         // size of queue_, to see it without the lock
   std::atomic<std::uint64_t> polls_{0};        // grows with polling; exact with one polling thread
   std::atomic<std::uint32_t> empty_polls_{0};  // in a row
