@@ -193,10 +193,10 @@ perftest_row() {
   grep -E '^ *[0-9]+ +[0-9]+ +[0-9.]+' "$work/$1.out" | tail -n 1 | sed 's/weft:.*//'
 }
 
-# perftest_measured NAME: its last row has a bandwidth above zero. Where others want the processor
+# perftest_measured NAME COLUMN: what its last row has there, from 0, is above zero. Where others want the processor
 # just then, perftest cannot make out its clock, says so, and prints zero.
 perftest_measured() {
   local cell
   read -r -a cell <<<"$(perftest_row "$1")"
-  is_above "${cell[3]:-0}" 0 || grep -q '^Correlation coefficient' "$work/$1.out"
+  is_above "${cell[$2]:-0}" 0 || grep -q '^Correlation coefficient' "$work/$1.out"
 }

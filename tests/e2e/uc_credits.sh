@@ -14,7 +14,7 @@ begin
 server_with=(--stats --socket-buffer 425984) client_with=(--stats --socket-buffer 425984)
 pair 127.0.0.1 -- "$tool" -x 0 -F -c UC "$@"
 read -r -a cell <<<"$(perftest_row client)"
-perftest_measured client || fail "no bandwidth"
+perftest_measured client 3 || fail "no bandwidth"
 
 counted() {
   awk -v counter="$2" '$1 == counter { sum += $2 } END { print sum + 0 }' "$work/$1.out"
