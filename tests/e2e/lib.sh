@@ -193,8 +193,8 @@ perftest_row() {
   grep -E '^ *[0-9]+ +[0-9]+ +[0-9.]+' "$work/$1.out" | tail -n 1 | sed 's/weft:.*//'
 }
 
-# perftest_measured NAME COLUMN: what its last row has there, from 0, is above zero. Where others want the processor
-# just then, perftest cannot make out its clock, says so, and prints zero.
+# perftest_measured NAME COLUMN: what its last row has there, from 0, is above zero. Where others
+# want the processor just then, perftest cannot make out its clock, says so, and prints zero.
 perftest_measured() {
   local cell
   read -r -a cell <<<"$(perftest_row "$1")"
