@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft up` and `weft down`: a lab begins and ends.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,6 +16,7 @@
 
 #include "cli/commands.h"
 #include "cli/lab_client.h"
+#include "daemon/background.h"
 #include "daemon/lab/lab_server.h"
 #include "fabric/lab_file.h"
 #include "fabric/lab_import.h"
@@ -106,26 +105,6 @@ void greet(const fabric::Lab& lab) {
   std::fflush(stdout);
 }
 
-// The rest of the lab's life is in the background; the parent ends with success. The reactor and
-// all sockets go on as they are: nothing of theirs belongs to a process.
-void go_to_background() {
-  if (const pid_t child = fork(); child != 0) _exit(child > 0 ? kOk : kProblem);
-  setsid();
-  static_cast<void>(chdir("/") == 0);
-  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    dup2(null, standard);
-  close(null);
-}
-
-// Each program on a node takes one or more.
-void allow_many_descriptors() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
-}
-
 }  // namespace
 
 int up(const UpOptions& options) {
@@ -135,12 +114,12 @@ int up(const UpOptions& options) {
   if (!runtime) return refuse("up", runtime.error().message);
   const auto paths = daemon::lab_paths(*runtime, lab->name);
   if (!paths) return refuse("up", paths.error().message);
-  allow_many_descriptors();
+  daemon::allow_many_descriptors();
   const auto server = daemon::LabServer::open(*lab, *paths);
   if (!server) return refuse("up", server.error().message);
   handle_signals(**server);
   greet(*lab);
-  if (options.detach) go_to_background();
+  if (options.detach) daemon::leave_parent();
   const auto ended = (*server)->run();
   serving = nullptr;
   if (ended) return kOk;

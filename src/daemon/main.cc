@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -23,6 +22,7 @@
 
 #include "daemon/agent.h"
 #include "daemon/agent_path.h"
+#include "daemon/background.h"
 #include "io/clock.h"
 #include "io/runtime_dir.h"
 #include "io/system_entropy.h"
@@ -87,18 +87,6 @@ Expected<std::optional<io::UniqueFd>> become_the_one(const AgentPaths& paths) {
   }
 }
 
-// Leaves the program that started us, once there is somebody to talk to: the parent ends with
-// success.
-void leave_parent() {
-  if (const pid_t child = fork(); child != 0) _exit(child > 0 ? EXIT_SUCCESS : EXIT_FAILURE);
-  setsid();
-  static_cast<void>(chdir("/") == 0);
-  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    dup2(null, standard);
-  close(null);
-}
-
 std::atomic<Agent*> serving{nullptr};  // for the signal handler, which can be told nothing
 
 void on_signal(int) {
@@ -123,14 +111,6 @@ void forget_parent() {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
-// Every program costs two: the usual 1,024 would be fewer than the sessions that are allowed.
-void allow_many_descriptors() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
 }
 
 int serve(const Options& options) {
