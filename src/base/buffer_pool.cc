@@ -5,16 +5,24 @@
 
 namespace weft {
 
+BufferRef BufferBlock::lend(BufferOwner& owner) {
+  assert(!lent());
+  owner_ = &owner;
+  references_.store(1, std::memory_order_relaxed);
+  return BufferRef(this);
+}
+
 void BufferRef::reset() {
-  detail::BufferBlock* const block = std::exchange(block_, nullptr);
+  BufferBlock* const block = std::exchange(block_, nullptr);
   if (block == nullptr) return;
   // Release our writes to whoever gets the block next; acquire those of the other holders.
-  if (block->references.fetch_sub(1, std::memory_order_acq_rel) == 1) block->pool->release(block);
+  if (block->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    block->owner_->returned(*block);
+  }
 }
 
 MutableBytes BufferRef::bytes() const {
-  if (block_ == nullptr) return {};
-  return {block_->data(), block_->pool->block_bytes()};
+  return block_ == nullptr ? MutableBytes{} : block_->bytes_;
 }
 
 BufferPool::~BufferPool() {
@@ -26,17 +34,17 @@ std::size_t BufferPool::in_use() const {
   return blocks_.size() - free_.size();
 }
 
-detail::BufferBlock* BufferPool::grow() {
+detail::PoolBlock* BufferPool::grow() {
   free_.reserve(blocks_.size() + 1);
-  void* memory = ::operator new (sizeof(detail::BufferBlock) + block_bytes_,
+  void* memory = ::operator new (sizeof(detail::PoolBlock) + block_bytes_,
                                  std::align_val_t{detail::kBufferAlignment});
-  blocks_.emplace_back(new (memory) detail::BufferBlock(this));
+  blocks_.emplace_back(new (memory) detail::PoolBlock(block_bytes_));
   return blocks_.back().get();
 }
 
 tl::expected<BufferRef, std::errc> BufferPool::acquire() {
   const std::lock_guard lock(mutex_);
-  detail::BufferBlock* block = nullptr;
+  BufferBlock* block = nullptr;
   if (!free_.empty()) {
     block = free_.back();  // the last one back is the likeliest to be in the cache
     free_.pop_back();
@@ -49,13 +57,12 @@ tl::expected<BufferRef, std::errc> BufferPool::acquire() {
       return tl::unexpected(std::errc::not_enough_memory);
     }
   }
-  block->references.store(1, std::memory_order_relaxed);
-  return BufferRef(block);
+  return block->lend(*this);
 }
 
-void BufferPool::release(detail::BufferBlock* block) {
+void BufferPool::returned(BufferBlock& block) {
   const std::lock_guard lock(mutex_);
-  free_.push_back(block);
+  free_.push_back(&block);
 }
 
 }  // namespace weft

@@ -19,28 +19,39 @@
 
 namespace weft {
 
-class BufferPool;
+class BufferBlock;
+class BufferRef;
 
-namespace detail {
-
-inline constexpr std::size_t kBufferAlignment = 64;  // a cache line; so is the data's
-
-struct alignas(kBufferAlignment) BufferBlock {
-  BufferPool* pool;
-  std::atomic<std::uint32_t> references{0};
-
-  explicit BufferBlock(BufferPool* owner) : pool(owner) {}
-  std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
+// Who gets a block back.
+class BufferOwner {
+ public:
+  virtual ~BufferOwner() = default;
+  // The last reference to the block has gone, in whatever thread that was; it may be lent again,
+  // and its memory is the owner's to use. Must not throw.
+  virtual void returned(BufferBlock& block) = 0;
 };
 
-struct BufferBlockDelete {
-  void operator()(BufferBlock* block) const {
-    block->~BufferBlock();
-    ::operator delete (block, std::align_val_t{kBufferAlignment});
-  }
-};
+// What references are counted for: a block of a pool, or memory that comes from elsewhere, such as
+// another process. Must outlive its references.
+class BufferBlock {
+ public:
+  BufferBlock() = default;
+  explicit BufferBlock(MutableBytes bytes) : bytes_(bytes) {}
+  BufferBlock(const BufferBlock&) = delete;
+  BufferBlock& operator=(const BufferBlock&) = delete;
 
-}  // namespace detail
+  // The first reference. Only while there is none; `owner` outlives them all.
+  [[nodiscard]] BufferRef lend(BufferOwner& owner);
+  [[nodiscard]] bool lent() const { return references_.load(std::memory_order_acquire) != 0; }
+  // Of the lending that is or was last; null before the first.
+  [[nodiscard]] const BufferOwner* owner() const { return owner_; }
+
+ private:
+  friend class BufferRef;
+  MutableBytes bytes_{};
+  BufferOwner* owner_ = nullptr;
+  std::atomic<std::uint32_t> references_{0};
+};
 
 // A share of one block; the last one to go gives the block back. Different references to one block
 // may be used from different threads; who writes to the bytes is the holders' business.
@@ -48,7 +59,7 @@ class BufferRef {
  public:
   BufferRef() = default;
   BufferRef(const BufferRef& other) : block_(other.block_) {
-    if (block_ != nullptr) block_->references.fetch_add(1, std::memory_order_relaxed);
+    if (block_ != nullptr) block_->references_.fetch_add(1, std::memory_order_relaxed);
   }
   BufferRef(BufferRef&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   BufferRef& operator=(BufferRef other) noexcept {
@@ -59,28 +70,50 @@ class BufferRef {
 
   void reset();
   explicit operator bool() const { return block_ != nullptr; }
-  // The whole block, uninitialised when fresh; empty for an empty reference.
+  // The whole block, uninitialised when fresh; empty for an empty reference, and of memory that may
+  // not be written to.
   [[nodiscard]] MutableBytes bytes() const;
+  // Null for an empty reference.
+  [[nodiscard]] const BufferBlock* block() const { return block_; }
   // This is the only reference, so nobody else can see a write.
   [[nodiscard]] bool unique() const {
-    return block_ != nullptr && block_->references.load(std::memory_order_acquire) == 1;
+    return block_ != nullptr && block_->references_.load(std::memory_order_acquire) == 1;
   }
 
  private:
-  friend class BufferPool;
-  explicit BufferRef(detail::BufferBlock* block) : block_(block) {}
-  detail::BufferBlock* block_ = nullptr;
+  friend class BufferBlock;
+  explicit BufferRef(BufferBlock* block) : block_(block) {}
+  BufferBlock* block_ = nullptr;
 };
+
+namespace detail {
+
+inline constexpr std::size_t kBufferAlignment = 64;  // a cache line; so is the data's
+
+// The data lies behind it.
+struct alignas(kBufferAlignment) PoolBlock : BufferBlock {
+  explicit PoolBlock(std::size_t size)
+      : BufferBlock(MutableBytes(reinterpret_cast<std::byte*>(this + 1), size)) {}
+};
+
+struct PoolBlockDelete {
+  void operator()(PoolBlock* block) const {
+    block->~PoolBlock();
+    ::operator delete (block, std::align_val_t{kBufferAlignment});
+  }
+};
+
+}  // namespace detail
 
 // Grows block by block up to its limit and keeps what it has. Thread-safe. Must outlive its
 // buffers.
-class BufferPool {
+class BufferPool final : private BufferOwner {
  public:
   BufferPool(std::size_t block_bytes, std::size_t max_blocks)
       : block_bytes_(block_bytes), max_blocks_(max_blocks) {}
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
-  ~BufferPool();
+  ~BufferPool() override;
 
   // no_buffer_space: all blocks are in use. not_enough_memory: the system gave no more.
   [[nodiscard]] tl::expected<BufferRef, std::errc> acquire();
@@ -90,15 +123,14 @@ class BufferPool {
   [[nodiscard]] std::size_t in_use() const;
 
  private:
-  friend class BufferRef;
-  detail::BufferBlock* grow();
-  void release(detail::BufferBlock* block);
+  detail::PoolBlock* grow();
+  void returned(BufferBlock& block) override;
 
   const std::size_t block_bytes_;
   const std::size_t max_blocks_;
   mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<detail::BufferBlock, detail::BufferBlockDelete>> blocks_;
-  std::vector<detail::BufferBlock*> free_;  // room for every block, so that a release cannot fail
+  std::vector<std::unique_ptr<detail::PoolBlock, detail::PoolBlockDelete>> blocks_;
+  std::vector<BufferBlock*> free_;  // room for every block, so that a release cannot fail
 };
 
 }  // namespace weft

@@ -49,6 +49,8 @@ class Packet {
   [[nodiscard]] MutableBytes header() { return {header_.data(), header_size_}; }
   [[nodiscard]] Bytes header() const { return {header_.data(), header_size_}; }
   [[nodiscard]] Bytes payload() const { return payload_; }
+  // What keeps the payload alive; empty where there is none.
+  [[nodiscard]] const BufferRef& payload_owner() const { return owner_; }
   [[nodiscard]] MutableBytes trailer() { return {trailer_.data(), trailer_size_}; }
   [[nodiscard]] Bytes trailer() const { return {trailer_.data(), trailer_size_}; }
 

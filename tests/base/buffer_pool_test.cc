@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <mutex>
 #include <random>
@@ -55,6 +56,42 @@ TEST(BufferPool, TakesABlockBackWhenItsLastReferenceGoes) {
   EXPECT_EQ(pool.in_use(), 1u);
   second = BufferRef{};
   EXPECT_EQ(pool.in_use(), 0u);
+}
+
+class Lender final : public BufferOwner {
+ public:
+  void returned(BufferBlock& block) override { back.push_back(&block); }
+  std::vector<BufferBlock*> back;
+};
+
+TEST(BufferBlock, GoesBackToWhoeverLentItWithItsLastReference) {
+  Lender lender;
+  std::array<std::byte, 8> memory{};
+  BufferBlock block(memory);
+  EXPECT_FALSE(block.lent());
+  BufferRef first = block.lend(lender);
+  EXPECT_EQ(first.bytes().data(), memory.data());
+  EXPECT_EQ(first.bytes().size(), memory.size());
+  EXPECT_EQ(first.block()->owner(), &lender);
+  BufferRef second = first;
+  first.reset();
+  EXPECT_TRUE(block.lent());
+  EXPECT_TRUE(lender.back.empty());
+  second.reset();
+  EXPECT_FALSE(block.lent());
+  ASSERT_EQ(lender.back.size(), 1u);
+  EXPECT_EQ(lender.back[0], &block);
+}
+
+TEST(BufferBlock, MayBeLentAnewToAnotherOwner) {
+  Lender first;
+  Lender second;
+  BufferBlock block;
+  block.lend(first).reset();
+  block.lend(second).reset();
+  EXPECT_EQ(first.back.size(), 1u);
+  EXPECT_EQ(second.back.size(), 1u);
+  EXPECT_TRUE(block.lend(first).bytes().empty()) << "memory that nobody may write to";
 }
 
 // Threads share blocks and drop them in any order. A block handed out while another still holds it
