@@ -143,14 +143,24 @@ class BurstSink {
 // A datagram that arrived, stripped by the port of everything below the transport header, its
 // ICRC verified and removed.
 struct InDatagram {
+  // Whether LIDs brought it here, as on a fabric.
+  [[nodiscard]] bool by_lid() const { return dlid != Lid{}; }
+
   Bytes transport{};  // BTH .. pad; on a wire without headers, the message itself
+  // Null where there is none to give: on a fabric, of a packet without a GRH.
   const std::array<std::byte, kGrhArea>* network_header = nullptr;
-  Gid source{};       // sender's address
+  Gid source{};       // sender's address; zero for a packet that is not global
   Gid destination{};  // the address it was sent to; a multicast group for multicast
   std::uint32_t scope_id = 0;
   Qpn source_qpn{};  // wires without headers: the sender's UDP port
   std::uint8_t traffic_class = 0;
   bool multicast = false;
+  bool global = true;  // it says GIDs: always on the wires of IP, with a GRH on a fabric
+  // Fabrics; zeros elsewhere.
+  Lid slid{};
+  Lid dlid{};
+  std::uint8_t path_bits = 0;  // of `dlid`, below the port's LMC; 0 of a multicast LID
+  Sl sl{};
 };
 
 // What the network says of a packet that was sent: it did not get there. Not authenticated, so a

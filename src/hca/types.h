@@ -57,7 +57,9 @@ struct Sge {
   LKey lkey{};
 };
 
-// Where a datagram goes (IBA 11.2.2.1). `sgid` is the value at `sgid_index` of the port's table.
+// Where a packet goes (IBA 11.2.2.1). `sgid` is the value at `sgid_index` of the port's table. On a
+// fabric the LID leads there, and packets have a GRH only if the path is global; on the wires of IP
+// the GIDs are the address, and every path is global.
 struct Path {
   Gid sgid{};
   Gid dgid{};
@@ -67,6 +69,12 @@ struct Path {
   std::uint8_t hop_limit = 0;  // 0: the port's default
   std::uint8_t traffic_class = 0;
   Sl sl{};
+  Lid dlid{};                         // fabrics; 0 on the wires of IP
+  std::uint8_t source_path_bits = 0;  // fabrics: low bits of the source LID, below the port's LMC
+  std::uint8_t static_rate = 0;       // as PathRecord has it (IBA 15.2.5.16); 0: the port's own
+  bool global = true;
+  // Whether a LID leads there.
+  [[nodiscard]] bool by_lid() const { return dlid != Lid{}; }
   friend bool operator==(const Path&, const Path&) = default;
 };
 
@@ -176,9 +184,12 @@ struct Completion {
   bool with_immediate = false;
   bool with_invalidate = false;  // `immediate` is the R_Key that was invalidated, host order
   bool solicited = false;
-  // Connections: the service level of the path. Datagrams, with_grh: bit 3 for UDP (always set),
-  // and in bits 0-2 whether the header is IPv6 (1) or IPv4 (2).
+  // Fabrics: the service level of the packet. Elsewhere, connections: that of the path; datagrams,
+  // with_grh: bit 3 for UDP (always set), and in bits 0-2 whether the header is IPv6 (1) or IPv4
+  // (2).
   std::uint8_t sl = 0;
+  std::uint8_t path_bits = 0;  // fabrics, datagrams: of the LID that it was sent to
+  Lid slid{};                  // fabrics, datagrams: of the sender
   std::uint16_t pkey_index = 0;
   std::uint32_t byte_length = 0;  // receive: including the 40 bytes of a datagram
   std::uint32_t immediate = 0;    // network order, opaque

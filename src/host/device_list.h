@@ -17,6 +17,13 @@ struct DeviceInfo {
   std::string interface;  // "eth0"
   std::uint32_t ifindex = 0;
   Guid node_guid;  // EUI-64 from the MAC address; for interfaces without one, from the name
+  Guid system_guid = node_guid;
+  // No vendor of hardware: a locally administered OUI.
+  std::uint32_t vendor_id = 0x02'0000;
+  std::uint32_t part_id = 1;
+  std::uint32_t hardware = 0;
+  std::string firmware{};  // empty: this version of Weft
+  std::string description = name;
 };
 
 // On a node of a lab: none, its adapter carries management packets only.

@@ -18,6 +18,8 @@
 
 namespace weft::port {
 
+enum class LinkLayer : std::uint8_t { kEthernet, kInfiniband };
+
 enum class LinkState : std::uint8_t {
   kDown = 1,
   kInit = 2,
@@ -40,7 +42,34 @@ struct PortAttributes {
   std::uint32_t max_message = 4096;  // bytes
   std::uint64_t rate_mbps = 0;       // 0: unknown
   std::vector<GidEntry> gids;
-  std::vector<PKey> pkeys;
+  std::vector<PKey> pkeys;  // the whole table; 0: an entry that is not in use
+  LinkLayer link_layer = LinkLayer::kEthernet;
+  // Ports of a fabric, from PortInfo (IBA 14.2.5.6) in its codes; 0 elsewhere.
+  Lid lid{};
+  Lid sm_lid{};
+  Sl sm_sl{};
+  std::uint8_t lmc = 0;
+  std::uint8_t physical_state = 0;
+  std::uint8_t width_active = 0;
+  std::uint8_t speed_active = 0;  // LinkSpeedActive; above QDR 16 times LinkSpeedExtActive
+  std::uint8_t vl_cap = 0;
+  std::uint8_t subnet_timeout = 0;
+  std::uint8_t init_type_reply = 0;
+  std::uint32_t capabilities = 0;
+  std::uint16_t pkey_violations = 0;
+  std::uint16_t qkey_violations = 0;
+};
+
+// What has happened to a port (IBA 11.6.3.3, 11.6.3.4). A bit mask.
+enum PortNews : std::uint32_t {
+  kNewsActive = 1u << 0,       // it has become Active
+  kNewsError = 1u << 1,        // it is Active no more
+  kNewsLid = 1u << 2,          // LID or LMC
+  kNewsPKey = 1u << 3,         // the P_Key table
+  kNewsGid = 1u << 4,          // the GID table
+  kNewsSm = 1u << 5,           // LID or SL of the subnet manager
+  kNewsReregister = 1u << 6,   // the subnet manager asks for everything to be registered anew
+  kNewsDeviceFatal = 1u << 7,  // the adapter is gone for good
 };
 
 // Receives what arrived at an endpoint.
@@ -133,6 +162,11 @@ class Port {
   // they never do. Not before the first open_endpoint(), and new with the first after the last
   // endpoint was closed.
   [[nodiscard]] virtual std::shared_ptr<Agreements> agreements() { return nullptr; }
+  // Readable when take_news() has something. -1: the port itself hears of nothing, its attributes
+  // are to be compared after news of the kernel about the interface.
+  [[nodiscard]] virtual int news_descriptor() const { return -1; }
+  // PortNews since the last call; attributes() are those after it. Does not wait. In one thread.
+  virtual std::uint32_t take_news() { return 0; }
   [[nodiscard]] virtual std::vector<CounterValue> counters() const = 0;
 };
 
