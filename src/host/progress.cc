@@ -162,7 +162,9 @@ Expected<void> Progress::refresh(Receiver& receiver) {
       if (!added) return added;
     }
   }
-  return register_descriptors(receiver, epoll_.get(), kOneShot);
+  auto added = register_descriptors(receiver, epoll_.get(), kOneShot);
+  receiver.wait();
+  return added;
 }
 
 void Progress::remove(Receiver& receiver) {
@@ -192,6 +194,7 @@ void Progress::rearm(Receiver& receiver, int operation) {
     [[maybe_unused]] const auto done =
         epoll_register(epoll_.get(), operation, fd, kOneShot, receiver.tag());
   }
+  if (operation != EPOLL_CTL_DEL) receiver.wait();
 }
 
 // A socket that is in no epoll costs a sender less: there is nobody to wake.

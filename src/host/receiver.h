@@ -46,6 +46,8 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
 
   // Its descriptors say that the network has news of what was sent.
   void expect_errors() { inlet_->expect_errors(); }
+  // Somebody waits on its descriptors from now on.
+  void wait() { inlet_->wait(); }
 
   [[nodiscard]] std::uint64_t tag() const { return tag_; }
   [[nodiscard]] std::vector<int> descriptors() const { return inlet_->descriptors(); }

@@ -99,6 +99,9 @@ class Inlet {
   // Descriptors that become readable when receive() has something to do. More may appear with the
   // first attach().
   [[nodiscard]] virtual std::vector<int> descriptors() const = 0;
+  // Somebody waits on them from now on until one is readable, or looks at them no more. Without
+  // this they may stay silent: what is read from memory wakes only those who wait. Any thread.
+  virtual void wait() {}
   // Bytes that the wire can hold here before it drops, by the kernel's accounting.
   [[nodiscard]] virtual std::uint32_t capacity() const = 0;
 };

@@ -30,7 +30,7 @@ inline constexpr size_t kMostPkeys = 128;
 struct Hello {
   uint32_t magic;
   uint32_t version;
-  uint32_t port;  // of the adapter, from 1
+  uint32_t port;  // of the adapter, from 1; 0: nothing but the Welcome is wanted, without files
   uint32_t reserved;
   char node[kMostName + 8];  // its name in the lab, ended by a zero
 };
@@ -47,7 +47,8 @@ enum File : uint32_t {
 
 struct Welcome {
   int32_t error;      // errno; 0: welcome
-  uint32_t arena;     // number of the program's memory in the lab, as ArrivalSlot names it; from 1
+  uint32_t arena;     // number of the program's memory in the lab, as ArrivalSlot names it; from 1,
+                      // and never used again while the lab runs
   char message[256];  // with an error: what is wrong, one line, ended by a zero
   // What does not change while the lab runs.
   uint32_t ports;  // of the adapter
@@ -83,7 +84,7 @@ struct Answer {
   char message[256];
 };
 
-enum Kind : uint32_t { kFacts = 1, kArena = 2 };
+enum Kind : uint32_t { kFacts = 1, kArena = 2, kArenaGone = 3 };
 
 // What happened since the Facts before, besides what they show. A bit mask.
 enum Event : uint32_t {
@@ -111,6 +112,8 @@ struct Facts {
   uint8_t operational_vls;
   uint8_t subnet_timeout;
   uint8_t init_type_reply;
+  uint8_t vl_cap;
+  uint8_t reserved[7];
   uint16_t pkey_violations;
   uint16_t qkey_violations;
   uint16_t gids;
@@ -119,7 +122,8 @@ struct Facts {
 };
 
 // Memory of another program of this user, which may be read: arrivals will refer to it, once the
-// program has said kMapped. Comes with its file.
+// program has said kMapped. Comes with its file. kArenaGone, without a file: that program has gone,
+// the last arrival that refers to its memory has been taken, and no more will come.
 struct Arena {
   uint32_t kind;
   uint32_t arena;

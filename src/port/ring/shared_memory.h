@@ -47,12 +47,17 @@ struct ProgramPage {
   alignas(kLine) Count waits;
 };
 
+// What the daemon sleeps for. A bit mask; 0: it looks by itself.
+enum Sleep : std::uint32_t {
+  kUntilSent = 1u << 0,   // a program that sends rings the doorbell
+  kUntilTaken = 1u << 1,  // so does one that has taken arrivals: some wait for room
+};
+
 struct DaemonPage {
   alignas(kLine) Count accepted;  // packets taken over: their slots are free again
   alignas(kLine) Count arrived;
-  alignas(kLine) Count freed;  // blocks of the program
-  // Nonzero: the daemon does not look; whoever sends rings the doorbell.
-  alignas(kLine) std::atomic<std::uint32_t> sleeps;
+  alignas(kLine) Count freed;                        // blocks of the program
+  alignas(kLine) std::atomic<std::uint32_t> sleeps;  // Sleep
 };
 
 // A packet, LRH through VCRC: header, payload in a block, trailer, as link::Packet cuts it. The VL
