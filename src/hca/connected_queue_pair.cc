@@ -68,8 +68,8 @@ Expected<void> ConnectedQueuePair::check_values(const QpAttributes& attributes,
     return refuse("the queue pair is in {}, not in {}", to_string(state_),
                   to_string(a.current_state));
   }
-  if (given(kAttrPKeyIndex) && a.pkey_index != 0) {
-    return refuse("P_Key index {}: the table has index 0 only", a.pkey_index);
+  if (given(kAttrPKeyIndex)) {
+    if (auto checked = check_pkey_index("P_Key index", a.pkey_index); !checked) return checked;
   }
   if (given(kAttrPort) && a.port != 1) return refuse("port {}: there is port 1 only", a.port);
   if (given(kAttrAccess)) {
@@ -107,7 +107,17 @@ Expected<void> ConnectedQueuePair::check_values(const QpAttributes& attributes,
   return {};
 }
 
+Expected<void> ConnectedQueuePair::check_pkey_index(const char* what, std::uint16_t index) const {
+  const PKeyTable* const table = connection_.config.pkeys;
+  const std::size_t most = table != nullptr ? table->size() - 1 : 0;
+  return check_most(what, index, static_cast<std::uint32_t>(most));
+}
+
 Expected<void> ConnectedQueuePair::check_path(const Path& path, const char* which) const {
+  if (path.by_lid() && !is_unicast(path.dlid)) {
+    return refuse("{}: LID {:#x} is not one of a port", which, path.dlid.value());
+  }
+  if (!path.global) return {};
   if (path.dgid.is_zero()) return refuse("{}: no destination GID", which);
   if (path.dgid.is_multicast()) {
     return refuse("{}: {} is a multicast GID", which, path.dgid.to_string());
@@ -121,9 +131,9 @@ Expected<void> ConnectedQueuePair::check_migration(const QpAttributes& attribute
     if (auto checked = check_path(attributes.alternate_path, "alternate path"); !checked) {
       return checked;
     }
-    if (attributes.alternate_pkey_index != 0) {
-      return refuse("alternate P_Key index {}: the table has index 0 only",
-                    attributes.alternate_pkey_index);
+    if (auto checked = check_pkey_index("alternate P_Key index", attributes.alternate_pkey_index);
+        !checked) {
+      return checked;
     }
     if (attributes.alternate_port != 1) {
       return refuse("alternate port {}: there is port 1 only", attributes.alternate_port);
@@ -149,7 +159,7 @@ void ConnectedQueuePair::take_over(const QpAttributes& attributes, std::uint32_t
   const QpAttributes& a = attributes;
   QpAttributes& mine = attributes_;
   Connection& c = connection_;
-  take(kAttrPKeyIndex, a.pkey_index, mine.pkey_index);
+  take(kAttrPKeyIndex, a.pkey_index, mine.pkey_index, c.pkey_index);
   take(kAttrPort, a.port, mine.port);
   take(kAttrAccess, a.access, mine.access, c.peer_access);
   take(kAttrSqdNotify, a.sqd_notify, sqd_notify_);
@@ -174,6 +184,7 @@ void ConnectedQueuePair::take_over_migration(const QpAttributes& attributes, std
     attributes_.alternate_port = attributes.alternate_port;
     attributes_.alternate_ack_timeout = attributes.alternate_ack_timeout;
     connection_.alternate_path = attributes.alternate_path;
+    connection_.alternate_pkey_index = attributes.alternate_pkey_index;
     connection_.alternate_ack_timeout = attributes.alternate_ack_timeout;
     connection_.has_alternate = true;
   }
@@ -230,6 +241,7 @@ void ConnectedQueuePair::reset() {
   Connection& c = connection_;
   const Connection fresh{};
   c.path = fresh.path;
+  c.pkey_index = fresh.pkey_index;
   c.peer = fresh.peer;
   c.mtu = fresh.mtu;
   c.peer_access = fresh.peer_access;
@@ -242,6 +254,7 @@ void ConnectedQueuePair::reset() {
   c.migration = fresh.migration;
   c.has_alternate = c.has_migrated = c.narrow = false;
   c.alternate_path = fresh.alternate_path;
+  c.alternate_pkey_index = fresh.alternate_pkey_index;
   c.alternate_ack_timeout = fresh.alternate_ack_timeout;
   watch_ = PeerWatch{};
   question_due_ = false;
@@ -269,6 +282,7 @@ void ConnectedQueuePair::watch_peer() {
 void ConnectedQueuePair::settle() {
   if (std::exchange(connection_.has_migrated, false)) {
     attributes_.path = connection_.path;
+    attributes_.pkey_index = connection_.pkey_index;
     attributes_.ack_timeout = connection_.ack_timeout;
     events_ |= kEventPathMigrated;
   }

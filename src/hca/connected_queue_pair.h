@@ -67,6 +67,7 @@ class ConnectedQueuePair final : public QueuePair {
   // Control.
   [[nodiscard]] Expected<void> check_values(const QpAttributes& attributes,
                                             std::uint32_t mask) const;
+  [[nodiscard]] Expected<void> check_pkey_index(const char* what, std::uint16_t index) const;
   [[nodiscard]] Expected<void> check_path(const Path& path, const char* which) const;
   [[nodiscard]] Expected<void> check_migration(const QpAttributes& attributes,
                                                std::uint32_t mask) const;
@@ -94,6 +95,8 @@ class ConnectedQueuePair final : public QueuePair {
   [[nodiscard]] bool takes(const wire::OpcodeInfo& info, wire::Opcode opcode) const;
   [[nodiscard]] std::optional<ConnectedCounter> check_address(const InDatagram& datagram,
                                                               const wire::Bth& bth) const;
+  // Whether a packet shows that the peer has gone over to the alternate path.
+  [[nodiscard]] bool migrates(const InDatagram& datagram, const wire::Bth& bth) const;
   void note_migration(const InDatagram& datagram, const wire::Bth& bth);
   void dispatch(const InPacket& packet);
   void dispatch_two(const InPacket& packet);

@@ -23,6 +23,15 @@ bool carries_data(const wire::OpcodeInfo& info) {
          (!info.is_response || info.operation == wire::Operation::read_response);
 }
 
+// Whether a packet has come from the end that `path` leads to (IBA 9.6.1). On a fabric that is to
+// be seen in the LIDs, and in the GIDs where packets have them; a GRH too many or too few counts.
+bool comes_by(const InDatagram& datagram, const Path& path) {
+  if (!path.by_lid()) return datagram.source == path.dgid;
+  if (datagram.slid != path.dlid || datagram.path_bits != path.source_path_bits) return false;
+  if (datagram.global != path.global) return false;
+  return !path.global || (datagram.source == path.dgid && datagram.destination == path.sgid);
+}
+
 }  // namespace
 
 // The checks of IBA 9.6.1 in the order in which their counters are documented.
@@ -136,14 +145,21 @@ std::optional<ConnectedCounter> ConnectedQueuePair::check_address(const InDatagr
                                                                   const wire::Bth& bth) const {
   if (bth.dest_qp != qpn() || datagram.multicast) return ConnectedCounter::kRxBadDestination;
   if (!responds()) return ConnectedCounter::kRxWrongState;
-  if (!same_partition(bth.pkey, connection_.config.pkey)) return ConnectedCounter::kRxBadPKey;
-  // The peer that has migrated comes from its alternate path (IBA 17.2.8.1.3).
-  const bool migrating = bth.migrated && connection_.migration == PathMigration::kArmed &&
-                         datagram.source == connection_.alternate_path.dgid;
-  if (datagram.source != connection_.path.dgid && !migrating) {
-    return ConnectedCounter::kRxBadSource;
+  // The peer that has migrated comes by its alternate path (IBA 17.2.8.1.3).
+  const bool migrating = migrates(datagram, bth);
+  if (!same_partition(bth.pkey, connection_.pkey()) &&
+      !(migrating &&
+        same_partition(bth.pkey, connection_.pkey_at(connection_.alternate_pkey_index)))) {
+    if (PKeyTable* const table = connection_.config.pkeys) table->note_violation();
+    return ConnectedCounter::kRxBadPKey;
   }
+  if (!comes_by(datagram, connection_.path) && !migrating) return ConnectedCounter::kRxBadSource;
   return std::nullopt;
+}
+
+bool ConnectedQueuePair::migrates(const InDatagram& datagram, const wire::Bth& bth) const {
+  return bth.migrated && connection_.migration == PathMigration::kArmed &&
+         comes_by(datagram, connection_.alternate_path);
 }
 
 // IBA 17.2.8.1: MigReq tells the peer's state. It is clear while the peer is ready to migrate, and
@@ -151,8 +167,7 @@ std::optional<ConnectedCounter> ConnectedQueuePair::check_address(const InDatagr
 void ConnectedQueuePair::note_migration(const InDatagram& datagram, const wire::Bth& bth) {
   if (connection_.migration == PathMigration::kRearm && !bth.migrated) {
     connection_.migration = PathMigration::kArmed;
-  } else if (connection_.migration == PathMigration::kArmed && bth.migrated &&
-             datagram.source == connection_.alternate_path.dgid) {
+  } else if (migrates(datagram, bth)) {
     connection_.migrate();
   }
 }

@@ -63,7 +63,7 @@ bool ConnectedQueuePair::fill_question(Burst& burst) {
       static_cast<std::uint8_t>(wire::Bth::kSize + (xrc ? wire::Xrceth::kSize : 0));
   wire::Bth{.opcode = xrc ? wire::Opcode::xrc_send_only : wire::Opcode::rc_send_only,
             .migrated = connection_.migration == PathMigration::kMigrated,
-            .pkey = connection_.config.pkey,
+            .pkey = connection_.pkey(),
             .dest_qp = connection_.peer,
             .ack_request = true,
             .psn = requester_.settled_psn()}

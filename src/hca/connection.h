@@ -12,6 +12,7 @@
 #include "hca/datagram.h"
 #include "hca/memory_table.h"
 #include "hca/pieces.h"
+#include "hca/pkey_table.h"
 #include "hca/qp_state.h"
 #include "hca/receive_source.h"
 #include "hca/types.h"
@@ -39,7 +40,8 @@ struct ConnectedConfig {
   // How long a peer that has extensions may be silent on an idle connection before it is taken for
   // dead; zero: for ever. See PeerWatch.
   Duration keep_alive{};
-  PKey pkey = kDefaultPKey;  // the value at the only index of the P_Key table
+  PKeyTable* pkeys = nullptr;  // of the port; null: one with `pkey` at index 0 alone
+  PKey pkey = kDefaultPKey;
   CopyFunction copy = plain_copy;
   GuardFunction guard = no_guard;
 };
@@ -48,6 +50,7 @@ struct ConnectedConfig {
 struct Connection {
   ConnectedConfig config;
   Path path{};
+  std::uint16_t pkey_index = 0;
   Qpn peer{};
   std::uint32_t mtu = 1024;        // path MTU, payload bytes of a full packet
   std::uint32_t peer_access = 0;   // Access bits: what the peer may do (QP access flags)
@@ -63,8 +66,16 @@ struct Connection {
   bool has_migrated = false;  // news for the owner, who clears it
   bool narrow = false;        // long packets vanish on the path: they go in pieces
   std::uint8_t alternate_ack_timeout = 0;
+  std::uint16_t alternate_pkey_index = 0;
   Path alternate_path{};
   ConnectedCounters counters{};
+
+  // What the P_Key table says at `index` now.
+  [[nodiscard]] PKey pkey_at(std::uint16_t index) const {
+    return config.pkeys != nullptr ? config.pkeys->at(index) : config.pkey;
+  }
+  // That of our packets, and that packets to us must match.
+  [[nodiscard]] PKey pkey() const { return pkey_at(pkey_index); }
 
   // For Burst::alone_above: a packet that is to be cut goes by itself.
   [[nodiscard]] std::size_t alone_above() const { return narrow ? kNarrowPacket : Burst::kNoLimit; }
@@ -73,6 +84,7 @@ struct Connection {
   bool migrate() {
     if (migration != PathMigration::kArmed || !has_alternate) return false;
     path = alternate_path;
+    pkey_index = alternate_pkey_index;
     ack_timeout = alternate_ack_timeout;
     migration = PathMigration::kMigrated;
     has_alternate = false;

@@ -121,7 +121,7 @@ std::size_t Requester::write_front(OutPacket& packet, const Slot& slot, const Sh
             .solicited = solicited,
             .migrated = connection_.migration == PathMigration::kMigrated,
             .pad_count = shape.pad,
-            .pkey = connection_.config.pkey,
+            .pkey = connection_.pkey(),
             .dest_qp = connection_.peer,
             .ack_request = ask,
             .psn = psn(serial)}

@@ -238,7 +238,7 @@ void Responder::fill_cnp(Burst& burst) {
   OutPacket& packet = burst.open();
   packet.header_length = wire::Bth::kSize;
   wire::Bth{.opcode = Opcode::cnp,
-            .pkey = connection_.config.pkey,
+            .pkey = connection_.pkey(),
             .becn = true,
             .dest_qp = connection_.peer,
             .psn = Psn{}}
@@ -274,7 +274,7 @@ void Responder::write_header(OutPacket& packet, Opcode opcode, Psn psn) const {
   wire::Bth{.opcode = xrc ? static_cast<Opcode>(code + kXrcOpcodes) : opcode,
             .migrated = connection_.migration == PathMigration::kMigrated,
             .pad_count = packet.pad,
-            .pkey = connection_.config.pkey,
+            .pkey = connection_.pkey(),
             .dest_qp = connection_.peer,
             .psn = psn}
       .write(packet.header);

@@ -78,6 +78,11 @@ struct Path {
   friend bool operator==(const Path&, const Path&) = default;
 };
 
+// IBA 4.1.3: of one port, which multicast LIDs and the permissive one are not.
+[[nodiscard]] constexpr bool is_unicast(Lid lid) {
+  return lid != Lid{} && lid.value() < 0xC000;
+}
+
 // A connection both of whose ends may use Weft's extensions, since they have agreed so: what tells
 // its queue pair at this end from others.
 struct Agreement {
@@ -184,9 +189,9 @@ struct Completion {
   bool with_immediate = false;
   bool with_invalidate = false;  // `immediate` is the R_Key that was invalidated, host order
   bool solicited = false;
-  // Fabrics: the service level of the packet. Elsewhere, connections: that of the path; datagrams,
-  // with_grh: bit 3 for UDP (always set), and in bits 0-2 whether the header is IPv6 (1) or IPv4
-  // (2).
+  // The service level: of a connection's path, of a datagram on a fabric. On the wires of IP, of a
+  // datagram with_grh: bit 3 for UDP (always set), in bits 0-2 whether the header is IPv6 (1) or
+  // IPv4 (2).
   std::uint8_t sl = 0;
   std::uint8_t path_bits = 0;  // fabrics, datagrams: of the LID that it was sent to
   Lid slid{};                  // fabrics, datagrams: of the sender

@@ -43,10 +43,10 @@ Expected<void> UdQueuePair::check_values(const QpAttributes& attributes, std::ui
                 fmt::format("modify: the queue pair is in {}, not in {}", to_string(state_),
                             to_string(attributes.current_state)));
   }
-  if ((mask & kAttrPKeyIndex) != 0 && attributes.pkey_index != 0) {
-    return fail(
-        std::errc::invalid_argument,
-        fmt::format("modify: P_Key index {}: the table has index 0 only", attributes.pkey_index));
+  const std::size_t pkeys = config_.pkeys != nullptr ? config_.pkeys->size() : 1;
+  if ((mask & kAttrPKeyIndex) != 0 && attributes.pkey_index >= pkeys) {
+    return fail(std::errc::invalid_argument, fmt::format("modify: P_Key index {}: at most {}",
+                                                         attributes.pkey_index, pkeys - 1));
   }
   if ((mask & kAttrPort) != 0 && attributes.port == 0) {
     return fail(std::errc::invalid_argument, "modify: port 0: ports count from 1");

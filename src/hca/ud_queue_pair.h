@@ -14,6 +14,7 @@
 #include "hca/credit_pacer.h"
 #include "hca/datagram.h"
 #include "hca/memory_table.h"
+#include "hca/pkey_table.h"
 #include "hca/qp_state.h"
 #include "hca/queue_pair.h"
 #include "hca/receive_source.h"
@@ -45,7 +46,8 @@ struct UdConfig {
   bool signal_all = false;
   bool credits = true;                   // speak the receiver-credit extension (Weft peers only)
   std::uint32_t socket_bytes = 212'992;  // what the port can hold for us, as SO_RCVBUF tells
-  PKey pkey = kDefaultPKey;              // the value at the only index of the P_Key table
+  PKeyTable* pkeys = nullptr;            // of the port; null: one with `pkey` at index 0 alone
+  PKey pkey = kDefaultPKey;
   CopyFunction copy = plain_copy;
 };
 
@@ -176,6 +178,10 @@ class UdQueuePair final : public QueuePair {
   }
 
   // Receiving.
+  // What the P_Key table says now at our index: of our packets, and packets to us must match it.
+  [[nodiscard]] PKey pkey() const {
+    return config_.pkeys != nullptr ? config_.pkeys->at(pkey_index_) : config_.pkey;
+  }
   void receive_bth(const InDatagram& datagram);
   void receive_bare(const InDatagram& datagram);
   [[nodiscard]] std::optional<UdCounter> check_address(const wire::Bth& bth,

@@ -89,7 +89,10 @@ std::optional<UdCounter> UdQueuePair::check_address(const wire::Bth& bth,
   const Qpn own = datagram.multicast ? kMulticastQpn : config_.qpn;
   if (bth.dest_qp != own) return UdCounter::kRxBadDestination;
   if (!can_receive()) return UdCounter::kRxWrongState;
-  if (!same_partition(bth.pkey, config_.pkey)) return UdCounter::kRxBadPKey;
+  if (!same_partition(bth.pkey, pkey())) {
+    if (config_.pkeys != nullptr) config_.pkeys->note_violation();
+    return UdCounter::kRxBadPKey;
+  }
   if (datagram.multicast && !attached(datagram.destination)) return UdCounter::kRxNotAttached;
   return std::nullopt;
 }
@@ -179,7 +182,9 @@ void UdQueuePair::deliver(const InDatagram& datagram, const Incoming& incoming) 
       .with_grh = datagram.network_header != nullptr,
       .with_immediate = incoming.with_immediate,
       .solicited = incoming.solicited,
-      .sl = packet_type(datagram),
+      .sl = datagram.by_lid() ? datagram.sl.value() : packet_type(datagram),
+      .path_bits = datagram.path_bits,
+      .slid = datagram.slid,
       .pkey_index = pkey_index_,
       .byte_length = static_cast<std::uint32_t>(length),
       .immediate = incoming.immediate,

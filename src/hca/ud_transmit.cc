@@ -41,7 +41,7 @@ bool UdQueuePair::fill_credit(Burst& burst) {
     const MutableBytes header(packet.header);
     wire::Bth{.opcode = wire::Opcode::weft_ud_credit,
               .migrated = true,
-              .pkey = config_.pkey,
+              .pkey = pkey(),
               .dest_qp = due.flow.qpn,
               .psn = Psn{}}
         .write(header);
@@ -184,7 +184,7 @@ void UdQueuePair::write_header(OutPacket& packet, const SendSlot& slot,
             .solicited = slot.solicited,
             .migrated = true,
             .pad_count = packet.pad,
-            .pkey = config_.pkey,
+            .pkey = pkey(),
             .dest_qp = slot.remote_qpn,
             .ack_request = stamp.ack_request,
             .psn = stamp.psn}
