@@ -12,7 +12,8 @@
 //                    <== Facts, Arena ======    over the news socket, unasked; Facts at once
 //
 // The attachment ends with the connection: its queue pair numbers are free again, and what it has
-// in the fabric still arrives.
+// handed over still arrives. A daemon that ends the connection, and the news socket with it, has
+// been lied to, or is gone itself.
 #pragma once
 
 #include <stddef.h>
@@ -39,16 +40,19 @@ struct Hello {
 enum File : uint32_t {
   kProgramMemory = 0,  // the program writes to it, the daemon reads
   kDaemonMemory = 1,   // the daemon writes to it, the program reads
-  kDoorbell = 2,       // eventfd: the program wakes the daemon
-  kArrivals = 3,       // eventfd: the daemon wakes the program
-  kNews = 4,           // SOCK_SEQPACKET: Facts and Arena come here
+  kDoorbell = 2,       // eventfd, to be written to only: the program wakes the daemon
+  // The end of a pipe, to be read till it is empty: the daemon wakes the program. Of an eventfd
+  // both would share the flag that keeps the daemon from waiting.
+  kArrivals = 3,
+  kNews = 4,  // SOCK_SEQPACKET: Facts and Arena come here
   kFiles = 5,
 };
 
 struct Welcome {
-  int32_t error;      // errno; 0: welcome
-  uint32_t arena;     // number of the program's memory in the lab, as ArrivalSlot names it; from 1,
-                      // and never used again while the lab runs
+  int32_t error;  // errno; 0: welcome
+  // The number of the program's memory in the lab, as ArrivalSlot names it, from 1 and never used
+  // again while the lab runs. What the program sends to itself stays there.
+  uint32_t arena;
   char message[256];  // with an error: what is wrong, one line, ended by a zero
   // What does not change while the lab runs.
   uint32_t ports;  // of the adapter
@@ -122,8 +126,9 @@ struct Facts {
 };
 
 // Memory of another program of this user, which may be read: arrivals will refer to it, once the
-// program has said kMapped. Comes with its file. kArenaGone, without a file: that program has gone,
-// the last arrival that refers to its memory has been taken, and no more will come.
+// program has said kMapped. Comes with its file, and the next when that was said. kArenaGone,
+// without a file: that program has gone, the last arrival that refers to its memory has been taken,
+// and no more will come.
 struct Arena {
   uint32_t kind;
   uint32_t arena;

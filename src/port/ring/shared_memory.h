@@ -39,24 +39,30 @@ inline constexpr std::size_t kMostTrailer = 9;    // bytes: pad, ICRC, VCRC
 using Count = std::atomic<std::uint64_t>;
 static_assert(Count::is_always_lock_free);
 
+// Who is going to sleep says so, then looks once more, and only then sleeps; who has published
+// something looks afterwards whether the other sleeps. Both are sequentially consistent, so that
+// one of them sees the other.
 struct ProgramPage {
-  alignas(kLine) Count sent;   // packets handed over
+  alignas(kLine) Count sent;  // packets handed over
+  // How often the program ran out of slots or blocks: once for each, the daemon wakes it when there
+  // are more. The program rings the doorbell where the daemon sleeps until something is sent.
+  Count stalls;
   alignas(kLine) Count taken;  // arrivals done with: their slots and blocks are free again
-  // How often the program began to wait for the arrivals' eventfd: the daemon writes to it once for
-  // each, when something has arrived.
-  alignas(kLine) Count waits;
+  // How often the program began to wait for arrivals: once for each, the daemon wakes it when
+  // something has arrived.
+  Count waits;
 };
 
 // What the daemon sleeps for. A bit mask; 0: it looks by itself.
 enum Sleep : std::uint32_t {
   kUntilSent = 1u << 0,   // a program that sends rings the doorbell
-  kUntilTaken = 1u << 1,  // so does one that has taken arrivals: some wait for room
+  kUntilTaken = 1u << 1,  // so does one that has taken arrivals: others wait for room or blocks
 };
 
 struct DaemonPage {
   alignas(kLine) Count accepted;  // packets taken over: their slots are free again
+  Count freed;                    // blocks of the program
   alignas(kLine) Count arrived;
-  alignas(kLine) Count freed;                        // blocks of the program
   alignas(kLine) std::atomic<std::uint32_t> sleeps;  // Sleep
 };
 
@@ -66,7 +72,7 @@ struct alignas(kLine) SendSlot {
   std::uint32_t epoch;         // of the Facts by which it was made
   std::uint32_t source;        // queue pair number that it is sent from
   std::uint32_t block;         // kNoBlock: no payload besides what is in the header
-  std::uint32_t payload_size;  // bytes, from the beginning of the block
+  std::uint32_t payload_size;  // bytes, from the beginning of the block; 0 without one
   std::uint8_t header_size;
   std::uint8_t trailer_size;
   std::array<std::byte, kMostTrailer> trailer;
