@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "base/spin_lock.h"
 #include "hca/completion_queue.h"
 #include "host/completion_channel.h"
 #include "host/post_streak.h"
-#include "host/spin_lock.h"
 #include "host/unacknowledged.h"
 
 namespace weft::host {

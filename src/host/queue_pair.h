@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/spin_lock.h"
 #include "hca/memory_table.h"
 #include "hca/queue_pair.h"
 #include "host/completion_queue.h"
 #include "host/receiver.h"
 #include "host/shared_receive_queue.h"
-#include "host/spin_lock.h"
 #include "host/unacknowledged.h"
 #include "port/port.h"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/spin_lock.h"
 #include "hca/connection.h"
 #include "hca/shared_receive_queue.h"
-#include "host/spin_lock.h"
 #include "host/unacknowledged.h"
 
 namespace weft::host {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <mutex>
 
+#include "base/spin_lock.h"
 #include "hca/connection.h"
 #include "host/shared_receive_queue.h"
-#include "host/spin_lock.h"
 
 namespace weft::host {
 

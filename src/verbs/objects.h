@@ -160,7 +160,7 @@ struct Cq : ibv_cq_ex {
   std::shared_ptr<host::Context> host_context;
   std::shared_ptr<host::CompletionQueue> host;
   bool single_threaded = false;
-  host::SpinLock polling;     // held from start_poll to end_poll
+  SpinLock polling;           // held from start_poll to end_poll
   hca::Completion current{};  // what the read functions read
 };
 

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "base/spin_lock.h"
 #include "hca/types.h"
 #include "host/queue_pair.h"
-#include "host/spin_lock.h"
 #include "verbs/abi.h"
 
 namespace weft::verbs {
@@ -45,7 +45,7 @@ class WorkBuilder {
   };
 
   ibv_qp_cap capabilities_;
-  host::SpinLock lock_;
+  SpinLock lock_;
   int error_ = 0;
   std::vector<hca::SendRequest> requests_;
   std::vector<PieceRange> ranges_;  // of each request in pieces_

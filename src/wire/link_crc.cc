@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/link_crc.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 
@@ -85,6 +86,26 @@ bool is_raw(Bytes packet) {
 std::uint32_t link_icrc(Bytes packet) {
   assert(packet.size() >= Lrh::kSize + Bth::kSize);
   return crc32_finish(crc32_update(kIcrcPreset, packet)) ^ mask_correction(packet);
+}
+
+std::size_t link_headers_size(Bytes lrh) {
+  const bool global = Lrh::parse(lrh)->next_header == Lnh::iba_global;
+  return Lrh::kSize + (global ? Grh::kSize : 0) + Bth::kSize;
+}
+
+std::uint32_t link_icrc_front(Bytes front) {
+  const std::size_t size = link_headers_size(front);
+  assert(front.size() >= size);
+  std::array<std::byte, Lrh::kSize + Grh::kSize + Bth::kSize> masked;
+  std::copy_n(front.begin(), size, masked.begin());
+  const auto mask = [&](std::size_t at, std::uint64_t ones) {
+    store_le64(masked.data() + at, load_le64(masked.data() + at) | ones);
+  };
+  const bool global = size == masked.size();
+  mask(0, global ? kGlobalLrhMask : kLocalLrhMask);
+  if (global) mask(Lrh::kSize, kGrhMask);
+  mask(size - Bth::kSize, kBthMask);
+  return crc32_update(crc32_update(kIcrcPreset, Bytes(masked).first(size)), front.subspan(size));
 }
 
 LinkCrcCheck check_link_crcs(Bytes packet) {

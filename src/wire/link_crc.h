@@ -32,6 +32,12 @@ void seal_link_packet(MutableBytes packet);
 // The ICRC alone. `packet` is LRH through the last pad byte of an IBA packet.
 [[nodiscard]] std::uint32_t link_icrc(Bytes packet);
 
+// Of a packet that lies in several places: the ICRC's register after `front`, from the LRH through
+// at least the BTH of an IBA packet. What follows goes in by crc32_update as it is.
+[[nodiscard]] std::uint32_t link_icrc_front(Bytes front);
+// How many bytes `front` must have at least, by the LRH at its beginning.
+[[nodiscard]] std::size_t link_headers_size(Bytes lrh);
+
 // For a hop that has changed the LRH in place: brings the VCRC up to date from the LRH before
 // (load_le64 of its 8 bytes), without reading the payload. A packet that was corrupt stays so.
 void update_vcrc(MutableBytes packet, std::uint64_t lrh_before);

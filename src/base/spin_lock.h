@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-namespace weft::host {
+namespace weft {
 
 // For sections of well under a microsecond. Spins a little, then yields: with as many spinning
 // threads as CPUs the holder may be the one that is not running.
@@ -24,4 +24,4 @@ class SpinLock {
   std::atomic<bool> locked_{false};
 };
 
-}  // namespace weft::host
+}  // namespace weft
