@@ -4,6 +4,7 @@
 // only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/error.h"
@@ -13,17 +14,26 @@
 
 namespace weft::fabric {
 
-// What carries packets to the program. Calls come from inside the fabric's run() and from
-// Attachment::send().
+// What one program may have at a time.
+inline constexpr std::size_t kMostQueuePairs = 16'384;
+inline constexpr std::size_t kMostJoins = 16'384;  // a queue pair in a multicast group
+// How long a packet waits for a program that has no room for it.
+inline constexpr Duration kProgramPatience = 250ms;
+
+// What carries packets to the program. Calls come from inside the fabric's run(), from
+// Attachment::send() and from Attachment::resume(). Inside of them nobody is attached or detached.
 class Program {
  public:
   virtual ~Program() = default;
   // Takes the packet, which has passed every check of the adapter. Null stays in `packet` when it
-  // was taken; otherwise there is no room: Attachment::resume() says that there is some.
+  // was taken; otherwise there is no room, and the packet waits, in order, until
+  // Attachment::resume() says that there is some. What waits for kProgramPatience is dropped, and
+  // so is all that comes until then: who does not take its packets holds up those of others.
   virtual void deliver(link::PacketPtr& packet, Time now) = 0;
   // After a send() that was answered by kNotNow: try again.
   virtual void may_send(Time now) = 0;
-  // PortInfo, GIDs or P_Keys of the port are others: Attachment::epoch() is.
+  // PortInfo, GIDs or P_Keys of the port are others: Attachment::epoch() is. Several changes may
+  // come as one. `reregister`: the subnet manager wants subscriptions anew (IBA 14.4.11).
   virtual void port_changed(bool reregister, Time now) = 0;
 };
 
@@ -35,17 +45,23 @@ enum class Sent : std::uint8_t {
 
 class Attachment {
  public:
-  virtual ~Attachment() = default;  // detaches
-  // not_enough_memory: all numbers are in use.
+  // Detaches: the numbers are free, what waited for the program is dropped, what it has sent still
+  // arrives. Before the fabric goes.
+  virtual ~Attachment() = default;
+  // not_enough_memory: the program has kMostQueuePairs, or all numbers are in use.
   virtual Expected<Qpn> allocate() = 0;
-  // invalid_argument: it is not this program's.
+  // Leaves its multicast groups too. invalid_argument: it is not this program's.
   virtual Expected<void> release(Qpn qpn) = 0;
+  // Joining twice is joining once. invalid_argument: not its queue pair, or not an MGID.
+  // not_enough_memory: the program has kMostJoins.
   virtual Expected<void> join(Qpn qpn, const Gid& group) = 0;
+  // invalid_argument: it is not a member.
   virtual Expected<void> leave(Qpn qpn, const Gid& group) = 0;
-  // Whether packets made by facts of `epoch` must agree with the port as it is.
+  // Which facts of the port hold: PortInfo, GIDs and P_Keys. 1 and up.
   [[nodiscard]] virtual std::uint32_t epoch() const = 0;
-  // `source` is the queue pair that it says it comes from. A packet whose `epoch` is an older one
-  // is dropped where it no longer agrees with the port, since the program cannot have known.
+  // `source` is the queue pair that it says it comes from. All headers up to the DETH lie in the
+  // packet's header. A packet whose `epoch` is an older one is dropped where it no longer agrees
+  // with the port, since the program cannot have known. The LRH's VL does not count, but for 15.
   virtual Sent send(link::PacketPtr& packet, Qpn source, std::uint32_t epoch, Time now) = 0;
   // There is room for what deliver() did not take.
   virtual void resume(Time now) = 0;

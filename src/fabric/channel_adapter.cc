@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/channel_adapter.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "fabric/packet_view.h"
@@ -9,7 +11,25 @@
 namespace weft::fabric {
 
 ChannelAdapter::ChannelAdapter(const LabNode& lab, const NodeParts& parts)
-    : Node(lab, parts), lanes_(lab.ports) {
+    : Node(lab, parts), lanes_(lab.ports), numbers_(parts.first_qpn), programs_(lab.ports) {
+}
+
+Expected<std::unique_ptr<Attachment>> ChannelAdapter::attach(mgmt::PortNumber port,
+                                                             Program& program) {
+  if (port < 1 || port > port_count()) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("port {}: {} has ports 1 to {}", port, name(), port_count()));
+  }
+  ProgramPort::Adapter& adapter = *this;
+  auto& place = programs_[port - 1u];
+  if (place == nullptr) {
+    place = std::make_unique<ProgramPort>(adapter, this->port(port), worker(), pool(), numbers_);
+  }
+  return std::make_unique<AttachedProgram>(*place, program);
+}
+
+void ChannelAdapter::port_changed(NodePort& port, bool reregister) {
+  if (auto& place = programs_[port.number() - 1u]; place != nullptr) place->changed(reregister);
 }
 
 Vl ChannelAdapter::lane(const NodePort& out, Sl sl) const {
@@ -40,7 +60,18 @@ void ChannelAdapter::take(NodePort& in, link::PacketPtr packet, Time now) {
   if (lrh.vl == kManagementVl || (bth && bth->dest_qp.value() <= kQp1.value())) {
     return to_management(in, in, *packet, now);
   }
-  in.counters().add_in_turn(NodeCounter::kNoQueuePair);
+  if (!bth || programs_[in.number() - 1u] == nullptr) {
+    return in.counters().add_in_turn(NodeCounter::kNoQueuePair);
+  }
+  if (!in.accepts(bth->pkey)) {
+    in.counters().add_in_turn(NodeCounter::kBadPKey);
+    return violated(in, mgmt::KeyViolation::Kind::kPKey, bth->pkey.value(), *packet, now);
+  }
+  programs_[in.number() - 1u]->arrive(std::move(packet), lrh, *bth, now);
+}
+
+void ChannelAdapter::take_back(NodePort& port, link::PacketPtr packet, Time now) {
+  take(port, std::move(packet), now);
 }
 
 void ChannelAdapter::send_out(Outgoing outgoing, Time now) {

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel adapter's ports and its management. Each port is an end of the fabric: it forwards
-// nothing.
+// A channel adapter's ports, its management, and the programs that are attached to it. Each port is
+// an end of the fabric: it forwards nothing.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "fabric/attachment.h"
 #include "fabric/node.h"
+#include "fabric/program_port.h"
+#include "fabric/queue_pair_table.h"
 
 namespace weft::fabric {
 
-class ChannelAdapter final : public Node {
+class ChannelAdapter final : public Node, private ProgramPort::Adapter {
  public:
   ChannelAdapter(const LabNode& lab, const NodeParts& parts);
+
+  // A place for `program`, which outlives it, on a port. invalid_argument: there is no such port.
+  [[nodiscard]] Expected<std::unique_ptr<Attachment>> attach(mgmt::PortNumber port,
+                                                             Program& program);
 
   // --- mgmt::ManagedNode -------------------------------------------------------------------------
   [[nodiscard]] wire::SlToVl sl_to_vl(mgmt::PortNumber in, mgmt::PortNumber out) const override;
@@ -31,11 +39,16 @@ class ChannelAdapter final : public Node {
   void take(NodePort& in, link::PacketPtr packet, Time now) override;
   void send_out(Outgoing outgoing, Time now) override;
   void link_changed(NodePort&, Time) override {}  // adapters have no trap for it
-
-  [[nodiscard]] Vl lane(const NodePort& out, Sl sl) const;
+  void port_changed(NodePort& port, bool reregister) override;
+  // ProgramPort::Adapter
+  [[nodiscard]] Vl lane(const NodePort& out, Sl sl) const override;
+  void take_back(NodePort& port, link::PacketPtr packet, Time now) override;
 
   // Of each port, once it was set.
   std::vector<std::optional<wire::SlToVl>> lanes_;
+  QueuePairTable numbers_;
+  // Of each port, once a program was attached.
+  std::vector<std::unique_ptr<ProgramPort>> programs_;
 };
 
 }  // namespace weft::fabric

@@ -22,7 +22,10 @@ Fabric::Fabric(Lab lab, const FabricLimits& limits)
       timed[end.node].set(end.port);
   }
   for (const LabNode& node : lab_.nodes) {
-    const NodeParts parts{.worker = worker_, .pool = pool_, .timed_ports = timed[nodes_.size()]};
+    const NodeParts parts{.worker = worker_,
+                          .pool = pool_,
+                          .timed_ports = timed[nodes_.size()],
+                          .first_qpn = limits.first_qpn};
     if (node.kind == NodeKind::kSwitch) {
       nodes_.push_back(std::make_unique<Switch>(node, parts));
     } else {
@@ -69,6 +72,12 @@ bool Fabric::run(Time now, std::size_t budget) {
 Node* Fabric::find_node(std::string_view name) {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : found->second;
+}
+
+ChannelAdapter* Fabric::find_adapter(std::string_view name) {
+  Node* const node = find_node(name);
+  if (node == nullptr || node->kind() != NodeKind::kChannelAdapter) return nullptr;
+  return static_cast<ChannelAdapter*>(node);
 }
 
 std::optional<std::size_t> Fabric::find_link(std::string_view name) const {

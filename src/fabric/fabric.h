@@ -18,16 +18,22 @@
 #include "base/time.h"
 #include "fabric/lab.h"
 #include "fabric/node.h"
+#include "fabric/queue_pair_table.h"
 #include "fabric/worker.h"
 #include "link/direct_link.h"
 #include "link/packet_pool.h"
 
 namespace weft::fabric {
 
+class ChannelAdapter;
+
 // What may be on its way at a time in the whole fabric; more is lost and counted.
 struct FabricLimits {
   std::size_t packets = 262'144;
   std::size_t payload_blocks = 131'072;  // of 4096 bytes
+  // Where each adapter's queue pair numbers begin. Who draws it spares programs packets that were
+  // meant for those of an earlier run.
+  Qpn first_qpn = QueuePairTable::kFirst;
 };
 
 class Fabric {
@@ -59,6 +65,8 @@ class Fabric {
 
   // Null: there is none of this name.
   [[nodiscard]] Node* find_node(std::string_view name);
+  // Null: there is none, or it is a switch.
+  [[nodiscard]] ChannelAdapter* find_adapter(std::string_view name);
   // By its name or one of its ends (Lab::find_link).
   [[nodiscard]] std::optional<std::size_t> find_link(std::string_view name) const;
 

@@ -24,6 +24,8 @@ struct NodeParts {
   link::PacketPool& pool;
   // Ports whose links have a line rate: credit is told by the standard's clock there.
   std::bitset<256> timed_ports;
+  // Where an adapter's queue pair numbers begin.
+  Qpn first_qpn{};
 };
 
 class Node : public mgmt::ManagedNode,
@@ -83,8 +85,12 @@ class Node : public mgmt::ManagedNode,
   virtual void send_out(Outgoing outgoing, Time now) = 0;
   // A link came up, or went down.
   virtual void link_changed(NodePort& port, Time now) = 0;
+  // Something of PortInfo, but for counters, or of the port's tables is another. `reregister`: the
+  // subnet manager asks for subscriptions anew.
+  virtual void port_changed(NodePort& port, bool reregister) = 0;
 
   [[nodiscard]] link::PacketPool& pool() { return pool_; }
+  [[nodiscard]] Worker& worker() { return worker_; }
   // To this node's queue pairs 0 and 1. `table` is the port whose P_Keys hold for queue pair 1.
   void to_management(NodePort& in, NodePort& table, const link::Packet& packet, Time now);
   void violated(NodePort& port, mgmt::KeyViolation::Kind kind, std::uint32_t key,

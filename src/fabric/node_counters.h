@@ -23,6 +23,13 @@ enum class NodeCounter : std::uint8_t {
   kBadPKey,
   kNoQueuePair,
   kNoPacket,
+  kSent,
+  kLooped,
+  kDelivered,
+  kForged,
+  kOutdated,
+  kProgramFull,
+  kProgramStuck,
   kCount
 };
 
@@ -41,8 +48,15 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(NodeCounter::k
         {"bad_management", "dropped: for management, but no proper datagram"},
         {"not_mine", "dropped: its DLID is none of this port's"},
         {"bad_pkey", "dropped: its P_Key is not in this port's table"},
-        {"no_queue_pair", "dropped: no queue pair has its number"},
+        {"no_queue_pair", "dropped: no queue pair has its number or is in its multicast group"},
         {"no_packet", "lost: the pool of packets is used up"},
+        {"sent", "packets of programs of this port, on their way or dropped by the link"},
+        {"looped", "packets that the port sent to itself"},
+        {"delivered", "packets given to programs of this port"},
+        {"forged", "refused: a program sent as somebody else, or what no program may"},
+        {"outdated", "dropped: made by a program before it knew how the port is now"},
+        {"program_full", "dropped: its program was slow, and others needed the room"},
+        {"program_stuck", "dropped: its program did not take what waited for it"},
     }};
 
 using NodeCounters = CounterSet<NodeCounter, kNodeCounters>;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "wire/endian.h"
+
 namespace weft::fabric {
 namespace {
 
@@ -180,6 +182,12 @@ bool NodePort::accepts(PKey pkey) const {
   });
 }
 
+bool NodePort::has_pkey(PKey pkey) const {
+  constexpr std::uint16_t kPartition = 0x7FFF;
+  return (pkey.value() & kPartition) != 0 &&
+         std::find(pkeys_.begin(), pkeys_.end(), pkey) != pkeys_.end();
+}
+
 wire::GuidBlock NodePort::guids(std::uint8_t block) const {
   wire::GuidBlock value;
   const std::size_t first = block * wire::GuidBlock::kEntries;
@@ -194,6 +202,16 @@ void NodePort::set_guids(std::uint8_t block, const wire::GuidBlock& value) {
   guids_.resize(std::max(guids_.size(), first + value.guids.size()));
   std::copy(value.guids.begin(), value.guids.end(),
             guids_.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+bool NodePort::has_gid(const Gid& gid) const {
+  const auto* const bytes = reinterpret_cast<const std::byte*>(gid.bytes().data());
+  const std::uint64_t prefix = wire::load_be64(bytes);
+  const Guid guid{wire::load_be64(bytes + 8)};
+  if (prefix != info_.gid_prefix && prefix != kDefaultPrefix) return false;
+  if (guid == guid_) return true;
+  return guid != Guid{} && guids_.size() > 1 &&
+         std::find(guids_.begin() + 1, guids_.end(), guid) != guids_.end();
 }
 
 // Halves 1 and 2 are the low table's, 3 and 4 the high one's.

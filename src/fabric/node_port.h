@@ -62,9 +62,13 @@ class NodePort final : public Task {
   // Whether the table has a partner for it: the same partition, and one of both a full member
   // (IBA 10.9.3).
   [[nodiscard]] bool accepts(PKey pkey) const;
+  // Whether it is an entry of the table.
+  [[nodiscard]] bool has_pkey(PKey pkey) const;
 
   [[nodiscard]] wire::GuidBlock guids(std::uint8_t block) const;
   void set_guids(std::uint8_t block, const wire::GuidBlock& value);
+  // One of the port's GUIDs with the subnet's prefix or the link-local one (IBA 4.1.1).
+  [[nodiscard]] bool has_gid(const Gid& gid) const;
 
   [[nodiscard]] wire::VlArbitrationBlock vl_arbitration(std::uint8_t half) const;
   void set_vl_arbitration(std::uint8_t half, const wire::VlArbitrationBlock& value);

@@ -39,6 +39,7 @@ class Switch final : public Node {
   void take(NodePort& in, link::PacketPtr packet, Time now) override;
   void send_out(Outgoing outgoing, Time now) override;
   void link_changed(NodePort& port, Time now) override;
+  void port_changed(NodePort&, bool) override {}  // nobody is attached
 
   [[nodiscard]] bool let_in(NodePort& in, const link::Packet& packet, const wire::Lrh& lrh,
                             Time now);

@@ -78,6 +78,15 @@ void PacketQueue::push(PacketPtr packet) {
   ++size_;
 }
 
+void PacketQueue::push_front(PacketPtr packet) {
+  assert(packet != nullptr);
+  Packet* const raw = packet.release();
+  raw->next_ = first_;
+  first_ = raw;
+  if (size_ == 0) last_ = raw;
+  ++size_;
+}
+
 PacketPtr PacketQueue::pop() {
   if (first_ == nullptr) return nullptr;
   --size_;

@@ -112,6 +112,8 @@ class PacketQueue {
   [[nodiscard]] Packet* front() { return first_; }
   [[nodiscard]] const Packet* front() const { return first_; }
   void push(PacketPtr packet);
+  // It is the next one.
+  void push_front(PacketPtr packet);
   // Null when empty.
   [[nodiscard]] PacketPtr pop();
   void clear();

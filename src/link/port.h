@@ -108,6 +108,8 @@ class Port final : private ReceiveBuffer::Observer {
   void transmit(PacketPtr packet, Vl vl, Time now);
   // What waits on one lane, packets.
   [[nodiscard]] std::size_t backlog(Vl vl) const { return lanes_[vl.value()].queue.size(); }
+  // What is free of the receive buffer of a data VL, blocks.
+  [[nodiscard]] std::uint32_t receive_room(Vl vl) const { return buffer_->free(vl); }
 
   // --- management: what the SMA reads and sets, IBA 14.2.5.6 -------------------------------------
   [[nodiscard]] PortState state() const { return state_; }

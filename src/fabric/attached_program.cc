@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/attached_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "fabric/program_port.h"
+#include "fabric/sent_packet.h"
+#include "link/iba_values.h"
+
+namespace weft::fabric {
+namespace {
+
+// A sender that was told to wait is called again once so much is free, and not for every packet.
+constexpr std::uint32_t kWorthwhile = AttachedProgram::kRoom / 4;
+
+}  // namespace
+
+AttachedProgram::AttachedProgram(ProgramPort& port, Program& program)
+    : port_(port), program_(program), room_(link::ReceiveBuffer::make(kRoom, 0, *this)) {
+  port_.add(*this);
+}
+
+AttachedProgram::~AttachedProgram() {
+  for (const auto& [group, members] : groups_)
+    port_.leave(*this, group);
+  for (const Qpn qpn : queue_pairs_)
+    port_.numbers().release(qpn);
+  port_.counters().add_in_turn(NodeCounter::kNoQueuePair, waiting_.size());
+  waiting_.clear();
+  port_.remove(*this);
+}
+
+Expected<Qpn> AttachedProgram::allocate() {
+  if (queue_pairs_.size() >= kMostQueuePairs) {
+    return fail(std::errc::not_enough_memory,
+                fmt::format("a program has at most {} queue pairs", kMostQueuePairs));
+  }
+  const auto qpn = port_.numbers().allocate(*this);
+  if (!qpn) return fail(std::errc::not_enough_memory, "all queue pair numbers are in use");
+  queue_pairs_.insert(*qpn);
+  return *qpn;
+}
+
+Expected<void> AttachedProgram::release(Qpn qpn) {
+  if (queue_pairs_.erase(qpn) == 0) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("queue pair {}: is not this program's", qpn.value()));
+  }
+  for (auto group = groups_.begin(); group != groups_.end();) {
+    joins_ -= group->second.erase(qpn);
+    if (!group->second.empty()) {
+      ++group;
+      continue;
+    }
+    port_.leave(*this, group->first);
+    group = groups_.erase(group);
+  }
+  port_.numbers().release(qpn);
+  if (lately_.size() == kLately) lately_.pop_front();
+  lately_.push_back(qpn);
+  return {};
+}
+
+Expected<void> AttachedProgram::join(Qpn qpn, const Gid& group) {
+  if (!queue_pairs_.contains(qpn)) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("queue pair {}: is not this program's", qpn.value()));
+  }
+  if (group.bytes()[0] != 0xFF) {  // IBA 4.1.1
+    return fail(std::errc::invalid_argument,
+                fmt::format("{}: is no multicast GID", group.to_string()));
+  }
+  const auto members = groups_.find(group);
+  if (members != groups_.end() && members->second.contains(qpn)) return {};
+  if (joins_ >= kMostJoins) {
+    return fail(std::errc::not_enough_memory,
+                fmt::format("a program has at most {} members of multicast groups", kMostJoins));
+  }
+  if (members == groups_.end()) port_.join(*this, group);
+  groups_[group].insert(qpn);
+  ++joins_;
+  return {};
+}
+
+Expected<void> AttachedProgram::leave(Qpn qpn, const Gid& group) {
+  const auto members = groups_.find(group);
+  if (members == groups_.end() || members->second.erase(qpn) == 0) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("queue pair {}: is no member of {}", qpn.value(), group.to_string()));
+  }
+  --joins_;
+  if (!members->second.empty()) return {};
+  port_.leave(*this, group);
+  groups_.erase(members);
+  return {};
+}
+
+std::uint32_t AttachedProgram::epoch() const {
+  return port_.epoch();
+}
+
+bool AttachedProgram::was_lately(Qpn qpn) const {
+  return std::find(lately_.begin(), lately_.end(), qpn) != lately_.end();
+}
+
+Sent AttachedProgram::send(link::PacketPtr& packet, Qpn source, std::uint32_t epoch, Time now) {
+  const auto drop = [&](NodeCounter reason) {
+    port_.counters().add_in_turn(reason);
+    packet.reset();
+    return Sent::kTaken;
+  };
+  const auto forged = [&] {
+    drop(NodeCounter::kForged);
+    return Sent::kForged;
+  };
+  const auto sent = SentPacket::parse(*packet, source);
+  if (!sent || epoch > port_.epoch()) return forged();
+  if (!queue_pairs_.contains(source)) {
+    return was_lately(source) ? drop(NodeCounter::kOutdated) : forged();
+  }
+  const bool active = port_.port().link().state() == link::PortState::kActive;
+  // Where nothing is sent, it matters to nobody; and there may be no LID yet to send from.
+  if (active && !sent->agrees_with(port_.port())) {
+    return epoch == port_.epoch() ? forged() : drop(NodeCounter::kOutdated);
+  }
+  const Vl vl = port_.lane(sent->lrh.sl);
+  if (vl == link::kVl15) return drop(NodeCounter::kNoVl);
+  packet->hold = room_->take(vl, packet->blocks());
+  if (!packet->hold) {
+    blocked_ |= link::bit(vl);
+    return Sent::kNotNow;
+  }
+  port_.transmit(std::move(packet), *sent, vl, now);
+  return Sent::kTaken;
+}
+
+void AttachedProgram::space_freed(Vl vl) {
+  if ((blocked_ & link::bit(vl)) != 0 && room_->free(vl) >= kWorthwhile) port_.wake(*this);
+}
+
+void AttachedProgram::run(Time now) {
+  if (!waiting_.empty() && now >= waiting_.front()->arrived_at + kProgramPatience) {
+    stuck_ = true;
+    drop_waiting();
+  }
+  for (std::uint16_t lanes = std::exchange(blocked_, std::uint16_t{0}); lanes != 0;
+       lanes &= static_cast<std::uint16_t>(lanes - 1)) {
+    const Vl vl{static_cast<std::uint8_t>(link::lowest_lane(lanes))};
+    if (room_->free(vl) >= kWorthwhile) return program_.may_send(now);
+    blocked_ |= link::bit(vl);
+  }
+}
+
+std::optional<Time> AttachedProgram::deadline() const {
+  if (waiting_.empty()) return std::nullopt;
+  return waiting_.front()->arrived_at + kProgramPatience;
+}
+
+void AttachedProgram::arrive(link::PacketPtr packet, Time now) {
+  NodeCounters& counters = port_.counters();
+  if (stuck_) return counters.add_in_turn(NodeCounter::kProgramStuck);
+  if (waiting_.empty() && hand_over(packet, now)) return;
+  if (!may_wait(*packet)) return counters.add_in_turn(NodeCounter::kProgramFull);
+  packet->arrived_at = now;
+  waiting_blocks_[packet->vl().value()] += packet->blocks();
+  waiting_.push(std::move(packet));
+  port_.reschedule();
+}
+
+bool AttachedProgram::hand_over(link::PacketPtr& packet, Time now) {
+  // What the program has no longer takes up space here, however long it keeps it.
+  link::BufferHold hold = std::move(packet->hold);
+  program_.deliver(packet, now);
+  if (packet != nullptr) {
+    packet->hold = std::move(hold);
+    return false;
+  }
+  port_.counters().add_in_turn(NodeCounter::kDelivered);
+  return true;
+}
+
+// All programs of a port share its receive buffer, and a full one stops the sender for all. A
+// program alone may fill it; among others it gets no more than it leaves to them, so that each that
+// is slow leaves room for those that are not.
+bool AttachedProgram::may_wait(const link::Packet& packet) const {
+  if (port_.programs() == 1) return true;
+  const Vl vl = packet.vl();
+  const std::uint32_t held = waiting_blocks_[vl.value()] + packet.blocks();
+  return held <= port_.port().link().receive_room(vl);
+}
+
+link::PacketPtr AttachedProgram::next_waiting() {
+  link::PacketPtr packet = waiting_.pop();
+  waiting_blocks_[packet->vl().value()] -= packet->blocks();
+  return packet;
+}
+
+void AttachedProgram::drop_waiting() {
+  port_.counters().add_in_turn(NodeCounter::kProgramStuck, waiting_.size());
+  waiting_blocks_.fill(0);
+  waiting_.clear();
+}
+
+void AttachedProgram::resume(Time now) {
+  stuck_ = false;
+  while (!waiting_.empty()) {
+    link::PacketPtr packet = next_waiting();
+    if (hand_over(packet, now)) continue;
+    waiting_blocks_[packet->vl().value()] += packet->blocks();
+    waiting_.push_front(std::move(packet));
+    break;
+  }
+  port_.reschedule();
+}
+
+}  // namespace weft::fabric

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/sent_packet.h"
+
+#include "fabric/packet_view.h"
+#include "link/iba_values.h"
+#include "wire/deth.h"
+#include "wire/packet.h"
+
+namespace weft::fabric {
+namespace {
+
+bool is_of_queue_pairs(wire::Transport transport) {
+  using wire::Transport;
+  return transport == Transport::rc || transport == Transport::uc || transport == Transport::ud ||
+         transport == Transport::xrc;
+}
+
+bool is_right(const wire::Grh& grh, std::size_t covered) {
+  return grh.ip_version == wire::Grh::kIpVersion && grh.next_header == wire::Grh::kNextHeaderIba &&
+         grh.payload_length + wire::Lrh::kSize + wire::Grh::kSize == covered;
+}
+
+}  // namespace
+
+std::optional<SentPacket> SentPacket::parse(const link::Packet& packet, Qpn source) {
+  const std::size_t covered = packet.size() - wire::kVcrcSize;
+  Bytes rest = packet.header();
+  SentPacket sent{.lrh = packet.lrh(), .grh = {}, .bth = {}, .size = packet.size()};
+  const wire::Lrh& lrh = sent.lrh;
+  if (lrh.link_version != 0 || lrh.vl == kManagementVl || is_raw(lrh) ||
+      lrh.packet_bytes() != covered) {
+    return std::nullopt;
+  }
+  rest = rest.subspan(wire::Lrh::kSize);
+  if (lrh.next_header == wire::Lnh::iba_global) {
+    sent.grh = wire::Grh::parse(rest);
+    if (!sent.grh || !is_right(*sent.grh, covered)) return std::nullopt;
+    rest = rest.subspan(wire::Grh::kSize);
+  }
+  const auto bth = wire::Bth::parse(rest);
+  if (!bth || bth->transport_version != 0 || bth->dest_qp <= kQp1) return std::nullopt;
+  sent.bth = *bth;
+  const wire::OpcodeInfo& opcode = wire::info(bth->opcode);
+  if (!opcode.known() || !is_of_queue_pairs(opcode.transport)) return std::nullopt;
+  const std::size_t headers = packet.header().size() - rest.size() + wire::Bth::kSize;
+  if (headers + opcode.headers_size + bth->pad_count + wire::kIcrcSize > covered) {
+    return std::nullopt;
+  }
+  if (opcode.has(wire::kDeth)) {
+    const auto deth = wire::Deth::parse(rest.subspan(wire::Bth::kSize));
+    if (!deth || deth->src_qp != source || (deth->qkey.value() & kPrivilegedQKeyBit) != 0) {
+      return std::nullopt;
+    }
+  }
+  if (!packet.vcrc_good()) return std::nullopt;
+  return sent;
+}
+
+bool SentPacket::agrees_with(const NodePort& port) const {
+  return port.owns(lrh.slid) && port.has_pkey(bth.pkey) && (!grh || port.has_gid(grh->sgid)) &&
+         size <= link::longest_packet(port.link().neighbor_mtu());
+}
+
+}  // namespace weft::fabric

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an adapter looks at in a packet that a program hands it.
+#pragma once
+
+#include <optional>
+
+#include "fabric/node_port.h"
+#include "link/packet.h"
+#include "wire/bth.h"
+#include "wire/grh.h"
+#include "wire/lrh.h"
+
+namespace weft::fabric {
+
+struct SentPacket {
+  wire::Lrh lrh;
+  std::optional<wire::Grh> grh;
+  wire::Bth bth;
+  std::size_t size = 0;  // LRH through VCRC
+
+  // Nothing for what no program may send, whatever its port is like: raw packets, VL15, to queue
+  // pairs 0 and 1, with a privileged Q_Key (IBA 10.2.5), with a DETH that does not say `source`, or
+  // malformed: lengths, versions, opcode, VCRC. The ICRC is between the ends.
+  [[nodiscard]] static std::optional<SentPacket> parse(const link::Packet& packet, Qpn source);
+
+  // Source LID, source GID and P_Key are the port's, and its neighbour takes so long a packet.
+  [[nodiscard]] bool agrees_with(const NodePort& port) const;
+};
+
+}  // namespace weft::fabric
