@@ -388,7 +388,7 @@ bool ConnectedQueuePair::fill(Half half, Burst& burst, Time now) {
   responses_last_ = half == Half::kResponses;
   burst.path = path_of_packets();
   burst.destination = connection_.peer;
-  cut_if_narrow(burst);
+  if (half == Half::kResponses || !requester_.sends_whole()) cut_if_narrow(burst);
   return true;
 }
 

@@ -90,6 +90,9 @@ void Requester::forget() {
   doom_.reset();
   stalled_ = window_stalled_ = question_ = false;
   paced_until_.reset();
+  trial_.reset();
+  next_trial_ = {};
+  trial_pause_ = kFirstTrial;
   out_.abandoned = out_.active;
 }
 

@@ -52,6 +52,9 @@ class Requester {
   static constexpr Duration kLeastProbe = 5ms;
   static constexpr Duration kFirstProbe = 25ms;
   static constexpr Duration kMostProbe = 1s;
+  // Between attempts to send a long packet over a path that seems to be narrow: doubled each time.
+  static constexpr Duration kFirstTrial = 50ms;
+  static constexpr Duration kLastTrial = 60s;
   static constexpr std::size_t kLeastThird = 16;  // requests, however short the send queue is
   static constexpr std::size_t kMostPins = 16;  // a burst that refers to so many regions ends there
   // A packet is taken for lost when one that was sent so many transmissions later has arrived.
@@ -87,6 +90,8 @@ class Requester {
   // Whether the peer should be asked, by a short packet that it must acknowledge, if short ones
   // arrive: once.
   [[nodiscard]] bool take_question() { return std::exchange(question_, false); }
+  // Whether the burst that is out is to be sent as it is, though long packets go in pieces.
+  [[nodiscard]] bool sends_whole() const { return out_.active && out_.whole; }
   // The oldest packet goes again at once, to see what comes of it.
   void ask_again(Time now);
   // The peer is gone: the oldest request fails.
@@ -179,6 +184,7 @@ class Requester {
     };
     bool active = false;
     bool abandoned = false;        // reset or flushed meanwhile
+    bool whole = false;            // see sends_whole()
     OutPacket* last = nullptr;     // while the burst is being filled
     std::size_t queued_bytes = 0;  // that it took from the queue
     std::size_t queued_packets = 0;
@@ -232,6 +238,7 @@ class Requester {
   void finish_packet(std::uint64_t bytes, bool ends);
   void account(PacketRecord& record, bool asked);
   void doubt_path(const PacketRecord& record, Burst& burst);
+  [[nodiscard]] bool tries_path(const Burst& burst);
   [[nodiscard]] bool may_begin(const Slot& slot) const;
   [[nodiscard]] std::optional<CompletionStatus> flaw(std::uint64_t request);
   [[nodiscard]] bool admits(std::uint64_t cost) const;
@@ -367,6 +374,10 @@ class Requester {
   Time wide_delivered_at_{};
   Time answered_at_{};                  // something came from the responder
   bool question_ = false;               // see take_question()
+  // While the path is taken for a narrow one: when and how a long packet was last sent whole.
+  std::optional<std::uint64_t> trial_;
+  Time next_trial_{};
+  Duration trial_pause_ = kFirstTrial;
   std::optional<Time> sample_sent_at_;  // of a packet just delivered, to measure by
   bool sample_clean_ = true;
   bool window_used_ = false;

@@ -173,6 +173,13 @@ void Requester::mark_delivered(PacketRecord& record) {
   if (record.delivered) return;
   record.delivered = true;
   if (record.wide) wide_delivered_at_ = now_;
+  if (trial_ == record.serial) {
+    trial_.reset();
+    if (!record.resent) {
+      connection_.narrow = false;
+      trial_pause_ = kFirstTrial;
+    }
+  }
   if (!record.fetches) {
     if (record.lost) {
       record.lost = false;

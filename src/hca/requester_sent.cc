@@ -73,6 +73,7 @@ void Requester::confirm() {
 // The wire took nothing: as if the burst had not been filled. What was learnt meanwhile stays.
 void Requester::take_back() {
   const Checkpoint& before = out_.before;
+  if (out_.whole) trial_.reset();
   for (const Out::Packet& packet : out_.packets) {
     if (!packet.again) continue;
     PacketRecord* const record = find(packet.serial);

@@ -129,6 +129,7 @@ bool Requester::fill(Burst& burst, Time now) {
     last_asked_ = true;
     since_ask_ = 0;
   }
+  out_.whole = tries_path(burst);
   out_.active = true;
   return true;
 }
@@ -331,10 +332,24 @@ void Requester::doubt_path(const PacketRecord& record, Burst& burst) {
   if (wide_delivered_at_ >= (again ? record.before_at : record.sent_at)) return;
   if (record.tries >= 3 && answered_at_ > record.sent_at) {
     connection_.narrow = true;
+    next_trial_ = now_ + trial_pause_;
     burst.alone_above = connection_.alone_above();
   } else {
     question_ = true;
   }
+}
+
+// Whether the burst, a long packet that is sent for the first time, is to go whole in spite of that.
+// Doubts can be wrong: a peer that is short of processors answers late, too. And paths change. So now
+// and then one packet is risked (RFC 4821, 7.7 says so of larger ones); mark_delivered() hears of it.
+bool Requester::tries_path(const Burst& burst) {
+  if (!connection_.narrow || now_ < next_trial_ || out_.packets.size() != 1) return false;
+  const Out::Packet& packet = out_.packets.front();
+  if (packet.again || burst.packets().front().length() <= kNarrowPacket) return false;
+  trial_ = packet.serial;
+  trial_pause_ = std::min(trial_pause_ * 2, Duration{kLastTrial});
+  next_trial_ = now_ + trial_pause_;
+  return true;
 }
 
 void Requester::account(PacketRecord& record, bool asked) {

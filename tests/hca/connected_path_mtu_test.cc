@@ -54,6 +54,17 @@ class PathMtu : public ConnectedQp {
     arrive({.opcode = Opcode::rc_acknowledge, .psn = Psn{99}, .extended = ack()});
   }
 
+  // Has it send the first long packet in pieces.
+  void doubt() {
+    ASSERT_EQ(post_send(1, kLong), std::errc{});
+    again();
+    for (int i = 0; i < 2; ++i) {
+      again();
+      answer();
+    }
+    ASSERT_THAT(again(), Each(Opcode::weft_piece));
+  }
+
   std::vector<std::vector<std::byte>> sent;
 };
 
@@ -80,6 +91,46 @@ TEST_F(PathMtu, IsDoubtedWhenALongPacketVanishesAndShortOnesDoNot) {
   ASSERT_EQ(post_send(3, 100), std::errc{});
   EXPECT_THAT(transmit(),
               ElementsAre(Opcode::weft_piece, Opcode::weft_piece, Opcode::rc_send_only));
+}
+
+TEST_F(PathMtu, IsTriedAgainNowAndThenAndTrustedWhenALongPacketArrives) {
+  connect();
+  doubt();
+  arrive({.opcode = Opcode::rc_acknowledge, .psn = Psn{100}, .extended = ack()});
+  // A trial that fails: its packet goes in pieces after all, and the next one comes later.
+  now += 50ms;
+  ASSERT_EQ(post_send(2, kLong), std::errc{});
+  EXPECT_THAT(transmit(), ElementsAre(Opcode::rc_send_only));
+  ASSERT_EQ(post_send(3, kLong), std::errc{});
+  EXPECT_THAT(transmit(), ElementsAre(Opcode::weft_piece, Opcode::weft_piece));
+  EXPECT_THAT(again(), Each(Opcode::weft_piece));
+  arrive({.opcode = Opcode::rc_acknowledge, .psn = Psn{102}, .extended = ack()});
+  ASSERT_EQ(post_send(4, kLong), std::errc{});
+  EXPECT_THAT(transmit(), ElementsAre(Opcode::weft_piece, Opcode::weft_piece));
+  arrive({.opcode = Opcode::rc_acknowledge, .psn = Psn{103}, .extended = ack()});
+  // One that arrives.
+  now += 1s;
+  ASSERT_EQ(post_send(5, kLong), std::errc{});
+  EXPECT_THAT(transmit(), ElementsAre(Opcode::rc_send_only));
+  arrive({.opcode = Opcode::rc_acknowledge, .psn = Psn{104}, .extended = ack()});
+  ASSERT_EQ(post_send(6, kLong), std::errc{});
+  EXPECT_THAT(transmit(), ElementsAre(Opcode::rc_send_only));
+}
+
+TEST_F(PathMtu, IsNotTrustedForAPacketThatTheWireDidNotTakeWhole) {
+  connect();
+  doubt();
+  arrive({.opcode = Opcode::rc_acknowledge, .psn = Psn{100}, .extended = ack()});
+  now += 50ms;
+  ASSERT_EQ(post_send(2, kLong), std::errc{});
+  ASSERT_TRUE(qp->next_burst(burst, now));
+  ASSERT_EQ(burst.size(), 1u);
+  qp->sent(burst, {.outcome = SendOutcome::kWouldBlock}, now);
+  // It goes in pieces now, and that it arrives so proves nothing.
+  EXPECT_THAT(transmit(), ElementsAre(Opcode::weft_piece, Opcode::weft_piece));
+  arrive({.opcode = Opcode::rc_acknowledge, .psn = Psn{101}, .extended = ack()});
+  ASSERT_EQ(post_send(3, kLong), std::errc{});
+  EXPECT_THAT(transmit(), ElementsAre(Opcode::weft_piece, Opcode::weft_piece));
 }
 
 TEST_F(PathMtu, IsNotDoubtedWhenThePeerStandsStill) {
