@@ -350,6 +350,7 @@ void Progress::serve(std::uint64_t tag, std::uint32_t events) {
 void Progress::spin() {
   Time last = io::now();
   unsigned slow_yields = 0;
+  std::size_t read = 0;  // since others had their turn
   std::vector<std::uint64_t> polls;
   for (unsigned round = 1; !hot_.empty() && !stop_.load(std::memory_order_relaxed); ++round) {
     for (std::size_t i = polls.size(); i < hot_.size(); ++i)
@@ -358,6 +359,7 @@ void Progress::spin() {
     for (std::size_t i = 0; i < hot_.size();) {
       const auto count = hot_[i]->receive(budget_of(*hot_[i]), Receiver::Acks::kAtOnce);
       found |= count.value_or(0) > 0;
+      read += count.value_or(0);
       const bool kept = hot_[i]->kept_for_ > 0;
       if (count && (kept || polls[i] == hot_[i]->polls())) {
         ++i;
@@ -368,7 +370,11 @@ void Progress::spin() {
       hot_.erase(hot_.begin() + static_cast<std::ptrdiff_t>(i));
       polls.erase(polls.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    if (round % 16 == 0) handle_events(Duration::zero());
+    // A round of many busy receivers takes long, and the next one begins with those that became so.
+    if (round % 16 == 0 || read >= kSharedBudget) {
+      handle_events(Duration::zero());
+      read = 0;
+    }
     const Time now = io::now();
     if (found) last = now;
     if (now - last > kSpin) break;
