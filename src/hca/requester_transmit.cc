@@ -339,9 +339,10 @@ void Requester::doubt_path(const PacketRecord& record, Burst& burst) {
   }
 }
 
-// Whether the burst, a long packet that is sent for the first time, is to go whole in spite of that.
-// Doubts can be wrong: a peer that is short of processors answers late, too. And paths change. So now
-// and then one packet is risked (RFC 4821, 7.7 says so of larger ones); mark_delivered() hears of it.
+// Whether the burst, a long packet that is sent for the first time, is to go whole in spite of
+// that. Doubts can be wrong: a peer that is short of processors answers late, too. And paths
+// change. So now and then one packet is risked (RFC 4821, 7.7 says so of larger ones);
+// mark_delivered() hears of it.
 bool Requester::tries_path(const Burst& burst) {
   if (!connection_.narrow || now_ < next_trial_ || out_.packets.size() != 1) return false;
   const Out::Packet& packet = out_.packets.front();
