@@ -20,8 +20,8 @@ inline constexpr std::size_t kMostJoins = 16'384;  // a queue pair in a multicas
 // How long a packet waits for a program that has no room for it.
 inline constexpr Duration kProgramPatience = 250ms;
 
-// What carries packets to the program. Calls come from inside the fabric's run(), from
-// Attachment::send() and from Attachment::resume(). Inside of them nobody is attached or detached.
+// What carries packets to the program. Calls come from inside the fabric's run() and from inside
+// Attachment::resume(). Inside of them nobody is attached or detached; sending is allowed.
 class Program {
  public:
   virtual ~Program() = default;

@@ -14,43 +14,13 @@ namespace {
 
 using ::testing::SizeIs;
 
-constexpr const char* kFour = R"(
-[switch]
-s1 = { ports = 4 }
-s2 = { ports = 4 }
-[node]
-a = {}
-b = {}
-c = {}
-d = {}
-[[link]]
-ends = ["a:1", "s1:1"]
-[[link]]
-ends = ["b:1", "s1:2"]
-[[link]]
-ends = ["c:1", "s2:1"]
-[[link]]
-ends = ["d:1", "s2:2"]
-[[link]]
-name = "trunk"
-ends = ["s1:4", "s2:4"]
-)";
-
 class AttachmentTest : public ::testing::Test {
  protected:
   AttachmentTest() { lab.bring_up(); }
 
   NodePort& port(const std::string& name) { return lab.fabric.find_node(name)->port(1); }
   mgmt::ManagedNode& managed(const std::string& name) { return *lab.fabric.find_node(name); }
-  wire::Grh grh(const std::string& from, const Gid& to) {
-    std::array<std::uint8_t, 16> gid{0xFE, 0x80};
-    const std::uint64_t guid = port(from).guid().value();
-    for (unsigned i = 0; i < 8; ++i)
-      gid[8 + i] = static_cast<std::uint8_t>(guid >> (56 - 8 * i));
-    return {.sgid = Gid{gid}, .dgid = to};
-  }
-
-  RunningLab lab{lab_of(kFour)};
+  RunningLab lab{lab_of(kFourNodes)};
   const Gid group{std::array<std::uint8_t, 16>{0xFF, 0x12, 0xA0, 0x1B, 5}};
 };
 
@@ -123,13 +93,13 @@ TEST_F(AttachmentTest, RefusesAPortThatTheAdapterDoesNotHave) {
 }
 
 TEST(QueuePairTable, BeginsAgainAfterTheLastNumberAndSkipsTheReservedOnes) {
-  RunningLab lab(lab_of(kFour), {.first_qpn = Qpn{0xFFFFFD}});
+  RunningLab lab(lab_of(kFourNodes), {.first_qpn = Qpn{0xFFFFFD}});
   TestProgram a(lab.fabric, "a");
   EXPECT_EQ(a.qpn, Qpn{0xFFFFFD});
   EXPECT_EQ(*a.attachment().allocate(), Qpn{0xFFFFFE});
   EXPECT_EQ(*a.attachment().allocate(), Qpn{2});
   for (const Qpn first : {kQp0, kQp1, kMulticastQpn}) {
-    RunningLab other(lab_of(kFour), {.first_qpn = first});
+    RunningLab other(lab_of(kFourNodes), {.first_qpn = first});
     EXPECT_EQ(TestProgram(other.fabric, "a").qpn, Qpn{2});
   }
 }
@@ -190,7 +160,7 @@ TEST_F(AttachmentTest, GivesMulticastToEveryMemberOnTheFabricAndOnTheSendersPort
   managed("s1").set_multicast(0, 0, masks);
   managed("s2").set_multicast(0, 0, masks);
   Datagram datagram = a.to(Lid{0xC000}, kMulticastQpn);
-  datagram.grh = grh("a", group);
+  datagram.grh = wire::Grh{.sgid = gid_of(port("a")), .dgid = group};
   EXPECT_EQ(a.send(datagram, lab.now), Sent::kTaken);
   lab.settle();
   for (TestProgram* program : {&near, &d1, &d2}) {
@@ -215,7 +185,7 @@ TEST_F(AttachmentTest, GivesAProgramOnePacketHoweverManyOfItsQueuePairsAreInTheG
   ASSERT_TRUE(a.attachment().join(a.qpn, group)) << "joining twice is joining once";
   ASSERT_TRUE(a.attachment().join(second, group));
   Datagram datagram = a.to(Lid{0xC000}, kMulticastQpn);
-  datagram.grh = grh("a", group);
+  datagram.grh = wire::Grh{.sgid = gid_of(port("a")), .dgid = group};
   const auto taken = [&] {
     a.taken.clear();
     EXPECT_EQ(a.send(datagram, lab.now), Sent::kTaken);

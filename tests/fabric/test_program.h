@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,12 +17,45 @@
 #include "fabric/fabric.h"
 #include "wire/bth.h"
 #include "wire/deth.h"
+#include "wire/endian.h"
 #include "wire/grh.h"
 #include "wire/link_crc.h"
 #include "wire/lrh.h"
 #include "wire/packet.h"
 
 namespace weft::fabric {
+
+// Two switches with two nodes each.
+inline constexpr const char* kFourNodes = R"(
+[switch]
+s1 = { ports = 4 }
+s2 = { ports = 4 }
+[node]
+a = {}
+b = {}
+c = {}
+d = {}
+[[link]]
+ends = ["a:1", "s1:1"]
+[[link]]
+ends = ["b:1", "s1:2"]
+[[link]]
+ends = ["c:1", "s2:1"]
+[[link]]
+ends = ["d:1", "s2:2"]
+[[link]]
+name = "trunk"
+ends = ["s1:4", "s2:4"]
+)";
+
+// The GID of a port's GUID `index` in its subnet.
+inline Gid gid_of(const NodePort& port, std::size_t index = 0) {
+  std::array<std::uint8_t, 16> bytes{};
+  const auto out = std::as_writable_bytes(std::span(bytes));
+  wire::store_be64(out.data(), port.port_info().gid_prefix);
+  wire::store_be64(out.data() + 8, port.guids(0).guids.at(index).value());
+  return Gid{bytes};
+}
 
 // A UD SEND, sealed.
 struct Datagram {
