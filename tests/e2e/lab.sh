@@ -94,5 +94,6 @@ done
 run behind "$weft" up --detach "$lab_file"
 kill -KILL "$(lab_pid)"
 run after "$weft" up --detach "$lab_file"
+detached+=("$(lab_pid)")
 await_states '{"Initializing":7}'
 run down "$weft" down two-switches

@@ -52,9 +52,14 @@ begin() {
 }
 
 declare -A pid_of=()
+detached=()  # numbers of processes that run on their own
 end() {
-  local code=$? name
-  for name in "${!pid_of[@]}"; do kill -KILL "${pid_of[$name]}" 2>/dev/null || :; done
+  local code=$? pid
+  # What timeout started is in a process group with it, and would outlive it alone.
+  for pid in "${pid_of[@]}"; do
+    kill -KILL -- "-$pid" 2>/dev/null || kill -KILL "$pid" 2>/dev/null || :
+  done
+  for pid in "${detached[@]}"; do kill -KILL "$pid" 2>/dev/null || :; done
   release_namespaces
   wait 2>/dev/null || :
   [[ -z ${work:-} ]] || rm -rf "$work"
