@@ -13,6 +13,7 @@
 
 #include "base/plain_bytes.h"
 #include "base/time.h"
+#include "io/await.h"
 #include "io/pass_descriptor.h"
 #include "io/unix_socket.h"
 
@@ -22,18 +23,14 @@ namespace {
 using namespace protocol;
 
 // The daemon answers at once; one that does not is stopped or worse.
-constexpr std::chrono::milliseconds kPatience{10'000};
+constexpr Duration kPatience = 10s;
 
-// Until `fd` is ready for `events`. timed_out: it was not for the time that the daemon has.
 Expected<void> await(int fd, short events) {
-  pollfd ready{fd, events, 0};
-  int result = 0;
-  do {
-    result = ::poll(&ready, 1, static_cast<int>(kPatience.count()));
-  } while (result < 0 && errno == EINTR);
-  if (result < 0) return fail_errno(errno, "poll");
-  if (result == 0) return fail(std::errc::timed_out, "the lab's daemon does not answer");
-  return {};
+  auto ready = io::await(fd, events, kPatience);
+  if (!ready && ready.error().code == std::errc::timed_out) {
+    return fail(std::errc::timed_out, "the lab's daemon does not answer");
+  }
+  return ready;
 }
 
 // The next message, of at least `least` bytes.

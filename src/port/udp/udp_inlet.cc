@@ -117,7 +117,7 @@ class UdpInlet::FaultSink final : public FaultyLine::Sink {
 void UdpInlet::release_held(DatagramSink& sink) {
   FaultSink line(*shared_, sink, receive_scratch().flows);
   if (faults_->holds_something()) faults_->release(io::now(), line);
-  faults_->settle(shared_->counters);
+  count(faults_->settle(), shared_->counters);
 }
 
 // Each packet of a run may be another program's.
@@ -148,7 +148,7 @@ void UdpInlet::release_tapped(DatagramSink& sink) {
     if (faults == nullptr) continue;
     FaultSink line(*shared_, sink, receive_scratch().flows, tap);
     if (faults->holds_something()) faults->release(io::now(), line);
-    faults->settle(shared_->counters);
+    count(faults->settle(), shared_->counters);
   }
 }
 

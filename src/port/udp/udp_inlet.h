@@ -14,7 +14,7 @@
 #include "port/port.h"
 #include "port/udp/coalescing.h"
 #include "port/udp/framing.h"
-#include "port/udp/inlet_faults.h"
+#include "port/inlet_faults.h"
 #include "port/udp/lease.h"
 #include "port/udp/udp_shared.h"
 

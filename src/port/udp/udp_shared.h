@@ -13,6 +13,7 @@
 
 #include "io/udp_socket.h"
 #include "port/faults.h"
+#include "port/guard.h"
 #include "port/port.h"
 #include "port/udp/capture.h"
 #include "port/udp/lease.h"
@@ -21,15 +22,6 @@
 #include "port/udp/wire_rules.h"
 
 namespace weft::port {
-
-// Runs `body(argument)`; false when it read memory of the application that turned out not to be
-// there, in which case what it did may be half done.
-using Guard = bool (*)(void (*body)(void*), void* argument);
-
-inline bool unguarded(void (*body)(void*), void* argument) {
-  body(argument);
-  return true;
-}
 
 // What ports on UDP sockets have in common, whatever the wire.
 struct NetworkConfig {

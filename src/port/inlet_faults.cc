@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "port/udp/inlet_faults.h"
+#include "port/inlet_faults.h"
 
 #include <sys/timerfd.h>
 
@@ -35,15 +35,9 @@ void InletFaults::arrive(MutableBytes run, const io::ReceivedDatagram& about,
   } while (at < run.size());
 }
 
-void InletFaults::settle(UdpCounters& counters) {
-  const FaultTally tally = line_.take_tally();
-  counters.add(UdpCounter::kFaultLost, tally.lost);
-  counters.add(UdpCounter::kFaultDuplicated, tally.duplicated);
-  counters.add(UdpCounter::kFaultReordered, tally.reordered);
-  counters.add(UdpCounter::kFaultCorrupted, tally.corrupted);
-  counters.add(UdpCounter::kFaultOverflowed, tally.overflowed);
+FaultTally InletFaults::settle() {
   const Time next = line_.deadline().value_or(Time::max());
-  if (next == timer_at_) return;
+  if (next == timer_at_) return line_.take_tally();
   timer_at_ = next;
   itimerspec spec{};  // all zero: disarmed, and not readable any more
   if (next != Time::max()) {
@@ -52,6 +46,7 @@ void InletFaults::settle(UdpCounters& counters) {
     spec.it_value.tv_nsec = at % 1'000'000'000;
   }
   timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
+  return line_.take_tally();
 }
 
 }  // namespace weft::port

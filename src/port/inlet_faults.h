@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
+#include "base/counters.h"
 #include "base/error.h"
 #include "io/unique_fd.h"
 #include "port/faults.h"
-#include "port/udp/udp_counters.h"
 
 namespace weft::port {
 
@@ -26,8 +27,8 @@ class InletFaults {
               Time now, FaultyLine::Sink& sink);
   void release(Time now, FaultyLine::Sink& sink) { line_.release(now, sink); }
   [[nodiscard]] bool holds_something() const { return line_.deadline().has_value(); }
-  // After the others: sets the timer and counts.
-  void settle(UdpCounters& counters);
+  // After the others: sets the timer. Returns what happened since the last call.
+  [[nodiscard]] FaultTally settle();
 
  private:
   InletFaults(const FaultConfig& config, Random random, io::UniqueFd timer)
@@ -37,5 +38,15 @@ class InletFaults {
   io::UniqueFd timer_;
   Time timer_at_ = Time::max();  // max: not set
 };
+
+// For counters that have one for each kind of fault.
+template <class Enum, const std::array<CounterInfo, static_cast<std::size_t>(Enum::kCount)>& kInfo>
+void count(const FaultTally& tally, CounterSet<Enum, kInfo>& counters) {
+  counters.add(Enum::kFaultLost, tally.lost);
+  counters.add(Enum::kFaultDuplicated, tally.duplicated);
+  counters.add(Enum::kFaultReordered, tally.reordered);
+  counters.add(Enum::kFaultCorrupted, tally.corrupted);
+  counters.add(Enum::kFaultOverflowed, tally.overflowed);
+}
 
 }  // namespace weft::port

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/ring/fabric_endpoint.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "wire/bth.h"
+#include "wire/deth.h"
+#include "wire/endian.h"
+#include "wire/opcode.h"
+
+namespace weft::port {
+namespace {
+
+constexpr hca::SendResult kBadMemory{hca::SendOutcome::kRefused,
+                                     hca::CompletionStatus::kLocalProtectionError};
+constexpr std::uint32_t kPrivilegedQKey = 0x8000'0000;  // IBA 10.2.5
+
+// What no program may say, whatever the port: that is for management.
+bool is_forbidden(const hca::OutPacket& packet, Qpn destination) {
+  if (destination == kQp0 || destination == kQp1) return true;
+  const auto opcode = static_cast<wire::Opcode>(wire::load_u8(packet.header.data()));
+  if (wire::info(opcode).transport != wire::Transport::ud) return false;
+  const auto deth = wire::Deth::parse(Bytes(packet.header).subspan(wire::Bth::kSize));
+  return deth && (deth->qkey.value() & kPrivilegedQKey) != 0;
+}
+
+}  // namespace
+
+FabricEndpoint::~FabricEndpoint() {
+  // Fails only where the daemon has gone, and the number with it.
+  static_cast<void>(shared_->attachment->release(qpn_));
+}
+
+Expected<void> FabricEndpoint::attach(const Gid& group) {
+  return shared_->attachment->join(qpn_, group);
+}
+
+Expected<void> FabricEndpoint::detach(const Gid& group) {
+  return shared_->attachment->leave(qpn_, group);
+}
+
+std::optional<RingCounter> FabricEndpoint::objection(const hca::Burst& burst,
+                                                     const PortFacts& facts) {
+  if (!facts.is_active()) return RingCounter::kTxInactive;
+  if (!burst.path.by_lid()) return RingCounter::kTxUnaddressed;
+  const std::vector<GidEntry>& gids = facts.attributes.gids;
+  if (burst.path.global &&
+      (burst.path.sgid_index >= gids.size() || gids[burst.path.sgid_index].gid.is_zero())) {
+    return RingCounter::kTxOutdated;
+  }
+  std::optional<PKey> good;
+  for (const hca::OutPacket& packet : burst.packets()) {
+    const wire::Bth bth = *wire::Bth::parse(Bytes(packet.header));
+    if (bth.pkey != good && !facts.has_pkey(bth.pkey)) return RingCounter::kTxOutdated;
+    good = bth.pkey;
+    if (is_forbidden(packet, bth.dest_qp)) return RingCounter::kTxForbidden;
+    if (packet.payload_length > facts.neighbor_mtu) return RingCounter::kTxTooLong;
+  }
+  return std::nullopt;
+}
+
+Route FabricEndpoint::route(const hca::Burst& burst, const PortFacts& facts) {
+  const hca::Path& path = burst.path;
+  const PortAttributes& port = facts.attributes;
+  Route out;
+  out.lrh.sl = path.sl;
+  out.lrh.dlid = path.dlid;
+  out.lrh.slid = Lid{
+      static_cast<std::uint16_t>(port.lid.value() | (path.source_path_bits & facts.path_mask()))};
+  if (!path.global) return out;
+  out.lrh.next_header = wire::Lnh::iba_global;
+  out.grh = wire::Grh{.traffic_class = path.traffic_class,
+                      .flow_label = path.flow_label,
+                      .hop_limit = path.hop_limit,
+                      .sgid = port.gids[path.sgid_index].gid,
+                      .dgid = path.dgid};
+  return out;
+}
+
+hca::SendResult FabricEndpoint::send(const hca::Burst& burst) {
+  using enum hca::SendOutcome;
+  if (shared_->gone.load(std::memory_order_relaxed) || shared_->end->is_broken()) {
+    shared_->counters.add(RingCounter::kTxGone, burst.size());
+    return {kRefused};
+  }
+  const std::lock_guard guard(shared_->sending);
+  const PortFacts& facts = *shared_->facts;
+  if (const auto counter = objection(burst, facts)) {
+    shared_->counters.add_in_turn(*counter, burst.size());
+    return {kSent};
+  }
+  return hand_over(burst, facts);
+}
+
+hca::SendResult FabricEndpoint::hand_over(const hca::Burst& burst, const PortFacts& facts) {
+  struct Work {
+    ProgramEnd& end;
+    const hca::Burst& burst;
+    Route route;
+    std::array<std::uint32_t, hca::Burst::kMaxPackets> blocks;
+  } work{*shared_->end, burst, route(burst, facts), {}};
+  const auto packets = burst.packets();
+  const auto apart = static_cast<std::size_t>(
+      std::count_if(packets.begin(), packets.end(),
+                    [&](const hca::OutPacket& packet) { return !work.route.fits_header(packet); }));
+  if (!work.end.has_room(packets.size(), apart)) {
+    shared_->counters.add_in_turn(RingCounter::kTxBlocked);
+    return {hca::SendOutcome::kWouldBlock};
+  }
+  for (std::size_t i = 0; i < packets.size(); ++i)
+    work.blocks[i] = work.route.fits_header(packets[i]) ? ring::kNoBlock : work.end.take_block();
+
+  const bool done = shared_->guard(
+      [](void* argument) {
+        Work& now = *static_cast<Work*>(argument);
+        std::size_t i = 0;
+        for (const hca::OutPacket& packet : now.burst.packets()) {
+          const std::uint32_t number = now.blocks[i];
+          const MutableBytes block =
+              number == ring::kNoBlock ? MutableBytes{} : now.end.block(number);
+          write_link_packet(now.route, packet, now.burst.pieces(packet), block, now.end.slot(i++));
+        }
+      },
+      &work);
+  if (!done) {
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+      if (work.blocks[i] != ring::kNoBlock) work.end.give_back(work.blocks[i]);
+    }
+    return kBadMemory;
+  }
+  for (std::size_t i = 0; i < packets.size(); ++i) {
+    ring::SendSlot& slot = work.end.slot(i);
+    slot.epoch = facts.epoch;
+    slot.source = qpn_.value();
+    slot.block = work.blocks[i];
+  }
+  if (shared_->capture) record(packets.size());
+  work.end.publish(packets.size());
+  shared_->counters.add_in_turn(RingCounter::kTxPackets, packets.size());
+  return {hca::SendOutcome::kSent};
+}
+
+void FabricEndpoint::record(std::size_t packets) {
+  ProgramEnd& end = *shared_->end;
+  for (std::size_t i = 0; i < packets; ++i) {
+    const ring::SendSlot& slot = end.slot(i);
+    std::array<Bytes, 3> pieces{Bytes(slot.header).first(slot.header_size), Bytes{},
+                                Bytes(slot.trailer).first(slot.trailer_size)};
+    if (slot.block != ring::kNoBlock) {
+      pieces[1] = Bytes(end.block(slot.block)).first(slot.payload_size);
+    }
+    shared_->capture->record(pieces);
+  }
+}
+
+}  // namespace weft::port

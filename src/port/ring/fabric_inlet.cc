@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/ring/fabric_inlet.h"
+
+#include <algorithm>
+#include <array>
+
+#include "io/clock.h"
+
+namespace weft::port {
+
+// What comes off the faulty line is looked at as if it had just been taken from the adapter.
+class FabricInlet::FaultSink final : public FaultyLine::Sink {
+ public:
+  FaultSink(FabricInlet& inlet, DatagramSink& sink) : inlet_(inlet), sink_(sink) {}
+  void frame(const FaultyFrame& frame) override {
+    inlet_.hand_on(check_link_packet(frame.bytes), frame.bytes, sink_);
+  }
+
+ private:
+  FabricInlet& inlet_;
+  DatagramSink& sink_;
+};
+
+std::vector<int> FabricInlet::descriptors() const {
+  const auto ring = shared_->end->descriptors();
+  std::vector<int> out(ring.begin(), ring.end());
+  if (faults_) out.push_back(faults_->descriptor());
+  return out;
+}
+
+std::size_t FabricInlet::receive(DatagramSink& sink, std::size_t budget) {
+  ProgramEnd& end = *shared_->end;
+  const std::size_t count = std::min(end.arrived(), budget);
+  const bool holds = faults_ && faults_->holds_something();
+  if (count == 0 && !holds) return 0;
+  lmc_ = shared_->lmc.load(std::memory_order_relaxed);
+  if (count > 0) {
+    const auto hold = shared_->arenas.hold();
+    for (std::size_t i = 0; i < count; ++i)
+      take_in(end.arrival(i), sink);
+    end.take(count);
+    shared_->counters.add(RingCounter::kRxPackets, count);
+  }
+  if (faults_) {
+    FaultSink line(*this, sink);
+    if (faults_->holds_something()) faults_->release(io::now(), line);
+    port::count(faults_->settle(), shared_->counters);
+  }
+  sink.end_run();
+  return count;
+}
+
+std::optional<Bytes> FabricInlet::payload_of(std::uint32_t arena, std::uint32_t block,
+                                             std::uint32_t size) const {
+  if (block == ring::kNoBlock && size == 0) return Bytes{};
+  if (block >= ring::kBlocks || size > ring::kBlock) return std::nullopt;
+  const Bytes whole = arena == ring::kDaemonArena ? shared_->end->daemon_block(block)
+                      : arena == shared_->attachment->welcome().arena
+                          ? shared_->end->own_block(block)
+                          : shared_->arenas.block(arena, block);
+  if (whole.empty()) return std::nullopt;
+  return whole.first(size);
+}
+
+void FabricInlet::take_in(const ring::ArrivalSlot& slot, DatagramSink& sink) {
+  // Sizes and numbers are looked at in a copy: the daemon may change its memory at any time.
+  const std::size_t header_size = slot.header_size;
+  const std::size_t trailer_size = slot.trailer_size;
+  const auto payload = payload_of(slot.arena, slot.block, slot.payload_size);
+  if (!payload || header_size > slot.header.size() || trailer_size > slot.trailer.size()) {
+    shared_->counters.add(RingCounter::kRxMalformed);
+    return;
+  }
+  const FrameVerdict verdict = join_link_packet(Bytes(slot.header).first(header_size), *payload,
+                                                Bytes(slot.trailer).first(trailer_size), frame_);
+  if (shared_->capture && verdict != FrameVerdict::kMalformed) {
+    const Bytes packet = frame_.all();
+    shared_->capture->record({&packet, 1});
+  }
+  if (faults_ && verdict != FrameVerdict::kMalformed) {
+    FaultSink line(*this, sink);
+    faults_->arrive(frame_.all(), {}, 0, io::now(), line);
+    return;
+  }
+  hand_on(verdict, frame_.all(), sink);
+}
+
+void FabricInlet::hand_on(FrameVerdict verdict, Bytes packet, DatagramSink& sink) {
+  switch (verdict) {
+    case FrameVerdict::kMalformed:
+      shared_->counters.add(RingCounter::kRxMalformed);
+      return;
+    case FrameVerdict::kBadIcrc:
+      shared_->counters.add(RingCounter::kRxBadIcrc);
+      return;
+    case FrameVerdict::kGood: {
+      std::array<std::byte, hca::kGrhArea> grh;
+      sink.deliver(link_datagram(packet, lmc_, grh));
+      return;
+    }
+  }
+}
+
+}  // namespace weft::port

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "port/inlet_faults.h"
+#include "port/port.h"
+#include "port/ring/fabric_shared.h"
+#include "port/ring/link_frame.h"
+
+namespace weft::port {
+
+// What arrives at a port of a fabric for all queue pairs of the program.
+class FabricInlet final : public Inlet {
+ public:
+  // `faults`: none if null.
+  FabricInlet(std::shared_ptr<FabricShared> shared, std::unique_ptr<InletFaults> faults)
+      : shared_(std::move(shared)), faults_(std::move(faults)) {}
+
+  std::size_t receive(DatagramSink& sink, std::size_t budget) override;
+  [[nodiscard]] std::vector<int> descriptors() const override;
+  void wait() override { shared_->end->wait(); }
+  [[nodiscard]] std::uint32_t capacity() const override { return ring::kBlocks * ring::kBlock; }
+
+ private:
+  class FaultSink;
+  void take_in(const ring::ArrivalSlot& slot, DatagramSink& sink);
+  [[nodiscard]] std::optional<Bytes> payload_of(std::uint32_t arena, std::uint32_t block,
+                                                std::uint32_t size) const;
+  void hand_on(FrameVerdict verdict, Bytes packet, DatagramSink& sink);
+
+  std::shared_ptr<FabricShared> shared_;
+  std::unique_ptr<InletFaults> faults_;
+  LinkFrame frame_;
+  std::uint8_t lmc_ = 0;  // while receiving
+};
+
+}  // namespace weft::port

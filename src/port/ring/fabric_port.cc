@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/ring/fabric_port.h"
+
+#include <mutex>
+#include <variant>
+
+#include "port/ring/fabric_endpoint.h"
+
+namespace weft::port {
+
+Expected<std::unique_ptr<FabricPort>> FabricPort::open(const FabricPortConfig& config) {
+  NodeAttachment::Files files;
+  auto attachment = NodeAttachment::open(config.place, config.port, files);
+  if (!attachment) return tl::unexpected(attachment.error());
+  auto end =
+      ProgramEnd::map(files[attach::kProgramMemory].get(), files[attach::kDaemonMemory].get(),
+                      std::move(files[attach::kDoorbell]), std::move(files[attach::kArrivals]));
+  if (!end) return tl::unexpected(end.error());
+  auto news = (*attachment)->await_news();
+  if (!news) return tl::unexpected(news.error());
+  auto* const first = std::get_if<NodeAttachment::FactsNews>(&*news);
+  if (first == nullptr) {
+    return fail(std::errc::bad_message, "the lab's daemon says nothing of the port");
+  }
+  auto shared = std::make_shared<FabricShared>(std::move(*attachment), std::move(*end),
+                                               std::move(first->facts), config.guard);
+  if (!config.capture.empty()) {
+    auto capture = LinkCapture::open(config.capture, config.device);
+    if (!capture) return tl::unexpected(capture.error());
+    shared->capture = std::move(*capture);
+  }
+  std::unique_ptr<InletFaults> faults;
+  if (config.faults.any()) {
+    auto created = InletFaults::create(config.faults, 0);
+    if (!created) return tl::unexpected(created.error());
+    faults = std::move(*created);
+  }
+  auto inlet = std::make_shared<FabricInlet>(shared, std::move(faults));
+  return std::unique_ptr<FabricPort>(new FabricPort(std::move(shared), std::move(inlet)));
+}
+
+PortAttributes FabricPort::attributes() {
+  PortAttributes out = shared_->current_facts()->attributes;
+  if (shared_->gone.load(std::memory_order_relaxed)) {
+    out.state = LinkState::kDown;
+    out.link_up = false;
+  }
+  return out;
+}
+
+Expected<std::unique_ptr<Endpoint>> FabricPort::open_endpoint(Service) {
+  auto qpn = shared_->attachment->allocate();
+  if (!qpn) return tl::unexpected(qpn.error());
+  return std::make_unique<FabricEndpoint>(shared_, inlet_, *qpn);
+}
+
+Expected<std::unique_ptr<Endpoint>> FabricPort::open_management() {
+  return fail(std::errc::operation_not_supported,
+              "queue pair 1 of a node is for programs that use libibumad");
+}
+
+std::uint32_t FabricPort::take_news() {
+  std::uint32_t out = 0;
+  while (!shared_->gone.load(std::memory_order_relaxed)) {
+    auto news = shared_->attachment->next_news();
+    if (!news) {
+      shared_->gone.store(true, std::memory_order_relaxed);
+      return out | kNewsDeviceFatal;
+    }
+    if (!*news) break;
+    if (auto* const facts = std::get_if<NodeAttachment::FactsNews>(&**news)) {
+      out |= apply(std::move(*facts));
+    } else {
+      apply(std::move(std::get<NodeAttachment::ArenaNews>(**news)));
+    }
+  }
+  return out;
+}
+
+std::uint32_t FabricPort::apply(NodeAttachment::FactsNews news) {
+  auto after = std::make_shared<const PortFacts>(std::move(news.facts));
+  const auto before = shared_->current_facts();
+  shared_->lmc.store(after->attributes.lmc, std::memory_order_relaxed);
+  {
+    const std::lock_guard guard(shared_->sending);
+    shared_->facts = after;
+  }
+  return port_news(before->attributes, after->attributes) |
+         (news.reregister ? std::uint32_t{kNewsReregister} : 0u);
+}
+
+// Where it cannot be mapped it is not asked for: the daemon goes on copying.
+void FabricPort::apply(NodeAttachment::ArenaNews news) {
+  if (!news.file) {
+    shared_->arenas.remove(news.arena);
+    return;
+  }
+  if (!shared_->arenas.add(news.arena, news.file.get())) return;
+  if (!shared_->attachment->mapped(news.arena)) shared_->arenas.remove(news.arena);
+}
+
+}  // namespace weft::port

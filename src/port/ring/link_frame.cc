@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/ring/link_frame.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "wire/bth.h"
+#include "wire/crc.h"
+#include "wire/endian.h"
+#include "wire/link_crc.h"
+#include "wire/packet.h"
+
+namespace weft::port {
+namespace {
+
+constexpr Lid kFirstMulticastLid{0xC000};  // IBA 4.1.3
+constexpr std::size_t kShortest =
+    wire::Lrh::kSize + wire::Bth::kSize + wire::kIcrcSize + wire::kVcrcSize;
+
+// Whether `headers`, the front of a packet of `size` bytes, has all that the checks below and the
+// ICRC read, and says how long the packet is.
+bool headers_agree(Bytes headers, std::size_t size) {
+  if (size < kShortest || headers.size() < wire::Lrh::kSize) return false;
+  const wire::Lrh lrh = *wire::Lrh::parse(headers);
+  const bool global = lrh.next_header == wire::Lnh::iba_global;
+  if (!global && lrh.next_header != wire::Lnh::iba_local) return false;
+  if (lrh.packet_bytes() != size - wire::kVcrcSize) return false;
+  const std::size_t needed = wire::link_headers_size(headers);
+  return headers.size() >= needed && size >= needed + wire::kIcrcSize + wire::kVcrcSize;
+}
+
+// Copies stretches of a packet to one place and runs the ICRC over what it covers.
+class Joining {
+ public:
+  // `covered`: bytes before the ICRC. `front` is copied, and its ICRC taken, already.
+  Joining(std::byte* to, std::size_t covered, Bytes front)
+      : to_(to), covered_(covered), at_(front.size()), crc_(wire::link_icrc_front(front)) {}
+
+  void add(Bytes piece) {
+    const std::size_t inside = std::min(piece.size(), covered_ - std::min(covered_, at_));
+    crc_ = wire::crc32_copy(crc_, to_ + at_, piece.first(inside));
+    std::copy(piece.begin() + static_cast<std::ptrdiff_t>(inside), piece.end(), to_ + at_ + inside);
+    at_ += piece.size();
+  }
+  [[nodiscard]] FrameVerdict verdict() const {
+    const bool right = wire::load_le32(to_ + covered_) == wire::crc32_finish(crc_);
+    return right ? FrameVerdict::kGood : FrameVerdict::kBadIcrc;
+  }
+
+ private:
+  std::byte* to_;
+  std::size_t covered_;
+  std::size_t at_;
+  std::uint32_t crc_;
+};
+
+}  // namespace
+
+std::size_t Route::packet_size(const hca::OutPacket& packet) const {
+  return size() + packet.length() + wire::kIcrcSize + wire::kVcrcSize;
+}
+
+void write_link_packet(const Route& route, const hca::OutPacket& packet,
+                       std::span<const Bytes> payload, MutableBytes block, ring::SendSlot& slot) {
+  const MutableBytes header(slot.header);
+  wire::Lrh lrh = route.lrh;
+  lrh.packet_words = static_cast<std::uint16_t>((route.packet_size(packet) - wire::kVcrcSize) / 4);
+  lrh.write(header);
+  if (route.grh) {
+    wire::Grh grh = *route.grh;
+    grh.payload_length = static_cast<std::uint16_t>(packet.length() + wire::kIcrcSize);
+    grh.write(header.subspan(wire::Lrh::kSize));
+  }
+  std::byte* at =
+      std::copy_n(packet.header.data(), packet.header_length, header.data() + route.size());
+  const bool apart = !route.fits_header(packet);
+  assert(!apart || block.size() >= packet.payload_length);
+  std::byte* to = apart ? block.data() : at;
+  for (const Bytes piece : payload)
+    to = std::copy(piece.begin(), piece.end(), to);
+  if (!apart) at = to;
+  slot.header_size = static_cast<std::uint8_t>(at - header.data());
+  slot.payload_size = apart ? packet.payload_length : 0;
+
+  const MutableBytes trailer(slot.trailer);
+  const MutableBytes pad = trailer.first(packet.pad);
+  const MutableBytes icrc = trailer.subspan(packet.pad, wire::kIcrcSize);
+  std::fill(pad.begin(), pad.end(), std::byte{0});
+  const Bytes front = header.first(slot.header_size);
+  wire::CrcPair crc{wire::link_icrc_front(front), wire::crc16_update(wire::kVcrcPreset, front)};
+  crc = wire::crc_both_update(crc, block.first(slot.payload_size));
+  crc = wire::crc_both_update(crc, pad);
+  wire::store_le32(icrc.data(), wire::crc32_finish(crc.icrc));
+  const std::uint16_t vcrc = wire::crc16_finish(wire::crc16_update(crc.vcrc, icrc));
+  wire::store_le16(icrc.data() + icrc.size(), vcrc);
+  slot.trailer_size = static_cast<std::uint8_t>(packet.pad + wire::kIcrcSize + wire::kVcrcSize);
+}
+
+FrameVerdict join_link_packet(Bytes header, Bytes payload, Bytes trailer, LinkFrame& frame) {
+  frame.size = header.size() + payload.size() + trailer.size();
+  if (frame.size > frame.bytes.size()) return FrameVerdict::kMalformed;
+  // What is looked at is the copy: the other may be written to by whoever made it.
+  std::copy(header.begin(), header.end(), frame.bytes.begin());
+  if (!headers_agree(Bytes(frame.bytes).first(header.size()), frame.size)) {
+    return FrameVerdict::kMalformed;
+  }
+  const std::size_t covered = frame.size - wire::kIcrcSize - wire::kVcrcSize;
+  const std::size_t front = std::min(header.size(), covered);
+  Joining joining(frame.bytes.data(), covered, Bytes(frame.bytes).first(front));
+  joining.add(header.subspan(front));
+  joining.add(payload);
+  joining.add(trailer);
+  return joining.verdict();
+}
+
+FrameVerdict check_link_packet(Bytes packet) {
+  if (!headers_agree(packet, packet.size())) return FrameVerdict::kMalformed;
+  const Bytes covered = packet.first(packet.size() - wire::kIcrcSize - wire::kVcrcSize);
+  const std::uint32_t icrc = wire::load_le32(covered.data() + covered.size());
+  return wire::link_icrc(covered) == icrc ? FrameVerdict::kGood : FrameVerdict::kBadIcrc;
+}
+
+hca::InDatagram link_datagram(Bytes packet, std::uint8_t lmc,
+                              std::array<std::byte, hca::kGrhArea>& grh) {
+  const wire::Lrh lrh = *wire::Lrh::parse(packet);
+  hca::InDatagram out;
+  out.global = lrh.next_header == wire::Lnh::iba_global;
+  out.slid = lrh.slid;
+  out.dlid = lrh.dlid;
+  out.sl = lrh.sl;
+  if (lrh.dlid < kFirstMulticastLid) {
+    out.path_bits = static_cast<std::uint8_t>(lrh.dlid.value() & ((1u << lmc) - 1));
+  }
+  Bytes rest = packet.subspan(wire::Lrh::kSize);
+  if (out.global) {
+    std::copy_n(rest.begin(), grh.size(), grh.begin());
+    const wire::Grh header = *wire::Grh::parse(rest);
+    out.network_header = &grh;
+    out.source = header.sgid;
+    out.destination = header.dgid;
+    out.traffic_class = header.traffic_class;
+    out.multicast = header.dgid.is_multicast();
+    rest = rest.subspan(wire::Grh::kSize);
+  }
+  out.transport = rest.first(rest.size() - wire::kIcrcSize - wire::kVcrcSize);
+  return out;
+}
+
+}  // namespace weft::port
