@@ -8,10 +8,11 @@ walker knows: link packet, Ethernet frame, and the bare transport packet in it.
 Lives of connections, as fuzz/rdmacm_commands.cc reads them, are written here by hand.
 
 usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is made of
-                               corpus/rdmacm_commands, corpus/fabric_packets and
-                               corpus/lab_file, beside this script
+                               corpus/rdmacm_commands, corpus/fabric_packets,
+                               corpus/attachments and corpus/lab_file, beside this script
 """
 import pathlib
+import random
 import shutil
 import struct
 
@@ -100,6 +101,24 @@ def fabric_packets():
         yield "genuine-%02d" % (number // 6), blob
 
 
+def attachments():
+    """(name, bytes): programs that mostly send, as fuzz/attachments.cc reads their steps."""
+    for seed in range(8):
+        chance = random.Random(seed)
+        steps = bytearray()
+        for _ in range(40):
+            program, action = chance.randrange(5), chance.choice((0, 1, 1, 2, 4, 6, 7, 7, 7, 7, 7))
+            steps += bytes((program, action))
+            if action == 1:  # its first queue pair joins
+                steps += bytes((0, chance.randrange(3), 0))
+            elif action == 7:  # to whom, with a GRH or without, and nothing changed
+                steps += bytes((0, chance.randrange(64), chance.randrange(2),
+                                chance.randrange(5), 0, 0, 0, 0, 1, 1))
+            else:
+                steps += bytes(chance.randrange(256) for _ in range(2))
+        yield "steps-%d" % seed, bytes(steps)
+
+
 def lab_files():
     """(name, bytes): the examples, and listings."""
     for path in sorted((HERE.parent / "examples" / "labs").glob("*.toml")):
@@ -124,7 +143,8 @@ def main():
     for size in (0, 3, 4, 15, 16, 63, 64, 255, 256, 511, 512, 1100):
         blob = bytes(range(16)) + bytes(i * 7 & 255 for i in range(size))
         (HERE / "corpus" / "crc" / ("length-%04d" % size)).write_bytes(blob)
-    for folder, made in (("fabric_packets", fabric_packets()), ("lab_file", lab_files())):
+    for folder, made in (("fabric_packets", fabric_packets()), ("lab_file", lab_files()),
+                         ("attachments", attachments())):
         for name, blob in made:
             (HERE / "corpus" / folder / name).write_bytes(blob)
     for name, blob in lives():

@@ -131,6 +131,7 @@ class TestProgram final : public Program {
     attachment_->resume(now);
   }
   void detach() { attachment_.reset(); }
+  [[nodiscard]] bool attached() const { return attachment_ != nullptr; }
   [[nodiscard]] Attachment& attachment() { return *attachment_; }
   [[nodiscard]] std::uint64_t count(NodeCounter counter) const {
     return adapter_.port(port_).counters().get(counter);
