@@ -50,7 +50,8 @@ class Attachment {
   virtual ~Attachment() = default;
   // not_enough_memory: the program has kMostQueuePairs, or all numbers are in use.
   virtual Expected<Qpn> allocate() = 0;
-  // Leaves its multicast groups too. invalid_argument: it is not this program's.
+  // Leaves its multicast groups too. What waits for the program already may still be delivered.
+  // invalid_argument: it is not this program's.
   virtual Expected<void> release(Qpn qpn) = 0;
   // Joining twice is joining once. invalid_argument: not its queue pair, or not an MGID.
   // not_enough_memory: the program has kMostJoins.
