@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/async_events.h"
 
+#include <algorithm>
+
 #include "host/completion_queue.h"
 #include "host/queue_pair.h"
 
@@ -28,6 +30,15 @@ Expected<AsyncEvent> AsyncEventQueue::next_event() {
 
 void AsyncEventQueue::post(const AsyncEvent& event) {
   const std::lock_guard guard(mutex_);
+  if (event.of_the_device()) {
+    const auto same = [&](const AsyncEvent& waiting) { return waiting.type == event.type; };
+    if (const auto found = std::find_if(events_.begin(), events_.end(), same);
+        found != events_.end()) {
+      events_.erase(found);
+      events_.push_back(event);
+      return;
+    }
+  }
   events_.push_back(event);
   event_.signal();
 }

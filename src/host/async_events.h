@@ -30,9 +30,15 @@ enum class AsyncEventType : std::uint8_t {
   // `shared_queue`:
   kSrqLimit,  // fewer receives are left than the program wanted to be told of
   // The port:
-  kPortActive,  // came up
-  kPortError,   // went down
-  kGidChange,   // the GID table changed
+  kPortActive,        // came up
+  kPortError,         // went down
+  kGidChange,         // the GID table changed
+  kLidChange,         // LID or LMC changed
+  kPKeyChange,        // the P_Key table changed
+  kSmChange,          // another subnet manager, or elsewhere
+  kClientReregister,  // the subnet manager wants everything to be registered anew
+  // The device:
+  kDeviceFatal,  // it is gone for good
 };
 
 struct AsyncEvent {
@@ -40,6 +46,11 @@ struct AsyncEvent {
   CompletionQueue* queue = nullptr;
   QueuePair* queue_pair = nullptr;
   SharedReceiveQueue* shared_queue = nullptr;
+
+  // Of the port or the device, not of an object of the program.
+  [[nodiscard]] bool of_the_device() const {
+    return queue == nullptr && queue_pair == nullptr && shared_queue == nullptr;
+  }
 };
 
 // The asynchronous events of a context, behind a pollable level-triggered descriptor.
@@ -51,6 +62,8 @@ class AsyncEventQueue {
   // As CompletionChannel::next_event. The object that the event is about waits for its
   // acknowledgement from here on.
   Expected<AsyncEvent> next_event();
+  // Of the port's events that nobody has read yet the last of each type is kept, in the order in
+  // which they came: a program that never asks costs nothing.
   void post(const AsyncEvent& event);
   void forget(const CompletionQueue* queue);
   void forget(const QueuePair* queue_pair);

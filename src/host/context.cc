@@ -32,15 +32,19 @@ Expected<std::shared_ptr<Context>> Context::start(std::shared_ptr<Context> conte
   auto events = AsyncEventQueue::create();
   if (!events) return tl::unexpected(events.error());
   context->async_events_ = std::move(*events);
-  auto monitor = io::LinkMonitor::open();
-  if (!monitor) return tl::unexpected(monitor.error());
-  context->link_monitor_ = std::move(*monitor);
+  int news = context->port_->news_descriptor();
+  if (news < 0) {
+    auto monitor = io::LinkMonitor::open();
+    if (!monitor) return tl::unexpected(monitor.error());
+    context->link_monitor_ = std::move(*monitor);
+    news = context->link_monitor_->fd();
+  }
   const port::PortAttributes now = context->port_->attributes();
   context->last_state_ = now.state;
   context->last_gids_ = now.gids;
+  context->pkeys_.emplace(now.pkeys);
   // close() ends the thread before the context can go.
-  auto started =
-      Progress::start(context->link_monitor_->fd(), [raw = context.get()] { raw->on_news(); });
+  auto started = Progress::start(news, [raw = context.get()] { raw->on_news(); });
   if (!started) return tl::unexpected(started.error());
   context->progress_ = std::move(*started);
   register_context(context);
@@ -294,7 +298,7 @@ hca::XrcQueues* Context::xrc_queues(std::uint32_t domain) {
 }
 
 void Context::on_news() {
-  tell_port_changes();
+  if (const std::uint32_t news = port_news(); news != 0) tell(news);
   take_agreements();
 }
 
@@ -306,18 +310,6 @@ void Context::take_agreements() {
     const auto found = queue_pairs_.find(agreement->local.value());
     if (found != queue_pairs_.end()) found->second->agree(*agreement);
   }
-}
-
-void Context::tell_port_changes() {
-  if (!link_monitor_->drain(device_.ifindex)) return;
-  const port::PortAttributes now = port_->attributes();
-  if (now.state != last_state_) {
-    const bool up = now.state == port::LinkState::kActive;
-    async_events_->post({up ? AsyncEventType::kPortActive : AsyncEventType::kPortError});
-  }
-  if (now.gids != last_gids_) async_events_->post({AsyncEventType::kGidChange});
-  last_state_ = now.state;
-  last_gids_ = now.gids;
 }
 
 void Context::remove(QueuePair& queue_pair) {
@@ -335,32 +327,6 @@ void Context::remove(QueuePair& queue_pair) {
   memory_.unbind_windows_of(queue_pair.qpn());
   if (config.srq) config.srq->unuse(queue_pair);
   unuse_pd(config.pd);
-}
-
-Expected<void> Context::complete_path(hca::Path& path) {
-  const port::PortAttributes port = port_->attributes();
-  if (path.sgid_index >= port.gids.size()) {
-    return fail(std::errc::invalid_argument,
-                fmt::format("sgid_index {}: {} has GIDs 0 to {}", path.sgid_index, device_.name,
-                            static_cast<int>(port.gids.size()) - 1));
-  }
-  if (path.dgid.is_zero()) {
-    return fail(std::errc::invalid_argument, "dgid is zero: an address is needed on this wire");
-  }
-  path.sgid = port.gids[path.sgid_index].gid;
-  if (path.dgid.is_multicast()) path.dgid = port_->group_address(path.dgid);
-  path.scope_id = path.dgid.is_link_local() || path.dgid.is_multicast() ? device_.ifindex : 0;
-  if (path.sgid.is_ipv4_mapped() == path.dgid.is_ipv4_mapped()) return {};
-  // The source must be of the destination's family; a program that gives the index of the other
-  // family means "this port".
-  for (const port::GidEntry& entry : port.gids) {
-    if (entry.gid.is_ipv4_mapped() == path.dgid.is_ipv4_mapped()) {
-      path.sgid = entry.gid;
-      return {};
-    }
-  }
-  return fail(std::errc::invalid_argument, fmt::format("dgid {}: {} has no address of that family",
-                                                       path.dgid.to_string(), device_.name));
 }
 
 void Context::arm_flush(QueuePair& queue_pair, Time when) {

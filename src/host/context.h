@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "hca/memory_table.h"
+#include "hca/pkey_table.h"
 #include "host/async_events.h"
 #include "host/completion_channel.h"
 #include "host/completion_queue.h"
@@ -50,9 +51,6 @@ struct DeviceLimits {
   std::uint32_t max_reads = 16;  // reads and atomics at a time, as responder and as requester
   std::uint32_t max_mw = static_cast<std::uint32_t>(hca::MemoryTable::kMaxWindows);
   std::uint32_t max_message = 1u << 31;  // of a connection, bytes
-  std::uint32_t vendor_id = 0x02'0000;   // no vendor of hardware: a locally administered OUI
-  std::uint32_t vendor_part_id = 1;
-  std::uint32_t hw_ver = 0;
 };
 
 class Context : public std::enable_shared_from_this<Context> {
@@ -105,11 +103,13 @@ class Context : public std::enable_shared_from_this<Context> {
   // By queue pairs; null for a domain that does not exist.
   [[nodiscard]] hca::XrcQueues* xrc_queues(std::uint32_t domain);
 
-  // Address handles: checks `sgid_index`, fills `path.sgid` and the scope of link-local addresses.
-  // EINVAL names the attribute that is wrong.
+  // Address handles: checks the address, and fills in what the port knows of it: `path.sgid`, the
+  // scope of link-local addresses, of `path.source_path_bits` those that the LMC leaves. EINVAL
+  // names the attribute that is wrong.
   Expected<void> complete_path(hca::Path& path);
 
   [[nodiscard]] hca::MemoryTable& memory() { return memory_; }
+  [[nodiscard]] hca::PKeyTable& pkeys() { return *pkeys_; }
 
   // By queue pairs: have the thread flush `queue_pair` at `when` unless it was flushed before.
   void arm_flush(QueuePair& queue_pair, Time when);
@@ -156,8 +156,13 @@ class Context : public std::enable_shared_from_this<Context> {
   Expected<void> use_queue_pair(const std::shared_ptr<QueuePair>& queue_pair);
   Expected<std::shared_ptr<Receiver>> receiver_for(const std::shared_ptr<port::Inlet>& inlet);
   void release_receiver(Receiver& receiver);
-  void on_news();  // by the thread, when the kernel or the connection manager has something to say
-  void tell_port_changes();
+  // By the thread, when the kernel, the port or the connection manager has something to say.
+  void on_news();
+  // What of it concerns the port, as PortNews.
+  [[nodiscard]] std::uint32_t port_news();
+  void tell(std::uint32_t port_news);
+  // The device is gone: so that nobody waits for what will not come.
+  void fail_queue_pairs();
 
   DeviceInfo device_;
   Config config_;
@@ -166,7 +171,8 @@ class Context : public std::enable_shared_from_this<Context> {
   hca::MemoryTable memory_{entropy_};
   std::unique_ptr<port::Port> port_;
   std::unique_ptr<AsyncEventQueue> async_events_;
-  std::optional<io::LinkMonitor> link_monitor_;
+  std::optional<hca::PKeyTable> pkeys_;
+  std::optional<io::LinkMonitor> link_monitor_;          // where the port hears of nothing itself
   port::LinkState last_state_ = port::LinkState::kDown;  // by the thread, once it runs
   std::vector<port::GidEntry> last_gids_;                // the same
   std::unique_ptr<Progress> progress_;

@@ -78,7 +78,9 @@ Expected<std::unique_ptr<Progress>> Progress::start(int news, std::function<void
   if (!wake) return fail_errno(errno, "eventfd");
   for (const auto& [fd, tag] :
        {std::pair{timer.get(), kTimerTag}, {wake.get(), kWakeTag}, {news, kNewsTag}}) {
-    if (auto added = epoll_register(epoll.get(), EPOLL_CTL_ADD, fd, EPOLLIN, tag); !added) {
+    // News are taken until there are none; whose sender is gone would be readable for ever.
+    const std::uint32_t events = tag == kNewsTag ? EPOLLIN | EPOLLET : EPOLLIN;
+    if (auto added = epoll_register(epoll.get(), EPOLL_CTL_ADD, fd, events, tag); !added) {
       return tl::unexpected(added.error());
     }
   }

@@ -28,7 +28,7 @@ namespace weft::host {
 // spins for a moment after it has read something, unless others want its processor.
 class Progress {
  public:
-  // `on_news` runs in the thread whenever `news` is readable, and has to read it.
+  // `on_news` runs in the thread when `news` has become readable, and takes all that is there.
   static Expected<std::unique_ptr<Progress>> start(int news, std::function<void()> on_news);
   ~Progress();
   // `on_news` also runs whenever something new comes to `news`, until that is closed.

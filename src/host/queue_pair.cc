@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/queue_pair.h"
 
+#include <cassert>
 #include <thread>
 
 #include "hca/connected_queue_pair.h"
@@ -21,7 +22,7 @@ hca::Burst& scratch_burst() {
 
 // What is common to the configurations of all cores.
 template <class Config>
-Config basic_config(const QueuePairConfig& config, Qpn qpn) {
+Config basic_config(Context& context, const QueuePairConfig& config, Qpn qpn) {
   Config core;
   core.qpn = qpn;
   core.pd = config.pd;
@@ -31,6 +32,7 @@ Config basic_config(const QueuePairConfig& config, Qpn qpn) {
   core.max_receive_pieces = config.max_receive_pieces;
   core.max_inline = config.max_inline;
   core.signal_all = config.signal_all;
+  core.pkeys = &context.pkeys();
   core.copy = guarded_copy;
   return core;
 }
@@ -58,7 +60,7 @@ std::unique_ptr<hca::QueuePair> make_core(Context& context, const QueuePairConfi
   hca::CompletionSink& sends = sink(config.send_queue);
   hca::CompletionSink& receives = sink(config.receive_queue);
   if (config.type == hca::QpType::kUd) {
-    auto core = basic_config<hca::UdConfig>(config, endpoint.qpn());
+    auto core = basic_config<hca::UdConfig>(context, config, endpoint.qpn());
     core.framing = context.framing();
     core.mtu = port.max_message;
     core.credits = core.framing == hca::UdFraming::kBth && context.weft_peers_only();
@@ -66,7 +68,7 @@ std::unique_ptr<hca::QueuePair> make_core(Context& context, const QueuePairConfi
     return std::make_unique<hca::UdQueuePair>(core, context.memory(), sends, receives,
                                               config.srq.get());
   }
-  auto core = basic_config<hca::ConnectedConfig>(config, endpoint.qpn());
+  auto core = basic_config<hca::ConnectedConfig>(context, config, endpoint.qpn());
   core.type = config.type;
   core.max_mtu = port.max_mtu;
   core.receive_budget = hca::grant_budget(capacity);
@@ -126,6 +128,19 @@ Expected<void> QueuePair::modify(const hca::QpAttributes& attributes, std::uint3
   follow_up(after);
   if (flush_now) flush(io::now());
   return {};
+}
+
+void QueuePair::fail() {
+  After after;
+  {
+    const std::lock_guard guard(lock_);
+    if (destroyed_ || core_->state() == hca::QpState::kReset) return;
+    const hca::QpAttributes failed{.state = hca::QpState::kErr};
+    [[maybe_unused]] const auto moved = core_->modify(failed, hca::kAttrState);
+    assert(moved);
+    after = settle(io::now(), Blocked::kNo);
+  }
+  follow_up(after);
 }
 
 void QueuePair::agree(const hca::Agreement& agreement) {

@@ -115,6 +115,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
     std::vector<CounterValue> counters;
   };
   [[nodiscard]] Report report() const;
+  // The device is gone: what is posted is flushed, now and from now on.
+  void fail();
   // Returns once nobody is at work in the core who was so before.
   void wait_for_lock() const { const std::lock_guard guard(lock_); }
 

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a context makes of what happens to its port, and of addresses, on a port of the test's own
+// that is one of a fabric.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <mutex>
+
+#include "host/context.h"
+#include "io/unique_fd.h"
+
+namespace weft::host {
+namespace {
+
+using testing::HasSubstr;
+using enum AsyncEventType;
+
+const Gid kOwnGid(std::array<std::uint8_t, 16>{0xFE, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0,
+                                               1});
+const Gid kPeerGid(std::array<std::uint8_t, 16>{0xFE, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0,
+                                                2});
+const Gid kGroup(std::array<std::uint8_t, 16>{0xFF, 0x12, 0x60, 0x1B, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0,
+                                              0, 0, 0, 5});
+constexpr PKey kPartition{0x8001};
+
+// What the test changes while the context's thread looks.
+struct Fabric {
+  Fabric() {
+    attributes.state = port::LinkState::kActive;
+    attributes.link_layer = port::LinkLayer::kInfiniband;
+    attributes.lid = Lid{4};
+    attributes.lmc = 1;
+    attributes.gids = {{kOwnGid, 0}, {}};
+    attributes.pkeys.assign(hca::PKeyTable::kMost, PKey{});
+    attributes.pkeys[0] = kDefaultPKey;
+  }
+  void happens(std::uint32_t what, const port::PortAttributes& now) {
+    const std::lock_guard guard(mutex);
+    news |= what;
+    attributes = now;
+    eventfd_write(event.get(), 1);
+  }
+  std::mutex mutex;
+  std::uint32_t news = 0;
+  port::PortAttributes attributes;
+  io::UniqueFd event{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+};
+
+class Silence final : public port::Inlet {
+ public:
+  std::size_t receive(port::DatagramSink&, std::size_t) override { return 0; }
+  [[nodiscard]] std::vector<int> descriptors() const override { return {event_.get()}; }
+  [[nodiscard]] std::uint32_t capacity() const override { return 1u << 20; }
+
+ private:
+  io::UniqueFd event_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+};
+
+class SilentEnd final : public port::Endpoint {
+ public:
+  [[nodiscard]] Qpn qpn() const override { return Qpn{0x77}; }
+  [[nodiscard]] const std::shared_ptr<port::Inlet>& inlet() const override { return inlet_; }
+  hca::SendResult send(const hca::Burst&) override { return {}; }
+  Expected<void> attach(const Gid&) override { return {}; }
+  Expected<void> detach(const Gid&) override { return {}; }
+
+ private:
+  std::shared_ptr<port::Inlet> inlet_ = std::make_shared<Silence>();
+};
+
+class FabricPort final : public port::Port {
+ public:
+  explicit FabricPort(std::shared_ptr<Fabric> fabric) : fabric_(std::move(fabric)) {}
+  [[nodiscard]] port::PortAttributes attributes() override {
+    const std::lock_guard guard(fabric_->mutex);
+    return fabric_->attributes;
+  }
+  [[nodiscard]] hca::UdFraming framing() const override { return hca::UdFraming::kBth; }
+  [[nodiscard]] Gid group_address(const Gid& group) const override { return group; }
+  Expected<std::unique_ptr<port::Endpoint>> open_endpoint(port::Service) override {
+    return std::make_unique<SilentEnd>();
+  }
+  Expected<std::unique_ptr<port::Endpoint>> open_management() override {
+    return fail(std::errc::operation_not_supported, "none");
+  }
+  [[nodiscard]] bool weft_peers_only() const override { return false; }
+  [[nodiscard]] int news_descriptor() const override { return fabric_->event.get(); }
+  std::uint32_t take_news() override {
+    const std::lock_guard guard(fabric_->mutex);
+    eventfd_t count = 0;
+    eventfd_read(fabric_->event.get(), &count);
+    return std::exchange(fabric_->news, 0);
+  }
+  [[nodiscard]] std::vector<CounterValue> counters() const override { return {}; }
+
+ private:
+  std::shared_ptr<Fabric> fabric_;
+};
+
+class PortNewsTest : public testing::Test {
+ protected:
+  PortNewsTest()
+      : context_(Context::open_on(std::make_unique<FabricPort>(fabric_), {}, {}).value()) {}
+  ~PortNewsTest() override { context_->close(); }
+
+  // Waits for it; the test's own time limit ends a wait for nothing.
+  AsyncEventType next_event() { return context_->async_events().next_event().value().type; }
+  [[nodiscard]] bool has_event() const {
+    pollfd ready{context_->async_events().fd(), POLLIN, 0};
+    return ::poll(&ready, 1, 0) == 1;
+  }
+  // Once an event is there that happens last, all that came before is known.
+  void settle() {
+    fabric_->happens(port::kNewsReregister, fabric_->attributes);
+    while (next_event() != kClientReregister) {
+    }
+  }
+  std::string refusal(hca::Path path) {
+    const auto completed = context_->complete_path(path);
+    return completed ? "(fine)" : completed.error().message;
+  }
+
+  std::shared_ptr<Fabric> fabric_ = std::make_shared<Fabric>();
+  std::shared_ptr<Context> context_;
+};
+
+TEST_F(PortNewsTest, EachBecomesAnEvent) {
+  constexpr std::pair<std::uint32_t, AsyncEventType> kAll[]{
+      {port::kNewsActive, kPortActive},
+      {port::kNewsError, kPortError},
+      {port::kNewsLid, kLidChange},
+      {port::kNewsPKey, kPKeyChange},
+      {port::kNewsGid, kGidChange},
+      {port::kNewsSm, kSmChange},
+      {port::kNewsReregister, kClientReregister},
+      {port::kNewsDeviceFatal, kDeviceFatal},
+  };
+  for (const auto& [news, type] : kAll) {
+    fabric_->happens(news, fabric_->attributes);
+    EXPECT_EQ(next_event(), type);
+    EXPECT_FALSE(has_event());
+  }
+}
+
+TEST_F(PortNewsTest, LastEventSaysHowThePortIs) {
+  fabric_->happens(port::kNewsActive | port::kNewsError, fabric_->attributes);
+  EXPECT_EQ(next_event(), kPortError);
+  EXPECT_EQ(next_event(), kPortActive);
+  port::PortAttributes down = fabric_->attributes;
+  down.state = port::LinkState::kDown;
+  fabric_->happens(port::kNewsActive | port::kNewsError, down);
+  EXPECT_EQ(next_event(), kPortActive);
+  EXPECT_EQ(next_event(), kPortError);
+}
+
+TEST_F(PortNewsTest, PartitionsOfQueuePairsAreThoseOfThePort) {
+  EXPECT_EQ(context_->pkeys().size(), hca::PKeyTable::kMost);
+  EXPECT_EQ(context_->pkeys().at(0), kDefaultPKey);
+  port::PortAttributes now = fabric_->attributes;
+  now.pkeys[0] = PKey{0x7FFF};
+  now.pkeys[3] = kPartition;
+  fabric_->happens(port::kNewsPKey, now);
+  settle();
+  EXPECT_EQ(context_->pkeys().at(0), PKey{0x7FFF});
+  EXPECT_EQ(context_->pkeys().at(3), kPartition);
+}
+
+TEST_F(PortNewsTest, QueuePairsOfADeviceThatIsGoneAreFlushed) {
+  const hca::PdHandle pd = context_->allocate_pd().value();
+  auto queue = context_->create_completion_queue(16, nullptr, nullptr).value();
+  QueuePairConfig config;
+  config.type = hca::QpType::kUd;
+  config.pd = pd;
+  config.send_queue = config.receive_queue = queue;
+  config.max_sends = config.max_receives = 4;
+  auto qp = context_->create_queue_pair(config).value();
+  hca::QpAttributes attributes;
+  attributes.state = hca::QpState::kInit;
+  attributes.port = 1;
+  ASSERT_TRUE(qp->modify(attributes,
+                         hca::kAttrState | hca::kAttrPKeyIndex | hca::kAttrPort | hca::kAttrQKey));
+  ASSERT_EQ(qp->post_receive({.wr_id = 5}), std::errc{});
+
+  fabric_->happens(port::kNewsDeviceFatal, fabric_->attributes);
+  EXPECT_EQ(next_event(), kDeviceFatal);
+  hca::Completion completion;
+  while (queue->poll({&completion, 1}) == 0) {
+  }
+  EXPECT_EQ(completion.wr_id, 5u);
+  EXPECT_EQ(completion.status, hca::CompletionStatus::kFlushed);
+  EXPECT_EQ(qp->query().state, hca::QpState::kErr);
+
+  qp->destroy();
+  qp.reset();
+  EXPECT_TRUE(queue->destroy());
+  queue.reset();
+  EXPECT_TRUE(context_->release_pd(pd));
+}
+
+TEST_F(PortNewsTest, WhatNobodyReadsIsKeptOnceOfAKind) {
+  for (int i = 0; i < 1000; ++i) {
+    context_->async_events().post({.type = kPortError});
+    context_->async_events().post({.type = kPortActive});
+  }
+  EXPECT_EQ(next_event(), kPortError);
+  EXPECT_EQ(next_event(), kPortActive);
+  EXPECT_FALSE(has_event());
+}
+
+TEST_F(PortNewsTest, AddressesOnAFabricAreLids) {
+  hca::Path path{.dlid = Lid{9}, .source_path_bits = 0x7F, .global = false};
+  ASSERT_TRUE(context_->complete_path(path));
+  EXPECT_EQ(path.source_path_bits, 1u) << "as many as the LMC leaves";
+  path = {.dgid = kPeerGid, .sgid_index = 0, .dlid = Lid{9}};
+  ASSERT_TRUE(context_->complete_path(path));
+  EXPECT_EQ(path.sgid, kOwnGid);
+  path = {.dgid = kGroup, .dlid = Lid{0xC001}};
+  EXPECT_TRUE(context_->complete_path(path));
+}
+
+TEST_F(PortNewsTest, AddressesThatLeadNowhereOnAFabricAreRefused) {
+  EXPECT_THAT(refusal({.global = false}), HasSubstr("dlid is 0"));
+  EXPECT_THAT(refusal({.dgid = kPeerGid}), HasSubstr("dlid is 0"));
+  EXPECT_THAT(refusal({.dlid = Lid{0xFFFF}, .global = false}), HasSubstr("permissive"));
+  EXPECT_THAT(refusal({.dlid = Lid{0xC001}, .global = false}), HasSubstr("has a dgid too"));
+  EXPECT_THAT(refusal({.dgid = kPeerGid, .dlid = Lid{0xC001}}), HasSubstr("is of a group"));
+  EXPECT_THAT(refusal({.dlid = Lid{9}}), HasSubstr("dgid is zero"));
+  EXPECT_THAT(refusal({.dgid = kPeerGid, .sgid_index = 1, .dlid = Lid{9}}), HasSubstr("no GID"));
+  EXPECT_THAT(refusal({.dgid = kPeerGid, .sgid_index = 2, .dlid = Lid{9}}),
+              HasSubstr("GIDs 0 to 1"));
+}
+
+}  // namespace
+}  // namespace weft::host
