@@ -99,12 +99,13 @@ int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_
     attributes->dlid = wc->slid;
     attributes->src_path_bits = wc->dlid_path_bits;
     attributes->port_num = port_num;
+    const port::PortAttributes port = OpenDevice::of(context).host->port_attributes();
+    if (port.link_layer == port::LinkLayer::kInfiniband) attributes->sl = wc->sl;
     if ((wc->wc_flags & IBV_WC_GRH) == 0) return 0;
 
     const auto header = parse_network_header(*grh);
     if (!header) return report(EBADMSG);
-    const auto gids = OpenDevice::of(context).host->port_attributes().gids;
-    const auto index = reply_index(gids, *header);
+    const auto index = reply_index(port.gids, *header);
     if (!index) return report(EADDRNOTAVAIL);
     attributes->is_global = 1;
     std::ranges::copy(header->source.bytes(), attributes->grh.dgid.raw);

@@ -63,14 +63,14 @@ std::uint32_t read_src_qp(ibv_cq_ex* cq) {
 unsigned read_wc_flags(ibv_cq_ex* cq) {
   return flags_of(current(cq));
 }
-std::uint32_t read_slid(ibv_cq_ex*) {
-  return 0;
+std::uint32_t read_slid(ibv_cq_ex* cq) {
+  return current(cq).slid.value();
 }
 std::uint8_t read_sl(ibv_cq_ex* cq) {
   return current(cq).sl;
 }
-std::uint8_t read_dlid_path_bits(ibv_cq_ex*) {
-  return 0;
+std::uint8_t read_dlid_path_bits(ibv_cq_ex* cq) {
+  return current(cq).path_bits;
 }
 
 std::uint64_t read_completion_ts(ibv_cq_ex* cq) {

@@ -45,6 +45,16 @@ ibv_event_type type_of(host::AsyncEventType type) {
       return IBV_EVENT_PORT_ERR;
     case host::AsyncEventType::kGidChange:
       return IBV_EVENT_GID_CHANGE;
+    case host::AsyncEventType::kLidChange:
+      return IBV_EVENT_LID_CHANGE;
+    case host::AsyncEventType::kPKeyChange:
+      return IBV_EVENT_PKEY_CHANGE;
+    case host::AsyncEventType::kSmChange:
+      return IBV_EVENT_SM_CHANGE;
+    case host::AsyncEventType::kClientReregister:
+      return IBV_EVENT_CLIENT_REREGISTER;
+    case host::AsyncEventType::kDeviceFatal:
+      return IBV_EVENT_DEVICE_FATAL;
   }
   return IBV_EVENT_DEVICE_FATAL;
 }
@@ -58,7 +68,7 @@ ibv_async_event translate(const host::AsyncEvent& event) {
     out.element.qp = &handle_of(*event.queue_pair).qp_base;
   } else if (event.shared_queue != nullptr) {
     out.element.srq = static_cast<Srq*>(event.shared_queue->user());
-  } else {
+  } else if (event.type != host::AsyncEventType::kDeviceFatal) {
     out.element.port_num = 1;
   }
   return out;

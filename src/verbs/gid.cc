@@ -20,12 +20,17 @@ int minus_one(int error_number) {
   return -1;
 }
 
-ibv_gid_entry entry_of(const port::GidEntry& gid, std::uint32_t index) {
+bool on_infiniband(const port::PortAttributes& port) {
+  return port.link_layer == port::LinkLayer::kInfiniband;
+}
+
+ibv_gid_entry entry_of(const port::PortAttributes& port, std::uint32_t index) {
+  const port::GidEntry& gid = port.gids[index];
   ibv_gid_entry out{};
   std::ranges::copy(gid.gid.bytes(), out.gid.raw);
   out.gid_index = index;
   out.port_num = 1;
-  out.gid_type = IBV_GID_TYPE_ROCE_V2;
+  out.gid_type = on_infiniband(port) ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2;
   out.ndev_ifindex = gid.ifindex;
   return out;
 }
@@ -44,7 +49,7 @@ int query_entry(ibv_context* context, std::uint32_t port_num, std::uint32_t inde
   const port::PortAttributes port = OpenDevice::of(context).host->port_attributes();
   if (index >= port.gids.size()) return EINVAL;
   if (port.gids[index].gid.is_zero()) return ENODATA;
-  out = entry_of(port.gids[index], index);
+  out = entry_of(port, index);
   return 0;
 }
 
@@ -74,7 +79,7 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_
       if (port.gids[index].gid.is_zero()) continue;
       if (static_cast<std::size_t>(count) == max_entries) return report(EINVAL);
       copy_entry(to + static_cast<std::size_t>(count) * entry_size, entry_size,
-                 entry_of(port.gids[index], index));
+                 entry_of(port, index));
       ++count;
     }
     return 0;
@@ -97,7 +102,8 @@ int ibv_query_gid_type(ibv_context* context, uint8_t port_num, unsigned int inde
   ibv_gid_entry found{};
   const int error = guard_errno([&] { return query_entry(context, port_num, index, found); });
   if (error != 0 && error != ENODATA) return minus_one(error);
-  *type = IBV_GID_TYPE_SYSFS_ROCE_V2;
+  *type = error == 0 && found.gid_type == IBV_GID_TYPE_IB ? IBV_GID_TYPE_SYSFS_IB_ROCE_V1
+                                                          : IBV_GID_TYPE_SYSFS_ROCE_V2;
   return 0;
 }
 

@@ -13,17 +13,19 @@ Expected<hca::Path> path_of(host::Context& context, const ibv_ah_attr& attribute
                                                  std::to_string(attributes.port_num) +
                                                  ": this device has port 1 only");
   }
-  if (attributes.is_global == 0) {
-    return fail(std::errc::invalid_argument,
-                "ah_attr.is_global is 0: addresses are GIDs here, give the peer's in grh.dgid");
-  }
   hca::Path path;
-  path.dgid = gid_of(attributes.grh.dgid);
-  path.flow_label = attributes.grh.flow_label & 0xFFFFF;
-  path.sgid_index = attributes.grh.sgid_index;
-  path.hop_limit = attributes.grh.hop_limit;
-  path.traffic_class = attributes.grh.traffic_class;
+  path.dlid = Lid{attributes.dlid};
+  path.source_path_bits = attributes.src_path_bits;
+  path.static_rate = attributes.static_rate;
   path.sl = Sl{attributes.sl};
+  path.global = attributes.is_global != 0;
+  if (path.global) {  // else it may hold anything
+    path.dgid = gid_of(attributes.grh.dgid);
+    path.flow_label = attributes.grh.flow_label & 0xFFFFF;
+    path.sgid_index = attributes.grh.sgid_index;
+    path.hop_limit = attributes.grh.hop_limit;
+    path.traffic_class = attributes.grh.traffic_class;
+  }
   if (auto complete = context.complete_path(path); !complete) {
     return tl::unexpected(complete.error());
   }
@@ -32,14 +34,19 @@ Expected<hca::Path> path_of(host::Context& context, const ibv_ah_attr& attribute
 
 ibv_ah_attr address_vector_of(const hca::Path& path) {
   ibv_ah_attr out{};
-  if (path.dgid.is_zero()) return out;
-  std::ranges::copy(path.dgid.bytes(), out.grh.dgid.raw);
-  out.grh.flow_label = path.flow_label;
-  out.grh.sgid_index = path.sgid_index;
-  out.grh.hop_limit = path.hop_limit;
-  out.grh.traffic_class = path.traffic_class;
+  if (path.dgid.is_zero() && !path.by_lid()) return out;
+  if (path.global) {
+    std::ranges::copy(path.dgid.bytes(), out.grh.dgid.raw);
+    out.grh.flow_label = path.flow_label;
+    out.grh.sgid_index = path.sgid_index;
+    out.grh.hop_limit = path.hop_limit;
+    out.grh.traffic_class = path.traffic_class;
+    out.is_global = 1;
+  }
+  out.dlid = path.dlid.value();
+  out.src_path_bits = path.source_path_bits;
+  out.static_rate = path.static_rate;
   out.sl = path.sl.value();
-  out.is_global = 1;
   out.port_num = 1;
   return out;
 }

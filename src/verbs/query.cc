@@ -37,15 +37,17 @@ int as_int(std::uint64_t value) {
 
 ibv_device_attr device_attributes(OpenDevice& device) {
   const host::DeviceLimits& limits = device.host->limits();
+  const host::DeviceInfo& info = device.host->device();
   ibv_device_attr out{};
-  std::strncpy(out.fw_ver, WEFT_VERSION, sizeof out.fw_ver - 1);
-  out.node_guid = htobe64(device.host->device().node_guid.value());
-  out.sys_image_guid = out.node_guid;
+  const char* const firmware = info.firmware.empty() ? WEFT_VERSION : info.firmware.c_str();
+  std::strncpy(out.fw_ver, firmware, sizeof out.fw_ver - 1);
+  out.node_guid = htobe64(info.node_guid.value());
+  out.sys_image_guid = htobe64(info.system_guid.value());
   out.max_mr_size = limits.max_mr_size;
   out.page_size_cap = kPageSizes;
-  out.vendor_id = limits.vendor_id;
-  out.vendor_part_id = limits.vendor_part_id;
-  out.hw_ver = limits.hw_ver;
+  out.vendor_id = info.vendor_id;
+  out.vendor_part_id = info.part_id;
+  out.hw_ver = info.hardware;
   out.max_qp = as_int(limits.max_qp);
   out.max_qp_wr = as_int(limits.max_qp_wr);
   out.device_cap_flags = kCapabilities;
@@ -68,7 +70,7 @@ ibv_device_attr device_attributes(OpenDevice& device) {
   out.max_total_mcast_qp_attach =
       as_int(std::uint64_t{limits.max_mcast_grp} * limits.max_mcast_qp_attach);
   out.max_ah = as_int(limits.max_ah);
-  out.max_pkeys = 1;
+  out.max_pkeys = static_cast<std::uint16_t>(device.host->pkeys().size());
   out.phys_port_cnt = 1;
   return out;
 }
@@ -80,24 +82,52 @@ ibv_mtu mtu_of(std::uint32_t bytes) {
   return bytes >= 512 ? IBV_MTU_512 : IBV_MTU_256;
 }
 
-ibv_port_attr port_attributes(host::Context& context) {
-  const port::PortAttributes port = context.port_attributes();
+void describe_ip_port(const port::PortAttributes& port, ibv_port_attr& out) {
   const LinkRate rate = link_rate(port.rate_mbps);
-  ibv_port_attr out{};
-  out.state = static_cast<ibv_port_state>(port.state);
-  out.max_mtu = mtu_of(port.max_mtu);
-  out.active_mtu = mtu_of(port.active_mtu);
-  out.gid_tbl_len = as_int(port.gids.size());
   out.port_cap_flags = IBV_PORT_IP_BASED_GIDS | IBV_PORT_SYS_IMAGE_GUID_SUP;
-  // A wire of bare datagrams carries nothing longer.
-  out.max_msg_sz =
-      context.framing() == hca::UdFraming::kBare ? port.max_message : context.limits().max_message;
-  out.pkey_tbl_len = static_cast<std::uint16_t>(port.pkeys.size());
   out.max_vl_num = 1;
   out.active_width = rate.width;
   out.active_speed = rate.speed;
   out.phys_state = port.link_up ? kPhysLinkUp : kPhysDisabled;
   out.link_layer = IBV_LINK_LAYER_ETHERNET;
+}
+
+// The codes and bits are those of PortInfo on both sides.
+void describe_fabric_port(host::Context& context, const port::PortAttributes& port,
+                          ibv_port_attr& out) {
+  out.port_cap_flags = port.capabilities;
+  out.bad_pkey_cntr =
+      static_cast<std::uint32_t>(port.pkey_violations + context.pkeys().violations());
+  out.qkey_viol_cntr = port.qkey_violations;
+  out.lid = port.lid.value();
+  out.lmc = port.lmc;
+  out.sm_lid = port.sm_lid.value();
+  out.sm_sl = port.sm_sl.value();
+  out.max_vl_num = port.vl_cap;
+  out.subnet_timeout = port.subnet_timeout;
+  out.init_type_reply = port.init_type_reply;
+  out.active_width = port.width_active;
+  out.active_speed = port.speed_active;
+  out.phys_state = port.physical_state;
+  out.link_layer = IBV_LINK_LAYER_INFINIBAND;
+}
+
+ibv_port_attr port_attributes(host::Context& context) {
+  const port::PortAttributes port = context.port_attributes();
+  ibv_port_attr out{};
+  out.state = static_cast<ibv_port_state>(port.state);
+  out.max_mtu = mtu_of(port.max_mtu);
+  out.active_mtu = mtu_of(port.active_mtu);
+  out.gid_tbl_len = as_int(port.gids.size());
+  // A wire of bare datagrams carries nothing longer.
+  out.max_msg_sz =
+      context.framing() == hca::UdFraming::kBare ? port.max_message : context.limits().max_message;
+  out.pkey_tbl_len = static_cast<std::uint16_t>(port.pkeys.size());
+  if (port.link_layer == port::LinkLayer::kInfiniband) {
+    describe_fabric_port(context, port, out);
+  } else {
+    describe_ip_port(port, out);
+  }
   return out;
 }
 

@@ -78,9 +78,9 @@ inline void write_completion(const hca::Completion& from, ibv_wc& to) {
   to.src_qp = from.source_qpn.value();
   to.wc_flags = flags_of(from);
   to.pkey_index = from.pkey_index;
-  to.slid = 0;  // there are no LIDs on an Ethernet link layer
+  to.slid = from.slid.value();
   to.sl = from.sl;
-  to.dlid_path_bits = 0;
+  to.dlid_path_bits = from.path_bits;
 }
 
 }  // namespace weft::verbs
