@@ -17,6 +17,7 @@
 #include "io/pcapng_writer.h"
 #include "io/runtime_dir.h"
 #include "umad/adapter_tree.h"
+#include "verbs/sysfs_tree.h"
 
 namespace weft::cli {
 namespace {
@@ -134,13 +135,15 @@ int run(const RunOptions& options) {
   const auto runtime = io::runtime_directory();
   if (!runtime) return refuse("run", runtime.error().message);
   const auto sysroot = create_sysroot(*runtime, [&](const std::string& tree) {
-    auto written = write_devices(tree, *config, *devices);
-    if (!written || !place) return written;
+    if (!place) return write_devices(tree, *config, *devices);
+    auto written = verbs::write_verbs_nodes(tree, *devices);
+    if (!written) return written;
     return umad::write_adapter_tree(tree, place->adapter, place->place.node);
   });
   if (!sysroot) return refuse("run", sysroot.error().message);
   environment["WEFT_SYSROOT"] = *sysroot;
-  environment.merge(agent_environment(*runtime));
+  // The agent manages connections of the host's network, which a node is not in.
+  if (!place) environment.merge(agent_environment(*runtime));
 
   if (!config->capture.empty()) {
     std::error_code error;

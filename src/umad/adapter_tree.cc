@@ -66,6 +66,7 @@ void write_port(io::TreeWriter& tree, const fs::path& at, const Port& port) {
   tree.file(at / "cap_mask", fmt::format("0x{:08x}", facts.capabilities));
   tree.file(at / "link_layer", "InfiniBand");
   tree.file(at / "gids" / "0", grouped(facts.gid_prefix) + ":" + grouped(facts.guid));
+  tree.file(at / "gid_attrs" / "types" / "0", "IB/RoCE v1");
   for (std::size_t i = 0; i < port.pkeys.size(); ++i)
     tree.file(at / "pkeys" / std::to_string(i), fmt::format("0x{:04x}", port.pkeys[i]));
 }

@@ -14,6 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kClass = "sys/class/infiniband";
+constexpr const char* kVerbsClass = "sys/class/infiniband_verbs";
+constexpr const char* kNodes = "dev/infiniband";
 constexpr std::string_view kAbiVersion = "6";                 // of the kernel's uverbs interface
 constexpr std::uint32_t kCapabilities = 1u << 26 | 1u << 11;  // IP-based GIDs, system image GUID
 
@@ -84,26 +87,44 @@ void write_device(io::TreeWriter& tree, const fs::path& at, const TreeDevice& de
   write_port(tree, at / "ports" / "1", device);
 }
 
+void write_node(io::TreeWriter& tree, const fs::path& root, std::size_t i,
+                const std::string& name) {
+  const std::string uverbs = fmt::format("uverbs{}", i);
+  const fs::path verbs = root / kVerbsClass / uverbs;
+  tree.file(verbs / "ibdev", name);
+  tree.file(verbs / "dev", "1:3");  // /dev/null's numbers, which the node below leads to
+  tree.file(verbs / "abi_version", "1");
+  tree.link(root / kNodes / uverbs, "/dev/null");
+}
+
+void begin_nodes(io::TreeWriter& tree, const fs::path& root) {
+  for (const char* const path : {kVerbsClass, kNodes}) {
+    tree.remove(root / path);
+    tree.directory(root / path);
+  }
+  tree.file(root / kVerbsClass / "abi_version", kAbiVersion);
+}
+
 }  // namespace
 
 Expected<void> write_sysfs_tree(const fs::path& root, std::span<const TreeDevice> devices) {
-  const fs::path classes = root / "sys" / "class";
-  const fs::path nodes = root / "dev" / "infiniband";
+  const fs::path all = root / kClass;
   io::TreeWriter tree;
-  for (const fs::path& path : {classes / "infiniband", classes / "infiniband_verbs", nodes}) {
-    tree.remove(path);
-    tree.directory(path);
-  }
-  tree.file(classes / "infiniband_verbs" / "abi_version", kAbiVersion);
+  tree.remove(all);
+  tree.directory(all);
+  begin_nodes(tree, root);
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    const std::string uverbs = fmt::format("uverbs{}", i);
-    const fs::path verbs = classes / "infiniband_verbs" / uverbs;
-    tree.file(verbs / "ibdev", devices[i].device.name);
-    tree.file(verbs / "dev", "1:3");  // /dev/null's numbers, which the node below leads to
-    tree.file(verbs / "abi_version", "1");
-    tree.link(nodes / uverbs, "/dev/null");
-    write_device(tree, classes / "infiniband" / devices[i].device.name, devices[i]);
+    write_node(tree, root, i, devices[i].device.name);
+    write_device(tree, all / devices[i].device.name, devices[i]);
   }
+  return tree.result();
+}
+
+Expected<void> write_verbs_nodes(const fs::path& root, std::span<const host::DeviceInfo> devices) {
+  io::TreeWriter tree;
+  begin_nodes(tree, root);
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    write_node(tree, root, i, devices[i].name);
   return tree.result();
 }
 

@@ -28,4 +28,9 @@ struct TreeDevice {
 Expected<void> write_sysfs_tree(const std::filesystem::path& root,
                                 std::span<const TreeDevice> devices);
 
+// Of that, what is of verbs: /sys/class/infiniband_verbs and /dev/infiniband. For the adapter of a
+// lab's node, whose place in /sys/class/infiniband src/umad fills.
+Expected<void> write_verbs_nodes(const std::filesystem::path& root,
+                                 std::span<const host::DeviceInfo> devices);
+
 }  // namespace weft::verbs

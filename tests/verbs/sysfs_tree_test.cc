@@ -65,6 +65,18 @@ TEST_F(SysfsTree, ReadsAsTheKernelWouldWriteIt) {
   EXPECT_TRUE(fs::is_character_file(root_ / "dev/infiniband/uverbs1"));
 }
 
+TEST_F(SysfsTree, LeavesTheClassOfDevicesToWhoWritesTheAdapterOfANode) {
+  const std::vector<host::DeviceInfo> devices{{"weft0", "", 0, Guid{1}}};
+  fs::create_directories(root_ / "sys/class/infiniband/weft0");
+  fs::create_directories(root_ / "sys/class/infiniband_verbs/uverbs1");
+  ASSERT_TRUE(write_verbs_nodes(root_, devices));
+  EXPECT_EQ(text("sys/class/infiniband_verbs/uverbs0/ibdev"), "weft0");
+  EXPECT_EQ(text("sys/class/infiniband_verbs/abi_version"), "6");
+  EXPECT_TRUE(fs::is_character_file(root_ / "dev/infiniband/uverbs0"));
+  EXPECT_FALSE(fs::exists(root_ / "sys/class/infiniband_verbs/uverbs1"));
+  EXPECT_TRUE(fs::exists(root_ / "sys/class/infiniband/weft0"));
+}
+
 TEST_F(SysfsTree, ForgetsTheDevicesOfAnEarlierOne) {
   ASSERT_TRUE(write_sysfs_tree(root_, std::vector{device("eth0"), device("lo")}));
   ASSERT_TRUE(write_sysfs_tree(root_, std::vector{device("lo")}));
