@@ -66,13 +66,13 @@ Expected<void> record(LabClient& lab, io::PcapngFile& file, const CaptureFilter&
     if (!filter.takes(packet)) continue;
     const auto erf = io::erf_infiniband_header(Duration(head.timestamp_ns), packet.size());
     const std::array<Bytes, 2> pieces{Bytes(erf), packet};
-    const auto written = file.write({.interface_id = head.from,
+    auto written = file.write({.interface_id = head.from,
                                      .timestamp = Duration(head.timestamp_ns),
                                      .data = pieces,
                                      .comment = {}});
     if (!written) return written;
     // Who watches sees each packet at once.
-    if (const auto flushed = file.flush(); !flushed) return flushed;
+    if (auto flushed = file.flush(); !flushed) return flushed;
     ++totals.packets;
   }
   return {};

@@ -40,8 +40,8 @@ Vl ChannelAdapter::lane(const NodePort& out, Sl sl) const {
 
 wire::SlToVl ChannelAdapter::sl_to_vl(mgmt::PortNumber, mgmt::PortNumber out) const {
   wire::SlToVl value;
-  for (std::uint8_t sl = 0; sl < value.vls.size(); ++sl)
-    value.vls[sl] = lane(port(out), Sl{sl});
+  for (std::size_t sl = 0; sl < value.vls.size(); ++sl)
+    value.vls[sl] = lane(port(out), Sl{static_cast<std::uint8_t>(sl)});
   return value;
 }
 

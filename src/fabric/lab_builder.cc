@@ -121,7 +121,7 @@ Expected<void> LabBuilder::check_guids() {
     }
     if (node.guid != Guid{}) given.push_back(node.guid);
     for (const Guid guid : given) {
-      if (const auto claimed = claim_guid(guid, i); !claimed) return claimed;
+      if (auto claimed = claim_guid(guid, i); !claimed) return claimed;
     }
   }
   for (std::uint32_t i = 0; i < lab_.nodes.size(); ++i) {
@@ -138,7 +138,7 @@ Expected<void> LabBuilder::check_guids() {
       if (guid != Guid{}) continue;
       const bool of_switch = node.kind == NodeKind::kSwitch;
       guid = of_switch ? node.guid : Guid{node.guid.value() + port + 1};
-      if (const auto claimed = claim_guid(guid, i); !claimed) return claimed;
+      if (auto claimed = claim_guid(guid, i); !claimed) return claimed;
     }
   }
   return {};
@@ -190,14 +190,14 @@ Expected<void> LabBuilder::resolve_links() {
       if (!end) return tl::unexpected(end.error());
       link.ends[side] = *end;
       if (end->port == 0) continue;
-      if (const auto taken = take_port(*end, i, link_where_[i]); !taken) return taken;
+      if (auto taken = take_port(*end, i, link_where_[i]); !taken) return taken;
     }
     lab_.links.push_back(std::move(link));
   }
   for (std::size_t i = 0; i < lab_.links.size(); ++i) {
     for (LabEnd& end : lab_.links[i].ends) {
       if (end.port != 0) continue;
-      if (const auto taken = take_free_port(end, i, link_where_[i]); !taken) return taken;
+      if (auto taken = take_free_port(end, i, link_where_[i]); !taken) return taken;
     }
   }
   return {};

@@ -154,7 +154,7 @@ Done read_keys(const Keys<Target>& keys, Target& target, const Value& value) {
         names.push_back(row.name);
       return entry.wrong(fmt::format("there is no such key; there are {}", fmt::join(names, ", ")));
     }
-    if (const Done done = key->set(target, entry); !done) return done;
+    if (Done done = key->set(target, entry); !done) return done;
   }
   return {};
 }
@@ -231,7 +231,7 @@ Done read_port_guids(LabNode& node, const Value& value) {
   const auto guids = value.array();
   if (!guids) return tl::unexpected(guids.error());
   for (const Value& entry : *guids) {
-    if (const Done done = store(node.port_guids.emplace_back(), entry.guid()); !done) return done;
+    if (Done done = store(node.port_guids.emplace_back(), entry.guid()); !done) return done;
   }
   return {};
 }
@@ -265,7 +265,7 @@ Done read_ends(LabBuilder::LinkText& link, const Value& value) {
     return value.wrong("must be the two ports, as in [\"host1:1\", \"leaf1:3\"]");
   }
   for (std::size_t side = 0; side < 2; ++side) {
-    if (const Done done = store(link.ends[side], read_end((*ends)[side])); !done) return done;
+    if (Done done = store(link.ends[side], read_end((*ends)[side])); !done) return done;
   }
   return {};
 }
@@ -336,8 +336,8 @@ Done add_nodes(LabBuilder& builder, const Value& table, const Keys<LabNode>& key
   for (const auto& [name, value] : *entries) {
     LabNode node = model;
     node.name = name;
-    if (const Done done = read_keys(keys, node, value); !done) return done;
-    if (const Done done = builder.add_node(std::move(node), value.where()); !done) return done;
+    if (Done done = read_keys(keys, node, value); !done) return done;
+    if (Done done = builder.add_node(std::move(node), value.where()); !done) return done;
   }
   return {};
 }
@@ -348,7 +348,7 @@ Done add_links(LabBuilder& builder, const Value& array) {
   const Keys<LabBuilder::LinkText> keys = link_keys();
   for (const Value& value : *entries) {
     LabBuilder::LinkText link;
-    if (const Done done = read_keys(keys, link, value); !done) return done;
+    if (Done done = read_keys(keys, link, value); !done) return done;
     if (link.ends[0].node.empty()) {
       return value.wrong("a link needs its ends, as in ends = [\"host1:1\", \"leaf1:3\"]");
     }

@@ -143,7 +143,7 @@ Expected<void> Listing::read(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     ++line_;
-    if (const Done done = read_line(text.substr(0, end)); !done) return done;
+    if (Done done = read_line(text.substr(0, end)); !done) return done;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return {};
@@ -281,7 +281,7 @@ Expected<void> Listing::read_port(LineCursor cursor) {
   if (const auto number = cursor.between('[', ']')) {
     port.remote_port = LineCursor(*number).number().value_or(0);
   }
-  if (const Done done = read_options(cursor, port); !done) return done;
+  if (Done done = read_options(cursor, port); !done) return done;
   node.ports.push_back(std::move(port));
   return {};
 }

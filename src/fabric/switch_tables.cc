@@ -23,8 +23,8 @@ Switch::Switch(const LabNode& lab, const NodeParts& parts) : Node(lab, parts) {
 
 wire::SlToVl Switch::sl_to_vl(mgmt::PortNumber in, mgmt::PortNumber out) const {
   wire::SlToVl value;
-  for (std::uint8_t sl = 0; sl < value.vls.size(); ++sl)
-    value.vls[sl] = lane(in, out, Sl{sl});
+  for (std::size_t sl = 0; sl < value.vls.size(); ++sl)
+    value.vls[sl] = lane(in, out, Sl{static_cast<std::uint8_t>(sl)});
   return value;
 }
 

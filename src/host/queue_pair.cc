@@ -166,7 +166,7 @@ std::errc QueuePair::post_send(const hca::SendRequest& request, bool more) {
   {
     const std::lock_guard guard(lock_);
     if (const std::errc error = core_->post_send(request); error != std::errc{}) return error;
-    config_.send_queue->note_posts(1, polls());
+    note_posts(1);
     if (more) return {};
     next = after_post();
   }
@@ -184,11 +184,16 @@ std::errc QueuePair::post_send_list(std::span<const hca::SendRequest> requests) 
       error = core_->post_send(request);
       if (error != std::errc{}) break;
     }
-    config_.send_queue->note_posts(requests.size(), polls());
+    note_posts(requests.size());
     next = after_post();
   }
   act(next);
   return error;
+}
+
+// What takes no sends, as XRC targets do, has refused them.
+void QueuePair::note_posts(std::size_t requests) {
+  if (config_.send_queue) config_.send_queue->note_posts(requests, polls());
 }
 
 // Whether what was posted goes at once: the first since the last poll does, others gather. Of a

@@ -161,6 +161,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   After settle(Time now, Blocked blocked);  // with lock_ held
   void follow_up(const After& after);
   enum class Next : std::uint8_t { kFlush, kArm, kNothing };
+  void note_posts(std::size_t requests);
   Next after_post();  // with lock_ held
   void act(Next next);
   void raise(std::uint32_t events);
