@@ -7,30 +7,9 @@ set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 need opensm ibnetdiscover sminfo saquery perfquery tshark python3
 begin
-export XDG_RUNTIME_DIR=$work OSM_TMP_DIR=$work OSM_CACHE_DIR=$work
+# shellcheck source=tests/e2e/lab_lib.sh
+source "$(dirname "$0")/lab_lib.sh"
 lab_file=$source_tree/examples/labs/two-switches.toml
-
-# on NAME NODE PROGRAM ...: runs it there; its output is NAME's.
-on() {
-  local name=$1 node=$2
-  shift 2
-  run "$name" "$weft" run --node "$node" -- "$@"
-}
-# of_lab EXPRESSION: of the report that `weft status` has of the lab; nothing when there is none.
-of_lab() {
-  "$weft" status --json |
-    python3 -c "import json, sys; lab = json.load(sys.stdin)['labs']; print(lab and $1 or '')"
-}
-lab_pid() { of_lab "lab[0]['pid']"; }
-states() { of_lab "json.dumps(lab[0]['links']['states'], separators=(',', ':'))"; }
-await_states() {  # JSON
-  local tries
-  for ((tries = 0; tries < 300; tries++)); do
-    [[ $(states) != "$1" ]] || return 0
-    sleep 0.1
-  done
-  fail "links are in states $(states), not $1"
-}
 
 spawn lab "$weft" up "$lab_file"
 await lab '^lab two-switches: 2 switches, 4 channel adapters, 7 links'

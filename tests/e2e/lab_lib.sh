@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What tests of running labs share; sourced after lib.sh and begin, never run. The lab's sockets, and
+# what OpenSM writes, are in the test's own directory.
+
+export XDG_RUNTIME_DIR=$work OSM_TMP_DIR=$work OSM_CACHE_DIR=$work
+
+# on NAME NODE PROGRAM ...: runs it there; its output is NAME's.
+on() {
+  local name=$1 node=$2
+  shift 2
+  run "$name" "$weft" run --node "$node" -- "$@"
+}
+
+# of_lab EXPRESSION: of the report that `weft status` has of the lab; nothing when there is none.
+of_lab() {
+  "$weft" status --json |
+    python3 -c "import json, sys; lab = json.load(sys.stdin)['labs']; print(lab and $1 or '')"
+}
+lab_pid() { of_lab "lab[0]['pid']"; }
+states() { of_lab "json.dumps(lab[0]['links']['states'], separators=(',', ':'))"; }
+
+await_states() {  # JSON
+  local tries
+  for ((tries = 0; tries < 300; tries++)); do
+    [[ $(states) != "$1" ]] || return 0
+    sleep 0.1
+  done
+  fail "links are in states $(states), not $1"
+}
+
+# start_opensm NODE [ARGUMENT ...]: until all links are as OPENSM_STATES says.
+start_opensm() {
+  local node=$1
+  shift
+  spawn opensm "$weft" run --node "$node" -- opensm -f "$work/opensm.log" "$@"
+  await_states "$opensm_states"
+}
+
+# start_lab FILE LINKS: with OpenSM on its node a, until all links are Active.
+start_lab() {
+  spawn lab "$weft" up "$1"
+  await_states "{\"Initializing\":$2}"
+  opensm_states="{\"Active\":$2}"
+  start_opensm a
+}
