@@ -67,9 +67,9 @@ Expected<void> record(LabClient& lab, io::PcapngFile& file, const CaptureFilter&
     const auto erf = io::erf_infiniband_header(Duration(head.timestamp_ns), packet.size());
     const std::array<Bytes, 2> pieces{Bytes(erf), packet};
     auto written = file.write({.interface_id = head.from,
-                                     .timestamp = Duration(head.timestamp_ns),
-                                     .data = pieces,
-                                     .comment = {}});
+                               .timestamp = Duration(head.timestamp_ns),
+                               .data = pieces,
+                               .comment = {}});
     if (!written) return written;
     // Who watches sees each packet at once.
     if (auto flushed = file.flush(); !flushed) return flushed;
