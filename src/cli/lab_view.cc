@@ -44,6 +44,13 @@ void print_link(const Json& link) {
       emulation.empty() ? "" : " degraded ", emulation);
 }
 
+void print_program(const Json& program) {
+  fmt::print("  program pid {} node {} port {} qp {} sent {} arrived {}\n",
+             number_of(program, "pid"), printable(text_of(program, "node")),
+             number_of(program, "port"), number_of(program, "qps"), number_of(program, "sent"),
+             number_of(program, "arrived"));
+}
+
 }  // namespace
 
 std::vector<Json> collect_labs(const std::vector<std::string>& directories, bool all,
@@ -70,6 +77,8 @@ void print_lab(const Json& lab, bool details, const Style& style) {
              number_of(lab, "pid"), number_of(lab, "switches"), number_of(lab, "cas"),
              number_of(links, "count"), states.empty() ? "" : " (", states,
              states.empty() ? "" : ")");
+  for (const Json& program : list_of(lab, "programs"))
+    print_program(program);
   if (!details) return;
   for (const Json& node : list_of(lab, "nodes"))
     print_node(node);

@@ -29,6 +29,11 @@ Expected<void> end_writing(int file) {
   return fail_errno(errno, "F_SEAL_FUTURE_WRITE (Linux 5.1 or later has it)");
 }
 
+Expected<void> end_sealing(int file) {
+  if (fcntl(file, F_ADD_SEALS, F_SEAL_SEAL) == 0) return {};
+  return fail_errno(errno, "F_SEAL_SEAL");
+}
+
 Expected<UniqueFd> reopen_to_read(int file) {
   const std::string path = "/proc/self/fd/" + std::to_string(file);
   UniqueFd out(open(path.c_str(), O_RDONLY | O_CLOEXEC));

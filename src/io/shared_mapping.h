@@ -20,6 +20,9 @@ Expected<UniqueFd> make_shared_file(const char* name, std::size_t size);
 // From now on nobody can write to the file, except through mappings that there are already.
 Expected<void> end_writing(int file);
 
+// From now on nobody can keep others from writing either, or do anything else of the kind.
+Expected<void> end_sealing(int file);
+
 // The same file opened anew for reading only.
 Expected<UniqueFd> reopen_to_read(int file);
 

@@ -97,9 +97,12 @@ Expected<Json> AdminSession::status(const Json& request) {
   Json out = lab_report(lab_.fabric_, all ? LabDetail::kAll : LabDetail::kSummary, io::now());
   out["pid"] = getpid();
   out["since"] = std::chrono::duration_cast<std::chrono::seconds>(lab_.since_).count();
+  out["programs"] = lab_.programs_->report();
   out["counters"] = Json::object();
-  for (const CounterValue& counter : lab_.counters_.snapshot())
-    out["counters"][std::string(counter.name)] = counter.value;
+  for (const auto& counters : {lab_.counters_.snapshot(), lab_.programs_->counters().snapshot()}) {
+    for (const CounterValue& counter : counters)
+      out["counters"][std::string(counter.name)] = counter.value;
+  }
   return out;
 }
 

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "io/clock.h"
+#include "io/spin_wait.h"
+#include "io/system_entropy.h"
 
 namespace weft::daemon {
 namespace {
@@ -12,11 +14,21 @@ namespace {
 constexpr std::size_t kMostSessions = 256;
 // A lab that is worked with answers sooner when it does not sleep at once.
 constexpr Duration kPatience = 50us;
+// While programs are active, descriptors are looked at in one of so many turns: asking the kernel
+// takes longer than a packet.
+constexpr unsigned kTurnsPerLook = 16;
+
+fabric::FabricLimits limits_of_lab() {
+  io::SystemEntropy entropy;
+  fabric::FabricLimits limits;
+  limits.first_qpn = Qpn{static_cast<std::uint32_t>(entropy.draw())};
+  return limits;
+}
 
 }  // namespace
 
 LabServer::LabServer(fabric::Lab lab, LabPaths paths)
-    : paths_(std::move(paths)), fabric_(std::move(lab)), since_(io::wall_clock()) {
+    : paths_(std::move(paths)), fabric_(std::move(lab), limits_of_lab()), since_(io::wall_clock()) {
 }
 
 LabServer::~LabServer() = default;
@@ -31,7 +43,7 @@ Expected<std::unique_ptr<LabServer>> LabServer::open(fabric::Lab lab, const LabP
 }
 
 Expected<void> LabServer::start() {
-  auto reactor = io::Reactor::create(kPatience);
+  auto reactor = io::Reactor::create(0us);  // run() has the patience
   if (!reactor) return tl::unexpected(reactor.error());
   reactor_ = std::move(*reactor);
   auto mads = MadServer::open(
@@ -39,6 +51,9 @@ Expected<void> LabServer::start() {
       [this](std::string_view name) { return find_mad_node(name); }, *reactor_);
   if (!mads) return tl::unexpected(mads.error());
   mads_ = std::move(*mads);
+  auto programs = AttachServer::open({.socket = paths_.attach}, fabric_, *reactor_);
+  if (!programs) return tl::unexpected(programs.error());
+  programs_ = std::move(*programs);
   auto admin = Listener::open(
       paths_.admin, *reactor_,
       [this](io::UniqueFd socket, const io::PeerCredentials&) { take(std::move(socket)); },
@@ -59,18 +74,47 @@ std::optional<MadNode> LabServer::find_mad_node(std::string_view name) {
 
 Expected<void> LabServer::run() {
   fabric_.start(io::now());
+  io::SpinWait patience(kPatience);
+  unsigned turns = 0;
   while (!stopping_.load()) {
     const Time now = io::now();
-    const bool done = fabric_.run(now);
-    const auto deadline = fabric_.deadline();
-    Duration wait = -1ns;  // for ever
-    if (!done) {
-      wait = 0ns;
-    } else if (deadline) {
-      wait = std::max(*deadline - now, Duration::zero());
+    const bool worked = work(now);
+    if (worked) patience.reset();
+    if (worked || patience.look_again(now)) {
+      if (programs_->any_active() && ++turns % kTurnsPerLook != 0) continue;
+      const auto ready = reactor_->run_once(0ns);
+      if (!ready) return tl::unexpected(ready.error());
+      if (*ready > 0) patience.reset();
+    } else {
+      if (auto slept = sleep(now); !slept) return slept;
+      patience.reset();
     }
-    if (auto turn = reactor_->run_once(wait); !turn) return tl::unexpected(turn.error());
   }
+  return {};
+}
+
+bool LabServer::work(Time now) {
+  const bool sent = programs_->poll(now);
+  const auto deadline = fabric_.deadline();
+  const bool due = deadline && *deadline <= now;
+  if (due) fabric_.run(now);
+  programs_->flush(now);
+  return sent || due;
+}
+
+Duration LabServer::time_to_deadline(Time now) const {
+  const auto fabric = fabric_.deadline();
+  const auto programs = programs_->deadline();
+  if (!fabric && !programs) return -1ns;  // for ever
+  const Time next = std::min(fabric.value_or(Time::max()), programs.value_or(Time::max()));
+  return std::max(next - now, Duration::zero());
+}
+
+Expected<void> LabServer::sleep(Time now) {
+  if (!programs_->sleep()) return {};
+  const auto turn = reactor_->run_once(time_to_deadline(now));
+  programs_->awake();
+  if (!turn) return tl::unexpected(turn.error());
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "daemon/lab/admin_session.h"
+#include "daemon/lab/attach_server.h"
 #include "daemon/lab/lab_paths.h"
 #include "daemon/lab/link_captures.h"
 #include "daemon/lab/mad_server.h"
@@ -56,6 +57,11 @@ class LabServer {
   void take(io::UniqueFd socket);
   std::optional<MadNode> find_mad_node(std::string_view name);
   void end(std::uint64_t session);
+  // One turn of what programs send and the fabric does with it. False: there was nothing to do.
+  bool work(Time now);
+  // How long the reactor may sleep from then on.
+  [[nodiscard]] Duration time_to_deadline(Time now) const;
+  Expected<void> sleep(Time now);
 
   LabPaths paths_;
   io::UniqueFd lock_;
@@ -63,6 +69,7 @@ class LabServer {
   LinkCaptures captures_;  // the fabric's links know it
   fabric::Fabric fabric_;
   std::unique_ptr<MadServer> mads_;
+  std::unique_ptr<AttachServer> programs_;
   CounterSet<LabCounter, kLabCounters> counters_;
   std::map<std::uint64_t, std::unique_ptr<AdminSession>> sessions_;
   std::uint64_t last_session_ = 0;

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program is told unasked.
+#include <utility>
+
+#include "base/plain_bytes.h"
+#include "daemon/lab/attach_facts.h"
+#include "daemon/lab/attach_server.h"
+#include "daemon/lab/attach_session.h"
+#include "io/pass_descriptor.h"
+
+namespace weft::daemon {
+
+using namespace port::attach;
+using port::ring::ProgramBlocks;
+
+void AttachSession::touched() {
+  server_.touched(*this);
+}
+
+void AttachSession::port_changed(bool reregister) {
+  owes_facts_ = true;
+  if (reregister) events_ |= kClientReregister;
+  touched();
+}
+
+void AttachSession::not_mapped(ProgramBlocks& sender) {
+  if (offered_.contains(sender.arena()) || !server_.may_read(*this, sender)) return;
+  offered_.insert(sender.arena());
+  offers_.push_back({.arena = sender.arena(), .blocks = sender.weak_from_this()});
+}
+
+void AttachSession::arena_gone(std::uint32_t arena) {
+  if (offered_.erase(arena) == 0 || !program_) return;
+  program_->end().unmapped(arena);
+  gone_.push_back(arena);
+  touched();
+}
+
+void AttachSession::flush() {
+  if (!program_) return;
+  program_->flush();
+  if (has_news() && !news_watch_) tell_all();
+}
+
+bool AttachSession::has_news() const {
+  return news_ && (owes_facts_ || !gone_.empty() || (!offers_.empty() && !unanswered_));
+}
+
+void AttachSession::tell_all() {
+  while (has_news()) {
+    if (!(owes_facts_ ? tell_facts() : gone_.empty() ? tell_arena() : tell_gone())) return;
+  }
+  news_watch_.reset();
+}
+
+bool AttachSession::tell(Bytes message, int file) {
+  const auto sent = io::send_message(news_.get(), message, file);
+  if (sent) return true;
+  // Who reads no news is not told; that the connection is over is seen where requests come.
+  if (sent.error().code != std::errc::no_buffer_space) {
+    news_watch_.reset();
+    news_.reset();
+  } else if (!news_watch_) {
+    auto watch =
+        server_.reactor_.watch(news_.get(), EPOLLOUT, [this](std::uint32_t) { tell_all(); });
+    if (watch) news_watch_ = std::move(*watch);
+  }
+  return false;
+}
+
+bool AttachSession::tell_facts() {
+  const auto facts = program_facts(*adapter_, port_, program_->attachment().epoch(), events_);
+  if (!tell(facts)) return false;
+  owes_facts_ = false;
+  events_ = 0;
+  return true;
+}
+
+bool AttachSession::tell_gone() {
+  if (!tell(plain::bytes_of(Arena{.kind = kArenaGone, .arena = gone_.front()}))) return false;
+  gone_.pop_front();
+  return true;
+}
+
+bool AttachSession::tell_arena() {
+  const Offer& offer = offers_.front();
+  const auto blocks = offer.blocks.lock();
+  const auto file = blocks ? io::reopen_to_read(blocks->file()) : Expected<io::UniqueFd>();
+  if (file && *file) {
+    const Arena message{.kind = kArena, .arena = offer.arena};
+    if (!tell(plain::bytes_of(message), file->get())) return false;
+    unanswered_ = offer.arena;
+    server_.offered(*this, offer.arena);
+  } else {
+    offered_.erase(offer.arena);  // perhaps there are descriptors when its next packet comes
+  }
+  offers_.pop_front();
+  return true;
+}
+
+}  // namespace weft::daemon

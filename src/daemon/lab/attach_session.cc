@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/lab/attach_session.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "base/plain_bytes.h"
+#include "daemon/lab/attach_facts.h"
+#include "daemon/lab/attach_server.h"
+#include "io/pass_descriptor.h"
+
+namespace weft::daemon {
+namespace {
+
+using namespace port::attach;
+using port::ring::ProgramBlocks;
+
+constexpr std::size_t kLongestMessage = std::max(sizeof(Hello), sizeof(Request));
+// So many messages of one program before others get their turn.
+constexpr int kTurn = 64;
+
+template <class Message>
+Message refusal(const Error& why) {
+  Message out{};
+  out.error = static_cast<std::int32_t>(why.code);
+  const std::size_t length = std::min(why.message.size(), sizeof out.message - 1);
+  std::memcpy(out.message, why.message.data(), length);
+  return out;
+}
+
+}  // namespace
+
+AttachSession::AttachSession(AttachServer& server, std::uint64_t id, io::UniqueFd socket,
+                             const io::PeerCredentials& peer)
+    : server_(server), id_(id), socket_(std::move(socket)), peer_(peer), buffer_(kLongestMessage) {
+}
+
+AttachSession::~AttachSession() = default;
+
+Expected<void> AttachSession::start() {
+  auto watch =
+      server_.reactor_.watch(socket_.get(), EPOLLIN, [this](std::uint32_t) { on_ready(); });
+  if (!watch) return tl::unexpected(watch.error());
+  watch_ = std::move(*watch);
+  return {};
+}
+
+void AttachSession::on_ready() {
+  if (!read_all()) server_.end(*this);
+}
+
+bool AttachSession::read_all() {
+  for (int i = 0; i < kTurn; ++i) {
+    auto message = io::receive_message(socket_.get(), buffer_);
+    if (!message) return message.error().code == std::errc::message_size && nonsense();
+    if (!*message) return true;
+    if ((*message)->size == 0) return false;
+    if (!on_message(Bytes(buffer_).first((*message)->size))) return false;
+  }
+  return true;
+}
+
+bool AttachSession::on_message(Bytes message) {
+  if (!has_said_hello_) return on_hello(message);
+  return program_ != nullptr ? on_request(message) : nonsense();
+}
+
+bool AttachSession::nonsense() {
+  server_.counters_.add(AttachCounter::kNonsense);
+  return false;
+}
+
+bool AttachSession::on_hello(Bytes message) {
+  // One of another version may be shorter, and gets its answer.
+  const auto hello = plain::read<Hello>(message, offsetof(Hello, port));
+  if (!hello || hello->magic != kMagic) return nonsense();
+  has_said_hello_ = true;
+  if (hello->version != kVersion) {
+    static_cast<void>(turn_away(
+        {std::errc::protocol_not_supported, "the lab's daemon is of another version of Weft"}));
+    return false;
+  }
+  if (message.size() != sizeof *hello) return nonsense();
+  node_.assign(hello->node, strnlen(hello->node, sizeof hello->node));
+  fabric::ChannelAdapter* const adapter = server_.fabric_.find_adapter(node_);
+  if (adapter == nullptr) {
+    const bool is_switch = server_.fabric_.find_node(node_) != nullptr;
+    return turn_away({std::errc::no_such_device,
+                      is_switch ? fmt::format("{} is a switch, which has no queue pairs", node_)
+                                : fmt::format("this lab has no node '{}'", node_)});
+  }
+  if (hello->port == 0) return welcome(program_welcome(*adapter, 1));
+  if (hello->port > adapter->port_count()) {
+    return turn_away(
+        {std::errc::invalid_argument, fmt::format("port {}: node {} has ports 1 to {}", hello->port,
+                                                  node_, adapter->port_count())});
+  }
+  return attach(*adapter, hello->port);
+}
+
+bool AttachSession::attach(fabric::ChannelAdapter& adapter, std::uint32_t port) {
+  if (server_.programs() >= server_.config_.max_programs) {
+    server_.counters_.add(AttachCounter::kTurnedAway);
+    return turn_away({std::errc::resource_unavailable_try_again,
+                      fmt::format("{} programs are on nodes of this lab, and no more may be",
+                                  server_.config_.max_programs)});
+  }
+  auto end = port::ring::DaemonEnd::create(server_.new_arena());
+  if (!end) return turn_away(end.error());
+  adapter_ = &adapter;
+  port_ = static_cast<mgmt::PortNumber>(port);
+  RingOwner& owner = *this;
+  auto program = std::make_unique<RingProgram>(std::move(*end), server_.fabric_.pool(),
+                                               server_.counters_, owner);
+  if (const auto placed = program->attach(adapter, port_); !placed)
+    return turn_away(placed.error());
+  std::array<int, 2> news{};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, news.data()) != 0) {
+    return turn_away(fail_errno(errno, "socketpair").value());
+  }
+  news_.reset(news[0]);
+  const io::UniqueFd theirs(news[1]);
+  // The edge is enough, so that the doorbell need not be read: a program can make that wait.
+  auto watch = server_.reactor_.watch(program->end().doorbell(), EPOLLIN | EPOLLET,
+                                      [this](std::uint32_t) { touched(); });
+  if (!watch) return turn_away(watch.error());
+  doorbell_watch_ = std::move(*watch);
+  program_ = std::move(program);
+  server_.placed(*this);
+  Welcome out = program_welcome(adapter, port_);
+  out.arena = program_->end().program().arena();
+  std::array<int, kFiles> files{};
+  const auto rings = program_->end().files();
+  std::copy(rings.begin(), rings.end(), files.begin());
+  files[kNews] = theirs.get();
+  owes_facts_ = true;
+  touched();
+  return welcome(out, files);
+}
+
+bool AttachSession::welcome(const Welcome& welcome, std::span<const int> files) {
+  return io::send_message(socket_.get(), plain::bytes_of(welcome), files).has_value();
+}
+
+// The connection stays for the program to end, so that it is sure to read why.
+bool AttachSession::turn_away(const Error& why) {
+  return welcome(refusal<Welcome>(why));
+}
+
+bool AttachSession::on_request(Bytes message) {
+  const auto request = plain::read<Request>(message);
+  if (!request || message.size() != sizeof *request) return nonsense();
+  fabric::Attachment& attachment = program_->attachment();
+  std::array<std::uint8_t, 16> group{};
+  std::copy(std::begin(request->group), std::end(request->group), group.begin());
+  const Qpn qpn{request->qpn};
+  if (qpn.value() != request->qpn) return nonsense();
+  const auto with_qpn = [](const Expected<void>& done) {
+    return done ? Expected<Qpn>(Qpn{}) : Expected<Qpn>(tl::unexpected(done.error()));
+  };
+  switch (request->action) {
+    case kAllocate: {
+      const auto allocated = attachment.allocate();
+      if (allocated) ++queue_pairs_;
+      return answer(allocated);
+    }
+    case kRelease: {
+      const auto released = attachment.release(qpn);
+      if (released) --queue_pairs_;
+      return answer(with_qpn(released));
+    }
+    case kJoin:
+      return answer(with_qpn(attachment.join(qpn, Gid(group))));
+    case kLeave:
+      return answer(with_qpn(attachment.leave(qpn, Gid(group))));
+    case kMapped:
+      return on_mapped(request->arena);
+    default:
+      return nonsense();
+  }
+}
+
+bool AttachSession::on_mapped(std::uint32_t arena) {
+  if (unanswered_ != arena) return nonsense();
+  unanswered_.reset();
+  if (offered_.contains(arena)) program_->end().mapped(arena);
+  touched();  // the next offer
+  return answer(Qpn{});
+}
+
+bool AttachSession::answer(const Expected<Qpn>& result) {
+  Answer out{};
+  if (result) {
+    out.qpn = result->value();
+  } else {
+    out = refusal<Answer>(result.error());
+  }
+  if (io::send_message(socket_.get(), plain::bytes_of(out))) return true;
+  server_.counters_.add(AttachCounter::kUnread);
+  return false;
+}
+
+void AttachSession::leave(Time now) {
+  watch_.reset();
+  doorbell_watch_.reset();
+  news_watch_.reset();
+  socket_.reset();
+  news_.reset();
+  if (program_) program_->leave(now);
+}
+
+}  // namespace weft::daemon

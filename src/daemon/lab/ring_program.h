@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/time.h"
+#include "daemon/lab/attach_counters.h"
+#include "fabric/attachment.h"
+#include "fabric/channel_adapter.h"
+#include "link/packet_pool.h"
+#include "port/ring/daemon_end.h"
+
+namespace weft::daemon {
+
+// Who serves a program. Called from inside the fabric's run() and from RingProgram's functions.
+class RingOwner {
+ public:
+  virtual ~RingOwner() = default;
+  // There is something to show the program, or to do: flush() it, and poll() it for a while.
+  virtual void touched() = 0;
+  // It got a copy of what `sender` sent, since it has not mapped its memory.
+  virtual void not_mapped(port::ring::ProgramBlocks& sender) = 0;
+  // The facts of its port are others.
+  virtual void port_changed(bool reregister) = 0;
+};
+
+// A program on a port of an adapter: between its rings and the adapter.
+class RingProgram final : private fabric::Program, private port::ring::DaemonEnd::Watcher {
+ public:
+  // All that it is given outlives it.
+  RingProgram(std::unique_ptr<port::ring::DaemonEnd> end, link::PacketPool& pool,
+              AttachCounters& counters, RingOwner& owner);
+  RingProgram(const RingProgram&) = delete;
+  RingProgram& operator=(const RingProgram&) = delete;
+  ~RingProgram() override;
+
+  // Its place. Call it once, before all else.
+  Expected<void> attach(fabric::ChannelAdapter& adapter, mgmt::PortNumber port);
+
+  [[nodiscard]] fabric::Attachment& attachment() { return *attachment_; }
+  [[nodiscard]] port::ring::DaemonEnd& end() { return *end_; }
+  // Why it is to be cut off, in words for a person. Nothing: it plays fair.
+  [[nodiscard]] std::optional<std::string_view> offence() const;
+
+  // Moves what the program has sent, a share of it, and takes back what it is done with. True:
+  // there was something.
+  bool poll(Time now);
+  // The latter alone.
+  bool collect(Time now);
+  // Shows the program what has changed.
+  void flush() { end_->publish(); }
+  // Nobody polls until the program rings or the owner is told; false when there is something now.
+  [[nodiscard]] bool sleep() { return blocked_ || end_->sleep(); }
+  void look() { end_->look(); }
+
+  // The program is gone: what comes for it is dropped, what it has sent still goes out.
+  void leave(Time now);
+  // When to wait no more for what cannot be sent. Nothing: it has not left.
+  [[nodiscard]] std::optional<Time> leaving_until() const { return leaving_until_; }
+  [[nodiscard]] bool drained() const { return to_send_ == 0 && pending_ == nullptr; }
+
+  [[nodiscard]] std::uint64_t sent() const { return sent_; }
+  [[nodiscard]] std::uint64_t arrived() const { return arrived_; }
+
+ private:
+  // fabric::Program
+  void deliver(link::PacketPtr& packet, Time now) override;
+  void may_send(Time now) override;
+  void port_changed(bool reregister, Time now) override;
+  // port::ring::DaemonEnd::Watcher
+  void blocks_freed() override { owner_.touched(); }
+
+  [[nodiscard]] bool left() const { return leaving_until_.has_value(); }
+  [[nodiscard]] bool take_next();
+  // False: not now, or never.
+  [[nodiscard]] bool send_pending(Time now);
+
+  std::unique_ptr<port::ring::DaemonEnd> end_;
+  link::PacketPool& pool_;
+  AttachCounters& counters_;
+  RingOwner& owner_;
+  std::unique_ptr<fabric::Attachment> attachment_;
+  link::PacketPtr pending_;  // taken out of the ring, not yet by the adapter
+  Qpn pending_source_{};
+  std::uint32_t pending_epoch_ = 0;
+  bool blocked_ = false;  // until may_send()
+  bool refused_ = false;  // something waits for room among the arrivals
+  bool forged_ = false;
+  std::optional<Time> leaving_until_;
+  std::uint64_t to_send_ = 0;  // when leaving
+  std::uint64_t sent_ = 0;
+  std::uint64_t arrived_ = 0;
+};
+
+}  // namespace weft::daemon
