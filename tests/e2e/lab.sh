@@ -71,7 +71,9 @@ for socket in mads admin; do
   [[ ! -e $work/weft/labs/two-switches/$socket ]] || fail "$socket is left behind"
 done
 run behind "$weft" up --detach "$lab_file"
-kill -KILL "$(lab_pid)"
+killed=$(lab_pid)
+kill -KILL "$killed"
+while [[ -n $(tr -d '\0' <"/proc/$killed/cmdline") ]]; do sleep 0.02; done 2>/dev/null
 run after "$weft" up --detach "$lab_file"
 detached+=("$(lab_pid)")
 await_states '{"Initializing":7}'
