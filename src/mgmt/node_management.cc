@@ -113,7 +113,7 @@ void NodeManagement::Impl::run(Time now) {
   // As many as wait now: what they cause waits for the next turn, so that two that answer each
   // other do not keep everybody else waiting.
   for (std::size_t count = looped_.size(); count > 0; --count) {
-    const Looped next = std::move(looped_.front());
+    const Looped next = looped_.front();
     looped_.pop_front();
     receive(next.envelope, next.mad, now);
   }

@@ -150,7 +150,7 @@ Expected<void> MadPort::State::send(AgentId id, const MadRequest& request, Time 
   return track(key, std::move(exchange), now);
 }
 
-Expected<void> MadPort::State::track(const ExchangeKey& key, Exchange exchange, Time now) {
+Expected<void> MadPort::State::track(const ExchangeKey& key, Exchange&& exchange, Time now) {
   AgentTable::Agent& agent = *agents.find(exchange.agent);
   if (agent.waiting >= limits.requests) {
     return fail(std::errc::no_buffer_space,

@@ -76,7 +76,7 @@ struct MadPort::State {
   // --- mad_port.cc: datagrams
   Expected<void> send(AgentId id, const MadRequest& request, Time now);
   Expected<void> check(const AgentTable::Agent& agent, const MadRequest& request, bool rmpp) const;
-  Expected<void> track(const ExchangeKey& key, Exchange exchange, Time now);
+  Expected<void> track(const ExchangeKey& key, Exchange&& exchange, Time now);
   bool receive(const MadEnvelope& envelope, wire::MadBytes mad, Time now);
   bool receive_answer(const MadEnvelope& envelope, wire::MadBytes mad);
   void forget(AgentId id);
