@@ -7,12 +7,13 @@
 #include "daemon/agent_report.h"
 #include "hca/connected_counters.h"
 #include "hca/ud_counters.h"
+#include "port/ring/ring_counters.h"
 #include "port/udp/udp_counters.h"
 
 namespace weft::cli {
 namespace {
 
-constexpr std::array<std::string_view, 31> kOrdinary{"tx_packets",
+constexpr std::array<std::string_view, 34> kOrdinary{"tx_packets",
                                                      "tx_bytes",
                                                      "tx_acks",
                                                      "tx_probes",
@@ -30,6 +31,9 @@ constexpr std::array<std::string_view, 31> kOrdinary{"tx_packets",
                                                      "udp_tx_blocked",
                                                      "udp_rx_calls",
                                                      "udp_rx_datagrams",
+                                                     "ring_tx_packets",
+                                                     "ring_tx_blocked",
+                                                     "ring_rx_packets",
                                                      "cm_commands",
                                                      "cm_commands_refused",
                                                      "cm_events",
@@ -48,7 +52,7 @@ constexpr std::array<std::string_view, 31> kOrdinary{"tx_packets",
 
 std::vector<std::span<const CounterInfo>> all_counters() {
   std::vector<std::span<const CounterInfo>> all{hca::kConnectedCounters, hca::kUdCounters,
-                                                port::kUdpCounters};
+                                                port::kUdpCounters, port::kRingCounters};
   const auto of_agents = daemon::reported_counters();
   all.insert(all.end(), of_agents.begin(), of_agents.end());
   return all;

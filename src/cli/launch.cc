@@ -116,7 +116,9 @@ Environment agent_environment(const std::string& runtime_directory) {
 }
 
 std::string tshark_command(const host::Config& config) {
-  if (config.wire == host::Wire::kBare) return "tshark -r " + quoted(config.capture);
+  if (config.wire == host::Wire::kBare || !config.node.empty()) {
+    return "tshark -r " + quoted(config.capture);
+  }
   // tshark knows the port of the standard wire by itself. 65535 is where multicast goes.
   std::string decode;
   if (config.wire == host::Wire::kUdp) {

@@ -13,10 +13,8 @@ namespace {
 const char* misplaced_option(const RunOptions& options) {
   if (options.wire) return "--wire";
   if (options.interface) return "--interface";
-  if (options.capture) return "--capture";
   if (options.ports) return "--ports";
   if (options.socket_buffer) return "--socket-buffer";
-  if (options.fault) return "--fault";
   if (options.keep_alive) return "--keep-alive";
   return options.cm_port ? "--cm-port" : nullptr;
 }

@@ -77,7 +77,11 @@ Expected<void> create_capture(const host::Config& config,
                               const std::vector<host::DeviceInfo>& devices) {
   std::vector<io::CaptureInterface> interfaces;
   for (const host::DeviceInfo& device : devices) {
-    interfaces.push_back({device.interface, device.name, io::LinkType::kEthernet});
+    if (config.node.empty()) {
+      interfaces.push_back({device.interface, device.name, io::LinkType::kEthernet});
+    } else {
+      interfaces.push_back({device.name, config.node, io::LinkType::kErf});
+    }
   }
   const std::string command = tshark_command(config);
   const auto file =
@@ -122,6 +126,7 @@ int run(const RunOptions& options) {
     place = std::move(*found);
     environment.merge(node_environment(*place));
     config->node = place->place.node;
+    config->lab = place->place.lab;
   }
   const auto devices = host::list_devices(*config);
   if (!devices) return refuse("run", in_terms_of_options(devices.error().message, options));

@@ -23,9 +23,9 @@ constexpr std::uint32_t kLongestKeepAlive = 1'000'000;
 
 // Read by `weft run` itself, by the shim and by the tree's own scripts: known, but no part of
 // Config.
-constexpr std::array<std::string_view, 10> kReadByOthers{
-    "WEFT_LIBDIR",       "WEFT_SYSROOT", "WEFT_BUILD", "WEFT_SOURCE",      "WEFT_SIM_SEEDS",
-    "WEFT_FUZZ_SECONDS", "WEFT_LOG",     "WEFT_AGENT", "WEFT_RUNTIME_DIR", "WEFT_LAB"};
+constexpr std::array<std::string_view, 9> kReadByOthers{
+    "WEFT_LIBDIR",       "WEFT_SYSROOT", "WEFT_BUILD", "WEFT_SOURCE",     "WEFT_SIM_SEEDS",
+    "WEFT_FUZZ_SECONDS", "WEFT_LOG",     "WEFT_AGENT", "WEFT_RUNTIME_DIR"};
 
 std::optional<std::uint32_t> parse_number(std::string_view text) {
   std::uint32_t value = 0;
@@ -128,6 +128,11 @@ Expected<void> set_node(Config& config, std::string_view, std::string_view value
   return {};
 }
 
+Expected<void> set_lab(Config& config, std::string_view, std::string_view value) {
+  config.lab = value;
+  return {};
+}
+
 using Setter = Expected<void> (*)(Config&, std::string_view name, std::string_view value);
 struct Row {
   ConfigVariable variable;
@@ -160,6 +165,8 @@ const std::vector<Row>& rows() {
       {{"WEFT_NODE", "NAME",
         "set by weft run --node: the node of the lab whose directory is WEFT_LAB"},
        set_node},
+      {{"WEFT_LAB", "DIRECTORY", "set by weft run --node: where the daemon of the lab listens"},
+       set_lab},
   };
   return table;
 }

@@ -30,6 +30,7 @@ struct Config {
   port::FaultConfig faults;                       // WEFT_FAULT=loss=1%,delay=2ms,...
   Duration keep_alive = 600s;                     // WEFT_KEEP_ALIVE=SECONDS; 0: for ever
   std::string node;                               // WEFT_NODE=NAME, of a lab; empty: none
+  std::string lab;                                // WEFT_LAB=DIRECTORY, of the lab of `node`
   std::uint16_t cm_port = port::kManagementPort;  // WEFT_CM_PORT=PORT, of queue pair 1 on udp
 };
 

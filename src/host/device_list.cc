@@ -5,13 +5,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <string_view>
 
 #include "io/net_interfaces.h"
+#include "port/ring/node_attachment.h"
 
 namespace weft::host {
 namespace {
+
+constexpr const char* kAdapterName = "weft0";  // as libibumad calls it
 
 using Mac = std::array<std::uint8_t, 6>;
 
@@ -72,10 +76,33 @@ int rank(const io::NetInterface& interface) {
   return interface.default_route ? 0 : 1;
 }
 
+template <std::size_t kSize>
+std::string text_of(const char (&field)[kSize]) {
+  return {field, strnlen(field, kSize)};
+}
+
+Expected<std::vector<DeviceInfo>> list_adapter(const Config& config) {
+  const auto adapter = port::describe_adapter({config.lab, config.node});
+  if (!adapter) {
+    if (adapter.error().code == std::errc::no_such_device) return std::vector<DeviceInfo>{};
+    return tl::unexpected(adapter.error());
+  }
+  DeviceInfo device;
+  device.name = kAdapterName;
+  device.node_guid = Guid{adapter->node_guid};
+  device.system_guid = Guid{adapter->system_guid};
+  device.vendor_id = adapter->vendor_id;
+  device.part_id = adapter->part_id;
+  device.hardware = adapter->hardware;
+  device.firmware = text_of(adapter->firmware);
+  device.description = text_of(adapter->description);
+  return std::vector{std::move(device)};
+}
+
 }  // namespace
 
 Expected<std::vector<DeviceInfo>> list_devices(const Config& config) {
-  if (!config.node.empty()) return std::vector<DeviceInfo>{};
+  if (!config.node.empty()) return list_adapter(config);
   auto interfaces = io::list_interfaces();
   if (!interfaces) return tl::unexpected(interfaces.error());
   std::erase_if(*interfaces, [](const auto& interface) { return !is_usable(interface); });

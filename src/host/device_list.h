@@ -26,7 +26,7 @@ struct DeviceInfo {
   std::string description = name;
 };
 
-// On a node of a lab: none, its adapter carries management packets only.
+// On a node of a lab: its adapter alone, `weft0`, on no interface; none on a switch.
 // ENODEV when config.interface names no usable interface; the message lists those there are.
 Expected<std::vector<DeviceInfo>> list_devices(const Config& config);
 

@@ -4,6 +4,7 @@
 #include "host/agent_slots.h"
 #include "host/agent_start.h"
 #include "host/guarded_copy.h"
+#include "port/ring/fabric_port.h"
 #include "port/roce/roce_port.h"
 #include "port/roce/slot_group.h"
 #include "port/udp/udp_port.h"
@@ -11,15 +12,29 @@
 namespace weft::host {
 namespace {
 
+bool guard_sends(void (*body)(void*), void* argument) {
+  return guarded(body, argument);
+}
+
 port::NetworkConfig network_config(const DeviceInfo& device, const Config& config) {
   port::NetworkConfig network;
   network.interface = device.interface;
   network.ifindex = device.ifindex;
   network.socket_buffer = config.socket_buffer;
   network.capture = config.capture;
-  network.guard = [](void (*body)(void*), void* argument) { return guarded(body, argument); };
+  network.guard = guard_sends;
   network.faults = config.faults;
   return network;
+}
+
+port::FabricPortConfig fabric_config(const DeviceInfo& device, const Config& config) {
+  port::FabricPortConfig fabric;
+  fabric.place = {config.lab, config.node};
+  fabric.capture = config.capture;
+  fabric.device = device.name;
+  fabric.guard = guard_sends;
+  fabric.faults = config.faults;
+  return fabric;
 }
 
 // Under `weft run` the host agent has UDP port 4791 for all processes. Without it a process is on
@@ -38,6 +53,7 @@ const std::shared_ptr<port::SlotSource>& slots(std::uint32_t socket_buffer) {
 Expected<std::unique_ptr<port::Port>> open_port(const DeviceInfo& device, const Config& config,
                                                 Entropy& entropy) {
   ensure_fault_handler();
+  if (!config.node.empty()) return port::FabricPort::open(fabric_config(device, config));
   if (config.wire == Wire::kRoce) {
     port::RocePortConfig roce{network_config(device, config)};
     return port::RocePort::open(roce, slots(config.socket_buffer), entropy);

@@ -136,7 +136,7 @@ TEST(Config, LetsVariablesPassThatOthersRead) {
 }
 
 TEST(Config, ExplainsEveryVariableThatItReads) {
-  ASSERT_EQ(config_variables().size(), 10u);
+  ASSERT_EQ(config_variables().size(), 11u);
   for (const ConfigVariable& variable : config_variables()) {
     EXPECT_TRUE(variable.name.starts_with("WEFT_"));
     EXPECT_FALSE(variable.values.empty());
