@@ -9,7 +9,8 @@ Lives of connections, as fuzz/rdmacm_commands.cc reads them, are written here by
 
 usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is made of
                                corpus/rdmacm_commands, corpus/fabric_packets,
-                               corpus/attachments and corpus/lab_file, beside this script
+                               corpus/attachments, corpus/attach_socket and corpus/lab_file,
+                               beside this script
 """
 import pathlib
 import random
@@ -119,6 +120,20 @@ def attachments():
         yield "steps-%d" % seed, bytes(steps)
 
 
+def attach_socket():
+    """(name, bytes): processes as fuzz/attach_socket.cc reads their steps."""
+    for seed in range(8):
+        chance = random.Random(seed)
+        steps = bytearray()
+        for process in range(3):  # a place for each
+            steps += bytes((process, 0, process % 2, 0, process, 3, process, 2, 1, 0, 0, 0))
+        for _ in range(30):
+            action = chance.choice((0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 11, 11, 11, 11))
+            steps += bytes((chance.randrange(3), action))
+            steps += bytes(chance.randrange(16) for _ in range(4))
+        yield "steps-%d" % seed, bytes(steps)
+
+
 def lab_files():
     """(name, bytes): the examples, and listings."""
     for path in sorted((HERE.parent / "examples" / "labs").glob("*.toml")):
@@ -144,7 +159,7 @@ def main():
         blob = bytes(range(16)) + bytes(i * 7 & 255 for i in range(size))
         (HERE / "corpus" / "crc" / ("length-%04d" % size)).write_bytes(blob)
     for folder, made in (("fabric_packets", fabric_packets()), ("lab_file", lab_files()),
-                         ("attachments", attachments())):
+                         ("attachments", attachments()), ("attach_socket", attach_socket())):
         for name, blob in made:
             (HERE / "corpus" / folder / name).write_bytes(blob)
     for name, blob in lives():
