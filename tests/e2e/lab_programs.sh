@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: lab_programs.sh pingpong|perftest|groups|trouble: programs of verbs, unmodified, on the nodes
+# of a lab of two switches under OpenSM. They exchange their addresses by TCP over loopback, and all
+# else through the switches.
+set -euo pipefail
+source "$(dirname "$0")/lib.sh"
+need opensm ibv_rc_pingpong ib_send_bw ibv_devinfo python3 ss
+what=$1
+time_limit=120
+begin
+# shellcheck source=tests/e2e/lab_lib.sh
+source "$(dirname "$0")/lab_lib.sh"
+
+server_with=(--node a) client_with=(--node c) server_device=weft0 client_device=weft0
+start_lab "$source_tree/examples/labs/two-switches.toml" 7
+
+# between PROGRAM ...: from node c to node a, by LID unless it is told otherwise.
+between() {
+  pair 127.0.0.1 -- "$@"
+  echo "$*: done"
+}
+# Its result, whatever it measures, is a row that begins with bytes and how often.
+measured() {
+  between "$@"
+  [[ -n $(perftest_row client) ]] || fail "$1 printed no result"
+}
+
+pingpongs() {
+  local service
+  on devinfo c ibv_devinfo -v
+  expect devinfo 'transport:.*InfiniBand'
+  expect devinfo 'state:.*PORT_ACTIVE'
+  expect devinfo 'link_layer:.*InfiniBand'
+  expect devinfo 'sm_lid:\s+[1-9]'
+  expect devinfo 'port_lid:\s+[1-9]'
+  expect devinfo 'max_pkeys:\s+128'
+  expect devinfo 'GID\[ *0\]:\s+fe80:0*:'
+  expect devinfo 'active_mtu:\s+4096'
+  for service in rc uc ud srq; do
+    between "ibv_${service}_pingpong" -n 1000
+    for side in client server; do expect "$side" '^1000 iters in .* seconds'; done
+    expect client 'local address:  LID 0x000*[1-9a-f]'
+  done
+  between ibv_rc_pingpong -c -s 65536 -n 100 -m 2048
+  between ibv_rc_pingpong -e -n 200
+  between ibv_ud_pingpong -g 0 -n 1000
+  between ibv_rc_pingpong -g 0 -n 1000
+  # Two programs of one node meet in its adapter.
+  client_with=(--node a)
+  between ibv_rc_pingpong -n 1000
+  between ibv_ud_pingpong -n 1000
+}
+
+perftests() {
+  local tool service
+  for tool in ib_send_bw ib_send_lat; do
+    for service in RC UC UD; do measured "$tool" -c "$service" -n 1000 -F; done
+  done
+  for tool in ib_write_bw ib_write_lat; do
+    for service in RC UC; do measured "$tool" -c "$service" -n 1000 -F; done
+  done
+  for tool in ib_read_bw ib_read_lat ib_atomic_bw ib_atomic_lat; do
+    measured "$tool" -n 1000 -F
+  done
+  measured ib_write_bw -s 1048576 -n 100 -F
+  measured ib_send_bw -q 8 -s 8192 -n 200 -F
+  measured ib_send_bw -b -s 4096 -n 1000 -F
+  measured ib_write_bw -x 0 -n 1000 -F
+  measured ib_send_bw -e -n 1000 -F
+}
+
+groups() {
+  measured ib_send_bw -c UD -g -s 2048 -n 1000 -F
+  measured ib_send_lat -c UD -g -s 64 -n 1000 -F
+}
+
+# Each link between the two switches fails while a connection uses them; its subnet manager goes and comes
+# back; its program dies. Neither the fabric nor its other programs mind.
+trouble() {
+  local port cable
+  port=$(free_port)
+  local load=(ib_send_bw -d weft0 -p "$port" -D 12 -u 18 -s 65536 -F)
+  spawn load_server "$weft" run --node a -- "${load[@]}"
+  await_listener load_server "$port"
+  spawn load_client stdbuf -oL "$weft" run --node c -- "${load[@]}" 127.0.0.1
+  await load_client 'remote address'
+  for cable in trunk spare; do  # one of them carries it, and the other one then
+    run pulled "$weft" link "$cable" down
+    await_states '{"Active":6,"Down":1}'
+    run plugged "$weft" link "$cable" up
+    await_states "$opensm_states"
+  done
+  finish load_client
+  finish load_server
+  [[ -n $(perftest_row load_client) ]] || fail "no result while a link flapped"
+
+  stop opensm
+  between ibv_rc_pingpong -n 1000
+  start_opensm b
+  between ibv_rc_pingpong -n 1000
+
+  # The peer of a program that is killed hears nothing more; the others go on.
+  port=$(free_port)
+  load=(ibv_rc_pingpong -d weft0 -p "$port" -n 100000000)
+  spawn victim "$weft" run --node a -- "${load[@]}"
+  await_listener victim "$port"
+  spawn mourner stdbuf -oL "$weft" run --node c -- "${load[@]}" 127.0.0.1
+  await mourner 'remote address'
+  stop_at_once victim
+  finish mourner 1
+  expect mourner 'transport retry counter exceeded|Failed status|parse WC'
+  between ibv_rc_pingpong -n 1000
+}
+# The program that `weft run` has become, not timeout, which leaves it alone.
+stop_at_once() {
+  pkill -KILL -P "${pid_of[$1]}"
+  wait "${pid_of[$1]}" 2>/dev/null || :
+  unset "pid_of[$1]"
+}
+
+case $what in
+  pingpong) pingpongs ;;
+  perftest) perftests ;;
+  groups) groups ;;
+  trouble) trouble ;;
+  *) fail "no test $what" ;;
+esac
+stop opensm
+run down "$weft" down
+finish lab
