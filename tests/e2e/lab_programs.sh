@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: lab_programs.sh pingpong|perftest|groups|trouble: programs of verbs, unmodified, on the nodes
-# of a lab of two switches under OpenSM. They exchange their addresses by TCP over loopback, and all
-# else through the switches.
+# usage: lab_programs.sh pingpong|perftest|groups|spoilt|trouble: programs of verbs, unmodified,
+# on the nodes of a lab of two switches under OpenSM. They exchange their addresses by TCP over
+# loopback, and all else through the switches.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 need opensm ibv_rc_pingpong ib_send_bw ibv_devinfo python3 ss
@@ -75,8 +75,25 @@ groups() {
   measured ib_send_lat -c UD -g -s 64 -n 1000 -F
 }
 
-# Each link between the two switches fails while a connection uses them; its subnet manager goes and comes
-# back; its program dies. Neither the fabric nor its other programs mind.
+# What one program loses on purpose it gets all the same, and its capture shows what was sent.
+spoilt() {
+  local side
+  server_with+=(--stats --capture "$work/server.pcapng" --fault loss=1%,corrupt=1%,seed=3)
+  client_with+=(--stats --capture "$work/client.pcapng" --fault duplicate=1%,reorder=1%,seed=4)
+  between ibv_rc_pingpong -n 300
+  expect server 'fault_lost +[1-9]'
+  expect server 'ring_rx_(bad_icrc|malformed) +[1-9]'
+  expect client 'fault_duplicated +[1-9]'
+  expect client 'fault_reordered +[1-9]'
+  for side in client server; do
+    expect "$side" '^300 iters in .* seconds'
+    run "$side-crc" /usr/bin/python3 "$source_tree/tests/tools/check_crc.py" "$work/$side.pcapng"
+    expect "$side-crc" '[1-9][0-9]{3,} packets, ([0-9]+) good, 0 bad'
+  done
+}
+
+# Each link between the two switches fails while a connection uses them; its subnet manager goes
+# and comes back; its program dies. Neither the fabric nor its other programs mind.
 trouble() {
   local port cable
   port=$(free_port)
@@ -123,6 +140,7 @@ case $what in
   pingpong) pingpongs ;;
   perftest) perftests ;;
   groups) groups ;;
+  spoilt) spoilt ;;
   trouble) trouble ;;
   *) fail "no test $what" ;;
 esac
