@@ -2,6 +2,7 @@
 // Whose a datagram is that has arrived at its node: the subnet agent's, the performance agent's, or
 // that of an agent who has registered at the port.
 #include "mgmt/node_management_impl.h"
+#include "mgmt/own_pkey.h"
 #include "mgmt/sm/notices.h"
 #include "wire/perf.h"
 #include "wire/sm/smp.h"
@@ -130,14 +131,15 @@ void NodeManagement::Impl::answer(const MadEnvelope& request, wire::MutableMadBy
   // From the LID that was asked, which may be any of the port's; a permissive one is not an
   // answer's.
   const bool named = request.dlid != wire::kPermissiveLid;
-  MadEnvelope back{.port = port,
-                   .slid = named ? request.dlid : node_.port_info(port).lid,
-                   .dlid = request.slid,
-                   .sl = request.sl,
-                   .source_qp = request.dest_qp,
-                   .dest_qp = request.source_qp,
-                   .qkey = request.dest_qp == kQp1 ? kGsiQKey : QKey{},
-                   .pkey = request.pkey};
+  MadEnvelope back{
+      .port = port,
+      .slid = named ? request.dlid : node_.port_info(port).lid,
+      .dlid = request.slid,
+      .sl = request.sl,
+      .source_qp = request.dest_qp,
+      .dest_qp = request.source_qp,
+      .qkey = request.dest_qp == kQp1 ? kGsiQKey : QKey{},
+      .pkey = request.dest_qp == kQp1 ? own_pkey(node_, port, request.pkey).pkey : request.pkey};
   if (request.grh) {
     back.grh = wire::Grh{.traffic_class = request.grh->traffic_class,
                          .flow_label = request.grh->flow_label,

@@ -117,6 +117,30 @@ TEST_F(AttachmentTest, DropsAndCountsWhatComesForNobody) {
   EXPECT_EQ(d.count(NodeCounter::kNoQueuePair), 2u);
 }
 
+TEST(Attachment, GivesAProgramOnOnePortNothingOfTheOther) {
+  RunningLab lab(lab_of(R"(
+[switch]
+s = { ports = 4 }
+[node]
+a = {}
+d = { ports = 2 }
+[[link]]
+ends = ["a:1", "s:1"]
+[[link]]
+ends = ["d:1", "s:2"]
+[[link]]
+ends = ["d:2", "s:3"]
+)"));
+  lab.bring_up();
+  TestProgram a(lab.fabric, "a");
+  TestProgram on_second(lab.fabric, "d", 2);
+  const Lid first = lab.fabric.find_node("d")->port(1).lid();
+  EXPECT_EQ(a.send(a.to(first, on_second.qpn), lab.now), Sent::kTaken);
+  lab.settle();
+  EXPECT_THAT(on_second.taken, SizeIs(0));
+  EXPECT_EQ(lab.count("d", NodeCounter::kNoQueuePair), 1u);
+}
+
 TEST_F(AttachmentTest, DropsCountsAndReportsAPartitionThatThePortIsNotIn) {
   TestProgram a(lab.fabric, "a");
   TestProgram d(lab.fabric, "d");

@@ -49,6 +49,30 @@ TEST(PerformanceAgent, SaysWhatItCan) {
   EXPECT_TRUE(info.capability_mask & wire::kPerfExtendedWidth);
 }
 
+TEST(PerformanceAgent, AnswersWithItsOwnKeyOfThePartition) {
+  Switch node;
+  wire::PKeyBlock keys;
+  keys.pkeys[0] = PKey{0x7FFF};
+  keys.pkeys[1] = PKey{0x8011};
+  keys.pkeys[2] = PKey{0xFFFF};
+  node.node.set_pkeys(0, 0, keys);
+  const auto answered_with = [&](PKey theirs) {
+    node.management.receive({.port = 1,
+                             .slid = Lid{9},
+                             .dlid = Lid{5},
+                             .source_qp = kQp1,
+                             .dest_qp = kQp1,
+                             .qkey = kGsiQKey,
+                             .pkey = theirs},
+                            perf(MadMethod::kGet, PerfAttribute::kClassPortInfo, 0), {});
+    return node.outlet.take().envelope.pkey;
+  };
+  EXPECT_EQ(answered_with(PKey{0x0011}), PKey{0x8011}) << "limited members do not hear each other";
+  EXPECT_EQ(answered_with(PKey{0x8011}), PKey{0x8011});
+  EXPECT_EQ(answered_with(PKey{0x7FFF}), PKey{0xFFFF});
+  EXPECT_EQ(answered_with(PKey{0xFFFF}), PKey{0x7FFF}) << "the first that pairs";
+}
+
 TEST(PerformanceAgent, PutsEachCounterWhereTheStandardHasIt) {
   Switch node;
   const PortCounts& counts = node.node.counts[2];

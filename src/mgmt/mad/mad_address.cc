@@ -6,6 +6,7 @@
 
 #include "mgmt/mad/mad_port_state.h"
 #include "mgmt/mad_answer.h"
+#include "mgmt/own_pkey.h"
 #include "wire/sm/smp.h"
 
 namespace weft::mgmt {
@@ -26,22 +27,6 @@ Gid gid_of(std::uint64_t prefix, Guid guid) {
 Guid guid_at(const ManagedNode& node, PortNumber port, std::uint8_t index) {
   constexpr std::size_t kEntries = wire::GuidBlock::kEntries;
   return node.guids(port, static_cast<std::uint8_t>(index / kEntries)).guids[index % kEntries];
-}
-
-// A full and a limited member of one partition are the same key here.
-std::uint16_t pkey_index(const ManagedNode& node, PortNumber port, PKey pkey) {
-  constexpr std::size_t kEntries = wire::PKeyBlock::kEntries;
-  constexpr unsigned kPartition = 0x7FFF;
-  const std::size_t count = pkey_entries(node, port);
-  for (std::size_t first = 0; first < count; first += kEntries) {
-    const wire::PKeyBlock block = node.pkeys(port, static_cast<std::uint16_t>(first / kEntries));
-    for (std::size_t i = 0; i < std::min(kEntries, count - first); ++i) {
-      if (((block.pkeys[i].value() ^ pkey.value()) & kPartition) == 0) {
-        return static_cast<std::uint16_t>(first + i);
-      }
-    }
-  }
-  return 0;
 }
 
 std::uint8_t gid_index(const ManagedNode& node, PortNumber port, const Gid& gid) {
@@ -108,7 +93,7 @@ MadAddress MadPort::State::address_of(const MadEnvelope& envelope) const {
                   .qpn = envelope.source_qp,
                   .qkey = envelope.qkey};
   if (envelope.dest_qp == kQp0) return from;
-  from.pkey_index = pkey_index(node, port, envelope.pkey);
+  from.pkey_index = own_pkey(node, port, envelope.pkey).index;
   if (envelope.grh) {
     from.global = GlobalAddress{.gid = envelope.grh->sgid,
                                 .gid_index = gid_index(node, port, envelope.grh->dgid),

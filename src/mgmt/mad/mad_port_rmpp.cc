@@ -4,6 +4,7 @@
 
 #include "mgmt/mad/mad_port_state.h"
 #include "mgmt/mad_answer.h"
+#include "mgmt/own_pkey.h"
 #include "wire/endian.h"
 
 namespace weft::mgmt {
@@ -238,7 +239,7 @@ void MadPort::State::reply(const MadEnvelope& envelope, wire::MadBytes mad) {
                    .source_qp = envelope.dest_qp,
                    .dest_qp = envelope.source_qp,
                    .qkey = kGsiQKey,
-                   .pkey = envelope.pkey};
+                   .pkey = own_pkey(node, port, envelope.pkey).pkey};
   if (envelope.grh) {
     back.grh = wire::Grh{.traffic_class = envelope.grh->traffic_class,
                          .flow_label = envelope.grh->flow_label,
