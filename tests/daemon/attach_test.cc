@@ -249,6 +249,23 @@ TEST_F(AttachedPrograms, HaveBlocksForOthersWhileOneKeepsWhatItWasSent) {
   EXPECT_TRUE(is_readable(a.file(attach::kArrivals)));
 }
 
+TEST_F(AttachedPrograms, StillSendWhatTheyHandedOverBeforeTheyGaveTheQueuePairBack) {
+  serve();
+  ProgramClient a = placed("a");
+  ProgramClient b = placed("b");
+  pass(1s);
+  for (std::uint32_t i = 0; i < ring::kSlots; ++i)
+    a.put(packet(a, "a", b, "b", i));
+  a.publish_silently();
+  const Request release{
+      .action = attach::kRelease, .qpn = a.qpn.value(), .arena = 0, .reserved = 0, .group = {}};
+  EXPECT_EQ(ask(a, release), 0);
+  EXPECT_EQ(b.arrivals().size(), ring::kSlots);
+  EXPECT_EQ(lab_.count("a", fabric::NodeCounter::kOutdated), 0u);
+  // It goes on as before.
+  EXPECT_EQ(ask(a, release), EINVAL);
+}
+
 TEST_F(AttachedPrograms, AreListedWithWhatTheyHave) {
   serve();
   ProgramClient a = placed("a");

@@ -322,6 +322,35 @@ TEST_F(HostilePrograms, WhoTakeNothingHoldUpTheirNeighboursOnlyForAWhile) {
   EXPECT_FALSE(b.is_dropped()) << "it was slow, which is no lie";
 }
 
+TEST_F(HostilePrograms, WaitForTheirQueuePairToBeGivenBackOnlyForAWhile) {
+  serve();
+  ProgramClient a = placed("a");
+  ProgramClient b = placed("b");
+  ProgramClient c = placed("c");
+  // The switch's way to b takes nothing, so that a's port cannot send.
+  link::Emulation slow;
+  slow.rate_bytes_per_s = 1;
+  for (std::size_t link = 0; link < lab_.fabric.link_count(); ++link)
+    lab_.fabric.link(link).set_emulation(slow, lab_.now);
+  for (ProgramClient* const program : {&a, &c}) {
+    for (std::uint32_t i = 0; i < ring::kSlots; ++i)
+      program->put(packet(*program, program == &a ? "a" : "c", b, "b", i));
+    program->publish();
+    settle();
+    ASSERT_TRUE(program->say(request(attach::kRelease, program->qpn.value())));
+    settle();
+    EXPECT_FALSE(program->hear<attach::Answer>()) << "some are still to be sent";
+  }
+  c.die();
+  pass(999ms);
+  EXPECT_FALSE(a.hear<attach::Answer>());
+  EXPECT_EQ(server_->programs(), 2u);
+  pass(2ms);
+  const auto answer = a.hear<attach::Answer>();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->error, 0);
+}
+
 TEST_F(HostilePrograms, WhoHaveDiedStillHaveSentWhatTheySent) {
   serve();
   ProgramClient a = placed("a");

@@ -36,10 +36,11 @@ void AttachSession::arena_gone(std::uint32_t arena) {
   touched();
 }
 
-void AttachSession::flush() {
-  if (!program_) return;
+bool AttachSession::flush() {
+  if (!program_) return true;
   program_->flush();
   if (has_news() && !news_watch_) tell_all();
+  return go_on();
 }
 
 bool AttachSession::has_news() const {

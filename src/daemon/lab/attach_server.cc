@@ -119,6 +119,10 @@ bool AttachServer::poll(Time now) {
     if (program.end().stalled()) hurry(session, now);
     ++i;
   }
+  std::erase_if(waiting_, [](const AttachSession* each) { return !each->deadline(); });
+  for (AttachSession* const session : waiting_) {
+    if (now >= *session->deadline()) touched(*session);
+  }
   if (!leaving_.empty() || !remains_.empty()) bury(now);
   return moved;
 }
@@ -147,17 +151,18 @@ void AttachServer::watch_holders(const std::vector<std::uint64_t>& holders, Time
 
 void AttachServer::flush(Time now) {
   now_ = now;
-  std::vector<AttachSession*> offenders;
+  std::vector<AttachSession*> ended;
   // By index: what is shown to one may touch another.
   for (std::size_t i = 0; i < to_flush_.size(); ++i) {
     AttachSession& session = *to_flush_[i];
     session.to_flush = false;
-    session.flush();
-    if (session.program() != nullptr && session.program()->offence()) offenders.push_back(&session);
+    const bool goes_on = session.flush();
+    const bool offends = session.program() != nullptr && session.program()->offence();
+    if (offends || !goes_on) ended.push_back(&session);
   }
   to_flush_.clear();
-  for (AttachSession* const session : offenders)
-    cut_off(*session);
+  for (AttachSession* const session : ended)
+    session->program()->offence() ? cut_off(*session) : end(*session);
 }
 
 bool AttachServer::sleep() {
@@ -181,10 +186,15 @@ std::optional<Time> AttachServer::deadline() const {
     const std::optional<Time> until = session->program()->leaving_until();
     if (until && (!out || *until < *out)) out = until;
   }
+  for (const AttachSession* const session : waiting_) {
+    const std::optional<Time> until = session->deadline();
+    if (until && (!out || *until < *out)) out = until;
+  }
   return out;
 }
 
 void AttachServer::end(AttachSession& session) {
+  if (session.program() != nullptr && session.program()->leaving_until()) return;
   counters_.add(AttachCounter::kEnded);
   if (session.program() == nullptr) return remove(session);
   port::ring::ProgramBlocks& blocks = session.program()->end().program();
@@ -243,6 +253,7 @@ void AttachServer::cut_off(AttachSession& session) {
 void AttachServer::remove(AttachSession& session) {
   std::erase(active_, &session);
   std::erase(to_flush_, &session);
+  std::erase(waiting_, &session);
   sessions_.erase(session.id());
 }
 

@@ -114,6 +114,7 @@ class AttachServer {
   std::vector<Remains> remains_;
   std::vector<AttachSession*> active_;
   std::vector<AttachSession*> to_flush_;
+  std::vector<AttachSession*> waiting_;  // with a deadline
   std::vector<AttachSession*> leaving_;
   Time now_{};
 };

@@ -35,6 +35,10 @@ Message refusal(const Error& why) {
   return out;
 }
 
+Expected<Qpn> without_qpn(const Expected<void>& done) {
+  return done ? Expected<Qpn>(Qpn{}) : Expected<Qpn>(tl::unexpected(done.error()));
+}
+
 }  // namespace
 
 AttachSession::AttachSession(AttachServer& server, std::uint64_t id, io::UniqueFd socket,
@@ -45,19 +49,21 @@ AttachSession::AttachSession(AttachServer& server, std::uint64_t id, io::UniqueF
 AttachSession::~AttachSession() = default;
 
 Expected<void> AttachSession::start() {
-  auto watch =
-      server_.reactor_.watch(socket_.get(), EPOLLIN, [this](std::uint32_t) { on_ready(); });
+  auto watch = server_.reactor_.watch(socket_.get(), EPOLLIN,
+                                      [this](std::uint32_t events) { on_ready(events); });
   if (!watch) return tl::unexpected(watch.error());
   watch_ = std::move(*watch);
   return {};
 }
 
-void AttachSession::on_ready() {
-  if (!read_all()) server_.end(*this);
+void AttachSession::on_ready(std::uint32_t events) {
+  // A request that waits is of nobody when the program is gone.
+  const bool gone = releasing_ && (events & (EPOLLHUP | EPOLLERR)) != 0;
+  if (gone || !read_all()) server_.end(*this);
 }
 
 bool AttachSession::read_all() {
-  for (int i = 0; i < kTurn; ++i) {
+  for (int i = 0; i < kTurn && !releasing_; ++i) {
     auto message = io::receive_message(socket_.get(), buffer_);
     if (!message) return message.error().code == std::errc::message_size && nonsense();
     if (!*message) return true;
@@ -162,29 +168,49 @@ bool AttachSession::on_request(Bytes message) {
   std::copy(std::begin(request->group), std::end(request->group), group.begin());
   const Qpn qpn{request->qpn};
   if (qpn.value() != request->qpn) return nonsense();
-  const auto with_qpn = [](const Expected<void>& done) {
-    return done ? Expected<Qpn>(Qpn{}) : Expected<Qpn>(tl::unexpected(done.error()));
-  };
   switch (request->action) {
     case kAllocate: {
       const auto allocated = attachment.allocate();
       if (allocated) ++queue_pairs_;
       return answer(allocated);
     }
-    case kRelease: {
-      const auto released = attachment.release(qpn);
-      if (released) --queue_pairs_;
-      return answer(with_qpn(released));
-    }
+    case kRelease:
+      return on_release(qpn);
     case kJoin:
-      return answer(with_qpn(attachment.join(qpn, Gid(group))));
+      return answer(without_qpn(attachment.join(qpn, Gid(group))));
     case kLeave:
-      return answer(with_qpn(attachment.leave(qpn, Gid(group))));
+      return answer(without_qpn(attachment.leave(qpn, Gid(group))));
     case kMapped:
       return on_mapped(request->arena);
     default:
       return nonsense();
   }
+}
+
+// What the program handed over before it gave the number back is still sent, such as a last
+// acknowledgement.
+bool AttachSession::on_release(Qpn qpn) {
+  releasing_ = {
+      .qpn = qpn, .last = program_->last_in_ring(), .until = server_.now_ + RingProgram::kFarewell};
+  if (program_->has_sent(releasing_->last)) return go_on();
+  server_.waiting_.push_back(this);
+  touched();
+  return server_.reactor_.change_events(watch_, 0).has_value();
+}
+
+bool AttachSession::go_on() {
+  if (!releasing_ || program_->offence()) return true;
+  if (!program_->has_sent(releasing_->last) && server_.now_ < releasing_->until) return true;
+  const auto released = program_->attachment().release(releasing_->qpn);
+  if (released) --queue_pairs_;
+  releasing_.reset();
+  return answer(without_qpn(released)) &&
+         server_.reactor_.change_events(watch_, EPOLLIN).has_value();
+}
+
+std::optional<Time> AttachSession::deadline() const {
+  if (!releasing_) return std::nullopt;
+  return releasing_->until;
 }
 
 bool AttachSession::on_mapped(std::uint32_t arena) {
@@ -211,6 +237,7 @@ void AttachSession::leave(Time now) {
   watch_.reset();
   doorbell_watch_.reset();
   news_watch_.reset();
+  releasing_.reset();
   socket_.reset();
   news_.reset();
   if (program_) program_->leave(now);

@@ -48,7 +48,10 @@ class AttachSession final : private RingOwner {
   [[nodiscard]] std::size_t queue_pairs() const { return queue_pairs_; }
 
   // What has happened for it since: to its rings, and over its news socket.
-  void flush();
+  // False: the connection is over.
+  bool flush();
+  // When to flush() whatever has happened. Nothing: no such time.
+  [[nodiscard]] std::optional<Time> deadline() const;
   // A memory that it was offered is no more referred to.
   void arena_gone(std::uint32_t arena);
   // The connection is over, but not what was sent.
@@ -60,18 +63,26 @@ class AttachSession final : private RingOwner {
   Time last_active{};
 
  private:
+  // A queue pair number that is given back when what it sent before has gone.
+  struct Release {
+    Qpn qpn{};
+    std::uint64_t last = 0;  // packet
+    Time until{};            // and then not any more
+  };
   struct Offer {
     std::uint32_t arena = 0;
     std::weak_ptr<port::ring::ProgramBlocks> blocks;
   };
 
-  // These are false when the connection is over.
-  void on_ready();
+  // Those that are false have found that the connection is over.
+  void on_ready(std::uint32_t events);
   bool read_all();
   bool on_message(Bytes message);
   bool on_hello(Bytes message);
   bool on_request(Bytes message);
+  bool on_release(Qpn qpn);
   bool on_mapped(std::uint32_t arena);
+  bool go_on();  // with what waited
   bool attach(fabric::ChannelAdapter& adapter, std::uint32_t port);
   bool welcome(const port::attach::Welcome& welcome, std::span<const int> files = {});
   bool turn_away(const Error& why);
@@ -102,6 +113,7 @@ class AttachSession final : private RingOwner {
   mgmt::PortNumber port_ = 0;
   std::unique_ptr<RingProgram> program_;
   std::size_t queue_pairs_ = 0;
+  std::optional<Release> releasing_;  // no further request is read
 
   io::UniqueFd news_;
   bool owes_facts_ = false;

@@ -10,8 +10,6 @@ using port::ring::ProgramBlocks;
 
 // So many packets of one program before others get their turn.
 constexpr int kTurn = 64;
-// So long may what a program has left behind wait for the port.
-constexpr Duration kFarewell = 1s;
 
 }  // namespace
 

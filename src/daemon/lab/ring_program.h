@@ -30,6 +30,9 @@ class RingOwner {
 // A program on a port of an adapter: between its rings and the adapter.
 class RingProgram final : private fabric::Program, private port::ring::DaemonEnd::Watcher {
  public:
+  // So long may what a program has left behind wait for the port.
+  static constexpr Duration kFarewell = 1s;
+
   // All that it is given outlives it.
   RingProgram(std::unique_ptr<port::ring::DaemonEnd> end, link::PacketPool& pool,
               AttachCounters& counters, RingOwner& owner);
@@ -50,6 +53,12 @@ class RingProgram final : private fabric::Program, private port::ring::DaemonEnd
   bool poll(Time now);
   // The latter alone.
   bool collect(Time now);
+  // Counts packets: which will be the last of what is in the ring now, and whether it, and all
+  // before it, has gone to the adapter.
+  [[nodiscard]] std::uint64_t last_in_ring() { return sent_ + end_->waiting(); }
+  [[nodiscard]] bool has_sent(std::uint64_t packet) const {
+    return sent_ > packet || (sent_ == packet && pending_ == nullptr);
+  }
   // Shows the program what has changed.
   void flush() { end_->publish(); }
   // Nobody polls until the program rings or the owner is told; false when there is something now.
