@@ -2,6 +2,7 @@
 #include "host/completion_queue.h"
 
 #include <algorithm>
+#include <ctime>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -44,7 +45,8 @@ CompletionQueue::CompletionQueue(std::shared_ptr<Context> context, std::uint32_t
       id_(id),
       channel_(std::move(channel)),
       user_(user),
-      queue_(capacity) {
+      queue_(capacity),
+      looks_(Looks(context_->carried_by_process() ? kFewPolls : kSpinPolls, kSpinPolls)) {
 }
 
 CompletionQueue::~CompletionQueue() = default;
@@ -59,24 +61,42 @@ std::size_t CompletionQueue::take(std::span<hca::Completion> out) {
 bool CompletionQueue::make_ready() {
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (deferred_.load(std::memory_order_relaxed) > 0) send_deferred(Waiting::kMayGoOn);
-  if (has_completions()) {
-    empty_polls_.store(0, std::memory_order_relaxed);
-    return true;
-  }
+  if (has_completions()) return found_some();
   // Only an empty queue is worth a system call: a program that keeps finding completions drains
   // what is here first.
   make_progress();
-  if (has_completions()) {
-    empty_polls_.store(0, std::memory_order_relaxed);
-    return true;
-  }
+  if (has_completions()) return found_some();
   const std::uint32_t empty = empty_polls_.load(std::memory_order_relaxed);
-  if (empty < kSpinPolls) {
+  if (empty < looks_.load(std::memory_order_relaxed).before_yield()) {
     empty_polls_.store(empty + 1, std::memory_order_relaxed);
   } else {
-    std::this_thread::yield();  // returns at once when nobody else wants this CPU
+    let_others_run();
   }
   return false;
+}
+
+void CompletionQueue::let_others_run() {
+  if (!context_->carried_by_process()) return std::this_thread::yield();
+  const Time before = io::now();
+  if (const Time since = waits_since_.load(std::memory_order_relaxed); since == Time{}) {
+    waits_since_.store(before, std::memory_order_relaxed);
+  } else if (before - since >= kVainTime) {
+    // Who carries the packets may be of another session, whose tasks a yield does not let run.
+    constexpr timespec kMoment{0, 1};
+    nanosleep(&kMoment, nullptr);
+    waits_since_.store({}, std::memory_order_relaxed);
+    return;
+  }
+  std::this_thread::yield();
+  Looks looks = looks_.load(std::memory_order_relaxed);
+  looks.yielded(io::now() - before);
+  looks_.store(looks, std::memory_order_relaxed);
+}
+
+bool CompletionQueue::found_some() {
+  empty_polls_.store(0, std::memory_order_relaxed);
+  waits_since_.store({}, std::memory_order_relaxed);
+  return true;
 }
 
 // In both of these, when another thread is at work for a queue pair, it may be one that this CPU is

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/looks.h"
 #include "base/spin_lock.h"
 #include "hca/completion_queue.h"
 #include "host/completion_channel.h"
@@ -70,8 +71,12 @@ class CompletionQueue final : public hca::CompletionSink {
 
  private:
   // So many polls in vain, 50 us or so, and whoever spins on this queue lets others run in between:
-  // with more spinning programs than CPUs, what it waits for may be one of them.
-  static constexpr std::uint32_t kSpinPolls = 256;
+  // with more spinning programs than CPUs, what it waits for may be one of them. Where a process
+  // carries the packets, that is likely, and fewer will do.
+  static constexpr unsigned kSpinPolls = 256;
+  static constexpr unsigned kFewPolls = 8;
+  // After so long in vain the thread sleeps for a moment, there.
+  static constexpr Duration kVainTime = 200us;
   class DrivingToken;
   // For acknowledgements that wait for something to go with.
   enum class Waiting : std::uint8_t { kMayGoOn, kIsOver };
@@ -79,6 +84,8 @@ class CompletionQueue final : public hca::CompletionSink {
   void take_waiting();
   void list(QueuePair& queue_pair);
   void make_progress();
+  bool found_some();
+  void let_others_run();
   [[nodiscard]] bool has_completions() const { return stored_.load(std::memory_order_acquire) > 0; }
 
   std::shared_ptr<Context> context_;
@@ -97,7 +104,9 @@ class CompletionQueue final : public hca::CompletionSink {
   std::atomic<std::size_t> stored_{0};         // size of queue_, to see it without the lock
   std::atomic<std::uint64_t> polls_{0};        // grows with polling; exact with one polling thread
   std::atomic<std::uint32_t> empty_polls_{0};  // in a row
-  std::atomic<int> deferred_{0};               // attached queue pairs whose sends wait for a poll
+  std::atomic<Looks> looks_;
+  std::atomic<Time> waits_since_{Time{}};  // a poll in vain after which others were let run
+  std::atomic<int> deferred_{0};           // attached queue pairs whose sends wait for a poll
   PostStreak posts_;
   SpinLock waiting_lock_;            // innermost
   std::vector<QueuePair*> waiting_;  // guarded by it: all whose sends wait, and maybe others

@@ -3,7 +3,9 @@
 
 #include <sched.h>
 
+#include "base/looks.h"
 #include "base/time.h"
+#include "io/clock.h"
 
 namespace weft::io {
 
@@ -21,8 +23,10 @@ class SpinWait {
   [[nodiscard]] bool look_again(Time now) {
     if (turns_++ == 0) began_ = now;
     if (now - began_ >= patience_) return false;
-    if (turns_ > kPauses) {
-      sched_yield();  // returns at once when nobody else wants this CPU
+    if (turns_ > looks_.before_yield()) {
+      const Time before = io::now();
+      sched_yield();
+      looks_.yielded(io::now() - before);
     } else {
       pause();
     }
@@ -43,6 +47,7 @@ class SpinWait {
   Duration patience_;
   Time began_{};
   unsigned turns_ = 0;
+  Looks looks_{kPauses, kPauses};
 };
 
 }  // namespace weft::io

@@ -159,6 +159,9 @@ class Port {
   // Queue pair 1, where connections are managed (IBA 12). EADDRINUSE when another process of this
   // host has it; EOPNOTSUPP on a wire that has none.
   virtual Expected<std::unique_ptr<Endpoint>> open_management() = 0;
+  // Whether packets are carried by another process of this machine, which needs a processor now and
+  // then: perhaps that of who waits for them.
+  [[nodiscard]] virtual bool carried_by_process() const { return false; }
   // Whether every peer on this wire is Weft, so that extensions may be used unasked.
   [[nodiscard]] virtual bool weft_peers_only() const = 0;
   // Where other peers turn out to be Weft; null on a wire, or without a connection manager, where
