@@ -24,6 +24,11 @@ class Path:
     address: str = "127.0.0.1"
     server: tuple = ()
     client: tuple = ()
+    nodes: tuple = ()  # of a lab: the server's and the client's
+
+    def place(self, end):
+        """What `weft run` is told of it; 0: the server, 1: the client."""
+        return ["--node", self.nodes[end]] if self.nodes else ["--interface", self.interface]
 
 
 LOOPBACK = Path("loopback")
@@ -106,13 +111,12 @@ def perftest(program, options, buffer=None, path=LOOPBACK):
     the CPU seconds of both."""
     global _port
     _port += 1
-    run = [WEFT, "run", "--interface", path.interface, "--stats"]
-    if buffer:
-        run += ["--socket-buffer", buffer]
-    command = [*run, "--", program, "-x", "0", "-F", "-p", _port, *options]
-    server = _start([*path.server, "taskset", "-c", "1", *command])
+    words = ["--stats", *(["--socket-buffer", buffer] if buffer else []), "--", program,
+             *([] if path.nodes else ["-x", "0"]), "-F", "-p", _port, *options]
+    server = _start([*path.server, "taskset", "-c", "1", WEFT, "run", *path.place(0), *words])
     time.sleep(0.5)
-    client = _start([*path.client, "taskset", "-c", "0", *command, path.address])
+    client = _start([*path.client, "taskset", "-c", "0", WEFT, "run", *path.place(1), *words,
+                     path.address])
     out, errors, cpu = _finish(client)
     _, server_errors, server_cpu = _finish(server)
     if client.returncode != 0 or server.returncode != 0:
@@ -141,9 +145,9 @@ def cpu_per_gb(program, size, iterations, options, path=LOOPBACK):
     return (spent[1] - spent[0]) / ((iterations - few) * size / 1e9)
 
 
-def latency(program, size, options):
+def latency(program, size, options, path=LOOPBACK):
     """Median round trip in nanoseconds."""
-    out, _, _ = perftest(program, ["-s", size, *options])
+    out, _, _ = perftest(program, ["-s", size, *options], path=path)
     return float(row(out, size)[4]) * 2000  # perftest prints one way in microseconds
 
 

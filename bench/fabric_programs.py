@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs on the nodes of a lab, through one switch, beside bare shared memory and wire `udp`.
+
+perftest's programs with RC, unmodified, on two nodes under OpenSM; bench/programs/shared_memory: a
+ping-pong through a third process, and a ring with a copy in and a copy out; the same programs of
+perftest on loopback. Alternatives are interleaved; medians are printed.
+
+usage: fabric_programs [--rounds N]
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from perftest_runs import HERE, LOOPBACK, WEFT, Path, bandwidth, latency
+
+LAB = """name = "bench"
+[switch]
+middle = { ports = 4 }
+[node]
+left = {}
+right = {}
+[[link]]
+ends = ["left", "middle:1"]
+[[link]]
+ends = ["right", "middle:2"]
+"""
+SHARED_MEMORY = HERE / "programs" / "shared_memory"
+# Who is not root, and the words that make a program theirs: for a lab of another user.
+OTHER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
+
+
+def shared_memory(*words):
+    out = subprocess.run([SHARED_MEMORY, *map(str, words)], check=True, capture_output=True,
+                         text=True).stdout
+    return json.loads(out)
+
+
+@contextlib.contextmanager
+def lab(user=()):
+    """Its two nodes, once the subnet manager has brought the links up."""
+    with tempfile.TemporaryDirectory(prefix="weft-bench-") as name:
+        directory = pathlib.Path(name)
+        if user:
+            os.chown(directory, 65534, 65534)
+        os.environ.update(XDG_RUNTIME_DIR=name, OSM_TMP_DIR=name, OSM_CACHE_DIR=name)
+        file = directory / "lab.toml"
+        file.write_text(LAB, encoding="utf-8")
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL,
+                 "stderr": subprocess.DEVNULL}
+        fabric = subprocess.Popen([*user, WEFT, "up", file], **quiet)
+        manager = None
+        try:
+            time.sleep(1)
+            manager = subprocess.Popen([*user, WEFT, "run", "--node", "left", "--", "opensm", "-f",
+                                        directory / "opensm.log"], **quiet)
+            await_active()
+            yield Path("one switch", nodes=("left", "right"))
+        finally:
+            for process in (manager, fabric):
+                if process:
+                    process.terminate()
+                    process.wait()
+
+
+def await_active():
+    for _ in range(300):
+        status = subprocess.run([WEFT, "status", "--json"], capture_output=True, text=True,
+                                check=False).stdout
+        labs = json.loads(status or "{}").get("labs") or [{}]
+        if labs[0].get("links", {}).get("states") == {"Active": 2}:
+            return
+        time.sleep(0.1)
+    sys.exit("fabric_programs: the subnet manager brought no links up within 30 seconds")
+
+
+def report(name, ours, theirs, rival, goal, unit):
+    ours, theirs = statistics.median(ours), statistics.median(theirs)
+    print(f"{name}: weft {ours:.2f} {unit}, {rival} {theirs:.2f} {unit}, ratio {ours / theirs:.2f} "
+          f"({goal})")
+    print(f"result: {name}, lab / {rival} = {ours / theirs:.2f}", flush=True)
+
+
+def compare_latency(path, rounds):
+    ours, bare, udp = [], [], []
+    for _ in range(rounds):
+        bare.append(shared_memory("ping-pong", 8, 20_000)["round_trip_ns"])
+        ours.append(latency("ib_send_lat", 8, ["-n", 20_000], path))
+        udp.append(latency("ib_send_lat", 8, ["-n", 5_000], LOOPBACK))
+    name = "ib_send_lat RC 8 B round trip"
+    report(name, ours, bare, "process-switch-process in shared memory", "at most 2", "ns")
+    report(name, ours, udp, "wire udp", "below 1", "ns")
+
+
+def compare_bandwidth(path, rounds, users, goal):
+    ours, ring, udp = [], [], []
+    for _ in range(rounds):
+        ring.append(shared_memory("ring", 65_536, 1)["gb_per_s"])
+        ours.append(bandwidth("ib_write_bw", 65_536, ["-n", 20_000], path=path)[0])
+        udp.append(bandwidth("ib_write_bw", 65_536, ["-n", 20_000])[0])
+    name = f"ib_write_bw RC 64 KiB between programs of {users}"
+    report(name, ours, ring, "ring with two copies", f"at least {goal}", "GB/s")
+    if goal > 0.4:
+        report(name, ours, udp, "wire udp", "at least 1.1", "GB/s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    if not shutil.which("opensm"):
+        sys.exit("fabric_programs: opensm is missing: apt-get install opensm")
+    with lab() as path:
+        compare_latency(path, options.rounds)
+        compare_bandwidth(path, options.rounds, "one user", 0.45)
+    if os.geteuid() != 0:
+        print("two users: not measured, for that takes root")
+        return
+    with lab(OTHER) as path:
+        theirs = Path(path.name, nodes=path.nodes, server=OTHER)
+        compare_bandwidth(theirs, options.rounds, "two users", 0.35)
+
+
+if __name__ == "__main__":
+    main()
