@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "daemon/host_interfaces.h"
 #include "io/reactor.h"
-#include "port/udp/capture.h"
 #include "port/inlet_faults.h"
+#include "port/udp/capture.h"
 #include "port/udp/packet_taps.h"
 
 namespace weft::daemon {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "io/udp_socket.h"
+#include "port/inlet_faults.h"
 #include "port/port.h"
 #include "port/udp/coalescing.h"
 #include "port/udp/framing.h"
-#include "port/inlet_faults.h"
 #include "port/udp/lease.h"
 #include "port/udp/udp_shared.h"
 
