@@ -10,6 +10,7 @@ namespace weft::fabric {
 namespace {
 
 constexpr std::uint64_t kDefaultPrefix = 0xFE80'0000'0000'0000;  // IBA 4.1.1: link-local
+constexpr std::uint16_t kPartition = 0x7FFF;  // of a P_Key, without the membership
 constexpr std::uint8_t kErrorThreshold = 8;
 constexpr std::uint8_t kResponseTime = 16;  // 4.096 us * 2^16 = 268 ms, as adapters say
 constexpr std::uint8_t kSubnetTimeout = 18;
@@ -174,7 +175,7 @@ void NodePort::set_pkeys(std::uint16_t block, const wire::PKeyBlock& value) {
 }
 
 bool NodePort::accepts(PKey pkey) const {
-  constexpr std::uint16_t kPartition = 0x7FFF, kFull = 0x8000;
+  constexpr std::uint16_t kFull = 0x8000;
   if ((pkey.value() & kPartition) == 0) return false;
   return std::any_of(pkeys_.begin(), pkeys_.end(), [&](PKey own) {
     return ((own.value() ^ pkey.value()) & kPartition) == 0 &&
@@ -182,8 +183,13 @@ bool NodePort::accepts(PKey pkey) const {
   });
 }
 
+bool NodePort::carries(PKey pkey) const {
+  if ((pkey.value() & kPartition) == 0) return false;
+  return std::any_of(pkeys_.begin(), pkeys_.end(),
+                     [&](PKey own) { return ((own.value() ^ pkey.value()) & kPartition) == 0; });
+}
+
 bool NodePort::has_pkey(PKey pkey) const {
-  constexpr std::uint16_t kPartition = 0x7FFF;
   return (pkey.value() & kPartition) != 0 &&
          std::find(pkeys_.begin(), pkeys_.end(), pkey) != pkeys_.end();
 }

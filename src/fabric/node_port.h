@@ -62,6 +62,10 @@ class NodePort final : public Task {
   // Whether the table has a partner for it: the same partition, and one of both a full member
   // (IBA 10.9.3).
   [[nodiscard]] bool accepts(PKey pkey) const;
+  // Whether the partition is in the table, whichever the membership: what a switch enforces. The
+  // subnet manager gives the port of a switch the keys of the adapter at its other end, and a
+  // limited member's packets carry the limited key.
+  [[nodiscard]] bool carries(PKey pkey) const;
   // Whether it is an entry of the table.
   [[nodiscard]] bool has_pkey(PKey pkey) const;
 

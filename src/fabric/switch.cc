@@ -42,7 +42,7 @@ bool Switch::let_in(NodePort& in, const link::Packet& packet, const wire::Lrh& l
   }
   if (!in.enforces_inbound()) return true;
   const auto bth = bth_of(packet, lrh);
-  if (bth && in.accepts(bth->pkey)) return true;
+  if (bth && in.carries(bth->pkey)) return true;
   in.counters().add_in_turn(NodeCounter::kInboundPKey);
   violated(in, mgmt::KeyViolation::Kind::kPKey, bth ? bth->pkey.value() : 0, packet, now);
   return false;
@@ -56,7 +56,7 @@ bool Switch::let_out(NodePort& out, const link::Packet& packet, const wire::Lrh&
   }
   if (!out.enforces_outbound()) return true;
   const auto bth = bth_of(packet, lrh);
-  if (bth && out.accepts(bth->pkey)) return true;
+  if (bth && out.carries(bth->pkey)) return true;
   out.counters().add_in_turn(NodeCounter::kOutboundPKey);
   violated(out, mgmt::KeyViolation::Kind::kPKey, bth ? bth->pkey.value() : 0, packet, now);
   return false;
