@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: lab_partitions.sh: OpenSM with a file of partitions: each port has the keys that the file
+# gives it, as member or as limited member, and a port that is out of the default partition can no
+# longer be reached by general services.
+set -euo pipefail
+time_limit=240
+source "$(dirname "$0")/lib.sh"
+need opensm smpquery perfquery saquery ibstat python3
+begin
+# shellcheck source=tests/e2e/lab_lib.sh
+source "$(dirname "$0")/lab_lib.sh"
+spawn lab "$weft" up "$source_tree/examples/labs/two-switches.toml"
+await_states '{"Initializing":7}'
+opensm_states='{"Active":7}'
+
+guid_of() {  # NODE
+  on "guid-$1" "$1" ibstat -p
+  head -n 1 "$work/guid-$1.out"
+}
+b=$(guid_of b) c=$(guid_of c)
+cat >"$work/partitions.conf" <<PARTITIONS
+Default=0x7fff, ipoib: ALL=full;
+blue=0x0011, ipoib: $b=full, $c=limited;
+PARTITIONS
+start_opensm a -P "$work/partitions.conf"
+
+lid_of() {  # NODE
+  on "lid-$1" "$1" ibstat
+  awk '/Base lid/ { print $3; exit }' "$work/lid-$1.out"
+}
+# keys NODE: the partition table of its port.
+keys() {
+  on "keys-$1" a smpquery pkeys "$(lid_of "$1")" 1
+  head -n 1 "$work/keys-$1.out"
+}
+[[ $(keys b) =~ 0x8011 ]] || fail "b is no full member of blue: $(keys b)"
+[[ $(keys c) =~ 0x0011 ]] || fail "c is no limited member of blue: $(keys c)"
+[[ ! $(keys d) =~ 0x[08]011 ]] || fail "d is in blue: $(keys d)"
+for node in b c d; do [[ $(keys $node) =~ 0xffff ]] || fail "$node is not in the default partition"; done
+# The group of the partition for IP, with its key.
+on groups b saquery -g
+expect groups '401b:8011'
+on reached b perfquery "$(lid_of c)" 1
+
+# The default partition becomes one that c is only a limited member of, as b is: they may no longer
+# talk to each other, but both to the subnet manager.
+cat >"$work/partitions.conf" <<PARTITIONS
+Default=0x7fff, ipoib: ALL=limited, SELF=full;
+PARTITIONS
+stop opensm
+start_opensm a -P "$work/partitions.conf"
+for ((tries = 0; tries < 100; tries++)); do
+  [[ ! $(keys c) =~ 0x7fff ]] || break
+  sleep 0.1
+done
+[[ $(keys c) =~ 0x7fff ]] || fail "c is still a full member: $(keys c)"
+[[ ! $(keys b) =~ 0x8011 ]] || fail "b is still in blue: $(keys b)"
+on managed c perfquery "$(lid_of a)" 1
+spawn unreached "$weft" run --node b -- perfquery -t 200 "$(lid_of c)" 1
+finish unreached 255
