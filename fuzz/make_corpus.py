@@ -9,8 +9,8 @@ Lives of connections, as fuzz/rdmacm_commands.cc reads them, are written here by
 
 usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is made of
                                corpus/rdmacm_commands, corpus/fabric_packets,
-                               corpus/attachments, corpus/attach_socket and corpus/lab_file,
-                               beside this script
+                               corpus/attachments, corpus/attach_socket, corpus/program_end
+                               and corpus/lab_file, beside this script
 """
 import pathlib
 import random
@@ -134,6 +134,17 @@ def attach_socket():
         yield "steps-%d" % seed, bytes(steps)
 
 
+def program_end():
+    """(name, bytes): what a daemon and a program do, as fuzz/program_end.cc reads their steps."""
+    for seed in range(8):
+        chance = random.Random(seed)
+        steps = bytearray()
+        for _ in range(40):  # honest, then less and less so
+            action = chance.choice((0, 0, 0, 3, 3, 4, 5, 6, 8) if seed < 4 else range(11))
+            steps += bytes((action,)) + bytes(chance.randrange(256) for _ in range(3))
+        yield "steps-%d" % seed, bytes(steps)
+
+
 def lab_files():
     """(name, bytes): the examples, and listings."""
     for path in sorted((HERE.parent / "examples" / "labs").glob("*.toml")):
@@ -159,7 +170,9 @@ def main():
         blob = bytes(range(16)) + bytes(i * 7 & 255 for i in range(size))
         (HERE / "corpus" / "crc" / ("length-%04d" % size)).write_bytes(blob)
     for folder, made in (("fabric_packets", fabric_packets()), ("lab_file", lab_files()),
-                         ("attachments", attachments()), ("attach_socket", attach_socket())):
+                         ("attachments", attachments()), ("attach_socket", attach_socket()),
+                         ("program_end", program_end())):
+        (HERE / "corpus" / folder).mkdir(exist_ok=True)
         for name, blob in made:
             (HERE / "corpus" / folder / name).write_bytes(blob)
     for name, blob in lives():

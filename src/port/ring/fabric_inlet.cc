@@ -54,10 +54,9 @@ std::optional<Bytes> FabricInlet::payload_of(std::uint32_t arena, std::uint32_t 
                                              std::uint32_t size) const {
   if (block == ring::kNoBlock && size == 0) return Bytes{};
   if (block >= ring::kBlocks || size > ring::kBlock) return std::nullopt;
-  const Bytes whole = arena == ring::kDaemonArena ? shared_->end->daemon_block(block)
-                      : arena == shared_->attachment->welcome().arena
-                          ? shared_->end->own_block(block)
-                          : shared_->arenas.block(arena, block);
+  const Bytes whole = arena == ring::kDaemonArena   ? shared_->end->daemon_block(block)
+                      : arena == shared_->own_arena ? shared_->end->own_block(block)
+                                                    : shared_->arenas.block(arena, block);
   if (whole.empty()) return std::nullopt;
   return whole.first(size);
 }

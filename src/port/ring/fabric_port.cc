@@ -22,7 +22,8 @@ Expected<std::unique_ptr<FabricPort>> FabricPort::open(const FabricPortConfig& c
   if (first == nullptr) {
     return fail(std::errc::bad_message, "the lab's daemon says nothing of the port");
   }
-  auto shared = std::make_shared<FabricShared>(std::move(*attachment), std::move(*end),
+  const std::uint32_t arena = (*attachment)->welcome().arena;
+  auto shared = std::make_shared<FabricShared>(std::move(*attachment), arena, std::move(*end),
                                                std::move(first->facts), config.guard);
   if (!config.capture.empty()) {
     auto capture = LinkCapture::open(config.capture, config.device);

@@ -37,15 +37,18 @@ class Arenas {
 
 // What a port on a fabric, its endpoints and its inlet have in common.
 struct FabricShared {
-  FabricShared(std::unique_ptr<NodeAttachment> attachment_in, std::unique_ptr<ProgramEnd> end_in,
-               PortFacts facts_in, Guard guard_in)
+  // `arena`: the number of the program's own memory.
+  FabricShared(std::unique_ptr<NodeAttachment> attachment_in, std::uint32_t arena,
+               std::unique_ptr<ProgramEnd> end_in, PortFacts facts_in, Guard guard_in)
       : attachment(std::move(attachment_in)),
+        own_arena(arena),
         end(std::move(end_in)),
         guard(guard_in),
         lmc(facts_in.attributes.lmc),
         facts(std::make_shared<const PortFacts>(std::move(facts_in))) {}
 
   const std::unique_ptr<NodeAttachment> attachment;
+  const std::uint32_t own_arena;
   const std::unique_ptr<ProgramEnd> end;
   const Guard guard;                     // around what reads the payload of a burst
   std::unique_ptr<LinkCapture> capture;  // null: none
