@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: lab_qos.sh: OpenSM with quality of service: lanes, service levels and arbitration of every
+# port are as its file says, and packets go through them.
+set -euo pipefail
+time_limit=240
+source "$(dirname "$0")/lib.sh"
+need opensm smpquery perfquery saquery ibstat python3
+begin
+# shellcheck source=tests/e2e/lab_lib.sh
+source "$(dirname "$0")/lab_lib.sh"
+spawn lab "$weft" up "$source_tree/examples/labs/two-switches.toml"
+await_states '{"Initializing":7}'
+opensm_states='{"Active":7}'
+cat >"$work/opensm.conf" <<'QOS'
+max_op_vls 3
+qos TRUE
+qos_max_vls 4
+qos_high_limit 3
+qos_vlarb_high 1:64,2:128
+qos_vlarb_low 0:16,3:32
+qos_sl2vl 0,1,2,3,3,2,1,0,0,0,0,0,0,0,0,0
+QOS
+start_opensm a -F "$work/opensm.conf"
+
+lid_of() {  # NODE
+  on "lid-$1" "$1" ibstat
+  awk '/Base lid/ { print $3; exit }' "$work/lid-$1.out"
+}
+on switches a saquery SWIR
+switch=$(awk '/LID\./ { sub(/.*\./, ""); print; exit }' "$work/switches.out")
+[[ -n $switch ]] || fail "no LID of a switch"
+
+# holds PATTERN SMPQUERY_ARGUMENT ...: until the subnet manager has set it.
+holds() {
+  local pattern=$1 tries
+  shift
+  for ((tries = 0; tries < 100; tries++)); do
+    on holds c smpquery "$@"
+    ! grep -qE -- "$pattern" "$work/holds.out" || return 0
+    sleep 0.1
+  done
+  fail "smpquery $* says nothing like /$pattern/"
+}
+for place in "$(lid_of b) 1" "$switch 1" "$switch 7"; do
+  read -r lid port <<<"$place"
+  holds 'OperVLs:\.+VL0-3' portinfo "$lid" "$port"
+  holds 'VLHighLimit:\.+3$' portinfo "$lid" "$port"
+  holds '\| 0\| 1\| 2\| 3\| 3\| 2\| 1\| 0\| 0\|' sl2vl "$lid" "$port"
+  holds '^VL    : \|0x1 \|0x2 \|' vlarb "$lid" "$port"
+  holds '^WEIGHT: \|0x40\|0x80\|' vlarb "$lid" "$port"
+  holds '^VL    : \|0x0 \|0x3 \|' vlarb "$lid" "$port"
+  holds '^WEIGHT: \|0x10\|0x20\|' vlarb "$lid" "$port"
+done
+for node in b c d; do on "reached-$node" a perfquery "$(lid_of "$node")" 1; done
