@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "fabric/lab_addresses.h"
 #include "fabric/link_values.h"
 #include "link/emulation.h"
 
@@ -37,6 +38,7 @@ struct LabNode {
   Guid system_guid{};
   // Of a switch one, which is port 0's; of a channel adapter one for each port.
   std::vector<Guid> port_guids;
+  std::vector<Ipv4> addresses;  // of a channel adapter one for each port
   std::uint32_t vendor_id = 0;  // 24 bits
   std::uint16_t device_id = 0;
   std::uint32_t revision = 0;
@@ -66,6 +68,7 @@ struct LabLink {
 
 struct Lab {
   std::string name;
+  Ipv4Network network;  // that its addresses are of
   std::vector<LabNode> nodes;  // switches first
   std::vector<LabLink> links;
   friend bool operator==(const Lab&, const Lab&) = default;

@@ -61,6 +61,11 @@ Expected<void> LabBuilder::add_node(LabNode node, Where where) {
     return wrong(where, fmt::format("{} port GUIDs for {}", node.port_guids.size(), guids));
   }
   node.port_guids.resize(guids);
+  const std::size_t addresses = node.kind == NodeKind::kSwitch ? 0 : node.ports;
+  if (node.addresses.size() > addresses) {
+    return wrong(where, fmt::format("{} addresses for {}", node.addresses.size(), addresses));
+  }
+  node.addresses.resize(addresses);
   index_.emplace(node.name, static_cast<std::uint32_t>(lab_.nodes.size()));
   lab_.nodes.push_back(std::move(node));
   node_where_.push_back(std::move(where));
@@ -139,6 +144,49 @@ Expected<void> LabBuilder::check_guids() {
       const bool of_switch = node.kind == NodeKind::kSwitch;
       guid = of_switch ? node.guid : Guid{node.guid.value() + port + 1};
       if (auto claimed = claim_guid(guid, i); !claimed) return claimed;
+    }
+  }
+  return {};
+}
+
+// Those that were given; the others make room for them.
+Expected<void> LabBuilder::check_addresses() {
+  for (std::uint32_t i = 0; i < lab_.nodes.size(); ++i) {
+    const std::vector<Ipv4>& addresses = lab_.nodes[i].addresses;
+    for (std::size_t port = 0; port < addresses.size(); ++port) {
+      if (addresses[port] == Ipv4{}) continue;
+      const Where where{.line = node_where_[i].line, .key = node_where_[i].key + ".ip"};
+      if (!lab_.network.has_host(addresses[port])) {
+        return wrong(where, fmt::format("{} is no host's address in network {}",
+                                        to_string(addresses[port]), to_string(lab_.network)));
+      }
+      const LabEnd end{.node = i, .port = static_cast<std::uint8_t>(port + 1)};
+      const auto [other, fresh] = address_owner_.emplace(addresses[port], end);
+      if (!fresh) {
+        return wrong(where, fmt::format("{} is the address of {} too", to_string(addresses[port]),
+                                        lab_.end_name(other->second)));
+      }
+    }
+  }
+  return {};
+}
+
+Expected<void> LabBuilder::draw_addresses() {
+  const Ipv4 last = lab_.network.last();
+  Ipv4 next = lab_.network.first();
+  for (LabNode& node : lab_.nodes) {
+    for (Ipv4& address : node.addresses) {
+      if (address != Ipv4{}) continue;
+      while (next <= last && address_owner_.contains(next))
+        next = Ipv4{next.value() + 1};
+      if (next > last) {
+        return wrong(
+            network_where_,
+            fmt::format("{} has addresses for {} ports, and there are more",
+                        to_string(lab_.network), last.value() - lab_.network.base.value()));
+      }
+      address = next;
+      next = Ipv4{next.value() + 1};
     }
   }
   return {};
@@ -231,6 +279,8 @@ Expected<Lab> LabBuilder::finish() {
   put_switches_first();
   if (const auto done = check_size(); !done) return tl::unexpected(done.error());
   if (const auto done = check_guids(); !done) return tl::unexpected(done.error());
+  if (const auto done = check_addresses(); !done) return tl::unexpected(done.error());
+  if (const auto done = draw_addresses(); !done) return tl::unexpected(done.error());
   if (const auto done = resolve_links(); !done) return tl::unexpected(done.error());
   if (const auto done = check_link_names(); !done) return tl::unexpected(done.error());
   return std::move(lab_);

@@ -39,7 +39,12 @@ class LabBuilder {
   explicit LabBuilder(std::string file) : file_(std::move(file)) {}
 
   void set_name(std::string name) { lab_.name = std::move(name); }
-  // GUIDs that are 0 are derived in the end; an empty description is the node's name.
+  void set_network(const Ipv4Network& network, Where where) {
+    lab_.network = network;
+    network_where_ = std::move(where);
+  }
+  // GUIDs that are 0 are derived in the end, and so are addresses; an empty description is the
+  // node's name.
   [[nodiscard]] Expected<void> add_node(LabNode node, Where where);
   // Links may come before their nodes.
   void add_link(LinkText link, Where where);
@@ -55,6 +60,8 @@ class LabBuilder {
   [[nodiscard]] Expected<void> check_guids();
   [[nodiscard]] Expected<void> claim_guid(Guid guid, std::uint32_t node);
   [[nodiscard]] Expected<void> check_size() const;
+  [[nodiscard]] Expected<void> check_addresses();
+  [[nodiscard]] Expected<void> draw_addresses();
   [[nodiscard]] Expected<void> resolve_links();
   [[nodiscard]] Expected<LabEnd> resolve_end(const EndText& end, const Where& where) const;
   [[nodiscard]] Expected<void> take_port(const LabEnd& end, std::size_t link, const Where& where);
@@ -63,11 +70,13 @@ class LabBuilder {
 
   std::string file_;
   Lab lab_;
+  Where network_where_{.line = 0, .key = "network"};
   std::vector<Where> node_where_;
   std::vector<LinkText> link_texts_;
   std::vector<Where> link_where_;
   std::unordered_map<std::string, std::uint32_t> index_;
   std::unordered_map<Guid, std::uint32_t> guid_owner_;
+  std::unordered_map<Ipv4, LabEnd> address_owner_;
   std::vector<std::vector<std::size_t>> taken_;  // per node and port: the link, from 1
 };
 

@@ -65,6 +65,18 @@ class Value {
     }
     return *guid;
   }
+  [[nodiscard]] Expected<Ipv4> ipv4() const {
+    const auto* text = node_.as_string();
+    const auto address = text == nullptr ? std::nullopt : parse_ipv4(text->get());
+    if (!address) return wrong("must be an IPv4 address, as in \"10.254.0.1\"");
+    return *address;
+  }
+  [[nodiscard]] Expected<Ipv4Network> network() const {
+    const auto* text = node_.as_string();
+    const auto network = text == nullptr ? std::nullopt : parse_network(text->get());
+    if (!network) return wrong("must be an IPv4 network, as in \"10.254.0.0/16\"");
+    return *network;
+  }
   [[nodiscard]] Expected<LinkWidth> width() const {
     const auto* text = node_.as_string();
     const auto width = text == nullptr ? std::nullopt : parse_width(text->get());
@@ -236,8 +248,19 @@ Done read_port_guids(LabNode& node, const Value& value) {
   return {};
 }
 
+// One address, which is the first port's, or one for each port.
+Done read_addresses(LabNode& node, const Value& value) {
+  auto addresses = value.array();
+  if (!addresses) addresses = std::vector{value};
+  for (const Value& entry : *addresses) {
+    if (const Done done = store(node.addresses.emplace_back(), entry.ipv4()); !done) return done;
+  }
+  return {};
+}
+
 Keys<LabNode> adapter_keys() {
   Keys<LabNode> keys = node_keys();
+  keys.push_back({"ip", read_addresses});
   keys.push_back({"port_guids", read_port_guids});
   return keys;
 }
@@ -299,12 +322,17 @@ Keys<LabBuilder::LinkText> link_keys() {
 struct Top {
   std::string name;
   PortLimits limits;
-  std::vector<Value> switches, nodes, links;
+  std::vector<Value> networks, switches, nodes, links;
 };
 
 Keys<Top> top_keys() {
   return {
       {"name", [](Top& top, const Value& value) { return store(top.name, value.string()); }},
+      {"network",
+       [](Top& top, const Value& value) {
+         top.networks.push_back(value);
+         return Done{};
+       }},
       {"defaults",
        [](Top& top, const Value& value) {
          Keys<PortLimits> keys;
@@ -364,6 +392,11 @@ Expected<Lab> read_lab(const toml::table& root, const std::string& file) {
     return tl::unexpected(done.error());
   }
   builder.set_name(top.name);
+  for (const Value& value : top.networks) {
+    const auto network = value.network();
+    if (!network) return tl::unexpected(network.error());
+    builder.set_network(*network, value.where());
+  }
   LabNode model;
   model.limits = top.limits;
   for (const Value& value : top.nodes) {

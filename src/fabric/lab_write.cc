@@ -59,13 +59,34 @@ void add_guids(std::vector<std::string>& words, const Lab& lab, const LabNode& n
   if (!usual) add(words, "port_guids", fmt::format("[{}]", fmt::join(ports, ", ")));
 }
 
-std::string words_of(const Lab& lab, const LabNode& node) {
+// Whether each port has the address that it would have if none were given.
+bool usual_addresses(const Lab& lab) {
+  Ipv4 next = lab.network.first();
+  for (const LabNode& node : lab.nodes) {
+    for (const Ipv4 address : node.addresses) {
+      if (address != next) return false;
+      next = Ipv4{next.value() + 1};
+    }
+  }
+  return true;
+}
+
+void add_addresses(std::vector<std::string>& words, const LabNode& node) {
+  std::vector<std::string> ports;
+  for (const Ipv4 address : node.addresses)
+    ports.push_back(fmt::format("\"{}\"", to_string(address)));
+  if (ports.size() == 1) return add(words, "ip", ports.front());
+  if (!ports.empty()) add(words, "ip", fmt::format("[{}]", fmt::join(ports, ", ")));
+}
+
+std::string words_of(const Lab& lab, const LabNode& node, bool with_addresses) {
   const LabNode usual;
   std::vector<std::string> words;
   const unsigned usual_ports = node.kind == NodeKind::kSwitch ? 36 : 1;
   if (node.ports != usual_ports) add(words, "ports", fmt::to_string(node.ports));
   if (node.description != node.name) add(words, "description", quoted(node.description));
   add_guids(words, lab, node);
+  if (with_addresses) add_addresses(words, node);
   if (node.vendor_id != 0) add(words, "vendor", fmt::format("0x{:06x}", node.vendor_id));
   if (node.device_id != 0) add(words, "device", fmt::to_string(node.device_id));
   if (node.revision != 0) add(words, "revision", fmt::format("0x{:x}", node.revision));
@@ -90,11 +111,12 @@ void write_emulation(Out out, const link::Emulation& emulation) {
 }
 
 void write_nodes(Out out, const Lab& lab, NodeKind kind, std::string_view heading) {
+  const bool with_addresses = !usual_addresses(lab);
   bool first = true;
   for (const LabNode& node : lab.nodes) {
     if (node.kind != kind) continue;
     if (std::exchange(first, false)) fmt::format_to(out, "\n[{}]\n", heading);
-    fmt::format_to(out, "{} = {}\n", key(node.name), words_of(lab, node));
+    fmt::format_to(out, "{} = {}\n", key(node.name), words_of(lab, node, with_addresses));
   }
 }
 
@@ -109,6 +131,9 @@ std::string write_lab(const Lab& lab, std::string_view comment) {
     comment.remove_prefix(end == std::string_view::npos ? comment.size() : end + 1);
   }
   fmt::format_to(out, "name = \"{}\"\n", lab.name);
+  if (lab.network != Ipv4Network{}) {
+    fmt::format_to(out, "network = \"{}\"\n", to_string(lab.network));
+  }
   write_nodes(out, lab, NodeKind::kSwitch, "switch");
   write_nodes(out, lab, NodeKind::kChannelAdapter, "node");
   if (!lab.links.empty()) text += '\n';

@@ -86,6 +86,33 @@ TEST(LabFile, GivesEveryNodeAndPortAGuidOfItsOwnThatNamesDecide) {
   EXPECT_EQ(lab.nodes[2].guid.value() >> 56, 2u) << "locally administered";
 }
 
+TEST(LabFile, GivesThePortsOfNodesAddressesInTheirOrder) {
+  const Lab lab = parsed("[node.a]\n[switch.s]\n[node.b]\nports = 3\nip = '10.254.0.1'\n[node.c]");
+  EXPECT_TRUE(lab.find_node("s")->addresses.empty());
+  const auto all_of = [&](std::string_view node) {
+    std::string out;
+    for (const Ipv4 address : lab.find_node(node)->addresses)
+      out += to_string(address) + ' ';
+    return out;
+  };
+  EXPECT_EQ(all_of("a"), "10.254.0.2 ");
+  EXPECT_EQ(all_of("b"), "10.254.0.1 10.254.0.3 10.254.0.4 ");
+  EXPECT_EQ(all_of("c"), "10.254.0.5 ");
+}
+
+TEST(LabFile, DrawsAddressesFromTheNetworkOfTheLab) {
+  const Lab lab = parsed("network = '192.168.7.0/30'\n[node.a]\n[node.b]");
+  EXPECT_EQ(to_string(lab.nodes[0].addresses[0]), "192.168.7.1");
+  EXPECT_EQ(to_string(lab.nodes[1].addresses[0]), "192.168.7.2");
+}
+
+TEST(LabFile, IsWrittenWithAddressesWhereTheyAreNotTheUsualOnes) {
+  const std::string usual = write_lab(parsed("[node.a]\nip = '10.254.0.1'\n[node.b]"), "");
+  EXPECT_EQ(usual.find("ip = "), std::string::npos);
+  const Lab lab = parsed("network = '10.0.0.0/8'\n[node.a]\n[node.b]\nports = 2\nip = '10.9.0.1'");
+  EXPECT_EQ(parsed(write_lab(lab, "")), lab);
+}
+
 TEST(LabFile, AppliesDefaultsWhereverTheyStand) {
   const Lab lab = parsed("[node.a]\n[node.b]\nmtu = 256\n[defaults]\nmtu = 2048\nvls = 4\n");
   EXPECT_EQ(lab.nodes[0].limits.mtu, 2048);
@@ -159,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Refused{"", ": there is no node in it"},
         Refused{"\nnodes = {}",
-                ":2: nodes: there is no such key; there are name, defaults, switch, "
+                ":2: nodes: there is no such key; there are name, network, defaults, switch, "
                 "node, link"},
         Refused{"[node.a]\nguid = 'x'",
                 ":2: node.a.guid: must be a GUID other than 0, as in "
@@ -167,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"[node.a]\nprots = 2",
                 ":2: node.a.prots: there is no such key; there are ports, "
                 "description, guid, system_guid, vendor, device, revision, "
-                "vls, mtu, width, speed, port_guids"},
+                "vls, mtu, width, speed, ip, port_guids"},
         Refused{"[node.a]\nports = 0", ":2: node.a.ports: must be a number from 1 to 254"},
         Refused{"[node.a]\nports = 255", ":2: node.a.ports: must be a number from 1 to 254"},
         Refused{"[node.a]\nports = '2'", ":2: node.a.ports: must be a number from 1 to 254"},
@@ -194,6 +221,28 @@ INSTANTIATE_TEST_SUITE_P(
                 ":1: node.a: two ports with GUID 0x0000000000000007"},
         Refused{"[node.a]\nguid = '7'\n[node.b]\nguid = '7'",
                 ":3: node.b: GUID 0x0000000000000007 is a's too"},
+        Refused{"network = '10.0.0.0'\n[node.a]",
+                ":1: network: must be an IPv4 network, as in \"10.254.0.0/16\""},
+        Refused{"network = '10.0.1.0/16'\n[node.a]",
+                ":1: network: must be an IPv4 network, as in \"10.254.0.0/16\""},
+        Refused{"network = '224.0.0.0/8'\n[node.a]",
+                ":1: network: must be an IPv4 network, as in \"10.254.0.0/16\""},
+        Refused{"network = '10.0.0.0/30'\n[node.a]\n[node.b]\n[node.c]",
+                ":1: network: 10.0.0.0/30 has addresses for 2 ports, and there are more"},
+        Refused{"[node.a]\nip = '10.254.1.256'",
+                ":2: node.a.ip: must be an IPv4 address, as in \"10.254.0.1\""},
+        Refused{"[node.a]\nip = 7", ":2: node.a.ip: must be an IPv4 address, as in \"10.254.0.1\""},
+        Refused{"[node.a]\nip = '10.0.0.1'",
+                ":1: node.a.ip: 10.0.0.1 is no host's address in network 10.254.0.0/16"},
+        Refused{"[node.a]\nip = '10.254.255.255'",
+                ":1: node.a.ip: 10.254.255.255 is no host's address in network 10.254.0.0/16"},
+        Refused{"[node.a]\nip = ['10.254.0.1', '10.254.0.2']", ":1: node.a: 2 addresses for 1"},
+        Refused{"[node.a]\nip = '10.254.0.9'\n[node.b]\nip = '10.254.0.9'",
+                ":3: node.b.ip: 10.254.0.9 is the address of a:1 too"},
+        Refused{"[switch.a]\nip = '10.254.0.9'",
+                ":2: switch.a.ip: there is no such key; there are ports, description, guid, "
+                "system_guid, vendor, device, revision, vls, mtu, width, speed, port_guid, "
+                "linear_entries, multicast_entries, enhanced_port0"},
         Refused{"link = 3\n[node.a]", ":1: link: links are written [[link]], one after the other"},
         Refused{"[node.a]\n[[link]]\n",
                 ":2: link: a link needs its ends, as in ends = "
