@@ -35,6 +35,7 @@ Expected<std::vector<HostInterfaces::Known>> HostInterfaces::read() const {
     for (std::size_t i = 0; i < attributes.gids.size(); ++i) {
       Known known;
       known.address = attributes.gids[i].gid;
+      known.local.gid = known.address;
       known.ifindex = device.ifindex;
       known.interface = device.interface;
       known.local.end.ca_guid = device.node_guid;

@@ -89,11 +89,12 @@ Expected<CmId> ConnectionManager::connect(const ConnectParameters& p, Time now) 
   }
   entry->user = p.user;
   entry->owner = p.owner;
-  entry->peer = p.path.dgid;
+  entry->peer = peer_of(p.path);
   entry->service_id = p.service_id;
   entry->route = *route;
   entry->alternate = alternate;
   entry->type = p.type;
+  entry->pkey = p.pkey;
   entry->path_mtu = p.path_mtu;
   entry->local = {.qpn = p.qpn,
                   .starting_psn = p.starting_psn.value_or(draw_psn()),

@@ -68,7 +68,9 @@ void ConnectionManager::on(const wire::CmLap& lap, const Arrival& at) {
   entry->lap->transaction = at.transaction;
   if (!route) {
     counters_.add(CmCounter::kRefusedInvalid);
-    (void)answer(*entry, {.status = AlternatePathStatus::kGidRejected});
+    (void)answer(*entry,
+                 {.status = route.error() == RouteFlaw::kGid ? AlternatePathStatus::kGidRejected
+                                                             : AlternatePathStatus::kLidRejected});
     return;
   }
   entry->lap->route = *route;

@@ -19,16 +19,18 @@ bool has_responder(QpType type) {
   return type == QpType::kRc || type == QpType::kXrcTarget;
 }
 
-void add_alternate(QpTransition& step, const CmRoute& alternate) {
+void add_alternate(QpTransition& step, const CmRoute& alternate, std::uint16_t pkey_index) {
   step.mask |= hca::kAttrAlternatePath;
   step.attributes.alternate_path = alternate.path;
   step.attributes.alternate_port = alternate.end.port;
+  step.attributes.alternate_pkey_index = pkey_index;
   step.attributes.alternate_ack_timeout = alternate.ack_timeout;
 }
 
-QpTransition to_init(const CmEntry& entry) {
+QpTransition to_init(const CmEntry& entry, std::uint16_t pkey_index) {
   QpTransition step{
       .attributes = {.state = QpState::kInit,
+                     .pkey_index = pkey_index,
                      .port = entry.route.end.port,
                      .access = hca::kRemoteWrite},
       .mask = hca::kAttrState | hca::kAttrPKeyIndex | hca::kAttrPort | hca::kAttrAccess};
@@ -38,7 +40,7 @@ QpTransition to_init(const CmEntry& entry) {
   return step;
 }
 
-QpTransition to_rtr(const CmEntry& entry) {
+QpTransition to_rtr(const CmEntry& entry, std::uint16_t alternate_pkey_index) {
   QpTransition step{.attributes = {.state = QpState::kRtr,
                                    .rq_psn = entry.local.starting_psn,
                                    .peer = entry.remote.qpn,
@@ -51,7 +53,7 @@ QpTransition to_rtr(const CmEntry& entry) {
     step.attributes.max_reads_in = entry.local.responder_resources;
     step.attributes.rnr_timer = entry.min_rnr_timer;
   }
-  if (entry.alternate) add_alternate(step, *entry.alternate);
+  if (entry.alternate) add_alternate(step, *entry.alternate, alternate_pkey_index);
   return step;
 }
 
@@ -83,7 +85,17 @@ Expected<QpTransition> ConnectionManager::qp_attributes(CmId id, QpState to) con
     return fail(std::errc::no_such_file_or_directory,
                 fmt::format("connection ID {:#010x}: there is none such", id.value()));
   }
-  if (to == QpState::kInit) return to_init(*entry);
+  const auto pkey_index = ends_.pkey_index(entry->route.end, entry->pkey);
+  if (!pkey_index) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("connection ID {:#010x}: its P_Key {:#06x} is not the port's any more",
+                            id.value(), entry->pkey.value()));
+  }
+  if (to == QpState::kInit) return to_init(*entry, *pkey_index);
+  const std::uint16_t alternate_pkey_index =
+      entry->alternate
+          ? ends_.pkey_index(entry->alternate->end, entry->pkey).value_or(std::uint16_t{0})
+          : std::uint16_t{0};
   const bool peer_known =
       entry->state == CmState::kReqReceived || entry->state == CmState::kRepReceived ||
       entry->state == CmState::kRepSent || entry->state == CmState::kEstablished;
@@ -91,14 +103,14 @@ Expected<QpTransition> ConnectionManager::qp_attributes(CmId id, QpState to) con
     return fail(std::errc::not_connected, fmt::format("connection ID {:#010x}: its state is {}",
                                                       id.value(), to_string(entry->state)));
   }
-  if (to == QpState::kRtr) return to_rtr(*entry);
+  if (to == QpState::kRtr) return to_rtr(*entry, alternate_pkey_index);
   if (to != QpState::kRts) {
     return fail(std::errc::invalid_argument, "queue pair state: INIT, RTR or RTS");
   }
   if (!entry->may_rearm) return to_rts(*entry);
   QpTransition step{.attributes = {.state = QpState::kRts, .migration = hca::PathMigration::kRearm},
                     .mask = hca::kAttrState | hca::kAttrPathMigration};
-  add_alternate(step, *entry->alternate);
+  add_alternate(step, *entry->alternate, alternate_pkey_index);
   return step;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "mgmt/cm_address.h"
+
 namespace weft::mgmt {
 
 bool EarlyRequests::keep(const Request& request) {
@@ -13,13 +15,13 @@ bool EarlyRequests::keep(const Request& request) {
 
 bool EarlyRequests::has(const hca::Path& from, std::uint64_t transaction) const {
   return std::any_of(requests_.begin(), requests_.end(), [&](const Request& request) {
-    return request.transaction == transaction && request.from.dgid == from.dgid;
+    return request.transaction == transaction && peer_of(request.from) == peer_of(from);
   });
 }
 
 bool EarlyRequests::forget(const hca::Path& from, wire::CommId id) {
   return requests_.remove_if([&](const Request& request) {
-    return request.id == id && request.from.dgid == from.dgid;
+    return request.id == id && peer_of(request.from) == peer_of(from);
   }) > 0;
 }
 

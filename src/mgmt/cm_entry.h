@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "hca/types.h"
+#include "mgmt/cm_address.h"
 #include "mgmt/cm_parameters.h"
 #include "mgmt/cm_state.h"
 #include "mgmt/local_ends.h"
@@ -65,7 +66,7 @@ struct CmEntry {
   bool may_rearm = false;  // a new alternate path was agreed on
   CmId waits_for{};        // the listener in whose backlog it has a place; 0: none
 
-  Gid peer{};  // its address when the exchange began
+  CmAddress peer{};  // where it was when the exchange began
   ServiceId service_id{};
   CmRoute route;
   std::optional<CmRoute> alternate;
@@ -74,6 +75,7 @@ struct CmEntry {
   std::uint64_t transaction = 0;  // of REQ, REP and RTU, or of SIDR
 
   hca::QpType type = hca::QpType::kRc;
+  PKey pkey = kDefaultPKey;
   std::uint32_t path_mtu = 0;  // bytes
   CmSide local;
   CmSide remote;

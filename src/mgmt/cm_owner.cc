@@ -33,23 +33,24 @@ Expected<void> ConnectionManager::set_owner(CmId id, std::uint64_t owner) {
   return {};
 }
 
-std::uint64_t ConnectionManager::owner_of_leaving(Bytes mad, const Gid& to) {
+std::uint64_t ConnectionManager::owner_of_leaving(Bytes mad, const hca::Path& to) {
   const auto named = names_of(mad);
   if (!named) return 0;
   const CmEntry* const entry = named->message == wire::CmMessage::kSidrRep
-                                   ? table_.find_by_peer(to, named->first, true)
+                                   ? table_.find_by_peer(peer_of(to), named->first, true)
                                    : table_.find(named->first);
   return entry == nullptr ? 0 : entry->owner;
 }
 
-std::uint64_t ConnectionManager::owner_of_arriving(Bytes mad, const Gid& from) {
+std::uint64_t ConnectionManager::owner_of_arriving(Bytes mad, const hca::Path& from) {
   const auto named = names_of(mad);
   if (!named) return 0;
   const CmEntry* entry = nullptr;
   switch (named->message) {
     case wire::CmMessage::kReq:
     case wire::CmMessage::kSidrReq:
-      entry = table_.find_by_peer(from, named->first, named->message == wire::CmMessage::kSidrReq);
+      entry = table_.find_by_peer(peer_of(from), named->first,
+                                  named->message == wire::CmMessage::kSidrReq);
       break;
     case wire::CmMessage::kSidrRep:
       entry = table_.find(named->first);

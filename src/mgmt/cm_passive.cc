@@ -61,19 +61,24 @@ std::optional<RejectReason> ConnectionManager::flaw(const wire::CmReq& req,
                                                     const Arrival& at) const {
   if (!answering_type(req)) return RejectReason::kInvalidTransportServiceType;
   if (mtu_bytes(req.path_mtu) == 0) return RejectReason::kInvalidPathMtu;
-  if (!from_wire(req.primary, ends_)) return RejectReason::kPrimaryGidRejected;
-  if (req.primary.local_gid != at.from.dgid || !can_connect(req.local_qpn)) {
+  const auto primary = from_wire(req.primary, ends_);
+  if (!primary) {
+    return primary.error() == RouteFlaw::kGid ? RejectReason::kPrimaryGidRejected
+                                              : RejectReason::kPrimaryLidRejected;
+  }
+  if (peer_of(primary->path) != peer_of(at.from) || !can_connect(req.local_qpn) ||
+      !ends_.pkey_index(primary->end, req.pkey)) {
     return RejectReason::kUnsupportedRequest;
   }
-  const bool has_alternate = !req.alternate.remote_gid.is_zero();
-  if (has_alternate && !from_wire(req.alternate, ends_)) {
-    return RejectReason::kAlternateGidRejected;
-  }
-  return std::nullopt;
+  if (req.alternate.remote_gid.is_zero()) return std::nullopt;
+  const auto alternate = from_wire(req.alternate, ends_);
+  if (alternate) return std::nullopt;
+  return alternate.error() == RouteFlaw::kGid ? RejectReason::kAlternateGidRejected
+                                              : RejectReason::kAlternateLidRejected;
 }
 
 void ConnectionManager::on(wire::CmReq req, const Arrival& at) {
-  if (CmEntry* known = table_.find_by_peer(at.from.dgid, req.local_comm_id, false)) {
+  if (CmEntry* known = table_.find_by_peer(peer_of(at.from), req.local_comm_id, false)) {
     if (known->transaction == at.transaction) return on_repeated(*known);
     // An ID that the peer uses anew: well if the old connection is over, else not.
     if (known->state != CmState::kTimewait && known->state != CmState::kIdle) {
@@ -92,7 +97,7 @@ void ConnectionManager::on(wire::CmReq req, const Arrival& at) {
     counters_.add(CmCounter::kRefusedInvalid);
     return refuse(req, *reason, at);
   }
-  if (CmEntry* other = table_.find_by_queue_pair(at.from.dgid, req.local_qpn)) {
+  if (CmEntry* other = table_.find_by_queue_pair(peer_of(at.from), req.local_qpn)) {
     counters_.add(CmCounter::kRefusedStale);
     break_stale(*other, at.now);
     return refuse(req, RejectReason::kStaleConnection, at);
@@ -104,13 +109,14 @@ void ConnectionManager::on(wire::CmReq req, const Arrival& at) {
 
 void ConnectionManager::begin(CmEntry& entry, wire::CmReq& req, const Arrival& at) {
   entry.state = CmState::kReqReceived;
-  entry.peer = at.from.dgid;
+  entry.peer = peer_of(at.from);
   entry.route = *from_wire(req.primary, ends_);
-  entry.alternate = from_wire(req.alternate, ends_);
+  if (const auto alternate = from_wire(req.alternate, ends_)) entry.alternate = *alternate;
   entry.remote_id = req.local_comm_id;
   entry.remote_ca_guid = req.local_ca_guid;
   entry.transaction = at.transaction;
   entry.type = *answering_type(req);
+  entry.pkey = req.pkey;
   entry.path_mtu = mtu_bytes(req.path_mtu);
   entry.local = {.qpn = {},
                  .starting_psn = draw_psn(),

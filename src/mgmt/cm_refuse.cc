@@ -53,7 +53,7 @@ void ConnectionManager::on(const wire::CmRej& rej, const Arrival& at) {
   if (rej.remote_comm_id == wire::CommId{} && rej.reason == RejectReason::kTimeout) {
     // From a peer that asked and gave up before it knew our ID.
     if (early_.forget(at.from, rej.local_comm_id)) return;
-    entry = table_.find_by_peer(at.from.dgid, rej.local_comm_id, false);
+    entry = table_.find_by_peer(peer_of(at.from), rej.local_comm_id, false);
     if (entry == nullptr) return counters_.add(CmCounter::kRxNoConnection);
   } else {
     // A peer that has forgotten the connection may not know its own ID.

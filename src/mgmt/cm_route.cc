@@ -10,31 +10,52 @@ constexpr std::uint8_t kDefaultHopLimit = 64;
 
 wire::CmPath to_wire(const CmRoute& route) {
   const hca::Path& path = route.path;
-  return {.local_lid = Lid{wire::CmPath::kPermissiveLid},
-          .remote_lid = Lid{wire::CmPath::kPermissiveLid},
-          .local_gid = path.sgid,
-          .remote_gid = path.dgid,
-          .flow_label = path.flow_label,
-          .traffic_class = path.traffic_class,
-          .hop_limit = path.hop_limit != 0 ? path.hop_limit : kDefaultHopLimit,
-          .sl = path.sl,
-          .ack_timeout = route.ack_timeout};
+  wire::CmPath out{.local_lid = Lid{wire::CmPath::kPermissiveLid},
+                   .remote_lid = Lid{wire::CmPath::kPermissiveLid},
+                   .local_gid = path.sgid,
+                   .remote_gid = path.dgid,
+                   .flow_label = path.flow_label,
+                   .traffic_class = path.traffic_class,
+                   .hop_limit = path.hop_limit,
+                   .sl = path.sl,
+                   .ack_timeout = route.ack_timeout};
+  if (path.by_lid()) {
+    out.local_lid = Lid{static_cast<std::uint16_t>(route.end.lid.value() + path.source_path_bits)};
+    out.remote_lid = path.dlid;
+    out.packet_rate = path.static_rate;
+    out.subnet_local = !path.global;
+  } else if (out.hop_limit == 0) {
+    out.hop_limit = kDefaultHopLimit;
+  }
+  return out;
 }
 
-std::optional<CmRoute> from_wire(const wire::CmPath& path, const LocalEnds& ends) {
-  if (path.remote_gid.is_zero()) return std::nullopt;
+tl::expected<CmRoute, RouteFlaw> from_wire(const wire::CmPath& path, const LocalEnds& ends) {
+  if (path.remote_gid.is_zero()) return tl::unexpected(RouteFlaw::kGid);
   const auto end = ends.find(path.remote_gid);
-  if (!end || path.local_gid.is_zero() || path.local_gid.is_multicast()) return std::nullopt;
-  return CmRoute{.path = {.sgid = path.remote_gid,
-                          .dgid = path.local_gid,
-                          .flow_label = path.flow_label,
-                          .scope_id = end->scope_id,
-                          .sgid_index = end->sgid_index,
-                          .hop_limit = path.hop_limit,
-                          .traffic_class = path.traffic_class,
-                          .sl = path.sl},
-                 .end = *end,
-                 .ack_timeout = path.ack_timeout};
+  if (!end || path.local_gid.is_zero() || path.local_gid.is_multicast()) {
+    return tl::unexpected(RouteFlaw::kGid);
+  }
+  CmRoute out{.path = {.sgid = path.remote_gid,
+                       .dgid = path.local_gid,
+                       .flow_label = path.flow_label,
+                       .scope_id = end->scope_id,
+                       .sgid_index = end->sgid_index,
+                       .hop_limit = path.hop_limit,
+                       .traffic_class = path.traffic_class,
+                       .sl = path.sl},
+              .end = *end,
+              .ack_timeout = path.ack_timeout};
+  if (!end->on_fabric) return out;
+  const auto bits = path_bits(*end, path.remote_lid);
+  if (!bits || !hca::is_unicast(end->lid) || !hca::is_unicast(path.local_lid)) {
+    return tl::unexpected(RouteFlaw::kLid);
+  }
+  out.path.dlid = path.local_lid;
+  out.path.source_path_bits = *bits;
+  out.path.static_rate = path.packet_rate;
+  out.path.global = !path.subnet_local;
+  return out;
 }
 
 std::uint8_t mtu_code(std::uint32_t bytes) {

@@ -2,19 +2,24 @@
 // Paths as queue pairs have them and as messages have them. Internal to mgmt/.
 #pragma once
 
-#include <optional>
+#include <tl/expected.hpp>
 
 #include "mgmt/cm_entry.h"
 #include "wire/cm_path.h"
 
 namespace weft::mgmt {
 
-// From our side, to be sent. LIDs are permissive: GIDs say it all, as they do on RoCE.
+// From our side, to be sent. On the wires of IP LIDs are permissive: GIDs say it all, as they do on
+// RoCE.
 [[nodiscard]] wire::CmPath to_wire(const CmRoute& route);
 
-// A path that the peer sent, turned round; nothing when its other end is not ours, or when its
-// peer's is no address that one can send to.
-[[nodiscard]] std::optional<CmRoute> from_wire(const wire::CmPath& path, const LocalEnds& ends);
+// What is wrong with a path: its other end's GID, or on a fabric LID, is not ours, or its peer's is
+// none that one can send to.
+enum class RouteFlaw : std::uint8_t { kGid, kLid };
+
+// A path that the peer sent, turned round.
+[[nodiscard]] tl::expected<CmRoute, RouteFlaw> from_wire(const wire::CmPath& path,
+                                                         const LocalEnds& ends);
 
 // IBA 9.1.1: 256 bytes is 1, 4096 is 5; 0 for anything else.
 [[nodiscard]] std::uint8_t mtu_code(std::uint32_t bytes);

@@ -22,7 +22,7 @@ Expected<CmId> ConnectionManager::sidr_request(const SidrParameters& p, Time now
   entry->sidr = true;
   entry->user = p.user;
   entry->owner = p.owner;
-  entry->peer = p.path.dgid;
+  entry->peer = peer_of(p.path);
   entry->service_id = p.service_id;
   entry->route = *route;
   entry->transaction = entropy_.draw();
@@ -36,7 +36,7 @@ Expected<CmId> ConnectionManager::sidr_request(const SidrParameters& p, Time now
 }
 
 void ConnectionManager::on(const wire::CmSidrReq& req, const Arrival& at) {
-  if (CmEntry* known = table_.find_by_peer(at.from.dgid, req.request_id, true)) {
+  if (CmEntry* known = table_.find_by_peer(peer_of(at.from), req.request_id, true)) {
     if (known->transaction == at.transaction || known->state != CmState::kIdle) {
       return out_.answer_again(*known, known->repeat);
     }
@@ -63,7 +63,7 @@ void ConnectionManager::on(const wire::CmSidrReq& req, const Arrival& at) {
   CmEntry& entry = **admitted;
   entry.sidr = true;
   entry.state = CmState::kSidrReceived;
-  entry.peer = at.from.dgid;
+  entry.peer = peer_of(at.from);
   entry.route = {.path = at.from, .end = *end};
   entry.remote_id = req.request_id;
   entry.transaction = at.transaction;
@@ -102,7 +102,7 @@ Expected<void> ConnectionManager::sidr_reply(CmId id, const SidrAnswer& answer, 
 void ConnectionManager::on(const wire::CmSidrRep& rep, const Arrival& at) {
   CmEntry* entry = table_.find(rep.request_id);
   if (entry == nullptr || !entry->sidr) return counters_.add(CmCounter::kRxNoConnection);
-  if (at.from.dgid != entry->peer) return counters_.add(CmCounter::kRxWrongPeer);
+  if (peer_of(at.from) != entry->peer) return counters_.add(CmCounter::kRxWrongPeer);
   if (entry->state != CmState::kSidrSent) return counters_.add(CmCounter::kRxWrongState);
   emit(*entry, SidrReply{.status = rep.status,
                          .service_id = rep.service_id,

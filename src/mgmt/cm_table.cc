@@ -40,7 +40,7 @@ void CmTable::index_by_peer(const CmEntry& entry) {
   assert(added && "the caller looks before");
 }
 
-CmEntry* CmTable::find_by_peer(const Gid& peer, wire::CommId id, bool sidr) {
+CmEntry* CmTable::find_by_peer(const CmAddress& peer, wire::CommId id, bool sidr) {
   const auto found = by_peer_.find(PeerKey{peer, id, sidr});
   return found == by_peer_.end() ? nullptr : find(found->second);
 }
@@ -50,7 +50,7 @@ bool CmTable::index_by_queue_pair(const CmEntry& entry) {
   return added || at->second == entry.id;
 }
 
-CmEntry* CmTable::find_by_queue_pair(const Gid& peer, Qpn qpn) {
+CmEntry* CmTable::find_by_queue_pair(const CmAddress& peer, Qpn qpn) {
   const auto found = by_queue_pair_.find(QueuePairKey{peer, qpn});
   return found == by_queue_pair_.end() ? nullptr : find(found->second);
 }

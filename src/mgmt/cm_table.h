@@ -43,12 +43,12 @@ class CmTable {
   // What a passive entry is to its peer: the peer's address and ID, known from peer and remote_id.
   void index_by_peer(const CmEntry& entry);
   void release_peer_id(const CmEntry& entry);
-  [[nodiscard]] CmEntry* find_by_peer(const Gid& peer, wire::CommId id, bool sidr);
+  [[nodiscard]] CmEntry* find_by_peer(const CmAddress& peer, wire::CommId id, bool sidr);
 
   // The peer's queue pair, known from peer and remote.qpn, is connected to this entry from here
   // until release_queue_pair() or erase(). False when it is to another one already.
   bool index_by_queue_pair(const CmEntry& entry);
-  [[nodiscard]] CmEntry* find_by_queue_pair(const Gid& peer, Qpn qpn);
+  [[nodiscard]] CmEntry* find_by_queue_pair(const CmAddress& peer, Qpn qpn);
 
   void release_queue_pair(const CmEntry& entry);
 
@@ -61,8 +61,8 @@ class CmTable {
   void linger(CmEntry& entry, Time until);
 
  private:
-  using PeerKey = std::tuple<Gid, wire::CommId, bool>;
-  using QueuePairKey = std::pair<Gid, Qpn>;
+  using PeerKey = std::tuple<CmAddress, wire::CommId, bool>;
+  using QueuePairKey = std::pair<CmAddress, Qpn>;
   static PeerKey peer_key(const CmEntry& entry) {
     return {entry.peer, entry.remote_id, entry.sidr};
   }

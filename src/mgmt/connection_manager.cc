@@ -61,6 +61,11 @@ Expected<CmRoute> ConnectionManager::route_of(const hca::Path& path,
     return fail(std::errc::invalid_argument,
                 fmt::format("destination address {}: not of one peer", path.dgid.to_string()));
   }
+  if (end->on_fabric && !(hca::is_unicast(path.dlid) && hca::is_unicast(end->lid))) {
+    return fail(
+        std::errc::address_not_available,
+        fmt::format("no LID leads from {} to {}", path.sgid.to_string(), path.dgid.to_string()));
+  }
   CmRoute route{.path = path, .end = *end, .ack_timeout = ack_timeout};
   route.path.sgid_index = end->sgid_index;
   if (route.path.scope_id == 0) route.path.scope_id = end->scope_id;
@@ -232,9 +237,9 @@ CmEntry* ConnectionManager::addressee(wire::CommId ours, wire::CommId theirs, co
     counters_.add(CmCounter::kRxNoConnection);
     return nullptr;
   }
-  const Gid& sender = at.from.dgid;
-  const bool from_peer = sender == entry->peer || sender == entry->route.path.dgid ||
-                         (entry->alternate && sender == entry->alternate->path.dgid);
+  const CmAddress sender = peer_of(at.from);
+  const bool from_peer = sender == entry->peer || sender == peer_of(entry->route.path) ||
+                         (entry->alternate && sender == peer_of(entry->alternate->path));
   const bool id_fits = entry->remote_id == wire::CommId{} || entry->remote_id == theirs;
   if (from_peer && id_fits) return entry;
   counters_.add(CmCounter::kRxWrongPeer);

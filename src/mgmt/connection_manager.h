@@ -136,11 +136,11 @@ class ConnectionManager {
   // Who it belongs to, a number of the consumer's: kept when it is destroyed, for what is still to
   // come and go. 0: nobody.
   Expected<void> set_owner(CmId id, std::uint64_t owner);
-  // Whose a message is that is on its way to `to`.
-  [[nodiscard]] std::uint64_t owner_of_leaving(Bytes mad, const Gid& to);
-  // Whose a message is that has come from `from`, before receive(); 0 for the first one of a
+  // Whose a message is that is on its way along `to`.
+  [[nodiscard]] std::uint64_t owner_of_leaving(Bytes mad, const hca::Path& to);
+  // Whose a message is that has come by `from`, before receive(); 0 for the first one of a
   // request, which may have a listener.
-  [[nodiscard]] std::uint64_t owner_of_arriving(Bytes mad, const Gid& from);
+  [[nodiscard]] std::uint64_t owner_of_arriving(Bytes mad, const hca::Path& from);
   // Who listens for such requests to an address of ours; 0: nobody.
   [[nodiscard]] CmId listener_for(ServiceId service, const Gid& address) const {
     return listeners_.match(service, address);
@@ -152,12 +152,12 @@ class ConnectionManager {
   // What to modify for the step of the connection's queue pair to `to`: kInit at any time; kRtr and
   // kRts once the peer's REQ or REP is here. Before accept() the passive side's own numbers are
   // what the peer wishes for and the PSN that accept() will send if it is given none. After an
-  // alternate path was agreed on (LAP), kRts loads and arms it. P_Key index is 0.
+  // alternate path was agreed on (LAP), kRts loads and arms it.
   [[nodiscard]] Expected<QpTransition> qp_attributes(CmId id, hca::QpState to) const;
 
   // A datagram of class CommMgt came to QP 1, or anything else: what is not a message of the
   // communication manager is counted and dropped. `from` is the way back: `dgid` its sender, `sgid`
-  // the address of ours that it came to.
+  // the address of ours that it came to; on a fabric the sender is `dlid`.
   void receive(Bytes mad, const hca::Path& from, Time now);
 
   // The network says that a datagram to `destination` did not arrive, and quotes `mad`, its front.

@@ -8,10 +8,11 @@
 namespace weft::rdmacm {
 
 CommandCore::CommandCore(const CoreConfig& config, const Interfaces& interfaces, Entropy& entropy,
-                         mgmt::MadSink& mads, EventSignal& signal)
+                         mgmt::MadSink& mads, EventSignal& signal, Routes* routes)
     : config_(config),
       interfaces_(interfaces),
       signal_(signal),
+      routes_(routes),
       ports_(entropy, config.ports),
       cm_(new mgmt::ConnectionManager(config.cm, interfaces, entropy, mads, *this)) {
 }
@@ -152,6 +153,7 @@ void CommandCore::destroy(Identity& identity, Time now) {
   }
   for (const std::uint32_t membership : joined)
     forget(membership);
+  if (identity.asks_for_route) routes_->forget(identity.handle);
   if (identity.state == IdState::kListening) leave_service(identity, now);
   drop_events(identity, now);
   if (identity.cm != mgmt::CmId{}) cm_->destroy(identity.cm, now);

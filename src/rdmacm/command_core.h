@@ -26,8 +26,10 @@
 #include "rdmacm/event_queue.h"
 #include "rdmacm/identity.h"
 #include "rdmacm/interfaces.h"
+#include "rdmacm/path_record.h"
 #include "rdmacm/port_table.h"
 #include "rdmacm/report.h"
+#include "rdmacm/routes.h"
 
 namespace weft::rdmacm {
 
@@ -67,9 +69,9 @@ struct Reply {
 
 class CommandCore final : private mgmt::EventSink {
  public:
-  // Keeps the references.
+  // Keeps the references. `routes`: for devices on a fabric; null where there are none.
   CommandCore(const CoreConfig& config, const Interfaces& interfaces, Entropy& entropy,
-              mgmt::MadSink& mads, EventSignal& signal);
+              mgmt::MadSink& mads, EventSignal& signal, Routes* routes = nullptr);
   ~CommandCore() override;
 
   ChannelId open_channel();
@@ -91,6 +93,10 @@ class CommandCore final : private mgmt::EventSink {
   [[nodiscard]] ChannelId channel_of_arriving(Bytes mad, const hca::Path& path);
   [[nodiscard]] std::optional<Time> deadline() const { return cm_->deadline(); }
   void expire(Time now);
+
+  // What became of a question to Routes. host_unreachable: there is no path; timed_out.
+  void route_found(std::uint32_t identifier, const PathRecord& path);
+  void route_failed(std::uint32_t identifier, std::errc why);
 
   // Addresses have come or gone: identifiers on a device that is no more get DEVICE_REMOVAL.
   void interfaces_changed();
@@ -168,7 +174,10 @@ class CommandCore final : private mgmt::EventSink {
   std::errc bind_for(Identity& identity, const Address& source, const Address& destination);
   std::errc resolve(Identity& identity, const Address& source, const Address& destination);
   std::errc choose_source(Identity& identity);
-  void make_path(Identity& identity) const;
+  std::errc make_path(Identity& identity) const;
+  void take_path(Identity& identity, const PathRecord& record) const;
+  Identity* find_asking(std::uint32_t identifier);
+  [[nodiscard]] std::uint8_t ack_timeout_of(const Identity& identity) const;
   std::errc connect_datagram(Identity& identity, Bytes private_data, Time now);
   std::errc connect_connected(Identity& identity, const rdma_ucm_conn_param& parameters,
                               Bytes private_data, Time now);
@@ -196,7 +205,8 @@ class CommandCore final : private mgmt::EventSink {
   Identity* listener_for(mgmt::CmId listener, const std::optional<wire::CmIpHeader>& header,
                          const hca::Path& path);
   Identity* add_request(Identity& listener, mgmt::CmId cm,
-                        const std::optional<wire::CmIpHeader>& header, const hca::Path& path);
+                        const std::optional<wire::CmIpHeader>& header, const hca::Path& path,
+                        PKey pkey);
 
   void post(const Identity& identity, abi::Event kind, std::int32_t status);
   void post(const Identity& identity, abi::Event kind, std::int32_t status,
@@ -208,6 +218,7 @@ class CommandCore final : private mgmt::EventSink {
   CoreConfig config_;
   const Interfaces& interfaces_;
   EventSignal& signal_;
+  Routes* routes_;
   Counters counters_;
   PortTable ports_;
   ChannelId last_channel_ = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From IP addresses to devices and paths. Addresses resolve at once, because the host knows its
-// interfaces and routes; programs still hear of it by an event, as they expect.
-#include <algorithm>
+// interfaces and routes; programs still hear of it by an event, as they expect. On a fabric the
+// subnet administrator is asked for the path.
+#include <chrono>
 
 #include "rdmacm/command_core.h"
 
@@ -75,7 +76,7 @@ std::errc CommandCore::bind_to(Identity& identity, const Address& address) {
   identity.holds_port = true;
   identity.device = device;
   if (device) {
-    identity.path.sgid = address.address;
+    identity.path.sgid = device->gid;
     identity.path.sgid_index = device->end.sgid_index;
     identity.path.scope_id = address.scope_id;
     identity.path_mtu = device->path_mtu;
@@ -160,21 +161,43 @@ std::errc CommandCore::choose_source(Identity& identity) {
     const auto routed = interfaces_.source_for(destination, scope);
     if (!routed) return routed.error();
   }
-  make_path(identity);
-  return {};
+  return make_path(identity);
 }
 
-void CommandCore::make_path(Identity& identity) const {
+std::errc CommandCore::make_path(Identity& identity) const {
+  const Gid& destination = identity.destination.address;
+  const auto peer = destination.is_multicast() ? destination : interfaces_.peer(destination);
+  if (!peer) return peer.error();
   hca::Path path;
-  path.sgid = identity.source.address;
-  path.dgid = identity.destination.address;
+  path.sgid = identity.device->gid;
+  path.dgid = *peer;
   path.scope_id =
       identity.destination.scope_id != 0 ? identity.destination.scope_id : identity.source.scope_id;
   path.sgid_index = identity.device->end.sgid_index;
   path.hop_limit = kHopLimit;
   path.traffic_class = identity.tos;
+  path.global = !identity.device->end.on_fabric;
   identity.path = path;
   identity.path_mtu = identity.device->path_mtu;
+  return {};
+}
+
+// What the subnet administrator knows of the path.
+void CommandCore::take_path(Identity& identity, const PathRecord& record) const {
+  hca::Path& path = identity.path;
+  path.dlid = record.dlid;
+  path.source_path_bits =
+      static_cast<std::uint8_t>(record.slid.value() - identity.device->end.lid.value());
+  path.sl = record.sl;
+  path.static_rate = record.rate;
+  path.flow_label = record.flow_label;
+  path.hop_limit = record.hop_limit;
+  path.traffic_class = record.traffic_class;
+  // Beyond the subnet only (IBA 8.3.6).
+  path.global = record.hop_limit > 1;
+  identity.path_mtu = record.mtu;
+  identity.pkey = record.pkey;
+  identity.packet_life = record.packet_life;
 }
 
 std::errc CommandCore::resolve_route(Call& call) {
@@ -184,10 +207,49 @@ std::errc CommandCore::resolve_route(Call& call) {
   if (!found) return found.error();
   Identity& identity = **found;
   if (identity.state != IdState::kAddressResolved) return std::errc::invalid_argument;
+  if (identity.device->end.on_fabric) {
+    if (identity.asks_for_route) return std::errc::invalid_argument;
+    if (routes_ == nullptr) return std::errc::function_not_supported;
+    const std::errc error =
+        routes_->ask(identity.handle, {.sgid = identity.path.sgid,
+                                       .dgid = identity.path.dgid,
+                                       .port = identity.device->end.port,
+                                       .traffic_class = identity.tos,
+                                       .patience = std::chrono::milliseconds{command->timeout_ms}});
+    identity.asks_for_route = error == std::errc{};
+    return error;
+  }
   identity.path.traffic_class = identity.tos;
   identity.state = IdState::kRouteResolved;
   post(identity, abi::Event::kRouteResolved, 0);
   return {};
+}
+
+Identity* CommandCore::find_asking(std::uint32_t identifier) {
+  Identity* const identity = lookup(identifier);
+  if (identity == nullptr || !identity->asks_for_route) return nullptr;
+  identity->asks_for_route = false;
+  return identity;
+}
+
+void CommandCore::route_found(std::uint32_t identifier, const PathRecord& path) {
+  Identity* const identity = find_asking(identifier);
+  if (identity == nullptr) return;
+  // The port may have got its LID since the program bound to it.
+  if (const auto device = interfaces_.describe(identity->path.sgid, 0)) identity->device = device;
+  const mgmt::LocalEnd& end = identity->device->end;
+  if (!hca::is_unicast(path.dlid) || !mgmt::path_bits(end, path.slid) ||
+      !interfaces_.pkey_index(end, path.pkey)) {
+    return post(*identity, abi::Event::kRouteError, status_of(std::errc::host_unreachable));
+  }
+  take_path(*identity, path);
+  identity->state = IdState::kRouteResolved;
+  post(*identity, abi::Event::kRouteResolved, 0);
+}
+
+void CommandCore::route_failed(std::uint32_t identifier, std::errc why) {
+  Identity* const identity = find_asking(identifier);
+  if (identity != nullptr) post(*identity, abi::Event::kRouteError, status_of(why));
 }
 
 }  // namespace weft::rdmacm

@@ -66,11 +66,19 @@ std::errc CommandCore::connect(Call& call) {
   return error;
 }
 
+// On a fabric it is twice the time that a packet may be under way (IBA 12.7.34).
+std::uint8_t CommandCore::ack_timeout_of(const Identity& identity) const {
+  if (identity.ack_timeout) return *identity.ack_timeout;
+  if (!identity.packet_life) return config_.ack_timeout;
+  return static_cast<std::uint8_t>(std::min(*identity.packet_life + 1, 31));
+}
+
 std::errc CommandCore::connect_datagram(Identity& identity, Bytes data, Time now) {
   const std::vector<std::byte> full = with_ip_header(identity, data);
   mgmt::SidrParameters wanted;
   wanted.path = identity.path;
   wanted.service_id = service_of(identity, identity.destination);
+  wanted.pkey = identity.pkey;
   wanted.private_data = full;
   wanted.user = identity.handle;
   wanted.owner = identity.channel;
@@ -95,7 +103,8 @@ std::errc CommandCore::connect_connected(Identity& identity, const rdma_ucm_conn
   wanted.rnr_retry = std::min(parameters.rnr_retry_count, kMostRetries);
   wanted.srq = parameters.srq != 0;
   wanted.flow_control = parameters.flow_control != 0;
-  wanted.ack_timeout = identity.ack_timeout.value_or(config_.ack_timeout);
+  wanted.ack_timeout = ack_timeout_of(identity);
+  wanted.pkey = identity.pkey;
   wanted.private_data = full;
   wanted.extensions = config_.extensions;
   wanted.user = identity.handle;

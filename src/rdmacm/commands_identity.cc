@@ -124,8 +124,13 @@ std::errc CommandCore::set_ib_path(Call& call, Identity& identity) {
     const PathRecord record = PathRecord::parse(*data);
     const auto device = interfaces_.describe(record.sgid, identity.path.scope_id);
     if (!device || record.dgid != identity.path.dgid) return std::errc::invalid_argument;
+    if (identity.asks_for_route) return std::errc::invalid_argument;
     identity.device = device;
-    make_path(identity);
+    if (const std::errc error = make_path(identity); error != std::errc{}) return error;
+    if (device->end.on_fabric) {
+      if (!mgmt::path_bits(device->end, record.slid)) return std::errc::invalid_argument;
+      take_path(identity, record);
+    }
     identity.state = IdState::kRouteResolved;
     post(identity, abi::Event::kRouteResolved, 0);
     return {};

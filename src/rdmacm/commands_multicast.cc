@@ -48,6 +48,8 @@ std::errc CommandCore::join(Call& call, std::uint32_t handle, std::uint64_t uid,
   if (!ready || !identity.device || !identity.is_datagram() || !group.address.is_multicast()) {
     return std::errc::invalid_argument;
   }
+  // On a fabric the subnet administrator would have to be asked.
+  if (identity.device->end.on_fabric) return std::errc::function_not_supported;
   for (const auto& [other, membership] : memberships_) {
     if (membership.owner == handle && membership.group == group.address) {
       return std::errc::address_in_use;

@@ -16,6 +16,14 @@ PathRecord path_record(const Identity& identity, std::uint8_t ack_timeout) {
   PathRecord out;
   out.dgid = identity.path.dgid;
   out.sgid = identity.path.sgid;
+  if (identity.path.by_lid() && identity.device) {
+    const unsigned slid = identity.device->end.lid.value() + identity.path.source_path_bits;
+    out.dlid = identity.path.dlid;
+    out.slid = Lid{static_cast<std::uint16_t>(slid)};
+    out.sl = identity.path.sl;
+    out.rate = identity.path.static_rate;
+    out.pkey = identity.pkey;
+  }
   out.flow_label = identity.path.flow_label;
   out.hop_limit = identity.path.hop_limit;
   out.traffic_class = identity.path.traffic_class;
@@ -45,7 +53,8 @@ sockaddr_in6 short_form(const Address& address) {
 const LocalAddress* device_to_tell(const Identity& identity) {
   if (!identity.device) return nullptr;
   const bool undecided = identity.state == IdState::kBound || identity.state == IdState::kListening;
-  return undecided && identity.source.loopback() ? nullptr : &*identity.device;
+  const bool may_change = identity.source.loopback() && !identity.device->end.on_fabric;
+  return undecided && may_change ? nullptr : &*identity.device;
 }
 
 }  // namespace
@@ -68,8 +77,7 @@ std::errc CommandCore::query_route(Call& call) {
     response.port_num = device->end.port;
     response.num_paths = has_route(identity) ? 1 : 0;
     // Without a path, programs still read the GIDs from where it would be.
-    response.ib_route[0] =
-        path_record(identity, identity.ack_timeout.value_or(config_.ack_timeout)).unpacked();
+    response.ib_route[0] = path_record(identity, ack_timeout_of(identity)).unpacked();
   }
   respond(call, abi::bytes_of(response));
   return {};
@@ -81,8 +89,7 @@ std::errc CommandCore::query_path(Call& call, const Identity& identity) const {
   std::array<std::byte, kHeader + sizeof(ib_path_rec_data)> response{};
   std::uint32_t paths = 0;
   if (has_route(identity) && call.out_size >= response.size()) {
-    const ib_path_rec_data path =
-        path_record(identity, identity.ack_timeout.value_or(config_.ack_timeout)).packed();
+    const ib_path_rec_data path = path_record(identity, ack_timeout_of(identity)).packed();
     std::memcpy(response.data() + kHeader, &path, sizeof path);
     paths = 1;
   }
@@ -112,8 +119,8 @@ std::errc CommandCore::query(Call& call) {
   Address source = identity.source;
   Address destination = identity.destination;
   if (command->option == RDMA_USER_CM_QUERY_GID) {
-    source = as_ib(identity.path.sgid, source, kDefaultPKey, identity.space);
-    destination = as_ib(identity.path.dgid, destination, kDefaultPKey, identity.space);
+    source = as_ib(identity.path.sgid, source, identity.pkey, identity.space);
+    destination = as_ib(identity.path.dgid, destination, identity.pkey, identity.space);
   }
   std::array<std::byte, Address::kStorage> raw{};
   response.src_size = static_cast<std::uint16_t>(source.write(raw));
@@ -126,7 +133,7 @@ std::errc CommandCore::query(Call& call) {
   if (const LocalAddress* const device = device_to_tell(identity)) {
     response.node_guid = abi::network_order(device->end.ca_guid.value());
     response.port_num = device->end.port;
-    response.pkey = abi::network_order(kDefaultPKey.value());
+    response.pkey = abi::network_order(identity.pkey.value());
   }
   respond(call, abi::bytes_of(response));
   return {};
@@ -149,6 +156,8 @@ std::errc CommandCore::init_qp_attr(Call& call) {
     attributes.qp_attr_mask = kQpState | kQpPKeyIndex | kQpPort;
     attributes.qp_attr_mask |= identity.is_datagram() ? kQpQKey : kQpAccessFlags;
     attributes.qp_state = command->qp_state;
+    attributes.pkey_index =
+        interfaces_.pkey_index(identity.device->end, identity.pkey).value_or(std::uint16_t{0});
     attributes.port_num = identity.device->end.port;
     attributes.qkey = identity.is_datagram() ? kDatagramQKey.value() : 0;
     respond(call, abi::bytes_of(attributes));

@@ -56,6 +56,9 @@ struct Identity {
   std::optional<LocalAddress> device;  // once its address is one of ours
   hca::Path path{};                    // once that is resolved
   std::uint32_t path_mtu = 1024;
+  PKey pkey = kDefaultPKey;
+  std::optional<std::uint8_t> packet_life;  // of a path on a fabric, an exponent
+  bool asks_for_route = false;              // the answer is to come
 
   bool reuse_address = false;
   std::optional<bool> af_only;

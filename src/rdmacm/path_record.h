@@ -5,8 +5,10 @@
 
 #include <rdma/ib_user_sa.h>
 
+#include <cstddef>
 #include <cstdint>
 
+#include "base/bytes.h"
 #include "base/ids.h"
 #include "hca/types.h"
 
@@ -15,6 +17,8 @@ namespace weft::rdmacm {
 struct PathRecord {
   Gid dgid{};
   Gid sgid{};
+  Lid dlid{};  // fabrics
+  Lid slid{};
   std::uint32_t flow_label = 0;
   std::uint8_t hop_limit = 64;
   std::uint8_t traffic_class = 0;
@@ -22,8 +26,13 @@ struct PathRecord {
   Sl sl{};
   std::uint32_t mtu = 1024;      // bytes
   std::uint64_t rate_mbps = 0;   // 0: unknown
+  std::uint8_t rate = 0;         // the code itself; 0: that of rate_mbps
   std::uint8_t packet_life = 0;  // exponent: 4.096 us * 2^n
 
+  static constexpr std::size_t kSize = 64;
+
+  // The SA's own form, at least kSize bytes.
+  [[nodiscard]] static PathRecord parse(Bytes raw);
   [[nodiscard]] static PathRecord parse(const ib_path_rec_data& data);
   [[nodiscard]] ib_path_rec_data packed() const;
   [[nodiscard]] ib_user_path_rec unpacked() const;

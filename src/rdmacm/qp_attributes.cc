@@ -44,8 +44,11 @@ ib_uverbs_ah_attr ah_attributes(const hca::Path& path, std::uint8_t port) {
   out.grh.sgid_index = path.sgid_index;
   out.grh.hop_limit = path.hop_limit;
   out.grh.traffic_class = path.traffic_class;
+  out.dlid = path.dlid.value();
   out.sl = path.sl.value();
-  out.is_global = 1;
+  out.src_path_bits = path.source_path_bits;
+  out.static_rate = path.static_rate;
+  out.is_global = path.global ? 1 : 0;
   out.port_num = port;
   return out;
 }

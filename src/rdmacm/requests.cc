@@ -54,14 +54,14 @@ Identity* CommandCore::listener_for(mgmt::CmId listener,
 }
 
 ChannelId CommandCore::channel_of_leaving(Bytes mad, const hca::Path& path) {
-  return cm_->owner_of_leaving(mad, path.dgid);
+  return cm_->owner_of_leaving(mad, path);
 }
 
 // The first of a request is its listener's.
 ChannelId CommandCore::channel_of_arriving(Bytes mad, const hca::Path& path) {
   const auto mad_header = wire::MadHeader::parse(mad);
   if (!mad_header || mad.size() != wire::kMadSize) return 0;
-  if (const ChannelId owner = cm_->owner_of_arriving(mad, path.dgid)) return owner;
+  if (const ChannelId owner = cm_->owner_of_arriving(mad, path)) return owner;
   const Bytes body = mad.subspan(wire::MadHeader::kSize);
   const auto of_listener = [&](wire::ServiceId service, Bytes private_data) -> ChannelId {
     const Identity* const listener = listener_for(cm_->listener_for(service, path.sgid),
@@ -81,7 +81,7 @@ ChannelId CommandCore::channel_of_arriving(Bytes mad, const hca::Path& path) {
 
 Identity* CommandCore::add_request(Identity& listener, mgmt::CmId cm,
                                    const std::optional<wire::CmIpHeader>& header,
-                                   const hca::Path& path) {
+                                   const hca::Path& path, PKey pkey) {
   const auto device = interfaces_.describe(path.sgid, path.scope_id);
   if (listener.backlog == 0 || !device) return nullptr;
   Identity* const identity = add_identity(channels_[listener.channel]);
@@ -95,14 +95,15 @@ Identity* CommandCore::add_request(Identity& listener, mgmt::CmId cm,
   identity->device = device;
   identity->path = path;
   identity->path_mtu = device->path_mtu;
+  identity->pkey = pkey;
   identity->tos = listener.tos;
   identity->ack_timeout = listener.ack_timeout;
   if (header && listener.source.family != Family::kIb) {
     identity->source = Address::ip(header->destination_gid(), listener.source.port, path.scope_id);
     identity->destination = Address::ip(header->source_gid(), header->source_port, path.scope_id);
   } else {
-    identity->source = as_ib(path.sgid, listener.source, kDefaultPKey, listener.space);
-    identity->destination = as_ib(path.dgid, Address{}, kDefaultPKey, listener.space);
+    identity->source = as_ib(path.sgid, listener.source, pkey, listener.space);
+    identity->destination = as_ib(path.dgid, Address{}, pkey, listener.space);
   }
   static_cast<void>(cm_->set_user(cm, identity->handle));
   static_cast<void>(cm_->set_owner(cm, identity->channel));
@@ -126,7 +127,7 @@ void CommandCore::on(const mgmt::CmEvent& event, const mgmt::ConnectRequest& wha
   if (listener->is_datagram()) {
     return refuse(Counter::kRequestsUnheard, mgmt::RejectReason::kInvalidTransportServiceType);
   }
-  Identity* const request = add_request(*listener, event.id, header, what.path);
+  Identity* const request = add_request(*listener, event.id, header, what.path, what.pkey);
   if (request == nullptr) {
     return refuse(Counter::kRequestsOverBacklog, mgmt::RejectReason::kNoResources);
   }
@@ -167,7 +168,7 @@ void CommandCore::on(const mgmt::CmEvent& event, const mgmt::SidrRequest& what) 
     return refuse(header ? Counter::kRequestsUnheard : Counter::kRequestsBadIp,
                   mgmt::SidrStatus::kServiceNotSupported);
   }
-  Identity* const request = add_request(*listener, event.id, header, what.path);
+  Identity* const request = add_request(*listener, event.id, header, what.path, what.pkey);
   if (request == nullptr) {
     return refuse(Counter::kRequestsOverBacklog, mgmt::SidrStatus::kRejected);
   }

@@ -20,9 +20,9 @@ class CmOwner : public CmTest {
       // While a message leaves and before it arrives at the other host.
       host->drops = [this, host](const Mad& mad) {
         CmHost& other = host == &a ? b : a;
-        left_[kind_of(mad)].insert(host->manager.owner_of_leaving(mad, other.gid));
+        left_[kind_of(mad)].insert(host->manager.owner_of_leaving(mad, host->path_to(other)));
         world.scheduler().after(900us, [this, &other, host, mad] {
-          came_[kind_of(mad)].insert(other.manager.owner_of_arriving(mad, host->gid));
+          came_[kind_of(mad)].insert(other.manager.owner_of_arriving(mad, other.path_to(*host)));
         });
         return false;
       };
@@ -100,14 +100,14 @@ TEST_F(CmOwner, IsRememberedOfAConnectionThatWasDestroyed) {
 
 TEST_F(CmOwner, IsNobodyOfWhatIsNoMessageOrOfNoConnection) {
   Mad mad{};
-  EXPECT_EQ(a.manager.owner_of_leaving(mad, b.gid), 0u);
-  EXPECT_EQ(a.manager.owner_of_arriving({}, b.gid), 0u);
+  EXPECT_EQ(a.manager.owner_of_leaving(mad, a.path_to(b)), 0u);
+  EXPECT_EQ(a.manager.owner_of_arriving({}, a.path_to(b)), 0u);
   connect(owned(connect_parameters(a, b)));
   mad = a.sent.back();
-  EXPECT_EQ(a.manager.owner_of_leaving(mad, b.gid), kAsking);
-  EXPECT_EQ(a.manager.owner_of_leaving(Bytes(mad).first(kMadSize - 1), b.gid), 0u);
+  EXPECT_EQ(a.manager.owner_of_leaving(mad, a.path_to(b)), kAsking);
+  EXPECT_EQ(a.manager.owner_of_leaving(Bytes(mad).first(kMadSize - 1), a.path_to(b)), 0u);
   mad[27] ^= std::byte{1};  // the communication ID
-  EXPECT_EQ(a.manager.owner_of_leaving(mad, b.gid), 0u);
+  EXPECT_EQ(a.manager.owner_of_leaving(mad, a.path_to(b)), 0u);
   EXPECT_FALSE(a.manager.set_owner(CmId{}, kAsking));
 }
 

@@ -28,6 +28,11 @@ class Wire {
  public:
   using Receiver = std::function<void(Bytes, const hca::Path&)>;
   void attach(const Gid& address, Receiver receiver) { hosts_[address] = std::move(receiver); }
+  // On a fabric: datagrams to these LIDs go to the host of this GID.
+  void give_lids(const Gid& gid, Lid first, std::uint8_t lmc) {
+    for (unsigned bits = 0; bits < 1U << lmc; ++bits)
+      lids_[Lid{static_cast<std::uint16_t>(first.value() + bits)}] = gid;
+  }
   void send(const hca::Path& to, Bytes mad) {
     ++sent;
     if (lose && lose()) return;
@@ -38,24 +43,51 @@ class Wire {
     if (under_way_.empty()) return false;
     const Packet packet = std::move(under_way_.front());
     under_way_.pop_front();
-    hca::Path back;
-    back.sgid = packet.to.dgid;
-    back.dgid = packet.to.sgid;
-    if (const auto host = hosts_.find(packet.to.dgid); host != hosts_.end()) {
+    if (sees) sees(packet.mad);
+    const hca::Path back = packet.to.by_lid() ? back_by_lid(packet.to) : back_by_gid(packet.to);
+    if (const auto host = hosts_.find(back.sgid); host != hosts_.end()) {
       host->second(packet.mad, back);
     }
     return true;
   }
 
   std::function<bool()> lose;
+  std::function<void(Bytes)> sees;  // what arrives
   std::size_t sent = 0;
 
  private:
+  static hca::Path back_by_gid(const hca::Path& to) {
+    hca::Path back;
+    back.sgid = to.dgid;
+    back.dgid = to.sgid;
+    return back;
+  }
+  [[nodiscard]] Lid first_lid(const Gid& gid) const {
+    for (const auto& [lid, owner] : lids_) {
+      if (owner == gid) return lid;
+    }
+    return Lid{};
+  }
+  // Without a GRH nobody knows the sender's GID.
+  [[nodiscard]] hca::Path back_by_lid(const hca::Path& to) const {
+    hca::Path back;
+    const auto owner = lids_.find(to.dlid);
+    if (owner == lids_.end()) return back;
+    back.sgid = owner->second;
+    back.dlid = Lid{static_cast<std::uint16_t>(first_lid(to.sgid).value() + to.source_path_bits)};
+    back.source_path_bits =
+        static_cast<std::uint8_t>(to.dlid.value() - first_lid(owner->second).value());
+    back.sl = to.sl;
+    back.global = false;
+    return back;
+  }
+
   struct Packet {
     hca::Path to;
     std::vector<std::byte> mad;
   };
   std::map<Gid, Receiver> hosts_;
+  std::map<Lid, Gid> lids_;
   std::deque<Packet> under_way_;
 };
 
@@ -92,6 +124,7 @@ class Host final : public Interfaces, public mgmt::MadSink, public EventSignal {
     LocalAddress out;
     out.end.ca_guid = guid_;
     out.end.sgid_index = wanted == address ? 0 : 1;
+    out.gid = wanted;
     out.path_mtu = 2048;
     return out;
   }
@@ -122,9 +155,10 @@ class Host final : public Interfaces, public mgmt::MadSink, public EventSignal {
 };
 
 // One rdma_cm file of a program.
-class Program {
+template <class OfHost>
+class ProgramOf {
  public:
-  explicit Program(Host& host) : host_(host), channel(host.core->open_channel()) {}
+  explicit ProgramOf(OfHost& host) : host_(host), channel(host.core->open_channel()) {}
 
   // A command with its structure and, for those that have one, a response.
   template <class Response = std::monostate, class Body>
@@ -245,11 +279,12 @@ class Program {
     return result ? std::errc{} : result.error();
   }
 
-  Host& host_;
+  OfHost& host_;
 
  public:
   const ChannelId channel;
 };
+using Program = ProgramOf<Host>;
 
 inline rdma_ucm_conn_param parameters(std::uint32_t qpn, std::string_view data = {}) {
   rdma_ucm_conn_param out{};

@@ -30,6 +30,9 @@ struct AgentRequest {
   // Messages longer than a datagram are cut up and put together here (RMPP, IBA 13.6); otherwise
   // the agent sees every segment and acknowledges by itself.
   bool rmpp = false;
+  // TransactionIDs stay what they are. Otherwise the upper half of a request's becomes the agent,
+  // by which answers find back to it; peers whose messages all carry the same one need theirs.
+  bool own_transactions = false;
 };
 
 // The global part of an address: there is a GRH.

@@ -116,7 +116,7 @@ Expected<void> MadPort::State::send(AgentId id, const MadRequest& request, Time 
 
   std::vector<std::byte> mad(request.mad.begin(), request.mad.end());
   const bool ours = !answers(method_of(mad));
-  if (ours) {
+  if (ours && !agent->request.own_transactions) {
     const std::uint64_t low = transaction_id(mad) & 0xFFFF'FFFF;
     wire::store_be64(mad.data() + kTransactionOffset, std::uint64_t{id.value()} << 32 | low);
   }

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+// rdma_cm between ports of a fabric: GIDs instead of IP addresses below, LIDs, and a subnet
+// administrator that is asked for paths.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "mgmt/cm_outbox.h"
+#include "two_hosts.h"
+#include "wire/cm_connect.h"
+#include "wire/cm_disconnect.h"
+#include "wire/cm_ip.h"
+#include "wire/cm_refuse.h"
+
+namespace weft::rdmacm {
+namespace {
+
+constexpr std::uint8_t kLmc = 2;
+constexpr std::uint16_t kFirstLid = 16;
+
+Gid gid_of(std::uint8_t number) {
+  return Gid{{0xFE, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, number}};
+}
+
+// A node: its port has an IP address, a GID and four LIDs.
+class Node final : public Interfaces, public mgmt::MadSink, public EventSignal, public Routes {
+ public:
+  struct Asked {
+    std::uint32_t identifier;
+    RouteQuestion question;
+  };
+
+  Node(Wire& wire, std::uint8_t number)
+      : address(ipv4(number)),
+        gid(gid_of(number)),
+        lid(static_cast<std::uint16_t>(kFirstLid * number)),
+        wire_(wire),
+        entropy_(number) {
+    core.emplace(CoreConfig{}, *this, entropy_, *this, *this, this);
+    wire.give_lids(gid, lid, kLmc);
+    wire.attach(gid, [this](Bytes mad, const hca::Path& from) { core->receive(mad, from, now); });
+  }
+
+  std::optional<mgmt::LocalEnd> find(const Gid& wanted) const override {
+    const auto known = describe(wanted, 0);
+    return known ? std::optional(known->end) : std::nullopt;
+  }
+  std::optional<LocalAddress> describe(const Gid& wanted, std::uint32_t) const override {
+    if (wanted != address && wanted != gid) return std::nullopt;
+    LocalAddress out;
+    out.end = {.ca_guid = Guid{lid.value()},
+               .port = 2,
+               .on_fabric = true,
+               .lid = has_lid ? lid : Lid{},
+               .lmc = kLmc};
+    out.gid = gid;
+    out.path_mtu = 4096;
+    return out;
+  }
+  std::optional<std::uint16_t> pkey_index(const mgmt::LocalEnd&, PKey pkey) const override {
+    if (pkey.value() == 0x8007) return std::uint16_t{5};
+    return pkey == kDefaultPKey ? std::optional<std::uint16_t>(0) : std::nullopt;
+  }
+  tl::expected<Gid, std::errc> source_for(const Gid&, std::uint32_t) const override {
+    return address;
+  }
+  tl::expected<Gid, std::errc> peer(const Gid& wanted) const override {
+    for (const std::uint8_t number : {std::uint8_t{1}, std::uint8_t{2}}) {
+      if (wanted == ipv4(number)) return gid_of(number);
+    }
+    return tl::unexpected(std::errc::host_unreachable);
+  }
+  void send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) override {
+    wire_.send(to, mad);
+  }
+  void raised(ChannelId channel) override { ++waiting[channel]; }
+  void withdrawn(ChannelId channel, std::size_t count) override { waiting[channel] -= count; }
+  void agreed(const hca::Agreement&) override {}
+  std::errc ask(std::uint32_t identifier, const RouteQuestion& question) override {
+    if (!has_manager) return std::errc::network_unreachable;
+    asked.push_back({identifier, question});
+    return {};
+  }
+  void forget(std::uint32_t identifier) override { forgotten.push_back(identifier); }
+
+  Gid address;
+  Gid gid;
+  Lid lid;
+  bool has_lid = true;
+  bool has_manager = true;
+  Time now{};
+  std::map<ChannelId, std::size_t> waiting;
+  std::vector<Asked> asked;
+  std::vector<std::uint32_t> forgotten;
+  std::optional<CommandCore> core;
+
+ private:
+  Wire& wire_;
+  DrawnEntropy entropy_;
+};
+
+class OnFabric : public ::testing::Test {
+ protected:
+  static PathRecord path_to_server() {
+    PathRecord path;
+    path.sgid = gid_of(2);
+    path.dgid = gid_of(1);
+    path.dlid = Lid{kFirstLid + 1};
+    path.slid = Lid{2 * kFirstLid + 3};
+    path.pkey = PKey{0x8007};
+    path.sl = Sl{4};
+    path.mtu = 2048;
+    path.rate = 7;
+    path.packet_life = 13;
+    path.hop_limit = 0;
+    return path;
+  }
+  void settle() {
+    while (wire.deliver()) {
+    }
+  }
+  void pass(Duration duration) {
+    const Time end = server.now + duration;
+    while (true) {
+      settle();
+      Time next = end;
+      for (Node* node : {&server, &client}) {
+        if (const auto deadline = node->core->deadline()) next = std::min(next, *deadline);
+      }
+      server.now = client.now = std::max(server.now, next);
+      if (server.now >= end) break;
+      server.core->expire(server.now);
+      client.core->expire(client.now);
+    }
+    settle();
+  }
+  std::uint32_t start_listener(ProgramOf<Node>& program) {
+    const auto id = program.create(wire::PortSpace::kTcp, 0xA1).value();
+    EXPECT_EQ(program.bind(id, Address::ip(server.address, 7000)), std::errc{});
+    EXPECT_EQ(program.listen(id), std::errc{});
+    return id;
+  }
+  std::uint32_t start_client(ProgramOf<Node>& program,
+                             wire::PortSpace space = wire::PortSpace::kTcp) {
+    const auto id = program.create(space, 0xB1).value();
+    EXPECT_EQ(program.resolve(id, Address::ip(server.address, 7000)), std::errc{});
+    program.expect(abi::Event::kAddrResolved);
+    return id;
+  }
+  std::uint32_t start_routed_client(ProgramOf<Node>& program) {
+    const auto id = start_client(program);
+    EXPECT_EQ(program.resolve_route(id), std::errc{});
+    client.core->route_found(id, path_to_server());
+    program.expect(abi::Event::kRouteResolved);
+    return id;
+  }
+
+  Wire wire;
+  Node server{wire, 1};
+  Node client{wire, 2};
+  ProgramOf<Node> listening{server};
+  ProgramOf<Node> connecting{client};
+};
+
+TEST_F(OnFabric, AsksForThePathBetweenTheGidsOfBothPorts) {
+  const auto id = start_client(connecting);
+  ASSERT_EQ(connecting.resolve_route(id), std::errc{});
+  ASSERT_EQ(client.asked.size(), 1u);
+  EXPECT_EQ(client.asked[0].identifier, id);
+  EXPECT_EQ(client.asked[0].question.sgid, client.gid);
+  EXPECT_EQ(client.asked[0].question.dgid, server.gid);
+  EXPECT_EQ(client.asked[0].question.port, 2);
+  EXPECT_EQ(client.asked[0].question.patience, 2s);
+  EXPECT_FALSE(connecting.event().has_value());
+  EXPECT_EQ(connecting.resolve_route(id), std::errc::invalid_argument) << "one at a time";
+  client.core->route_found(id, path_to_server());
+  connecting.expect(abi::Event::kRouteResolved);
+}
+
+TEST_F(OnFabric, SaysThatAnAddressIsNobodys) {
+  const auto id = connecting.create(wire::PortSpace::kTcp, 0xB1).value();
+  ASSERT_EQ(connecting.resolve(id, Address::ip(ipv4(9), 7000)), std::errc{});
+  const auto event = connecting.expect(abi::Event::kAddrError);
+  EXPECT_EQ(static_cast<std::int32_t>(event.status), -EHOSTUNREACH);
+}
+
+TEST_F(OnFabric, SaysWhyThereIsNoPathAndMayBeAskedAgain) {
+  const auto id = start_client(connecting);
+  client.has_manager = false;
+  EXPECT_EQ(connecting.resolve_route(id), std::errc::network_unreachable);
+  client.has_manager = true;
+  ASSERT_EQ(connecting.resolve_route(id), std::errc{});
+  client.core->route_failed(id, std::errc::timed_out);
+  auto event = connecting.expect(abi::Event::kRouteError);
+  EXPECT_EQ(static_cast<std::int32_t>(event.status), -ETIMEDOUT);
+  client.core->route_failed(id, std::errc::timed_out);
+  EXPECT_FALSE(connecting.event().has_value()) << "nothing was asked";
+
+  // Paths that cannot be: to no port, and from a LID that is not ours.
+  for (const auto& [dlid, slid] : {std::pair<int, int>{0, 2 * kFirstLid},
+                                   {0xC001, 2 * kFirstLid},
+                                   {kFirstLid, 2 * kFirstLid + 4}}) {
+    ASSERT_EQ(connecting.resolve_route(id), std::errc{});
+    PathRecord path = path_to_server();
+    path.dlid = Lid{static_cast<std::uint16_t>(dlid)};
+    path.slid = Lid{static_cast<std::uint16_t>(slid)};
+    client.core->route_found(id, path);
+    event = connecting.expect(abi::Event::kRouteError);
+    EXPECT_EQ(static_cast<std::int32_t>(event.status), -EHOSTUNREACH);
+  }
+  // And one in a partition that the port is not in.
+  ASSERT_EQ(connecting.resolve_route(id), std::errc{});
+  PathRecord foreign = path_to_server();
+  foreign.pkey = PKey{0x8123};
+  client.core->route_found(id, foreign);
+  connecting.expect(abi::Event::kRouteError);
+
+  ASSERT_EQ(connecting.resolve_route(id), std::errc{});
+  client.core->route_found(id, path_to_server());
+  connecting.expect(abi::Event::kRouteResolved);
+}
+
+TEST_F(OnFabric, ForgetsAQuestionWithItsIdentifier) {
+  const auto id = start_client(connecting);
+  ASSERT_EQ(connecting.resolve_route(id), std::errc{});
+  ASSERT_TRUE(connecting.destroy(id));
+  EXPECT_EQ(client.forgotten, std::vector{id});
+  client.core->route_found(id, path_to_server());
+  EXPECT_FALSE(connecting.event().has_value());
+}
+
+TEST_F(OnFabric, SendsTheLidsOfThePathAndTheIpAddressesBesideThem) {
+  std::optional<wire::CmReq> req;
+  wire.sees = [&](Bytes mad) {
+    if (!req) req = wire::CmReq::parse(mad.subspan(wire::MadHeader::kSize));
+  };
+  start_listener(listening);
+  const auto id = start_routed_client(connecting);
+  ASSERT_EQ(connecting.connect(id, parameters(0x111)), std::errc{});
+  settle();
+  ASSERT_TRUE(req);
+  EXPECT_EQ(req->primary.local_lid, Lid{2 * kFirstLid + 3});
+  EXPECT_EQ(req->primary.remote_lid, Lid{kFirstLid + 1});
+  EXPECT_EQ(req->primary.local_gid, client.gid);
+  EXPECT_EQ(req->primary.remote_gid, server.gid);
+  EXPECT_TRUE(req->primary.subnet_local);
+  EXPECT_EQ(req->primary.sl, Sl{4});
+  EXPECT_EQ(req->primary.packet_rate, 7);
+  EXPECT_EQ(req->primary.ack_timeout, 14) << "twice the time that a packet lives";
+  EXPECT_EQ(req->pkey, PKey{0x8007});
+  EXPECT_EQ(req->path_mtu, 4) << "2048 bytes";
+  const auto header = wire::CmIpHeader::parse(req->private_data);
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->source_gid(), client.address);
+  EXPECT_EQ(header->destination_gid(), server.address);
+}
+
+TEST_F(OnFabric, LeadsTheQueuePairsOfBothEndsByLid) {
+  start_listener(listening);
+  const auto id = start_routed_client(connecting);
+  ASSERT_EQ(connecting.attributes(id, hca::QpState::kInit)->pkey_index, 5);
+  ASSERT_EQ(connecting.connect(id, parameters(0x111)), std::errc{});
+  settle();
+  const auto request = listening.expect(abi::Event::kConnectRequest);
+  ASSERT_EQ(listening.accept(request.id, parameters(0x222), 0xA2), std::errc{});
+  settle();
+  connecting.expect(abi::Event::kConnectResponse);
+
+  const auto ours = connecting.attributes(id, hca::QpState::kRtr).value();
+  EXPECT_EQ(ours.ah_attr.dlid, kFirstLid + 1);
+  EXPECT_EQ(ours.ah_attr.src_path_bits, 3);
+  EXPECT_EQ(ours.ah_attr.sl, 4);
+  EXPECT_EQ(ours.ah_attr.static_rate, 7);
+  EXPECT_EQ(ours.ah_attr.is_global, 0);
+  EXPECT_EQ(ours.ah_attr.port_num, 2);
+  EXPECT_EQ(ours.path_mtu, 4u);
+  EXPECT_EQ(connecting.attributes(id, hca::QpState::kRts)->timeout, 14);
+  const auto theirs = listening.attributes(request.id, hca::QpState::kRtr).value();
+  EXPECT_EQ(theirs.ah_attr.dlid, 2 * kFirstLid + 3);
+  EXPECT_EQ(theirs.ah_attr.src_path_bits, 1);
+  EXPECT_EQ(theirs.ah_attr.sl, 4);
+  EXPECT_EQ(theirs.ah_attr.is_global, 0);
+  EXPECT_EQ(listening.attributes(request.id, hca::QpState::kInit)->pkey_index, 5);
+
+  ASSERT_EQ(connecting.accept(id, {}, 0), std::errc{});
+  settle();
+  listening.expect(abi::Event::kEstablished);
+  ASSERT_EQ(connecting.disconnect(id), std::errc{});
+  settle();
+  listening.expect(abi::Event::kDisconnected);
+}
+
+// What the client would ask for, from the LID that its path says and from others.
+class HostileOnFabric : public OnFabric {
+ protected:
+  wire::CmReq request() const {
+    return {.local_comm_id = wire::CommId{0xC0FFEE},
+            .service_id = wire::ip_service_id(wire::PortSpace::kTcp, 7000),
+            .local_qpn = Qpn{0x500},
+            .pkey = kDefaultPKey,
+            .path_mtu = 3,
+            .primary = {.local_lid = client.lid,
+                        .remote_lid = server.lid,
+                        .local_gid = client.gid,
+                        .remote_gid = server.gid,
+                        .subnet_local = true}};
+  }
+  hca::Path from(Lid lid) const {
+    hca::Path path;
+    path.sgid = server.gid;
+    path.dlid = lid;
+    path.global = false;
+    return path;
+  }
+  template <class Message>
+  void send(const Message& message, Lid lid) {
+    server.core->receive(mgmt::make_mad(message, ++transaction_), from(lid), server.now);
+  }
+  // Why the server refuses; nothing when it does not.
+  std::optional<mgmt::RejectReason> refusal(const wire::CmReq& req, Lid lid) {
+    std::optional<mgmt::RejectReason> out;
+    wire.sees = [&](Bytes mad) {
+      const auto header = wire::MadHeader::parse(mad);
+      if (header->attribute_id != static_cast<std::uint16_t>(wire::CmMessage::kRej)) return;
+      out = wire::CmRej::parse(mad.subspan(wire::MadHeader::kSize))->reason;
+    };
+    send(req, lid);
+    settle();
+    wire.sees = {};
+    return out;
+  }
+
+ private:
+  std::uint64_t transaction_ = 0;
+};
+
+TEST_F(HostileOnFabric, PathsMustLeadToUsAndBackToTheirSender) {
+  using Reason = mgmt::RejectReason;
+  start_listener(listening);
+  wire::CmReq bad = request();
+  bad.primary.remote_lid = Lid{static_cast<std::uint16_t>(server.lid.value() + 4)};
+  EXPECT_EQ(refusal(bad, client.lid), Reason::kPrimaryLidRejected) << "none of the four";
+  for (const unsigned lid : {0U, 0xC000U, 0xFFFFU}) {
+    bad = request();
+    bad.primary.local_lid = Lid{static_cast<std::uint16_t>(lid)};
+    EXPECT_EQ(refusal(bad, client.lid), Reason::kPrimaryLidRejected) << lid;
+  }
+  EXPECT_EQ(refusal(request(), Lid{99}), Reason::kUnsupportedRequest) << "somebody else's LID";
+  bad = request();
+  bad.primary.remote_gid = gid_of(9);
+  EXPECT_EQ(refusal(bad, client.lid), Reason::kPrimaryGidRejected);
+  bad = request();
+  bad.alternate = bad.primary;
+  bad.alternate.remote_lid = Lid{1};
+  EXPECT_EQ(refusal(bad, client.lid), Reason::kAlternateLidRejected);
+  bad = request();
+  bad.pkey = PKey{0x8123};
+  EXPECT_EQ(refusal(bad, client.lid), Reason::kUnsupportedRequest) << "not a member";
+  server.has_lid = false;
+  EXPECT_EQ(refusal(request(), client.lid), Reason::kPrimaryLidRejected) << "it has lost its LID";
+  server.has_lid = true;
+  EXPECT_FALSE(listening.event().has_value());
+
+  wire::CmReq good = request();
+  wire::CmIpHeader::between(client.address, 1, server.address)
+      .write(MutableBytes(good.private_data).first(wire::CmIpHeader::kSize));
+  EXPECT_EQ(refusal(good, client.lid), std::nullopt);
+  listening.expect(abi::Event::kConnectRequest);
+}
+
+TEST_F(HostileOnFabric, NobodyElseMayAnswerForAPeer) {
+  start_listener(listening);
+  const auto id = start_routed_client(connecting);
+  ASSERT_EQ(connecting.connect(id, parameters(0x111)), std::errc{});
+  settle();
+  const auto asked = listening.expect(abi::Event::kConnectRequest);
+  ASSERT_EQ(listening.accept(asked.id, parameters(0x222), 0xA2), std::errc{});
+  settle();
+  connecting.expect(abi::Event::kConnectResponse);
+  wire::CommId ours{};
+  wire::CommId theirs{};
+  wire.sees = [&](Bytes mad) {
+    const auto rtu = wire::CmRtu::parse(mad.subspan(wire::MadHeader::kSize));
+    theirs = rtu->local_comm_id;
+    ours = rtu->remote_comm_id;
+  };
+  ASSERT_EQ(connecting.accept(id, {}, 0), std::errc{});
+  settle();
+  wire.sees = {};
+  listening.expect(abi::Event::kEstablished);
+
+  const wire::CmDreq dreq{
+      .local_comm_id = theirs, .remote_comm_id = ours, .remote_qpn = Qpn{0x222}};
+  const auto strangers = [&] {
+    return server.core->manager().counters().get(mgmt::CmCounter::kRxWrongPeer);
+  };
+  const auto before = strangers();
+  send(dreq, Lid{99});
+  EXPECT_EQ(strangers(), before + 1);
+  EXPECT_FALSE(listening.event().has_value());
+  send(dreq, Lid{2 * kFirstLid + 3});
+  listening.expect(abi::Event::kDisconnected);
+}
+
+TEST_F(OnFabric, ConnectsAndDisconnectsWhateverIsLost) {
+  start_listener(listening);
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE(seed);
+    DrawnEntropy random(seed);
+    wire.lose = [&random] { return random.draw() % 3 == 0; };
+    const auto id = start_routed_client(connecting);
+    ASSERT_EQ(connecting.connect(id, parameters(static_cast<std::uint32_t>(0x1000 + seed))),
+              std::errc{});
+    pass(60s);
+    const auto request = listening.expect(abi::Event::kConnectRequest);
+    const auto qpn = static_cast<std::uint32_t>(0x2000 + seed);
+    ASSERT_EQ(listening.accept(request.id, parameters(qpn), 0xA2), std::errc{});
+    pass(60s);
+    connecting.expect(abi::Event::kConnectResponse);
+    ASSERT_EQ(connecting.accept(id, {}, 0), std::errc{});
+    pass(600s);  // who was asked for patience repeats after 69 s
+    listening.expect(abi::Event::kEstablished);
+    ASSERT_EQ(connecting.disconnect(id), std::errc{});
+    pass(600s);
+    connecting.expect(abi::Event::kDisconnected);
+    listening.expect(abi::Event::kDisconnected);
+    for (auto* program : {&connecting, &listening}) {
+      while (program->event()) {
+      }
+    }
+    ASSERT_TRUE(connecting.destroy(id));
+    ASSERT_TRUE(listening.destroy(request.id));
+  }
+}
+
+TEST_F(OnFabric, FindsQueuePairsOfDatagramsByLid) {
+  const auto listener = listening.create(wire::PortSpace::kUdp, 0xA1).value();
+  ASSERT_EQ(listening.bind(listener, Address::ip(server.address, 7000)), std::errc{});
+  ASSERT_EQ(listening.listen(listener), std::errc{});
+  const auto id = start_client(connecting, wire::PortSpace::kUdp);
+  ASSERT_EQ(connecting.resolve_route(id), std::errc{});
+  client.core->route_found(id, path_to_server());
+  connecting.expect(abi::Event::kRouteResolved);
+  ASSERT_EQ(connecting.connect(id, parameters(0)), std::errc{});
+  settle();
+  const auto request = listening.expect(abi::Event::kConnectRequest);
+  EXPECT_EQ(request.param.ud.ah_attr.dlid, 2 * kFirstLid + 3);
+  EXPECT_EQ(request.param.ud.ah_attr.src_path_bits, 1);
+  EXPECT_EQ(request.param.ud.ah_attr.is_global, 0);
+  ASSERT_EQ(listening.accept(request.id, parameters(0x222), 0xA2), std::errc{});
+  settle();
+  const auto answer = connecting.expect(abi::Event::kEstablished);
+  EXPECT_EQ(answer.param.ud.qp_num, 0x222u);
+  EXPECT_EQ(answer.param.ud.ah_attr.dlid, kFirstLid + 1);
+  EXPECT_EQ(answer.param.ud.ah_attr.src_path_bits, 3);
+  EXPECT_EQ(answer.param.ud.ah_attr.sl, 4);
+}
+
+TEST_F(OnFabric, DoesNotJoinGroups) {
+  const auto id = connecting.create(wire::PortSpace::kUdp, 0xB1).value();
+  ASSERT_EQ(connecting.bind(id, Address::ip(client.address, 0)), std::errc{});
+  rdma_ucm_join_ip_mcast command{};
+  command.id = id;
+  std::array<std::byte, Address::kStorage> raw{};
+  Address::ip(Gid::from_ipv4(0xE0000007), 0).write(raw);
+  std::memcpy(&command.addr, raw.data(), sizeof command.addr);
+  const auto joined =
+      connecting.run<rdma_ucm_create_id_resp>(RDMA_USER_CM_CMD_JOIN_IP_MCAST, command);
+  EXPECT_EQ(joined.error(), std::errc::function_not_supported);
+}
+
+}  // namespace
+}  // namespace weft::rdmacm
