@@ -29,6 +29,7 @@ void print_node(const Json& node) {
     if (port.contains("width")) {
       fmt::print(" {} {}", printable(text_of(port, "width")), printable(text_of(port, "speed")));
     }
+    if (port.contains("ip")) fmt::print(" ip {}", printable(text_of(port, "ip")));
     fmt::print("\n");
   }
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "daemon/agent.h"
+#include "daemon/door_messages.h"
 #include "io/pass_descriptor.h"
 #include "io/sealed_file.h"
 #include "rdmacm/abi.h"
@@ -22,9 +23,6 @@ namespace {
 namespace door = host::door;
 using rdmacm::abi::bytes_of;
 
-constexpr std::size_t kLongestMessage =
-    std::max<std::size_t>(sizeof(door::Request) + door::kMostCommand + door::kMostExtra,
-                          sizeof(door::Hello) + door::kMostFault + door::kMostCapture);
 // So many messages of one program before others get their turn.
 constexpr int kTurn = 64;
 constexpr std::uint32_t kLastUdpPort = 65535;
@@ -49,7 +47,11 @@ std::optional<TapChoice> tap_in(const door::Hello& hello, Bytes message) {
 
 Session::Session(Agent& agent, std::uint64_t id, io::UniqueFd socket,
                  const io::PeerCredentials& peer)
-    : agent_(agent), id_(id), socket_(std::move(socket)), peer_(peer), buffer_(kLongestMessage) {
+    : agent_(agent),
+      id_(id),
+      socket_(std::move(socket)),
+      peer_(peer),
+      buffer_(kLongestDoorMessage) {
 }
 
 Session::~Session() {
@@ -157,7 +159,10 @@ bool Session::welcome(const door::Welcome& welcome, int descriptor) {
 }
 
 bool Session::answer(Bytes message, int descriptor) {
-  const auto sent = io::send_message(socket_.get(), message, descriptor);
+  return keep(io::send_message(socket_.get(), message, descriptor));
+}
+
+bool Session::keep(const Expected<void>& sent) {
   if (!sent && sent.error().code == std::errc::no_buffer_space) {
     agent_.counters_.add(AgentCounter::kUnread);
   }
@@ -179,33 +184,19 @@ bool Session::send_report() {
 
 // The connection stays for the program to end, so that it is sure to read why.
 bool Session::turn_away(const Error& why) {
-  door::Welcome answer{};
-  answer.error = static_cast<std::int32_t>(why.code);
-  const std::size_t length = std::min(why.message.size(), sizeof answer.message - 1);
-  std::memcpy(answer.message, why.message.data(), length);
-  return welcome(answer, -1);
+  return welcome(door_refusal(why), -1);
 }
 
 bool Session::on_request(Bytes message) {
-  const auto request = rdmacm::abi::read<door::Request>(message);
-  if (!request) return nonsense();
-  const Bytes rest = message.subspan(sizeof *request);
-  if (request->command_size > door::kMostCommand || request->extra_size > door::kMostExtra ||
-      rest.size() != std::size_t{request->command_size} + request->extra_size) {
-    return nonsense();
-  }
+  const auto command = parse_door_command(message);
+  if (!command) return nonsense();
   const Agent::File& file = agent_.files_.at(*file_);
   // Another file of the same wire, or nothing that the core would know.
-  const auto other = agent_.files_.find(request->other);
+  const auto other = agent_.files_.find(command->other);
   const bool known = other != agent_.files_.end() && other->second.wire == file.wire;
   const rdmacm::Reply reply =
-      file.wire->execute(file.id, rest.first(request->command_size),
-                         rest.subspan(request->command_size), known ? other->second.id : 0);
-
-  std::array<std::byte, sizeof(door::Answer) + door::kMostResponse> out;
-  const door::Answer header{static_cast<std::int32_t>(reply.error), reply.size};
-  ByteSink sink(out);
-  return sink.put(bytes_of(header)) && sink.put(reply.response()) && answer(sink.written());
+      file.wire->execute(file.id, command->command, command->extra, known ? other->second.id : 0);
+  return keep(send_door_answer(socket_.get(), reply));
 }
 
 }  // namespace weft::daemon

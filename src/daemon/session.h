@@ -51,7 +51,8 @@ class Session {
   bool welcome(const host::door::Welcome& welcome, int descriptor);
   bool turn_away(const Error& why);
   bool answer(Bytes message, int descriptor = -1);
-  bool nonsense();  // counts it
+  bool keep(const Expected<void>& sent);  // counts who does not read
+  bool nonsense();                        // counts it
 
   Agent& agent_;
   std::uint64_t id_;

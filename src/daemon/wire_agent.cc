@@ -2,11 +2,7 @@
 #include "daemon/wire_agent.h"
 
 #include <fmt/format.h>
-#include <sys/eventfd.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <utility>
 
 #include "io/clock.h"
@@ -84,8 +80,8 @@ Expected<std::unique_ptr<WireAgent>> WireAgent::open(const WireChoice& choice,
 }
 
 Expected<WireAgent::File> WireAgent::open_file(const TapChoice& tap) {
-  io::UniqueFd events(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
-  if (!events) return fail_errno(errno, "eventfd");
+  auto events = events_.make();
+  if (!events) return tl::unexpected(events.error());
   std::unique_ptr<ProgramTap> opened;
   if (tap.any()) {
     auto made = ProgramTap::open(tap, interfaces_, reactor_, [this] { management_->receive(); });
@@ -93,15 +89,14 @@ Expected<WireAgent::File> WireAgent::open_file(const TapChoice& tap) {
     opened = std::move(*made);
   }
   const rdmacm::ChannelId id = core_->open_channel();
-  const int descriptor = events.get();
-  events_[id] = std::move(events);
+  const int descriptor = events_.add(id, std::move(*events));
   if (opened) taps_[id] = std::move(opened);
   return File{id, descriptor};
 }
 
 void WireAgent::close_file(std::uint64_t file) {
   core_->close_channel(file, io::now());
-  events_.erase(file);
+  events_.remove(file);
   taps_.erase(file);
   set_timer();
 }
@@ -162,25 +157,6 @@ std::vector<port::PacketTap*> WireAgent::all() {
   for (const auto& [channel, tap] : taps_)
     out.push_back(tap.get());
   return out;
-}
-
-void WireAgent::raised(rdmacm::ChannelId channel) {
-  const std::uint64_t one = 1;
-  const auto found = events_.find(channel);
-  // It cannot be full: that would take 2^64 events.
-  if (found != events_.end()) static_cast<void>(::write(found->second.get(), &one, sizeof one) < 0);
-}
-
-// A program may be faster and have taken what stood for these events. It then finds none and waits
-// again; and so it does where the kernel cannot read without waiting.
-void WireAgent::withdrawn(rdmacm::ChannelId channel, std::size_t count) {
-  const auto found = events_.find(channel);
-  if (found == events_.end()) return;
-  std::uint64_t value = 0;
-  const iovec piece{&value, sizeof value};
-  while (count-- > 0) {
-    if (preadv2(found->second.get(), &piece, 1, -1, RWF_NOWAIT) < 0) return;
-  }
 }
 
 void WireAgent::agreed(const hca::Agreement& agreement) {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/entropy.h"
+#include "daemon/event_files.h"
 #include "daemon/host_interfaces.h"
 #include "daemon/management.h"
 #include "daemon/program_tap.h"
 #include "io/reactor.h"
-#include "io/unique_fd.h"
 #include "port/port.h"
 #include "port/roce/slot_group.h"
 #include "rdmacm/command_core.h"
@@ -69,8 +69,10 @@ class WireAgent final : private rdmacm::EventSignal,
   port::PacketTap* of_leaving(const hca::Burst& burst) override;
   [[nodiscard]] std::vector<port::PacketTap*> all() override;
   [[nodiscard]] port::PacketTap* tap_of(rdmacm::ChannelId channel);
-  void raised(rdmacm::ChannelId channel) override;
-  void withdrawn(rdmacm::ChannelId channel, std::size_t count) override;
+  void raised(rdmacm::ChannelId channel) override { events_.raised(channel); }
+  void withdrawn(rdmacm::ChannelId channel, std::size_t count) override {
+    events_.withdrawn(channel, count);
+  }
   void agreed(const hca::Agreement& agreement) override;
   void set_timer();
 
@@ -81,7 +83,7 @@ class WireAgent final : private rdmacm::EventSignal,
   std::unique_ptr<port::Port> port_;
   std::unique_ptr<Management> management_;
   std::unique_ptr<rdmacm::CommandCore> core_;
-  std::map<rdmacm::ChannelId, io::UniqueFd> events_;
+  EventFiles events_;
   AgreementSink agreement_sink_;
   io::Timer timer_;
 };

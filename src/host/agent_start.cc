@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the host agent, or starts it. No C++ runtime, and system calls made directly: see
-// verbs/rdmacm_door.cc.
+// Finds the host agent, or starts it, or finds the daemon of the program's lab. No C++ runtime, and
+// system calls made directly: see verbs/rdmacm_door.cc.
 #include "host/agent_start.h"
 
 #include <errno.h>
@@ -21,6 +21,8 @@ namespace {
 
 constexpr const char* kProgram = "WEFT_AGENT";
 constexpr const char* kDirectory = "WEFT_RUNTIME_DIR";
+constexpr const char* kLab = "WEFT_LAB";
+constexpr const char* kNode = "WEFT_NODE";
 
 // The libraries of this run are for the program, not for the agent.
 bool is_for_program_only(const char* variable) {
@@ -105,6 +107,20 @@ int start_agent() {
 
 bool agent_is_named() {
   return getenv(kProgram) != nullptr && getenv(kDirectory) != nullptr;
+}
+
+const char* node_of_lab() {
+  const char* node = getenv(kNode);
+  return node != nullptr && *node != '\0' && getenv(kLab) != nullptr ? node : nullptr;
+}
+
+int connect_to_lab() {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  const int length =
+      snprintf(address.sun_path, sizeof address.sun_path, "%s/rdma_cm", getenv(kLab));
+  if (length < 0 || static_cast<size_t>(length) >= sizeof address.sun_path) return -ENAMETOOLONG;
+  return try_connect(address);
 }
 
 int connect_to_agent() {

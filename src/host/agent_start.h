@@ -11,4 +11,10 @@ bool agent_is_named();
 // -errno. Async-cancellation must be off.
 int connect_to_agent();
 
+// The node of a lab that the program runs on, as `weft run --node` has said; null: on none.
+const char* node_of_lab();
+
+// A connection to the rdma_cm of the lab's nodes; -errno.
+int connect_to_lab();
+
 }  // namespace weft::host

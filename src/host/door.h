@@ -22,14 +22,19 @@
 // The eventfd, in semaphore mode, is what the program polls: it holds one for each event that
 // waits. A forked child that goes on using its parent's file says Hello{kJoin} over a connection of
 // its own.
+//
+// The daemon of a lab is such an agent for each of its nodes, at a socket in the lab's directory:
+// it takes Hello{kOpen} and Hello{kJoin}, which name the node.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 namespace weft::host::door {
 
 inline constexpr uint32_t kMagic = 0x77656674;  // "weft"
-inline constexpr uint32_t kVersion = 4;
+inline constexpr uint32_t kVersion = 5;
+inline constexpr size_t kMostNode = 64;  // bytes of a node's name
 
 enum Purpose : uint32_t {
   kOpen = 1,    // a new rdma_cm file
@@ -44,13 +49,14 @@ struct Hello {
   uint32_t magic;
   uint32_t version;
   uint32_t purpose;
-  uint32_t wire;          // WireName
-  uint32_t cm_port;       // UDP port of queue pair 1 on `udp`
-  uint32_t ordinal;       // kOpen: how many files the process has opened before
-  uint64_t file;          // kJoin: which
-  uint64_t secret;        // kJoin: that it is allowed to
-  uint32_t fault_size;    // kOpen: of what follows, what `weft run --fault` was given
-  uint32_t capture_size;  // kOpen: and of what follows that, the name of the capture file
+  uint32_t wire;             // WireName
+  uint32_t cm_port;          // UDP port of queue pair 1 on `udp`
+  uint32_t ordinal;          // kOpen: how many files the process has opened before
+  uint64_t file;             // kJoin: which
+  uint64_t secret;           // kJoin: that it is allowed to
+  uint32_t fault_size;       // kOpen: of what follows, what `weft run --fault` was given
+  uint32_t capture_size;     // kOpen: and of what follows that, the name of the capture file
+  char node[kMostNode + 8];  // of a lab: its name, ended by a zero
 };
 
 struct Welcome {

@@ -156,7 +156,7 @@ const char* text_from(const char* name) {
 }
 
 int greet_once(const door::Hello& hello, door::Welcome* welcome, int* descriptor) {
-  const int socket = connect_to_agent();
+  const int socket = hello.node[0] != '\0' ? host::connect_to_lab() : connect_to_agent();
   if (socket < 0) return socket;
   const iovec out[] = {{const_cast<door::Hello*>(&hello), sizeof hello},
                        {const_cast<char*>(text_from(kFault)), hello.fault_size},
@@ -184,6 +184,8 @@ door::Hello hello_for(door::Purpose purpose) {
   hello.magic = door::kMagic;
   hello.version = door::kVersion;
   hello.purpose = purpose;
+  const char* node = host::node_of_lab();
+  if (node != nullptr) snprintf(hello.node, sizeof hello.node, "%s", node);
   hello.wire = wire_of_environment();
   hello.cm_port = number_from("WEFT_CM_PORT", door::kDefaultCmPort);
   return hello;

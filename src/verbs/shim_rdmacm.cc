@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libweft_rdmacm.so, preloaded by `weft run`: the door by which the distribution's own librdmacm
-// reaches the host agent. What it writes to /dev/infiniband/rdma_cm goes there, and so come the
+// reaches the host agent, or the daemon of its lab. What it writes to /dev/infiniband/rdma_cm goes there, and so come the
 // answers (rdmacm_door.cc). The file that the program holds is an eventfd, so that poll, fcntl and
 // epoll work as they are. No C++ runtime: this is in every process of a run.
 #include <errno.h>
@@ -56,9 +56,12 @@ WEFT_LIBC(ssize_t(int, const void*, size_t), write);
 constinit Libc<OldFstat<struct stat>> libc_fxstat("__fxstat", "GLIBC_2.2.5");
 constinit Libc<OldFstat<struct stat64>> libc_fxstat64("__fxstat64", "GLIBC_2.2.5");
 
+bool rdma_cm_is_ours() {
+  return weft::host::agent_is_named() || weft::host::node_of_lab() != nullptr;
+}
+
 bool leads_here(const char* path) {
-  return path != nullptr && path[0] == '/' && strcmp(path, kPath) == 0 &&
-         weft::host::agent_is_named();
+  return path != nullptr && path[0] == '/' && strcmp(path, kPath) == 0 && rdma_cm_is_ours();
 }
 
 template <class Status>
@@ -159,7 +162,7 @@ int close(int fd) {
 // librdmacm asks the kernel's RDMA subsystem first, where there is one: its devices are none of
 // this run's.
 int socket(int domain, int type, int protocol) noexcept {
-  if (domain == AF_NETLINK && protocol == kNetlinkRdma && weft::host::agent_is_named()) {
+  if (domain == AF_NETLINK && protocol == kNetlinkRdma && rdma_cm_is_ours()) {
     errno = EPROTONOSUPPORT;
     return -1;
   }

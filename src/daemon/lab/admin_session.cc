@@ -98,12 +98,26 @@ Expected<Json> AdminSession::status(const Json& request) {
   out["pid"] = getpid();
   out["since"] = std::chrono::duration_cast<std::chrono::seconds>(lab_.since_).count();
   out["programs"] = lab_.programs_->report();
+  if (all) add_connections(out["nodes"]);
   out["counters"] = Json::object();
-  for (const auto& counters : {lab_.counters_.snapshot(), lab_.programs_->counters().snapshot()}) {
+  for (const auto& counters : {lab_.counters_.snapshot(), lab_.programs_->counters().snapshot(),
+                               lab_.connections_->counters().snapshot()}) {
     for (const CounterValue& counter : counters)
       out["counters"][std::string(counter.name)] = counter.value;
   }
   return out;
+}
+
+void AdminSession::add_connections(Json& nodes) const {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const NodeCm* const node = lab_.connections_->node(i);
+    if (node == nullptr) continue;
+    Json& out =
+        nodes[i]["rdma_cm"] = {{"ids", node->core().identities()}, {"counters", Json::object()}};
+    for (const CounterValue& counter : node->counters()) {
+      if (counter.value != 0) out["counters"][std::string(counter.name)] = counter.value;
+    }
+  }
 }
 
 Expected<std::size_t> AdminSession::find_link(const Json& request) const {

@@ -48,6 +48,8 @@ class AdminSession {
   Expected<nlohmann::json> set_link(const nlohmann::json& request);
   Expected<nlohmann::json> capture(const nlohmann::json& request);
   Expected<nlohmann::json> stop(const nlohmann::json& request);
+  // To each of the lab's nodes that has an rdma_cm, what it does.
+  void add_connections(nlohmann::json& nodes) const;
   [[nodiscard]] Expected<std::size_t> find_link(const nlohmann::json& request) const;
   bool answer(const Expected<nlohmann::json>& result);
 

@@ -50,6 +50,7 @@ Expected<LabPaths> lab_paths(const std::string& runtime_directory, std::string_v
                   .lock = directory + "/lock",
                   .attach = directory + "/attach",
                   .mads = directory + "/mads",
+                  .rdma_cm = directory + "/rdma_cm",
                   .admin = directory + "/admin"};
 }
 

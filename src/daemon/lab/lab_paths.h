@@ -17,8 +17,9 @@ struct LabPaths {
   std::string directory;  // <runtime directory>/labs/<name>
   std::string lock;       // held while the lab runs
   std::string attach;     // SEQPACKET: a program attaches to a node as an application
-  std::string mads;   // SEQPACKET: management packets of a node; who may open it owns the fabric
-  std::string admin;  // stream: one JSON request each: state, links, captures, the end
+  std::string mads;     // SEQPACKET: management packets of a node; who may open it owns the fabric
+  std::string rdma_cm;  // SEQPACKET: a program on a node makes connections by IP address
+  std::string admin;    // stream: one JSON request each: state, links, captures, the end
 };
 
 // invalid_argument unless the name is 1 to 64 letters, digits, '.', '_' and '-', and does not begin

@@ -77,7 +77,7 @@ Json port_json(const fabric::Node& node, mgmt::PortNumber number) {
   return out;
 }
 
-Json node_json(const fabric::Node& node) {
+Json node_json(const fabric::Node& node, const fabric::LabNode& lab) {
   const bool is_switch = node.kind() == fabric::NodeKind::kSwitch;
   Json out{{"name", node.name()},
            {"kind", is_switch ? "switch" : "ca"},
@@ -85,6 +85,8 @@ Json node_json(const fabric::Node& node) {
            {"ports", Json::array()}};
   for (unsigned port = is_switch ? 0 : 1; port <= node.port_count(); ++port)
     out["ports"].push_back(port_json(node, static_cast<mgmt::PortNumber>(port)));
+  for (std::size_t i = 0; i < lab.addresses.size(); ++i)
+    out["ports"][i]["ip"] = fabric::to_string(lab.addresses[i]);
   return out;
 }
 
@@ -129,7 +131,7 @@ Json lab_report(fabric::Fabric& fabric, LabDetail detail, Time now) {
   if (detail == LabDetail::kSummary) return out;
   out["nodes"] = Json::array();
   for (std::size_t i = 0; i < fabric.node_count(); ++i)
-    out["nodes"].push_back(node_json(fabric.node(i)));
+    out["nodes"].push_back(node_json(fabric.node(i), fabric.lab().nodes[i]));
   out["links"]["each"] = Json::array();
   for (std::size_t i = 0; i < fabric.link_count(); ++i)
     out["links"]["each"].push_back(link_report(fabric, i, now));

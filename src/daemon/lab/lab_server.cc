@@ -54,6 +54,9 @@ Expected<void> LabServer::start() {
   auto programs = AttachServer::open({.socket = paths_.attach}, fabric_, *reactor_);
   if (!programs) return tl::unexpected(programs.error());
   programs_ = std::move(*programs);
+  auto connections = CmServer::open({.socket = paths_.rdma_cm}, fabric_, *reactor_, entropy_);
+  if (!connections) return tl::unexpected(connections.error());
+  connections_ = std::move(*connections);
   auto admin = Listener::open(
       paths_.admin, *reactor_,
       [this](io::UniqueFd socket, const io::PeerCredentials&) { take(std::move(socket)); },

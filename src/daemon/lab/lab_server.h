@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "daemon/lab/admin_session.h"
 #include "daemon/lab/attach_server.h"
+#include "daemon/lab/cm_server.h"
 #include "daemon/lab/lab_paths.h"
 #include "daemon/lab/link_captures.h"
 #include "daemon/lab/mad_server.h"
@@ -24,6 +25,7 @@
 #include "fabric/fabric.h"
 #include "fabric/lab.h"
 #include "io/reactor.h"
+#include "io/system_entropy.h"
 #include "io/unique_fd.h"
 
 namespace weft::daemon {
@@ -70,6 +72,8 @@ class LabServer {
   fabric::Fabric fabric_;
   std::unique_ptr<MadServer> mads_;
   std::unique_ptr<AttachServer> programs_;
+  io::SystemEntropy entropy_;
+  std::unique_ptr<CmServer> connections_;
   CounterSet<LabCounter, kLabCounters> counters_;
   std::map<std::uint64_t, std::unique_ptr<AdminSession>> sessions_;
   std::uint64_t last_session_ = 0;

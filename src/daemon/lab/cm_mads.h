@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/error.h"
+#include "daemon/lab/lab_hosts.h"
+#include "mgmt/mad/mad_client.h"
+#include "mgmt/mad_sink.h"
+#include "rdmacm/path_record.h"
+#include "rdmacm/routes.h"
+
+namespace weft::daemon {
+
+enum class CmMadCounter : std::uint8_t {
+  kTxMads,
+  kTxLost,
+  kRxMads,
+  kRoutesAsked,
+  kRoutesFound,
+  kRoutesNone,
+  kRoutesUnanswered,
+  kCount
+};
+inline constexpr std::array<CounterInfo, static_cast<std::size_t>(CmMadCounter::kCount)>
+    kCmMadCounterInfo{{
+        {"qp1_tx_mads", "management datagrams sent"},
+        {"qp1_tx_lost", "management datagrams that the node did not take"},
+        {"qp1_rx_mads", "management datagrams received"},
+        {"sa_routes_asked", "paths that the subnet administrator was asked for"},
+        {"sa_routes_found", "of these, those that it knew"},
+        {"sa_routes_none", "of these, those that it did not know or would not tell"},
+        {"sa_routes_unanswered", "of these, those that it did not answer in time"},
+    }};
+using CmMadCounters = CounterSet<CmMadCounter, kCmMadCounterInfo>;
+
+// The management datagrams of a node's rdma_cm, through the MAD layer of its ports: those of the
+// communication manager, and its questions to the subnet administrator.
+class CmMads final : public mgmt::MadSink, public rdmacm::Routes, private mgmt::MadClient {
+ public:
+  class Receiver {
+   public:
+    virtual ~Receiver() = default;
+    virtual void received(Bytes mad, const hca::Path& from) = 0;
+    virtual void route_found(std::uint32_t identifier, const rdmacm::PathRecord& path) = 0;
+    virtual void route_failed(std::uint32_t identifier, std::errc why) = 0;
+  };
+
+  // Of a channel adapter. `receiver` and `hosts` outlive it.
+  CmMads(const LabHosts& hosts, std::size_t node, Receiver& receiver);
+  ~CmMads() override;
+
+  // Takes the class of connections at each port. address_in_use: a program has it.
+  Expected<void> open();
+
+  // mgmt::MadSink
+  void send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) override;
+  // rdmacm::Routes
+  std::errc ask(std::uint32_t identifier, const rdmacm::RouteQuestion& question) override;
+  void forget(std::uint32_t identifier) override;
+
+  [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
+
+ private:
+  struct PortAgents {
+    mgmt::PortNumber port = 0;
+    mgmt::AgentId connections{};
+    mgmt::AgentId administration{};
+  };
+
+  // mgmt::MadClient
+  void received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) override;
+  void finished(mgmt::AgentId agent, std::uint64_t cookie, Bytes mad,
+                mgmt::MadResult result) override;
+  void take_answer(std::uint32_t identifier, Bytes mad);
+
+  [[nodiscard]] fabric::Node& node() const { return hosts_.fabric().node(node_); }
+  [[nodiscard]] mgmt::MadPort& mad_port(mgmt::PortNumber port) const {
+    return node().management().mad_port(port);
+  }
+  Expected<void> open_port(mgmt::PortNumber port);
+
+  const LabHosts& hosts_;
+  std::size_t node_;
+  Receiver& receiver_;
+  std::vector<PortAgents> ports_;
+  CmMadCounters counters_;
+};
+
+}  // namespace weft::daemon

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/entropy.h"
+#include "base/error.h"
+#include "daemon/event_files.h"
+#include "daemon/lab/cm_mads.h"
+#include "daemon/lab/node_interfaces.h"
+#include "io/reactor.h"
+#include "rdmacm/command_core.h"
+
+namespace weft::daemon {
+
+// The rdma_cm of one node of a lab: what a host agent is for a wire.
+class NodeCm final : private rdmacm::EventSignal, private CmMads::Receiver {
+ public:
+  // `node`: a channel adapter. address_in_use: a program manages connections there by itself.
+  static Expected<std::unique_ptr<NodeCm>> open(const LabHosts& hosts, std::size_t node,
+                                                NodeInterfaces::Wanted wanted, io::Reactor& reactor,
+                                                Entropy& entropy);
+
+  // An rdma_cm file: its name, and the descriptor that a program polls. The node keeps that too.
+  struct File {
+    std::uint64_t id = 0;
+    int events = -1;
+  };
+  Expected<File> open_file();
+  void close_file(std::uint64_t file);
+  rdmacm::Reply execute(std::uint64_t file, Bytes command, Bytes extra, std::uint64_t other);
+
+  // Of rdma_cm, of the connection manager, and of what it sends and receives.
+  [[nodiscard]] std::vector<CounterValue> counters() const;
+  [[nodiscard]] const rdmacm::CommandCore& core() const { return *core_; }
+
+ private:
+  NodeCm(const LabHosts& hosts, std::size_t node, NodeInterfaces::Wanted wanted,
+         io::Reactor& reactor, Entropy& entropy);
+  // CmMads::Receiver
+  void received(Bytes mad, const hca::Path& from) override;
+  void route_found(std::uint32_t identifier, const rdmacm::PathRecord& path) override;
+  void route_failed(std::uint32_t identifier, std::errc why) override;
+  // rdmacm::EventSignal
+  void raised(rdmacm::ChannelId channel) override { events_.raised(channel); }
+  void withdrawn(rdmacm::ChannelId channel, std::size_t count) override {
+    events_.withdrawn(channel, count);
+  }
+  void agreed(const hca::Agreement&) override {}  // there is nothing beyond the standard
+  void set_timer();
+
+  NodeInterfaces interfaces_;
+  CmMads mads_;
+  EventFiles events_;
+  std::unique_ptr<rdmacm::CommandCore> core_;
+  io::Timer timer_;
+};
+
+}  // namespace weft::daemon

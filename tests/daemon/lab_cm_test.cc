@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// rdma_cm on the nodes of a lab: programs that speak as the shim does, and as it never would.
+#include <atomic>
+
+#include "../fabric/running_lab.h"
+#include "agent_fixture.h"
+#include "daemon/lab/cm_server.h"
+#include "rdmacm/path_record.h"
+#include "wire/sa.h"
+
+namespace weft::daemon {
+namespace {
+
+constexpr const char* kLab = "[node.a]\n[node.b]\n[switch.s]\n[[link]]\nends = ['a', 'b']\n";
+
+// A subnet administrator that knows the path between any two ports.
+class Administrator final : private mgmt::MadClient {
+ public:
+  explicit Administrator(fabric::RunningLab& lab) : lab_(lab) {
+    for (const char* name : {"a", "b"}) {
+      fabric::Node& node = *lab.fabric.find_node(name);
+      if (node.port_info(1).lid == Lid{1}) node_ = &node;
+    }
+    mgmt::AgentRequest wanted{.mgmt_class = wire::MgmtClass::kSubnAdm,
+                              .class_version = wire::kSaClassVersion};
+    wanted.methods.set(static_cast<std::size_t>(wire::MadMethod::kGet));
+    agent_ = node_->management().mad_port(1).add_agent(wanted, *this).value();
+  }
+
+  std::atomic<bool> knows = true;
+  std::atomic<bool> answers = true;
+
+ private:
+  void received(mgmt::AgentId, const mgmt::ReceivedMad& mad) override {
+    if (!answers) return;
+    std::vector<std::byte> answer(mad.mad.begin(), mad.mad.end());
+    auto header = *wire::MadHeader::parse(answer);
+    header.method = wire::MadMethod::kGetResponse;
+    header.status = knows ? 0 : 0x0300;
+    header.write(answer);
+    auto path = rdmacm::PathRecord::parse(Bytes(answer).subspan(wire::SaHeader::kDataOffset));
+    path.slid = lid_of(path.sgid);
+    path.dlid = lid_of(path.dgid);
+    path.hop_limit = 0;
+    path.mtu = 2048;
+    path.pkey = kDefaultPKey;
+    const auto packed = path.packed();
+    std::memcpy(answer.data() + wire::SaHeader::kDataOffset, packed.path_rec,
+                rdmacm::PathRecord::kSize);
+    auto to = mad.from;
+    to.qkey = kGsiQKey;
+    EXPECT_TRUE(node_->management().mad_port(1).send(agent_, {.to = to, .mad = answer}, lab_.now));
+    node_->management_used();
+  }
+  void finished(mgmt::AgentId, std::uint64_t, Bytes, mgmt::MadResult) override {}
+
+  Lid lid_of(const Gid& gid) const {
+    const auto place = LabHosts(lab_.fabric).find(gid);
+    return place ? lab_.fabric.node(place->node).port_info(place->port).lid : Lid{};
+  }
+
+  fabric::RunningLab& lab_;
+  fabric::Node* node_ = nullptr;
+  mgmt::AgentId agent_{};
+};
+
+class LabConnections : public ::testing::Test {
+ protected:
+  LabConnections() : lab_(fabric::lab_of(kLab)) {
+    lab_.bring_up();
+    administrator_ = std::make_unique<Administrator>(lab_);
+    std::string pattern = testing::TempDir() + "weft-lab-cm-XXXXXX";
+    EXPECT_NE(mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+    config_.socket = directory_ + "/rdma_cm";
+    config_.max_connections = 8;
+  }
+  ~LabConnections() override {
+    stopping_ = true;
+    if (reactor_) reactor_->wake();
+    if (running_.valid()) running_.get();
+    server_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+  void serve() {
+    reactor_ = std::move(*io::Reactor::create(0us));
+    auto server = CmServer::open(config_, lab_.fabric, *reactor_, entropy_);
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = std::move(*server);
+    running_ = std::async(std::launch::async, [this] {
+      while (!stopping_) {
+        lab_.now = io::now();
+        const bool done = lab_.fabric.run(lab_.now);
+        static_cast<void>(reactor_->run_once(done ? Duration{1ms} : Duration{0}));
+      }
+    });
+  }
+  static door::Hello hello(const std::string& node, door::Purpose purpose = door::kOpen) {
+    door::Hello out = Client::hello(purpose, 1);
+    node.copy(out.node, sizeof out.node);
+    return out;
+  }
+  Client opened(const std::string& node) {
+    Client out(config_.socket);
+    const auto welcome = out.greet(hello(node));
+    EXPECT_TRUE(welcome && welcome->error == 0) << (welcome ? welcome->message : "dropped");
+    return out;
+  }
+  std::string refusal(const door::Hello& said) {
+    Client client(config_.socket);
+    const auto welcome = client.greet(said);
+    if (!welcome) return "dropped";
+    EXPECT_NE(welcome->error, 0);
+    return welcome->message;
+  }
+  struct Pair {
+    Client server;
+    Client client;
+  };
+  // A connection that stands, from b to a.
+  Pair connected() {
+    Pair out{opened("a"), opened("b")};
+    out.server.listen(out.server.create_id(1), kA, 7000);
+    const auto id = out.client.create_id(2);
+    out.client.resolve(id, kA, 7000);
+    out.client.connect(id, 0x111);
+    const auto request = out.server.await(abi::Event::kConnectRequest);
+    out.server.accept(request.id, 0x222);
+    out.client.await(abi::Event::kConnectResponse);
+    rdma_ucm_accept ready{};
+    ready.id = id;
+    EXPECT_TRUE(out.client.run(RDMA_USER_CM_CMD_ACCEPT, ready));
+    out.server.await(abi::Event::kEstablished);
+    return out;
+  }
+
+  const Gid kA = Gid::from_ipv4(0x0AFE0001);
+  const Gid kB = Gid::from_ipv4(0x0AFE0002);
+  fabric::RunningLab lab_;
+  std::unique_ptr<Administrator> administrator_;
+  std::string directory_;
+  CmServerConfig config_;
+  io::SystemEntropy entropy_;
+  std::unique_ptr<io::Reactor> reactor_;
+  std::unique_ptr<CmServer> server_;
+  std::atomic<bool> stopping_ = false;
+  std::future<void> running_;
+};
+
+TEST_F(LabConnections, JoinProgramsByTheAddressesOfTheirNodes) {
+  serve();
+  const Pair pair = connected();
+  EXPECT_NE(pair.server.fd(), pair.client.fd());
+}
+
+TEST_F(LabConnections, EndWithTheProgramThatDies) {
+  serve();
+  Pair pair = connected();
+  pair.client.vanish();
+  pair.server.await(abi::Event::kDisconnected);
+}
+
+TEST_F(LabConnections, AreRefusedWhereNobodyHasEverListened) {
+  serve();
+  Client client = opened("b");
+  const auto id = client.create_id(2);
+  client.resolve(id, kA, 7000);
+  client.connect(id, 0x111);
+  const auto event = client.await(abi::Event::kRejected);
+  EXPECT_EQ(event.status, static_cast<std::uint32_t>(mgmt::RejectReason::kInvalidServiceId));
+}
+
+TEST_F(LabConnections, ReachTheirOwnNode) {
+  serve();
+  Client server = opened("b");
+  server.listen(server.create_id(1), Gid{}, 7000);
+  Client client = opened("b");
+  for (const Gid& address : {kB, Gid::from_ipv4(0x7F000001)}) {
+    const auto id = client.create_id(2);
+    client.resolve(id, address, 7000);
+    client.connect(id, 0x111);
+    server.await(abi::Event::kConnectRequest);
+  }
+}
+
+TEST_F(LabConnections, FailWhereTheAdministratorKnowsNoPathOrIsGone) {
+  serve();
+  administrator_->knows = false;
+  Client client = opened("b");
+  const auto id = client.create_id(2);
+  const auto resolve_address = [&](std::uint32_t which) {
+    rdma_ucm_resolve_ip command{};
+    command.id = which;
+    std::array<std::byte, rdmacm::Address::kStorage> raw{};
+    rdmacm::Address::ip(kA, 7000).write(raw);
+    std::memcpy(&command.dst_addr, raw.data(), sizeof command.dst_addr);
+    EXPECT_TRUE(client.run(RDMA_USER_CM_CMD_RESOLVE_IP, command));
+    client.await(abi::Event::kAddrResolved);
+  };
+  resolve_address(id);
+  ASSERT_TRUE(client.run(RDMA_USER_CM_CMD_RESOLVE_ROUTE, rdma_ucm_resolve_route{id, 2000}));
+  EXPECT_EQ(static_cast<std::int32_t>(client.await(abi::Event::kRouteError).status), -EHOSTUNREACH);
+  administrator_->answers = false;
+  ASSERT_TRUE(client.run(RDMA_USER_CM_CMD_RESOLVE_ROUTE, rdma_ucm_resolve_route{id, 1}));
+  EXPECT_EQ(static_cast<std::int32_t>(client.await(abi::Event::kRouteError).status), -ETIMEDOUT);
+
+  // An answer that is still to come when its identifier goes is nobody's.
+  ASSERT_TRUE(client.run(RDMA_USER_CM_CMD_RESOLVE_ROUTE, rdma_ucm_resolve_route{id, 100'000}));
+  rdma_ucm_destroy_id destroy{};
+  destroy.id = id;
+  ASSERT_TRUE(client.run<rdma_ucm_destroy_id_resp>(RDMA_USER_CM_CMD_DESTROY_ID, destroy));
+  administrator_->answers = administrator_->knows = true;
+  const auto next = client.create_id(3);
+  client.resolve(next, kA, 7000);
+}
+
+TEST_F(LabConnections, TurnAwayWhoNamesNoNodeOfTheLab) {
+  serve();
+  EXPECT_EQ(refusal(hello("c")), "this lab has no channel adapter 'c'");
+  EXPECT_EQ(refusal(hello("s")), "this lab has no channel adapter 's'");
+  EXPECT_EQ(refusal(hello("")), "this lab has no channel adapter ''");
+  door::Hello old = hello("a");
+  old.version = 4;
+  EXPECT_EQ(refusal(old), "the lab's daemon is of another version of Weft");
+  door::Hello stranger = hello("a", door::kJoin);
+  stranger.file = 1;
+  EXPECT_EQ(refusal(stranger), "there is no such rdma_cm file");
+}
+
+TEST_F(LabConnections, TurnAwayWhoWantsTheClassThatAProgramHas) {
+  class Nobody final : public mgmt::MadClient {
+    void received(mgmt::AgentId, const mgmt::ReceivedMad&) override {}
+    void finished(mgmt::AgentId, std::uint64_t, Bytes, mgmt::MadResult) override {}
+  } nobody;
+  mgmt::AgentRequest wanted{.mgmt_class = wire::MgmtClass::kCommMgt, .class_version = 2};
+  wanted.methods.set(static_cast<std::size_t>(wire::MadMethod::kSend));
+  mgmt::MadPort& port = lab_.fabric.find_node("a")->management().mad_port(1);
+  const auto agent = port.add_agent(wanted, nobody);
+  ASSERT_TRUE(agent);
+  serve();
+  EXPECT_NE(refusal(hello("a")), "dropped");
+  Client other = opened("b");
+  EXPECT_NE(other.create_id(1), 0u);
+}
+
+TEST_F(LabConnections, DropWhatMakesNoSenseAndServeOthers) {
+  serve();
+  Pair pair = connected();
+  door::Hello endless = hello("a");
+  std::fill(std::begin(endless.node), std::end(endless.node), 'a');
+  EXPECT_EQ(refusal(endless), "dropped");
+  door::Hello other = hello("a");
+  other.magic = 1;
+  EXPECT_EQ(refusal(other), "dropped");
+  EXPECT_EQ(refusal(hello("a", door::kSlot)), "dropped");
+  EXPECT_EQ(refusal(hello("a", static_cast<door::Purpose>(99))), "dropped");
+  for (std::size_t length = 1; length < sizeof(door::Hello); length += 7) {
+    Client client(config_.socket);
+    EXPECT_EQ(client.say(abi::bytes_of(endless).first(length)), 0);
+    EXPECT_TRUE(client.is_dropped()) << length;
+  }
+  // Requests that are shorter or longer than they say.
+  for (const std::uint32_t size : {0U, 1U, 7U, 1024U, 1025U, ~0U}) {
+    Client client = opened("a");
+    EXPECT_EQ(client.say(door::Request{.command_size = size, .extra_size = 1, .other = 0}), 0);
+    EXPECT_TRUE(client.is_dropped()) << size;
+  }
+  pair.client.vanish();
+  pair.server.await(abi::Event::kDisconnected);
+}
+
+TEST_F(LabConnections, AreBounded) {
+  serve();
+  std::vector<Client> all;
+  for (std::size_t i = 0; i < config_.max_connections; ++i)
+    all.push_back(opened("a"));
+  Client more(config_.socket);
+  EXPECT_TRUE(more.is_dropped());
+}
+
+}  // namespace
+}  // namespace weft::daemon

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: lab_rdmacm.sh WHAT: programs over the distribution's own librdmacm on the nodes of a lab of
+# two switches under OpenSM, each node with the IP address that the lab gives it. WHAT is a case of
+# the list below.
+set -euo pipefail
+time_limit=${time_limit:-150}
+source "$(dirname "$0")/lib.sh"
+need opensm
+begin
+# shellcheck source=tests/e2e/lab_lib.sh
+source "$source_tree/tests/e2e/lab_lib.sh"
+what=$1
+
+# The lab's addresses are the host's own: perftest also opens a TCP connection to them.
+lab_file=$work/lab.toml
+{ echo 'network = "127.254.0.0/16"'; cat "$source_tree/examples/labs/two-switches.toml"; } >"$lab_file"
+a=127.254.0.1
+c=127.254.0.3
+
+# node_counter NODE COUNTER: of its rdma_cm.
+node_counter() {
+  "$weft" status -d --json | python3 -c "
+import json, sys
+for node in json.load(sys.stdin)['labs'][0]['nodes']:
+    if node['name'] == '$1':
+        print(node.get('rdma_cm', {}).get('counters', {}).get('$2', 0))"
+}
+# await_ids NODE COUNT: until its rdma_cm has so many identifiers.
+await_ids() {
+  local tries
+  for ((tries = 0; tries < 300; tries++)); do
+    [[ $(ids "$1") != "$2" ]] || return 0
+    sleep 0.05
+  done
+  fail "node $1 has $(ids "$1") identifiers of rdma_cm, not $2"
+}
+ids() {
+  "$weft" status -d --json | python3 -c "
+import json, sys
+for node in json.load(sys.stdin)['labs'][0]['nodes']:
+    if node['name'] == '$1':
+        print(node.get('rdma_cm', {}).get('ids', 0))"
+}
+
+# both "SERVER COMMAND" "CLIENT COMMAND": on nodes c and a, one switch and another between them.
+both() {
+  local server client
+  read -ra server <<<"$1"
+  read -ra client <<<"$2"
+  need "${server[0]}" "${client[0]}"
+  spawn server "$weft" run --node c -- "${server[@]}"
+  await_ids c 1
+  spawn client "$weft" run --node a -- "${client[@]}"
+  finish client
+  finish server
+}
+
+start_lab "$lab_file" 7
+case $what in
+  rping)
+    spawn server "$weft" run --node c -- rping -s -a "$c" -C 20 -S 4096 -V
+    await_ids c 1
+    spawn client "$weft" run --node a -- rping -c -a "$c" -C 20 -S 4096 -V -v
+    finish client
+    expect client 'ping data: rdma-ping-19'
+    finish server
+    ;;
+  ucmatose)
+    both "ucmatose -C 200 -S 1000" "ucmatose -s $c -C 200 -S 1000"
+    expect client 'test complete'
+    expect client 'return status 0'
+    ;;
+  udaddy)
+    both "udaddy -C 200" "udaddy -s $c -C 200"
+    expect client 'return status 0'
+    ;;
+  perftest)
+    for program in ib_send_bw ib_write_bw ib_read_lat; do
+      need "$program"
+      spawn server "$weft" run --node c -- "$program" -R -F -n 500
+      await_ids c 1
+      spawn client "$weft" run --node a -- "$program" -R -F -n 500 "$c"
+      finish client
+      finish server
+      expect client '^ (65536|2) +500 '
+    done
+    ;;
+  absent)
+    # An address that nobody has, a node on which nobody listens, and a subnet without a manager.
+    spawn nobody "$weft" run --node a -- ucmatose -s 127.254.9.9
+    finish nobody 255
+    expect nobody 'ADDR_ERROR'
+    spawn unheard "$weft" run --node a -- ucmatose -s "$c"
+    finish unheard 255
+    expect unheard 'REJECTED'
+    ;;
+  *)
+    fail "there is no case $what"
+    ;;
+esac
+[[ $(node_counter a sa_routes_found) -gt 0 || $what == absent ]] || fail "no path was asked for"
