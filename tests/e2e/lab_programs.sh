@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: lab_programs.sh pingpong|perftest|groups|spoilt|trouble: programs of verbs, unmodified,
-# on the nodes of a lab of two switches under OpenSM. They exchange their addresses by TCP over
-# loopback, and all else through the switches.
+# usage: lab_programs.sh pingpong|perftest|groups|spoilt|events|trouble: programs of verbs,
+# unmodified, on the nodes of a lab of two switches under OpenSM. They exchange their addresses by
+# TCP over loopback, and all else through the switches.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 need opensm ibv_rc_pingpong ib_send_bw ibv_devinfo python3 ss
@@ -92,6 +92,25 @@ spoilt() {
   done
 }
 
+# What happens to a port is told to programs, and so is the end of the lab.
+events() {
+  spawn watch stdbuf -oL "$weft" run --node c -- ibv_asyncwatch -d weft0
+  await watch 'async event FD'
+  run pulled "$weft" link c:1 down
+  await watch 'IBV_EVENT_PORT_ERR'
+  run plugged "$weft" link c:1 up
+  await watch 'IBV_EVENT_PORT_ACTIVE'
+  stop opensm
+  start_opensm b
+  await watch 'IBV_EVENT_SM_CHANGE'
+  await watch 'IBV_EVENT_CLIENT_REREGISTER'
+  run down "$weft" down
+  await watch 'IBV_EVENT_DEVICE_FATAL'
+  finish lab
+  stop opensm
+  stop watch
+}
+
 # Each link between the two switches fails while a connection uses them; its subnet manager goes
 # and comes back; its program dies. Neither the fabric nor its other programs mind.
 trouble() {
@@ -142,6 +161,10 @@ case $what in
   groups) groups ;;
   spoilt) spoilt ;;
   trouble) trouble ;;
+  events)
+    events
+    exit 0
+    ;;
   *) fail "no test $what" ;;
 esac
 stop opensm
