@@ -81,20 +81,22 @@ void ConnectedQueuePair::receive(const InDatagram& datagram, Time now) {
   settle();
 }
 
-// As if two packets had come, the message and the acknowledgement that rides with it.
+// As if two packets had come, the acknowledgement and the message that it rides with: an adapter
+// acknowledges before its program can answer, and programs that wait for events rely on the order.
 void ConnectedQueuePair::dispatch_two(const InPacket& packet) {
   const std::size_t own = packet.extended.size() - wire::RidingAck::kSize;
   const Bytes riding = packet.extended.subspan(own);
+  if (requests()) {
+    dispatch({.opcode = wire::Opcode::rc_acknowledge,
+              .info = &wire::info(wire::Opcode::rc_acknowledge),
+              .psn = wire::RidingAck::parse(riding)->psn,
+              .extended = riding.first(wire::Aeth::kSize)});
+  }
   InPacket message = packet;
   message.opcode = *wire::without_riding_ack(packet.opcode);
   message.info = &wire::info(message.opcode);
   message.extended = packet.extended.first(own);
   dispatch(message);
-  if (!requests()) return;
-  dispatch({.opcode = wire::Opcode::rc_acknowledge,
-            .info = &wire::info(wire::Opcode::rc_acknowledge),
-            .psn = wire::RidingAck::parse(riding)->psn,
-            .extended = riding.first(wire::Aeth::kSize)});
 }
 
 // The whole packet is looked at as if it had come so. What is joined is no piece again.

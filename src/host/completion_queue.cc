@@ -163,6 +163,7 @@ void CompletionQueue::arm(hca::CompletionQueue::Arm arm) {
     const std::lock_guard guard(lock_);
     queue_.arm(arm);
     armed_.store(true, std::memory_order_release);
+    has_events_.store(true, std::memory_order_relaxed);
   }
   // Sends must not wait for a poll that will not come, and the thread must see what arrives.
   send_deferred(Waiting::kIsOver);

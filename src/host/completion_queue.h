@@ -56,6 +56,8 @@ class CompletionQueue final : public hca::CompletionSink {
   [[nodiscard]] bool driven() const { return driving_.load(std::memory_order_relaxed); }
   // An event was asked for and has not come: the program is about to wait.
   [[nodiscard]] bool armed() const { return armed_.load(std::memory_order_acquire); }
+  // Its program has asked for events and waits for them, now and then or always.
+  [[nodiscard]] bool has_events() const { return has_events_.load(std::memory_order_relaxed); }
 
   // By queue pairs.
   void complete(const hca::Completion& completion) override;
@@ -112,6 +114,7 @@ class CompletionQueue final : public hca::CompletionSink {
   std::vector<QueuePair*> waiting_;  // guarded by it: all whose sends wait, and maybe others
   std::vector<QueuePair*> round_;    // what waited as a poll began; with the token
   std::atomic<bool> armed_{false};
+  std::atomic<bool> has_events_{false};
   bool overrun_reported_ = false;  // guarded by lock_
 
   Unacknowledged completion_events_;

@@ -375,6 +375,12 @@ void QueuePair::raise(std::uint32_t events) {
   }
 }
 
+// A program that sleeps until there is an event talks to one that does so, too, most likely. Those
+// are used to adapters, from which the completion of a send comes before what answers it.
+bool QueuePair::waits_for_events() const {
+  return config_.receive_queue && config_.receive_queue->has_events();
+}
+
 // Everything that arrived has been handed in: acknowledgements that were put off are due, and
 // credits or acknowledgements may have freed what waits to be sent.
 bool QueuePair::end_run(Time now, Receiver::Acks acks, std::optional<std::uint32_t> receive_share) {
@@ -386,7 +392,8 @@ bool QueuePair::end_run(Time now, Receiver::Acks acks, std::optional<std::uint32
     core_->end_run(now);
     if (destroyed_) return false;
     work = core_->has_work();
-    const bool may_wait = acks == Receiver::Acks::kMayWait && core_->only_acks_due();
+    const bool may_wait =
+        acks == Receiver::Acks::kMayWait && core_->only_acks_due() && !waits_for_events();
     if (!work || may_wait) after = settle(now, Blocked::kNo);
     if (may_wait) {
       acks_only_.store(true, std::memory_order_relaxed);

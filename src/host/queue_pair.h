@@ -166,6 +166,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   void act(Next next);
   void raise(std::uint32_t events);
   bool set_deferred(bool deferred, Time now);  // with lock_ held; returns whether it changed
+  [[nodiscard]] bool waits_for_events() const;
   [[nodiscard]] Duration deferred_for(Time now) const;
   // By the receiver: one datagram, with lock_ held; then, once there are no more, the answers.
   void take_in(const hca::InDatagram& datagram, Time now) {

@@ -400,6 +400,19 @@ TEST_F(ConnectedRiding, TakesTheMessageAndTheAcknowledgementThatRidesWithIt) {
   EXPECT_EQ(count(ConnectedCounter::kRxAcks), 1u);
 }
 
+// As an adapter would, which acknowledges before its program can answer.
+TEST_F(ConnectedRiding, CompletesTheRequestBeforeTheMessageThatAnswersIt) {
+  std::vector<CompletionOpcode> order;
+  send_cq.in_order = receive_cq.in_order = &order;
+  ASSERT_EQ(post_send(7), std::errc{});
+  ASSERT_EQ(next(), kSend);
+  ASSERT_EQ(post_receive(1), std::errc{});
+  arrive(
+      {.opcode = Opcode::weft_rc_send_only_ack, .extended = ride(Psn{100}, 1), .payload = "hello"});
+  EXPECT_EQ(order,
+            (std::vector<CompletionOpcode>{CompletionOpcode::kSend, CompletionOpcode::kReceive}));
+}
+
 TEST_F(ConnectedRiding, TakesTheAcknowledgementThoughTheMessageHasToWait) {
   ASSERT_EQ(post_send(7), std::errc{});
   ASSERT_EQ(next(), kSend);

@@ -30,8 +30,12 @@ inline constexpr PdHandle kPd = 7;
 
 class Completions final : public CompletionSink {
  public:
-  void complete(const Completion& completion) override { all.push_back(completion); }
+  void complete(const Completion& completion) override {
+    all.push_back(completion);
+    if (in_order != nullptr) in_order->push_back(completion.opcode);
+  }
   std::vector<Completion> all;
+  std::vector<CompletionOpcode>* in_order = nullptr;  // several may share it
 };
 
 inline std::vector<std::byte> bytes_of(std::string_view text) {
