@@ -128,6 +128,7 @@ Sent AttachedProgram::send(link::PacketPtr& packet, Qpn source, std::uint32_t ep
   }
   const Vl vl = port_.lane(sent->lrh.sl);
   if (vl == link::kVl15) return drop(NodeCounter::kNoVl);
+  packet->intact = true;
   packet->hold = room_->take(vl, packet->blocks());
   if (!packet->hold) {
     blocked_ |= link::bit(vl);

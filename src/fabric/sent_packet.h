@@ -20,7 +20,8 @@ struct SentPacket {
 
   // Nothing for what no program may send, whatever its port is like: raw packets, VL15, to queue
   // pairs 0 and 1, with a privileged Q_Key (IBA 10.2.5), with a DETH that does not say `source`, or
-  // malformed: lengths, versions, opcode, VCRC. The ICRC is between the ends.
+  // malformed: lengths, versions, opcode, and the VCRC of a packet without a payload of its own.
+  // The ICRC is between the ends.
   [[nodiscard]] static std::optional<SentPacket> parse(const link::Packet& packet, Qpn source);
 
   // Source LID, source GID and P_Key are the port's, and its neighbour takes so long a packet.

@@ -44,7 +44,10 @@ Expected<std::shared_ptr<Context>> Context::start(std::shared_ptr<Context> conte
   context->last_gids_ = now.gids;
   context->pkeys_.emplace(now.pkeys);
   // close() ends the thread before the context can go.
-  auto started = Progress::start(news, [raw = context.get()] { raw->on_news(); });
+  const auto carrier =
+      context->carried_by_process() ? Progress::Carrier::kProcess : Progress::Carrier::kKernel;
+  auto started = Progress::start(
+      news, [raw = context.get()] { raw->on_news(); }, carrier);
   if (!started) return tl::unexpected(started.error());
   context->progress_ = std::move(*started);
   register_context(context);

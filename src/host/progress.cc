@@ -68,7 +68,8 @@ void drain(int fd) {
 
 }  // namespace
 
-Expected<std::unique_ptr<Progress>> Progress::start(int news, std::function<void()> on_news) {
+Expected<std::unique_ptr<Progress>> Progress::start(int news, std::function<void()> on_news,
+                                                    Carrier carrier) {
   io::UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
   io::UniqueFd ready(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll || !ready) return fail_errno(errno, "epoll_create1");
@@ -84,8 +85,9 @@ Expected<std::unique_ptr<Progress>> Progress::start(int news, std::function<void
       return tl::unexpected(added.error());
     }
   }
-  std::unique_ptr<Progress> progress(new Progress(
-      std::move(epoll), std::move(ready), std::move(timer), std::move(wake), std::move(on_news)));
+  std::unique_ptr<Progress> progress(new Progress(std::move(epoll), std::move(ready),
+                                                  std::move(timer), std::move(wake),
+                                                  std::move(on_news), carrier));
   // The application's signals are not for this thread: it inherits a mask. Faults are its own, and
   // a guarded copy lives by their handler: the kernel ends a process that blocks them.
   sigset_t others;
@@ -107,12 +109,13 @@ Expected<void> Progress::watch_news(int news) {
 }
 
 Progress::Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake,
-                   std::function<void()> on_news)
+                   std::function<void()> on_news, Carrier carrier)
     : epoll_(std::move(epoll)),
       ready_(std::move(ready)),
       timer_(std::move(timer)),
       wake_(std::move(wake)),
       on_news_(std::move(on_news)),
+      carrier_(carrier),
       owner_pid_(getpid()) {
 }
 
@@ -382,7 +385,9 @@ void Progress::spin() {
     if (now - last > kSpin) break;
     std::this_thread::yield();
     const Duration yielded = io::now() - now;
-    slow_yields = yielded > kSlowYield ? slow_yields + 1 : 0;
+    // A process that carries packets is not in the way: it is whom we wait for.
+    const bool slow = yielded > kSlowYield && carrier_ == Carrier::kKernel;
+    slow_yields = slow ? slow_yields + 1 : 0;
     if (slow_yields == kSlowYields || yielded > kTimeSlice) {
       crowded_until_ = now + kCrowdedFor;
       break;

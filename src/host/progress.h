@@ -28,8 +28,11 @@ namespace weft::host {
 // spins for a moment after it has read something, unless others want its processor.
 class Progress {
  public:
+  enum class Carrier : std::uint8_t { kKernel, kProcess };
   // `on_news` runs in the thread when `news` has become readable, and takes all that is there.
-  static Expected<std::unique_ptr<Progress>> start(int news, std::function<void()> on_news);
+  // `carrier`: who brings packets.
+  static Expected<std::unique_ptr<Progress>> start(int news, std::function<void()> on_news,
+                                                   Carrier carrier);
   ~Progress();
   // `on_news` also runs whenever something new comes to `news`, until that is closed.
   Expected<void> watch_news(int news);
@@ -81,7 +84,7 @@ class Progress {
   static constexpr Duration kReadersWait = 50ms;
 
   Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake,
-           std::function<void()> on_news);
+           std::function<void()> on_news, Carrier carrier);
   void run();
   // Waits as long as `timeout` says (max: for ever) for something and sees to it.
   void handle_events(Duration timeout);
@@ -106,6 +109,7 @@ class Progress {
   io::UniqueFd timer_;
   io::UniqueFd wake_;
   std::function<void()> on_news_;
+  const Carrier carrier_;
   std::atomic<bool> stop_{false};
   std::atomic<std::uint32_t> asked_{0};     // calls of send_owed()
   std::atomic<std::uint32_t> answered_{0};  // as asked_ was when the thread last saw to it

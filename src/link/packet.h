@@ -75,6 +75,9 @@ class Packet {
   void rewrite_lrh(const wire::Lrh& lrh);
   void rewrite_vl(Vl vl);
 
+  // Its VCRC was right, or taken for right, when it came into this process, and nothing that could
+  // damage it has happened since: hops need not read all of it again. Filled in by who lets it in.
+  bool intact = false;
   // The space it takes where it came in. A port fills it in; whoever forwards the packet leaves it.
   BufferHold hold;
   // When it came into the element it is in: the limits of IBA 18.2.5.4 count from here. Filled in

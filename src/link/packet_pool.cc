@@ -79,6 +79,7 @@ PacketPtr PacketPool::refer(Bytes header, Bytes payload, BufferRef owner, Bytes 
   packet->trailer_size_ = static_cast<std::uint8_t>(trailer.size());
   packet->payload_ = payload;
   packet->owner_ = std::move(owner);
+  packet->intact = false;
   packet->arrived_at = {};
   return PacketPtr(packet);
 }
@@ -86,6 +87,7 @@ PacketPtr PacketPool::refer(Bytes header, Bytes payload, BufferRef owner, Bytes 
 PacketPtr PacketPool::replicate(Packet& packet) {
   PacketPtr other = refer(packet.header(), packet.payload(), packet.owner_, packet.trailer());
   if (other == nullptr) return nullptr;
+  other->intact = packet.intact;
   other->hold = packet.hold.share();
   other->arrived_at = packet.arrived_at;
   return other;

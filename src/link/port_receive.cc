@@ -28,7 +28,7 @@ std::size_t least_bytes(wire::Lnh next_header) {
 // IBA 7.3 and 7.10: the checks of the packet receiver and of data packets, except for credit. The
 // VCRC first, so that what was damaged counts as that and as nothing else.
 std::optional<PortCounter> Port::flaw(const Packet& packet) const {
-  if (!packet.vcrc_good()) return PortCounter::kRxBadVcrc;
+  if (!packet.intact && !packet.vcrc_good()) return PortCounter::kRxBadVcrc;
   const wire::Lrh lrh = packet.lrh();
   const std::size_t covered = packet.size() - wire::kVcrcSize;
   if (lrh.link_version != 0 || lrh.packet_bytes() != covered ||
