@@ -87,16 +87,45 @@ case $what in
     done
     ;;
   absent)
-    # An address that nobody has, a node on which nobody listens, and a subnet without a manager.
+    # An address that nobody has, and a node on which nobody listens. Programs end with the error.
     spawn nobody "$weft" run --node a -- ucmatose -s 127.254.9.9
-    finish nobody 255
-    expect nobody 'ADDR_ERROR'
+    finish nobody $((256 - 101))
+    expect nobody 'ADDR_ERROR, error: -101'
     spawn unheard "$weft" run --node a -- ucmatose -s "$c"
-    finish unheard 255
-    expect unheard 'REJECTED'
+    finish unheard 8
+    expect unheard 'REJECTED, error: 8'
+    ;;
+  managers)
+    # The subnet manager goes: its node says that nobody is there who knows routes. Another one comes,
+    # on another node, and what was listening all the while is found again.
+    spawn server "$weft" run --node c -- ucmatose -C 1
+    await_ids c 1
+    stop opensm
+    spawn unanswered "$weft" run --node a -- ucmatose -s "$c" -C 1
+    finish unanswered $((256 - 113))
+    expect unanswered 'ROUTE_ERROR, error: -113'
+    spawn opensm "$weft" run --node b -- opensm -f "$work/second.log"
+    tries=0
+    while spawn client "$weft" run --node a -- ucmatose -s "$c" -C 1 && ! wait "${pid_of[client]}"; do
+      ((++tries < 50)) || fail "no route under the second subnet manager"
+      sleep 0.2
+    done
+    unset "pid_of[client]"
+    expect client 'return status 0'
+    finish server
+    ;;
+  killed)
+    # A program dies without a word: its peer is told.
+    spawn server "$weft" run --node c -- rping -s -v -a "$c"
+    await_ids c 1
+    spawn client "$weft" run --node a -- rping -c -v -a "$c" -C 1000000 -S 64
+    await server 'ping data' || await client 'ping data'
+    stop client KILL
+    finish server
+    expect server 'DISCONNECT'
     ;;
   *)
     fail "there is no case $what"
     ;;
 esac
-[[ $(node_counter a sa_routes_found) -gt 0 || $what == absent ]] || fail "no path was asked for"
+[[ $(node_counter a sa_routes_found) -gt 0 ]] || fail "no path was asked for"
