@@ -68,7 +68,7 @@ struct LabLink {
 
 struct Lab {
   std::string name;
-  Ipv4Network network;  // that its addresses are of
+  Ipv4Network network;         // that its addresses are of
   std::vector<LabNode> nodes;  // switches first
   std::vector<LabLink> links;
   friend bool operator==(const Lab&, const Lab&) = default;
