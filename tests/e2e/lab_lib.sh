@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What tests of running labs share; sourced after lib.sh and begin, never run. The lab's sockets, and
-# what OpenSM writes, are in the test's own directory.
+# What tests of running labs share; sourced after lib.sh and begin, never run. The lab's sockets,
+# and what OpenSM writes, are in the test's own directory.
 
 export XDG_RUNTIME_DIR=$work OSM_TMP_DIR=$work OSM_CACHE_DIR=$work
 
