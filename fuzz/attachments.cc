@@ -179,7 +179,7 @@ class Stage {
   void configure() {
     for (const auto state : {link::PortState::kArmed, link::PortState::kActive}) {
       for (std::size_t link = 0; link < fabric_.link_count(); ++link) {
-        for (const std::size_t side : {0, 1})
+        for (const std::size_t side : {0U, 1U})
           fabric_.end(link, side).link().set_state(state, now_);
       }
       settle();

@@ -193,7 +193,7 @@ TEST_F(AttachmentSend, RefusesPacketsTooShortForTheirHeaders) {
   EXPECT_EQ(send(datagram), Sent::kTaken);
   const auto pad = [](std::vector<std::byte>& bytes) { bytes[8 + 1] |= std::byte{0x10}; };
   EXPECT_EQ(send_changed(datagram, pad), Sent::kForged) << "a pad byte, and no payload";
-  for (const std::size_t size : {10, 14, 22, 26, 30}) {
+  for (const std::size_t size : {10U, 14U, 22U, 26U, 30U}) {
     const auto cut = [&](std::vector<std::byte>& bytes) {
       bytes.resize(size);
       wire::store_be16(bytes.data() + 4, static_cast<std::uint16_t>((size - 2) / 4));

@@ -161,7 +161,7 @@ class Stage {
   void heal_states() {
     for (const auto state : {link::PortState::kArmed, link::PortState::kActive}) {
       for (std::size_t link = 0; link < lab_.fabric.link_count(); ++link) {
-        for (const std::size_t side : {0, 1})
+        for (const std::size_t side : {0U, 1U})
           lab_.fabric.end(link, side).link().set_state(state, lab_.now);
       }
       lab_.run_for(1ms);
