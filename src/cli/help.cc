@@ -89,8 +89,8 @@ Examples
 }
 
 std::string status_footer() {
-  return R"(Labs come first, with the programs on their nodes, then host agents with what they do for
-rdma_cm, then programs with their devices.
+  return R"(Labs come first, with the programs on their nodes, then host agents with what they do
+for rdma_cm, then programs with their devices.
 Counters are shown where they tell of trouble: drops, retransmissions, refusals.
 
 Examples
