@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
+# shellcheck disable=SC2154  # lib.sh has the names
 # What tests of running labs share; sourced after lib.sh and begin, never run. The lab's sockets,
 # and what OpenSM writes, are in the test's own directory.
 

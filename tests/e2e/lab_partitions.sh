@@ -37,7 +37,9 @@ keys() {
 [[ $(keys b) =~ 0x8011 ]] || fail "b is no full member of blue: $(keys b)"
 [[ $(keys c) =~ 0x0011 ]] || fail "c is no limited member of blue: $(keys c)"
 [[ ! $(keys d) =~ 0x[08]011 ]] || fail "d is in blue: $(keys d)"
-for node in b c d; do [[ $(keys $node) =~ 0xffff ]] || fail "$node is not in the default partition"; done
+for node in b c d; do
+  [[ $(keys $node) =~ 0xffff ]] || fail "$node is not in the default partition"
+done
 # The group of the partition for IP, with its key.
 on groups b saquery -g
 expect groups '401b:8011'

@@ -78,8 +78,8 @@ groups() {
 # What one program loses on purpose it gets all the same, and its capture shows what was sent.
 spoilt() {
   local side
-  server_with+=(--stats --capture "$work/server.pcapng" --fault loss=1%,corrupt=1%,seed=3)
-  client_with+=(--stats --capture "$work/client.pcapng" --fault duplicate=1%,reorder=1%,seed=4)
+  server_with+=(--stats --capture "$work/server.pcapng" --fault "loss=1%,corrupt=1%,seed=3")
+  client_with+=(--stats --capture "$work/client.pcapng" --fault "duplicate=1%,reorder=1%,seed=4")
   between ibv_rc_pingpong -n 300
   expect server 'fault_lost +[1-9]'
   expect server 'ring_rx_(bad_icrc|malformed) +[1-9]'
