@@ -23,18 +23,24 @@ class SpinWait {
   [[nodiscard]] bool look_again(Time now) {
     if (turns_++ == 0) began_ = now;
     if (now - began_ >= patience_) return false;
-    if (turns_ > looks_.before_yield()) {
-      const Time before = io::now();
-      sched_yield();
-      looks_.yielded(io::now() - before);
-    } else {
+    if (turns_ <= looks_.before_yield()) {
       pause();
+      return true;
     }
+    if (now < crowded_until_) return false;
+    const Time before = io::now();
+    sched_yield();
+    const Time after = io::now();
+    looks_.yielded(after - before);
+    // Somebody has computed for all of its time slice. Who sleeps is let run as soon as it is
+    // woken, and who yields only when that slice is over.
+    if (after - before >= Looks::kTimeSlice) crowded_until_ = after + kCrowdedFor;
     return true;
   }
 
  private:
   static constexpr unsigned kPauses = 16;
+  static constexpr Duration kCrowdedFor = 100ms;
 
   static void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -47,6 +53,7 @@ class SpinWait {
   Duration patience_;
   Time began_{};
   unsigned turns_ = 0;
+  Time crowded_until_{};
   Looks looks_{kPauses, kPauses};
 };
 
