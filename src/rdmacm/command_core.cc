@@ -190,6 +190,7 @@ void CommandCore::forget(std::uint32_t membership) {
     if (!dropped.empty()) signal_.withdrawn(channel.id, dropped.size());
     --owner->memberships;
   }
+  leave_group(membership);
   memberships_.erase(found);
   free_handles_.insert(membership);
 }

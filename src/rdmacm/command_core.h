@@ -97,6 +97,8 @@ class CommandCore final : private mgmt::EventSink {
   // What became of a question to Routes. host_unreachable: there is no path; timed_out.
   void route_found(std::uint32_t identifier, const PathRecord& path);
   void route_failed(std::uint32_t identifier, std::errc why);
+  void group_joined(std::uint32_t membership, const GroupRecord& group);
+  void group_failed(std::uint32_t membership, std::errc why);
 
   // Addresses have come or gone: identifiers on a device that is no more get DEVICE_REMOVAL.
   void interfaces_changed();
@@ -184,7 +186,12 @@ class CommandCore final : private mgmt::EventSink {
   std::errc accept_connected(Identity& identity, const rdma_ucm_conn_param& parameters, Time now);
   std::errc add_to_service(Identity& identity);
   void leave_service(Identity& identity, Time now);
-  std::errc join(Call& call, std::uint32_t handle, std::uint64_t uid, const Address& group);
+  std::errc join(Call& call, std::uint32_t handle, std::uint64_t uid, const Address& group,
+                 std::uint16_t flags);
+  // A membership that waits for its answer, which has come.
+  Membership* find_asking_group(std::uint32_t membership);
+  void post_joined(std::uint32_t membership, const hca::Path& path, Lid mlid, QKey qkey);
+  void leave_group(std::uint32_t membership);
   void forget(std::uint32_t membership);
 
   // events.cc: what the connection manager says

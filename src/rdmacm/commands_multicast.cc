@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Multicast groups. On an IP wire nobody administers them: a join is granted at once, and the
-// program attaches its queue pair to the group of the same address.
+// program attaches its queue pair to the group of the same address. On a fabric the subnet
+// administrator makes the port a member, and the program attaches its queue pair to the group's
+// MGID.
 #include <algorithm>
+#include <utility>
 
 #include "rdmacm/command_core.h"
 #include "rdmacm/connection_values.h"
@@ -22,7 +25,7 @@ std::errc CommandCore::join_ip_mcast(Call& call) {
   if (!command) return std::errc::invalid_argument;
   const auto group = Address::parse(abi::bytes_of(command->addr));
   if (!group) return std::errc::invalid_argument;
-  return join(call, command->id, command->uid, *group);
+  return join(call, command->id, command->uid, *group, RDMA_MC_JOIN_FLAG_FULLMEMBER);
 }
 
 std::errc CommandCore::join_mcast(Call& call) {
@@ -33,11 +36,11 @@ std::errc CommandCore::join_mcast(Call& call) {
   }
   const auto group = Address::parse(abi::bytes_of(command->addr).first(command->addr_size));
   if (!group) return std::errc::invalid_argument;
-  return join(call, command->id, command->uid, *group);
+  return join(call, command->id, command->uid, *group, command->join_flags);
 }
 
 std::errc CommandCore::join(Call& call, std::uint32_t handle, std::uint64_t uid,
-                            const Address& group) {
+                            const Address& group, std::uint16_t flags) {
   if (call.out_size < sizeof(rdma_ucm_create_id_resp)) return std::errc::no_space_on_device;
   const auto found = find(call, handle);
   if (!found) return found.error();
@@ -48,8 +51,6 @@ std::errc CommandCore::join(Call& call, std::uint32_t handle, std::uint64_t uid,
   if (!ready || !identity.device || !identity.is_datagram() || !group.address.is_multicast()) {
     return std::errc::invalid_argument;
   }
-  // On a fabric the subnet administrator would have to be asked.
-  if (identity.device->end.on_fabric) return std::errc::function_not_supported;
   for (const auto& [other, membership] : memberships_) {
     if (membership.owner == handle && membership.group == group.address) {
       return std::errc::address_in_use;
@@ -59,29 +60,103 @@ std::errc CommandCore::join(Call& call, std::uint32_t handle, std::uint64_t uid,
     return std::errc::not_enough_memory;
   }
   const std::uint32_t membership = take_handle();
-  memberships_[membership] = {handle, uid, group.address, 0};
+  Membership& made = memberships_[membership];
+  made = {.owner = handle, .uid = uid, .group = group.address};
   ++identity.memberships;
-
-  hca::Path path;
-  path.dgid = group.address;
-  path.sgid_index = identity.device->end.sgid_index;
-  path.hop_limit = kHopLimit;
-  path.traffic_class = identity.tos;
-  QueuedEvent event;
-  event.owner = handle;
-  event.membership = membership;
-  event.body.uid = uid;
-  event.body.id = membership;
-  event.body.event = static_cast<std::uint32_t>(abi::Event::kMulticastJoin);
-  event.body.param.ud.qp_num = kMulticastQpn.value();
-  event.body.param.ud.qkey = kDatagramQKey.value();
-  event.body.param.ud.ah_attr = ah_attributes(path, identity.device->end.port);
-  event.body.param.ud.ah_attr.dlid = kMulticastLid;
-  post(event, identity.channel);
-
+  const LocalAddress& device = *identity.device;
+  if (device.end.on_fabric) {
+    made.question = GroupQuestion{.mgid = mgid_of(group, identity.space, identity.pkey),
+                                  .port_gid = device.gid,
+                                  .port = device.end.port,
+                                  .pkey = identity.pkey,
+                                  .qkey = kDatagramQKey,
+                                  .traffic_class = identity.tos,
+                                  .send_only = flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER};
+    const std::errc error = routes_ == nullptr ? std::errc::function_not_supported
+                                               : routes_->join(membership, *made.question);
+    if (error != std::errc{}) {
+      made.question.reset();
+      forget(membership);
+      return error;
+    }
+    made.asks = true;
+  } else {
+    hca::Path path;
+    path.dgid = group.address;
+    path.sgid_index = device.end.sgid_index;
+    path.hop_limit = kHopLimit;
+    path.traffic_class = identity.tos;
+    post_joined(membership, path, Lid{kMulticastLid}, kDatagramQKey);
+  }
   const rdma_ucm_create_id_resp response{membership};
   respond(call, abi::bytes_of(response));
   return {};
+}
+
+void CommandCore::post_joined(std::uint32_t membership, const hca::Path& path, Lid mlid,
+                              QKey qkey) {
+  const Membership& joined = memberships_.at(membership);
+  const Identity& identity = *lookup(joined.owner);
+  QueuedEvent event;
+  event.owner = joined.owner;
+  event.membership = membership;
+  event.body.uid = joined.uid;
+  event.body.id = membership;
+  event.body.event = static_cast<std::uint32_t>(abi::Event::kMulticastJoin);
+  event.body.param.ud.qp_num = kMulticastQpn.value();
+  event.body.param.ud.qkey = qkey.value();
+  event.body.param.ud.ah_attr = ah_attributes(path, identity.device->end.port);
+  event.body.param.ud.ah_attr.dlid = mlid.value();
+  post(event, identity.channel);
+}
+
+Membership* CommandCore::find_asking_group(std::uint32_t membership) {
+  const auto found = memberships_.find(membership);
+  if (found == memberships_.end() || !std::exchange(found->second.asks, false)) return nullptr;
+  const Identity* const owner = lookup(found->second.owner);
+  return owner != nullptr && owner->device ? &found->second : nullptr;
+}
+
+void CommandCore::group_joined(std::uint32_t membership, const GroupRecord& group) {
+  if (find_asking_group(membership) == nullptr) return;
+  hca::Path path;
+  path.dgid = group.mgid;
+  path.flow_label = group.flow_label;
+  path.hop_limit = group.hop_limit;
+  path.traffic_class = group.traffic_class;
+  path.sl = group.sl;
+  path.static_rate = group.rate;
+  post_joined(membership, path, group.mlid, group.qkey);
+}
+
+void CommandCore::group_failed(std::uint32_t membership, std::errc why) {
+  Membership* const failed = find_asking_group(membership);
+  if (failed == nullptr) return;
+  failed->question.reset();
+  const Identity& identity = *lookup(failed->owner);
+  QueuedEvent event;
+  event.owner = failed->owner;
+  event.membership = membership;
+  event.body.uid = failed->uid;
+  event.body.id = membership;
+  event.body.event = static_cast<std::uint32_t>(abi::Event::kMulticastError);
+  event.body.status = static_cast<std::uint32_t>(-static_cast<std::int32_t>(why));
+  post(event, identity.channel);
+}
+
+// The port leaves with the last that has joined it.
+void CommandCore::leave_group(std::uint32_t membership) {
+  const Membership& leaving = memberships_.at(membership);
+  if (!leaving.question) return;
+  if (leaving.asks) routes_->forget(membership);
+  const auto same = [&](const auto& each) {
+    const auto& other = each.second.question;
+    return each.first != membership && other && other->mgid == leaving.question->mgid &&
+           other->port_gid == leaving.question->port_gid;
+  };
+  if (std::none_of(memberships_.begin(), memberships_.end(), same)) {
+    routes_->leave(*leaving.question);
+  }
 }
 
 std::errc CommandCore::leave_mcast(Call& call) {

@@ -10,6 +10,7 @@
 #include "hca/types.h"
 #include "mgmt/connection_manager.h"
 #include "rdmacm/address.h"
+#include "rdmacm/groups.h"
 #include "rdmacm/interfaces.h"
 
 namespace weft::rdmacm {
@@ -40,6 +41,8 @@ struct Membership {
   std::uint64_t uid = 0;    // the program's
   Gid group{};
   std::uint32_t events_reported = 0;
+  std::optional<GroupQuestion> question{};  // on a fabric
+  bool asks = false;                        // the answer is to come
 };
 
 struct Identity {

@@ -6,6 +6,7 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "rdmacm/groups.h"
 
 namespace weft::rdmacm {
 
@@ -17,15 +18,20 @@ struct RouteQuestion {
   Duration patience{};  // how long the program would wait
 };
 
-// Finds paths on a fabric, by asking its subnet administrator (IBA 15.2.5.16).
+// What a fabric's subnet administrator is asked for: paths (IBA 15.2.5.16) and multicast groups
+// (15.2.5.17).
 class Routes {
  public:
   virtual ~Routes() = default;
   // The answer is CommandCore::route_found() or route_failed() for the same identifier, not from
   // within. network_unreachable: no subnet manager has been at the port.
   virtual std::errc ask(std::uint32_t identifier, const RouteQuestion& question) = 0;
-  // Nobody waits for the answer any more.
-  virtual void forget(std::uint32_t identifier) = 0;
+  // The same for a membership, with group_joined() and group_failed().
+  virtual std::errc join(std::uint32_t membership, const GroupQuestion& question) = 0;
+  // The port is no member any more. Nobody waits for the answer.
+  virtual void leave(const GroupQuestion& question) = 0;
+  // Nobody waits for the answer to an identifier's or membership's question any more.
+  virtual void forget(std::uint32_t handle) = 0;
 };
 
 }  // namespace weft::rdmacm

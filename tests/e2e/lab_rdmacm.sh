@@ -88,6 +88,17 @@ case $what in
       expect client '^ (65536|2) +500 '
     done
     ;;
+  mckey)
+    need mckey
+    spawn receiver "$weft" run --node c -- stdbuf -oL mckey -m 239.1.2.3 -b "$c" -C 100
+    await receiver 'joined dgid: ff12:4001:'
+    spawn sender "$weft" run --node a -- mckey -m 239.1.2.3 -b 127.254.0.1 -C 100 -s
+    finish sender
+    finish receiver
+    expect receiver 'return status 0'
+    [[ $(node_counter c sa_groups_left) == 1 ]] || fail "node c is in the group for ever"
+    exit 0
+    ;;
   absent)
     # An address that nobody has, and a node on which nobody listens. Programs end with the error.
     spawn nobody "$weft" run --node a -- ucmatose -s 127.254.9.9

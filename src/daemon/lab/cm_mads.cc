@@ -55,6 +55,57 @@ wire::MadBuffer path_question(const rdmacm::RouteQuestion& question, std::uint32
   return mad;
 }
 
+constexpr std::uint16_t kMemberRecord = 0x0038;  // MCMemberRecord, IBA 15.2.5.17
+// Bits of its ComponentMask: MGID, PortGID, Q_Key, TClass, P_Key, SL, FlowLabel, JoinState. They
+// are what makes a group that is not there yet.
+constexpr std::uint64_t kToJoin =
+    1u << 0 | 1u << 1 | 1u << 2 | 1u << 6 | 1u << 7 | 1u << 12 | 1u << 13 | 1u << 16;
+constexpr std::uint64_t kToLeave = 1u << 0 | 1u << 1 | 1u << 16;
+// And where these are in it.
+constexpr std::size_t kPortGid = 16;
+constexpr std::size_t kQKeyAt = 32;
+constexpr std::size_t kMlid = 36;
+constexpr std::size_t kTClass = 39;
+constexpr std::size_t kPKeyAt = 40;
+constexpr std::size_t kRate = 42;
+constexpr std::size_t kSlFlowHop = 44;
+constexpr std::size_t kJoinState = 48;
+constexpr std::byte kFullMember{1};
+constexpr std::byte kSendOnly{4};
+constexpr Duration kJoinPatience = 3s;
+
+wire::MadBuffer group_question(const rdmacm::GroupQuestion& question, MadMethod method,
+                               std::uint32_t transaction) {
+  wire::MadBuffer mad{};
+  const MadHeader header{.mgmt_class = wire::MgmtClass::kSubnAdm,
+                         .class_version = wire::kSaClassVersion,
+                         .method = method,
+                         .transaction_id = transaction,
+                         .attribute_id = kMemberRecord};
+  header.write(mad);
+  wire::SaHeader{.component_mask = method == MadMethod::kSet ? kToJoin : kToLeave}.write(mad);
+  std::byte* const record = mad.data() + wire::SaHeader::kDataOffset;
+  wire::store_gid(record, question.mgid);
+  wire::store_gid(record + kPortGid, question.port_gid);
+  wire::store_be32(record + kQKeyAt, question.qkey.value());
+  record[kTClass] = std::byte{question.traffic_class};
+  wire::store_be16(record + kPKeyAt, question.pkey.value());
+  record[kJoinState] = question.send_only ? kSendOnly : kFullMember;
+  return mad;
+}
+
+rdmacm::GroupRecord group_in(Bytes record) {
+  const std::uint32_t sl_flow_hop = wire::load_be32(record.data() + kSlFlowHop);
+  return {.mgid = wire::load_gid(record.data()),
+          .mlid = Lid{wire::load_be16(record.data() + kMlid)},
+          .qkey = QKey{wire::load_be32(record.data() + kQKeyAt)},
+          .sl = Sl{static_cast<std::uint8_t>(sl_flow_hop >> 28)},
+          .rate = static_cast<std::uint8_t>(wire::load_u8(record.data() + kRate) & 0x3F),
+          .flow_label = sl_flow_hop >> 8 & 0xFFFFF,
+          .hop_limit = static_cast<std::uint8_t>(sl_flow_hop),
+          .traffic_class = wire::load_u8(record.data() + kTClass)};
+}
+
 mgmt::MadAddress address_of(const hca::Path& to) {
   mgmt::MadAddress out{
       .lid = to.dlid, .sl = to.sl, .path_bits = to.source_path_bits, .qpn = kQp1, .qkey = kGsiQKey};
@@ -118,29 +169,47 @@ void CmMads::send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize
   node().management_used();
 }
 
-std::errc CmMads::ask(std::uint32_t identifier, const rdmacm::RouteQuestion& question) {
-  const wire::PortInfo info = node().port_info(question.port);
+std::errc CmMads::send_question(mgmt::PortNumber port, Bytes mad, std::uint32_t handle,
+                                Duration patience) {
+  const wire::PortInfo info = node().port_info(port);
   if (info.state != wire::PortState::kActive || !hca::is_unicast(info.master_sm_lid)) {
     return std::errc::network_unreachable;
   }
-  const wire::MadBuffer mad = path_question(question, identifier);
   const mgmt::MadRequest request{
       .to = {.lid = info.master_sm_lid, .sl = info.master_sm_sl, .qpn = kQp1, .qkey = kGsiQKey},
       .mad = mad,
-      .timeout = std::max(question.patience / (kRetries + 1), kLeastPatience),
+      .timeout = std::max(patience / (kRetries + 1), kLeastPatience),
       .retries = kRetries,
-      .cookie = identifier};
-  const auto sent =
-      mad_port(question.port).send(ports_[question.port - 1u].administration, request, io::now());
+      .cookie = handle};
+  const auto sent = mad_port(port).send(ports_[port - 1u].administration, request, io::now());
   node().management_used();
-  if (!sent) return sent.error().code;
-  counters_.add(CmMadCounter::kRoutesAsked);
-  return {};
+  return sent ? std::errc{} : sent.error().code;
 }
 
-void CmMads::forget(std::uint32_t identifier) {
+std::errc CmMads::ask(std::uint32_t identifier, const rdmacm::RouteQuestion& question) {
+  const std::errc error = send_question(question.port, path_question(question, ++asked_),
+                                        identifier, question.patience);
+  if (error == std::errc{}) counters_.add(CmMadCounter::kRoutesAsked);
+  return error;
+}
+
+std::errc CmMads::join(std::uint32_t membership, const rdmacm::GroupQuestion& question) {
+  const std::errc error =
+      send_question(question.port, group_question(question, MadMethod::kSet, ++asked_), membership,
+                    kJoinPatience);
+  if (error == std::errc{}) counters_.add(CmMadCounter::kGroupsAsked);
+  return error;
+}
+
+void CmMads::leave(const rdmacm::GroupQuestion& question) {
+  const std::errc error = send_question(
+      question.port, group_question(question, MadMethod::kDelete, ++asked_), 0, kJoinPatience);
+  if (error == std::errc{}) counters_.add(CmMadCounter::kGroupsLeft);
+}
+
+void CmMads::forget(std::uint32_t handle) {
   for (const PortAgents& each : ports_)
-    mad_port(each.port).cancel(each.administration, identifier);
+    mad_port(each.port).cancel(each.administration, handle);
 }
 
 void CmMads::received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) {
@@ -168,20 +237,36 @@ void CmMads::received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) {
   receiver_.received(mad.mad, from);
 }
 
-void CmMads::take_answer(std::uint32_t identifier, Bytes mad) {
+void CmMads::take_answer(std::uint32_t handle, Bytes mad) {
   const auto header = MadHeader::parse(mad);
-  const bool found = header && header->status == 0 && header->method == MadMethod::kGetResponse &&
-                     header->attribute_id == kPathRecord &&
-                     mad.size() >= wire::SaHeader::kDataOffset + rdmacm::PathRecord::kSize;
+  if (handle == 0 || !header || mad.size() < wire::kMadSize) return;
+  if (header->attribute_id == kMemberRecord) return take_group(handle, *header, mad);
+  const bool found = header->status == 0 && header->method == MadMethod::kGetResponse &&
+                     header->attribute_id == kPathRecord;
   counters_.add(found ? CmMadCounter::kRoutesFound : CmMadCounter::kRoutesNone);
-  if (!found) return receiver_.route_failed(identifier, std::errc::host_unreachable);
-  receiver_.route_found(identifier,
+  if (!found) return receiver_.route_failed(handle, std::errc::host_unreachable);
+  receiver_.route_found(handle,
                         rdmacm::PathRecord::parse(mad.subspan(wire::SaHeader::kDataOffset)));
 }
 
-void CmMads::finished(mgmt::AgentId, std::uint64_t cookie, Bytes, mgmt::MadResult) {
+void CmMads::take_group(std::uint32_t membership, const MadHeader& header, Bytes mad) {
+  const rdmacm::GroupRecord group = group_in(mad.subspan(wire::SaHeader::kDataOffset));
+  if (header.status != 0 || hca::is_unicast(group.mlid) || group.mlid == Lid{}) {
+    return receiver_.group_failed(membership, std::errc::invalid_argument);
+  }
+  counters_.add(CmMadCounter::kGroupsJoined);
+  receiver_.group_joined(membership, group);
+}
+
+void CmMads::finished(mgmt::AgentId, std::uint64_t cookie, Bytes mad, mgmt::MadResult) {
+  const auto handle = static_cast<std::uint32_t>(cookie);
+  const auto header = MadHeader::parse(mad);
+  if (handle == 0 || !header) return;
+  if (header->attribute_id == kMemberRecord) {
+    return receiver_.group_failed(handle, std::errc::timed_out);
+  }
   counters_.add(CmMadCounter::kRoutesUnanswered);
-  receiver_.route_failed(static_cast<std::uint32_t>(cookie), std::errc::timed_out);
+  receiver_.route_failed(handle, std::errc::timed_out);
 }
 
 }  // namespace weft::daemon

@@ -13,6 +13,7 @@
 #include "mgmt/mad_sink.h"
 #include "rdmacm/path_record.h"
 #include "rdmacm/routes.h"
+#include "wire/mad.h"
 
 namespace weft::daemon {
 
@@ -24,6 +25,9 @@ enum class CmMadCounter : std::uint8_t {
   kRoutesFound,
   kRoutesNone,
   kRoutesUnanswered,
+  kGroupsAsked,
+  kGroupsJoined,
+  kGroupsLeft,
   kCount
 };
 inline constexpr std::array<CounterInfo, static_cast<std::size_t>(CmMadCounter::kCount)>
@@ -35,6 +39,9 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(CmMadCounter::
         {"sa_routes_found", "of these, those that it knew"},
         {"sa_routes_none", "of these, those that it did not know or would not tell"},
         {"sa_routes_unanswered", "of these, those that it did not answer in time"},
+        {"sa_groups_asked", "multicast groups that the subnet administrator was asked to join"},
+        {"sa_groups_joined", "of these, those that it let the port into"},
+        {"sa_groups_left", "multicast groups that it was told of that the port leaves them"},
     }};
 using CmMadCounters = CounterSet<CmMadCounter, kCmMadCounterInfo>;
 
@@ -48,6 +55,8 @@ class CmMads final : public mgmt::MadSink, public rdmacm::Routes, private mgmt::
     virtual void received(Bytes mad, const hca::Path& from) = 0;
     virtual void route_found(std::uint32_t identifier, const rdmacm::PathRecord& path) = 0;
     virtual void route_failed(std::uint32_t identifier, std::errc why) = 0;
+    virtual void group_joined(std::uint32_t membership, const rdmacm::GroupRecord& group) = 0;
+    virtual void group_failed(std::uint32_t membership, std::errc why) = 0;
   };
 
   // Of a channel adapter. `receiver` and `hosts` outlive it.
@@ -61,7 +70,9 @@ class CmMads final : public mgmt::MadSink, public rdmacm::Routes, private mgmt::
   void send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) override;
   // rdmacm::Routes
   std::errc ask(std::uint32_t identifier, const rdmacm::RouteQuestion& question) override;
-  void forget(std::uint32_t identifier) override;
+  std::errc join(std::uint32_t membership, const rdmacm::GroupQuestion& question) override;
+  void leave(const rdmacm::GroupQuestion& question) override;
+  void forget(std::uint32_t handle) override;
 
   [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
 
@@ -76,7 +87,11 @@ class CmMads final : public mgmt::MadSink, public rdmacm::Routes, private mgmt::
   void received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) override;
   void finished(mgmt::AgentId agent, std::uint64_t cookie, Bytes mad,
                 mgmt::MadResult result) override;
-  void take_answer(std::uint32_t identifier, Bytes mad);
+  // A question to the subnet administrator of a port; 0 as its handle: the answer does not count.
+  std::errc send_question(mgmt::PortNumber port, Bytes mad, std::uint32_t handle,
+                          Duration patience);
+  void take_answer(std::uint32_t handle, Bytes mad);
+  void take_group(std::uint32_t membership, const wire::MadHeader& header, Bytes mad);
 
   [[nodiscard]] fabric::Node& node() const { return hosts_.fabric().node(node_); }
   [[nodiscard]] mgmt::MadPort& mad_port(mgmt::PortNumber port) const {
@@ -88,6 +103,7 @@ class CmMads final : public mgmt::MadSink, public rdmacm::Routes, private mgmt::
   std::size_t node_;
   Receiver& receiver_;
   std::vector<PortAgents> ports_;
+  std::uint32_t asked_ = 0;  // questions, so far: each has a TransactionID of its own
   CmMadCounters counters_;
 };
 

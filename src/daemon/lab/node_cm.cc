@@ -75,6 +75,14 @@ void NodeCm::route_failed(std::uint32_t identifier, std::errc why) {
   core_->route_failed(identifier, why);
 }
 
+void NodeCm::group_joined(std::uint32_t membership, const rdmacm::GroupRecord& group) {
+  core_->group_joined(membership, group);
+}
+
+void NodeCm::group_failed(std::uint32_t membership, std::errc why) {
+  core_->group_failed(membership, why);
+}
+
 void NodeCm::set_timer() {
   const auto deadline = core_->deadline();
   if (deadline) {

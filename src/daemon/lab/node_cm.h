@@ -44,6 +44,8 @@ class NodeCm final : private rdmacm::EventSignal, private CmMads::Receiver {
   void received(Bytes mad, const hca::Path& from) override;
   void route_found(std::uint32_t identifier, const rdmacm::PathRecord& path) override;
   void route_failed(std::uint32_t identifier, std::errc why) override;
+  void group_joined(std::uint32_t membership, const rdmacm::GroupRecord& group) override;
+  void group_failed(std::uint32_t membership, std::errc why) override;
   // rdmacm::EventSignal
   void raised(rdmacm::ChannelId channel) override { events_.raised(channel); }
   void withdrawn(rdmacm::ChannelId channel, std::size_t count) override {
