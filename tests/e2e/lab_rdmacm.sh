@@ -45,8 +45,8 @@ for node in json.load(sys.stdin)['labs'][0]['nodes']:
         print(node.get('rdma_cm', {}).get('ids', 0))"
 }
 
-# expect_end NAME: of an rping, which may trip over its own end: a thread of it asks a channel for the
-# next event that another has closed.
+# expect_end NAME: of an rping, which may trip over its own end: a thread of it asks a channel that
+# another has closed for the next event.
 expect_end() {
   local code=0
   wait "${pid_of[$1]}" || code=$?
