@@ -46,8 +46,8 @@ if [[ $wire == roce ]]; then
   spawn server nsenter "--net=/proc/$right/ns/net" -- "${over[@]}" -s
   sleep 2  # nothing shows from outside that it listens
   spawn client nsenter "--net=/proc/$left/ns/net" -- "${over[@]}" -c
-  finish client
-  finish server
+  finish_rping client
+  finish_rping server
   expect client ' tx_in_pieces '
   for end in "$left" "$right"; do pkill -TERM -x weftd --ns "$end" --nslist net || :; done
   echo "rping over a path with a hole: $hole"

@@ -39,8 +39,8 @@ rpings() {
   spawn server "$weft" run --wire "$wire" "${server[@]}" -- rping -s -a 127.0.0.1 -p "$1" -C 3
   listening "$1"
   spawn client "$weft" run --wire "$wire" "${client[@]}" -- rping -c -a 127.0.0.1 -p "$1" -C 3
-  finish client
-  finish server
+  finish_rping client
+  finish_rping server
 }
 
 # in_capture SIDE ATTRIBUTE: the transaction IDs of this kind of management datagram, as often as

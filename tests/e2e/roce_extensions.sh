@@ -34,8 +34,8 @@ case $1 in
     at "$left" --capture "$work/left.pcapng" --fault loss=3%,seed=6 --stats -- \
       rping -c -a 10.79.0.2 -C 40 -S 65000
     spawn left "${words[@]}"
-    finish left
-    finish right
+    finish_rping left
+    finish_rping right
     for side in 1:left 2:right; do
       run "${side#*:}-bits" /usr/bin/python3 "$source_tree/tests/tools/check_standard.py" \
         --from "10.79.0.${side%:*}" --agreed --find-opcode 0xC2 --find-opcode 0xC7 \
