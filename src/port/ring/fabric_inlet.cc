@@ -22,8 +22,7 @@ class FabricInlet::FaultSink final : public FaultyLine::Sink {
 };
 
 std::vector<int> FabricInlet::descriptors() const {
-  const auto ring = shared_->end->descriptors();
-  std::vector<int> out(ring.begin(), ring.end());
+  std::vector<int> out = shared_->end->descriptors();
   if (faults_) out.push_back(faults_->descriptor());
   return out;
 }

@@ -11,10 +11,14 @@ namespace {
 
 using namespace ring;
 
-void drain(int fd) {
+// False when nobody is left to write.
+bool drain(int fd) {
   std::array<char, 64> bytes;
-  while (read(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size())) {
-  }
+  ssize_t got = 0;
+  do {
+    got = read(fd, bytes.data(), bytes.size());
+  } while (got == static_cast<ssize_t>(bytes.size()));
+  return got != 0;
 }
 
 // Fails only where a wake-up is pending already.
@@ -110,8 +114,13 @@ void ProgramEnd::take(std::size_t count) {
   if ((sleeps & kUntilTaken) != 0) signal(doorbell_.get());
 }
 
+std::vector<int> ProgramEnd::descriptors() const {
+  if (abandoned_.load(std::memory_order_relaxed)) return {woken_.get()};
+  return {arrivals_.get(), woken_.get()};
+}
+
 void ProgramEnd::wait() {
-  drain(arrivals_.get());
+  if (!drain(arrivals_.get())) abandoned_.store(true, std::memory_order_relaxed);
   drain(woken_.get());
   ProgramPage& page = memory_of_program().page;
   page.waits.fetch_add(1, std::memory_order_seq_cst);

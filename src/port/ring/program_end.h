@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -57,8 +58,9 @@ class ProgramEnd {
   // The oldest `count` are done with.
   void take(std::size_t count);
 
-  // Readable when something may have arrived, once for each wait().
-  [[nodiscard]] std::array<int, 2> descriptors() const { return {arrivals_.get(), woken_.get()}; }
+  // Readable when something may have arrived, once for each wait(). Fewer once the daemon is gone:
+  // what it has left open would be readable for ever.
+  [[nodiscard]] std::vector<int> descriptors() const;
   // Somebody waits on the descriptors from now on. Any thread.
   void wait();
 
@@ -83,6 +85,7 @@ class ProgramEnd {
   io::UniqueFd arrivals_;
   io::UniqueFd woken_;  // by this side
   std::atomic<bool> broken_{false};
+  std::atomic<bool> abandoned_{false};  // by the daemon
 
   // By the sending thread.
   std::uint64_t sent_ = 0;

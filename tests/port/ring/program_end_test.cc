@@ -47,6 +47,15 @@ TEST_F(ProgramEndTest, IsRefusedWhereTheMemoryIsTooSmall) {
   EXPECT_FALSE(ProgramEnd::map(daemon_.program_file.get(), file->get(), {}, {}));
 }
 
+TEST_F(ProgramEndTest, WaitsForNothingThatADaemonWhichIsGoneHasLeftOpen) {
+  end_->wait();
+  EXPECT_FALSE(readable());
+  daemon_.wake.reset();
+  EXPECT_TRUE(readable()) << "once, so that somebody looks";
+  end_->wait();
+  EXPECT_FALSE(readable());
+}
+
 TEST_F(ProgramEndTest, HasRoomForAsManyPacketsAsThereAreSlots) {
   EXPECT_TRUE(end_->has_room(ring::kSlots, 0));
   EXPECT_FALSE(end_->has_room(ring::kSlots + 1, 0));
