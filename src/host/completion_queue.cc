@@ -61,7 +61,14 @@ std::size_t CompletionQueue::take(std::span<hca::Completion> out) {
 bool CompletionQueue::make_ready() {
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (deferred_.load(std::memory_order_relaxed) > 0) send_deferred(Waiting::kMayGoOn);
-  if (has_completions()) return found_some();
+  if (has_completions()) {
+    // What keeps the program busy may be read by the context's thread, which has left other sockets
+    // to the program: they must not wait until it finds nothing.
+    const std::uint32_t full = full_polls_.load(std::memory_order_relaxed) + 1;
+    full_polls_.store(full, std::memory_order_relaxed);
+    if (full % kFullPolls == 0) make_progress();
+    return found_some();
+  }
   // Only an empty queue is worth a system call: a program that keeps finding completions drains
   // what is here first.
   make_progress();

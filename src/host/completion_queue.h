@@ -77,6 +77,8 @@ class CompletionQueue final : public hca::CompletionSink {
   // carries the packets, that is likely, and fewer will do.
   static constexpr unsigned kSpinPolls = 256;
   static constexpr unsigned kFewPolls = 8;
+  // Of polls that find completions one in so many looks for more.
+  static constexpr std::uint32_t kFullPolls = 4;
   // After so long in vain the thread sleeps for a moment, there.
   static constexpr Duration kVainTime = 200us;
   class DrivingToken;
@@ -106,6 +108,7 @@ class CompletionQueue final : public hca::CompletionSink {
   std::atomic<std::size_t> stored_{0};         // size of queue_, to see it without the lock
   std::atomic<std::uint64_t> polls_{0};        // grows with polling; exact with one polling thread
   std::atomic<std::uint32_t> empty_polls_{0};  // in a row
+  std::atomic<std::uint32_t> full_polls_{0};
   std::atomic<Looks> looks_;
   std::atomic<Time> waits_since_{Time{}};  // a poll in vain after which others were let run
   std::atomic<int> deferred_{0};           // attached queue pairs whose sends wait for a poll
