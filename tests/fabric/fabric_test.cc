@@ -31,29 +31,6 @@ ends = ["s1:4", "s2:3"]
 ends = ["b:1", "s2:1"]
 )";
 
-// Two switches with two nodes each, all active.
-constexpr const char* kFour = R"(
-[switch]
-s1 = { ports = 4 }
-s2 = { ports = 4 }
-[node]
-a = {}
-b = {}
-c = {}
-d = {}
-[[link]]
-ends = ["a:1", "s1:1"]
-[[link]]
-ends = ["b:1", "s1:2"]
-[[link]]
-ends = ["c:1", "s2:1"]
-[[link]]
-ends = ["d:1", "s2:2"]
-[[link]]
-name = "trunk"
-ends = ["s1:4", "s2:4"]
-)";
-
 TEST(Fabric, BringsItsLinksToInitializeWithoutASubnetManager) {
   RunningLab lab(lab_of(kTwoSwitches));
   for (const char* name : {"a", "b"}) {
@@ -176,7 +153,7 @@ speed = "ddr"
 }
 
 TEST(Fabric, ForwardsByLidOnceLinksAreActive) {
-  RunningLab lab(lab_of(kFour));
+  RunningLab lab(lab_of(kFourNodes));
   lab.bring_up();
   lab.inject("a", {.slid = lab.node("a").lid, .dlid = lab.node("d").lid});
   EXPECT_EQ(lab.count("s1", NodeCounter::kForwarded, 1), 1u);
@@ -186,14 +163,14 @@ TEST(Fabric, ForwardsByLidOnceLinksAreActive) {
 }
 
 TEST(Fabric, ForwardsNoDataBeforeLinksAreActive) {
-  RunningLab lab(lab_of(kFour));
+  RunningLab lab(lab_of(kFourNodes));
   lab.inject("a", {.slid = Lid{1}, .dlid = Lid{4}});
   EXPECT_EQ(
       lab.fabric.find_node("a")->port(1).link().counters().get(link::PortCounter::kTxInactive), 1u);
 }
 
 TEST(Fabric, CountsWhatHasNoRouteAndWhatWouldTurnBack) {
-  RunningLab lab(lab_of(kFour));
+  RunningLab lab(lab_of(kFourNodes));
   lab.bring_up();
   lab.inject("a", {.slid = lab.node("a").lid, .dlid = Lid{77}});
   EXPECT_EQ(lab.count("s1", NodeCounter::kNoRoute, 1), 1u);
@@ -203,7 +180,7 @@ TEST(Fabric, CountsWhatHasNoRouteAndWhatWouldTurnBack) {
 }
 
 TEST(Fabric, DropsWhatSlToVlHasNoLaneFor) {
-  RunningLab lab(lab_of(kFour));
+  RunningLab lab(lab_of(kFourNodes));
   lab.bring_up();
   wire::SlToVl map;
   map.vls.fill(Vl{0});
@@ -225,7 +202,7 @@ TEST(Fabric, DropsWhatSlToVlHasNoLaneFor) {
 }
 
 TEST(Fabric, KeepsPartitionsApartAtThePortsThatEnforceThem) {
-  RunningLab lab(lab_of(kFour));
+  RunningLab lab(lab_of(kFourNodes));
   lab.bring_up();
   wire::PKeyBlock keys;
   keys.pkeys[0] = PKey{0x7FFF};
@@ -258,7 +235,7 @@ TEST(Fabric, KeepsPartitionsApartAtThePortsThatEnforceThem) {
 }
 
 TEST(Fabric, FiltersRawPacketsWhereItWasTold) {
-  RunningLab lab(lab_of(kFour));
+  RunningLab lab(lab_of(kFourNodes));
   lab.bring_up();
   const Path s1 = lab.node("s1").path;
   const auto filter = [&](std::uint32_t port, bool inbound, bool outbound) {
@@ -282,7 +259,7 @@ TEST(Fabric, FiltersRawPacketsWhereItWasTold) {
 }
 
 TEST(Fabric, CopiesMulticastPacketsToEveryPortOfTheirGroupButTheirOwn) {
-  RunningLab lab(lab_of(kFour));
+  RunningLab lab(lab_of(kFourNodes));
   lab.bring_up();
   const auto join = [&](const char* name, std::uint16_t mask) {
     wire::MulticastBlock block;
@@ -303,7 +280,7 @@ TEST(Fabric, CopiesMulticastPacketsToEveryPortOfTheirGroupButTheirOwn) {
 }
 
 TEST(Fabric, SendsUnknownMulticastToTheDefaultPorts) {
-  RunningLab lab(lab_of(kFour));
+  RunningLab lab(lab_of(kFourNodes));
   lab.bring_up();
   const RunningLab::Spec spec{.slid = Lid{1}, .dlid = Lid{0xC009}, .dest_qp = kMulticastQpn};
   lab.inject("a", spec);
@@ -319,7 +296,7 @@ TEST(Fabric, SendsUnknownMulticastToTheDefaultPorts) {
 }
 
 TEST(Fabric, AdaptersTakeOnlyTheirOwnLids) {
-  RunningLab lab(lab_of(kFour));
+  RunningLab lab(lab_of(kFourNodes));
   lab.bring_up();
   wire::LinearBlock block =
       *lab.get<wire::LinearBlock>(SmAttribute::kLinearForwarding, 0, lab.node("s1").path);
@@ -330,7 +307,7 @@ TEST(Fabric, AdaptersTakeOnlyTheirOwnLids) {
 }
 
 TEST(Fabric, SetsPortStateChangeWhenALinkGoesDownAndComesBack) {
-  RunningLab lab(lab_of(kFour));
+  RunningLab lab(lab_of(kFourNodes));
   lab.bring_up();
   const auto changed = [&] {
     return dynamic_cast<mgmt::ManagedNode*>(lab.fabric.find_node("s1"))
@@ -351,13 +328,13 @@ TEST(Fabric, SetsPortStateChangeWhenALinkGoesDownAndComesBack) {
 }
 
 TEST(Fabric, LosesAndCountsWhatItsPoolHasNoRoomFor) {
-  RunningLab lab(lab_of(kFour), {.packets = 0, .payload_blocks = 0});
+  RunningLab lab(lab_of(kFourNodes), {.packets = 0, .payload_blocks = 0});
   EXPECT_FALSE(lab.directed(wire::MadMethod::kGet, SmAttribute::kNodeInfo, 0, {1}));
   EXPECT_GE(lab.count("a", NodeCounter::kNoPacket), 1u);
 }
 
 TEST(Fabric, HoldsPacketsWhenItEndsInTheMiddleOfTraffic) {
-  RunningLab lab(lab_of(kFour));
+  RunningLab lab(lab_of(kFourNodes));
   lab.bring_up();
   lab.fabric.find_node("a")->management_used();
   for (int i = 0; i < 10; ++i)

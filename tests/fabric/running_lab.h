@@ -22,6 +22,29 @@
 
 namespace weft::fabric {
 
+// Two switches with two nodes each.
+inline constexpr const char* kFourNodes = R"(
+[switch]
+s1 = { ports = 4 }
+s2 = { ports = 4 }
+[node]
+a = {}
+b = {}
+c = {}
+d = {}
+[[link]]
+ends = ["a:1", "s1:1"]
+[[link]]
+ends = ["b:1", "s1:2"]
+[[link]]
+ends = ["c:1", "s2:1"]
+[[link]]
+ends = ["d:1", "s2:2"]
+[[link]]
+name = "trunk"
+ends = ["s1:4", "s2:4"]
+)";
+
 inline Lab lab_of(const std::string& text) {
   const auto lab = parse_lab(text, "lab.toml");
   if (!lab) {

@@ -25,29 +25,6 @@
 
 namespace weft::fabric {
 
-// Two switches with two nodes each.
-inline constexpr const char* kFourNodes = R"(
-[switch]
-s1 = { ports = 4 }
-s2 = { ports = 4 }
-[node]
-a = {}
-b = {}
-c = {}
-d = {}
-[[link]]
-ends = ["a:1", "s1:1"]
-[[link]]
-ends = ["b:1", "s1:2"]
-[[link]]
-ends = ["c:1", "s2:1"]
-[[link]]
-ends = ["d:1", "s2:2"]
-[[link]]
-name = "trunk"
-ends = ["s1:4", "s2:4"]
-)";
-
 // The GID of a port's GUID `index` in its subnet.
 inline Gid gid_of(const NodePort& port, std::size_t index = 0) {
   std::array<std::uint8_t, 16> bytes{};
