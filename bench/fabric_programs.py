@@ -11,15 +11,12 @@ usage: fabric_programs [--rounds N]
 import argparse
 import contextlib
 import json
-import os
-import pathlib
 import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
-import time
 
+import labs
 from perftest_runs import HERE, LOOPBACK, WEFT, Path, bandwidth, latency
 
 LAB = """name = "bench"
@@ -45,37 +42,15 @@ def shared_memory(*words):
 @contextlib.contextmanager
 def lab():
     """Its two nodes, once the subnet manager has brought the links up."""
-    with tempfile.TemporaryDirectory(prefix="weft-bench-") as name:
-        directory = pathlib.Path(name)
-        os.environ.update(XDG_RUNTIME_DIR=name, OSM_TMP_DIR=name, OSM_CACHE_DIR=name)
+    with labs.directory() as directory:
         file = directory / "lab.toml"
         file.write_text(LAB, encoding="utf-8")
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL,
-                 "stderr": subprocess.DEVNULL}
-        fabric = subprocess.Popen([WEFT, "up", file], **quiet)
-        manager = None
-        try:
-            time.sleep(1)
-            manager = subprocess.Popen([WEFT, "run", "--node", "left", "--", "opensm", "-f",
-                                        directory / "opensm.log"], **quiet)
-            await_active()
-            yield Path("one switch", nodes=("left", "right"))
-        finally:
-            for process in (manager, fabric):
-                if process:
-                    process.terminate()
-                    process.wait()
-
-
-def await_active():
-    for _ in range(300):
-        status = subprocess.run([WEFT, "status", "--json"], capture_output=True, text=True,
-                                check=False).stdout
-        labs = json.loads(status or "{}").get("labs") or [{}]
-        if labs[0].get("links", {}).get("states") == {"Active": 2}:
-            return
-        time.sleep(0.1)
-    sys.exit("fabric_programs: no links came up within 30 seconds")
+        with labs.background(WEFT, "up", "--sm", "none", file):
+            labs.await_links({"Initializing": 2})
+            with labs.background(WEFT, "run", "--node", "left", "--", "opensm", "-f",
+                                 directory / "opensm.log"):
+                labs.await_links({"Active": 2})
+                yield Path("one switch", nodes=("left", "right"))
 
 
 def report(name, ours, theirs, rival, goal, unit):

@@ -17,10 +17,10 @@
 
 #include "base/plain_bytes.h"
 #include "daemon/lab/attach_server.h"
-#include "fabric/lab_file.h"
 #include "io/pass_descriptor.h"
 #include "io/shared_mapping.h"
 #include "io/unix_socket.h"
+#include "running_fabric.h"
 #include "steps.h"
 #include "wire/bth.h"
 #include "wire/deth.h"
@@ -75,10 +75,10 @@ class Process {
   [[nodiscard]] bool placed() const { return memory_.begin() != nullptr; }
 
   void say(Bytes message) { (void)io::send_message(socket_.get(), message); }
-  void say_hello(std::size_t node, std::uint32_t port) {
+  void say_hello(std::size_t node, std::uint32_t wish) {
     attach::Hello hello{.magic = attach::kMagic,
                         .version = attach::kVersion,
-                        .port = port,
+                        .attach = wish,
                         .reserved = 0,
                         .node = {}};
     hello.node[0] = 'n';
@@ -141,6 +141,7 @@ class Process {
     const std::size_t front = block < ring::kBlocks ? kHeaders : bytes.size() - wire::kVcrcSize;
     slot.epoch = epoch;
     slot.source = qpn.value();
+    slot.port = 1;
     slot.block = block < ring::kBlocks ? block : ring::kNoBlock;
     slot.payload_size = static_cast<std::uint32_t>(bytes.size() - wire::kVcrcSize - front);
     slot.header_size = static_cast<std::uint8_t>(front);
@@ -177,14 +178,12 @@ class Stage {
  public:
   explicit Stage(const Input& input)
       : input_(input),
-        fabric_(*fabric::parse_lab(kLab, "lab"), {.packets = 4096, .payload_blocks = 64}),
+        lab_(kLab, {.packets = 4096, .payload_blocks = 64}),
         reactor_(std::move(*io::Reactor::create(0ns))) {
-    fabric_.start(now_);
-    run_fabric();
     configure();
     const AttachServerConfig config{
         .socket = socket_path(), .max_connections = 8, .max_programs = 5};
-    server_ = std::move(*daemon::AttachServer::open(config, fabric_, *reactor_));
+    server_ = std::move(*daemon::AttachServer::open(config, lab_.fabric, *reactor_));
     for (std::size_t i = 0; i < fair_.size(); ++i) {
       Process& fair = fair_[i];
       require(fair.connect());
@@ -211,21 +210,21 @@ class Stage {
     for (Process& process : processes_)
       process = Process();
     settle();
-    now_ += 2s;
+    lab_.now += 2s;
     settle();
     exchange();
     require(server_->programs() == fair_.size());
     fair_ = {};
     settle();
     settle();
-    require(server_->programs() == 0 && fabric_.packets_in_use() == 0);
+    require(server_->programs() == 0 && lab_.fabric.packets_in_use() == 0);
   }
 
  private:
   using AttachServerConfig = daemon::AttachServerConfig;
 
   static attach::Request request(std::uint32_t action) {
-    return {.action = action, .qpn = 0, .arena = 0, .reserved = 0, .group = {}};
+    return {.action = action, .qpn = 0, .arena = 0, .port = 0, .group = {}};
   }
   [[nodiscard]] static Lid lid_of(std::size_t node) {
     return Lid{static_cast<std::uint16_t>(node + 1)};
@@ -246,7 +245,7 @@ class Stage {
     }
     if (action == 4) return settle();
     if (action == 5) {
-      now_ += Duration{input_.word() * 10'000};
+      lab_.now += Duration{input_.word() * 10'000};
       return settle();
     }
     if (action == 6) {
@@ -333,19 +332,11 @@ class Stage {
     require(arrived && sender.theirs().page.freed.load() == freed + 1);
   }
 
-  void run_fabric() {
-    for (int round = 0; round < 10'000; ++round) {
-      const auto deadline = fabric_.deadline();
-      if (!deadline || *deadline > now_) return;
-      fabric_.run(now_, 1000);
-    }
-    require(false);
-  }
   void settle() {
     for (int round = 0; round < 10'000; ++round) {
-      const bool moved = server_->poll(now_);
-      run_fabric();
-      server_->flush(now_);
+      const bool moved = server_->poll(lab_.now);
+      lab_.settle();
+      server_->flush(lab_.now);
       const auto ready = reactor_->run_once(0ns);
       require(ready.has_value());
       if (!moved && *ready == 0) return;
@@ -354,35 +345,20 @@ class Stage {
   }
 
   void configure() {
-    for (const auto state : {link::PortState::kArmed, link::PortState::kActive}) {
-      for (std::size_t link = 0; link < fabric_.link_count(); ++link) {
-        for (const std::size_t side : {0U, 1U})
-          fabric_.end(link, side).link().set_state(state, now_);
-      }
-      run_fabric();
-    }
-    wire::LinearBlock block;
-    block.ports.fill(wire::LinearBlock::kNoPort);
+    lab_.activate();
+    wire::LinearBlock block = fuzz::no_routes();
     for (std::size_t node = 0; node < kNodes; ++node) {
-      mgmt::ManagedNode& adapter = *fabric_.find_adapter("n" + std::to_string(node + 1));
-      wire::PortInfo info = adapter.port_info(1);
-      info.lid = lid_of(node);
-      adapter.set_port_info(1, info, now_);
+      lab_.give_lid(*lab_.fabric.find_adapter("n" + std::to_string(node + 1)), 1, lid_of(node));
       block.ports.at(node + 1) = static_cast<std::uint8_t>(node + 1);
     }
-    mgmt::ManagedNode& node = *fabric_.find_node("s");
-    node.set_linear(0, block);
-    wire::SwitchInfo info = node.switch_info();
-    info.linear_top = Lid{8};
-    node.set_switch_info(info);
-    run_fabric();
+    lab_.route("s", block, Lid{8});
+    lab_.settle();
   }
 
   static constexpr std::uint32_t kStrange = 0xFFFFFFFF;
 
   Input input_;
-  Time now_{1s};
-  fabric::Fabric fabric_;
+  fuzz::RunningFabric lab_;
   std::unique_ptr<io::Reactor> reactor_;
   std::unique_ptr<daemon::AttachServer> server_;
   std::array<Process, 2> fair_;

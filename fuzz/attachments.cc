@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "fabric/channel_adapter.h"
-#include "fabric/fabric.h"
-#include "fabric/lab_file.h"
+#include "running_fabric.h"
 #include "steps.h"
 #include "wire/deth.h"
 #include "wire/endian.h"
@@ -113,12 +112,10 @@ class FuzzedProgram final : public Program {
 class Stage {
  public:
   explicit Stage(const Input& input)
-      : input_(input), fabric_(*parse_lab(kLab, "lab"), {.packets = 4096, .payload_blocks = 4096}) {
-    places_[0].adapter = fabric_.find_adapter("a");
-    places_[1].adapter = places_[2].adapter = fabric_.find_adapter("b");
+      : input_(input), lab_(kLab, {.packets = 4096, .payload_blocks = 4096}) {
+    places_[0].adapter = lab_.fabric.find_adapter("a");
+    places_[1].adapter = places_[2].adapter = lab_.fabric.find_adapter("b");
     places_[2].number = 2;
-    fabric_.start(now_);
-    settle();
     configure();
     for (std::size_t i = 0; i < kPrograms; ++i) {
       programs_.push_back(std::make_unique<FuzzedProgram>(places_));
@@ -137,7 +134,7 @@ class Stage {
         return groups(program);
       case 2:
         program.room = input_.one_of(16);
-        return program.attachment->resume(now_);
+        return program.attachment->resume(lab_.now);
       case 3:
         program.detach();
         program.attach(input_.one_of(kPlaces));
@@ -147,65 +144,36 @@ class Stage {
       case 5:
         return plug();
       case 6:
-        now_ += Duration(input_.word() * 10'000);
-        return settle();
+        lab_.now += Duration(input_.word() * 10'000);
+        return lab_.settle();
       default:
         return send(program);
     }
   }
 
   void finish() {
-    settle();
+    lab_.settle();
     for (auto& program : programs_)
       program->detach();
-    for (int step = 0; step < 1000 && fabric_.deadline(); ++step) {
-      now_ = std::max(now_, *fabric_.deadline());
-      settle();
-    }
-    require(fabric_.packets_in_use() == 0);
+    lab_.run_off();
+    require(lab_.fabric.packets_in_use() == 0);
   }
 
  private:
-  void settle() {
-    for (int round = 0; round < 10'000; ++round) {
-      const auto deadline = fabric_.deadline();
-      if (!deadline || *deadline > now_) return;
-      fabric_.run(now_, 100);
-    }
-    require(false);
-  }
-
   // All links active, LIDs for all ports, and one multicast group that goes everywhere.
   void configure() {
-    for (const auto state : {link::PortState::kArmed, link::PortState::kActive}) {
-      for (std::size_t link = 0; link < fabric_.link_count(); ++link) {
-        for (const std::size_t side : {0U, 1U})
-          fabric_.end(link, side).link().set_state(state, now_);
-      }
-      settle();
-    }
-    for (std::size_t i = 0; i < kPlaces; ++i)
-      set_lid(places_[i], 0, 0);
-    mgmt::ManagedNode& node = *fabric_.find_node("s");
-    wire::LinearBlock block;
-    block.ports.fill(wire::LinearBlock::kNoPort);
+    lab_.activate();
+    for (Place& place : places_)
+      set_lid(place, 0, 0);
+    wire::LinearBlock block = fuzz::no_routes();
     for (std::uint16_t lid = kLids; lid < kLids * (kPlaces + 1); ++lid)
       block.ports.at(lid) = static_cast<std::uint8_t>(lid / kLids);
-    node.set_linear(0, block);
-    wire::SwitchInfo info = node.switch_info();
-    info.linear_top = Lid{63};
-    node.set_switch_info(info);
-    wire::MulticastBlock masks;
-    masks.masks.fill(0xE);
-    node.set_multicast(0, 0, masks);
+    lab_.route("s", block, Lid{63}, 0xE);
   }
   void set_lid(Place& place, std::uint16_t offset, std::uint8_t lmc) {
     const auto index = static_cast<std::uint16_t>(&place - places_.data());
-    mgmt::ManagedNode& node = *place.adapter;
-    wire::PortInfo info = node.port_info(place.number);
-    info.lid = Lid{static_cast<std::uint16_t>((index + 1) * kLids + offset)};
-    info.lmc = lmc;
-    node.set_port_info(place.number, info, now_);
+    lab_.give_lid(*place.adapter, place.number,
+                  Lid{static_cast<std::uint16_t>((index + 1) * kLids + offset)}, lmc);
   }
 
   void change(Place& place) {
@@ -231,15 +199,15 @@ class Stage {
       default: {
         wire::PortInfo info = node.port_info(place.number);
         info.neighbor_mtu = static_cast<std::uint8_t>(1 + input_.one_of(5));
-        return node.set_port_info(place.number, info, now_);
+        return node.set_port_info(place.number, info, lab_.now);
       }
     }
   }
 
   void plug() {
-    link::DirectLink& link = fabric_.link(input_.one_of(kPlaces));
-    link.set_plugged(!link.plugged(), now_);
-    settle();
+    link::DirectLink& link = lab_.fabric.link(input_.one_of(kPlaces));
+    link.set_plugged(!link.plugged(), lab_.now);
+    lab_.settle();
     configure();
   }
 
@@ -308,20 +276,19 @@ class Stage {
     const Qpn source = some_number(program);
     std::vector<std::byte> bytes = some_packet(program, source);
     if (wire::walk_link_packet(bytes)) wire::seal_link_packet(bytes);
-    link::PacketPtr packet = fabric_.pool().copy(bytes);
+    link::PacketPtr packet = lab_.fabric.pool().copy(bytes);
     if (packet == nullptr) return;
     const std::uint32_t epoch = program.attachment->epoch() + 1u - input_.one_of(3);
     const NodeCounters& counters = program.place().port().counters();
     const std::uint64_t before = counters.get(NodeCounter::kForged);
-    const Sent sent = program.attachment->send(packet, source, epoch, now_);
+    const Sent sent = program.attachment->send(packet, source, epoch, lab_.now);
     require((packet == nullptr) == (sent != Sent::kNotNow));
     require(counters.get(NodeCounter::kForged) - before == (sent == Sent::kForged ? 1u : 0u));
-    if (input_.one_of(4) != 0) settle();
+    if (input_.one_of(4) != 0) lab_.settle();
   }
 
   Input input_;
-  Time now_{1s};
-  Fabric fabric_;
+  fuzz::RunningFabric lab_;
   std::array<Place, kPlaces> places_;
   std::vector<std::unique_ptr<FuzzedProgram>> programs_;
 };

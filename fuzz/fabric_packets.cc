@@ -8,9 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "fabric/fabric.h"
-#include "fabric/lab_file.h"
-#include "input.h"
+#include "running_fabric.h"
 #include "wire/endian.h"
 #include "wire/link_crc.h"
 #include "wire/packet.h"
@@ -43,17 +41,8 @@ ends = ["s1:4", "s2:3"]
 
 class Stage {
  public:
-  Stage() : fabric_(*parse_lab(kLab, "lab"), {.packets = 4096, .payload_blocks = 4096}) {
-    fabric_.start(now_);
-    settle();
-    for (std::size_t link = 0; link < fabric_.link_count(); ++link) {
-      for (const std::size_t side : {0, 1})
-        fabric_.end(link, side).link().set_state(link::PortState::kArmed, now_);
-      settle();
-      for (const std::size_t side : {0, 1})
-        fabric_.end(link, side).link().set_state(link::PortState::kActive, now_);
-      settle();
-    }
+  Stage() : lab_(kLab, {.packets = 4096, .payload_blocks = 4096}) {
+    lab_.activate();
     give_addresses();
   }
 
@@ -66,66 +55,42 @@ class Stage {
       packet[0] &= std::byte{0xF0};
     }
     if ((flags & 1) != 0 && wire::walk_link_packet(packet)) wire::seal_link_packet(packet);
-    link::PacketPtr made = fabric_.pool().copy(packet);
+    Fabric& fabric = lab_.fabric;
+    link::PacketPtr made = fabric.pool().copy(packet);
     if (made != nullptr) {
-      NodePort& port = fabric_.end(where / 2u % fabric_.link_count(), where % 2);
-      port.link().receive(std::move(made), now_);
+      NodePort& port = fabric.end(where / 2u % fabric.link_count(), where % 2);
+      port.link().receive(std::move(made), lab_.now);
     }
-    settle();
+    lab_.settle();
     if ((flags & 4) == 0) return;
-    now_ += 300ms;
-    settle();
+    lab_.now += 300ms;
+    lab_.settle();
   }
 
-  // Long enough for every repetition of a trap to end.
   void end() {
-    for (int step = 0; step < 1000 && fabric_.deadline(); ++step) {
-      now_ = std::max(now_, *fabric_.deadline());
-      settle();
-    }
-    require(fabric_.packets_in_use() == 0);
+    lab_.run_off();
+    require(lab_.fabric.packets_in_use() == 0);
   }
 
  private:
-  void settle() {
-    for (int round = 0; round < 10'000; ++round) {
-      const auto deadline = fabric_.deadline();
-      if (!deadline || *deadline > now_) return;
-      fabric_.run(now_, 100);
-    }
-    require(false);
-  }
-
   void give_addresses() {
-    wire::LinearBlock block;
-    block.ports.fill(wire::LinearBlock::kNoPort);
+    wire::LinearBlock block = fuzz::no_routes();
     std::uint16_t lid = 0;
-    for (std::size_t i = 0; i < fabric_.node_count(); ++i) {
-      Node& node = fabric_.node(i);
+    for (std::size_t i = 0; i < lab_.fabric.node_count(); ++i) {
+      Node& node = lab_.fabric.node(i);
       const std::uint8_t first = node.kind() == NodeKind::kSwitch ? 0 : 1;
       const std::uint8_t last = first == 0 ? 0 : node.port_count();
       for (std::uint8_t port = first; port <= last; ++port) {
-        wire::PortInfo info = node.port_info(port);
-        info.lid = Lid{++lid};
-        info.master_sm_lid = Lid{3};
-        node.set_port_info(port, info, now_);
+        lab_.give_lid(node, port, Lid{++lid}, 0, kManager);
         block.ports[lid] = static_cast<std::uint8_t>(1 + lid % 4);
       }
     }
-    for (const char* name : {"s1", "s2"}) {
-      mgmt::ManagedNode& node = *fabric_.find_node(name);
-      node.set_linear(0, block);
-      wire::SwitchInfo info = node.switch_info();
-      info.linear_top = Lid{16};
-      node.set_switch_info(info);
-      wire::MulticastBlock groups;
-      groups.masks.fill(0x1F);
-      node.set_multicast(0, 0, groups);
-    }
+    for (const char* name : {"s1", "s2"})
+      lab_.route(name, block, Lid{16}, 0x1F);
   }
 
-  Time now_{1s};
-  Fabric fabric_;
+  static constexpr Lid kManager{3};
+  fuzz::RunningFabric lab_;
 };
 
 }  // namespace

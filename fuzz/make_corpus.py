@@ -9,8 +9,9 @@ Lives of connections, as fuzz/rdmacm_commands.cc reads them, are written here by
 
 usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is made of
                                corpus/rdmacm_commands, corpus/fabric_packets,
-                               corpus/attachments, corpus/attach_socket, corpus/program_end
-                               and corpus/lab_file, beside this script
+                               corpus/attachments, corpus/attach_socket, corpus/program_end,
+                               corpus/management_socket and corpus/lab_file, beside this
+                               script
 """
 import pathlib
 import random
@@ -134,6 +135,30 @@ def attach_socket():
         yield "steps-%d" % seed, bytes(steps)
 
 
+def management_socket():
+    """(name, bytes): processes as fuzz/management_socket.cc reads their steps."""
+    for seed in range(8):
+        chance = random.Random(seed)
+        steps = bytearray()
+        for process in range(3):  # a port for each, and agents of two classes
+            steps += bytes((process, 0, 0, process, 1 if process < 2 else 0))
+            for mgmt_class in (1, 2 + process):
+                steps += bytes((process, 2, mgmt_class, 1, 0)) + bytes(5) + b"\0"
+        for _ in range(30):
+            action = chance.choice((0, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9, 9))
+            steps += bytes((chance.randrange(3), action))
+            if action < 9:
+                steps += bytes(chance.randrange(4) for _ in range(4))
+                continue
+            known = chance.randrange(7)
+            steps += bytes((known, 1, chance.choice((0, 0, 1, 5)), *((2,) * (known == 1)),
+                            chance.randrange(256), chance.choice((1, 2, 0x10, 0x11, 0x15)), 0))
+            steps += bytes((1, 2) * (known == 1)) + bytes((0, 0, chance.randrange(2), 100, 1))
+            steps += bytes((chance.randrange(1, 5),) * (known != 1))
+            steps += bytes((known > 1, 0, 0, 0, 0, 0, 0))
+        yield "steps-%d" % seed, bytes(steps)
+
+
 def program_end():
     """(name, bytes): what a daemon and a program do, as fuzz/program_end.cc reads their steps."""
     for seed in range(8):
@@ -171,6 +196,7 @@ def main():
         (HERE / "corpus" / "crc" / ("length-%04d" % size)).write_bytes(blob)
     for folder, made in (("fabric_packets", fabric_packets()), ("lab_file", lab_files()),
                          ("attachments", attachments()), ("attach_socket", attach_socket()),
+                         ("management_socket", management_socket()),
                          ("program_end", program_end())):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)
         for name, blob in made:

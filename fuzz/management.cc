@@ -17,7 +17,7 @@
 #include "mgmt/node_management.h"
 #include "wire/endian.h"
 #include "wire/rmpp.h"
-#include "wire/sa.h"
+#include "wire/sa/sa_header.h"
 #include "wire/sm/smp.h"
 
 namespace {

@@ -29,6 +29,7 @@ using fuzz::Input;
 using fuzz::require;
 
 constexpr std::uint32_t kOwnArena = 1;
+constexpr std::uint8_t kPort = 1;  // the only one of the adapter
 
 template <class Memory>
 struct Shared {
@@ -64,8 +65,8 @@ class Fuzzer final : public port::DatagramSink {
                                      io::UniqueFd(ends[0]));
     require(end.has_value());
     end_ = end->get();
-    shared_ = std::make_shared<port::FabricShared>(nullptr, kOwnArena, std::move(*end),
-                                                   port::PortFacts{}, port::unguarded);
+    shared_ = std::make_shared<port::FabricShared>(nullptr, kPort, kOwnArena, std::move(*end),
+                                                   port::unguarded);
     inlet_ = std::make_unique<port::FabricInlet>(shared_, nullptr);
   }
 
@@ -151,6 +152,7 @@ class Fuzzer final : public port::DatagramSink {
     ArrivalSlot slot{};
     const std::size_t front = std::min<std::size_t>(20 + input_.byte() % 109, packet_.size() - 6);
     const std::size_t rest = packet_.size() - 6 - front;
+    slot.port = kPort;
     slot.block = rest == 0 ? kNoBlock : static_cast<std::uint32_t>(at % kBlocks);
     slot.payload_size = static_cast<std::uint32_t>(rest);
     slot.header_size = static_cast<std::uint8_t>(front);
@@ -165,6 +167,7 @@ class Fuzzer final : public port::DatagramSink {
   void push_anything() {
     honest_ = false;
     ArrivalSlot slot{};
+    slot.port = input_.byte();
     slot.arena = input_.byte() % 4;
     slot.block = input_.rarely() ? input_.number() : input_.word() % (kBlocks + 2);
     slot.payload_size = input_.rarely() ? input_.number() : input_.word() % (kBlock + 2);

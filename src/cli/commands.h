@@ -59,6 +59,7 @@ int status(const StatusOptions& options);
 struct UpOptions {
   std::string file;  // a lab file or a listing; "-": standard input
   std::string name;  // empty: the file's own
+  std::string sm;    // weft, opensm or none; empty: as the file has it
   bool detach = false;
 };
 // Runs a lab in the foreground, or behind, until it is told to end.
@@ -77,6 +78,14 @@ struct LinkOptions {
   bool json = false;
 };
 int link(const LinkOptions& options);
+
+struct SmOptions {
+  std::string lab;                // empty: the only one
+  std::string action = "status";  // "status", "path", "explain", "history"
+  std::string from, to;           // end ports, of path and explain
+  bool json = false;
+};
+int sm(const SmOptions& options);
 
 struct CaptureOptions {
   std::string lab;  // empty: the only one

@@ -30,7 +30,7 @@ Expected<std::vector<Device>> read_devices(const host::Config& config,
   for (const host::DeviceInfo& info : devices) {
     auto opened = open(info, config, entropy);
     if (!opened) return tl::unexpected(opened.error());
-    out.push_back({info, (*opened)->attributes()});
+    out.push_back({info, (*opened)->attributes(1)});
   }
   return out;
 }

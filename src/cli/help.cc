@@ -23,6 +23,7 @@ Commands
   up        run a lab: a fabric of switches and channel adapters
   down      end a lab
   link      look at a link of a lab, pull its cable, degrade it
+  sm        ask a lab's own subnet manager: sweeps, paths and why they are so
   capture   record what a link of a lab carries
   help      explain a command: weft help run
 
@@ -160,6 +161,18 @@ Examples
   weft link uplink down
   weft link uplink degrade loss=1%,delay=2ms
   weft link uplink degrade none
+)";
+}
+
+std::string sm_footer() {
+  return R"(status is what the manager is and has done, history what it said: sweeps, links and
+nodes that came and went, problems. path is the way from one end port to another as its forwarding
+tables make it, explain the same hop by hop, with the reasons.
+
+Examples
+  weft sm
+  weft sm history
+  weft sm explain a d:2
 )";
 }
 

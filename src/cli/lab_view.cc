@@ -46,10 +46,9 @@ void print_link(const Json& link) {
 }
 
 void print_program(const Json& program) {
-  fmt::print("  program pid {} node {} port {} qp {} sent {} arrived {}\n",
-             number_of(program, "pid"), printable(text_of(program, "node")),
-             number_of(program, "port"), number_of(program, "qps"), number_of(program, "sent"),
-             number_of(program, "arrived"));
+  fmt::print("  program pid {} node {} qp {} sent {} arrived {}\n", number_of(program, "pid"),
+             printable(text_of(program, "node")), number_of(program, "qps"),
+             number_of(program, "sent"), number_of(program, "arrived"));
 }
 
 }  // namespace
@@ -70,6 +69,19 @@ std::vector<Json> collect_labs(const std::vector<std::string>& directories, bool
   return out;
 }
 
+void print_manager(const Json& sm) {
+  fmt::print("  sm on {}: {}, {}, {} sweep{}\n", printable(text_of(sm, "node")),
+             printable(text_of(sm, "state")), printable(text_of(sm, "engine")),
+             number_of(sm, "sweeps"), number_of(sm, "sweeps") == 1 ? "" : "s");
+  const Json& sweep = object_of(sm, "last_sweep");
+  if (sweep.contains("engine_refused")) {
+    fmt::print("    {}\n", printable(text_of(sweep, "engine_refused")));
+  }
+  for (const Json& problem : list_of(sweep, "problems")) {
+    if (problem.is_string()) fmt::print("    {}\n", printable(problem.get<std::string>()));
+  }
+}
+
 void print_lab(const Json& lab, bool details, const Style& style) {
   const Json& links = object_of(lab, "links");
   const std::string states = states_of(links);
@@ -78,6 +90,7 @@ void print_lab(const Json& lab, bool details, const Style& style) {
              number_of(lab, "pid"), number_of(lab, "switches"), number_of(lab, "cas"),
              number_of(links, "count"), states.empty() ? "" : " (", states,
              states.empty() ? "" : ")");
+  if (lab.contains("sm")) print_manager(object_of(lab, "sm"));
   for (const Json& program : list_of(lab, "programs"))
     print_program(program);
   if (!details) return;

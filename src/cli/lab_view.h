@@ -15,6 +15,10 @@ namespace weft::cli {
 std::vector<nlohmann::json> collect_labs(const std::vector<std::string>& directories, bool all,
                                          std::vector<std::string>& complaints);
 
+// What its subnet manager says: "  sm on s1: MASTER, minhop, 3 sweeps", and what the last sweep
+// could not do.
+void print_manager(const nlohmann::json& sm);
+
 // A line for a lab; with `details` one for each port of its nodes and each of its links, too.
 void print_lab(const nlohmann::json& lab, bool details, const Style& style);
 

@@ -73,6 +73,7 @@ struct Options {
   UpOptions up;
   DownOptions down;
   LinkOptions link;
+  SmOptions sm;
   CaptureOptions capture;
   StatusOptions status;
   Words show;
@@ -162,6 +163,9 @@ void define_labs(CLI::App& app, Options& options) {
                              " [OPTIONS] FILE", up_footer());
   up->add_option("FILE", options.up.file, "A lab file or a listing; -: standard input")->required();
   up->add_option("--name", options.up.name, "Call the lab so")->option_text("NAME");
+  up->add_option("--sm", options.up.sm, "Subnet manager, whatever FILE says: weft, opensm, none")
+      ->option_text("WHO")
+      ->check(CLI::IsMember({"weft", "opensm", "none"}));
   up->add_flag("-d,--detach", options.up.detach, "In the background; returns when it runs");
 
   CLI::App* down = add_command(app, "down", "End a lab", " [LAB]", down_footer());
@@ -175,6 +179,15 @@ void define_labs(CLI::App& app, Options& options) {
   link->add_option("LIST", options.link.value, "Of degrade: loss=1%,delay=2ms,seed=7; or none");
   link->add_option("--lab", options.link.lab, kWhich)->option_text("LAB");
   link->add_flag("--json", options.link.json, "Print JSON");
+
+  CLI::App* sm =
+      add_command(app, "sm", "Ask a lab's own subnet manager",
+                  " [OPTIONS] [status|history|path FROM TO|explain FROM TO]", sm_footer());
+  sm->add_option("ACTION", options.sm.action, "status (default), history, path or explain");
+  sm->add_option("FROM", options.sm.from, "An end port: host1, host1:2, a LID, a GUID with 0x");
+  sm->add_option("TO", options.sm.to, "Another one");
+  sm->add_option("--lab", options.sm.lab, kWhich)->option_text("LAB");
+  sm->add_flag("--json", options.sm.json, "Print JSON");
 
   CLI::App* capture = add_command(app, "capture", "Record what a link of a lab carries",
                                   " [OPTIONS] LINK [FILTER...]", capture_footer());
@@ -276,6 +289,7 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "up") return up(options.up);
   if (command == "down") return down(options.down);
   if (command == "link") return link(options.link);
+  if (command == "sm") return sm(options.sm);
   if (command == "capture") return capture(options.capture);
   return help("", app);
 }

@@ -16,6 +16,7 @@
 
 #include "cli/commands.h"
 #include "cli/lab_client.h"
+#include "cli/opensm.h"
 #include "daemon/background.h"
 #include "daemon/lab/lab_server.h"
 #include "fabric/lab_file.h"
@@ -77,7 +78,13 @@ Expected<fabric::Lab> read_lab(const UpOptions& options) {
     if (!parsed) return tl::unexpected(parsed.error());
     lab = std::move(*parsed);
   }
+  std::string& partitions = lab.management.partitions;
+  if (!partitions.empty()) {
+    partitions =
+        std::filesystem::absolute(std::filesystem::path(options.file).parent_path() / partitions);
+  }
   if (!options.name.empty()) lab.name = options.name;
+  if (!options.sm.empty()) lab.management.manager = *fabric::parse_manager(options.sm);
   if (lab.name.empty()) lab.name = stem;
   return lab;
 }
@@ -89,6 +96,18 @@ std::string first_adapter(const fabric::Lab& lab) {
   return lab.nodes.empty() ? "NODE" : lab.nodes[0].name;
 }
 
+std::string manager_line(const fabric::Lab& lab) {
+  switch (lab.management.manager) {
+    case fabric::LabManagement::Manager::kWeft:
+      return fmt::format("its own ({})", lab.management.engine);
+    case fabric::LabManagement::Manager::kOpenSm:
+      return "opensm on " + opensm_node(lab);
+    case fabric::LabManagement::Manager::kNone:
+      return fmt::format("weft run --node {} -- opensm", first_adapter(lab));
+  }
+  return "";
+}
+
 void greet(const fabric::Lab& lab) {
   std::size_t switches = 0;
   for (const fabric::LabNode& node : lab.nodes)
@@ -96,11 +115,11 @@ void greet(const fabric::Lab& lab) {
   const std::string adapter = first_adapter(lab);
   fmt::print(
       "lab {}: {} switches, {} channel adapters, {} links\n"
-      "  a subnet manager   weft run --node {} -- opensm\n"
+      "  subnet manager     {}\n"
       "  what is there      weft run --node {} -- ibnetdiscover\n"
       "  its state          weft status -d\n"
       "  its end            weft down{}\n",
-      lab.name, switches, lab.nodes.size() - switches, lab.links.size(), adapter, adapter,
+      lab.name, switches, lab.nodes.size() - switches, lab.links.size(), manager_line(lab), adapter,
       " " + lab.name);
   std::fflush(stdout);
 }
@@ -115,11 +134,20 @@ int up(const UpOptions& options) {
   const auto paths = daemon::lab_paths(*runtime, lab->name);
   if (!paths) return refuse("up", paths.error().message);
   daemon::allow_many_descriptors();
+  if (lab->management.manager == fabric::LabManagement::Manager::kOpenSm) {
+    if (auto found = OpenSm::find(); !found) return refuse("up", found.error().message);
+  }
   const auto server = daemon::LabServer::open(*lab, *paths);
   if (!server) return refuse("up", server.error().message);
   handle_signals(**server);
   greet(*lab);
   if (options.detach) daemon::leave_parent();
+  OpenSm opensm;
+  if (lab->management.manager == fabric::LabManagement::Manager::kOpenSm) {
+    if (auto started = opensm.start(*lab, paths->directory); !started) {
+      return refuse("up", started.error().message);
+    }
+  }
   const auto ended = (*server)->run();
   serving = nullptr;
   if (ended) return kOk;

@@ -2,7 +2,6 @@
 #include "daemon/door_messages.h"
 
 #include <array>
-#include <cstring>
 
 #include "io/pass_descriptor.h"
 #include "rdmacm/abi.h"
@@ -36,14 +35,6 @@ Expected<void> send_door_answer(int socket, const rdmacm::Reply& reply) {
     return fail(std::errc::message_size, "an answer that is too long");
   }
   return io::send_message(socket, sink.written());
-}
-
-door::Welcome door_refusal(const Error& why) {
-  door::Welcome out{};
-  out.error = static_cast<std::int32_t>(why.code);
-  const std::size_t length = std::min(why.message.size(), sizeof out.message - 1);
-  std::memcpy(out.message, why.message.data(), length);
-  return out;
 }
 
 }  // namespace weft::daemon

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "daemon/hello.h"
 #include "host/door.h"
 #include "rdmacm/command_core.h"
 
@@ -30,7 +31,8 @@ struct DoorCommand {
 // no_buffer_space: the program does not read its answers.
 Expected<void> send_door_answer(int socket, const rdmacm::Reply& reply);
 
-// A Welcome that says why there is none.
-[[nodiscard]] host::door::Welcome door_refusal(const Error& why);
+[[nodiscard]] constexpr Greeting door_greeting(const char* whose) {
+  return {host::door::kMagic, host::door::kVersion, offsetof(host::door::Hello, purpose), whose};
+}
 
 }  // namespace weft::daemon

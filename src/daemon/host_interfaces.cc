@@ -31,7 +31,7 @@ Expected<std::vector<HostInterfaces::Known>> HostInterfaces::read() const {
     config.ifindex = device.ifindex;
     const auto port = port::UdpPort::open(config, entropy_);
     if (!port) return tl::unexpected(port.error());
-    const port::PortAttributes attributes = (*port)->attributes();
+    const port::PortAttributes attributes = (*port)->attributes(1);
     for (std::size_t i = 0; i < attributes.gids.size(); ++i) {
       Known known;
       known.address = attributes.gids[i].gid;

@@ -13,6 +13,7 @@
 
 #include "daemon/agent.h"
 #include "daemon/door_messages.h"
+#include "daemon/hello.h"
 #include "io/pass_descriptor.h"
 #include "io/sealed_file.h"
 #include "rdmacm/abi.h"
@@ -97,14 +98,11 @@ bool Session::on_message(Bytes message) {
 }
 
 bool Session::on_hello(Bytes message) {
-  // One of another version may be shorter, and gets its answer.
-  constexpr std::size_t kLeast = offsetof(door::Hello, purpose);
-  const auto hello = rdmacm::abi::read<door::Hello>(message, kLeast);
-  if (!hello || hello->magic != door::kMagic) return nonsense();
+  const auto hello = read_hello<door::Hello>(message, door_greeting("the host agent"), true);
   has_said_hello_ = true;
-  if (hello->version != door::kVersion) {
-    static_cast<void>(turn_away(
-        {std::errc::protocol_not_supported, "the host agent is of another version of Weft"}));
+  if (!hello) {
+    if (is_nonsense(hello.error())) return nonsense();
+    static_cast<void>(turn_away(hello.error()));
     return false;
   }
   const auto tap = tap_in(*hello, message);
@@ -184,7 +182,7 @@ bool Session::send_report() {
 
 // The connection stays for the program to end, so that it is sure to read why.
 bool Session::turn_away(const Error& why) {
-  return welcome(door_refusal(why), -1);
+  return welcome(refusal<door::Welcome>(why), -1);
 }
 
 bool Session::on_request(Bytes message) {

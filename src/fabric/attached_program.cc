@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "fabric/program_port.h"
@@ -15,6 +16,21 @@ namespace {
 
 // A sender that was told to wait is called again once so much is free, and not for every packet.
 constexpr std::uint32_t kWorthwhile = AttachedProgram::kRoom / 4;
+
+tl::unexpected<Error> not_its(Qpn qpn) {
+  return fail(std::errc::invalid_argument,
+              fmt::format("queue pair {}: is not this program's", qpn.value()));
+}
+
+tl::unexpected<Error> too_many_queue_pairs() {
+  return fail(std::errc::not_enough_memory,
+              fmt::format("a program has at most {} queue pairs", kMostQueuePairs));
+}
+
+tl::unexpected<Error> too_many_joins() {
+  return fail(std::errc::not_enough_memory,
+              fmt::format("a program has at most {} members of multicast groups", kMostJoins));
+}
 
 }  // namespace
 
@@ -34,10 +50,7 @@ AttachedProgram::~AttachedProgram() {
 }
 
 Expected<Qpn> AttachedProgram::allocate() {
-  if (queue_pairs_.size() >= kMostQueuePairs) {
-    return fail(std::errc::not_enough_memory,
-                fmt::format("a program has at most {} queue pairs", kMostQueuePairs));
-  }
+  if (queue_pairs_.size() >= kMostQueuePairs) return too_many_queue_pairs();
   const auto qpn = port_.numbers().allocate(*this);
   if (!qpn) return fail(std::errc::not_enough_memory, "all queue pair numbers are in use");
   queue_pairs_.insert(*qpn);
@@ -45,10 +58,37 @@ Expected<Qpn> AttachedProgram::allocate() {
 }
 
 Expected<void> AttachedProgram::release(Qpn qpn) {
-  if (queue_pairs_.erase(qpn) == 0) {
-    return fail(std::errc::invalid_argument,
-                fmt::format("queue pair {}: is not this program's", qpn.value()));
+  if (!owns(qpn)) return not_its(qpn);
+  forget(qpn);
+  port_.numbers().release(qpn);
+  return {};
+}
+
+Expected<void> AttachedProgram::hand_over(Qpn qpn, Attachment& to) {
+  if (!owns(qpn)) return not_its(qpn);
+  Groups groups;
+  for (const auto& [group, members] : groups_) {
+    if (members.contains(qpn)) groups.push_back(group);
   }
+  if (auto taken = to.take_over(qpn, groups); !taken) return taken;
+  forget(qpn);
+  return {};
+}
+
+Expected<void> AttachedProgram::take_over(Qpn qpn, const Groups& groups) {
+  if (queue_pairs_.size() >= kMostQueuePairs) return too_many_queue_pairs();
+  if (joins_ + groups.size() > kMostJoins) return too_many_joins();
+  queue_pairs_.insert(qpn);
+  port_.numbers().give(qpn, *this);
+  for (const Gid& group : groups) {
+    [[maybe_unused]] const auto joined = join(qpn, group);
+    assert(joined);
+  }
+  return {};
+}
+
+void AttachedProgram::forget(Qpn qpn) {
+  queue_pairs_.erase(qpn);
   for (auto group = groups_.begin(); group != groups_.end();) {
     joins_ -= group->second.erase(qpn);
     if (!group->second.empty()) {
@@ -58,27 +98,19 @@ Expected<void> AttachedProgram::release(Qpn qpn) {
     port_.leave(*this, group->first);
     group = groups_.erase(group);
   }
-  port_.numbers().release(qpn);
   if (lately_.size() == kLately) lately_.pop_front();
   lately_.push_back(qpn);
-  return {};
 }
 
 Expected<void> AttachedProgram::join(Qpn qpn, const Gid& group) {
-  if (!queue_pairs_.contains(qpn)) {
-    return fail(std::errc::invalid_argument,
-                fmt::format("queue pair {}: is not this program's", qpn.value()));
-  }
+  if (!owns(qpn)) return not_its(qpn);
   if (group.bytes()[0] != 0xFF) {  // IBA 4.1.1
     return fail(std::errc::invalid_argument,
                 fmt::format("{}: is no multicast GID", group.to_string()));
   }
   const auto members = groups_.find(group);
   if (members != groups_.end() && members->second.contains(qpn)) return {};
-  if (joins_ >= kMostJoins) {
-    return fail(std::errc::not_enough_memory,
-                fmt::format("a program has at most {} members of multicast groups", kMostJoins));
-  }
+  if (joins_ >= kMostJoins) return too_many_joins();
   if (members == groups_.end()) port_.join(*this, group);
   groups_[group].insert(qpn);
   ++joins_;

@@ -33,6 +33,9 @@ class AttachedProgram final : public Attachment, private link::ReceiveBuffer::Ob
   // --- Attachment --------------------------------------------------------------------------------
   Expected<Qpn> allocate() override;
   Expected<void> release(Qpn qpn) override;
+  [[nodiscard]] bool owns(Qpn qpn) const override { return queue_pairs_.contains(qpn); }
+  Expected<void> hand_over(Qpn qpn, Attachment& to) override;
+  Expected<void> take_over(Qpn qpn, const Groups& groups) override;
   Expected<void> join(Qpn qpn, const Gid& group) override;
   Expected<void> leave(Qpn qpn, const Gid& group) override;
   [[nodiscard]] std::uint32_t epoch() const override;
@@ -51,6 +54,8 @@ class AttachedProgram final : public Attachment, private link::ReceiveBuffer::Ob
  private:
   void space_freed(Vl vl) override;
   [[nodiscard]] bool was_lately(Qpn qpn) const;
+  // The number stays in use.
+  void forget(Qpn qpn);
   // Whether the program took it.
   bool hand_over(link::PacketPtr& packet, Time now);
   // Whether it may hold so much of the port's receive buffer.

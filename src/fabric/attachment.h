@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/error.h"
 #include "base/ids.h"
@@ -45,6 +46,8 @@ enum class Sent : std::uint8_t {
 
 class Attachment {
  public:
+  using Groups = std::vector<Gid>;
+
   // Detaches: the numbers are free, what waited for the program is dropped, what it has sent still
   // arrives. Before the fabric goes.
   virtual ~Attachment() = default;
@@ -53,6 +56,13 @@ class Attachment {
   // Leaves its multicast groups too. What waits for the program already may still be delivered.
   // invalid_argument: it is not this program's.
   virtual Expected<void> release(Qpn qpn) = 0;
+  [[nodiscard]] virtual bool owns(Qpn qpn) const = 0;
+  // Its queue pair is on another port of the adapter from now on, where the program is, too, and in
+  // its multicast groups there. What was sent from it and comes to send() later is dropped.
+  // invalid_argument, not_enough_memory: as of release() here, and of allocate() and join() there.
+  virtual Expected<void> hand_over(Qpn qpn, Attachment& to) = 0;
+  // By hand_over().
+  virtual Expected<void> take_over(Qpn qpn, const Groups& groups) = 0;
   // Joining twice is joining once. invalid_argument: not its queue pair, or not an MGID.
   // not_enough_memory: the program has kMostJoins.
   virtual Expected<void> join(Qpn qpn, const Gid& group) = 0;

@@ -32,6 +32,22 @@ std::string Lab::link_name(const LabLink& link) const {
   return link.name.empty() ? end_name(link.ends[0]) : link.name;
 }
 
+namespace {
+
+constexpr std::array<std::string_view, 3> kManagers{"weft", "opensm", "none"};
+
+}  // namespace
+
+std::string_view to_string(LabManagement::Manager manager) {
+  return kManagers[static_cast<std::size_t>(manager)];
+}
+
+std::optional<LabManagement::Manager> parse_manager(std::string_view text) {
+  const auto* const found = std::find(kManagers.begin(), kManagers.end(), text);
+  if (found == kManagers.end()) return std::nullopt;
+  return static_cast<LabManagement::Manager>(found - kManagers.begin());
+}
+
 Guid derived_guid(std::string_view lab, std::string_view node) {
   // FNV-1a, of which the generator's step then spreads every bit.
   std::uint64_t hash = 0xCBF2'9CE4'8422'2325;

@@ -66,8 +66,33 @@ struct LabLink {
   friend bool operator==(const LabLink&, const LabLink&) = default;
 };
 
+// Who manages the subnet, and how.
+struct LabManagement {
+  enum class Manager : std::uint8_t {
+    kWeft,    // the lab's own, in its daemon
+    kOpenSm,  // OpenSM, which is started on a node with the lab
+    kNone,    // whoever comes
+  };
+  Manager manager = Manager::kWeft;
+  // Where the manager is; empty: Weft's on the first switch, or where there is none on the first
+  // node, and OpenSM on the first node.
+  std::string node;
+  std::string engine = "minhop";  // of kEngines
+  std::uint8_t lmc = 0;           // adapters have 2^lmc LIDs; 0 to 7
+  std::uint8_t priority = 0;      // among managers, 0 to 15
+  // A file of partitions in OpenSM's format; empty: everybody is in the default partition. As the
+  // lab file has it, which is: from its own place on.
+  std::string partitions;
+  friend bool operator==(const LabManagement&, const LabManagement&) = default;
+};
+inline constexpr std::array<std::string_view, 5> kEngines{"minhop", "updn", "ftree", "dor",
+                                                          "layered"};
+[[nodiscard]] std::string_view to_string(LabManagement::Manager manager);  // "weft"
+[[nodiscard]] std::optional<LabManagement::Manager> parse_manager(std::string_view text);
+
 struct Lab {
   std::string name;
+  LabManagement management;
   Ipv4Network network;         // that its addresses are of
   std::vector<LabNode> nodes;  // switches first
   std::vector<LabLink> links;

@@ -270,6 +270,20 @@ Expected<void> LabBuilder::check_link_names() const {
   return {};
 }
 
+Expected<void> LabBuilder::check_management() const {
+  const LabManagement& management = lab_.management;
+  if (management.node.empty()) return {};
+  const LabNode* const node = lab_.find_node(management.node);
+  if (node == nullptr) {
+    return wrong(management_where_, fmt::format("there is no node {}", management.node));
+  }
+  if (node->kind == NodeKind::kSwitch && management.manager == LabManagement::Manager::kOpenSm) {
+    return wrong(management_where_,
+                 fmt::format("{} is a switch; OpenSM runs on a node", management.node));
+  }
+  return {};
+}
+
 Expected<Lab> LabBuilder::finish() {
   if (lab_.name.empty()) lab_.name = "lab";
   if (!good_name(lab_.name)) {
@@ -283,6 +297,7 @@ Expected<Lab> LabBuilder::finish() {
   if (const auto done = draw_addresses(); !done) return tl::unexpected(done.error());
   if (const auto done = resolve_links(); !done) return tl::unexpected(done.error());
   if (const auto done = check_link_names(); !done) return tl::unexpected(done.error());
+  if (const auto done = check_management(); !done) return tl::unexpected(done.error());
   return std::move(lab_);
 }
 

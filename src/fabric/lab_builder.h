@@ -43,6 +43,10 @@ class LabBuilder {
     lab_.network = network;
     network_where_ = std::move(where);
   }
+  void set_management(LabManagement management, Where where) {
+    lab_.management = std::move(management);
+    management_where_ = std::move(where);
+  }
   // GUIDs that are 0 are derived in the end, and so are addresses; an empty description is the
   // node's name.
   [[nodiscard]] Expected<void> add_node(LabNode node, Where where);
@@ -67,10 +71,12 @@ class LabBuilder {
   [[nodiscard]] Expected<void> take_port(const LabEnd& end, std::size_t link, const Where& where);
   [[nodiscard]] Expected<void> take_free_port(LabEnd& end, std::size_t link, const Where& where);
   [[nodiscard]] Expected<void> check_link_names() const;
+  [[nodiscard]] Expected<void> check_management() const;
 
   std::string file_;
   Lab lab_;
   Where network_where_{.line = 0, .key = "network"};
+  Where management_where_{.line = 0, .key = "sm"};
   std::vector<Where> node_where_;
   std::vector<LinkText> link_texts_;
   std::vector<Where> link_where_;

@@ -253,7 +253,7 @@ Done read_addresses(LabNode& node, const Value& value) {
   auto addresses = value.array();
   if (!addresses) addresses = std::vector{value};
   for (const Value& entry : *addresses) {
-    if (const Done done = store(node.addresses.emplace_back(), entry.ipv4()); !done) return done;
+    if (Done done = store(node.addresses.emplace_back(), entry.ipv4()); !done) return done;
   }
   return {};
 }
@@ -318,11 +318,54 @@ Keys<LabBuilder::LinkText> link_keys() {
   return keys;
 }
 
+Done read_manager(LabManagement& management, const Value& value) {
+  const auto text = value.string();
+  const auto manager = text ? parse_manager(*text) : std::nullopt;
+  if (!manager) return value.wrong("must be weft, opensm or none");
+  management.manager = *manager;
+  return {};
+}
+
+Done read_engine(LabManagement& management, const Value& value) {
+  const auto text = value.string();
+  if (!text || std::find(kEngines.begin(), kEngines.end(), *text) == kEngines.end()) {
+    return value.wrong(fmt::format("must be one of {}", fmt::join(kEngines, ", ")));
+  }
+  management.engine = *text;
+  return {};
+}
+
+Keys<LabManagement> management_keys() {
+  return {
+      {"manager", read_manager},
+      {"node", [](LabManagement& management,
+                  const Value& value) { return store(management.node, value.string()); }},
+      {"engine", read_engine},
+      {"lmc", [](LabManagement& management,
+                 const Value& value) { return store(management.lmc, value.integer(0, 7)); }},
+      {"priority",
+       [](LabManagement& management, const Value& value) {
+         return store(management.priority, value.integer(0, 15));
+       }},
+      {"partitions",
+       [](LabManagement& management, const Value& value) {
+         return store(management.partitions, value.string());
+       }},
+  };
+}
+
+// sm = "none" for sm = { manager = "none" }.
+Done read_management(LabManagement& management, const Value& value) {
+  if (value.string()) return read_manager(management, value);
+  if (!value.table()) return value.wrong("must be weft, opensm or none, or a table");
+  return read_keys(management_keys(), management, value);
+}
+
 // What is read first, wherever it stands: the defaults hold for the whole file.
 struct Top {
   std::string name;
   PortLimits limits;
-  std::vector<Value> networks, switches, nodes, links;
+  std::vector<Value> networks, managements, switches, nodes, links;
 };
 
 Keys<Top> top_keys() {
@@ -331,6 +374,11 @@ Keys<Top> top_keys() {
       {"network",
        [](Top& top, const Value& value) {
          top.networks.push_back(value);
+         return Done{};
+       }},
+      {"sm",
+       [](Top& top, const Value& value) {
+         top.managements.push_back(value);
          return Done{};
        }},
       {"defaults",
@@ -396,6 +444,12 @@ Expected<Lab> read_lab(const toml::table& root, const std::string& file) {
     const auto network = value.network();
     if (!network) return tl::unexpected(network.error());
     builder.set_network(*network, value.where());
+  }
+  for (const Value& value : top.managements) {
+    LabManagement management;
+    const Done done = read_management(management, value);
+    if (!done) return tl::unexpected(done.error());
+    builder.set_management(management, value.where());
   }
   LabNode model;
   model.limits = top.limits;

@@ -120,6 +120,24 @@ void write_nodes(Out out, const Lab& lab, NodeKind kind, std::string_view headin
   }
 }
 
+void write_management(Out out, const LabManagement& management) {
+  const LabManagement usual;
+  std::vector<std::string> words;
+  if (management.manager != usual.manager) {
+    add(words, "manager", fmt::format("\"{}\"", to_string(management.manager)));
+  }
+  if (management.node != usual.node) add(words, "node", quoted(management.node));
+  if (management.engine != usual.engine) add(words, "engine", quoted(management.engine));
+  if (management.lmc != usual.lmc) add(words, "lmc", fmt::to_string(management.lmc));
+  if (management.priority != usual.priority) {
+    add(words, "priority", fmt::to_string(management.priority));
+  }
+  if (management.partitions != usual.partitions) {
+    add(words, "partitions", quoted(management.partitions));
+  }
+  if (!words.empty()) fmt::format_to(out, "sm = {{ {} }}\n", fmt::join(words, ", "));
+}
+
 }  // namespace
 
 std::string write_lab(const Lab& lab, std::string_view comment) {
@@ -134,6 +152,7 @@ std::string write_lab(const Lab& lab, std::string_view comment) {
   if (lab.network != Ipv4Network{}) {
     fmt::format_to(out, "network = \"{}\"\n", to_string(lab.network));
   }
+  write_management(out, lab.management);
   write_nodes(out, lab, NodeKind::kSwitch, "switch");
   write_nodes(out, lab, NodeKind::kChannelAdapter, "node");
   if (!lab.links.empty()) text += '\n';

@@ -20,6 +20,8 @@ class QueuePairTable {
 
   // Nothing: all are in use.
   [[nodiscard]] std::optional<Qpn> allocate(AttachedProgram& owner);
+  // One that is in use gets another owner.
+  void give(Qpn qpn, AttachedProgram& owner) { owners_[qpn] = &owner; }
   void release(Qpn qpn) { owners_.erase(qpn); }
   // Null: nobody has it.
   [[nodiscard]] AttachedProgram* owner(Qpn qpn) const {

@@ -12,7 +12,8 @@ Switch::Switch(const LabNode& lab, const NodeParts& parts) : Node(lab, parts) {
   info_.default_port = wire::LinearBlock::kNoPort;
   info_.default_multicast_primary_port = wire::LinearBlock::kNoPort;
   info_.default_multicast_not_primary_port = wire::LinearBlock::kNoPort;
-  info_.life_time = 31;  // for ever
+  info_.life_time = 31;          // for ever
+  info_.optimized_sl_to_vl = 1;  // many ports can be set at once
   info_.partition_enforcement_cap = kPKeyEntries;
   info_.inbound_enforcement_cap = true;
   info_.outbound_enforcement_cap = true;

@@ -71,7 +71,9 @@ Expected<void> ConnectedQueuePair::check_values(const QpAttributes& attributes,
   if (given(kAttrPKeyIndex)) {
     if (auto checked = check_pkey_index("P_Key index", a.pkey_index); !checked) return checked;
   }
-  if (given(kAttrPort) && a.port != 1) return refuse("port {}: there is port 1 only", a.port);
+  if (given(kAttrPort)) {
+    if (auto checked = check_port("port", a.port); !checked) return checked;
+  }
   if (given(kAttrAccess)) {
     constexpr std::uint32_t kKnown =
         kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kWindowBind;
@@ -113,7 +115,23 @@ Expected<void> ConnectedQueuePair::check_pkey_index(const char* what, std::uint1
   return check_most(what, index, static_cast<std::uint32_t>(most));
 }
 
+// Both paths of a connection leave by one port.
+Expected<void> ConnectedQueuePair::check_port(const char* what, std::uint8_t port) const {
+  const std::uint8_t mine = connection_.config.port;
+  return port == mine ? Expected<void>{}
+                      : refuse("{} {}: the queue pair is on port {}", what, port, mine);
+}
+
+void ConnectedQueuePair::move_to(const HomePort& port) {
+  connection_.config.port = port.number;
+  connection_.config.pkeys = port.pkeys;
+  connection_.config.max_mtu = port.max_mtu;
+}
+
 Expected<void> ConnectedQueuePair::check_path(const Path& path, const char* which) const {
+  if (const std::uint8_t mine = connection_.config.port; path.port != mine) {
+    return refuse("{}: port {}: the queue pair is on port {}", which, path.port, mine);
+  }
   if (path.by_lid() && !is_unicast(path.dlid)) {
     return refuse("{}: LID {:#x} is not one of a port", which, path.dlid.value());
   }
@@ -135,8 +153,8 @@ Expected<void> ConnectedQueuePair::check_migration(const QpAttributes& attribute
         !checked) {
       return checked;
     }
-    if (attributes.alternate_port != 1) {
-      return refuse("alternate port {}: there is port 1 only", attributes.alternate_port);
+    if (auto checked = check_port("alternate port", attributes.alternate_port); !checked) {
+      return checked;
     }
     if (auto checked = check_most("alternate local ACK timeout", attributes.alternate_ack_timeout,
                                   kMaxTimerCode);
@@ -349,6 +367,7 @@ bool ConnectedQueuePair::next_burst(Burst& burst, Time now) {
   see(now);
   if (out_ != Out::kNothing) return false;  // `burst` may be the one that is out
   look_after_peer();
+  if (acks_first_ && responds()) responder_.acknowledge_now();
   const Half first = whose_turn();
   const Half second = first == Half::kRequests ? Half::kResponses : Half::kRequests;
   const bool filled = fill(first, burst, now) || fill(second, burst, now) || fill_question(burst);
@@ -359,6 +378,7 @@ bool ConnectedQueuePair::next_burst(Burst& burst, Time now) {
 // They take turns; but an acknowledgement lets requests go first, since it may go with them. A call
 // to the wire costs about the same for one packet as for two.
 ConnectedQueuePair::Half ConnectedQueuePair::whose_turn() const {
+  if (acks_first_ && responds() && responder_.only_acks_due()) return Half::kResponses;
   if (responses_last_) return Half::kRequests;
   return responder_.only_acks_due() && !ack_alone_ ? Half::kRequests : Half::kResponses;
 }

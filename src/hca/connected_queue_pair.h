@@ -26,6 +26,7 @@ class ConnectedQueuePair final : public QueuePair {
 
   [[nodiscard]] Qpn qpn() const override { return connection_.config.qpn; }
   [[nodiscard]] QpType type() const override { return connection_.config.type; }
+  void move_to(const HomePort& port) override;
   Expected<void> modify(const QpAttributes& attributes, std::uint32_t mask) override;
   [[nodiscard]] QpAttributes query() const override;
   [[nodiscard]] QpState state() const override { return state_; }
@@ -40,6 +41,7 @@ class ConnectedQueuePair final : public QueuePair {
   void sent(const Burst& burst, SendResult result, Time now) override;
   [[nodiscard]] bool has_work() const override;
   [[nodiscard]] bool only_acks_due() const override;
+  void set_acks_first(bool first) override { acks_first_ = first; }
   [[nodiscard]] std::size_t queued_bytes() const override { return requester_.queued_bytes(); }
   [[nodiscard]] std::size_t queued_packets() const override { return requester_.queued_packets(); }
   [[nodiscard]] bool queue_fills() const override { return requester_.queue_fills(); }
@@ -68,6 +70,7 @@ class ConnectedQueuePair final : public QueuePair {
   [[nodiscard]] Expected<void> check_values(const QpAttributes& attributes,
                                             std::uint32_t mask) const;
   [[nodiscard]] Expected<void> check_pkey_index(const char* what, std::uint16_t index) const;
+  [[nodiscard]] Expected<void> check_port(const char* what, std::uint8_t port) const;
   [[nodiscard]] Expected<void> check_path(const Path& path, const char* which) const;
   [[nodiscard]] Expected<void> check_migration(const QpAttributes& attributes,
                                                std::uint32_t mask) const;
@@ -122,6 +125,7 @@ class ConnectedQueuePair final : public QueuePair {
   QpAttributes attributes_{};  // as set last; see query() for what changes by itself
   Out out_ = Out::kNothing;
   bool responses_last_ = false;  // so it is the requests' turn when both have something
+  bool acks_first_ = false;
   bool ack_alone_ =
       false;  // requests could not take the acknowledgement along: it goes before more
   bool established_ = false;

@@ -40,6 +40,7 @@ struct ConnectedConfig {
   // How long a peer that has extensions may be silent on an idle connection before it is taken for
   // dead; zero: for ever. See PeerWatch.
   Duration keep_alive{};
+  std::uint8_t port = 1;       // of the adapter
   PKeyTable* pkeys = nullptr;  // of the port; null: one with `pkey` at index 0 alone
   PKey pkey = kDefaultPKey;
   CopyFunction copy = plain_copy;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "hca/datagram.h"
+#include "hca/pkey_table.h"
 #include "hca/qp_state.h"
 #include "hca/types.h"
 
@@ -45,6 +46,16 @@ class QueuePair {
   [[nodiscard]] virtual Qpn qpn() const = 0;
   [[nodiscard]] virtual QpType type() const = 0;
 
+  // Which port of the adapter it is on from now on: before a modify() that names that one. Until
+  // the first call it is on port 1. In RESET or INIT only, and never while a burst is out.
+  struct HomePort {
+    std::uint8_t number = 1;
+    PKeyTable* pkeys = nullptr;         // outlives it
+    std::uint32_t max_mtu = 4096;       // bytes
+    std::uint32_t max_datagram = 4096;  // bytes
+  };
+  virtual void move_to(const HomePort& port) = 0;
+
   // IBA 11.2.5.2. EINVAL with a message for a transition, a mask or a value that is not allowed.
   virtual Expected<void> modify(const QpAttributes& attributes, std::uint32_t mask) = 0;
   [[nodiscard]] virtual QpAttributes query() const = 0;
@@ -76,6 +87,9 @@ class QueuePair {
   // Whether has_work() only because positive acknowledgements are due. The owner may put them off a
   // little: with the next requests they cost no call of their own.
   [[nodiscard]] virtual bool only_acks_due() const { return false; }
+  // From now on what was received is acknowledged before requests go that were posted later, as
+  // adapters do, even in the middle of a run; otherwise an acknowledgement may go with a request.
+  virtual void set_acks_first(bool first) { static_cast<void>(first); }
   // Of requests that were not sent yet.
   [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
   [[nodiscard]] virtual std::size_t queued_packets() const = 0;

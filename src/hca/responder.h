@@ -46,6 +46,8 @@ class Responder {
   void receive(const InPacket& packet, Time now);
   // Nothing more waits to be read just now: acknowledgements that were put off are due.
   void end_run(Time now);
+  // The same of acknowledgements alone, in the middle of a run.
+  void acknowledge_now() { ack_now_ = ack_due_; }
   // The network marked a packet of the peer's: it is to be told (CNP, IBA A17.9.3).
   void congestion_experienced(Time now);
 

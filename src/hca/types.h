@@ -72,6 +72,7 @@ struct Path {
   Lid dlid{};                         // fabrics; 0 on the wires of IP
   std::uint8_t source_path_bits = 0;  // fabrics: low bits of the source LID, below the port's LMC
   std::uint8_t static_rate = 0;       // as PathRecord has it (IBA 15.2.5.16); 0: the port's own
+  std::uint8_t port = 1;              // of the adapter: the one by which packets leave
   bool global = true;
   // Whether a LID leads there.
   [[nodiscard]] bool by_lid() const { return dlid != Lid{}; }

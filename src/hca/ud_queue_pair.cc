@@ -48,10 +48,18 @@ Expected<void> UdQueuePair::check_values(const QpAttributes& attributes, std::ui
     return fail(std::errc::invalid_argument, fmt::format("modify: P_Key index {}: at most {}",
                                                          attributes.pkey_index, pkeys - 1));
   }
-  if ((mask & kAttrPort) != 0 && attributes.port == 0) {
-    return fail(std::errc::invalid_argument, "modify: port 0: ports count from 1");
+  if ((mask & kAttrPort) != 0 && attributes.port != config_.port) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("modify: port {}: the queue pair is on port {}", attributes.port,
+                            config_.port));
   }
   return {};
+}
+
+void UdQueuePair::move_to(const HomePort& port) {
+  config_.port = port.number;
+  config_.pkeys = port.pkeys;
+  config_.mtu = port.max_datagram;
 }
 
 void UdQueuePair::enter(QpState to) {
@@ -123,7 +131,9 @@ std::errc UdQueuePair::post_send(const SendRequest& request) {
   for (const Sge& piece : request.pieces)
     slot.length += piece.length;
   if (request.inline_data && slot.length > config_.max_inline) return std::errc::invalid_argument;
-  if (request.path == nullptr) return std::errc::invalid_argument;
+  if (request.path == nullptr || request.path->port != config_.port) {
+    return std::errc::invalid_argument;
+  }
   const bool has_immediate = request.opcode == SendOpcode::kSendWithImmediate;
   if (has_immediate && config_.framing == UdFraming::kBare) return std::errc::invalid_argument;
   if (sends_.full()) return std::errc::not_enough_memory;

@@ -46,6 +46,7 @@ struct UdConfig {
   bool signal_all = false;
   bool credits = true;                   // speak the receiver-credit extension (Weft peers only)
   std::uint32_t socket_bytes = 212'992;  // what the port can hold for us, as SO_RCVBUF tells
+  std::uint8_t port = 1;                 // of the adapter
   PKeyTable* pkeys = nullptr;            // of the port; null: one with `pkey` at index 0 alone
   PKey pkey = kDefaultPKey;
   CopyFunction copy = plain_copy;
@@ -63,6 +64,7 @@ class UdQueuePair final : public QueuePair {
 
   [[nodiscard]] Qpn qpn() const override { return config_.qpn; }
   [[nodiscard]] QpType type() const override { return QpType::kUd; }
+  void move_to(const HomePort& port) override;
   Expected<void> modify(const QpAttributes& attributes, std::uint32_t mask) override;
   [[nodiscard]] QpAttributes query() const override;
   [[nodiscard]] QpState state() const override { return state_; }

@@ -31,7 +31,9 @@ Expected<AsyncEvent> AsyncEventQueue::next_event() {
 void AsyncEventQueue::post(const AsyncEvent& event) {
   const std::lock_guard guard(mutex_);
   if (event.of_the_device()) {
-    const auto same = [&](const AsyncEvent& waiting) { return waiting.type == event.type; };
+    const auto same = [&](const AsyncEvent& waiting) {
+      return waiting.type == event.type && waiting.port == event.port;
+    };
     if (const auto found = std::find_if(events_.begin(), events_.end(), same);
         found != events_.end()) {
       events_.erase(found);

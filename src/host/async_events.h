@@ -46,6 +46,7 @@ struct AsyncEvent {
   CompletionQueue* queue = nullptr;
   QueuePair* queue_pair = nullptr;
   SharedReceiveQueue* shared_queue = nullptr;
+  std::uint8_t port = 0;  // of an event of a port: which; 0 of all others
 
   // Of the port or the device, not of an object of the program.
   [[nodiscard]] bool of_the_device() const {
@@ -62,7 +63,7 @@ class AsyncEventQueue {
   // As CompletionChannel::next_event. The object that the event is about waits for its
   // acknowledgement from here on.
   Expected<AsyncEvent> next_event();
-  // Of the port's events that nobody has read yet the last of each type is kept, in the order in
+  // Of a port's events that nobody has read yet the last of each type is kept, in the order in
   // which they came: a program that never asks costs nothing.
   void post(const AsyncEvent& event);
   void forget(const CompletionQueue* queue);

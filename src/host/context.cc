@@ -39,10 +39,11 @@ Expected<std::shared_ptr<Context>> Context::start(std::shared_ptr<Context> conte
     context->link_monitor_ = std::move(*monitor);
     news = context->link_monitor_->fd();
   }
-  const port::PortAttributes now = context->port_->attributes();
+  const port::PortAttributes now = context->port_->attributes(1);
   context->last_state_ = now.state;
   context->last_gids_ = now.gids;
-  context->pkeys_.emplace(now.pkeys);
+  for (unsigned port = 1; port <= context->ports(); ++port)
+    context->pkeys_.emplace_back(context->port_->attributes(static_cast<std::uint8_t>(port)).pkeys);
   // close() ends the thread before the context can go.
   const auto carrier =
       context->carried_by_process() ? Progress::Carrier::kProcess : Progress::Carrier::kKernel;
@@ -300,8 +301,13 @@ hca::XrcQueues* Context::xrc_queues(std::uint32_t domain) {
   return found == xrc_domains_.end() ? nullptr : found->second.queues.get();
 }
 
+// All is heard before any is taken: what is heard in between would wait for the next time.
 void Context::on_news() {
-  if (const std::uint32_t news = port_news(); news != 0) tell(news);
+  port_->hear_news();
+  for (unsigned i = 1; i <= ports(); ++i) {
+    const auto port = static_cast<std::uint8_t>(i);
+    if (const std::uint32_t news = port_news(port); news != 0) tell(port, news);
+  }
   take_agreements();
 }
 

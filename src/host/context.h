@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -68,7 +69,13 @@ class Context : public std::enable_shared_from_this<Context> {
 
   [[nodiscard]] const DeviceInfo& device() const { return device_; }
   [[nodiscard]] const DeviceLimits& limits() const { return limits_; }
-  [[nodiscard]] port::PortAttributes port_attributes() { return port_->attributes(); }
+  // Of the adapter, counted from 1.
+  [[nodiscard]] std::uint8_t ports() const { return port_->ports(); }
+  [[nodiscard]] bool has_port(unsigned port) const { return port >= 1 && port <= ports(); }
+  // `port` is one that it has, here and below.
+  [[nodiscard]] port::PortAttributes port_attributes(std::uint8_t port) {
+    return port_->attributes(port);
+  }
   [[nodiscard]] hca::UdFraming framing() const { return port_->framing(); }
   [[nodiscard]] bool weft_peers_only() const { return port_->weft_peers_only(); }
   [[nodiscard]] bool carried_by_process() const { return port_->carried_by_process(); }
@@ -104,13 +111,13 @@ class Context : public std::enable_shared_from_this<Context> {
   // By queue pairs; null for a domain that does not exist.
   [[nodiscard]] hca::XrcQueues* xrc_queues(std::uint32_t domain);
 
-  // Address handles: checks the address, and fills in what the port knows of it: `path.sgid`, the
-  // scope of link-local addresses, of `path.source_path_bits` those that the LMC leaves. EINVAL
+  // Address handles: checks the address, and fills in what `path.port` knows of it: `path.sgid`,
+  // the scope of link-local addresses, of `path.source_path_bits` those that the LMC leaves. EINVAL
   // names the attribute that is wrong.
   Expected<void> complete_path(hca::Path& path);
 
   [[nodiscard]] hca::MemoryTable& memory() { return memory_; }
-  [[nodiscard]] hca::PKeyTable& pkeys() { return *pkeys_; }
+  [[nodiscard]] hca::PKeyTable& pkeys(std::uint8_t port) { return pkeys_[port - 1u]; }
 
   // By queue pairs: have the thread flush `queue_pair` at `when` unless it was flushed before.
   void arm_flush(QueuePair& queue_pair, Time when);
@@ -159,9 +166,9 @@ class Context : public std::enable_shared_from_this<Context> {
   void release_receiver(Receiver& receiver);
   // By the thread, when the kernel, the port or the connection manager has something to say.
   void on_news();
-  // What of it concerns the port, as PortNews.
-  [[nodiscard]] std::uint32_t port_news();
-  void tell(std::uint32_t port_news);
+  // What of it concerns a port, as PortNews.
+  [[nodiscard]] std::uint32_t port_news(std::uint8_t port);
+  void tell(std::uint8_t port, std::uint32_t port_news);
   // The device is gone: so that nobody waits for what will not come.
   void fail_queue_pairs();
 
@@ -172,7 +179,7 @@ class Context : public std::enable_shared_from_this<Context> {
   hca::MemoryTable memory_{entropy_};
   std::unique_ptr<port::Port> port_;
   std::unique_ptr<AsyncEventQueue> async_events_;
-  std::optional<hca::PKeyTable> pkeys_;
+  std::deque<hca::PKeyTable> pkeys_;                     // of each port
   std::optional<io::LinkMonitor> link_monitor_;          // where the port hears of nothing itself
   port::LinkState last_state_ = port::LinkState::kDown;  // by the thread, once it runs
   std::vector<port::GidEntry> last_gids_;                // the same

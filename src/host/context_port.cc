@@ -50,10 +50,10 @@ Expected<void> complete_path_by_lid(hca::Path& path, const port::PortAttributes&
 
 }  // namespace
 
-std::uint32_t Context::port_news() {
-  if (!link_monitor_) return port_->take_news();
+std::uint32_t Context::port_news(std::uint8_t port) {
+  if (!link_monitor_) return port_->take_news(port);
   if (!link_monitor_->drain(device_.ifindex)) return 0;
-  const port::PortAttributes now = port_->attributes();
+  const port::PortAttributes now = port_->attributes(port);
   std::uint32_t news = 0;
   if (now.state != last_state_) {
     const bool up = now.state == port::LinkState::kActive;
@@ -65,7 +65,7 @@ std::uint32_t Context::port_news() {
   return news;
 }
 
-void Context::tell(std::uint32_t port_news) {
+void Context::tell(std::uint8_t port, std::uint32_t port_news) {
   constexpr std::pair<port::PortNews, AsyncEventType> kTypes[]{
       {port::kNewsError, AsyncEventType::kPortError},
       {port::kNewsLid, AsyncEventType::kLidChange},
@@ -74,19 +74,20 @@ void Context::tell(std::uint32_t port_news) {
       {port::kNewsSm, AsyncEventType::kSmChange},
       {port::kNewsReregister, AsyncEventType::kClientReregister},
       {port::kNewsActive, AsyncEventType::kPortActive},
-      {port::kNewsDeviceFatal, AsyncEventType::kDeviceFatal},
   };
-  const port::PortAttributes now = port_->attributes();
-  pkeys_->assign(now.pkeys);
+  const port::PortAttributes now = port_->attributes(port);
+  pkeys(port).assign(now.pkeys);
   // Of a port that was Active for a moment only, the end comes last.
   if (now.state != port::LinkState::kActive && (port_news & port::kNewsActive) != 0) {
-    async_events_->post({.type = AsyncEventType::kPortActive});
+    async_events_->post({.type = AsyncEventType::kPortActive, .port = port});
     port_news &= ~std::uint32_t{port::kNewsActive};
   }
   for (const auto& [news, type] : kTypes) {
-    if ((port_news & news) != 0) async_events_->post({.type = type});
+    if ((port_news & news) != 0) async_events_->post({.type = type, .port = port});
   }
-  if ((port_news & port::kNewsDeviceFatal) != 0) fail_queue_pairs();
+  if ((port_news & port::kNewsDeviceFatal) == 0) return;
+  async_events_->post({.type = AsyncEventType::kDeviceFatal});
+  fail_queue_pairs();
 }
 
 void Context::fail_queue_pairs() {
@@ -96,7 +97,11 @@ void Context::fail_queue_pairs() {
 }
 
 Expected<void> Context::complete_path(hca::Path& path) {
-  const port::PortAttributes port = port_->attributes();
+  if (!has_port(path.port)) {
+    return refuse(
+        fmt::format("ah_attr.port_num {}: {} has ports 1 to {}", path.port, device_.name, ports()));
+  }
+  const port::PortAttributes port = port_->attributes(path.port);
   if (port.link_layer == port::LinkLayer::kInfiniband) {
     return complete_path_by_lid(path, port, device_.name);
   }

@@ -32,7 +32,7 @@ Config basic_config(Context& context, const QueuePairConfig& config, Qpn qpn) {
   core.max_receive_pieces = config.max_receive_pieces;
   core.max_inline = config.max_inline;
   core.signal_all = config.signal_all;
-  core.pkeys = &context.pkeys();
+  core.pkeys = &context.pkeys(1);
   core.copy = guarded_copy;
   return core;
 }
@@ -55,7 +55,7 @@ hca::CompletionSink& sink(const std::shared_ptr<CompletionQueue>& queue) {
 
 std::unique_ptr<hca::QueuePair> make_core(Context& context, const QueuePairConfig& config,
                                           const port::Endpoint& endpoint) {
-  const port::PortAttributes port = context.port_attributes();
+  const port::PortAttributes port = context.port_attributes(1);
   const std::uint32_t capacity = endpoint.inlet()->capacity();
   hca::CompletionSink& sends = sink(config.send_queue);
   hca::CompletionSink& receives = sink(config.receive_queue);
@@ -108,6 +108,9 @@ Expected<void> QueuePair::modify(const hca::QpAttributes& attributes, std::uint3
       (attributes.state == hca::QpState::kReset || attributes.state == hca::QpState::kErr)) {
     take_what_has_arrived();
     send_owed();
+  }
+  if ((mask & hca::kAttrPort) != 0) {
+    if (auto moved = move_to(attributes.port); !moved) return moved;
   }
   After after;
   bool flush_now = false;
@@ -328,6 +331,8 @@ bool QueuePair::next_burst(hca::Burst& burst, Time now) {
   {
     const std::lock_guard guard(lock_);
     if (destroyed_) return false;
+    // A program may answer a message before the run that the message was part of has ended.
+    core_->set_acks_first(waits_for_events());
     if (core_->next_burst(burst, now)) return true;
     after = settle(now, Blocked::kNo);
   }

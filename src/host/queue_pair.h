@@ -58,6 +58,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   // Whether it comes before the queue pair is connected so or after: until the next reset.
   void agree(const hca::Agreement& agreement);
   [[nodiscard]] hca::QpAttributes query() const;
+  // Of the adapter: the one that it was last told to be on, 1 at first.
+  [[nodiscard]] std::uint8_t port() const { return port_.load(std::memory_order_relaxed); }
 
   // `more`: further requests of the same list follow at once, so nothing is sent yet.
   std::errc post_send(const hca::SendRequest& request, bool more);
@@ -125,6 +127,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   friend class Departures;
   friend class Progress;
   friend class Receiver;
+  Expected<void> move_to(std::uint8_t port);
   // Before the program gives the connection up.
   void take_what_has_arrived();
   // Beyond this much waiting a send does not wait for the next poll: a full run is ready.
@@ -190,7 +193,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   std::shared_ptr<Receiver> receiver_;
   const Qpn qpn_;
 
-  std::mutex control_mutex_;  // attach and detach; taken before lock_
+  std::atomic<std::uint8_t> port_{1};
+  std::mutex control_mutex_;  // attach, detach and move_to; taken before lock_
   mutable SpinLock lock_;     // guards *core_; the completion queues' locks are taken inside it
   std::unique_ptr<hca::QueuePair> core_;
   bool destroyed_ = false;

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <optional>
 
+#include "base/gid_text.h"
+
 namespace weft::io {
 namespace {
 
@@ -39,8 +41,7 @@ Expected<Gid> parse_address(std::string_view text) {
   const std::string terminated(text);
   in_addr v4{};
   if (inet_pton(AF_INET, terminated.c_str(), &v4) == 1) return Gid::from_ipv4(ntohl(v4.s_addr));
-  std::array<std::uint8_t, 16> bytes{};
-  if (inet_pton(AF_INET6, terminated.c_str(), bytes.data()) == 1) return Gid{bytes};
+  if (const auto gid = parse_gid(text)) return *gid;
   return fail(std::errc::invalid_argument,
               fmt::format("address '{}': want a.b.c.d or an IPv6 address", text));
 }

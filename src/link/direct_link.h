@@ -13,42 +13,27 @@
 #include "link/emulation.h"
 #include "link/inbox.h"
 #include "link/line.h"
-#include "link/link_counters.h"
+#include "link/link.h"
 #include "link/packet_pool.h"
 #include "link/port.h"
 
 namespace weft::link {
 
-// Sees what goes onto a link, before any fault that the link is made to have.
-class LinkTap {
- public:
-  virtual ~LinkTap() = default;
-  // `from` is the end that sends, 0 or 1.
-  virtual void sent(std::size_t from, const Packet& packet, Time now) = 0;
-  virtual void sent(std::size_t from, const wire::FlowControl& packet, Time now) = 0;
-};
-
-class DirectLink {
+class DirectLink final : public Link {
  public:
   // `pool` is that of the worker. `training`: how long the ends train before the link is up.
   explicit DirectLink(PacketPool& pool, Duration training = 0ns);
-  DirectLink(const DirectLink&) = delete;
-  DirectLink& operator=(const DirectLink&) = delete;
 
   // Connects the ports, which must be without a cable, and stay or be disconnected before this
   // goes.
   void join(Port& first, Port& second, Time now);
-  // Takes the cable out, or puts it in again, without either port's doing.
-  void set_plugged(bool plugged, Time now);
-  [[nodiscard]] bool plugged() const { return plugged_; }
-  // From here on; what is on its way stays so.
-  void set_emulation(const Emulation& emulation, Time now);
-  [[nodiscard]] const Emulation& emulation() const { return emulation_; }
-  // One at a time, null for none; it outlives the link.
-  void set_tap(LinkTap* tap) { tap_ = tap; }
-
-  [[nodiscard]] bool up(Time now) const { return up_at_ && now >= *up_at_; }
-  [[nodiscard]] const LinkCounters& counters() const { return counters_; }
+  void set_plugged(bool plugged, Time now) override;
+  [[nodiscard]] bool plugged() const override { return plugged_; }
+  void set_emulation(const Emulation& emulation, Time now) override;
+  [[nodiscard]] const Emulation& emulation() const override { return emulation_; }
+  void set_tap(LinkTap* tap) override { tap_ = tap; }
+  [[nodiscard]] bool up(Time now) const override { return up_at_ && now >= *up_at_; }
+  [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
 
  private:
   class End final : public Carrier {

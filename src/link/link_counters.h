@@ -29,7 +29,7 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(LinkCounter::k
         {"damaged", "packets of both kinds delivered with a bit wrong, on purpose"},
         {"duplicated", "packets delivered twice, on purpose"},
         {"reordered", "packets overtaken by the next one, on purpose"},
-        {"no_memory", "packets lost because there was no memory to damage or double them"},
+        {"no_memory", "packets lost, or not doubled, for want of memory"},
     }};
 
 using LinkCounters = CounterSet<LinkCounter, kLinkCounters>;

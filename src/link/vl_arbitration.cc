@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cassert>
 
+#include "link/iba_values.h"
+
 namespace weft::link {
 namespace {
 
-constexpr std::size_t kDataLaneCount = 15;
 constexpr std::size_t kWeightUnit = 64;     // bytes
 constexpr std::int64_t kLimitUnit = 4'096;  // bytes
 
@@ -50,8 +51,9 @@ void VlArbitration::refill_high() {
 
 bool VlArbitration::Wheel::turn_to(std::uint16_t sendable) {
   if (left > 0 && has(sendable, entries[at].vl)) return true;
-  for (std::size_t step = 1; step <= entries.size(); ++step) {
-    const std::size_t next = (at + step) % entries.size();
+  std::size_t next = at;
+  for (std::size_t step = 0; step < entries.size(); ++step) {
+    next = next + 1 < entries.size() ? next + 1 : 0;
     const Entry& entry = entries[next];
     if (entry.weight == 0 || !has(sendable, entry.vl)) continue;
     at = next;
@@ -76,13 +78,10 @@ std::optional<Vl> VlArbitration::choose(std::uint16_t sendable) {
 }
 
 std::optional<Vl> VlArbitration::take_turns(std::uint16_t sendable) {
-  for (std::size_t step = 1; step <= kDataLaneCount; ++step) {
-    const Vl vl{static_cast<std::uint8_t>((last_ + step) % kDataLaneCount)};
-    if (!has(sendable, vl)) continue;
-    last_ = vl.value();
-    return vl;
-  }
-  return std::nullopt;
+  if (sendable == 0) return std::nullopt;
+  const auto later = static_cast<std::uint16_t>(sendable & (0xFFFEU << last_));
+  last_ = static_cast<std::uint8_t>(lowest_lane(later != 0 ? later : sendable));
+  return Vl{last_};
 }
 
 void VlArbitration::sent(std::size_t bytes) {

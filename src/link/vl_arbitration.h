@@ -56,7 +56,6 @@ class VlArbitration {
     // Moves on to the entry that sends next; false: none may.
     bool turn_to(std::uint16_t sendable);
   };
-  static constexpr std::uint16_t bit(Vl vl) { return static_cast<std::uint16_t>(1U << vl.value()); }
   [[nodiscard]] std::optional<Vl> take_turns(std::uint16_t sendable);
   void refill_high();
 

@@ -42,7 +42,7 @@ Expected<FaultConfig> parse_faults(std::string_view text);
 struct FaultyFrame {
   Bytes bytes;
   io::ReceivedDatagram about;    // of this datagram alone: never a run
-  std::uint16_t local_port = 0;  // UDP port that it came to
+  std::uint16_t local_port = 0;  // UDP port that it came to; on a fabric, the adapter's port
 };
 
 // What became of datagrams.

@@ -127,6 +127,12 @@ class Endpoint : public hca::BurstSink {
     static_cast<void>(bursts);
     return std::nullopt;
   }
+  // To another port of the adapter, with its number and its groups: what is sent from now on leaves
+  // there. What was sent before and is still on its way may be lost.
+  virtual Expected<void> move_to(std::uint8_t port) {
+    static_cast<void>(port);
+    return fail(std::errc::invalid_argument, "there is port 1 only");
+  }
   // Multicast groups, as Port::group_address() names them.
   virtual Expected<void> attach(const Gid& group) = 0;
   virtual Expected<void> detach(const Gid& group) = 0;
@@ -145,16 +151,20 @@ class Agreements {
 
 enum class Service : std::uint8_t { kDatagram, kConnected };
 
+// The ports of an adapter. All but those on a fabric have one.
 class Port {
  public:
   virtual ~Port() = default;
-  [[nodiscard]] virtual PortAttributes attributes() = 0;
+  // They count from 1.
+  [[nodiscard]] virtual std::uint8_t ports() const { return 1; }
+  // Of one of them.
+  [[nodiscard]] virtual PortAttributes attributes(std::uint8_t port) = 0;
   [[nodiscard]] virtual hca::UdFraming framing() const = 0;
   // The one name of a multicast group on this wire: several MGIDs may stand for one IP address.
   [[nodiscard]] virtual Gid group_address(const Gid& group) const = 0;
-  // A new queue pair number and its endpoint. ENOMEM when no number is free; the message says how
-  // to get more.
-  // EOPNOTSUPP for a service that the wire cannot carry (`bare`: connections).
+  // A new queue pair number and its endpoint, on port 1. ENOMEM when no number is free; the message
+  // says how to get more. EOPNOTSUPP for a service that the wire cannot carry (`bare`:
+  // connections).
   virtual Expected<std::unique_ptr<Endpoint>> open_endpoint(Service service) = 0;
   // Queue pair 1, where connections are managed (IBA 12). EADDRINUSE when another process of this
   // host has it; EOPNOTSUPP on a wire that has none.
@@ -168,11 +178,18 @@ class Port {
   // they never do. Not before the first open_endpoint(), and new with the first after the last
   // endpoint was closed.
   [[nodiscard]] virtual std::shared_ptr<Agreements> agreements() { return nullptr; }
-  // Readable when take_news() has something. -1: the port itself hears of nothing, its attributes
-  // are to be compared after news of the kernel about the interface.
+  // Readable when hear_news() has something to do. -1: the port itself hears of nothing, its
+  // attributes are to be compared after news of the kernel about the interface.
   [[nodiscard]] virtual int news_descriptor() const { return -1; }
-  // PortNews since the last call; attributes() are those after it. Does not wait. In one thread.
-  virtual std::uint32_t take_news() { return 0; }
+  // Takes in what has happened at all of the adapter's ports. Does not wait. In one thread, as
+  // take_news().
+  virtual void hear_news() {}
+  // PortNews of one of them that were heard since the last call; attributes() are those after it.
+  // That the adapter is gone is news of port 1.
+  virtual std::uint32_t take_news(std::uint8_t port) {
+    static_cast<void>(port);
+    return 0;
+  }
   [[nodiscard]] virtual std::vector<CounterValue> counters() const = 0;
 };
 

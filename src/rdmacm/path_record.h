@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Path records in the two forms of the rdma_cm command interface: the SA's own 64 bytes (IBA
-// 15.2.5.16) and the kernel's structure.
+// Path records in the two forms of the rdma_cm command interface: the SA's own
+// (wire/sa/path_record.h) and the kernel's structure.
 #pragma once
 
 #include <rdma/ib_user_sa.h>
 
-#include <cstddef>
 #include <cstdint>
 
-#include "base/bytes.h"
 #include "base/ids.h"
 #include "hca/types.h"
+#include "wire/sa/path_record.h"
 
 namespace weft::rdmacm {
 
@@ -29,11 +28,12 @@ struct PathRecord {
   std::uint8_t rate = 0;         // the code itself; 0: that of rate_mbps
   std::uint8_t packet_life = 0;  // exponent: 4.096 us * 2^n
 
-  static constexpr std::size_t kSize = 64;
+  PathRecord() = default;
+  explicit PathRecord(const wire::PathRecord& record);
 
-  // The SA's own form, at least kSize bytes.
-  [[nodiscard]] static PathRecord parse(Bytes raw);
   [[nodiscard]] static PathRecord parse(const ib_path_rec_data& data);
+  // As the answer to a question for one path.
+  [[nodiscard]] wire::PathRecord record() const;
   [[nodiscard]] ib_path_rec_data packed() const;
   [[nodiscard]] ib_user_path_rec unpacked() const;
 };

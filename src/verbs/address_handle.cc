@@ -99,7 +99,9 @@ int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_
     attributes->dlid = wc->slid;
     attributes->src_path_bits = wc->dlid_path_bits;
     attributes->port_num = port_num;
-    const port::PortAttributes port = OpenDevice::of(context).host->port_attributes();
+    host::Context& host = *OpenDevice::of(context).host;
+    if (!host.has_port(port_num)) return report(EINVAL);
+    const port::PortAttributes port = host.port_attributes(port_num);
     if (port.link_layer == port::LinkLayer::kInfiniband) attributes->sl = wc->sl;
     if ((wc->wc_flags & IBV_WC_GRH) == 0) return 0;
 

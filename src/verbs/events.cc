@@ -69,7 +69,7 @@ ibv_async_event translate(const host::AsyncEvent& event) {
   } else if (event.shared_queue != nullptr) {
     out.element.srq = static_cast<Srq*>(event.shared_queue->user());
   } else if (event.type != host::AsyncEventType::kDeviceFatal) {
-    out.element.port_num = 1;
+    out.element.port_num = event.port;
   }
   return out;
 }

@@ -8,12 +8,8 @@
 namespace weft::verbs {
 
 Expected<hca::Path> path_of(host::Context& context, const ibv_ah_attr& attributes) {
-  if (attributes.port_num != 1) {
-    return fail(std::errc::invalid_argument, "ah_attr.port_num " +
-                                                 std::to_string(attributes.port_num) +
-                                                 ": this device has port 1 only");
-  }
   hca::Path path;
+  path.port = attributes.port_num;
   path.dlid = Lid{attributes.dlid};
   path.source_path_bits = attributes.src_path_bits;
   path.static_rate = attributes.static_rate;
@@ -47,7 +43,7 @@ ibv_ah_attr address_vector_of(const hca::Path& path) {
   out.src_path_bits = path.source_path_bits;
   out.static_rate = path.static_rate;
   out.sl = path.sl.value();
-  out.port_num = 1;
+  out.port_num = path.port;
   return out;
 }
 

@@ -6,9 +6,9 @@
 
 namespace weft::verbs {
 
-// The path that an address vector describes. EINVAL for another port than 1, for a `sgid_index`
-// that the port does not have; on Ethernet for an address without a network header (RoCEv2, annex
-// A17.4.3), on InfiniBand for one without a LID.
+// The path that an address vector describes. EINVAL for a port that there is not, for a
+// `sgid_index` that the port does not have; on Ethernet for an address without a network header
+// (RoCEv2, annex A17.4.3), on InfiniBand for one without a LID.
 Expected<hca::Path> path_of(host::Context& context, const ibv_ah_attr& attributes);
 
 // The way back; zeros for a path that was never set.

@@ -70,8 +70,8 @@ ibv_device_attr device_attributes(OpenDevice& device) {
   out.max_total_mcast_qp_attach =
       as_int(std::uint64_t{limits.max_mcast_grp} * limits.max_mcast_qp_attach);
   out.max_ah = as_int(limits.max_ah);
-  out.max_pkeys = static_cast<std::uint16_t>(device.host->pkeys().size());
-  out.phys_port_cnt = 1;
+  out.max_pkeys = static_cast<std::uint16_t>(device.host->pkeys(1).size());
+  out.phys_port_cnt = device.host->ports();
   return out;
 }
 
@@ -93,11 +93,10 @@ void describe_ip_port(const port::PortAttributes& port, ibv_port_attr& out) {
 }
 
 // The codes and bits are those of PortInfo on both sides.
-void describe_fabric_port(host::Context& context, const port::PortAttributes& port,
+void describe_fabric_port(const port::PortAttributes& port, std::uint64_t pkey_violations,
                           ibv_port_attr& out) {
   out.port_cap_flags = port.capabilities;
-  out.bad_pkey_cntr =
-      static_cast<std::uint32_t>(port.pkey_violations + context.pkeys().violations());
+  out.bad_pkey_cntr = static_cast<std::uint32_t>(port.pkey_violations + pkey_violations);
   out.qkey_viol_cntr = port.qkey_violations;
   out.lid = port.lid.value();
   out.lmc = port.lmc;
@@ -112,8 +111,8 @@ void describe_fabric_port(host::Context& context, const port::PortAttributes& po
   out.link_layer = IBV_LINK_LAYER_INFINIBAND;
 }
 
-ibv_port_attr port_attributes(host::Context& context) {
-  const port::PortAttributes port = context.port_attributes();
+ibv_port_attr port_attributes(host::Context& context, std::uint8_t number) {
+  const port::PortAttributes port = context.port_attributes(number);
   ibv_port_attr out{};
   out.state = static_cast<ibv_port_state>(port.state);
   out.max_mtu = mtu_of(port.max_mtu);
@@ -124,7 +123,7 @@ ibv_port_attr port_attributes(host::Context& context) {
       context.framing() == hca::UdFraming::kBare ? port.max_message : context.limits().max_message;
   out.pkey_tbl_len = static_cast<std::uint16_t>(port.pkeys.size());
   if (port.link_layer == port::LinkLayer::kInfiniband) {
-    describe_fabric_port(context, port, out);
+    describe_fabric_port(port, context.pkeys(number).violations(), out);
   } else {
     describe_ip_port(port, out);
   }
@@ -143,9 +142,10 @@ void copy_sized(void* to, std::size_t size, const Value& from) {
 
 int query_port(ibv_context* context, std::uint8_t port_num, ibv_port_attr* attributes,
                std::size_t size) {
-  if (port_num != 1) return report(EINVAL);
+  host::Context& host = *OpenDevice::of(context).host;
+  if (!host.has_port(port_num)) return report(EINVAL);
   return guard_errno([&] {
-    copy_sized(attributes, size, port_attributes(*OpenDevice::of(context).host));
+    copy_sized(attributes, size, port_attributes(host, port_num));
     return 0;
   });
 }
@@ -189,9 +189,10 @@ int ibv_query_device(ibv_context* context, ibv_device_attr* attributes) {
 }
 
 int ibv_query_port(ibv_context* context, uint8_t port_num, _compat_ibv_port_attr* attributes) {
-  if (port_num != 1) return report(EINVAL);
+  weft::host::Context& host = *OpenDevice::of(context).host;
+  if (!host.has_port(port_num)) return report(EINVAL);
   return guard_errno([&] {
-    copy_sized(attributes, sizeof *attributes, port_attributes(*OpenDevice::of(context).host));
+    copy_sized(attributes, sizeof *attributes, port_attributes(host, port_num));
     return 0;
   });
 }

@@ -391,9 +391,9 @@ bool may_be_door(int fd) {
 DoorFile* acquire_door(int fd) {
   if (!may_be_door(fd)) return nullptr;
   struct stat status {};
-  const bool open = status_of(fd, &status) == 0;
   pthread_mutex_lock(&table_mutex);
   DoorFile* file = table[fd];
+  const bool open = status_of(fd, &status) == 0;
   const bool same =
       file != nullptr && open && status.st_ino == file->inode && (status.st_mode & S_IFMT) == 0;
   if (same) {
@@ -445,12 +445,19 @@ ssize_t write_to_door(DoorFile* file, const void* bytes, size_t size) {
   return written;
 }
 
-void forget_door(int fd) {
+// In one step for other threads: what they write goes to the agent or nowhere, never to an eventfd
+// that is a file of ours no more.
+int close_door(int fd) {
+  const Uninterrupted here;
   pthread_mutex_lock(&table_mutex);
+  const long closed = syscall(SYS_close, fd);
+  const int error = errno;
   DoorFile* const file = table[fd];
   table[fd] = nullptr;
   pthread_mutex_unlock(&table_mutex);
   if (file != nullptr) release(file);
+  errno = error;
+  return static_cast<int>(closed);
 }
 
 }  // namespace weft::verbs

@@ -22,7 +22,8 @@ DoorFile* acquire_door(int fd);
 // As write(2) of one command. Gives `file` back.
 ssize_t write_to_door(DoorFile* file, const void* bytes, size_t size);
 
-// The program closes `fd`; what the agent knows about it ends with the last thread that uses it.
-void forget_door(int fd);
+// As close(2) of what may be such a file; what the agent knows about it ends with the last thread
+// that uses it.
+int close_door(int fd);
 
 }  // namespace weft::verbs

@@ -156,8 +156,7 @@ ssize_t write(int fd, const void* bytes, size_t size) {
 }
 
 int close(int fd) {
-  if (may_be_door(fd)) weft::verbs::forget_door(fd);
-  return libc_close.get()(fd);
+  return may_be_door(fd) ? weft::verbs::close_door(fd) : libc_close.get()(fd);
 }
 
 // librdmacm asks the kernel's RDMA subsystem first, where there is one: its devices are none of

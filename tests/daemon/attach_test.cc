@@ -10,7 +10,7 @@ namespace {
 using attach::Request;
 
 Request mapped(std::uint32_t arena) {
-  return {.action = attach::kMapped, .qpn = 0, .arena = arena, .reserved = 0, .group = {}};
+  return {.action = attach::kMapped, .qpn = 0, .arena = arena, .port = 0, .group = {}};
 }
 
 TEST_F(AttachedPrograms, SendEachOtherPackets) {
@@ -38,7 +38,6 @@ TEST_F(AttachedPrograms, AreToldOfTheAdapterAndThePort) {
   ASSERT_TRUE(welcome);
   const auto& port = lab_.fabric.find_adapter("b")->port(1);
   EXPECT_EQ(welcome->ports, 1u);
-  EXPECT_EQ(welcome->port_guid, port.guid().value());
   EXPECT_STREQ(welcome->description, "b");
   const auto news = client.news();
   ASSERT_TRUE(news);
@@ -60,7 +59,9 @@ TEST_F(AttachedPrograms, AreToldOfTheAdapterAndThePort) {
 TEST_F(AttachedPrograms, LearnFromAWelcomeAloneWhatAnAdapterIs) {
   serve();
   ProgramClient client(config_.socket);
-  ASSERT_TRUE(client.say(ProgramClient::hello("a", 0)));
+  attach::Hello hello = ProgramClient::hello("a");
+  hello.attach = 0;
+  ASSERT_TRUE(client.say(hello));
   settle();
   const auto welcome = client.hear<attach::Welcome>();
   ASSERT_TRUE(welcome);
@@ -79,6 +80,70 @@ TEST_F(AttachedPrograms, AreToldWhenThePortChanges) {
   const attach::Facts facts = AttachedPrograms::facts(a);
   EXPECT_EQ(facts.state, 1);
   EXPECT_GT(facts.epoch, before);
+}
+
+TEST_F(AttachedPrograms, UseWhicheverPortOfTheAdapterAQueuePairIsOn) {
+  serve();
+  ProgramClient a = placed("a");
+  ProgramClient d = placed("d");
+  const fabric::ChannelAdapter& adapter = *lab_.fabric.find_adapter("d");
+  EXPECT_EQ(
+      ask(d, {.action = attach::kMove, .qpn = d.qpn.value(), .arena = 0, .port = 2, .group = {}}),
+      0);
+  const auto to_second =
+      fabric::Datagram{
+          .slid = lid_of("a"), .dlid = adapter.port(2).lid(), .dest = d.qpn, .source = a.qpn}
+          .bytes();
+  a.put(to_second);
+  a.put(packet(a, "a", d, "d"));
+  a.publish();
+  settle();
+  EXPECT_EQ(d.arrivals(), (Packets{to_second}));
+  EXPECT_EQ(d.theirs().slots[0].port, 2);
+  EXPECT_EQ(lab_.count("d", fabric::NodeCounter::kNoQueuePair), 1u);
+
+  const auto back =
+      fabric::Datagram{
+          .slid = adapter.port(2).lid(), .dlid = lid_of("a"), .dest = a.qpn, .source = d.qpn}
+          .bytes();
+  d.port = 2;
+  d.put(back);
+  d.publish();
+  settle();
+  EXPECT_EQ(a.arrivals(), (Packets{back}));
+  // Through a port where it is not: it lies.
+  d.port = 3;
+  d.put(back);
+  d.publish();
+  settle();
+  EXPECT_TRUE(d.is_dropped());
+  EXPECT_EQ(count(AttachCounter::kForged), 1u);
+}
+
+TEST_F(AttachedPrograms, AreToldOfEachPortAndOfItsChanges) {
+  serve();
+  ProgramClient client(config_.socket);
+  ASSERT_TRUE(client.say(ProgramClient::hello("d")));
+  settle();
+  const auto welcome = client.hear<attach::Welcome>();
+  ASSERT_TRUE(welcome);
+  EXPECT_EQ(welcome->ports, 2u);
+  const fabric::ChannelAdapter& adapter = *lab_.fabric.find_adapter("d");
+  for (const std::uint8_t port : std::array<std::uint8_t, 2>{1, 2}) {
+    const auto news = client.news();
+    ASSERT_TRUE(news);
+    const auto facts = plain::read<attach::Facts>(*news);
+    ASSERT_TRUE(facts);
+    EXPECT_EQ(facts->port, port);
+    EXPECT_EQ(facts->lid, adapter.port(port).lid().value());
+    EXPECT_EQ(facts->state, 4);
+  }
+  lab_.fabric.link(4).set_plugged(false, lab_.now);
+  settle();
+  const attach::Facts changed = facts(client, 2);
+  EXPECT_EQ(changed.port, 2);
+  EXPECT_EQ(changed.state, 1);
+  EXPECT_FALSE(client.news()) << "nothing has happened to port 1";
 }
 
 TEST_F(AttachedPrograms, ReadPayloadsWhereTheyAreOnceTheyHaveMappedThem) {
@@ -258,7 +323,7 @@ TEST_F(AttachedPrograms, StillSendWhatTheyHandedOverBeforeTheyGaveTheQueuePairBa
     a.put(packet(a, "a", b, "b", i));
   a.publish_silently();
   const Request release{
-      .action = attach::kRelease, .qpn = a.qpn.value(), .arena = 0, .reserved = 0, .group = {}};
+      .action = attach::kRelease, .qpn = a.qpn.value(), .arena = 0, .port = 0, .group = {}};
   EXPECT_EQ(ask(a, release), 0);
   EXPECT_EQ(b.arrivals().size(), ring::kSlots);
   EXPECT_EQ(lab_.count("a", fabric::NodeCounter::kOutdated), 0u);
@@ -277,8 +342,7 @@ TEST_F(AttachedPrograms, AreListedWithWhatTheyHave) {
   ASSERT_EQ(report.size(), 2u);
   EXPECT_EQ(
       report[0],
-      (nlohmann::json{
-          {"pid", getpid()}, {"node", "a"}, {"port", 1}, {"qps", 1}, {"sent", 1}, {"arrived", 0}}));
+      (nlohmann::json{{"pid", getpid()}, {"node", "a"}, {"qps", 1}, {"sent", 1}, {"arrived", 0}}));
   EXPECT_EQ(report[1]["arrived"], 1);
 }
 

@@ -6,7 +6,7 @@
 #include "agent_fixture.h"
 #include "daemon/lab/cm_server.h"
 #include "rdmacm/path_record.h"
-#include "wire/sa.h"
+#include "wire/sa/sa_header.h"
 
 namespace weft::daemon {
 namespace {
@@ -38,15 +38,14 @@ class Administrator final : private mgmt::MadClient {
     header.method = wire::MadMethod::kGetResponse;
     header.status = knows ? 0 : 0x0300;
     header.write(answer);
-    auto path = rdmacm::PathRecord::parse(Bytes(answer).subspan(wire::SaHeader::kDataOffset));
+    const MutableBytes data = MutableBytes(answer).subspan(wire::SaHeader::kDataOffset);
+    rdmacm::PathRecord path(*wire::PathRecord::parse(data));
     path.slid = lid_of(path.sgid);
     path.dlid = lid_of(path.dgid);
     path.hop_limit = 0;
     path.mtu = 2048;
     path.pkey = kDefaultPKey;
-    const auto packed = path.packed();
-    std::memcpy(answer.data() + wire::SaHeader::kDataOffset, packed.path_rec,
-                rdmacm::PathRecord::kSize);
+    path.record().write(data);
     auto to = mad.from;
     to.qkey = kGsiQKey;
     EXPECT_TRUE(node_->management().mad_port(1).send(agent_, {.to = to, .mad = answer}, lab_.now));

@@ -51,10 +51,10 @@ class ProgramClient {
     EXPECT_EQ(fcntl(socket_.get(), F_SETFL, O_NONBLOCK), 0);
   }
 
-  static attach::Hello hello(const std::string& node, std::uint32_t port = 1) {
+  static attach::Hello hello(const std::string& node) {
     attach::Hello out{.magic = attach::kMagic,
                       .version = attach::kVersion,
-                      .port = port,
+                      .attach = 1,
                       .reserved = 0,
                       .node = {}};
     node.copy(out.node, sizeof out.node - 1);
@@ -127,6 +127,7 @@ class ProgramClient {
     EXPECT_LE(front, ring::kMostHeader);
     slot.epoch = epoch;
     slot.source = qpn.value();
+    slot.port = port;
     slot.block = block;
     slot.payload_size = static_cast<std::uint32_t>(covered - front);
     slot.header_size = static_cast<std::uint8_t>(front);
@@ -173,6 +174,7 @@ class ProgramClient {
   }
 
   Qpn qpn{};
+  std::uint8_t port = 1;
   std::uint32_t epoch = 0;
   std::uint32_t arena = 0;
   std::uint64_t taken = 0;
@@ -200,7 +202,7 @@ class ProgramClient {
   std::uint64_t put_ = 0;
 };
 
-// Three adapters at a switch, brought up.
+// Four adapters at a switch, brought up; one has two ports.
 class AttachedPrograms : public testing::Test {
  protected:
   AttachedPrograms() : lab_(fabric::lab_of(kLab)) {
@@ -253,7 +255,7 @@ class AttachedPrograms : public testing::Test {
     client.arena = welcome->arena;
     client.map();
     EXPECT_TRUE(client.say(attach::Request{
-        .action = attach::kAllocate, .qpn = 0, .arena = 0, .reserved = 0, .group = {}}));
+        .action = attach::kAllocate, .qpn = 0, .arena = 0, .port = 0, .group = {}}));
     settle();
     const auto answer = client.hear<attach::Answer>();
     EXPECT_TRUE(answer);
@@ -261,12 +263,12 @@ class AttachedPrograms : public testing::Test {
     client.epoch = facts(client).epoch;
     return client;
   }
-  // The last that came.
-  static attach::Facts facts(ProgramClient& client) {
+  // The last of a port that came; those of others are lost.
+  static attach::Facts facts(ProgramClient& client, std::uint8_t port = 1) {
     attach::Facts out{};
     while (const auto news = client.news()) {
       const auto facts = plain::read<attach::Facts>(*news, sizeof(attach::Arena));
-      if (facts && facts->kind == attach::kFacts) out = *facts;
+      if (facts && facts->kind == attach::kFacts && facts->port == port) out = *facts;
     }
     return out;
   }
@@ -312,17 +314,22 @@ class AttachedPrograms : public testing::Test {
 
   static constexpr const char* kLab = R"(
 [switch]
-s = { ports = 4 }
+s = { ports = 5 }
 [node]
 a = {}
 b = {}
 c = {}
+d = { ports = 2 }
 [[link]]
 ends = ["a", "s"]
 [[link]]
 ends = ["b", "s"]
 [[link]]
 ends = ["c", "s"]
+[[link]]
+ends = ["d:1", "s"]
+[[link]]
+ends = ["d:2", "s"]
 )";
 
   fabric::RunningLab lab_;

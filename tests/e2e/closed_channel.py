@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A thread waits for an event of a channel that another one closes, as rping does at its end: it
-still gets what comes, for to the kernel a file is open as long as somebody is in a call on it."""
+still gets what comes, for to the kernel a file is open as long as somebody is in a call on it. One
+that comes too late finds a bad descriptor, never something in between."""
 import ctypes
+import errno
 import os
 import socket
 import struct
@@ -40,7 +42,36 @@ def finish(what, channel):
     cm.rdma_ack_cm_event(event)
 
 
+GET_EVENT = struct.pack("=IHHQ", 12, 8, 0, 0)
+
+
+def ask_until_closed(descriptor, errors):
+    while not errors or errors[-1] == errno.EAGAIN:
+        try:
+            os.write(descriptor, GET_EVENT)
+            errors.append(0)
+        except OSError as error:
+            errors[:] = [error.errno]
+
+
+def close_under_askers():
+    sys.setswitchinterval(1e-4)
+    for turn in range(100):
+        descriptor = os.open("/dev/infiniband/rdma_cm", os.O_RDWR | os.O_NONBLOCK)
+        errors = []
+        asker = threading.Thread(target=ask_until_closed, args=(descriptor, errors))
+        asker.start()
+        while not errors:
+            time.sleep(0)
+        os.close(descriptor)
+        asker.join()
+        if errors != [errno.EBADF]:
+            sys.exit(f"turn {turn}: who asks a closed file for events gets {errors}")
+    print("no file was half closed")
+
+
 def main():
+    close_under_askers()
     for turn in range(10):
         channel = cm.rdma_create_event_channel()
         identifier = ctypes.c_void_p()

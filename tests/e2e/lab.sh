@@ -11,10 +11,10 @@ begin
 source "$(dirname "$0")/lab_lib.sh"
 lab_file=$source_tree/examples/labs/two-switches.toml
 
-spawn lab "$weft" up "$lab_file"
+spawn lab "$weft" up --sm none "$lab_file"
 await lab '^lab two-switches: 2 switches, 4 channel adapters, 7 links'
 await_states '{"Initializing":7}'
-spawn again "$weft" up "$lab_file"
+spawn again "$weft" up --sm none "$lab_file"
 finish again 2
 expect again 'a lab named two-switches runs already'
 
@@ -70,11 +70,11 @@ finish lab
 for socket in mads admin; do
   [[ ! -e $work/weft/labs/two-switches/$socket ]] || fail "$socket is left behind"
 done
-run behind "$weft" up --detach "$lab_file"
+run behind "$weft" up --detach --sm none "$lab_file"
 killed=$(lab_pid)
 kill -KILL "$killed"
 while [[ -n $(tr -d '\0' <"/proc/$killed/cmdline") ]]; do sleep 0.02; done 2>/dev/null
-run after "$weft" up --detach "$lab_file"
+run after "$weft" up --detach --sm none "$lab_file"
 detached+=("$(lab_pid)")
 await_states '{"Initializing":7}'
 run down "$weft" down two-switches

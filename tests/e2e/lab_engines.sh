@@ -30,7 +30,7 @@ everywhere() {
   for lid in $lids; do on "perfquery-$1-$lid" "$1" perfquery "$lid" 1; done
 }
 
-spawn lab "$weft" up "$work/lab.toml"
+spawn lab "$weft" up --sm none "$work/lab.toml"
 await_states "{\"Initializing\":$links}"
 opensm_states="{\"Active\":$links}"
 printf '%s\n' "routing_engine $engine" 'force_log_flush TRUE' >"$work/opensm.conf"

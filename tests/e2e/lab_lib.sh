@@ -38,10 +38,10 @@ start_opensm() {
   await_states "$opensm_states"
 }
 
-# start_lab FILE LINKS: with OpenSM on its node a, until all links are Active.
+# start_lab FILE LINKS [ARGUMENT ...]: with OpenSM on its node a, until all links are Active.
 start_lab() {
-  spawn lab "$weft" up "$1"
+  spawn lab "$weft" up --sm none "$1"
   await_states "{\"Initializing\":$2}"
   opensm_states="{\"Active\":$2}"
-  start_opensm a
+  start_opensm a "${@:3}"
 }

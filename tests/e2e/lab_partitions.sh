@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: lab_partitions.sh: OpenSM with a file of partitions: each port has the keys that the file
-# gives it, as member or as limited member, and a port that is out of the default partition can no
-# longer be reached by general services.
+# usage: lab_partitions.sh opensm|weft: a subnet manager with a file of partitions: each port has
+# the keys that the file gives it, as member or as limited member, and a port that is out of the
+# default partition can no longer be reached by general services.
 set -euo pipefail
 time_limit=240
 source "$(dirname "$0")/lib.sh"
@@ -10,8 +10,33 @@ need opensm smpquery perfquery saquery ibstat python3
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$(dirname "$0")/lab_lib.sh"
-spawn lab "$weft" up "$source_tree/examples/labs/two-switches.toml"
-await_states '{"Initializing":7}'
+who=$1
+{
+  echo 'sm = { partitions = "partitions.conf" }'
+  cat "$source_tree/examples/labs/two-switches.toml"
+} >"$work/lab.toml"
+: >"$work/partitions.conf"
+
+# manage: from now on the lab has the partitions of the file. OpenSM is begun anew, or the lab.
+manage() {
+  if [[ $who == opensm ]]; then
+    [[ -z ${pid_of[opensm]:-} ]] || stop opensm
+    start_opensm a -P "$work/partitions.conf"
+    return
+  fi
+  run down "$weft" down
+  finish lab
+  spawn lab "$weft" up "$work/lab.toml"
+  await_states '{"Active":7}'
+}
+
+if [[ $who == opensm ]]; then
+  spawn lab "$weft" up --sm none "$work/lab.toml"
+  await_states '{"Initializing":7}'
+else
+  spawn lab "$weft" up "$work/lab.toml"
+  await_states '{"Active":7}'
+fi
 opensm_states='{"Active":7}'
 
 guid_of() {  # NODE
@@ -23,7 +48,7 @@ cat >"$work/partitions.conf" <<PARTITIONS
 Default=0x7fff, ipoib: ALL=full;
 blue=0x0011, ipoib: $b=full, $c=limited;
 PARTITIONS
-start_opensm a -P "$work/partitions.conf"
+manage
 
 lid_of() {  # NODE
   on "lid-$1" "$1" ibstat
@@ -50,14 +75,23 @@ on reached b perfquery "$(lid_of c)" 1
 cat >"$work/partitions.conf" <<PARTITIONS
 Default=0x7fff, ipoib: ALL=limited, SELF=full;
 PARTITIONS
-stop opensm
-start_opensm a -P "$work/partitions.conf"
+manage
 for ((tries = 0; tries < 100; tries++)); do
   [[ ! $(keys c) =~ 0x7fff ]] || break
   sleep 0.1
 done
 [[ $(keys c) =~ 0x7fff ]] || fail "c is still a full member: $(keys c)"
 [[ ! $(keys b) =~ 0x8011 ]] || fail "b is still in blue: $(keys b)"
-on managed c perfquery "$(lid_of a)" 1
+# The manager's own node: OpenSM's, or the switch of the lab's.
+manager=$([[ $who == opensm ]] && lid_of a || echo 1)
+on managed c perfquery "$manager" "$([[ $who == opensm ]] && echo 1 || echo 255)"
 spawn unreached "$weft" run --node b -- perfquery -t 200 "$(lid_of c)" 1
 finish unreached 255
+
+# A file that cannot be understood is refused with its line.
+printf 'Default=0x7fff: ALL=full;\nblue=0x11: nobody=full;\n' >"$work/partitions.conf"
+run down "$weft" down
+finish lab
+spawn wrong "$weft" up --sm weft "$work/lab.toml"
+finish wrong 2
+expect wrong 'partitions.conf:2'

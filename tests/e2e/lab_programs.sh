@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: lab_programs.sh pingpong|perftest|groups|spoilt|events|trouble: programs of verbs,
+# usage: lab_programs.sh WHAT, a case of the list at the end: programs of verbs,
 # unmodified, on the nodes of a lab of two switches under OpenSM. They exchange their addresses by
 # TCP over loopback, and all else through the switches.
 set -euo pipefail
@@ -13,7 +13,9 @@ begin
 source "$(dirname "$0")/lab_lib.sh"
 
 server_with=(--node a) client_with=(--node c) server_device=weft0 client_device=weft0
-start_lab "$source_tree/examples/labs/two-switches.toml" 7
+sm_options=()
+[[ $what != lids ]] || sm_options=(--lmc 2)
+start_lab "$source_tree/examples/labs/two-switches.toml" 7 "${sm_options[@]}"
 
 # between PROGRAM ...: from node c to node a, by LID unless it is told otherwise.
 between() {
@@ -68,6 +70,96 @@ perftests() {
   measured ib_send_bw -b -s 4096 -n 1000 -F
   measured ib_write_bw -x 0 -n 1000 -F
   measured ib_send_bw -e -n 1000 -F
+}
+
+# Node d has a port on either switch, and its queue pairs are on whichever they are told.
+ports() {
+  local port number service
+  on devinfo d ibv_devinfo -v
+  expect devinfo 'phys_port_cnt:\s+2'
+  for number in 1 2; do
+    run "port-$number" "$weft" run --node d -- ibv_devinfo -i "$number"
+    expect "port-$number" "port:\s+$number"
+    expect "port-$number" 'state:.*PORT_ACTIVE'
+  done
+  [[ $(lid_of port-1) != "$(lid_of port-2)" ]] || fail "both ports have one LID"
+  for service in rc uc ud srq; do
+    for number in 1 2; do
+      port=$(free_port)
+      spawn server "$weft" run --node a -- "ibv_${service}_pingpong" -p "$port" -n 500
+      await_listener server "$port"
+      spawn client "$weft" run --node d -- \
+        "ibv_${service}_pingpong" -p "$port" -n 500 -i "$number" 127.0.0.1
+      finish client
+      finish server
+      expect client '^500 iters in .* seconds'
+      expect server "remote address: LID 0x0*$(lid_of "port-$number")"
+    done
+  done
+  # From one port to the other, through both switches.
+  port=$(free_port)
+  spawn server "$weft" run --node d -- ib_write_bw -p "$port" -i 1 -n 500 -F
+  await_listener server "$port"
+  spawn client "$weft" run --node d -- ib_write_bw -p "$port" -i 2 -n 500 -F 127.0.0.1
+  finish client
+  finish server
+  [[ -n $(perftest_row client) ]] || fail "ib_write_bw printed no result"
+}
+# In hexadecimal.
+lid_of() {
+  printf '%x' "$(sed -n 's/.*port_lid:\s*//p' "$work/$1.out")"
+}
+
+# stream OPTION ...: numbered messages from node c to node a, each byte of which is looked at;
+# until stream_ends is called it goes on.
+stream() {
+  local port
+  port=$(free_port)
+  spawn receiver "$weft" run --node a -- /usr/bin/python3 "$source_tree/tests/e2e/rc_stream.py" \
+    --listen "$port" "$@"
+  await_listener receiver "$port"
+  spawn sender "$weft" run --node c -- /usr/bin/python3 "$source_tree/tests/e2e/rc_stream.py" \
+    --connect "127.0.0.1:$port" "$@"
+  await sender '^LID '
+}
+stream_ends() {
+  local sent
+  finish sender
+  finish receiver
+  sent=$(sed -n 's/ messages sent$//p' "$work/sender.out")
+  [[ $sent -gt 0 ]] || fail "nothing was sent"
+  expect receiver "^$sent messages arrived, each once, in order and whole\$"
+}
+
+# Links between the switches go and come while messages flow: none is lost, and none comes twice.
+flaps() {
+  local cable
+  need_pyverbs
+  stream --seconds 16
+  for cable in trunk spare trunk; do
+    run pulled "$weft" link "$cable" down
+    await_states '{"Active":6,"Down":1}'
+    run plugged "$weft" link "$cable" up
+    await_states "$opensm_states"
+  done
+  stream_ends
+}
+
+# Four LIDs for each port: a connection goes between any pair of them, as its path bits say.
+lids() {
+  local bits lid
+  need_pyverbs
+  on devinfo c ibv_devinfo -v
+  expect devinfo 'port_lmc:\s+0x02'
+  lid=$(sed -n 's/.*port_lid:\s*//p' "$work/devinfo.out")
+  for bits in 0 1 3; do
+    stream --seconds 1 --path-bits "$bits"
+    expect sender "^LID $((lid + bits)) to LID "
+    stream_ends
+  done
+  between ibv_rc_pingpong -n 500
+  between ibv_ud_pingpong -n 500
+  measured ib_write_bw -n 500 -F
 }
 
 groups() {
@@ -136,13 +228,15 @@ trouble() {
   start_opensm b
   between ibv_rc_pingpong -n 1000
 
-  # The peer of a program that is killed hears nothing more; the others go on.
+  # The peer of a program that is killed hears nothing more; the others go on. It writes all the
+  # time: who only waits for an answer, after its request was acknowledged, waits for ever.
   port=$(free_port)
-  load=(ibv_rc_pingpong -d weft0 -p "$port" -n 100000000)
+  load=(ib_write_bw -d weft0 -p "$port" -D 60 -s 65536 -F)
   spawn victim "$weft" run --node a -- "${load[@]}"
   await_listener victim "$port"
   spawn mourner stdbuf -oL "$weft" run --node c -- "${load[@]}" 127.0.0.1
   await mourner 'remote address'
+  sleep 0.5
   stop_at_once victim
   finish mourner 1
   expect mourner 'transport retry counter exceeded|Failed status|parse WC'
@@ -158,6 +252,9 @@ stop_at_once() {
 case $what in
   pingpong) pingpongs ;;
   perftest) perftests ;;
+  ports) ports ;;
+  flaps) flaps ;;
+  lids) lids ;;
   groups) groups ;;
   spoilt) spoilt ;;
   trouble) trouble ;;

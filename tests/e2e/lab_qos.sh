@@ -9,7 +9,7 @@ need opensm smpquery perfquery saquery ibstat python3
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$(dirname "$0")/lab_lib.sh"
-spawn lab "$weft" up "$source_tree/examples/labs/two-switches.toml"
+spawn lab "$weft" up --sm none "$source_tree/examples/labs/two-switches.toml"
 await_states '{"Initializing":7}'
 opensm_states='{"Active":7}'
 cat >"$work/opensm.conf" <<'QOS'

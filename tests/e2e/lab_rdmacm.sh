@@ -68,6 +68,23 @@ case $what in
     expect client 'ping data: rdma-ping-19'
     finish_rping server
     ;;
+  ports)
+    # Node d has an address on each of its ports.
+    for address in 127.254.0.4 127.254.0.5; do
+      spawn server "$weft" run --node d -- rping -s -v -a "$address" -C 20
+      await_ids d 1
+      spawn client "$weft" run --node a -- rping -c -a "$address" -C 20 -v
+      finish_rping client
+      expect client 'ping data: rdma-ping-19'
+      finish_rping server
+      spawn server "$weft" run --node c -- udaddy -C 50
+      await_ids c 1
+      spawn client "$weft" run --node d -- udaddy -b "$address" -s "$c" -C 50
+      finish client
+      finish server
+      expect client 'return status 0'
+    done
+    ;;
   ucmatose)
     both "ucmatose -C 200 -S 1000" "ucmatose -s $c -C 200 -S 1000"
     expect client 'test complete'

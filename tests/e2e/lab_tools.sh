@@ -7,7 +7,8 @@ set -euo pipefail
 time_limit=240
 source "$(dirname "$0")/lib.sh"
 need opensm ibnetdiscover iblinkinfo ibstat ibstatus smpquery smpdump sminfo saquery ibtracert \
-  ibroute perfquery ibportstate ibping ibqueryerrors ibsysstat ibaddr python3
+  ibroute perfquery ibportstate ibping ibqueryerrors ibsysstat ibaddr ibhosts ibswitches \
+  ibidsverify dump_lfts dump_mfts vendstat mckey python3
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$(dirname "$0")/lab_lib.sh"
@@ -19,6 +20,14 @@ says() {
   shift 2
   on says "$node" "$@"
   expect says "$pattern" "$*"
+}
+# refused NODE PATTERN PROGRAM ...: it fails, and says so in such a line.
+refused() {
+  local node=$1 pattern=$2
+  shift 2
+  spawn refused "$weft" run --node "$node" -- "$@"
+  finish refused 255
+  expect refused "$pattern" "$*"
 }
 lid_of() {  # NODE
   on "lid-$1" "$1" ibstat
@@ -43,6 +52,10 @@ left=$(awk '/"left"/ && /^Switch/ { for (i = 1; i < NF; i++) if ($i == "lid") pr
   <("$weft" run --node c -- ibnetdiscover))
 [[ -n $left ]] || fail "no LID of the switch left"
 
+says c '^Ca.*ports 2 "d"' ibhosts
+says c '^Switch.*ports 8 "right"' ibswitches
+on verify c ibidsverify
+
 # Subnet management, by LID and by a directed route.
 says b 'NodeType:\.+Switch' smpquery nodeinfo "$left"
 says b 'NodeType:\.+Channel Adapter' smpquery nodeinfo "$d"
@@ -58,6 +71,10 @@ says b 'NodeType:\.+Switch' smpquery -D nodeinfo 0,1
 says b 'LocalPort:\.+2' smpquery -D nodeinfo 0,1
 says b '^0000 0000 0000 0000 fe80' smpdump "$b" 0x15 1
 says b '^0101 02' smpdump -D 0,1 0x11
+# What only some devices have, as these have not.
+refused b 'port info extended not supported' smpquery pie "$left" 1
+refused b 'Mellanox ext port info query failed' smpquery mepi "$left" 1
+refused b 'classportinfo query' vendstat -N "$left"
 
 # Subnet administration.
 for record in NR PIR LFTR VLAR GIR LR PR MCMR SWIR SMIR SL2VL; do
@@ -78,12 +95,31 @@ says c "$c" saquery -L c
 says b '^To ca .*"d"|^\[.*-> ca port.*"d"' ibtracert "$b" "$d"
 says b "Unicast lids .*\(left\)" ibroute "$left"
 says b 'Multicast mlids' ibroute -M "$left"
+says b "^0x$(printf %04x "$d") .*Channel Adapter.*'d'" dump_lfts
+
+# A group of two: its tree is in the tables, and in the administrator's record of them.
+ip_of() {  # NODE
+  of_lab "[node['ports'][0]['ip'] for node in lab[0]['nodes'] if node['name'] == '$1'][0]"
+}
+for node in b d; do
+  spawn "member-$node" "$weft" run --node "$node" -- stdbuf -oL mckey -m 239.1.2.3 -C 100 \
+    -b "$(ip_of "$node")"
+  await "member-$node" 'joined dgid: ff12:4001:'
+done
+# The group of all IP nodes is OpenSM's first, this one its second.
+until "$weft" run --node c -- saquery MFTR | grep -qE '0xc001\s0x0*[1-9a-f]'; do
+  kill -0 "${pid_of[member-d]}" || fail "the group is in no table"
+done
+says c '^0xc001 .*x' dump_mfts
+for node in b d; do stop "member-$node"; done
 
 # Counters: read, extended, reset, of all ports.
 says b 'PortXmitPkts:\.+[1-9]' perfquery "$left" 1
 says b 'PortUnicastXmitPkts:\.+[1-9]' perfquery -x "$left" 1
 on reset b perfquery -R "$left" 2
 says b 'PortXmitPkts:\.+[0-9]$' perfquery "$left" 2
+says b "^# Port counters: Lid $b port 1 " perfquery
+says b 'ports checked' ibqueryerrors --details
 says b 'PortSelect:\.+255' perfquery -a "$left"
 says b 'ports checked, 0 ports have errors' ibqueryerrors
 
@@ -93,6 +129,19 @@ on disable b ibportstate "$left" 7 disable
 says b 'PhysLinkState:\.+Disabled' ibportstate "$left" 7 query
 on enable b ibportstate "$left" 7 enable
 await_states '{"Active":7}'
+# A link that is told to be slow and narrow is so once it has trained anew.
+on speed b ibportstate "$left" 7 speed 1
+on width b ibportstate "$left" 7 width 1
+on reset-port b ibportstate "$left" 7 reset
+await_states '{"Active":7}'
+says b 'LinkSpeedActive:\.+2\.5 Gbps' ibportstate "$left" 7
+says b 'LinkWidthActive:\.+1X' ibportstate "$left" 7
+on speed b ibportstate "$left" 7 speed 7
+on width b ibportstate "$left" 7 width 3
+on down b ibportstate "$left" 7 down
+await_states '{"Active":7}'
+says b 'LinkSpeedActive:\.+10\.0 Gbps' ibportstate "$left" 7
+says b 'LinkWidthActive:\.+4X' ibportstate "$left" 7
 
 # Programs that answer on other nodes.
 spawn ibping-server "$weft" run --node c -- ibping -S

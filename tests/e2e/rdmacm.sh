@@ -173,6 +173,7 @@ scenario() {
       ;;
     closed)
       run waiter "$weft" run -- python3 "$source_tree/tests/e2e/closed_channel.py"
+      expect waiter 'no file was half closed'
       expect waiter 'every event came'
       ;;
     killed)

@@ -117,8 +117,7 @@ TEST_F(AttachmentTest, DropsAndCountsWhatComesForNobody) {
   EXPECT_EQ(d.count(NodeCounter::kNoQueuePair), 2u);
 }
 
-TEST(Attachment, GivesAProgramOnOnePortNothingOfTheOther) {
-  RunningLab lab(lab_of(R"(
+constexpr const char* kTwoPorts = R"(
 [switch]
 s = { ports = 4 }
 [node]
@@ -130,8 +129,16 @@ ends = ["a:1", "s:1"]
 ends = ["d:1", "s:2"]
 [[link]]
 ends = ["d:2", "s:3"]
-)"));
-  lab.bring_up();
+)";
+
+class TwoPorts : public ::testing::Test {
+ protected:
+  TwoPorts() { lab.bring_up(); }
+  RunningLab lab{lab_of(kTwoPorts)};
+  const Gid group{std::array<std::uint8_t, 16>{0xFF, 0x12, 0xA0, 0x1B, 5}};
+};
+
+TEST_F(TwoPorts, GiveAProgramOnOneNothingOfTheOther) {
   TestProgram a(lab.fabric, "a");
   TestProgram on_second(lab.fabric, "d", 2);
   const Lid first = lab.fabric.find_node("d")->port(1).lid();
@@ -139,6 +146,53 @@ ends = ["d:2", "s:3"]
   lab.settle();
   EXPECT_THAT(on_second.taken, SizeIs(0));
   EXPECT_EQ(lab.count("d", NodeCounter::kNoQueuePair), 1u);
+}
+
+TEST_F(TwoPorts, HandAQueuePairOverWithItsGroups) {
+  TestProgram a(lab.fabric, "a");
+  TestProgram first(lab.fabric, "d", 1);
+  TestProgram second(lab.fabric, "d", 2);
+  const Qpn moved = first.qpn;
+  const Datagram late = first.to(a);
+  ASSERT_TRUE(first.attachment().join(moved, group));
+  ASSERT_TRUE(first.attachment().hand_over(moved, second.attachment()));
+  EXPECT_FALSE(first.attachment().owns(moved));
+  EXPECT_TRUE(second.attachment().owns(moved));
+
+  EXPECT_EQ(a.send(a.to(second.lid(), moved), lab.now), Sent::kTaken);
+  EXPECT_EQ(a.send(a.to(first.lid(), moved), lab.now), Sent::kTaken);
+  lab.settle();
+  EXPECT_THAT(second.taken, SizeIs(1));
+  EXPECT_THAT(first.taken, SizeIs(0));
+  // It leaves by the other port now; what was on its way before is no forgery.
+  EXPECT_EQ(
+      second.send(
+          Datagram{.slid = second.lid(), .dlid = a.lid(), .dest = a.qpn, .source = moved}.bytes(),
+          moved, second.attachment().epoch(), lab.now),
+      Sent::kTaken);
+  EXPECT_EQ(first.send(late, lab.now), Sent::kTaken);
+  lab.settle();
+  EXPECT_THAT(a.taken, SizeIs(1));
+  EXPECT_EQ(first.count(NodeCounter::kOutdated), 1u);
+  // The groups went with it, and go with its end.
+  EXPECT_FALSE(first.attachment().leave(moved, group));
+  EXPECT_TRUE(second.attachment().leave(moved, group));
+  EXPECT_TRUE(second.attachment().release(moved));
+  EXPECT_NE(lab.fabric.find_adapter("d"), nullptr);
+}
+
+TEST_F(TwoPorts, KeepAQueuePairThatCannotBeHandedOver) {
+  TestProgram first(lab.fabric, "d", 1);
+  TestProgram second(lab.fabric, "d", 2);
+  EXPECT_FALSE(first.attachment().hand_over(second.qpn, second.attachment())) << "not its own";
+  while (second.attachment().allocate()) {
+  }
+  EXPECT_FALSE(first.attachment().hand_over(first.qpn, second.attachment())) << "too many";
+  EXPECT_TRUE(first.attachment().owns(first.qpn));
+  TestProgram a(lab.fabric, "a");
+  EXPECT_EQ(a.send(a.to(first), lab.now), Sent::kTaken);
+  lab.settle();
+  EXPECT_THAT(first.taken, SizeIs(1));
 }
 
 TEST_F(AttachmentTest, DropsCountsAndReportsAPartitionThatThePortIsNotIn) {

@@ -84,13 +84,17 @@ void expect_found(RunningLab& lab) {
   const auto found = lab.discover();
   const Lab& built = lab.fabric.lab();
   ASSERT_EQ(found.size(), built.nodes.size());
+  const auto port_guid = [&](const LabEnd& end) {
+    const LabNode& node = built.nodes[end.node];
+    if (node.kind == NodeKind::kSwitch) return node.port_guids.at(0).value();
+    return node.port_guids.at(end.port - 1u).value();
+  };
   std::set<std::array<std::uint64_t, 4>> links, found_links;
   for (const LabLink& link : built.links) {
     for (const std::size_t side : {0, 1}) {
       const LabEnd &a = link.ends[side], &b = link.ends[1 - side];
       if (built.nodes[a.node].kind != NodeKind::kSwitch) continue;
-      links.insert(
-          {built.nodes[a.node].guid.value(), a.port, built.nodes[b.node].guid.value(), b.port});
+      links.insert({port_guid(a), a.port, port_guid(b), b.port});
     }
   }
   for (const auto& [guid, node] : found) {

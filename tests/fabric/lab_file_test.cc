@@ -177,6 +177,21 @@ struct Refused {
 
 class LabFileRefuses : public ::testing::TestWithParam<Refused> {};
 
+TEST(LabFile, SaysWhoManagesTheSubnet) {
+  EXPECT_EQ(parsed("[node.a]").management, LabManagement{});
+  EXPECT_EQ(parsed("sm = 'none'\n[node.a]").management.manager, LabManagement::Manager::kNone);
+  const Lab lab = parsed(
+      "sm = { manager = 'opensm', node = 'a', engine = 'dor', lmc = 2, priority = 3, "
+      "partitions = 'p.conf' }\n[node.a]");
+  EXPECT_EQ(lab.management, (LabManagement{.manager = LabManagement::Manager::kOpenSm,
+                                           .node = "a",
+                                           .engine = "dor",
+                                           .lmc = 2,
+                                           .priority = 3,
+                                           .partitions = "p.conf"}));
+  EXPECT_EQ(parsed(write_lab(lab, "")), lab);
+}
+
 TEST_P(LabFileRefuses, WithFileLineAndKey) {
   EXPECT_EQ(refusal(GetParam().text), std::string("lab.toml") + GetParam().message);
 }
@@ -186,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Refused{"", ": there is no node in it"},
         Refused{"\nnodes = {}",
-                ":2: nodes: there is no such key; there are name, network, defaults, switch, "
+                ":2: nodes: there is no such key; there are name, network, sm, defaults, switch, "
                 "node, link"},
         Refused{"[node.a]\nguid = 'x'",
                 ":2: node.a.guid: must be a GUID other than 0, as in "
@@ -221,6 +236,14 @@ INSTANTIATE_TEST_SUITE_P(
                 ":1: node.a: two ports with GUID 0x0000000000000007"},
         Refused{"[node.a]\nguid = '7'\n[node.b]\nguid = '7'",
                 ":3: node.b: GUID 0x0000000000000007 is a's too"},
+        Refused{"sm = 'osm'\n[node.a]", ":1: sm: must be weft, opensm or none"},
+        Refused{"sm = { engine = 'lash' }\n[node.a]",
+                ":1: sm.engine: must be one of minhop, updn, ftree, dor, layered"},
+        Refused{"sm = { node = 'b' }\n[node.a]", ":1: sm: there is no node b"},
+        Refused{"sm = { manager = 'opensm', node = 's' }\n[node.a]\n[switch.s]",
+                ":1: sm: s is a switch; OpenSM runs on a node"},
+        Refused{"sm = { lmc = 8 }\n[node.a]", ":1: sm.lmc: must be a number from 0 to 7"},
+        Refused{"sm = 3\n[node.a]", ":1: sm: must be weft, opensm or none, or a table"},
         Refused{"network = '10.0.0.0'\n[node.a]",
                 ":1: network: must be an IPv4 network, as in \"10.254.0.0/16\""},
         Refused{"network = '10.0.1.0/16'\n[node.a]",

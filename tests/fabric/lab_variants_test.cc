@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <regex>
+#include <charconv>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/random.h"
@@ -114,8 +116,32 @@ Variant some_variant(std::uint64_t seed) {
   return variant;
 }
 
+// "lab.toml:7: switch.leaf.ports: must be a number from 1 to 254"
+struct Refusal {
+  std::size_t line = 0;
+  std::string_view key;  // the last of them: ports
+};
+
+std::optional<Refusal> parse_refusal(std::string_view message) {
+  constexpr std::string_view kFile = "lab.toml:";
+  if (!message.starts_with(kFile)) return std::nullopt;
+  message.remove_prefix(kFile.size());
+  Refusal out;
+  const auto number = std::from_chars(message.data(), message.data() + message.size(), out.line);
+  if (number.ec != std::errc{}) return std::nullopt;
+  message.remove_prefix(static_cast<std::size_t>(number.ptr - message.data()));
+  if (!message.starts_with(": ")) return std::nullopt;
+  message.remove_prefix(2);
+  const std::size_t end = message.find(": ");
+  if (end == 0 || end == std::string_view::npos || end + 2 == message.size()) return std::nullopt;
+  const std::string_view keys = message.substr(0, end);
+  if (keys.find_first_of(" \t") != std::string_view::npos) return std::nullopt;
+  out.key = keys.substr(keys.rfind('.') + 1);  // npos + 1 is 0: there is one only
+  if (out.key.empty()) return std::nullopt;
+  return out;
+}
+
 TEST(LabVariants, AreLabsOrRefusedWithFileLineAndKey) {
-  const std::regex form(R"(lab\.toml:(\d+): (([\w-]+\.)*([\w-]+)): (.+))");
   std::size_t refused = 0, at_their_line = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const Variant variant = some_variant(seed);
@@ -128,14 +154,13 @@ TEST(LabVariants, AreLabsOrRefusedWithFileLineAndKey) {
       continue;
     }
     ++refused;
-    std::smatch parts;
-    ASSERT_TRUE(std::regex_match(lab.error().message, parts, form)) << lab.error().message;
+    const auto refusal = parse_refusal(lab.error().message);
+    ASSERT_TRUE(refusal) << lab.error().message;
     // What is wrong may be what another line makes of it: a port that is no longer there.
-    const std::size_t line = std::stoul(parts[1]);
-    EXPECT_LE(line, kLines.size());
-    if (line != variant.line) continue;
+    EXPECT_LE(refusal->line, kLines.size());
+    if (refusal->line != variant.line) continue;
     ++at_their_line;
-    EXPECT_EQ(parts[4], variant.key) << lab.error().message;
+    EXPECT_EQ(refusal->key, variant.key) << lab.error().message;
   }
   EXPECT_GE(refused, 120u);
   EXPECT_GE(at_their_line, 100u);

@@ -139,7 +139,8 @@ class RunningLab : private mgmt::MadClient {
     return static_cast<std::uint16_t>(wire::MadHeader::parse(mad)->status & 0x7FFF);
   }
 
-  // What a subnet manager finds: a node, the way to it, and the links of its ports.
+  // What a subnet manager finds: a switch or a port of an adapter, the way to it, and the links of
+  // its node's ports.
   struct Found {
     wire::NodeInfo info;
     std::string description;
@@ -148,6 +149,7 @@ class RunningLab : private mgmt::MadClient {
     Lid lid{};  // of a switch; of an adapter, of the port where the path comes in
   };
 
+  // By port GUID.
   std::map<std::uint64_t, Found> discover() {
     std::map<std::uint64_t, Found> found;
     std::deque<Path> queue{{}};
@@ -159,7 +161,7 @@ class RunningLab : private mgmt::MadClient {
         ADD_FAILURE() << "no answer";
         continue;
       }
-      if (found.contains(info->node_guid.value())) continue;
+      if (found.contains(info->port_guid.value())) continue;
       Found node{.info = *info, .description = {}, .path = path, .neighbours = {}, .lid = {}};
       node.description =
           get<wire::NodeDescription>(wire::SmAttribute::kNodeDescription, 0, path)->to_string();
@@ -173,10 +175,10 @@ class RunningLab : private mgmt::MadClient {
         further.push_back(number);
         const auto neighbour = get<wire::NodeInfo>(wire::SmAttribute::kNodeInfo, 0, further);
         if (!neighbour) continue;
-        node.neighbours[number] = {neighbour->node_guid.value(), neighbour->local_port};
+        node.neighbours[number] = {neighbour->port_guid.value(), neighbour->local_port};
         queue.push_back(further);
       }
-      found.emplace(info->node_guid.value(), std::move(node));
+      found.emplace(info->port_guid.value(), std::move(node));
     }
     return found;
   }

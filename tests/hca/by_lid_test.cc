@@ -157,6 +157,26 @@ TEST_F(ConnectedPartitions, IndexesGoAsFarAsTheTable) {
   EXPECT_EQ(qp->query().pkey_index, 3u);
 }
 
+TEST_F(ConnectedPartitions, AreThoseOfThePortThatTheQueuePairIsOn) {
+  PKeyTable second{std::array{kFull}};
+  qp->move_to({.number = 2, .pkeys = &second, .max_mtu = 1024});
+  QpAttributes a = attributes();
+  EXPECT_THAT(move(QpState::kInit, kInitMask, a).error().message,
+              testing::HasSubstr("port 1: the queue pair is on port 2"));
+  a.port = 2;
+  a.path = kByLid;
+  ASSERT_TRUE(move(QpState::kInit, kInitMask, a));
+  EXPECT_THAT(move(QpState::kRtr, rtr_mask(), a).error().message,
+              testing::HasSubstr("path: port 1: the queue pair is on port 2"));
+  a.path.port = 2;
+  a.path_mtu = 2048;
+  EXPECT_FALSE(move(QpState::kRtr, rtr_mask(), a));
+  a.path_mtu = 1024;
+  ASSERT_TRUE(move(QpState::kRtr, rtr_mask(), a));
+  ASSERT_TRUE(move(QpState::kRts, rts_mask(), a));
+  EXPECT_EQ(sent_pkey(), kFull);
+}
+
 TEST_F(ConnectedPartitions, PacketsAreOfThePartitionAtTheIndexAsItIsNow) {
   to_rts_at(2);
   EXPECT_EQ(sent_pkey(), kLimited);

@@ -413,6 +413,20 @@ TEST_F(ConnectedRiding, CompletesTheRequestBeforeTheMessageThatAnswersIt) {
             (std::vector<CompletionOpcode>{CompletionOpcode::kSend, CompletionOpcode::kReceive}));
 }
 
+// The program answers before the run ends in which the message came.
+TEST_F(ConnectedRiding, AcknowledgesBeforeItAnswersWhereThatIsAskedFor) {
+  for (const bool asked : {false, true}) {
+    SCOPED_TRACE(asked);
+    qp->set_acks_first(asked);
+    ASSERT_EQ(post_receive(1), std::errc{});
+    arrive({.psn = Psn{asked ? 201u : 200u}, .payload = "x"});
+    ASSERT_EQ(post_send(7), std::errc{});
+    EXPECT_EQ(next(), asked ? kAck : kSend);
+    qp->end_run(now);
+    EXPECT_EQ(next(), asked ? kSend : kAck);
+  }
+}
+
 TEST_F(ConnectedRiding, TakesTheAcknowledgementThoughTheMessageHasToWait) {
   ASSERT_EQ(post_send(7), std::errc{});
   ASSERT_EQ(next(), kSend);

@@ -97,7 +97,7 @@ class End final : public port::Endpoint {
 class WirePort final : public port::Port {
  public:
   explicit WirePort(Wire& wire) : wire_(wire) {}
-  [[nodiscard]] port::PortAttributes attributes() override {
+  [[nodiscard]] port::PortAttributes attributes(std::uint8_t) override {
     port::PortAttributes attributes;
     attributes.gids = {{kOwnGid, 1}};
     attributes.pkeys = {kDefaultPKey};

@@ -90,7 +90,7 @@ class WireEnd final : public port::Endpoint {
 class WirePort final : public port::Port {
  public:
   explicit WirePort(std::shared_ptr<Wire> wire) : wire_(std::move(wire)) {}
-  [[nodiscard]] port::PortAttributes attributes() override {
+  [[nodiscard]] port::PortAttributes attributes(std::uint8_t) override {
     port::PortAttributes attributes;
     attributes.gids = {{kOwnGid, 1}};
     attributes.pkeys = {kDefaultPKey};

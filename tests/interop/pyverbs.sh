@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The pyverbs tests of rdma-core, as Debian ships them, against weft_lo; the numbers are printed.
-# None may fail; pyverbs_tests.txt lists the tests that must pass. docs/verbs.md says why others
-# skip.
+# usage: pyverbs.sh [lab]
+# The pyverbs tests of rdma-core, as Debian ships them, against weft_lo, or on a node of a lab under
+# OpenSM; the numbers are printed. None may fail; pyverbs_tests.txt and pyverbs_lab_tests.txt list
+# the tests that must pass. docs/verbs.md says why others skip.
 set -euo pipefail
 source "$(dirname "$0")/../e2e/lib.sh"
 need gunzip ip
@@ -13,17 +14,32 @@ time_limit=240
 private_network "$0" "$@"
 begin
 
-# The suite takes the first address of the interface, and wants to know the device of an identifier
-# that is bound to it: rdma_cm tells of none on 127.0.0.1.
-ip address flush dev lo
-for address in 10.88.0.1/32 127.0.0.1/8 ::1/128; do
-  ip address add "$address" dev lo scope host
-done
+must_pass=$source_tree/tests/interop/pyverbs_tests.txt
+where=() device=weft_lo
+if [[ ${1:-} == lab ]]; then
+  need opensm
+  # shellcheck source=tests/e2e/lab_lib.sh
+  source "$source_tree/tests/e2e/lab_lib.sh"
+  # An adapter of no vendor would fail the suite.
+  sed 's/^c = {}/c = { vendor = 0x020000, device = 1 }/' \
+    "$source_tree/examples/labs/two-switches.toml" >"$work/lab.toml"
+  start_lab "$work/lab.toml" 7
+  must_pass=$source_tree/tests/interop/pyverbs_lab_tests.txt
+  where=(--node c) device=weft0
+else
+  # The suite takes the first address of the interface, and wants to know the device of an
+  # identifier that is bound to it: rdma_cm tells of none on 127.0.0.1.
+  ip address flush dev lo
+  for address in 10.88.0.1/32 127.0.0.1/8 ::1/128; do
+    ip address add "$address" dev lo scope host
+  done
+fi
 
 cp -r "$shipped" "$work/tests"
 find "$work/tests" -name '*.gz' -exec gunzip {} +
 cd "$work/tests"
-time_limit=240 spawn suite "$weft" run -- /usr/bin/python3 run_tests.py --dev weft_lo --port 1 -v
+time_limit=240 spawn suite "$weft" run "${where[@]}" -- \
+  /usr/bin/python3 run_tests.py --dev $device --port 1 -v
 code=0
 wait "${pid_of[suite]}" || code=$?
 unset "pid_of[suite]"
@@ -52,6 +68,6 @@ echo "pyverbs: $(count ok) ok, $(count skipped) skipped, $(count FAIL) failed," 
 [[ $(wc -l <"$work/verdicts") -gt 200 ]] || fail "the suite did not run to its end (code $code)"
 
 if grep -E '^(FAIL|ERROR) ' "$work/verdicts"; then fail "tests that may not fail did"; fi
-missing=$(grep -vE '^(#|$)' "$source_tree/tests/interop/pyverbs_tests.txt" |
+missing=$(grep -vE '^(#|$)' "$must_pass" |
   grep -vxFf <(sed -n 's/^ok //p' "$work/verdicts") || :)
 [[ -z $missing ]] || { echo "not passed:"; echo "$missing"; fail "tests that must pass did not"; }

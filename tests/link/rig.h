@@ -61,6 +61,7 @@ class Worker {
   [[nodiscard]] Time now() const { return now_; }
   void add(Port& port) { ports_.push_back(&port); }
   void wake(Port& port) { woken_.push_back(&port); }
+  [[nodiscard]] bool has_woken() const { return !woken_.empty(); }
 
   // Until nothing happens any more at this moment.
   void settle() {

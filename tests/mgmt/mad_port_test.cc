@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "mad_fixture.h"
-#include "wire/sa.h"
+#include "wire/sa/sa_header.h"
 
 namespace weft::mgmt::test {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "management_world.h"
 #include "sim/seeds.h"
-#include "wire/sa.h"
+#include "wire/sa/sa_header.h"
 
 namespace weft::mgmt::test {
 namespace {

@@ -8,7 +8,7 @@
 #include "mad_fixture.h"
 #include "mgmt/mad/rmpp_receiver.h"
 #include "mgmt/mad/rmpp_sender.h"
-#include "wire/sa.h"
+#include "wire/sa/sa_header.h"
 
 namespace weft::mgmt::test {
 namespace {

@@ -184,10 +184,10 @@ TEST_F(UdpEndpointTest, ServesEveryInterfaceWhenNoneIsNamed) {
   UdpPortConfig config;
   config.management_port = 14793;
   const auto everywhere = open(config);
-  const auto all = everywhere->attributes().gids;
+  const auto all = everywhere->attributes(1).gids;
   EXPECT_TRUE(std::any_of(all.begin(), all.end(),
                           [](const GidEntry& entry) { return entry.gid == address("127.0.0.1"); }));
-  for (const GidEntry& entry : open(hca::UdFraming::kBth)->attributes().gids) {
+  for (const GidEntry& entry : open(hca::UdFraming::kBth)->attributes(1).gids) {
     EXPECT_NE(std::find(all.begin(), all.end(), entry), all.end());
   }
 }

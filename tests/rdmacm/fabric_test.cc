@@ -112,7 +112,7 @@ class Node final : public Interfaces, public mgmt::MadSink, public EventSignal, 
   DrawnEntropy entropy_;
 };
 
-class OnFabric : public ::testing::Test {
+class OnFabric : public TwoEnds<Node> {
  protected:
   static PathRecord path_to_server() {
     PathRecord path;
@@ -127,25 +127,6 @@ class OnFabric : public ::testing::Test {
     path.packet_life = 13;
     path.hop_limit = 0;
     return path;
-  }
-  void settle() {
-    while (wire.deliver()) {
-    }
-  }
-  void pass(Duration duration) {
-    const Time end = server.now + duration;
-    while (true) {
-      settle();
-      Time next = end;
-      for (Node* node : {&server, &client}) {
-        if (const auto deadline = node->core->deadline()) next = std::min(next, *deadline);
-      }
-      server.now = client.now = std::max(server.now, next);
-      if (server.now >= end) break;
-      server.core->expire(server.now);
-      client.core->expire(client.now);
-    }
-    settle();
   }
   std::uint32_t start_listener(ProgramOf<Node>& program) {
     const auto id = program.create(wire::PortSpace::kTcp, 0xA1).value();
@@ -168,9 +149,6 @@ class OnFabric : public ::testing::Test {
     return id;
   }
 
-  Wire wire;
-  Node server{wire, 1};
-  Node client{wire, 2};
   ProgramOf<Node> listening{server};
   ProgramOf<Node> connecting{client};
 };

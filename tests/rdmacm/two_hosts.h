@@ -299,10 +299,12 @@ inline rdma_ucm_conn_param parameters(std::uint32_t qpn, std::string_view data =
   return out;
 }
 
-class TwoHosts : public ::testing::Test {
+// Two hosts of some kind on one wire, and the time.
+template <class OfHost>
+class TwoEnds : public ::testing::Test {
  protected:
-  explicit TwoHosts(const CoreConfig& config = {})
-      : server(wire, 1, config), client(wire, 2, config) {}
+  template <class... Rest>
+  explicit TwoEnds(const Rest&... rest) : server(wire, 1, rest...), client(wire, 2, rest...) {}
 
   // Until nothing is under way.
   void settle() {
@@ -315,7 +317,7 @@ class TwoHosts : public ::testing::Test {
     while (true) {
       settle();
       Time next = end;
-      for (Host* host : {&server, &client}) {
+      for (OfHost* host : {&server, &client}) {
         if (const auto deadline = host->core->deadline()) next = std::min(next, *deadline);
       }
       server.now = client.now = std::max(server.now, next);
@@ -325,6 +327,15 @@ class TwoHosts : public ::testing::Test {
     }
     settle();
   }
+
+  Wire wire;
+  OfHost server;
+  OfHost client;
+};
+
+class TwoHosts : public TwoEnds<Host> {
+ protected:
+  explicit TwoHosts(const CoreConfig& config = {}) : TwoEnds(config) {}
 
   // A listener on `port` of the server, and the steps of a client up to its request.
   std::uint32_t start_listener(Program& program, std::uint16_t port,
@@ -364,9 +375,6 @@ class TwoHosts : public ::testing::Test {
   static constexpr std::uint64_t kListenerUid = 0xA1;
   static constexpr std::uint64_t kServerUid = 0xA2;
   static constexpr std::uint64_t kClientUid = 0xB1;
-  Wire wire;
-  Host server;
-  Host client;
 };
 
 }  // namespace weft::rdmacm

@@ -26,21 +26,23 @@ MAY_INCLUDE = {
     "wire": {"base"},
     "link": {"base", "wire"},
     "io": {"base"},
+    "carrier": {"base", "wire", "link"},
     "umad": {"base", "io"},
     "hca": {"base", "wire"},
     "mgmt": {"base", "wire", "hca"},
     "fabric": {"base", "wire", "link", "mgmt"},
+    "sm": {"base", "wire", "mgmt"},
     "rdmacm": {"base", "wire", "hca", "mgmt"},
     "sim": {"base", "wire", "hca"},
     "port": {"base", "wire", "io", "hca"},
     "host": {"base", "wire", "io", "hca", "port"},
-    "daemon": {"base", "wire", "io", "umad", "hca", "mgmt", "link", "fabric", "rdmacm", "port",
-               "host"},
+    "daemon": {"base", "wire", "io", "umad", "hca", "mgmt", "link", "carrier", "fabric", "rdmacm",
+               "port", "host", "sm"},
     "verbs": {"base", "wire", "io", "hca", "port", "host"},
     "cli": {"base", "wire", "io", "umad", "hca", "fabric", "port", "host", "daemon", "verbs"},
 }
 # Protocol without I/O, clock, threads or a random device.
-CORES = {"wire", "link", "hca", "mgmt", "fabric", "rdmacm", "sim"}
+CORES = {"wire", "link", "carrier", "hca", "mgmt", "fabric", "sm", "rdmacm", "sim"}
 WORLD_HEADERS = re.compile(
     r"<(sys/|netinet/|arpa/|net/|linux/|infiniband/|unistd\.h|poll\.h|fcntl\.h|signal\.h|pthread\.h"
     r"|time\.h|ctime|thread|mutex|shared_mutex|condition_variable|future|random|fstream|iostream"

@@ -3,6 +3,7 @@
 // datagrams of a fabric of 2008.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <random>
 
@@ -11,7 +12,11 @@
 #include "wire/mad.h"
 #include "wire/packet.h"
 #include "wire/rmpp.h"
-#include "wire/sa.h"
+#include "wire/sa/inform_info.h"
+#include "wire/sa/member_record.h"
+#include "wire/sa/path_record.h"
+#include "wire/sa/sa_header.h"
+#include "wire/sa/service_record.h"
 #include "wire/sm/node_info.h"
 #include "wire/sm/notice.h"
 #include "wire/sm/port_info.h"
@@ -86,6 +91,10 @@ TEST(ManagementFormats, ComeBackFromTheirBytes) {
   expect_round_trip<SmInfo>();
   expect_round_trip<Notice>();
   expect_round_trip<ClassPortInfo>();
+  expect_round_trip<PathRecord>();
+  expect_round_trip<InformInfo>();
+  expect_round_trip<MemberRecord>();
+  expect_round_trip<ServiceRecord>();
 }
 
 TEST(ManagementFormats, HaveNodeInfoInItsPlaces) {
@@ -226,6 +235,32 @@ TEST(ManagementFormats, TakeNamesOfAnyLength) {
   EXPECT_EQ(NodeDescription(std::string(90, 'x')).to_string(), std::string(64, 'x'));
 }
 
+TEST(ManagementFormats, HaveMcMemberRecordInItsPlaces) {
+  std::array<std::uint8_t, 16> mgid{0xFF, 0x12}, port{0xFE, 0x80};
+  mgid[15] = 1;
+  port[15] = 2;
+  using enum SaValue::Selector;
+  const auto bytes = written(MemberRecord{.mgid = Gid(mgid),
+                                          .port_gid = Gid(port),
+                                          .qkey = QKey{0x0102'0304},
+                                          .mlid = Lid{0xC005},
+                                          .mtu = {.selector = kExactly, .value = 4},
+                                          .traffic_class = 6,
+                                          .pkey = PKey{0x8788},
+                                          .rate = {.selector = kAbove, .value = 9},
+                                          .packet_life = {.selector = kLargest, .value = 0x3F},
+                                          .sl = Sl{10},
+                                          .flow_label = 0xBCDEF,
+                                          .hop_limit = 11,
+                                          .scope = 5,
+                                          .join_state = MemberRecord::kFullMember,
+                                          .proxy_join = true});
+  EXPECT_EQ((std::vector<std::byte>(bytes.begin(), bytes.end())),
+            bytes_of(0xFF, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xFE, 0x80, 0, 0, 0, 0,
+                     0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 2, 3, 4, 0xC0, 5, 0x84, 6, 0x87, 0x88, 9,
+                     0xFF, 0xAB, 0xCD, 0xEF, 11, 0x51, 0x80, 0, 0));
+}
+
 // The facts of this exchange were read with tshark.
 TEST(GenuineManagement, AsksForTheManagerByADirectedRouteAndBringsItsAnswerBack) {
   const std::vector<MadBuffer> all = genuine(MgmtClass::kSubnDirected);
@@ -256,6 +291,7 @@ TEST(GenuineManagement, AsksForTheManagerByADirectedRouteAndBringsItsAnswerBack)
   EXPECT_EQ(info.priority, 0);
 }
 
+// So were these.
 TEST(GenuineManagement, AsksTheAdministratorForAPath) {
   const std::vector<MadBuffer> all = genuine(MgmtClass::kSubnAdm);
   ASSERT_GE(all.size(), 2u);
@@ -275,6 +311,19 @@ TEST(GenuineManagement, AsksTheAdministratorForAPath) {
     } else if (header.method == MadMethod::kGetResponse) {
       answered = true;
       EXPECT_EQ(sa.attribute_offset, 8);
+      const Bytes data = Bytes(mad).subspan(SaHeader::kDataOffset, PathRecord::kSize);
+      const PathRecord path = *PathRecord::parse(data);
+      using enum SaValue::Selector;
+      EXPECT_EQ(path.dgid.bytes()[15], 0x95);
+      EXPECT_EQ(path.sgid.bytes()[15], 0x36);
+      EXPECT_EQ(path.dlid, Lid{2});
+      EXPECT_EQ(path.slid, Lid{4});
+      EXPECT_TRUE(path.reversible);
+      EXPECT_EQ(path.pkey, kDefaultPKey);
+      EXPECT_EQ(path.mtu, (SaValue{.selector = kExactly, .value = 4}));
+      EXPECT_EQ(path.rate, (SaValue{.selector = kExactly, .value = 3}));
+      EXPECT_EQ(path.packet_life, (SaValue{.selector = kExactly, .value = 18}));
+      EXPECT_TRUE(std::ranges::equal(written(path), data));
     }
   }
   EXPECT_TRUE(asked);

@@ -4,7 +4,7 @@
 _weft() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
   local command=${COMP_WORDS[1]} at
-  local commands='run devices doctor status resource lab up down link capture'
+  local commands='run devices doctor status resource lab up down link sm capture'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     mapfile -t COMPREPLY < <(compgen -W "$commands help --help --version" -- "$current")
@@ -64,10 +64,14 @@ _weft() {
       fi
       ;;
     up)
-      mapfile -t COMPREPLY < <(compgen -f -W '--name --detach --help' -- "$current") ;;
+      mapfile -t COMPREPLY < <(compgen -f -W '--name --sm --detach --help' -- \
+        "$current") ;;
     down) mapfile -t COMPREPLY < <(compgen -W '--help' -- "$current") ;;
     link)
       mapfile -t COMPREPLY < <(compgen -W 'show up down degrade --lab --json --help' -- \
+        "$current") ;;
+    sm)
+      mapfile -t COMPREPLY < <(compgen -W 'status history path explain --lab --json --help' -- \
         "$current") ;;
     capture)
       mapfile -t COMPREPLY < <(compgen -f -W 'mad data vl= sl= lid= slid= dlid= qp= --write --count

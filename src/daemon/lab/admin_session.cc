@@ -78,10 +78,11 @@ Expected<Json> AdminSession::carry_out(const Json& request) {
     std::string_view name;
     Expected<Json> (AdminSession::*method)(const Json&);
   };
-  constexpr std::array<Action, 5> kActions{{{"status", &AdminSession::status},
+  constexpr std::array<Action, 6> kActions{{{"status", &AdminSession::status},
                                             {"link", &AdminSession::show_link},
                                             {"set", &AdminSession::set_link},
                                             {"capture", &AdminSession::capture},
+                                            {"sm", &AdminSession::manager},
                                             {"stop", &AdminSession::stop}}};
   const std::string name = text_of(request, "do");
   for (const Action& action : kActions) {
@@ -98,6 +99,7 @@ Expected<Json> AdminSession::status(const Json& request) {
   out["pid"] = getpid();
   out["since"] = std::chrono::duration_cast<std::chrono::seconds>(lab_.since_).count();
   out["programs"] = lab_.programs_->report();
+  if (lab_.manager_) out["sm"] = lab_.manager_->report();
   if (all) add_connections(out["nodes"]);
   out["counters"] = Json::object();
   for (const auto& counters : {lab_.counters_.snapshot(), lab_.programs_->counters().snapshot(),
@@ -160,6 +162,22 @@ Expected<Json> AdminSession::capture(const Json& request) {
   captured_ = *index;
   lab_.captures_.add(*index, lab_.fabric_.link(*index), socket_.get());
   return link_report(lab_.fabric_, *index, io::now());
+}
+
+Expected<Json> AdminSession::manager(const Json& request) {
+  if (!lab_.manager_) {
+    return fail(
+        std::errc::operation_not_supported,
+        fmt::format("lab {} has no subnet manager of its own: it was begun with sm = \"{}\"",
+                    lab_.paths_.name, fabric::to_string(lab_.fabric_.lab().management.manager)));
+  }
+  const std::string what = text_of(request, "what");
+  if (what == "status") return lab_.manager_->report();
+  if (what == "history") return lab_.manager_->history();
+  if (what == "path") {
+    return lab_.manager_->path(text_of(request, "from"), text_of(request, "to"));
+  }
+  return fail(std::errc::invalid_argument, fmt::format("sm: nothing is called '{}'", what));
 }
 
 Expected<Json> AdminSession::stop(const Json&) {

@@ -8,6 +8,8 @@
 //   {"do": "set", "link": "leaf1:3", "plugged": false}
 //   {"do": "set", "link": "leaf1:3", "emulation": "loss=1%,seed=7"}      "" ends all of it
 //   {"do": "capture", "link": "leaf1:3"}     CapturedHead and packet follow, until one side closes
+//   {"do": "sm", "what": "status" | "history"}
+//   {"do": "sm", "what": "path", "from": "a", "to": "d:2"}
 //   {"do": "stop"}                      the lab ends, after the answer
 #pragma once
 
@@ -47,6 +49,7 @@ class AdminSession {
   Expected<nlohmann::json> show_link(const nlohmann::json& request);
   Expected<nlohmann::json> set_link(const nlohmann::json& request);
   Expected<nlohmann::json> capture(const nlohmann::json& request);
+  Expected<nlohmann::json> manager(const nlohmann::json& request);
   Expected<nlohmann::json> stop(const nlohmann::json& request);
   // To each of the lab's nodes that has an rdma_cm, what it does.
   void add_connections(nlohmann::json& nodes) const;

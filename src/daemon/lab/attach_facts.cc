@@ -68,8 +68,8 @@ void append(std::vector<std::byte>& out, std::span<const T> what) {
 
 }  // namespace
 
-Welcome program_welcome(const fabric::ChannelAdapter& adapter, mgmt::PortNumber port) {
-  const wire::NodeInfo info = adapter.node_info(port);
+Welcome program_welcome(const fabric::ChannelAdapter& adapter) {
+  const wire::NodeInfo info = adapter.node_info(1);
   Welcome out{};
   out.ports = info.ports;
   out.vendor_id = info.vendor_id;
@@ -77,7 +77,6 @@ Welcome program_welcome(const fabric::ChannelAdapter& adapter, mgmt::PortNumber 
   out.hardware = info.revision;
   out.node_guid = info.node_guid.value();
   out.system_guid = info.system_image_guid.value();
-  out.port_guid = adapter.port(port).guid().value();
   write_text(out.firmware, WEFT_VERSION);
   const auto& description = adapter.node_description().text;
   write_text(out.description,
@@ -92,6 +91,7 @@ std::vector<std::byte> program_facts(const fabric::ChannelAdapter& adapter, mgmt
   const std::vector<std::uint16_t> pkeys = pkeys_of(adapter, port);
   Facts facts{};
   facts.kind = kFacts;
+  facts.port = port;
   facts.epoch = epoch;
   facts.events = events;
   facts.capabilities = info.capability_mask;

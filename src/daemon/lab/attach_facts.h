@@ -12,8 +12,7 @@
 namespace weft::daemon {
 
 // What does not change; `error` and `arena` are 0.
-[[nodiscard]] port::attach::Welcome program_welcome(const fabric::ChannelAdapter& adapter,
-                                                    mgmt::PortNumber port);
+[[nodiscard]] port::attach::Welcome program_welcome(const fabric::ChannelAdapter& adapter);
 
 // The message Facts of a port, with its tables. `epoch`: of the attachment; `events`: Event.
 [[nodiscard]] std::vector<std::byte> program_facts(const fabric::ChannelAdapter& adapter,

@@ -17,9 +17,8 @@ void AttachSession::touched() {
   server_.touched(*this);
 }
 
-void AttachSession::port_changed(bool reregister) {
-  owes_facts_ = true;
-  if (reregister) events_ |= kClientReregister;
+void AttachSession::port_changed(mgmt::PortNumber port, bool reregister) {
+  owed_facts_[port] |= reregister ? std::uint32_t{kClientReregister} : 0u;
   touched();
 }
 
@@ -44,12 +43,12 @@ bool AttachSession::flush() {
 }
 
 bool AttachSession::has_news() const {
-  return news_ && (owes_facts_ || !gone_.empty() || (!offers_.empty() && !unanswered_));
+  return news_ && (!owed_facts_.empty() || !gone_.empty() || (!offers_.empty() && !unanswered_));
 }
 
 void AttachSession::tell_all() {
   while (has_news()) {
-    if (!(owes_facts_ ? tell_facts() : gone_.empty() ? tell_arena() : tell_gone())) return;
+    if (!(!owed_facts_.empty() ? tell_facts() : gone_.empty() ? tell_arena() : tell_gone())) return;
   }
   news_watch_.reset();
 }
@@ -70,10 +69,10 @@ bool AttachSession::tell(Bytes message, int file) {
 }
 
 bool AttachSession::tell_facts() {
-  const auto facts = program_facts(*adapter_, port_, program_->attachment().epoch(), events_);
-  if (!tell(facts)) return false;
-  owes_facts_ = false;
-  events_ = 0;
+  const auto [port, events] = *owed_facts_.begin();
+  const std::uint32_t epoch = program_->attachment(port).epoch();
+  if (!tell(program_facts(*adapter_, port, epoch, events))) return false;
+  owed_facts_.erase(port);
   return true;
 }
 

@@ -243,9 +243,8 @@ void AttachServer::cut_off(AttachSession& session) {
       counters_.get(AttachCounter::kLied) + counters_.get(AttachCounter::kForged);
   if (times <= kMostLogged || std::has_single_bit(times)) {
     io::log(io::LogLevel::kError,
-            fmt::format("process {} on node {} port {} was cut off: {} (cut off until now: {})",
-                        session.peer().pid, session.node(), session.port(),
-                        *session.program()->offence(), times));
+            fmt::format("process {} on node {} was cut off: {} (cut off until now: {})",
+                        session.peer().pid, session.node(), *session.program()->offence(), times));
   }
   end(session);
 }
@@ -264,7 +263,6 @@ nlohmann::json AttachServer::report() const {
     if (program == nullptr || program->leaving_until()) continue;
     out.push_back({{"pid", session->peer().pid},
                    {"node", session->node()},
-                   {"port", session->port()},
                    {"qps", session->queue_pairs()},
                    {"sent", program->sent()},
                    {"arrived", program->arrived()}});

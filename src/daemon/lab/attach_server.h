@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attach socket of a lab: programs come to it, say on which port of which node they run, and
+// The attach socket of a lab: programs come to it, say on which node they run, and
 // send and receive packets there through rings in memory. See port/ring for what is said and
 // shared. Whoever lies is cut off.
 #pragma once
@@ -28,7 +28,7 @@ namespace weft::daemon {
 struct AttachServerConfig {
   std::string socket;                  // path to listen at
   std::size_t max_connections = 4096;  // at a time; more are turned away
-  std::size_t max_programs = 1024;     // of these, on a port
+  std::size_t max_programs = 1024;     // of these, on a node
 };
 
 // Everything happens in the reactor's thread. A turn of it is

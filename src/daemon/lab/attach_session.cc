@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/plain_bytes.h"
+#include "daemon/hello.h"
 #include "daemon/lab/attach_facts.h"
 #include "daemon/lab/attach_server.h"
 #include "io/pass_descriptor.h"
@@ -26,14 +27,7 @@ constexpr std::size_t kLongestMessage = std::max(sizeof(Hello), sizeof(Request))
 // So many messages of one program before others get their turn.
 constexpr int kTurn = 64;
 
-template <class Message>
-Message refusal(const Error& why) {
-  Message out{};
-  out.error = static_cast<std::int32_t>(why.code);
-  const std::size_t length = std::min(why.message.size(), sizeof out.message - 1);
-  std::memcpy(out.message, why.message.data(), length);
-  return out;
-}
+constexpr Greeting kGreeting{kMagic, kVersion, offsetof(Hello, attach), "the lab's daemon"};
 
 Expected<Qpn> without_qpn(const Expected<void>& done) {
   return done ? Expected<Qpn>(Qpn{}) : Expected<Qpn>(tl::unexpected(done.error()));
@@ -84,16 +78,14 @@ bool AttachSession::nonsense() {
 }
 
 bool AttachSession::on_hello(Bytes message) {
-  // One of another version may be shorter, and gets its answer.
-  const auto hello = plain::read<Hello>(message, offsetof(Hello, port));
-  if (!hello || hello->magic != kMagic) return nonsense();
+  const auto hello = read_hello<Hello>(message, kGreeting);
   has_said_hello_ = true;
-  if (hello->version != kVersion) {
-    static_cast<void>(turn_away(
-        {std::errc::protocol_not_supported, "the lab's daemon is of another version of Weft"}));
+  if (!hello) {
+    if (is_nonsense(hello.error())) return nonsense();
+    static_cast<void>(turn_away(hello.error()));
     return false;
   }
-  if (message.size() != sizeof *hello) return nonsense();
+  if (hello->attach > 1) return nonsense();
   node_.assign(hello->node, strnlen(hello->node, sizeof hello->node));
   fabric::ChannelAdapter* const adapter = server_.fabric_.find_adapter(node_);
   if (adapter == nullptr) {
@@ -102,16 +94,10 @@ bool AttachSession::on_hello(Bytes message) {
                       is_switch ? fmt::format("{} is a switch, which has no queue pairs", node_)
                                 : fmt::format("this lab has no node '{}'", node_)});
   }
-  if (hello->port == 0) return welcome(program_welcome(*adapter, 1));
-  if (hello->port > adapter->port_count()) {
-    return turn_away(
-        {std::errc::invalid_argument, fmt::format("port {}: node {} has ports 1 to {}", hello->port,
-                                                  node_, adapter->port_count())});
-  }
-  return attach(*adapter, hello->port);
+  return hello->attach == 0 ? welcome(program_welcome(*adapter)) : attach(*adapter);
 }
 
-bool AttachSession::attach(fabric::ChannelAdapter& adapter, std::uint32_t port) {
+bool AttachSession::attach(fabric::ChannelAdapter& adapter) {
   if (server_.programs() >= server_.config_.max_programs) {
     server_.counters_.add(AttachCounter::kTurnedAway);
     return turn_away({std::errc::resource_unavailable_try_again,
@@ -121,12 +107,10 @@ bool AttachSession::attach(fabric::ChannelAdapter& adapter, std::uint32_t port) 
   auto end = port::ring::DaemonEnd::create(server_.new_arena());
   if (!end) return turn_away(end.error());
   adapter_ = &adapter;
-  port_ = static_cast<mgmt::PortNumber>(port);
   RingOwner& owner = *this;
   auto program = std::make_unique<RingProgram>(std::move(*end), server_.fabric_.pool(),
                                                server_.counters_, owner);
-  if (const auto placed = program->attach(adapter, port_); !placed)
-    return turn_away(placed.error());
+  if (const auto placed = program->attach(adapter); !placed) return turn_away(placed.error());
   std::array<int, 2> news{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, news.data()) != 0) {
     return turn_away(fail_errno(errno, "socketpair").value());
@@ -140,13 +124,14 @@ bool AttachSession::attach(fabric::ChannelAdapter& adapter, std::uint32_t port) 
   doorbell_watch_ = std::move(*watch);
   program_ = std::move(program);
   server_.placed(*this);
-  Welcome out = program_welcome(adapter, port_);
+  Welcome out = program_welcome(adapter);
   out.arena = program_->end().program().arena();
   std::array<int, kFiles> files{};
   const auto rings = program_->end().files();
   std::copy(rings.begin(), rings.end(), files.begin());
   files[kNews] = theirs.get();
-  owes_facts_ = true;
+  for (unsigned port = 1; port <= adapter.port_count(); ++port)
+    owed_facts_[static_cast<mgmt::PortNumber>(port)] = 0;
   touched();
   return welcome(out, files);
 }
@@ -163,25 +148,26 @@ bool AttachSession::turn_away(const Error& why) {
 bool AttachSession::on_request(Bytes message) {
   const auto request = plain::read<Request>(message);
   if (!request || message.size() != sizeof *request) return nonsense();
-  fabric::Attachment& attachment = program_->attachment();
   std::array<std::uint8_t, 16> group{};
   std::copy(std::begin(request->group), std::end(request->group), group.begin());
   const Qpn qpn{request->qpn};
   if (qpn.value() != request->qpn) return nonsense();
   switch (request->action) {
     case kAllocate: {
-      const auto allocated = attachment.allocate();
+      const auto allocated = program_->attachment(1).allocate();
       if (allocated) ++queue_pairs_;
       return answer(allocated);
     }
     case kRelease:
       return on_release(qpn);
     case kJoin:
-      return answer(without_qpn(attachment.join(qpn, Gid(group))));
+      return answer(without_qpn(program_->attachment_of(qpn).join(qpn, Gid(group))));
     case kLeave:
-      return answer(without_qpn(attachment.leave(qpn, Gid(group))));
+      return answer(without_qpn(program_->attachment_of(qpn).leave(qpn, Gid(group))));
     case kMapped:
       return on_mapped(request->arena);
+    case kMove:
+      return on_move(qpn, request->port);
     default:
       return nonsense();
   }
@@ -201,7 +187,7 @@ bool AttachSession::on_release(Qpn qpn) {
 bool AttachSession::go_on() {
   if (!releasing_ || program_->offence()) return true;
   if (!program_->has_sent(releasing_->last) && server_.now_ < releasing_->until) return true;
-  const auto released = program_->attachment().release(releasing_->qpn);
+  const auto released = program_->attachment_of(releasing_->qpn).release(releasing_->qpn);
   if (released) --queue_pairs_;
   releasing_.reset();
   return answer(without_qpn(released)) &&
@@ -211,6 +197,14 @@ bool AttachSession::go_on() {
 std::optional<Time> AttachSession::deadline() const {
   if (!releasing_) return std::nullopt;
   return releasing_->until;
+}
+
+bool AttachSession::on_move(Qpn qpn, std::uint32_t port) {
+  if (port < 1 || port > adapter_->port_count()) return nonsense();
+  fabric::Attachment& from = program_->attachment_of(qpn);
+  fabric::Attachment& to = program_->attachment(static_cast<mgmt::PortNumber>(port));
+  const bool stays = &from == &to && from.owns(qpn);
+  return answer(without_qpn(stays ? Expected<void>() : from.hand_over(qpn, to)));
 }
 
 bool AttachSession::on_mapped(std::uint32_t arena) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,7 +45,6 @@ class AttachSession final : private RingOwner {
   [[nodiscard]] RingProgram* program() { return program_.get(); }
   [[nodiscard]] const RingProgram* program() const { return program_.get(); }
   [[nodiscard]] const std::string& node() const { return node_; }
-  [[nodiscard]] mgmt::PortNumber port() const { return port_; }
   [[nodiscard]] std::size_t queue_pairs() const { return queue_pairs_; }
 
   // What has happened for it since: to its rings, and over its news socket.
@@ -81,9 +81,10 @@ class AttachSession final : private RingOwner {
   bool on_hello(Bytes message);
   bool on_request(Bytes message);
   bool on_release(Qpn qpn);
+  bool on_move(Qpn qpn, std::uint32_t port);
   bool on_mapped(std::uint32_t arena);
   bool go_on();  // with what waited
-  bool attach(fabric::ChannelAdapter& adapter, std::uint32_t port);
+  bool attach(fabric::ChannelAdapter& adapter);
   bool welcome(const port::attach::Welcome& welcome, std::span<const int> files = {});
   bool turn_away(const Error& why);
   bool answer(const Expected<Qpn>& result);
@@ -92,7 +93,7 @@ class AttachSession final : private RingOwner {
   // RingOwner
   void touched() override;
   void not_mapped(port::ring::ProgramBlocks& sender) override;
-  void port_changed(bool reregister) override;
+  void port_changed(mgmt::PortNumber port, bool reregister) override;
 
   [[nodiscard]] bool has_news() const;
   // False: there is no room, or nobody reads.
@@ -110,14 +111,13 @@ class AttachSession final : private RingOwner {
   bool has_said_hello_ = false;
   fabric::ChannelAdapter* adapter_ = nullptr;
   std::string node_;
-  mgmt::PortNumber port_ = 0;
   std::unique_ptr<RingProgram> program_;
   std::size_t queue_pairs_ = 0;
   std::optional<Release> releasing_;  // no further request is read
 
   io::UniqueFd news_;
-  bool owes_facts_ = false;
-  std::uint32_t events_ = 0;  // of the facts that are owed
+  // Ports whose facts it is to be told, with the events (Event) that are part of them.
+  std::map<mgmt::PortNumber, std::uint32_t> owed_facts_;
   // Memory of others, by its numbers: what is or was to be offered, what was not yet, and the one
   // of which it did not say yet that it has mapped it.
   std::unordered_set<std::uint32_t> offered_;

@@ -2,108 +2,80 @@
 #include "daemon/lab/cm_mads.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "io/clock.h"
-#include "wire/cm_field.h"
-#include "wire/sa.h"
+#include "wire/sa/member_record.h"
+#include "wire/sa/path_record.h"
+#include "wire/sa/sa_header.h"
 
 namespace weft::daemon {
 namespace {
 
 using wire::MadHeader;
 using wire::MadMethod;
+using wire::MemberRecord;
+using wire::PathRecord;
 
-constexpr std::uint16_t kPathRecord = 0x0035;  // IBA 15.2.5.16
-// Bits of its ComponentMask.
-constexpr std::uint64_t kHasDgid = 1u << 2;
-constexpr std::uint64_t kHasSgid = 1u << 3;
-constexpr std::uint64_t kHasReversible = 1u << 11;
-constexpr std::uint64_t kHasNumbPath = 1u << 12;
-constexpr std::uint64_t kHasQosClass = 1u << 14;
-// And where these are in it.
-constexpr std::size_t kDgid = 8;
-constexpr std::size_t kSgid = 24;
-constexpr std::size_t kReversibleNumbPath = 49;
-constexpr std::size_t kQosClassSl = 52;
-constexpr unsigned kQosClassShift = 4;
-constexpr std::byte kReversibleOne{0x81};
+// What makes a group that is not there yet.
+constexpr std::uint64_t kToJoin = MemberRecord::kHasMgid | MemberRecord::kHasPortGid |
+                                  MemberRecord::kHasQKey | MemberRecord::kHasTrafficClass |
+                                  MemberRecord::kHasPKey | MemberRecord::kHasSl |
+                                  MemberRecord::kHasFlowLabel | MemberRecord::kHasJoinState;
+constexpr std::uint64_t kToLeave =
+    MemberRecord::kHasMgid | MemberRecord::kHasPortGid | MemberRecord::kHasJoinState;
+constexpr Duration kJoinPatience = 3s;
 
 constexpr unsigned kRetries = 3;
 constexpr Duration kLeastPatience = 100ms;  // for one answer
 
-wire::MadBuffer path_question(const rdmacm::RouteQuestion& question, std::uint32_t transaction) {
-  wire::MadBuffer mad{};
-  const MadHeader header{.mgmt_class = wire::MgmtClass::kSubnAdm,
-                         .class_version = wire::kSaClassVersion,
-                         .method = MadMethod::kGet,
-                         .transaction_id = transaction,
-                         .attribute_id = kPathRecord};
-  header.write(mad);
-  std::uint64_t mask = kHasDgid | kHasSgid | kHasReversible | kHasNumbPath;
-  std::byte* const record = mad.data() + wire::SaHeader::kDataOffset;
-  wire::store_gid(record + kDgid, question.dgid);
-  wire::store_gid(record + kSgid, question.sgid);
-  record[kReversibleNumbPath] = kReversibleOne;
-  // As Linux has it: the type of service is the class of service.
-  if (question.traffic_class != 0) {
-    mask |= kHasQosClass;
-    wire::store_be16(record + kQosClassSl,
-                     static_cast<std::uint16_t>(question.traffic_class << kQosClassShift));
-  }
-  wire::SaHeader{.component_mask = mask}.write(mad);
-  return mad;
-}
-
-constexpr std::uint16_t kMemberRecord = 0x0038;  // MCMemberRecord, IBA 15.2.5.17
-// Bits of its ComponentMask: MGID, PortGID, Q_Key, TClass, P_Key, SL, FlowLabel, JoinState. They
-// are what makes a group that is not there yet.
-constexpr std::uint64_t kToJoin =
-    1u << 0 | 1u << 1 | 1u << 2 | 1u << 6 | 1u << 7 | 1u << 12 | 1u << 13 | 1u << 16;
-constexpr std::uint64_t kToLeave = 1u << 0 | 1u << 1 | 1u << 16;
-// And where these are in it.
-constexpr std::size_t kPortGid = 16;
-constexpr std::size_t kQKeyAt = 32;
-constexpr std::size_t kMlid = 36;
-constexpr std::size_t kTClass = 39;
-constexpr std::size_t kPKeyAt = 40;
-constexpr std::size_t kRate = 42;
-constexpr std::size_t kSlFlowHop = 44;
-constexpr std::size_t kJoinState = 48;
-constexpr std::byte kFullMember{1};
-constexpr std::byte kSendOnly{4};
-constexpr Duration kJoinPatience = 3s;
-
-wire::MadBuffer group_question(const rdmacm::GroupQuestion& question, MadMethod method,
-                               std::uint32_t transaction) {
+template <class Record>
+wire::MadBuffer question(MadMethod method, std::uint64_t mask, const Record& record,
+                         std::uint32_t transaction) {
   wire::MadBuffer mad{};
   const MadHeader header{.mgmt_class = wire::MgmtClass::kSubnAdm,
                          .class_version = wire::kSaClassVersion,
                          .method = method,
                          .transaction_id = transaction,
-                         .attribute_id = kMemberRecord};
+                         .attribute_id = Record::kAttributeId};
   header.write(mad);
-  wire::SaHeader{.component_mask = method == MadMethod::kSet ? kToJoin : kToLeave}.write(mad);
-  std::byte* const record = mad.data() + wire::SaHeader::kDataOffset;
-  wire::store_gid(record, question.mgid);
-  wire::store_gid(record + kPortGid, question.port_gid);
-  wire::store_be32(record + kQKeyAt, question.qkey.value());
-  record[kTClass] = std::byte{question.traffic_class};
-  wire::store_be16(record + kPKeyAt, question.pkey.value());
-  record[kJoinState] = question.send_only ? kSendOnly : kFullMember;
+  wire::SaHeader{.component_mask = mask}.write(mad);
+  record.write(MutableBytes(mad).subspan(wire::SaHeader::kDataOffset));
   return mad;
 }
 
-rdmacm::GroupRecord group_in(Bytes record) {
-  const std::uint32_t sl_flow_hop = wire::load_be32(record.data() + kSlFlowHop);
-  return {.mgid = wire::load_gid(record.data()),
-          .mlid = Lid{wire::load_be16(record.data() + kMlid)},
-          .qkey = QKey{wire::load_be32(record.data() + kQKeyAt)},
-          .sl = Sl{static_cast<std::uint8_t>(sl_flow_hop >> 28)},
-          .rate = static_cast<std::uint8_t>(wire::load_u8(record.data() + kRate) & 0x3F),
-          .flow_label = sl_flow_hop >> 8 & 0xFFFFF,
-          .hop_limit = static_cast<std::uint8_t>(sl_flow_hop),
-          .traffic_class = wire::load_u8(record.data() + kTClass)};
+wire::MadBuffer path_question(const rdmacm::RouteQuestion& asked, std::uint32_t transaction) {
+  std::uint64_t mask = PathRecord::kHasDgid | PathRecord::kHasSgid | PathRecord::kHasReversible |
+                       PathRecord::kHasNumbPath;
+  PathRecord record{.dgid = asked.dgid, .sgid = asked.sgid, .reversible = true, .paths = 1};
+  // As Linux has it: the type of service is the class of service.
+  if (asked.traffic_class != 0) {
+    mask |= PathRecord::kHasQosClass;
+    record.qos_class = asked.traffic_class;
+  }
+  return question(MadMethod::kGet, mask, record, transaction);
+}
+
+wire::MadBuffer group_question(const rdmacm::GroupQuestion& asked, MadMethod method,
+                               std::uint32_t transaction) {
+  const MemberRecord record{
+      .mgid = asked.mgid,
+      .port_gid = asked.port_gid,
+      .qkey = asked.qkey,
+      .traffic_class = asked.traffic_class,
+      .pkey = asked.pkey,
+      .join_state = asked.send_only ? MemberRecord::kSendOnlyNonMember : MemberRecord::kFullMember};
+  return question(method, method == MadMethod::kSet ? kToJoin : kToLeave, record, transaction);
+}
+
+rdmacm::GroupRecord group_of(const MemberRecord& record) {
+  return {.mgid = record.mgid,
+          .mlid = record.mlid,
+          .qkey = record.qkey,
+          .sl = record.sl,
+          .rate = record.rate.value,
+          .flow_label = record.flow_label,
+          .hop_limit = record.hop_limit,
+          .traffic_class = record.traffic_class};
 }
 
 mgmt::MadAddress address_of(const hca::Path& to) {
@@ -240,17 +212,18 @@ void CmMads::received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) {
 void CmMads::take_answer(std::uint32_t handle, Bytes mad) {
   const auto header = MadHeader::parse(mad);
   if (handle == 0 || !header || mad.size() < wire::kMadSize) return;
-  if (header->attribute_id == kMemberRecord) return take_group(handle, *header, mad);
+  if (header->attribute_id == MemberRecord::kAttributeId) return take_group(handle, *header, mad);
   const bool found = header->status == 0 && header->method == MadMethod::kGetResponse &&
-                     header->attribute_id == kPathRecord;
+                     header->attribute_id == PathRecord::kAttributeId;
   counters_.add(found ? CmMadCounter::kRoutesFound : CmMadCounter::kRoutesNone);
   if (!found) return receiver_.route_failed(handle, std::errc::host_unreachable);
-  receiver_.route_found(handle,
-                        rdmacm::PathRecord::parse(mad.subspan(wire::SaHeader::kDataOffset)));
+  const auto record = PathRecord::parse(mad.subspan(wire::SaHeader::kDataOffset));
+  receiver_.route_found(handle, rdmacm::PathRecord(*record));
 }
 
 void CmMads::take_group(std::uint32_t membership, const MadHeader& header, Bytes mad) {
-  const rdmacm::GroupRecord group = group_in(mad.subspan(wire::SaHeader::kDataOffset));
+  const auto record = MemberRecord::parse(mad.subspan(wire::SaHeader::kDataOffset));
+  const rdmacm::GroupRecord group = group_of(*record);
   if (header.status != 0 || hca::is_unicast(group.mlid) || group.mlid == Lid{}) {
     return receiver_.group_failed(membership, std::errc::invalid_argument);
   }
@@ -262,7 +235,7 @@ void CmMads::finished(mgmt::AgentId, std::uint64_t cookie, Bytes mad, mgmt::MadR
   const auto handle = static_cast<std::uint32_t>(cookie);
   const auto header = MadHeader::parse(mad);
   if (handle == 0 || !header) return;
-  if (header->attribute_id == kMemberRecord) {
+  if (header->attribute_id == MemberRecord::kAttributeId) {
     return receiver_.group_failed(handle, std::errc::timed_out);
   }
   counters_.add(CmMadCounter::kRoutesUnanswered);

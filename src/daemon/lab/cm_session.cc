@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/lab/cm_session.h"
 
-#include <cstddef>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
 #include "base/plain_bytes.h"
 #include "daemon/door_messages.h"
+#include "daemon/hello.h"
 #include "daemon/lab/cm_server.h"
 #include "io/pass_descriptor.h"
 
@@ -52,16 +52,14 @@ bool CmSession::read_all() {
 }
 
 bool CmSession::on_hello(Bytes message) {
-  // One of another version may be shorter, and gets its answer.
-  const auto hello = plain::read<door::Hello>(message, offsetof(door::Hello, purpose));
-  if (!hello || hello->magic != door::kMagic) return nonsense();
-  if (hello->version != door::kVersion) {
-    static_cast<void>(turn_away(
-        {std::errc::protocol_not_supported, "the lab's daemon is of another version of Weft"}));
+  const auto hello = read_hello<door::Hello>(message, door_greeting("the lab's daemon"), true);
+  if (!hello) {
+    if (is_nonsense(hello.error())) return nonsense();
+    static_cast<void>(turn_away(hello.error()));
     return false;
   }
   const std::string_view name(hello->node, strnlen(hello->node, sizeof hello->node));
-  if (message.size() < sizeof *hello || name.size() == sizeof hello->node) return nonsense();
+  if (name.size() == sizeof hello->node) return nonsense();
   if (hello->purpose == door::kOpen) {
     const auto opened = server_.open_file(name);
     if (!opened) return turn_away(opened.error());
@@ -105,7 +103,7 @@ bool CmSession::keep(const Expected<void>& sent) {
 
 // The connection stays for the program to end, so that it is sure to read why.
 bool CmSession::turn_away(const Error& why) {
-  return answer(door_refusal(why), -1);
+  return answer(refusal<door::Welcome>(why), -1);
 }
 
 bool CmSession::nonsense() {

@@ -46,6 +46,11 @@ Expected<void> LabServer::start() {
   auto reactor = io::Reactor::create(0us);  // run() has the patience
   if (!reactor) return tl::unexpected(reactor.error());
   reactor_ = std::move(*reactor);
+  if (fabric_.lab().management.manager == fabric::LabManagement::Manager::kWeft) {
+    auto manager = LabManager::open(fabric_);
+    if (!manager) return tl::unexpected(manager.error());
+    manager_ = std::move(*manager);
+  }
   auto mads = MadServer::open(
       {.socket = paths_.mads, .directory = paths_.directory},
       [this](std::string_view name) { return find_mad_node(name); }, *reactor_);
@@ -76,7 +81,9 @@ std::optional<MadNode> LabServer::find_mad_node(std::string_view name) {
 }
 
 Expected<void> LabServer::run() {
-  fabric_.start(io::now());
+  const Time begin = io::now();
+  fabric_.start(begin);
+  if (manager_) manager_->start(begin);
   io::SpinWait patience(kPatience);
   unsigned turns = 0;
   while (!stopping_.load()) {
@@ -101,15 +108,26 @@ bool LabServer::work(Time now) {
   const auto deadline = fabric_.deadline();
   const bool due = deadline && *deadline <= now;
   if (due) fabric_.run(now);
+  const bool managed = manager_ && manage(now, due);
   programs_->flush(now);
-  return sent || due;
+  return sent || due || managed;
+}
+
+// False: neither was there anything for it in the fabric, nor is it due.
+bool LabServer::manage(Time now, bool fabric_ran) {
+  const auto deadline = manager_->deadline();
+  if (!fabric_ran && !(deadline && *deadline <= now)) return false;
+  manager_->run(now);
+  return true;
 }
 
 Duration LabServer::time_to_deadline(Time now) const {
   const auto fabric = fabric_.deadline();
   const auto programs = programs_->deadline();
-  if (!fabric && !programs) return -1ns;  // for ever
-  const Time next = std::min(fabric.value_or(Time::max()), programs.value_or(Time::max()));
+  const auto manager = manager_ ? manager_->deadline() : std::nullopt;
+  if (!fabric && !programs && !manager) return -1ns;  // for ever
+  const Time next = std::min({fabric.value_or(Time::max()), programs.value_or(Time::max()),
+                              manager.value_or(Time::max())});
   return std::max(next - now, Duration::zero());
 }
 

@@ -18,6 +18,7 @@
 #include "daemon/lab/admin_session.h"
 #include "daemon/lab/attach_server.h"
 #include "daemon/lab/cm_server.h"
+#include "daemon/lab/lab_manager.h"
 #include "daemon/lab/lab_paths.h"
 #include "daemon/lab/link_captures.h"
 #include "daemon/lab/mad_server.h"
@@ -61,6 +62,7 @@ class LabServer {
   void end(std::uint64_t session);
   // One turn of what programs send and the fabric does with it. False: there was nothing to do.
   bool work(Time now);
+  bool manage(Time now, bool fabric_ran);
   // How long the reactor may sleep from then on.
   [[nodiscard]] Duration time_to_deadline(Time now) const;
   Expected<void> sleep(Time now);
@@ -70,6 +72,7 @@ class LabServer {
   std::unique_ptr<io::Reactor> reactor_;
   LinkCaptures captures_;  // the fabric's links know it
   fabric::Fabric fabric_;
+  std::unique_ptr<LabManager> manager_;  // null: the lab has none of its own
   std::unique_ptr<MadServer> mads_;
   std::unique_ptr<AttachServer> programs_;
   io::SystemEntropy entropy_;

@@ -8,16 +8,19 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "base/counters.h"
 #include "base/error.h"
+#include "base/time.h"
 #include "daemon/lab/mad_node.h"
 #include "daemon/lab/mad_session.h"
 #include "daemon/lab/subnet_manager_files.h"
 #include "daemon/listener.h"
+#include "io/clock.h"
 #include "io/reactor.h"
 #include "io/unique_fd.h"
 
@@ -28,6 +31,7 @@ struct MadServerConfig {
   std::string directory;               // for files that programs open, such as issm0
   std::size_t max_connections = 4096;  // at a time; more are turned away
   MadOutbox::Limits outbox{};          // of each connection
+  std::function<Time()> now = &io::now;
 };
 
 enum class MadCounter {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/plain_bytes.h"
+#include "daemon/hello.h"
 #include "daemon/lab/mad_server.h"
-#include "io/clock.h"
 #include "io/pass_descriptor.h"
 #include "io/sealed_file.h"
 
@@ -23,6 +23,7 @@ constexpr std::size_t kLongestMessage =
     std::max({sizeof(Hello), sizeof(Register), sizeof(Mad) + kMostInline});
 // So many messages of one program before others get their turn.
 constexpr int kTurn = 64;
+constexpr Greeting kGreeting{kMagic, kVersion, offsetof(Hello, purpose), "the lab's daemon"};
 // A program waits for its answer as long as it told us to, and begins to before we do: what nobody
 // answers comes back a little earlier, or it would find nothing.
 constexpr Duration kHeadStart = 10ms;
@@ -80,11 +81,7 @@ bool answer(const io::UniqueFd& socket, const Registered& what) {
 }
 
 bool refuse(const io::UniqueFd& socket, const Error& why) {
-  Registered out{};
-  out.error = static_cast<std::int32_t>(why.code);
-  const std::size_t length = std::min(why.message.size(), sizeof out.message - 1);
-  std::memcpy(out.message, why.message.data(), length);
-  return answer(socket, out);
+  return answer(socket, refusal<Registered>(why));
 }
 
 }  // namespace
@@ -159,16 +156,13 @@ bool MadSession::on_message(Bytes message, io::UniqueFd descriptor) {
 }
 
 bool MadSession::on_hello(Bytes message) {
-  // One of another version may be shorter, and gets its answer.
-  const auto hello = plain::read<Hello>(message, offsetof(Hello, purpose));
-  if (!hello || hello->magic != kMagic) return nonsense();
+  const auto hello = read_hello<Hello>(message, kGreeting);
   has_said_hello_ = true;
-  if (hello->version != kVersion) {
-    static_cast<void>(turn_away(
-        {std::errc::protocol_not_supported, "the lab's daemon is of another version of Weft"}));
+  if (!hello) {
+    if (is_nonsense(hello.error())) return nonsense();
+    static_cast<void>(turn_away(hello.error()));
     return false;
   }
-  if (message.size() != sizeof *hello) return nonsense();
   const std::string name(hello->node, strnlen(hello->node, sizeof hello->node));
   std::optional<MadNode> node = server_.find_(name);
   if (!node) {
@@ -222,11 +216,7 @@ bool MadSession::welcome(const Welcome& answer) {
 
 // The connection stays for the program to end, so that it is sure to read why.
 bool MadSession::turn_away(const Error& why) {
-  Welcome out{};
-  out.error = static_cast<std::int32_t>(why.code);
-  const std::size_t length = std::min(why.message.size(), sizeof out.message - 1);
-  std::memcpy(out.message, why.message.data(), length);
-  return welcome(out);
+  return welcome(refusal<Welcome>(why));
 }
 
 bool MadSession::nonsense() {
@@ -303,7 +293,7 @@ void MadSession::send(const Mad& header, Bytes datagram) {
     sending_[request.cookie] = datagram.size();
     sending_bytes_ += datagram.size();
   }
-  const auto sent = port().send(*agents_[header.agent], request, io::now());
+  const auto sent = port().send(*agents_[header.agent], request, server_.config_.now());
   if (!sent) {
     ended(request.cookie);
     give_back(header.agent, datagram, static_cast<int>(sent.error().code));

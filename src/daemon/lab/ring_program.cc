@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/lab/ring_program.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace weft::daemon {
@@ -23,11 +24,22 @@ RingProgram::~RingProgram() {
   end_->set_watcher(nullptr);
 }
 
-Expected<void> RingProgram::attach(fabric::ChannelAdapter& adapter, mgmt::PortNumber port) {
-  auto attachment = adapter.attach(port, *this);
-  if (!attachment) return tl::unexpected(attachment.error());
-  attachment_ = std::move(*attachment);
+Expected<void> RingProgram::attach(fabric::ChannelAdapter& adapter) {
+  for (unsigned i = 1; i <= adapter.port_count(); ++i) {
+    const auto port = static_cast<mgmt::PortNumber>(i);
+    Place& place = places_.emplace_back(*this, port);
+    auto attachment = adapter.attach(port, place);
+    if (!attachment) return tl::unexpected(attachment.error());
+    place.attachment = std::move(*attachment);
+  }
   return {};
+}
+
+fabric::Attachment& RingProgram::attachment_of(Qpn qpn) {
+  const auto found = std::find_if(places_.begin(), places_.end(), [qpn](const Place& place) {
+    return place.attachment->owns(qpn);
+  });
+  return *(found == places_.end() ? places_.front() : *found).attachment;
 }
 
 std::optional<std::string_view> RingProgram::offence() const {
@@ -50,8 +62,14 @@ bool RingProgram::poll(Time now) {
 
 bool RingProgram::collect(Time now) {
   if (left() || !end_->collect()) return false;
-  if (std::exchange(refused_, false)) attachment_->resume(now);
+  resume(now);
   return true;
+}
+
+void RingProgram::resume(Time now) {
+  if (!std::exchange(refused_, false)) return;
+  for (const Place& place : places_)
+    place.attachment->resume(now);
 }
 
 bool RingProgram::take_next() {
@@ -64,6 +82,7 @@ bool RingProgram::take_next() {
   pending_ = pool_.refer(next->header, next->payload, std::move(next->owner), next->trailer);
   pending_source_ = Qpn{next->source};
   pending_epoch_ = next->epoch;
+  pending_port_ = next->port;
   if (pending_ == nullptr) counters_.add_in_turn(AttachCounter::kNoPacket);
   end_->accept();
   if (left()) --to_send_;
@@ -72,7 +91,11 @@ bool RingProgram::take_next() {
 }
 
 bool RingProgram::send_pending(Time now) {
-  switch (attachment_->send(pending_, pending_source_, pending_epoch_, now)) {
+  fabric::Sent sent = fabric::Sent::kForged;
+  if (pending_port_ >= 1 && pending_port_ <= places_.size()) {
+    sent = attachment(pending_port_).send(pending_, pending_source_, pending_epoch_, now);
+  }
+  switch (sent) {
     case fabric::Sent::kTaken:
       return true;
     case fabric::Sent::kNotNow:
@@ -90,17 +113,17 @@ void RingProgram::leave(Time now) {
   leaving_until_ = now + kFarewell;
   to_send_ = offence() ? 0 : end_->waiting();
   // What waits for room has nobody to go to.
-  if (std::exchange(refused_, false)) attachment_->resume(now);
+  resume(now);
 }
 
-void RingProgram::deliver(link::PacketPtr& packet, Time) {
+void RingProgram::deliver(link::PacketPtr& packet, mgmt::PortNumber port) {
   if (left()) {
     counters_.add_in_turn(AttachCounter::kUndelivered);
     return packet.reset();
   }
   ProgramBlocks* const sender = ProgramBlocks::of(packet->payload_owner());
   if (sender != nullptr && !end_->has_mapped(*sender)) owner_.not_mapped(*sender);
-  switch (end_->arrive(packet->header(), packet->payload(), packet->payload_owner(),
+  switch (end_->arrive(port, packet->header(), packet->payload(), packet->payload_owner(),
                        packet->trailer())) {
     case port::ring::Arrival::kNoRoom:
       refused_ = true;
@@ -115,13 +138,9 @@ void RingProgram::deliver(link::PacketPtr& packet, Time) {
   owner_.touched();
 }
 
-void RingProgram::may_send(Time) {
-  blocked_ = false;
-  owner_.touched();
-}
-
-void RingProgram::port_changed(bool reregister, Time) {
-  owner_.port_changed(reregister);
+void RingProgram::Place::may_send(Time) {
+  whole_.blocked_ = false;
+  whole_.owner_.touched();
 }
 
 }  // namespace weft::daemon

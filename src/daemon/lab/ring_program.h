@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -23,12 +24,12 @@ class RingOwner {
   virtual void touched() = 0;
   // It got a copy of what `sender` sent, since it has not mapped its memory.
   virtual void not_mapped(port::ring::ProgramBlocks& sender) = 0;
-  // The facts of its port are others.
-  virtual void port_changed(bool reregister) = 0;
+  // The facts of a port are others.
+  virtual void port_changed(mgmt::PortNumber port, bool reregister) = 0;
 };
 
-// A program on a port of an adapter: between its rings and the adapter.
-class RingProgram final : private fabric::Program, private port::ring::DaemonEnd::Watcher {
+// A program on an adapter: between its rings and the adapter's ports.
+class RingProgram final : private port::ring::DaemonEnd::Watcher {
  public:
   // So long may what a program has left behind wait for the port.
   static constexpr Duration kFarewell = 1s;
@@ -41,9 +42,14 @@ class RingProgram final : private fabric::Program, private port::ring::DaemonEnd
   ~RingProgram() override;
 
   // Its place. Call it once, before all else.
-  Expected<void> attach(fabric::ChannelAdapter& adapter, mgmt::PortNumber port);
+  Expected<void> attach(fabric::ChannelAdapter& adapter);
 
-  [[nodiscard]] fabric::Attachment& attachment() { return *attachment_; }
+  // On a port of the adapter.
+  [[nodiscard]] fabric::Attachment& attachment(mgmt::PortNumber port) {
+    return *places_[port - 1u].attachment;
+  }
+  // Where the queue pair is; on port 1, if it is not this program's.
+  [[nodiscard]] fabric::Attachment& attachment_of(Qpn qpn);
   [[nodiscard]] port::ring::DaemonEnd& end() { return *end_; }
   // Why it is to be cut off, in words for a person. Nothing: it plays fair.
   [[nodiscard]] std::optional<std::string_view> offence() const;
@@ -75,15 +81,31 @@ class RingProgram final : private fabric::Program, private port::ring::DaemonEnd
   [[nodiscard]] std::uint64_t arrived() const { return arrived_; }
 
  private:
-  // fabric::Program
-  void deliver(link::PacketPtr& packet, Time now) override;
-  void may_send(Time now) override;
-  void port_changed(bool reregister, Time now) override;
+  // The program on one port.
+  class Place final : public fabric::Program {
+   public:
+    Place(RingProgram& whole, mgmt::PortNumber port) : whole_(whole), port_(port) {}
+    void deliver(link::PacketPtr& packet, Time) override { whole_.deliver(packet, port_); }
+    void may_send(Time) override;
+    void port_changed(bool reregister, Time) override {
+      whole_.owner_.port_changed(port_, reregister);
+    }
+
+    std::unique_ptr<fabric::Attachment> attachment;
+
+   private:
+    RingProgram& whole_;
+    const mgmt::PortNumber port_;
+  };
+
+  void deliver(link::PacketPtr& packet, mgmt::PortNumber port);
   // port::ring::DaemonEnd::Watcher
   void blocks_freed() override { owner_.touched(); }
 
   [[nodiscard]] bool left() const { return leaving_until_.has_value(); }
   [[nodiscard]] bool take_next();
+  // There is room among the arrivals.
+  void resume(Time now);
   // False: not now, or never.
   [[nodiscard]] bool send_pending(Time now);
 
@@ -91,12 +113,13 @@ class RingProgram final : private fabric::Program, private port::ring::DaemonEnd
   link::PacketPool& pool_;
   AttachCounters& counters_;
   RingOwner& owner_;
-  std::unique_ptr<fabric::Attachment> attachment_;
-  link::PacketPtr pending_;  // taken out of the ring, not yet by the adapter
+  std::deque<Place> places_;  // of each port
+  link::PacketPtr pending_;   // taken out of the ring, not yet by the adapter
   Qpn pending_source_{};
   std::uint32_t pending_epoch_ = 0;
-  bool blocked_ = false;  // until may_send()
-  bool refused_ = false;  // something waits for room among the arrivals
+  std::uint8_t pending_port_ = 0;  // as the program says
+  bool blocked_ = false;           // until may_send()
+  bool refused_ = false;           // something waits for room among the arrivals
   bool forged_ = false;
   std::optional<Time> leaving_until_;
   std::uint64_t to_send_ = 0;  // when leaving

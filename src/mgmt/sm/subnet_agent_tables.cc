@@ -72,14 +72,25 @@ MadStatus SubnetAgent::sl_to_vl(const Request& request, std::uint32_t modifier, 
   }
   PortNumber in = 0;
   PortNumber out = request.arrival;
+  bool all_in = false;
+  bool all_out = false;
   if (switched) {
-    // The bits above stand for many ports at once, which SwitchInfo would have to offer.
-    if (modifier > 0xFFFF) return MadStatus::kInvalidValue;
-    in = static_cast<PortNumber>(modifier >> 8);
-    out = static_cast<PortNumber>(modifier & 0xFF);
+    // Of a Set: all ports at once, and the number does not count.
+    all_out = (modifier >> 16 & 1) != 0;
+    all_in = (modifier >> 17 & 1) != 0;
+    const bool optimized = request.set && node_.switch_info().optimized_sl_to_vl == 1;
+    if (modifier >> 18 != 0 || ((all_in || all_out) && !optimized)) return MadStatus::kInvalidValue;
+    in = all_in ? PortNumber{0} : static_cast<PortNumber>(modifier >> 8 & 0xFF);
+    out = all_out ? PortNumber{0} : static_cast<PortNumber>(modifier & 0xFF);
     if (in > node.ports || out > node.ports) return MadStatus::kInvalidValue;
   }
-  if (request.set) node_.set_sl_to_vl(in, out, *wire::SlToVl::parse(data));
+  if (request.set) {
+    const wire::SlToVl asked = *wire::SlToVl::parse(data);
+    for (unsigned i = in; i <= (all_in ? node.ports : in); ++i) {
+      for (unsigned o = out; o <= (all_out ? node.ports : out); ++o)
+        node_.set_sl_to_vl(static_cast<PortNumber>(i), static_cast<PortNumber>(o), asked);
+    }
+  }
   const wire::SlToVl value = node_.sl_to_vl(in, out);
   std::fill(data.begin(), data.end(), std::byte{0});
   value.write(data);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program and the daemon of a lab agree on a place on a node's adapter. The program says who
-// it is over a SOCK_SEQPACKET socket in the lab's directory, one message at a time, each request
-// answered by one answer; packets then go through the memory that it is given (shared_memory.h).
-// Both are built together and run on one machine, so structures travel in host order as they are.
+// How a program and the daemon of a lab agree on a place on a node's adapter, all its ports. The
+// program says who it is over a SOCK_SEQPACKET socket in the lab's directory, one message at a
+// time, each request answered by one answer; packets then go through the memory that it is given
+// (shared_memory.h). Both are built together and run on one machine, so structures travel in host
+// order as they are.
 //
 //   program                                  daemon
 //     Hello -------------------------------->
 //                    <-- Welcome, with the descriptors of File
 //     Request ------------------------------>
 //                    <-- Answer ------------
-//                    <== Facts, Arena ======    over the news socket, unasked; Facts at once
+//                    <== Facts, Arena ======    over the news socket, unasked; Facts of each port
+//                                               at once
 //
 // The attachment ends with the connection: its queue pair numbers are free again, and what it has
 // handed over still arrives. A daemon that ends the connection, and the news socket with it, has
@@ -22,16 +24,17 @@
 namespace weft::port::attach {
 
 inline constexpr uint32_t kMagic = 0x77656174;  // "weat"
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 
 inline constexpr size_t kMostName = 64;  // of a node, bytes
+inline constexpr size_t kMostPorts = 255;
 inline constexpr size_t kMostGids = 128;
 inline constexpr size_t kMostPkeys = 128;
 
 struct Hello {
   uint32_t magic;
   uint32_t version;
-  uint32_t port;  // of the adapter, from 1; 0: nothing but the Welcome is wanted, without files
+  uint32_t attach;  // 1; 0: nothing but the Welcome is wanted, without files
   uint32_t reserved;
   char node[kMostName + 8];  // its name in the lab, ended by a zero
 };
@@ -55,30 +58,30 @@ struct Welcome {
   uint32_t arena;
   char message[256];  // with an error: what is wrong, one line, ended by a zero
   // What does not change while the lab runs.
-  uint32_t ports;  // of the adapter
+  uint32_t ports;  // of the adapter, 1 to 255
   uint32_t vendor_id;
   uint32_t part_id;
   uint32_t hardware;
   uint64_t node_guid;
   uint64_t system_guid;
-  uint64_t port_guid;
   char firmware[24];
   char description[72];
 };
 
 enum Action : uint32_t {
-  kAllocate = 1,  // a queue pair number
+  kAllocate = 1,  // a queue pair number, on port 1
   kRelease = 2,   // gives one back
   kJoin = 3,      // packets to a multicast group arrive, too
   kLeave = 4,
   kMapped = 5,  // the arena of that number may be referred to from now on
+  kMove = 6,    // the queue pair is on that port from now on
 };
 
 struct Request {
   uint32_t action;
-  uint32_t qpn;    // of kRelease, kJoin and kLeave
-  uint32_t arena;  // of kMapped
-  uint32_t reserved;
+  uint32_t qpn;       // of kRelease, kJoin, kLeave and kMove
+  uint32_t arena;     // of kMapped
+  uint32_t port;      // of kMove, from 1
   uint8_t group[16];  // MGID, of kJoin and kLeave
 };
 
@@ -95,7 +98,7 @@ enum Event : uint32_t {
   kClientReregister = 1u << 0,  // the subnet manager asks for it (IBA 14.4.11)
 };
 
-// What PortInfo says of the port now; the codes are PortInfo's. `gids` times 16 bytes and `pkeys`
+// What PortInfo says of a port now; the codes are PortInfo's. `gids` times 16 bytes and `pkeys`
 // times uint16_t follow: whole tables up to the last entry in use.
 struct Facts {
   uint32_t kind;
@@ -117,7 +120,8 @@ struct Facts {
   uint8_t subnet_timeout;
   uint8_t init_type_reply;
   uint8_t vl_cap;
-  uint8_t reserved[7];
+  uint8_t port;  // of the adapter, from 1
+  uint8_t reserved[6];
   uint16_t pkey_violations;
   uint16_t qkey_violations;
   uint16_t gids;

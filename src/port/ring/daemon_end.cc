@@ -87,6 +87,7 @@ std::optional<DaemonEnd::Packet> DaemonEnd::next() {
   const std::uint32_t payload_size = peek(slot.payload_size);
   Packet out{.epoch = peek(slot.epoch),
              .source = peek(slot.source),
+             .port = peek(slot.port),
              .header = {},
              .payload = {},
              .owner = {},
@@ -158,7 +159,8 @@ void DaemonEnd::watch_taking() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-Arrival DaemonEnd::arrive(Bytes header, Bytes payload, const BufferRef& owner, Bytes trailer) {
+Arrival DaemonEnd::arrive(std::uint8_t port, Bytes header, Bytes payload, const BufferRef& owner,
+                          Bytes trailer) {
   assert(header.size() <= kMostHeader && trailer.size() <= kMostTrailer);
   assert(payload.size() <= kBlock);
   if (!has_room()) return Arrival::kNoRoom;
@@ -184,6 +186,7 @@ Arrival DaemonEnd::arrive(Bytes header, Bytes payload, const BufferRef& owner, B
     std::copy(payload.begin(), payload.end(), ours_.blocks[at].begin());
     how = Arrival::kCopied;
   }
+  slot.port = port;
   slot.header_size = static_cast<std::uint8_t>(header.size());
   slot.trailer_size = static_cast<std::uint8_t>(trailer.size());
   std::copy(header.begin(), header.end(), slot.header.begin());

@@ -35,6 +35,7 @@ class DaemonEnd final : private ProgramBlocks::Home {
   struct Packet {
     std::uint32_t epoch = 0;
     std::uint32_t source = 0;  // 24 bits
+    std::uint8_t port = 0;     // as the program says
     Bytes header;              // 8 to kMostHeader bytes
     Bytes payload;             // up to kBlock
     BufferRef owner;           // of the payload
@@ -78,7 +79,8 @@ class DaemonEnd final : private ProgramBlocks::Home {
   // --- what arrives for it -----------------------------------------------------------------------
   // Copies of it are spared when the payload is in memory that the program has mapped, as long as
   // programs do not hold most of that memory's blocks.
-  [[nodiscard]] Arrival arrive(Bytes header, Bytes payload, const BufferRef& owner, Bytes trailer);
+  [[nodiscard]] Arrival arrive(std::uint8_t port, Bytes header, Bytes payload,
+                               const BufferRef& owner, Bytes trailer);
   // The program has mapped the memory of that number, besides its own.
   void mapped(std::uint32_t arena) { mapped_.insert(arena); }
   void unmapped(std::uint32_t arena) { mapped_.erase(arena); }

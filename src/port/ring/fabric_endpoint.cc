@@ -33,6 +33,13 @@ FabricEndpoint::~FabricEndpoint() {
   static_cast<void>(shared_->attachment->release(qpn_));
 }
 
+Expected<void> FabricEndpoint::move_to(std::uint8_t port) {
+  if (auto moved = shared_->attachment->move(qpn_, port); !moved) return moved;
+  const std::lock_guard guard(shared_->sending);
+  port_ = port;
+  return {};
+}
+
 Expected<void> FabricEndpoint::attach(const Gid& group) {
   return shared_->attachment->join(qpn_, group);
 }
@@ -86,7 +93,7 @@ hca::SendResult FabricEndpoint::send(const hca::Burst& burst) {
     return {kRefused};
   }
   const std::lock_guard guard(shared_->sending);
-  const PortFacts& facts = *shared_->facts;
+  const PortFacts& facts = *shared_->facts[port_];
   if (const auto counter = objection(burst, facts)) {
     shared_->counters.add_in_turn(*counter, burst.size());
     return {kSent};
@@ -134,6 +141,7 @@ hca::SendResult FabricEndpoint::hand_over(const hca::Burst& burst, const PortFac
     ring::SendSlot& slot = work.end.slot(i);
     slot.epoch = facts.epoch;
     slot.source = qpn_.value();
+    slot.port = facts.port;
     slot.block = work.blocks[i];
   }
   if (shared_->capture) record(packets.size());

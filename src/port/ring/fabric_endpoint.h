@@ -15,7 +15,7 @@ namespace weft::port {
 // liar. Whatever is dropped so counts as sent, as on hardware.
 class FabricEndpoint final : public Endpoint {
  public:
-  // `inlet`: the one of the port.
+  // `inlet`: the one of the adapter. It is on port 1.
   FabricEndpoint(std::shared_ptr<FabricShared> shared, std::shared_ptr<Inlet> inlet, Qpn qpn)
       : shared_(std::move(shared)), inlet_(std::move(inlet)), qpn_(qpn) {}
   ~FabricEndpoint() override;
@@ -23,6 +23,7 @@ class FabricEndpoint final : public Endpoint {
   [[nodiscard]] Qpn qpn() const override { return qpn_; }
   [[nodiscard]] const std::shared_ptr<Inlet>& inlet() const override { return inlet_; }
   hca::SendResult send(const hca::Burst& burst) override;
+  Expected<void> move_to(std::uint8_t port) override;
   Expected<void> attach(const Gid& group) override;
   Expected<void> detach(const Gid& group) override;
 
@@ -37,6 +38,7 @@ class FabricEndpoint final : public Endpoint {
   std::shared_ptr<FabricShared> shared_;
   std::shared_ptr<Inlet> inlet_;
   Qpn qpn_;
+  std::uint8_t port_ = 1;  // guarded by the lock for sending
 };
 
 }  // namespace weft::port

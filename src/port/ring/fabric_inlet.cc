@@ -13,7 +13,8 @@ class FabricInlet::FaultSink final : public FaultyLine::Sink {
  public:
   FaultSink(FabricInlet& inlet, DatagramSink& sink) : inlet_(inlet), sink_(sink) {}
   void frame(const FaultyFrame& frame) override {
-    inlet_.hand_on(check_link_packet(frame.bytes), frame.bytes, sink_);
+    inlet_.hand_on(check_link_packet(frame.bytes), frame.bytes,
+                   static_cast<std::uint8_t>(frame.local_port), sink_);
   }
 
  private:
@@ -32,7 +33,6 @@ std::size_t FabricInlet::receive(DatagramSink& sink, std::size_t budget) {
   const std::size_t count = std::min(end.arrived(), budget);
   const bool holds = faults_ && faults_->holds_something();
   if (count == 0 && !holds) return 0;
-  lmc_ = shared_->lmc.load(std::memory_order_relaxed);
   if (count > 0) {
     const auto hold = shared_->arenas.hold();
     for (std::size_t i = 0; i < count; ++i)
@@ -64,8 +64,10 @@ void FabricInlet::take_in(const ring::ArrivalSlot& slot, DatagramSink& sink) {
   // Sizes and numbers are looked at in a copy: the daemon may change its memory at any time.
   const std::size_t header_size = slot.header_size;
   const std::size_t trailer_size = slot.trailer_size;
+  const std::uint8_t port = slot.port;
   const auto payload = payload_of(slot.arena, slot.block, slot.payload_size);
-  if (!payload || header_size > slot.header.size() || trailer_size > slot.trailer.size()) {
+  if (!payload || !shared_->has_port(port) || header_size > slot.header.size() ||
+      trailer_size > slot.trailer.size()) {
     shared_->counters.add(RingCounter::kRxMalformed);
     return;
   }
@@ -77,13 +79,14 @@ void FabricInlet::take_in(const ring::ArrivalSlot& slot, DatagramSink& sink) {
   }
   if (faults_ && verdict != FrameVerdict::kMalformed) {
     FaultSink line(*this, sink);
-    faults_->arrive(frame_.all(), {}, 0, io::now(), line);
+    faults_->arrive(frame_.all(), {}, port, io::now(), line);
     return;
   }
-  hand_on(verdict, frame_.all(), sink);
+  hand_on(verdict, frame_.all(), port, sink);
 }
 
-void FabricInlet::hand_on(FrameVerdict verdict, Bytes packet, DatagramSink& sink) {
+void FabricInlet::hand_on(FrameVerdict verdict, Bytes packet, std::uint8_t port,
+                          DatagramSink& sink) {
   switch (verdict) {
     case FrameVerdict::kMalformed:
       shared_->counters.add(RingCounter::kRxMalformed);
@@ -93,7 +96,8 @@ void FabricInlet::hand_on(FrameVerdict verdict, Bytes packet, DatagramSink& sink
       return;
     case FrameVerdict::kGood: {
       std::array<std::byte, hca::kGrhArea> grh;
-      sink.deliver(link_datagram(packet, lmc_, grh));
+      const std::uint8_t lmc = shared_->lmcs[port].load(std::memory_order_relaxed);
+      sink.deliver(link_datagram(packet, lmc, grh));
       return;
     }
   }

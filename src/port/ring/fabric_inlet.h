@@ -14,7 +14,7 @@
 
 namespace weft::port {
 
-// What arrives at a port of a fabric for all queue pairs of the program.
+// What arrives at the ports of an adapter for all queue pairs of the program.
 class FabricInlet final : public Inlet {
  public:
   // `faults`: none if null.
@@ -31,12 +31,12 @@ class FabricInlet final : public Inlet {
   void take_in(const ring::ArrivalSlot& slot, DatagramSink& sink);
   [[nodiscard]] std::optional<Bytes> payload_of(std::uint32_t arena, std::uint32_t block,
                                                 std::uint32_t size) const;
-  void hand_on(FrameVerdict verdict, Bytes packet, DatagramSink& sink);
+  // `port`: to which it came, as the daemon says.
+  void hand_on(FrameVerdict verdict, Bytes packet, std::uint8_t port, DatagramSink& sink);
 
   std::shared_ptr<FabricShared> shared_;
   std::unique_ptr<InletFaults> faults_;
   LinkFrame frame_;
-  std::uint8_t lmc_ = 0;  // while receiving
 };
 
 }  // namespace weft::port

@@ -1,30 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "port/ring/fabric_port.h"
 
-#include <mutex>
+#include <utility>
 #include <variant>
 
 #include "port/ring/fabric_endpoint.h"
 
 namespace weft::port {
+namespace {
+
+// Those of each port come before all other news.
+Expected<void> hear_first(FabricShared& shared) {
+  for (std::size_t unheard = shared.facts.size() - 1; unheard > 0;) {
+    auto news = shared.attachment->await_news();
+    if (!news) return tl::unexpected(news.error());
+    auto* const first = std::get_if<NodeAttachment::FactsNews>(&*news);
+    if (first == nullptr || !shared.has_port(first->facts.port)) {
+      return fail(std::errc::bad_message, "the lab's daemon does not say what its ports are");
+    }
+    if (shared.facts[first->facts.port] == nullptr) --unheard;
+    shared.set_facts(std::move(first->facts));
+  }
+  return {};
+}
+
+}  // namespace
 
 Expected<std::unique_ptr<FabricPort>> FabricPort::open(const FabricPortConfig& config) {
   NodeAttachment::Files files;
-  auto attachment = NodeAttachment::open(config.place, config.port, files);
+  auto attachment = NodeAttachment::open(config.place, files);
   if (!attachment) return tl::unexpected(attachment.error());
   auto end =
       ProgramEnd::map(files[attach::kProgramMemory].get(), files[attach::kDaemonMemory].get(),
                       std::move(files[attach::kDoorbell]), std::move(files[attach::kArrivals]));
   if (!end) return tl::unexpected(end.error());
-  auto news = (*attachment)->await_news();
-  if (!news) return tl::unexpected(news.error());
-  auto* const first = std::get_if<NodeAttachment::FactsNews>(&*news);
-  if (first == nullptr) {
-    return fail(std::errc::bad_message, "the lab's daemon says nothing of the port");
-  }
+  const auto ports = static_cast<std::uint8_t>((*attachment)->welcome().ports);
   const std::uint32_t arena = (*attachment)->welcome().arena;
-  auto shared = std::make_shared<FabricShared>(std::move(*attachment), arena, std::move(*end),
-                                               std::move(first->facts), config.guard);
+  auto shared = std::make_shared<FabricShared>(std::move(*attachment), ports, arena,
+                                               std::move(*end), config.guard);
+  if (auto heard = hear_first(*shared); !heard) return tl::unexpected(heard.error());
   if (!config.capture.empty()) {
     auto capture = LinkCapture::open(config.capture, config.device);
     if (!capture) return tl::unexpected(capture.error());
@@ -40,8 +54,8 @@ Expected<std::unique_ptr<FabricPort>> FabricPort::open(const FabricPortConfig& c
   return std::unique_ptr<FabricPort>(new FabricPort(std::move(shared), std::move(inlet)));
 }
 
-PortAttributes FabricPort::attributes() {
-  PortAttributes out = shared_->current_facts()->attributes;
+PortAttributes FabricPort::attributes(std::uint8_t port) {
+  PortAttributes out = shared_->current_facts(port)->attributes;
   if (shared_->gone.load(std::memory_order_relaxed)) {
     out.state = LinkState::kDown;
     out.link_up = false;
@@ -60,34 +74,34 @@ Expected<std::unique_ptr<Endpoint>> FabricPort::open_management() {
               "queue pair 1 of a node is for programs that use libibumad");
 }
 
-std::uint32_t FabricPort::take_news() {
-  std::uint32_t out = 0;
+std::uint32_t FabricPort::take_news(std::uint8_t port) {
+  return std::exchange(news_[port], 0u);
+}
+
+void FabricPort::hear_news() {
   while (!shared_->gone.load(std::memory_order_relaxed)) {
     auto news = shared_->attachment->next_news();
     if (!news) {
       shared_->gone.store(true, std::memory_order_relaxed);
-      return out | kNewsDeviceFatal;
+      news_[1] |= kNewsDeviceFatal;
+      return;
     }
-    if (!*news) break;
+    if (!*news) return;
     if (auto* const facts = std::get_if<NodeAttachment::FactsNews>(&**news)) {
-      out |= apply(std::move(*facts));
+      apply(std::move(*facts));
     } else {
       apply(std::move(std::get<NodeAttachment::ArenaNews>(**news)));
     }
   }
-  return out;
 }
 
-std::uint32_t FabricPort::apply(NodeAttachment::FactsNews news) {
-  auto after = std::make_shared<const PortFacts>(std::move(news.facts));
-  const auto before = shared_->current_facts();
-  shared_->lmc.store(after->attributes.lmc, std::memory_order_relaxed);
-  {
-    const std::lock_guard guard(shared_->sending);
-    shared_->facts = after;
-  }
-  return port_news(before->attributes, after->attributes) |
-         (news.reregister ? std::uint32_t{kNewsReregister} : 0u);
+void FabricPort::apply(NodeAttachment::FactsNews news) {
+  const std::uint8_t port = news.facts.port;
+  if (!shared_->has_port(port)) return;
+  const auto before = shared_->current_facts(port);
+  news_[port] |= port_news(before->attributes, news.facts.attributes) |
+                 (news.reregister ? std::uint32_t{kNewsReregister} : 0u);
+  shared_->set_facts(std::move(news.facts));
 }
 
 // Where it cannot be mapped it is not asked for: the daemon goes on copying.

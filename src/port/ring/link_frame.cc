@@ -63,7 +63,10 @@ std::size_t Route::packet_size(const hca::OutPacket& packet) const {
 
 void write_link_packet(const Route& route, const hca::OutPacket& packet,
                        std::span<const Bytes> payload, MutableBytes block, ring::SendSlot& slot) {
-  const MutableBytes header(slot.header);
+  // Made apart: what has just been written to the slot cannot be read until its memory has come
+  // from the processor that looked at it last.
+  std::array<std::byte, ring::kMostHeader> made;
+  const MutableBytes header(made);
   wire::Lrh lrh = route.lrh;
   lrh.packet_words = static_cast<std::uint16_t>((route.packet_size(packet) - wire::kVcrcSize) / 4);
   lrh.write(header);
@@ -80,21 +83,22 @@ void write_link_packet(const Route& route, const hca::OutPacket& packet,
   for (const Bytes piece : payload)
     to = std::copy(piece.begin(), piece.end(), to);
   if (!apart) at = to;
-  slot.header_size = static_cast<std::uint8_t>(at - header.data());
+  const Bytes front = header.first(static_cast<std::size_t>(at - header.data()));
+  slot.header_size = static_cast<std::uint8_t>(front.size());
   slot.payload_size = apart ? packet.payload_length : 0;
 
-  const MutableBytes trailer(slot.trailer);
-  const MutableBytes pad = trailer.first(packet.pad);
-  const MutableBytes icrc = trailer.subspan(packet.pad, wire::kIcrcSize);
-  std::fill(pad.begin(), pad.end(), std::byte{0});
-  const Bytes front = header.first(slot.header_size);
+  std::array<std::byte, ring::kMostTrailer> end{};
+  const MutableBytes pad = MutableBytes(end).first(packet.pad);
+  const MutableBytes icrc = MutableBytes(end).subspan(packet.pad, wire::kIcrcSize);
   wire::CrcPair crc{wire::link_icrc_front(front), wire::crc16_update(wire::kVcrcPreset, front)};
-  crc = wire::crc_both_update(crc, block.first(slot.payload_size));
+  crc = wire::crc_both_update(crc, block.first(apart ? packet.payload_length : 0));
   crc = wire::crc_both_update(crc, pad);
   wire::store_le32(icrc.data(), wire::crc32_finish(crc.icrc));
   const std::uint16_t vcrc = wire::crc16_finish(wire::crc16_update(crc.vcrc, icrc));
   wire::store_le16(icrc.data() + icrc.size(), vcrc);
   slot.trailer_size = static_cast<std::uint8_t>(packet.pad + wire::kIcrcSize + wire::kVcrcSize);
+  std::copy(front.begin(), front.end(), slot.header.begin());
+  slot.trailer = end;
 }
 
 FrameVerdict join_link_packet(Bytes header, Bytes payload, Bytes trailer, LinkFrame& frame) {

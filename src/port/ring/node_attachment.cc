@@ -59,8 +59,14 @@ struct Greeted {
   Welcome welcome;
 };
 
-Expected<Greeted> greet(const NodePlace& place, std::uint32_t port, std::span<io::UniqueFd> files) {
-  Hello hello{.magic = kMagic, .version = kVersion, .port = port, .reserved = 0, .node = {}};
+enum class Wish : std::uint32_t { kDescription = 0, kPlace = 1 };
+
+Expected<Greeted> greet(const NodePlace& place, Wish wish, std::span<io::UniqueFd> files) {
+  Hello hello{.magic = kMagic,
+              .version = kVersion,
+              .attach = static_cast<std::uint32_t>(wish),
+              .reserved = 0,
+              .node = {}};
   if (place.node.size() > kMostName) {
     return fail(std::errc::no_such_device, fmt::format("'{}' is no node's name", place.node));
   }
@@ -82,18 +88,19 @@ Expected<Greeted> greet(const NodePlace& place, std::uint32_t port, std::span<io
 
 Expected<Welcome> describe_adapter(const NodePlace& place) {
   NodeAttachment::Files none;
-  auto greeted = greet(place, 0, none);
+  auto greeted = greet(place, Wish::kDescription, none);
   if (!greeted) return tl::unexpected(greeted.error());
   return greeted->welcome;
 }
 
 Expected<std::unique_ptr<NodeAttachment>> NodeAttachment::open(const NodePlace& place,
-                                                               std::uint32_t port, Files& files) {
-  auto greeted = greet(place, port, files);
+                                                               Files& files) {
+  auto greeted = greet(place, Wish::kPlace, files);
   if (!greeted) return tl::unexpected(greeted.error());
   for (const io::UniqueFd& file : files) {
     if (!file) return strange();
   }
+  if (greeted->welcome.ports < 1 || greeted->welcome.ports > kMostPorts) return strange();
   io::UniqueFd& news = files[kNews];
   const int flags = fcntl(news.get(), F_GETFL);
   if (flags < 0 || fcntl(news.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
@@ -120,14 +127,14 @@ Expected<Answer> NodeAttachment::ask(const Request& request) {
 }
 
 Expected<void> NodeAttachment::ask_for(Action action, Qpn qpn, const Gid& group) {
-  Request request{.action = action, .qpn = qpn.value(), .arena = 0, .reserved = 0, .group = {}};
+  Request request{.action = action, .qpn = qpn.value(), .arena = 0, .port = 0, .group = {}};
   std::memcpy(request.group, group.bytes().data(), sizeof request.group);
   if (auto answer = ask(request); !answer) return tl::unexpected(answer.error());
   return {};
 }
 
 Expected<Qpn> NodeAttachment::allocate() {
-  const auto answer = ask({.action = kAllocate, .qpn = 0, .arena = 0, .reserved = 0, .group = {}});
+  const auto answer = ask({.action = kAllocate, .qpn = 0, .arena = 0, .port = 0, .group = {}});
   if (!answer) return tl::unexpected(answer.error());
   return Qpn{answer->qpn};
 }
@@ -144,8 +151,14 @@ Expected<void> NodeAttachment::leave(Qpn qpn, const Gid& group) {
   return ask_for(kLeave, qpn, group);
 }
 
+Expected<void> NodeAttachment::move(Qpn qpn, std::uint8_t port) {
+  auto answer = ask({.action = kMove, .qpn = qpn.value(), .arena = 0, .port = port, .group = {}});
+  if (!answer) return tl::unexpected(answer.error());
+  return {};
+}
+
 Expected<void> NodeAttachment::mapped(std::uint32_t arena) {
-  auto answer = ask({.action = kMapped, .qpn = 0, .arena = arena, .reserved = 0, .group = {}});
+  auto answer = ask({.action = kMapped, .qpn = 0, .arena = arena, .port = 0, .group = {}});
   if (!answer) return tl::unexpected(answer.error());
   return {};
 }

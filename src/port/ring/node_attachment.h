@@ -29,20 +29,20 @@ struct NodePlace {
 // has no adapter; other errors say what became of the lab.
 Expected<attach::Welcome> describe_adapter(const NodePlace& place);
 
-// A place on a port of the adapter, which ends with the object.
+// A place on the adapter, which ends with the object.
 class NodeAttachment {
  public:
   using Files = std::array<io::UniqueFd, attach::kFiles>;
 
   // Fills `files`, all but kNews, which stays here.
-  static Expected<std::unique_ptr<NodeAttachment>> open(const NodePlace& place, std::uint32_t port,
-                                                        Files& files);
+  static Expected<std::unique_ptr<NodeAttachment>> open(const NodePlace& place, Files& files);
 
   [[nodiscard]] const attach::Welcome& welcome() const { return welcome_; }
 
   // Requests wait for their answer; any thread. Errors are the daemon's, or say that it has gone.
   Expected<Qpn> allocate();
   Expected<void> release(Qpn qpn);
+  Expected<void> move(Qpn qpn, std::uint8_t port);
   Expected<void> join(Qpn qpn, const Gid& group);
   Expected<void> leave(Qpn qpn, const Gid& group);
   // That arrivals may refer to the memory of that number.

@@ -50,7 +50,8 @@ Expected<PortFacts> parse_facts(Bytes message) {
                             facts->pkeys * sizeof(std::uint16_t)) {
     return fail(std::errc::bad_message, "the lab's daemon says of the port what cannot be read");
   }
-  PortFacts out{.epoch = facts->epoch, .neighbor_mtu = mtu_bytes(facts->neighbor_mtu)};
+  PortFacts out{
+      .port = facts->port, .epoch = facts->epoch, .neighbor_mtu = mtu_bytes(facts->neighbor_mtu)};
   PortAttributes& port = out.attributes;
   port.link_layer = LinkLayer::kInfiniband;
   port.state = static_cast<LinkState>(std::clamp<std::uint8_t>(facts->state, 1, 4));

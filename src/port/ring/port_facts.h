@@ -11,8 +11,9 @@
 
 namespace weft::port {
 
-// What the daemon said last about the port on which a program is.
+// What the daemon said last about a port of the adapter on which a program is.
 struct PortFacts {
+  std::uint8_t port = 1;  // of the adapter
   std::uint32_t epoch = 0;
   std::uint32_t neighbor_mtu = 256;  // bytes
   PortAttributes attributes{};

@@ -75,6 +75,7 @@ struct alignas(kLine) SendSlot {
   std::uint32_t payload_size;  // bytes, from the beginning of the block; 0 without one
   std::uint8_t header_size;
   std::uint8_t trailer_size;
+  std::uint8_t port;  // of the adapter, by which it is to leave; that of the queue pair
   std::array<std::byte, kMostTrailer> trailer;
   std::array<std::byte, kMostHeader> header;
 };
@@ -85,6 +86,7 @@ struct alignas(kLine) ArrivalSlot {
   std::uint32_t payload_size;
   std::uint8_t header_size;
   std::uint8_t trailer_size;
+  std::uint8_t port;  // of the adapter, to which it came
   std::array<std::byte, kMostTrailer> trailer;
   std::array<std::byte, kMostHeader> header;
 };

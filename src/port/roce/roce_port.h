@@ -25,7 +25,9 @@ class RocePort final : public Port {
                                                   std::shared_ptr<SlotSource> slots,
                                                   Entropy& entropy);
 
-  [[nodiscard]] PortAttributes attributes() override { return shared_->read_attributes(); }
+  [[nodiscard]] PortAttributes attributes(std::uint8_t) override {
+    return shared_->read_attributes();
+  }
   [[nodiscard]] hca::UdFraming framing() const override { return shared_->rules.framing; }
   [[nodiscard]] Gid group_address(const Gid& group) const override;
   Expected<std::unique_ptr<Endpoint>> open_endpoint(Service service) override;

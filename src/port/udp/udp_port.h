@@ -24,7 +24,9 @@ class UdpPort final : public Port {
  public:
   static Expected<std::unique_ptr<UdpPort>> open(const UdpPortConfig& config, Entropy& entropy);
 
-  [[nodiscard]] PortAttributes attributes() override { return shared_->read_attributes(); }
+  [[nodiscard]] PortAttributes attributes(std::uint8_t) override {
+    return shared_->read_attributes();
+  }
   [[nodiscard]] hca::UdFraming framing() const override { return shared_->rules.framing; }
   [[nodiscard]] Gid group_address(const Gid& group) const override;
   Expected<std::unique_ptr<Endpoint>> open_endpoint(Service service) override;

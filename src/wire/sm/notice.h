@@ -24,8 +24,12 @@ enum class NoticeType : std::uint8_t {
   kInformational = 4,
 };
 
-// IBA 14.2.5.1, table 131, the traps of nodes.
+// IBA 14.2.5.1, table 131: the traps of the subnet administrator, and those of nodes.
 enum class TrapNumber : std::uint16_t {
+  kGidInService = 64,
+  kGidOutOfService = 65,
+  kGroupCreated = 66,
+  kGroupDeleted = 67,
   kLinkStateChange = 128,
   kLocalLinkIntegrity = 129,
   kBufferOverrun = 130,

@@ -98,10 +98,13 @@ class FabricPortTest : public testing::Test {
     wire::seal_link_packet(packet);
     return packet;
   }
-  // Has an effect at the next take_news().
+  std::uint32_t take_news(std::uint8_t port) {
+    port_->hear_news();
+    return port_->take_news(port);
+  }
   std::uint32_t told(const std::function<void()>& tell) {
     tell();
-    return port_->take_news();
+    return take_news(1);
   }
   void expect_dropped(const char* name) {
     const std::uint64_t before = counter(name);
@@ -124,7 +127,7 @@ TEST_F(FabricPortTest, SaysOfItselfWhatTheDaemonTold) {
   lab_.facts.lmc = 2;
   lab_.pkeys = {0xFFFF, 0x8001};
   open();
-  const PortAttributes port = port_->attributes();
+  const PortAttributes port = port_->attributes(1);
   EXPECT_EQ(port.link_layer, LinkLayer::kInfiniband);
   EXPECT_EQ(port.state, LinkState::kActive);
   EXPECT_TRUE(port.link_up);
@@ -248,7 +251,7 @@ TEST_F(FabricPortTest, PacketsGoByTheFactsThatWereTakenLast) {
 
 TEST_F(FabricPortTest, TellsWhatHasHappenedToThePort) {
   open();
-  EXPECT_EQ(port_->take_news(), 0u);
+  EXPECT_EQ(take_news(1), 0u);
   EXPECT_EQ(told([&] {
               lab_.facts.state = 2;
               lab_.tell_facts();
@@ -266,14 +269,60 @@ TEST_F(FabricPortTest, TellsWhatHasHappenedToThePort) {
             kNewsActive | kNewsGid);
 }
 
+TEST_F(FabricPortTest, SendsByThePortOfTheAdapterThatTheQueuePairIsOn) {
+  lab_.welcome.ports = 2;
+  open();
+  EXPECT_EQ(port_->ports(), 2);
+  ASSERT_TRUE(endpoint_->move_to(2));
+  EXPECT_EQ(lab_.requests().back().action, attach::kMove);
+  EXPECT_EQ(lab_.requests().back().qpn, endpoint_->qpn().value());
+  EXPECT_EQ(lab_.requests().back().port, 2u);
+  lab_.facts.port = 2;
+  lab_.facts.lid = 0x44;
+  lab_.facts.epoch = 7;
+  lab_.tell_facts();
+  EXPECT_EQ(take_news(1), 0u);
+  EXPECT_EQ(take_news(2), kNewsLid);
+  EXPECT_EQ(port_->attributes(1).lid, Lid{0x10});
+  EXPECT_EQ(port_->attributes(2).lid, Lid{0x44});
+  endpoint_->send(burst(message_));
+  ASSERT_EQ(lab_.sent(), 1u);
+  EXPECT_EQ(lab_.slot(0).port, 2);
+  EXPECT_EQ(lab_.slot(0).epoch, 7u);
+  EXPECT_EQ(wire::Lrh::parse(lab_.packet(0))->slid, Lid{0x44});
+}
+
+// News of one port that come while those of another are taken wait, and are told of.
+TEST_F(FabricPortTest, HearsOnlyWhenItIsToldTo) {
+  lab_.welcome.ports = 2;
+  open();
+  port_->hear_news();
+  EXPECT_EQ(port_->take_news(1), 0u);
+  lab_.facts.lid = 0x44;
+  lab_.tell_facts();
+  EXPECT_EQ(port_->take_news(2), 0u);
+  pollfd ready{port_->news_descriptor(), POLLIN, 0};
+  EXPECT_EQ(poll(&ready, 1, 0), 1);
+  EXPECT_EQ(take_news(1), kNewsLid);
+}
+
+TEST_F(FabricPortTest, ToldOfAPortThatItDoesNotHaveItGoesOn) {
+  open();
+  lab_.facts.port = 2;
+  lab_.facts.lid = 0x44;
+  lab_.tell_facts();
+  EXPECT_EQ(take_news(1), 0u);
+  EXPECT_EQ(port_->attributes(1).lid, Lid{0x10});
+}
+
 TEST_F(FabricPortTest, WithoutItsDaemonThePortIsDownAndRefuses) {
   open();
   lab_.end();
   pollfd ready{port_->news_descriptor(), POLLIN, 0};
   EXPECT_EQ(poll(&ready, 1, 0), 1);
-  EXPECT_EQ(port_->take_news(), kNewsDeviceFatal);
-  EXPECT_EQ(port_->take_news(), 0u);
-  EXPECT_EQ(port_->attributes().state, LinkState::kDown);
+  EXPECT_EQ(take_news(1), kNewsDeviceFatal);
+  EXPECT_EQ(take_news(1), 0u);
+  EXPECT_EQ(port_->attributes(1).state, LinkState::kDown);
   EXPECT_EQ(endpoint_->send(burst(message_)).outcome, hca::SendOutcome::kRefused);
   EXPECT_EQ(counter("ring_tx_gone"), 1u);
   EXPECT_FALSE(port_->open_endpoint(Service::kDatagram));
@@ -313,12 +362,14 @@ TEST_F(FabricPortTest, WhatIsNoPacketIsDroppedAndCounted) {
   lab_.push(corrupt, 20);
   lab_.push(packet_from(1), 19, 1);
   ring::ArrivalSlot slot{};
+  slot.port = 1;
+  const ring::ArrivalSlot empty = slot;
   slot.header_size = 200;
   lab_.push(slot);
-  slot = {};
+  slot = empty;
   slot.trailer_size = 10;
   lab_.push(slot);
-  slot = {};
+  slot = empty;
   slot.block = ring::kBlocks;
   slot.payload_size = 1;
   lab_.push(slot);
@@ -335,10 +386,31 @@ TEST_F(FabricPortTest, WhatIsNoPacketIsDroppedAndCounted) {
   EXPECT_EQ(counter("ring_rx_malformed"), 6u);
 }
 
+TEST_F(FabricPortTest, WhatCameToAPortThatTheAdapterHasNotIsDroppedAndCounted) {
+  open();
+  const auto packet = packet_from(4);
+  ring::ArrivalSlot slot{};
+  slot.block = ring::kNoBlock;
+  slot.header_size = static_cast<std::uint8_t>(packet.size() - 6);
+  slot.trailer_size = 6;
+  std::copy_n(packet.begin(), packet.size() - 6, slot.header.begin());
+  std::copy_n(packet.end() - 6, 6, slot.trailer.begin());
+  const auto beyond = static_cast<std::uint8_t>(lab_.welcome.ports + 1);
+  for (const std::uint8_t port : std::array<std::uint8_t, 4>{0, 1, beyond, 255}) {
+    slot.port = port;
+    lab_.push(slot);
+  }
+  Collected sink;
+  EXPECT_EQ(endpoint_->inlet()->receive(sink, 100), 4u);
+  EXPECT_THAT(sink.slids, ElementsAre(4));
+  EXPECT_EQ(counter("ring_rx_malformed"), 3u);
+}
+
 TEST_F(FabricPortTest, ReadsPayloadWhereAnotherProgramHasIt) {
   open();
   const auto packet = packet_from(4, 100);
   ring::ArrivalSlot slot{};
+  slot.port = 1;
   slot.header_size = 20;
   slot.trailer_size = 6;
   slot.payload_size = 100;

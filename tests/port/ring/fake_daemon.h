@@ -78,6 +78,7 @@ class FakeDaemon {
     ring::ArrivalSlot slot{};
     const Bytes trailer = packet.last(6);
     const Bytes payload = packet.subspan(header, packet.size() - header - trailer.size());
+    slot.port = 1;
     slot.arena = ring::kDaemonArena;
     slot.block = payload.empty() ? ring::kNoBlock : block;
     slot.payload_size = static_cast<std::uint32_t>(payload.size());

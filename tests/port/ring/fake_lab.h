@@ -42,6 +42,7 @@ class FakeLab : public FakeDaemon {
     welcome.node_guid = 0x1234;
     facts.kind = attach::kFacts;
     facts.epoch = 1;
+    facts.port = 1;
     facts.lid = 0x10;
     facts.sm_lid = 1;
     facts.state = 4;
@@ -64,7 +65,10 @@ class FakeLab : public FakeDaemon {
   void end() {
     news_.reset();
     if (!thread_.joinable()) return;
-    if (connection_) shutdown(connection_.get(), SHUT_RDWR);
+    {
+      const std::lock_guard guard(mutex_);
+      if (connection_) shutdown(connection_.get(), SHUT_RDWR);
+    }
     shutdown(listener_.get(), SHUT_RDWR);
     thread_.join();
   }
@@ -99,8 +103,13 @@ class FakeLab : public FakeDaemon {
     if (recv(connection.get(), &hello, sizeof hello, 0) != sizeof hello) return;
     const std::array<int, attach::kFiles> files{program_file.get(), daemon_file.get(),
                                                 doorbell.get(), arrivals.get(), theirs_.get()};
-    const bool describes = hello.port == 0;
-    tell_facts();
+    const bool describes = hello.attach == 0;
+    // The ports of the adapter are alike at first.
+    for (facts.port = 0; facts.port < welcome.ports;) {
+      ++facts.port;
+      tell_facts();
+    }
+    facts.port = 1;
     EXPECT_TRUE(io::send_message(connection.get(), plain::bytes_of(welcome),
                                  std::span(files).first(describes ? 0 : files.size())));
     theirs_.reset();

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// GIDs as people write them.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "base/ids.h"
+
+namespace weft {
+
+// An IPv6 address in any of the forms of RFC 4291, section 2.2; nothing: it is none.
+[[nodiscard]] std::optional<Gid> parse_gid(std::string_view text);
+
+}  // namespace weft

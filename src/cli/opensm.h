@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenSM as the subnet manager of a lab: begins with it, and ends with it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/error.h"
+#include "fabric/lab.h"
+
+namespace weft::cli {
+
+// Where it runs: the node that the lab names for it, or the first one.
+[[nodiscard]] std::string opensm_node(const fabric::Lab& lab);
+
+class OpenSm {
+ public:
+  OpenSm() = default;
+  ~OpenSm();
+  OpenSm(const OpenSm&) = delete;
+  OpenSm& operator=(const OpenSm&) = delete;
+
+  // Its path. no_such_file_or_directory says how to come by it.
+  static Expected<std::string> find();
+  // As `weft run --node … -- opensm`; what it says and logs goes to files in `directory`. The lab's
+  // sockets are there already.
+  Expected<void> start(const fabric::Lab& lab, const std::string& directory);
+
+ private:
+  pid_t process_ = -1;
+};
+
+}  // namespace weft::cli

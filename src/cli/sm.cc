@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft sm`: what a lab's own subnet manager is, has done, and knows of paths.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/lab_client.h"
+#include "cli/lab_view.h"
+#include "cli/report_view.h"
+#include "cli/style.h"
+
+namespace weft::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+Expected<Json> request_of(const SmOptions& options) {
+  const bool pair = options.action == "path" || options.action == "explain";
+  if (pair != (options.from.empty() ? false : !options.to.empty())) {
+    return fail(std::errc::invalid_argument,
+                pair ? options.action + " wants two end ports, as in a d:2"
+                     : fmt::format("{}: one word too many", options.from));
+  }
+  if (pair) {
+    return Json{{"do", "sm"}, {"what", "path"}, {"from", options.from}, {"to", options.to}};
+  }
+  if (options.action == "status" || options.action == "history") {
+    return Json{{"do", "sm"}, {"what", options.action}};
+  }
+  return fail(std::errc::invalid_argument,
+              fmt::format("{}: no such action (there are status, path, explain and history)",
+                          options.action));
+}
+
+std::string rate_of(std::uint64_t mbps) {
+  return mbps % 1000 == 0 ? fmt::format("{} Gb/s", mbps / 1000)
+                          : fmt::format("{:.1f} Gb/s", static_cast<double>(mbps) / 1000);
+}
+
+void print_ends(const Json& path, const Style& style) {
+  const Json& from = object_of(path, "from");
+  const Json& to = object_of(path, "to");
+  fmt::print("{} lid {} to {} lid {}", style.bold(printable(text_of(from, "at"))),
+             number_of(from, "lid"), style.bold(printable(text_of(to, "at"))),
+             number_of(to, "lid"));
+  if (path.value("reachable", Json()) != Json(true)) {
+    fmt::print(": {}\n", style.red("no way"));
+    return;
+  }
+  fmt::print(": {} links", list_of(path, "hops").size());
+  if (path.contains("mtu")) {
+    fmt::print(", MTU {}, {}", number_of(path, "mtu"), rate_of(number_of(path, "rate_mbps")));
+  }
+  fmt::print(", SL {}", number_of(path, "sl"));
+  if (path.contains("pkey")) {
+    fmt::print(", P_Key {:#06x}\n", number_of(path, "pkey"));
+  } else {
+    fmt::print(", {}\n", style.red("no partition in common"));
+  }
+}
+
+std::string reason_of(const Json& hop, const std::string& engine) {
+  const std::uint64_t choices = number_of(hop, "choices");
+  if (hop.value("detour", Json()) == Json(true)) {
+    return fmt::format("not the nearest way: {} keeps it so, to stay free of deadlock", engine);
+  }
+  if (choices == 0) return "";
+  if (choices == 1) return "the only port that leads nearer";
+  return fmt::format("one of {} ports that lead as near; {} spreads LIDs over them", choices,
+                     engine);
+}
+
+void print_hops(const Json& path) {
+  const std::string engine = printable(text_of(path, "engine"));
+  for (const Json& hop : list_of(path, "hops")) {
+    const std::string link =
+        fmt::format("{} -> {}", printable(text_of(hop, "out")), printable(text_of(hop, "in")));
+    const std::string reason = reason_of(hop, engine);
+    if (reason.empty()) {
+      fmt::print("  {}\n", link);
+    } else {
+      fmt::print("  {:<28}  {}\n", link, reason);
+    }
+  }
+}
+
+void print_history(const Json& events) {
+  for (const Json& event : list_of(events, "events")) {
+    const auto seconds = static_cast<std::time_t>(event.value("time", 0.0));
+    fmt::print("{:%Y-%m-%d %H:%M:%S}  {:<10} {}\n", fmt::localtime(seconds),
+               printable(text_of(event, "kind")), printable(text_of(event, "text")));
+  }
+}
+
+}  // namespace
+
+int sm(const SmOptions& options) {
+  const auto request = request_of(options);
+  if (!request) return refuse("sm", request.error().message);
+  const auto report = ask_lab(options.lab, *request);
+  if (!report) return refuse("sm", report.error().message);
+  const Style style = Style::for_stream(stdout);
+  if (options.json) {
+    print_json(*report);
+  } else if (options.action == "status") {
+    print_manager(*report);
+    print_counters(object_of(*report, "smps"));
+    print_counters(object_of(*report, "counters"));
+  } else if (options.action == "history") {
+    print_history(*report);
+  } else {
+    print_ends(*report, style);
+    if (options.action == "explain") print_hops(*report);
+  }
+  return kOk;
+}
+
+}  // namespace weft::cli

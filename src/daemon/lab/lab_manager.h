@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subnet manager and the subnet administrator of a lab that has Weft's own, at one of its
+// nodes.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "fabric/fabric.h"
+#include "sm/partitions.h"
+#include "sm/sa/administrator.h"
+#include "sm/subnet_manager.h"
+
+namespace weft::daemon {
+
+class LabManager {
+ public:
+  // `fabric` outlives it. Errors: another manager is at the node's port.
+  static Expected<std::unique_ptr<LabManager>> open(fabric::Fabric& fabric);
+  ~LabManager();
+  LabManager(const LabManager&) = delete;
+  LabManager& operator=(const LabManager&) = delete;
+
+  // The first sweep begins with the next run().
+  void start(Time now);
+  // Call it after everything that happened in the fabric, and at deadline().
+  void run(Time now);
+  [[nodiscard]] std::optional<Time> deadline() const;
+
+  // What it is and has done, what it said, and the way from one end port to another with the
+  // reasons; docs/cli.md has their forms. An end port is called by its node and port, as in "d:2",
+  // where there is one port by the node alone, or by a LID or a GUID. Errors: there is no such one.
+  [[nodiscard]] nlohmann::json report() const;
+  [[nodiscard]] nlohmann::json history() const;
+  [[nodiscard]] Expected<nlohmann::json> path(std::string_view from, std::string_view to) const;
+
+ private:
+  LabManager(fabric::Fabric& fabric, fabric::Node& node, std::uint8_t port,
+             const sm::Partitions& partitions);
+  // All that it has sent or answered so far.
+  [[nodiscard]] std::uint64_t activity() const;
+  void publish(Time now);
+  void add_groups();
+  void hear(const sm::ManagerEvent& event);
+  [[nodiscard]] Expected<sm::ViewEnd> find_end(std::string_view name) const;
+  [[nodiscard]] std::string name_of(const sm::PortRef& port) const;
+  [[nodiscard]] nlohmann::json end_json(const sm::ViewEnd& end) const;
+
+  fabric::Fabric& fabric_;
+  fabric::Node& node_;
+  const std::uint8_t port_;
+  const std::vector<sm::PartitionGroup> groups_;  // that are there from the beginning
+  sm::SubnetManager manager_;
+  sm::Administrator administrator_;
+  std::uint64_t sweeps_ = 0;            // that the administrator knows of
+  std::uint64_t group_generation_ = 0;  // that the manager knows of
+  struct Event {
+    Duration when{};  // on the wall's clock
+    sm::ManagerEvent what;
+  };
+  std::deque<Event> events_;
+};
+
+}  // namespace weft::daemon

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a lab's subnet manager says of itself and of the subnet.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "daemon/lab/lab_manager.h"
+#include "sm/sa/explain.h"
+#include "wire/sa/rate.h"
+
+namespace weft::daemon {
+namespace {
+
+using Json = nlohmann::json;
+using fabric::NodeKind;
+
+// As OpenSM says them.
+std::string_view text(wire::SmState state) {
+  switch (state) {
+    case wire::SmState::kNotActive:
+      return "NOT-ACTIVE";
+    case wire::SmState::kDiscovering:
+      return "DISCOVERING";
+    case wire::SmState::kStandby:
+      return "STANDBY";
+    case wire::SmState::kMaster:
+      return "MASTER";
+  }
+  return "?";
+}
+
+std::string_view text(sm::ManagerEvent::Kind kind) {
+  switch (kind) {
+    case sm::ManagerEvent::Kind::kState:
+      return "state";
+    case sm::ManagerEvent::Kind::kHandover:
+      return "handover";
+    case sm::ManagerEvent::Kind::kSubnetUp:
+      return "subnet-up";
+    case sm::ManagerEvent::Kind::kNode:
+      return "node";
+    case sm::ManagerEvent::Kind::kLink:
+      return "link";
+    case sm::ManagerEvent::Kind::kLid:
+      return "lid";
+    case sm::ManagerEvent::Kind::kProblem:
+      return "problem";
+  }
+  return "?";
+}
+
+Json manager_json(const sm::OtherManager& manager) {
+  return {{"guid", fabric::to_string(manager.info.guid)},
+          {"lid", manager.lid.value()},
+          {"priority", manager.info.priority},
+          {"state", text(manager.info.state)}};
+}
+
+}  // namespace
+
+Json LabManager::report() const {
+  const sm::SweepReport& sweep = manager_.report();
+  const sm::SmpCounts& smps = manager_.smps();
+  Json out{{"node", node_.name()},
+           {"port", port_},
+           {"state", text(manager_.state())},
+           {"priority", manager_.info().priority},
+           {"engine", sm::to_string(sweep.engine)},
+           {"sweeps", manager_.sweeps()},
+           {"last_sweep",
+            {{"switches", sweep.switches},
+             {"adapters", sweep.adapters},
+             {"end_ports", sweep.end_ports},
+             {"links", sweep.links},
+             {"writes", sweep.writes},
+             {"failures", sweep.failures},
+             {"problems", sweep.problems}}},
+           {"smps",
+            {{"sent", smps.sent},
+             {"answered", smps.answered},
+             {"refused", smps.refused},
+             {"timed_out", smps.timed_out},
+             {"traps", smps.traps}}},
+           {"managers", Json::array()},
+           {"groups", administrator_.groups().groups().size()},
+           {"counters", Json::object()}};
+  if (!sweep.engine_refused.empty()) out["last_sweep"]["engine_refused"] = sweep.engine_refused;
+  for (const sm::OtherManager& manager : sweep.managers)
+    out["managers"].push_back(manager_json(manager));
+  for (const CounterValue& counter : administrator_.counters().snapshot())
+    out["counters"][std::string(counter.name)] = counter.value;
+  return out;
+}
+
+Json LabManager::history() const {
+  Json out = Json::array();
+  for (const Event& event : events_) {
+    const auto when = std::chrono::duration_cast<std::chrono::milliseconds>(event.when);
+    out.push_back({{"time", static_cast<double>(when.count()) / 1000},
+                   {"kind", text(event.what.kind)},
+                   {"text", event.what.text}});
+  }
+  return {{"events", std::move(out)}};
+}
+
+std::string LabManager::name_of(const sm::PortRef& port) const {
+  const sm::SubnetNode& node = administrator_.view().subnet().nodes[port.node];
+  return fmt::format("{}:{}", node.description, port.port);
+}
+
+Expected<sm::ViewEnd> LabManager::find_end(std::string_view name) const {
+  const sm::SubnetView& view = administrator_.view();
+  std::uint32_t found = sm::SubnetView::kNobody;
+  const std::size_t colon = name.rfind(':');
+  if (const fabric::LabNode* const node = fabric_.lab().find_node(name.substr(0, colon))) {
+    std::uint64_t port = 1;
+    const bool is_switch = node->kind == NodeKind::kSwitch;
+    if (colon != std::string_view::npos) {
+      const std::string_view digits = name.substr(colon + 1);
+      std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    } else if (is_switch) {
+      port = 0;
+    }
+    const std::size_t index = is_switch ? port : port - 1;
+    if (index < node->port_guids.size()) found = view.end_of(node->port_guids[index]);
+  } else if (name.starts_with("0x")) {
+    if (const auto guid = fabric::parse_guid(name)) found = view.end_of(*guid);
+  } else {
+    std::uint16_t lid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), lid);
+    if (error == std::errc{} && end == name.data() + name.size()) found = view.end_of(Lid{lid});
+  }
+  if (found != sm::SubnetView::kNobody) return view.ends()[found];
+  return fail(std::errc::no_such_device,
+              fmt::format("{}: no end port of the subnet is called so; a node, NODE:PORT, a LID or "
+                          "a GUID with 0x in front is",
+                          name));
+}
+
+Json LabManager::end_json(const sm::ViewEnd& end) const {
+  return {{"at", name_of(end.at)},
+          {"lid", end.lid.value()},
+          {"lmc", end.lmc},
+          {"guid", fabric::to_string(end.guid)},
+          {"gid", administrator_.view().gid_of(end).to_string()}};
+}
+
+Expected<Json> LabManager::path(std::string_view from, std::string_view to) const {
+  const auto source = find_end(from);
+  if (!source) return tl::unexpected(source.error());
+  const auto destination = find_end(to);
+  if (!destination) return tl::unexpected(destination.error());
+  const sm::SubnetView& view = administrator_.view();
+  const auto way = view.way(*source, destination->lid);
+  Json out{{"from", end_json(*source)},
+           {"to", end_json(*destination)},
+           {"engine", sm::to_string(manager_.report().engine)},
+           {"reachable", way.has_value()},
+           {"hops", Json::array()}};
+  for (const sm::ExplainedHop& hop : sm::explain(view, *source, destination->lid).hops) {
+    out["hops"].push_back({{"out", name_of(hop.out)},
+                           {"in", name_of(hop.in)},
+                           {"choices", hop.choices},
+                           {"detour", hop.detour}});
+  }
+  const auto pkey = view.common_pkey(*source, *destination);
+  if (pkey) out["pkey"] = pkey->value();
+  out["sl"] = view.level(*source, destination->lid).value();
+  if (way && way->links > 0) {
+    out["mtu"] = 128u << way->mtu;
+    out["rate_mbps"] = wire::rate_mbps(way->rate);
+  }
+  return out;
+}
+
+}  // namespace weft::daemon

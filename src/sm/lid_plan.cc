@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sm/lid_plan.h"
+
+#include <array>
+#include <set>
+
+namespace weft::sm {
+namespace {
+
+constexpr unsigned kFirst = 1;
+constexpr unsigned kEnd = 0xC000;  // of unicast LIDs, IBA 4.1.3
+
+// The LIDs that are taken.
+class Taken {
+ public:
+  Taken() : taken_(kEnd) {}
+  [[nodiscard]] bool free(unsigned first, unsigned count) const {
+    if (first < kFirst || first % count != 0 || first + count > kEnd) return false;
+    for (unsigned lid = first; lid < first + count; ++lid) {
+      if (taken_[lid]) return false;
+    }
+    return true;
+  }
+  void take(unsigned first, unsigned count) {
+    for (unsigned lid = first; lid < first + count && lid < kEnd; ++lid)
+      taken_[lid] = true;
+  }
+
+ private:
+  std::vector<bool> taken_;
+};
+
+}  // namespace
+
+std::vector<Lid> LidPlan::assign(std::span<const Port> ports, std::uint8_t lmc) {
+  std::vector<Lid> lids(ports.size());
+  const auto count = [&](const Port& port) { return port.is_switch ? 1u : 1u << lmc; };
+  Taken taken;
+  const auto keep = [&](std::size_t i, Lid lid) {
+    if (lids[i] != Lid{} || !taken.free(lid.value(), count(ports[i]))) return;
+    taken.take(lid.value(), count(ports[i]));
+    lids[i] = lid;
+  };
+  const auto given = [&](const Port& port) {
+    const auto found = given_.find(port.guid);
+    return found == given_.end() ? Lid{} : found->second;
+  };
+  std::set<Guid> here;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    here.insert(ports[i].guid);
+    if (ports[i].active && ports[i].current == given(ports[i])) keep(i, ports[i].current);
+  }
+  // Another manager may have given them meanwhile.
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (ports[i].active) keep(i, ports[i].current);
+  }
+  // Else what was given counts for more than what a port says, which may be another subnet's.
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    keep(i, given(ports[i]));
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    keep(i, ports[i].current);
+  // Then what nobody else will come back for, and that too when nothing else is left.
+  Taken reserved = taken;
+  for (const auto& [guid, lid] : given_) {
+    if (!here.contains(guid)) reserved.take(lid.value(), 1u << lmc);
+  }
+  for (const bool sparing : {true, false}) {
+    std::array<unsigned, 2> next{kFirst, kFirst};  // below it nothing is free: adapters, switches
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      if (lids[i] != Lid{}) continue;
+      const unsigned step = count(ports[i]);
+      unsigned& lid = next[ports[i].is_switch ? 1 : 0];
+      lid = (lid + step - 1) / step * step;
+      while (lid < kEnd && !(taken.free(lid, step) && (!sparing || reserved.free(lid, step))))
+        lid += step;
+      if (lid + step > kEnd) continue;
+      taken.take(lid, step);
+      lids[i] = Lid{static_cast<std::uint16_t>(lid)};
+    }
+  }
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (lids[i] != Lid{}) given_[ports[i].guid] = lids[i];
+  }
+  return lids;
+}
+
+}  // namespace weft::sm

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which LIDs each port has. A port keeps what it had, as long as nobody else has it: addresses that
+// programs know stay good across sweeps, managers and restarts. Of two that have the same, because
+// two parts of a subnet were apart, the one keeps it that this manager gave it to.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace weft::sm {
+
+class LidPlan {
+ public:
+  struct Port {
+    Guid guid{};
+    Lid current{};           // what it says it has; 0: none
+    bool is_switch = false;  // has one LID, whatever the LMC
+    bool active = false;     // programs use `current`
+  };
+
+  // LIDs that were given before, by port GUID; they are kept for their ports as long as there are
+  // others to give.
+  explicit LidPlan(std::map<Guid, Lid> given = {}) : given_(std::move(given)) {}
+
+  // LIDs for all of the ports: the first of 2^lmc each, aligned (IBA 7.11.1). A LID of 0: there are
+  // no more.
+  [[nodiscard]] std::vector<Lid> assign(std::span<const Port> ports, std::uint8_t lmc);
+
+  // All that were ever given, for whoever keeps them.
+  [[nodiscard]] const std::map<Guid, Lid>& given() const { return given_; }
+
+ private:
+  std::map<Guid, Lid> given_;
+};
+
+}  // namespace weft::sm

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subnet administrator: answers what programs and nodes ask of the subnet (IBA 15), at queue
+// pair 1 of the port of the subnet manager. A core, as the manager is.
+//
+//   Administrator administrator(node.mad_port(1), options);
+//   administrator.start();
+//   … subnet_changed() after each sweep; run(now) after everything that happened at the port …
+//
+// Questions wait in a queue for each port that asks, and the queues are served in turn: who asks a
+// lot waits for itself.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "mgmt/mad/mad_port.h"
+#include "sm/sa/exchange.h"
+#include "sm/sa/groups.h"
+#include "sm/sa/paths.h"
+#include "sm/sa/services.h"
+#include "sm/sa/subnet_view.h"
+#include "sm/sa/subscriptions.h"
+#include "wire/sm/notice.h"
+#include "wire/sm/sm_info.h"
+
+namespace weft::sm {
+
+struct AdministratorOptions {
+  // Who sends it is trusted, and sees more; a wrong one is not answered. 1 is what OpenSM and its
+  // tools have.
+  std::uint64_t sm_key = 1;
+  GroupOptions groups{};
+  PathOptions paths{};
+  std::size_t services = 16'384;  // at most
+  std::size_t subscriptions = 16'384;
+  std::size_t answer = std::size_t{48} << 20;  // bytes of records in one answer
+  std::size_t queue = 256;                     // questions of one port that wait
+  std::size_t ports_waiting = 16'384;          // ports whose questions wait
+};
+
+enum class SaCounter : std::uint8_t {
+  kQueries,
+  kRecords,
+  kRefused,
+  kDroppedFlood,
+  kDroppedKey,
+  kDroppedNonsense,
+  kDroppedNoMaster,
+  kUnsent,
+  kReports,
+  kReportsLost,
+  kCount
+};
+inline constexpr std::array<CounterInfo, static_cast<std::size_t>(SaCounter::kCount)> kSaCounters{{
+    {"sa_queries", "questions that were answered"},
+    {"sa_records", "records in the answers"},
+    {"sa_refused", "of the answers, those that were errors"},
+    {"sa_dropped_flood", "questions dropped because too many of their port wait"},
+    {"sa_dropped_key", "questions with a wrong SM_Key, which are not answered"},
+    {"sa_dropped_nonsense", "datagrams of no method of the administrator"},
+    {"sa_dropped_no_master", "questions that came while the manager was not the master"},
+    {"sa_unsent", "answers lost because the port takes no more"},
+    {"sa_reports", "notices reported to subscribers"},
+    {"sa_reports_lost", "reports that no subscriber has confirmed"},
+}};
+
+class Administrator final : private mgmt::MadClient {
+ public:
+  // A subnet manager of the subnet, for SMInfoRecord.
+  struct Manager {
+    Lid lid{};
+    wire::SmInfo info{};
+  };
+
+  // `port` is of the node that the manager is at, and outlives it.
+  Administrator(mgmt::MadPort& port, const AdministratorOptions& options);
+  ~Administrator() override;
+  Administrator(const Administrator&) = delete;
+  Administrator& operator=(const Administrator&) = delete;
+
+  // Errors: the port has no room for it; another administrator is at this port.
+  Expected<void> start();
+  // What is answered from then on. Ports that are gone are in no group, and subscribe to nothing;
+  // those who subscribed to such things are told which ports came and went.
+  void subnet_changed(const Subnet& subnet, const Routes& routes, std::uint64_t gid_prefix,
+                      Time now);
+  void set_managers(std::vector<Manager> managers) { managers_ = std::move(managers); }
+  // Where to look for multicast tables when somebody asks for them: they change without a sweep.
+  void set_multicast_source(std::function<const Subnet&()> source) {
+    multicast_source_ = std::move(source);
+  }
+  // While its manager is not the master of the subnet, it answers nothing: questions are dropped
+  // and counted.
+  void set_master(bool master) { master_ = master; }
+  void set_policy(PathPolicy policy) { paths_.set_policy(std::move(policy)); }
+  // Groups that are there without anybody having joined, as IPoIB wants it. False: no MLID is left.
+  bool add_group(const wire::MemberRecord& like) { return groups_.add_lasting(like); }
+  // Tells it to those who subscribed to it.
+  void report(const wire::Notice& notice, Time now);
+
+  // Answers what waits, ends leases. Call it whenever something arrived at the port, and at
+  // deadline().
+  void run(Time now);
+  [[nodiscard]] std::optional<Time> deadline() const;
+
+  [[nodiscard]] const GroupTable& groups() const { return groups_; }
+  [[nodiscard]] const SubnetView& view() const { return view_; }
+  [[nodiscard]] const PathFinder& paths() const { return paths_; }
+  [[nodiscard]] const CounterSet<SaCounter, kSaCounters>& counters() const { return counters_; }
+
+ private:
+  struct Question {
+    mgmt::MadAddress from;
+    std::vector<std::byte> mad;
+  };
+  using Queue = std::deque<Question>;
+
+  void received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) override;
+  void finished(mgmt::AgentId agent, std::uint64_t cookie, Bytes mad,
+                mgmt::MadResult result) override;
+  void serve(const Question& question);
+  // The status of a MAD that has no records.
+  [[nodiscard]] std::uint16_t answer(const SaRequest& request, SaReply& reply);
+  [[nodiscard]] bool set(const SaRequest& request, SaReply& reply);
+  [[nodiscard]] bool remove(const SaRequest& request, SaReply& reply);
+  [[nodiscard]] bool get(const SaRequest& request, SaReply& reply);
+  void class_port_info(SaReply& reply) const;
+  void manager_records(const SaRequest& request, SaReply& reply) const;
+  void send(const SaRequest& request, std::uint16_t status, const SaReply& reply);
+  void report_group_events(Time now);
+  void report_ports(const std::vector<Guid>& before, Time now);
+
+  mgmt::MadPort& port_;
+  const AdministratorOptions options_;
+  std::optional<mgmt::AgentId> agent_;
+  SubnetView view_;
+  GroupTable groups_;
+  ServiceTable services_;
+  Subscriptions subscriptions_;
+  PathFinder paths_;
+  std::vector<Manager> managers_;
+  bool master_ = true;
+  std::function<const Subnet&()> multicast_source_;
+  std::map<Lid, Queue> waiting_;
+  Lid last_served_{};
+  Time now_{};
+  std::uint32_t last_report_ = 0;
+  CounterSet<SaCounter, kSaCounters> counters_;
+};
+
+}  // namespace weft::sm

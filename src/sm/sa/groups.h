@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multicast groups: who makes, joins and leaves them, and what they are like. IBA 15.2.5.17 and
+// 15.4.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sm/multicast_tables.h"
+#include "sm/sa/exchange.h"
+#include "sm/sa/subnet_view.h"
+#include "wire/sa/member_record.h"
+
+namespace weft::sm {
+
+struct GroupOptions {
+  std::uint8_t mtu = 4;           // of a group whose maker does not say: 2048 bytes
+  std::uint8_t rate = 3;          // 10 Gb/s
+  std::uint8_t packet_life = 18;  // 4.096 us * 2^n
+  std::size_t most_members = std::size_t{1} << 20;  // of all groups together
+};
+
+class GroupTable {
+ public:
+  struct Member {
+    std::uint8_t join_state = 0;
+    bool by_proxy = false;  // somebody else has joined for it
+  };
+  struct Group {
+    wire::MemberRecord like;          // but for PortGID, JoinState, ProxyJoin
+    bool lasting = false;             // stays without members
+    std::map<Gid, Member> members{};  // by PortGID
+  };
+  // A group that came to be, or is no more: those who subscribed are told.
+  struct Event {
+    bool created = false;
+    Gid mgid{};
+    Lid mlid{};
+  };
+
+  explicit GroupTable(const GroupOptions& options) : options_(options) {}
+
+  // How many MLIDs all switches have tables for.
+  void set_mlids(std::size_t count) { mlids_ = count; }
+  // Groups that are there without anybody having joined. False: there is no MLID left.
+  bool add_lasting(const wire::MemberRecord& like);
+
+  void join(const SubnetView& view, const SaRequest& request, SaReply& reply);
+  void leave(const SubnetView& view, const SaRequest& request, SaReply& reply);
+  void find(const SaRequest& request, SaReply& reply) const;
+  [[nodiscard]] const Group* find(const Gid& mgid) const;
+  [[nodiscard]] const Group* find(Lid mlid) const;
+
+  // Ports that are gone are members no more.
+  void forget_missing(const SubnetView& view);
+
+  [[nodiscard]] const std::map<Gid, Group>& groups() const { return groups_; }
+  // What switches are to forward.
+  [[nodiscard]] std::vector<MulticastGroup> forwarding() const;
+  // Grows whenever a member came or went.
+  [[nodiscard]] std::uint64_t generation() const { return generation_; }
+  // What has happened since the last call.
+  [[nodiscard]] std::vector<Event> take_events() { return std::exchange(events_, {}); }
+
+ private:
+  using Groups = std::map<Gid, Group>;
+  wire::SaStatus create(const SubnetView& view, const SaRequest& request,
+                        const wire::MemberRecord& asked, const ViewEnd& port,
+                        Groups::iterator& made);
+  [[nodiscard]] wire::SaStatus check(const SubnetView& view, const SaRequest& request,
+                                     const wire::MemberRecord& asked, const ViewEnd& port,
+                                     const Group& group) const;
+  [[nodiscard]] std::optional<Lid> free_mlid() const;
+  [[nodiscard]] Gid free_mgid(const SubnetView& view, std::uint8_t scope);
+  Groups::iterator insert(const wire::MemberRecord& like, bool lasting);
+  void end_if_empty(Groups::iterator group);
+
+  const GroupOptions options_;
+  std::size_t mlids_ = 0;
+  std::size_t members_ = 0;
+  std::uint64_t generation_ = 0;
+  std::uint32_t last_drawn_ = 0;  // of MGIDs that are given here
+  Groups groups_;
+  std::map<Lid, Gid> by_mlid_;
+  std::vector<Event> events_;
+};
+
+// A record of a group: of a member, or of the group alone with zeros.
+[[nodiscard]] wire::MemberRecord member_record(const GroupTable::Group& group, const Gid& port,
+                                               const GroupTable::Member& member);
+
+}  // namespace weft::sm

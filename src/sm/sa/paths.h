@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which paths there are: PathRecord and MultiPathRecord, IBA 15.2.5.16 and 15.2.5.20.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sm/sa/exchange.h"
+#include "sm/sa/groups.h"
+#include "sm/sa/subnet_view.h"
+#include "wire/sa/path_record.h"
+
+namespace weft::sm {
+
+// The way to other subnets: their GIDs are answered with a router's LID.
+struct PrefixRoute {
+  std::uint64_t prefix = 0;  // 0: any that no other route has
+  Guid router{};             // a port GUID; 0: any router of the subnet
+};
+
+struct PathOptions {
+  std::uint8_t packet_life = 18;  // 4.096 us * 2^n
+  std::vector<PrefixRoute> prefix_routes{{}};
+};
+
+// Sees every path before it is told, and may change it. False: there is none for this asker.
+using PathPolicy = std::function<bool(const SaRequest& request, wire::PathRecord& path)>;
+
+class PathFinder {
+ public:
+  // What it is given outlives it.
+  PathFinder(const SubnetView& view, const GroupTable& groups, const PathOptions& options)
+      : view_(view), groups_(groups), options_(options) {}
+
+  void set_policy(PathPolicy policy) { policy_ = std::move(policy); }
+
+  // PathRecord: Get is for one, GetTable for all, or as many between two ports as NumbPath says.
+  void paths(const SaRequest& request, SaReply& reply) const;
+  // MultiPathRecord, GetMulti.
+  void multi_paths(const SaRequest& request, SaReply& reply) const;
+
+ private:
+  // What is asked of each path, and what both ends are.
+  struct Question {
+    const SaRequest& request;
+    std::uint64_t mask = 0;
+    wire::PathRecord asked{};
+    std::size_t most = 1;  // paths between two ports
+    [[nodiscard]] bool has(std::uint64_t components) const {
+      return (mask & components) == components;
+    }
+  };
+  // Indices in ends(); all: the question does not say.
+  struct Ends {
+    wire::SaStatus status = wire::SaStatus::kOk;
+    bool all = false;
+    std::uint32_t one = SubnetView::kNobody;
+  };
+
+  [[nodiscard]] Ends ends_of(const Question& question, std::uint64_t gid_bit, const Gid& gid,
+                             std::uint64_t lid_bit, Lid lid) const;
+  void between(const Question& question, const ViewEnd& from, const ViewEnd& to,
+               SaReply& reply) const;
+  [[nodiscard]] bool path(const Question& question, const ViewEnd& from, const ViewEnd& to,
+                          wire::PathRecord& answer) const;
+  [[nodiscard]] bool fit(const Question& question, std::uint8_t mtu, std::uint8_t rate,
+                         wire::PathRecord& answer) const;
+  void to_group(const Question& question, SaReply& reply) const;
+  [[nodiscard]] std::uint32_t router_of(std::uint64_t prefix) const;
+  [[nodiscard]] bool may_know(const SaRequest& request, const ViewEnd& from,
+                              const ViewEnd& to) const;
+  void tell(const Question& question, wire::PathRecord& answer, SaReply& reply) const;
+
+  const SubnetView& view_;
+  const GroupTable& groups_;
+  const PathOptions options_;
+  PathPolicy policy_;
+};
+
+}  // namespace weft::sm

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subnet as its administrator answers from it: as it was when the last sweep ended, with the
+// ways that its tables make.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ids.h"
+#include "sm/routing/routes.h"
+#include "sm/subnet.h"
+
+namespace weft::sm {
+
+// A port that has LIDs.
+struct ViewEnd {
+  PortRef at{};
+  Guid guid{};
+  Lid lid{};  // the first of 2^lmc
+  std::uint8_t lmc = 0;
+};
+
+// The links from one end port to another, each by the port that it is left by; and the least of
+// them.
+struct Way {
+  static constexpr std::size_t kMost = 64;
+  std::array<PortRef, kMost> out{};
+  std::size_t links = 0;
+  std::uint8_t mtu = 0;   // a code; 0: no links
+  std::uint8_t rate = 0;  // a code
+  [[nodiscard]] std::span<const PortRef> ports() const { return std::span(out).first(links); }
+};
+
+class SubnetView {
+ public:
+  static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+
+  // After each sweep. `routes` count switches in the order of subnet.nodes.
+  void update(const Subnet& subnet, const Routes& routes, std::uint64_t gid_prefix);
+
+  // The multicast tables as they are by now: they change without a sweep.
+  void update_multicast(const Subnet& subnet);
+
+  [[nodiscard]] const Subnet& subnet() const { return subnet_; }
+  [[nodiscard]] const std::vector<ViewEnd>& ends() const { return ends_; }
+  [[nodiscard]] std::uint64_t gid_prefix() const { return gid_prefix_; }
+  // Indices in ends(), or kNobody. A GID is of this subnet by its prefix, or link-local.
+  [[nodiscard]] std::uint32_t end_of(Lid lid) const;
+  [[nodiscard]] std::uint32_t end_of(const Gid& gid) const;
+  [[nodiscard]] std::uint32_t end_of(Guid guid) const;
+  [[nodiscard]] Gid gid_of(const ViewEnd& end) const;
+  // Whether it is of this subnet, be there such a port or not.
+  [[nodiscard]] bool is_here(const Gid& gid) const;
+  [[nodiscard]] const SubnetPort& port_of(const ViewEnd& end) const { return subnet_.port(end.at); }
+  // The LID that a node's records are under: of a switch that of port 0, of an adapter's port its
+  // own. 0: it has none.
+  [[nodiscard]] Lid lid_of(const PortRef& at) const;
+
+  // Whether a port is in a partition, as a full member or a limited one.
+  [[nodiscard]] bool has_partition(const ViewEnd& end, PKey pkey) const;
+  // A P_Key of `from` by which two ports may talk: of the partition `wanted`, or of any.
+  // IBA 10.9.3.
+  [[nodiscard]] std::optional<PKey> common_pkey(const ViewEnd& from, const ViewEnd& to,
+                                                std::optional<PKey> wanted = {}) const;
+
+  // From an end port to a LID. Nothing: the tables do not lead there.
+  [[nodiscard]] std::optional<Way> way(const ViewEnd& from, Lid to) const;
+  // On which the ways of an end port are free of deadlock.
+  [[nodiscard]] Sl level(const ViewEnd& from, Lid to) const;
+  // Where a switch sends what is for a LID; kNoPort.
+  [[nodiscard]] std::uint8_t output(std::uint32_t node, Lid lid) const {
+    return routes_.port(switch_index_[node], lid);
+  }
+
+ private:
+  // Of a port what a way needs, close together: ways are looked up a hundred thousand times a
+  // second.
+  struct Link {
+    std::uint32_t peer = kNobody;  // node; kNobody: there is no link
+    std::uint8_t peer_port = 0;
+    std::uint8_t mtu = 0;  // codes
+    std::uint8_t rate = 0;
+    bool peer_is_switch = false;
+  };
+  void add_links(const SubnetNode& node);
+
+  Subnet subnet_;
+  Routes routes_;
+  std::uint64_t gid_prefix_ = 0;
+  std::vector<SwitchIndex> switch_index_;  // by node; of switches
+  std::vector<Link> links_;                // of all nodes, port by port from 0 on
+  std::vector<std::uint32_t> first_link_;  // by node, and one more
+  std::vector<ViewEnd> ends_;
+  std::vector<std::uint32_t> by_lid_;
+  std::unordered_map<std::uint64_t, std::uint32_t> by_guid_;  // port GUIDs
+};
+
+// Of a GID: prefix and GUID.
+[[nodiscard]] std::uint64_t prefix_of(const Gid& gid);
+[[nodiscard]] Guid guid_of(const Gid& gid);
+[[nodiscard]] Gid make_gid(std::uint64_t prefix, Guid guid);
+
+}  // namespace weft::sm

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two ports, each with its half of a link.
+#pragma once
+
+#include "../link/rig.h"
+#include "link/half_link.h"
+
+namespace weft::carrier {
+
+using link::PortState;
+
+struct HalfLinks {
+  explicit HalfLinks(const link::PortOptions& options = {}, const link::Emulation& emulation = {})
+      : a(worker, options), b(worker, options) {
+    if (emulation.any()) {
+      left.set_emulation(emulation, now());
+      right.set_emulation(emulation, now());
+    }
+    left.join(a.port, now());
+    right.join(b.port, now());
+  }
+  ~HalfLinks() {
+    a.kept.clear();
+    b.kept.clear();
+    a.port.connect(nullptr, now());
+    b.port.connect(nullptr, now());
+  }
+
+  [[nodiscard]] Time now() const { return worker.now(); }
+  void send(link::Station& from, const link::PacketSpec& spec) {
+    from.port.transmit(pool.copy(link::make_packet(spec)), spec.vl, now());
+  }
+  // As a subnet manager does.
+  void set_both(PortState state) {
+    for (link::Station* const each : {&a, &b})
+      each->port.set_state(state, now());
+  }
+
+  BufferPool payloads{link::PacketPool::kPayloadBlock, 100'000};
+  link::PacketPool pool{100'000, payloads};
+  link::Worker worker;
+  link::HalfLink left{pool, 0};
+  link::HalfLink right{pool, 1};
+  link::Station a;
+  link::Station b;
+};
+
+}  // namespace weft::carrier

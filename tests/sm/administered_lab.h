@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// A managed lab with its administrator, which any node can ask.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "managed_lab.h"
+#include "sm/sa/administrator.h"
+#include "wire/sa/sa_header.h"
+
+namespace weft::sm {
+
+struct Answer {
+  bool came = false;
+  std::uint16_t status = 0;
+  wire::MadMethod method{};
+  std::size_t record_size = 0;
+  std::vector<std::vector<std::byte>> records{};  // one, where it is no table
+};
+
+class AdministeredLab : private mgmt::MadClient {
+ public:
+  explicit AdministeredLab(fabric::Lab lab, const std::string& node, ManagerOptions manager = {},
+                           const AdministratorOptions& options = {})
+      : lab(std::move(lab), node, manager), at_(*this->lab.running.fabric.find_node(node)) {
+    administrator = std::make_unique<Administrator>(at_.management().mad_port(1), options);
+    EXPECT_TRUE(administrator->start());
+    sweep();
+  }
+
+  void sweep() {
+    lab.sweep();
+    administrator->subnet_changed(lab.manager->subnet(), lab.manager->routes(), kPrefix,
+                                  lab.running.now);
+    settle();
+  }
+
+  struct Query {
+    wire::MadMethod method = wire::MadMethod::kGetTable;
+    wire::SaAttribute attribute{};
+    std::uint64_t mask = 0;
+    std::vector<std::byte> data{};
+    std::uint64_t sm_key = 0;
+    std::uint32_t modifier = 0;
+  };
+  // Nobody answers within a second: `came` is false.
+  Answer ask(const std::string& from, const Query& query) {
+    ask_later(from, query);
+    run_for(1s);
+    return std::exchange(answer_, {});
+  }
+  void ask_later(const std::string& from, const Query& query) {
+    Asker& asker = asker_at(from);
+    std::vector<std::byte> mad(wire::SaHeader::kDataOffset);
+    wire::MadHeader{.mgmt_class = wire::MgmtClass::kSubnAdm,
+                    .class_version = wire::kSaClassVersion,
+                    .method = query.method,
+                    .transaction_id = ++cookie_,
+                    .attribute_id = static_cast<std::uint16_t>(query.attribute),
+                    .attribute_modifier = query.modifier}
+        .write(mad);
+    wire::SaHeader{.sm_key = query.sm_key, .component_mask = query.mask}.write(mad);
+    mad.insert(mad.end(), query.data.begin(), query.data.end());
+    const wire::PortInfo info = asker.node->port(1).port_info();
+    const auto sent = asker.node->management().mad_port(1).send(
+        asker.agent,
+        {.to = {.lid = info.master_sm_lid, .qpn = kQp1, .qkey = kGsiQKey},
+         .mad = mad,
+         .timeout = 200ms,
+         .retries = 2,
+         .cookie = cookie_},
+        lab.running.now);
+    EXPECT_TRUE(sent) << sent.error().message;
+    asker.node->management_used();
+  }
+
+  // As the manager's own, with the administrator's time in it.
+  void run_for(Duration time) {
+    const Time end = lab.running.now + time;
+    for (;;) {
+      settle();
+      Time next = lab.running.fabric.deadline().value_or(Time::max());
+      next = std::min(next, administrator->deadline().value_or(Time::max()));
+      if (next > end) break;
+      lab.running.now = std::max(lab.running.now, next);
+    }
+    lab.running.now = end;
+    settle();
+  }
+  void settle() {
+    for (int round = 0; round < 1000; ++round) {
+      lab.running.settle();
+      const auto before = administrator->counters().get(SaCounter::kQueries);
+      administrator->run(lab.running.now);
+      at_.management_used();
+      const auto deadline = lab.running.fabric.deadline();
+      const bool due = deadline && *deadline <= lab.running.now;
+      if (!due && administrator->counters().get(SaCounter::kQueries) == before) return;
+    }
+    FAIL() << "never comes to rest";
+  }
+
+  [[nodiscard]] Gid gid(const std::string& node) {
+    return make_gid(kPrefix, lab.running.fabric.find_node(node)->guids(1, 0).guids[0]);
+  }
+  // Notices that a node was told, by their traps.
+  [[nodiscard]] std::vector<wire::Notice>& notices(const std::string& node) {
+    return asker_at(node).notices;
+  }
+
+  static constexpr std::uint64_t kPrefix = 0xFE80'0000'0000'0000;
+  ManagedLab lab;
+  std::unique_ptr<Administrator> administrator;
+
+ private:
+  struct Asker {
+    fabric::Node* node = nullptr;
+    mgmt::AgentId agent{};
+    std::vector<wire::Notice> notices{};
+  };
+
+  Asker& asker_at(const std::string& name) {
+    const auto found = askers_.find(name);
+    if (found != askers_.end()) return found->second;
+    Asker asker{.node = lab.running.fabric.find_node(name)};
+    mgmt::AgentRequest request{.mgmt_class = wire::MgmtClass::kSubnAdm,
+                               .class_version = wire::kSaClassVersion,
+                               .rmpp = true};
+    // At the administrator's own node it has the methods.
+    if (asker.node != &at_) {
+      request.methods.set(static_cast<std::size_t>(wire::MadMethod::kReport));
+    }
+    asker.agent = *asker.node->management().mad_port(1).add_agent(request, *this);
+    return askers_.emplace(name, asker).first->second;
+  }
+  void received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) override {
+    const auto header = *wire::MadHeader::parse(mad.mad);
+    const Bytes data = mad.mad.subspan(wire::SaHeader::kDataOffset);
+    if (!mad.cookie) return take_report(agent, mad, header);
+    if (*mad.cookie != cookie_) return;
+    answer_ = {.came = true, .status = header.status, .method = header.method};
+    answer_.record_size = std::size_t{wire::SaHeader::parse(mad.mad)->attribute_offset} * 8;
+    const bool table = header.method == wire::MadMethod::kGetTableResponse ||
+                       header.method == wire::MadMethod::kGetMultiResponse;
+    if (!table) {
+      answer_.records.emplace_back(data.begin(), data.end());
+      return;
+    }
+    const std::size_t size = answer_.record_size;
+    for (std::size_t at = 0; size > 0 && at + size <= data.size(); at += size) {
+      const Bytes record = data.subspan(at, size);
+      answer_.records.emplace_back(record.begin(), record.end());
+    }
+  }
+  void take_report(mgmt::AgentId agent, const mgmt::ReceivedMad& mad,
+                   const wire::MadHeader& header) {
+    for (auto& [name, asker] : askers_) {
+      if (asker.agent != agent || header.method != wire::MadMethod::kReport) continue;
+      asker.notices.push_back(*wire::Notice::parse(mad.mad.subspan(wire::SaHeader::kDataOffset)));
+      wire::MadBuffer back{};
+      std::copy(mad.mad.begin(), mad.mad.end(), back.begin());
+      wire::MadHeader confirm = header;
+      confirm.method = wire::MadMethod::kReportResponse;
+      confirm.write(back);
+      EXPECT_TRUE(asker.node->management().mad_port(1).send(agent, {.to = mad.from, .mad = back},
+                                                            lab.running.now));
+      asker.node->management_used();
+    }
+  }
+  void finished(mgmt::AgentId, std::uint64_t, Bytes, mgmt::MadResult) override {}
+
+  fabric::Node& at_;
+  std::map<std::string, Asker> askers_;
+  std::uint64_t cookie_ = 0;
+  Answer answer_;
+};
+
+}  // namespace weft::sm

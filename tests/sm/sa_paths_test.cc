@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paths, as programs ask for them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "administered_lab.h"
+#include "fabric/lab_generate.h"
+#include "wire/endian.h"
+#include "wire/grh.h"
+#include "wire/sa/path_record.h"
+#include "wire/sa/rate.h"
+
+namespace weft::sm {
+namespace {
+
+using wire::MadMethod;
+using wire::PathRecord;
+using wire::SaAttribute;
+using wire::SaStatus;
+using wire::SaValue;
+
+std::uint16_t status_of(SaStatus status) {
+  return static_cast<std::uint16_t>(status);
+}
+
+std::vector<std::byte> bytes_of(const PathRecord& record) {
+  std::vector<std::byte> data(200);
+  record.write(data);
+  return data;
+}
+
+std::vector<PathRecord> paths_of(const Answer& answer) {
+  std::vector<PathRecord> paths;
+  for (const auto& record : answer.records)
+    paths.push_back(*PathRecord::parse(record));
+  return paths;
+}
+
+constexpr std::uint64_t kEnds = PathRecord::kHasSgid | PathRecord::kHasDgid;
+
+AdministeredLab::Query between(AdministeredLab& sa, const std::string& from, const std::string& to,
+                               std::uint64_t more = 0, PathRecord record = {}) {
+  record.sgid = sa.gid(from);
+  record.dgid = sa.gid(to);
+  return {.method = MadMethod::kGet,
+          .attribute = SaAttribute::kPathRecord,
+          .mask = kEnds | more,
+          .data = bytes_of(record)};
+}
+
+TEST(SaPaths, LeadFromOnePortToAnother) {
+  AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
+  const Answer answer = sa.ask("b", between(sa, "b", "d"));
+  ASSERT_EQ(answer.status, 0);
+  const PathRecord path = paths_of(answer).at(0);
+  EXPECT_EQ(path.slid, sa.lab.lid("b"));
+  EXPECT_EQ(path.dlid, sa.lab.lid("d"));
+  EXPECT_EQ(path.sgid, sa.gid("b"));
+  EXPECT_EQ(path.dgid, sa.gid("d"));
+  EXPECT_EQ(path.pkey, PKey{0xFFFF});
+  EXPECT_TRUE(path.reversible);
+  EXPECT_EQ(path.hop_limit, 0);
+  const wire::PortInfo info = sa.lab.running.fabric.find_node("b")->port(1).port_info();
+  EXPECT_EQ(path.mtu.value, info.neighbor_mtu);
+  EXPECT_EQ(path.mtu.selector, SaValue::Selector::kExactly);
+  EXPECT_EQ(path.rate.value, wire::rate_code(info));
+}
+
+TEST(SaPaths, AreBoundByTheirNarrowestLink) {
+  AdministeredLab sa(fabric::lab_of(R"(
+[switch]
+s1 = { ports = 2 }
+s2 = { ports = 2, mtu = 1024 }
+[node]
+a = {}
+b = {}
+[[link]]
+ends = ["a:1", "s1:1"]
+[[link]]
+ends = ["b:1", "s2:1"]
+[[link]]
+ends = ["s1:2", "s2:2"]
+width = "1x"
+speed = "sdr"
+)"),
+                     "a");
+  const PathRecord path = paths_of(sa.ask("a", between(sa, "a", "b"))).at(0);
+  EXPECT_EQ(path.mtu.value, 3);
+  EXPECT_EQ(path.rate.value, 2);  // 2.5 Gb/s
+}
+
+TEST(SaPaths, TellAllOfOnePort) {
+  AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
+  const Answer answer = sa.ask("b", {.attribute = SaAttribute::kPathRecord,
+                                     .mask = PathRecord::kHasSgid,
+                                     .data = bytes_of({.sgid = sa.gid("b")})});
+  std::set<Lid> lids;
+  for (const PathRecord& path : paths_of(answer))
+    lids.insert(path.dlid);
+  EXPECT_EQ(lids.size(), 6u);  // itself and the switches too
+}
+
+TEST(SaPaths, AreNotToldOfPortsThatThereAreNot) {
+  AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
+  AdministeredLab::Query query = between(sa, "b", "d");
+  query.data =
+      bytes_of({.dgid = make_gid(AdministeredLab::kPrefix, Guid{0x1234}), .sgid = sa.gid("b")});
+  EXPECT_EQ(sa.ask("b", query).status, status_of(SaStatus::kInvalidGid));
+  // A GID and a LID that are not of one port.
+  EXPECT_EQ(
+      sa.ask("b", between(sa, "b", "d", PathRecord::kHasDlid, {.dlid = sa.lab.lid("c")})).status,
+      status_of(SaStatus::kNoRecords));
+}
+
+TEST(SaPaths, KeepToTheBoundsOfTheQuestion) {
+  AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
+  const std::uint8_t mtu = paths_of(sa.ask("b", between(sa, "b", "d"))).at(0).mtu.value;
+  const auto asked = [&](SaValue::Selector selector, std::uint8_t value) {
+    return sa.ask("b", between(sa, "b", "d", PathRecord::kHasMtuSelector | PathRecord::kHasMtu,
+                               {.mtu = {.selector = selector, .value = value}}));
+  };
+  EXPECT_EQ(paths_of(asked(SaValue::Selector::kExactly, 2)).at(0).mtu.value, 2);
+  EXPECT_EQ(paths_of(asked(SaValue::Selector::kBelow, mtu)).at(0).mtu.value, mtu - 1);
+  EXPECT_EQ(paths_of(asked(SaValue::Selector::kLargest, 0)).at(0).mtu.value, mtu);
+  EXPECT_EQ(asked(SaValue::Selector::kAbove, mtu).status, status_of(SaStatus::kNoRecords));
+  EXPECT_EQ(asked(SaValue::Selector::kExactly, static_cast<std::uint8_t>(mtu + 1)).status,
+            status_of(SaStatus::kNoRecords));
+  EXPECT_EQ(sa.ask("b", between(sa, "b", "d", PathRecord::kHasPKey, {.pkey = PKey{0x8123}})).status,
+            status_of(SaStatus::kNoRecords));
+  EXPECT_EQ(sa.ask("b", between(sa, "b", "d", PathRecord::kHasSl, {.sl = Sl{3}})).status,
+            status_of(SaStatus::kNoRecords));
+}
+
+TEST(SaPaths, GoByAllLidsOfAPort) {
+  AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a", {.setup = {.lmc = 2}});
+  AdministeredLab::Query query = between(sa, "b", "d");
+  query.method = MadMethod::kGetTable;
+  std::set<std::pair<Lid, Lid>> pairs;
+  for (const PathRecord& path : paths_of(sa.ask("b", query)))
+    pairs.insert({path.slid, path.dlid});
+  EXPECT_EQ(pairs.size(), 16u);
+  query = between(sa, "b", "d", PathRecord::kHasNumbPath, {.paths = 4});
+  query.method = MadMethod::kGetTable;
+  std::set<Lid> sources;
+  std::set<Lid> destinations;
+  for (const PathRecord& path : paths_of(sa.ask("b", query))) {
+    sources.insert(path.slid);
+    destinations.insert(path.dlid);
+  }
+  // As different as can be.
+  EXPECT_EQ(sources.size(), 4u);
+  EXPECT_EQ(destinations.size(), 4u);
+}
+
+TEST(SaPaths, HaveTheLevelThatRoutingNeeds) {
+  const auto ring = fabric::generate_torus({6}, 1, "ring");
+  AdministeredLab sa(*ring, ring->nodes.back().name, {.engine = Engine::kLayered});
+  std::set<Sl> levels;
+  const Answer answer =
+      sa.ask(ring->nodes.back().name, {.attribute = SaAttribute::kPathRecord, .sm_key = 1});
+  for (const PathRecord& path : paths_of(answer))
+    levels.insert(path.sl);
+  EXPECT_GT(levels.size(), 1u);
+}
+
+TEST(SaPaths, PassThePolicy) {
+  AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
+  const Lid service = sa.lab.lid("c");
+  const Gid closed = sa.gid("a");
+  sa.administrator->set_policy([&](const SaRequest&, PathRecord& path) {
+    path.dlid = service;
+    return path.dgid != closed;
+  });
+  EXPECT_EQ(paths_of(sa.ask("b", between(sa, "b", "d"))).at(0).dlid, service);
+  EXPECT_EQ(sa.ask("b", between(sa, "b", "a")).status, status_of(SaStatus::kNoRecords));
+}
+
+TEST(SaPaths, BetweenSeveralPortsAreAsDifferentAsCanBe) {
+  AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
+  std::vector<std::byte> data(200);
+  wire::store_u8(data.data() + 5, 2);   // NumbPath
+  wire::store_u8(data.data() + 15, 2);  // SGIDCount
+  wire::store_u8(data.data() + 16, 2);  // DGIDCount
+  wire::store_gid(data.data() + 24, sa.gid("a"));
+  wire::store_gid(data.data() + 40, sa.gid("b"));
+  wire::store_gid(data.data() + 56, sa.gid("c"));
+  wire::store_gid(data.data() + 72, sa.gid("d"));
+  const Answer answer = sa.ask("b", {.method = MadMethod::kGetMulti,
+                                     .attribute = SaAttribute::kMultiPathRecord,
+                                     .mask = 1u << 6 | 1u << 19 | 1u << 20,
+                                     .data = data});
+  ASSERT_TRUE(answer.came);
+  const auto paths = paths_of(answer);
+  ASSERT_EQ(paths.size(), 2u);
+  EXPECT_NE(paths[0].sgid, paths[1].sgid);
+  EXPECT_NE(paths[0].dgid, paths[1].dgid);
+  // More GIDs than the question has.
+  wire::store_u8(data.data() + 16, 200);
+  EXPECT_EQ(sa.ask("b", {.method = MadMethod::kGetMulti,
+                         .attribute = SaAttribute::kMultiPathRecord,
+                         .mask = 1u << 6 | 1u << 19 | 1u << 20,
+                         .data = data})
+                .status,
+            status_of(SaStatus::kInsufficientComponents));
+}
+
+}  // namespace
+}  // namespace weft::sm
