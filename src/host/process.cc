@@ -190,6 +190,8 @@ class Process {
     mutex_.unlock();
   }
 
+  // The counters come before the server's thread is waited for: another thread of the program may
+  // be on its way out as well, and ends the process when it is done.
   void exit() {
     send_owed();
     std::unique_ptr<ReportServer> stopped;
@@ -198,8 +200,10 @@ class Process {
       exiting_ = true;
       stopped = std::move(server_);
     }
-    stopped.reset();
-    if (!config_ || !config_->stats) return;
+    if (config_ && config_->stats) print_counters();
+  }
+
+  void print_counters() {
     const std::vector<Context::Report> open = reports();
     const std::lock_guard lock(mutex_);
     for (const Context::Report& report : open)
