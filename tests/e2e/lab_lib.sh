@@ -30,6 +30,23 @@ await_states() {  # JSON
   fail "links are in states $(states), not $1"
 }
 
+# await_ids NODE COUNT: until its rdma_cm has so many identifiers.
+await_ids() {
+  local tries
+  for ((tries = 0; tries < 300; tries++)); do
+    [[ $(ids "$1") != "$2" ]] || return 0
+    sleep 0.05
+  done
+  fail "node $1 has $(ids "$1") identifiers of rdma_cm, not $2"
+}
+ids() {
+  "$weft" status -d --json | python3 -c "
+import json, sys
+for node in json.load(sys.stdin)['labs'][0]['nodes']:
+    if node['name'] == '$1':
+        print(node.get('rdma_cm', {}).get('ids', 0))"
+}
+
 # start_opensm NODE [ARGUMENT ...]: until all links are as OPENSM_STATES says.
 start_opensm() {
   local node=$1

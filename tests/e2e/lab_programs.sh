@@ -235,8 +235,8 @@ trouble() {
   spawn victim "$weft" run --node a -- "${load[@]}"
   await_listener victim "$port"
   spawn mourner stdbuf -oL "$weft" run --node c -- "${load[@]}" 127.0.0.1
-  await mourner 'remote address'
-  sleep 0.5
+  await mourner '#bytes'
+  sleep 0.5  # it shakes hands once more before it writes
   stop_at_once victim
   finish mourner 1
   expect mourner 'transport retry counter exceeded|Failed status|parse WC'

@@ -28,22 +28,6 @@ for node in json.load(sys.stdin)['labs'][0]['nodes']:
     if node['name'] == '$1':
         print(node.get('rdma_cm', {}).get('counters', {}).get('$2', 0))"
 }
-# await_ids NODE COUNT: until its rdma_cm has so many identifiers.
-await_ids() {
-  local tries
-  for ((tries = 0; tries < 300; tries++)); do
-    [[ $(ids "$1") != "$2" ]] || return 0
-    sleep 0.05
-  done
-  fail "node $1 has $(ids "$1") identifiers of rdma_cm, not $2"
-}
-ids() {
-  "$weft" status -d --json | python3 -c "
-import json, sys
-for node in json.load(sys.stdin)['labs'][0]['nodes']:
-    if node['name'] == '$1':
-        print(node.get('rdma_cm', {}).get('ids', 0))"
-}
 
 # both "SERVER COMMAND" "CLIENT COMMAND": on nodes c and a, one switch and another between them.
 both() {

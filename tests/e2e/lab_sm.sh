@@ -50,9 +50,10 @@ finish wrong 2
 expect wrong 'paths: no such action'
 
 # Programs: connections made by hand, and by addresses, for which the administrator knows paths.
-spawn pong "$weft" run --node c -- ibv_rc_pingpong -p 18777
-sleep 0.5
-on ping a ibv_rc_pingpong -p 18777 127.0.0.1
+port=$(free_port)
+spawn pong "$weft" run --node c -- ibv_rc_pingpong -p "$port"
+await_listener pong "$port"
+on ping a ibv_rc_pingpong -p "$port" 127.0.0.1
 finish pong
 expect ping 'bytes in'
 address_of() {  # NODE
@@ -60,7 +61,7 @@ address_of() {  # NODE
 }
 a=$(address_of a) c=$(address_of c) d=$(address_of d)
 spawn server "$weft" run --node c -- rping -s -a "$c" -C 10 -v
-sleep 0.5
+await_ids c 1
 spawn client "$weft" run --node a -- rping -c -a "$c" -C 10 -v
 finish_rping client
 expect client 'ping data: rdma-ping-9'

@@ -114,7 +114,6 @@ class Administrator final : private mgmt::MadClient {
 
   [[nodiscard]] const GroupTable& groups() const { return groups_; }
   [[nodiscard]] const SubnetView& view() const { return view_; }
-  [[nodiscard]] const PathFinder& paths() const { return paths_; }
   [[nodiscard]] const CounterSet<SaCounter, kSaCounters>& counters() const { return counters_; }
 
  private:

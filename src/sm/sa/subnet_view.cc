@@ -176,7 +176,7 @@ std::optional<Way> SubnetView::way(const ViewEnd& from, Lid to) const {
       way.rate = link.rate;
     }
     way.mtu = first ? link.mtu : std::min(way.mtu, link.mtu);
-    way.out[way.links++] = {at.node, out};
+    ++way.links;
     at = {link.peer, link.peer_port};
     at_switch = link.peer_is_switch;
   }

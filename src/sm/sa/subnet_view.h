@@ -3,10 +3,8 @@
 // ways that its tables make.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -24,15 +22,12 @@ struct ViewEnd {
   std::uint8_t lmc = 0;
 };
 
-// The links from one end port to another, each by the port that it is left by; and the least of
-// them.
+// The links from one end port to another: how many, and the least of them.
 struct Way {
   static constexpr std::size_t kMost = 64;
-  std::array<PortRef, kMost> out{};
   std::size_t links = 0;
   std::uint8_t mtu = 0;   // a code; 0: no links
   std::uint8_t rate = 0;  // a code
-  [[nodiscard]] std::span<const PortRef> ports() const { return std::span(out).first(links); }
 };
 
 class SubnetView {
