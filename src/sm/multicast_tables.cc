@@ -23,18 +23,51 @@ std::size_t entry_of(Lid mlid) {
 
 }  // namespace
 
-void MulticastTables::set_groups(std::vector<MulticastGroup> groups) {
+void MulticastTables::set_groups(std::vector<MulticastGroup> groups, Time now) {
   std::map<Lid, MulticastGroup> then;
   for (MulticastGroup& group : groups) {
     if (group.mlid.value() < MulticastBlock::kFirstLid) continue;
     const auto known = groups_.find(group.mlid);
-    if (known == groups_.end() || known->second != group) changed_.insert(group.mlid);
+    if (known == groups_.end()) {
+      changed_.insert(group.mlid);
+    } else if (known->second != group) {
+      changed_.insert(group.mlid);
+      note_leavers(known->second, group, now);
+    }
     then.insert_or_assign(group.mlid, std::move(group));
   }
   for (const auto& [mlid, group] : groups_) {
     if (!then.contains(mlid)) changed_.insert(mlid);
   }
   groups_ = std::move(then);
+}
+
+void MulticastTables::note_leavers(const MulticastGroup& before, const MulticastGroup& after,
+                                   Time now) {
+  std::set<Guid> still(after.members.begin(), after.members.end());
+  still.insert(after.senders.begin(), after.senders.end());
+  for (const std::vector<Guid>* list : {&before.members, &before.senders}) {
+    for (const Guid guid : *list) {
+      if (still.contains(guid)) continue;
+      leavers_[{before.mlid, guid}] = now + kLinger;
+      expires_ = std::min(expires_.value_or(now + kLinger), now + kLinger);
+    }
+  }
+}
+
+void MulticastTables::expire(Time now) {
+  if (!expires_ || *expires_ > now) return;
+  expires_.reset();
+  for (auto leaver = leavers_.begin(); leaver != leavers_.end();) {
+    const auto& [mlid, guid] = leaver->first;
+    if (leaver->second <= now) {
+      changed_.insert(mlid);
+      leaver = leavers_.erase(leaver);
+    } else {
+      expires_ = std::min(expires_.value_or(leaver->second), leaver->second);
+      ++leaver;
+    }
+  }
 }
 
 void MulticastTables::forget() {
@@ -117,6 +150,9 @@ void MulticastTables::plan(Lid mlid, Changes& changes, const Subnet& subnet) {
   };
   add(group->second.members, true);
   add(group->second.senders, false);
+  for (auto leaver = leavers_.lower_bound({mlid, Guid{}});
+       leaver != leavers_.end() && leaver->first.first == mlid; ++leaver)
+    add({leaver->first.second}, false);
   const std::vector<MulticastHop> hops = trees_->hops(mlid, ends);
   for (const MulticastHop& hop : hops) {
     const Switch& there = switches_[hop.at];

@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/time.h"
 #include "sm/changes.h"
 #include "sm/routing/multicast_tree.h"
 #include "sm/routing/switch_graph.h"
@@ -29,8 +32,17 @@ struct MulticastGroup {
 
 class MulticastTables {
  public:
-  // Groups that are not among them are no more.
-  void set_groups(std::vector<MulticastGroup> groups);
+  // How long the way of what a port has sent stays after the port has left: what it sent before
+  // may be under way as long (PacketLifeTime, IBA 15.2.5.16: 4.096 us * 2^18), and the tables are
+  // written past all packets that wait for credits.
+  static constexpr Duration kLinger = 4096ns * (1 << 18);
+
+  // Groups that are not among them are no more. Whoever has left one that is still there receives
+  // nothing from now on, and is taken for a sender until kLinger has passed.
+  void set_groups(std::vector<MulticastGroup> groups, Time now);
+  // Forgets those for whom it has. Call it at deadline().
+  void expire(Time now);
+  [[nodiscard]] std::optional<Time> deadline() const { return expires_; }
   // What a sweep has found. `index`: of the switches in the graph, by node.
   void take(const Subnet& subnet, SwitchGraph graph, const std::vector<SwitchIndex>& index);
   // There is no subnet, until take().
@@ -51,12 +63,17 @@ class MulticastTables {
   };
   // Switch, block, position.
   using Block = std::tuple<SwitchIndex, std::size_t, std::size_t>;
+  // MLID and port GUID.
+  using Leaver = std::pair<Lid, Guid>;
+  void note_leavers(const MulticastGroup& before, const MulticastGroup& after, Time now);
   void plan(Lid mlid, Changes& changes, const Subnet& subnet);
   void put(Lid mlid, const MulticastHop& hop);
   void add_known(const Subnet& subnet);
   void write_block(const Block& block, Changes& changes, Subnet& subnet);
 
   std::map<Lid, MulticastGroup> groups_;
+  std::map<Leaver, Time> leavers_;  // until when they count as senders
+  std::optional<Time> expires_;     // the first of them
   std::set<Lid> changed_;
   std::map<Lid, std::vector<SwitchIndex>> planned_;       // which switches have ports for it
   std::set<Block> different_;                             // as it may be

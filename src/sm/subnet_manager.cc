@@ -46,6 +46,7 @@ Expected<void> SubnetManager::start() {
 
 void SubnetManager::run(Time now) {
   now_ = now;
+  multicast_.expire(now);
   for (;;) {
     smps_.run(now);
     if (!smps_.idle()) return;
@@ -86,6 +87,7 @@ std::optional<Time> SubnetManager::deadline() const {
     consider(retry_at_);
     consider(look_at_);
     if (manages() && multicast_.changed()) consider(now_);
+    consider(multicast_.deadline());
   }
   return first ? std::optional(std::max(*first, now_)) : first;
 }

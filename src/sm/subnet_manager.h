@@ -82,7 +82,9 @@ class SubnetManager {
   void sweep() { wanted_at_ = Time::min(); }
   // Multicast: all that there are. Tables are written by the next run(), without a sweep, and are
   // right after every sweep as well.
-  void set_groups(std::vector<MulticastGroup> groups) { multicast_.set_groups(std::move(groups)); }
+  void set_groups(std::vector<MulticastGroup> groups) {
+    multicast_.set_groups(std::move(groups), now_);
+  }
   // Goes on with what is to be done. Call it after start(), after sweep(), whenever something
   // arrived at the port or a deadline of the port has passed, and at deadline().
   void run(Time now);

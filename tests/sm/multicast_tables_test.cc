@@ -79,6 +79,33 @@ TEST(MulticastTables, AreWrittenWithoutASweep) {
   EXPECT_EQ(lab.sweep().writes, 0u);
 }
 
+// What a port has sent may still be under way when it leaves, and the tables overtake that.
+TEST(MulticastTables, LeadOnWhatALeaverHasSent) {
+  ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "c");
+  lab.sweep();
+  lab.manager->set_groups({group_of(lab, {"a", "b", "d"})});
+  lab.run_for(1ms);
+  lab.manager->set_groups({group_of(lab, {"b", "d"})});
+  lab.run_for(MulticastTables::kLinger / 2);
+  lab.manager->set_groups({group_of(lab, {"d"})});
+  lab.run_for(1ms);
+  EXPECT_EQ(heard(lab, "a"), Names{"d"});
+  EXPECT_EQ(heard(lab, "b"), Names{"d"});
+  lab.run_for(MulticastTables::kLinger / 2);
+  EXPECT_EQ(heard(lab, "b"), Names{"d"});
+  lab.run_for(MulticastTables::kLinger / 2);
+  EXPECT_EQ(heard(lab, "a"), Names{});
+  EXPECT_EQ(heard(lab, "b"), Names{});
+  // Who comes back stays.
+  lab.manager->set_groups({group_of(lab, {"b", "d"})});
+  lab.run_for(1ms);
+  lab.manager->set_groups({group_of(lab, {"d"})});
+  lab.manager->set_groups({group_of(lab, {"b", "d"})});
+  lab.run_for(2 * MulticastTables::kLinger);
+  EXPECT_EQ(heard(lab, "b"), Names{"d"});
+  EXPECT_EQ(heard(lab, "d"), Names{"b"});
+}
+
 TEST(MulticastTables, LetThoseSendWhoAreNoMembers) {
   ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a");
   lab.manager->set_groups({group_of(lab, {"c"}, {"b"})});
