@@ -73,8 +73,14 @@ void Node::set_port_info(mgmt::PortNumber number, const wire::PortInfo& info, Ti
   const wire::PortInfo before = port(number).port_info();
   port(number).set_port_info(info, now);
   if (info.client_reregister || port(number).port_info() != before) {
-    port_changed(port(number), info.client_reregister);
+    tell_change(port(number), info.client_reregister);
   }
+}
+
+void Node::tell_change(NodePort& port, bool reregister) {
+  port_changed(port, reregister);
+  for (PortObserver* observer : observers_)
+    observer->port_changed(port.number(), reregister);
 }
 
 void Node::set_port_state(mgmt::PortNumber number, wire::PortState state, Time now) {
@@ -92,7 +98,7 @@ wire::PKeyBlock Node::pkeys(mgmt::PortNumber number, std::uint16_t block) const 
 void Node::set_pkeys(mgmt::PortNumber number, std::uint16_t block, const wire::PKeyBlock& value) {
   if (port(number).pkeys(block) == value) return;
   port(number).set_pkeys(block, value);
-  port_changed(port(number), false);
+  tell_change(port(number), false);
 }
 
 wire::GuidBlock Node::guids(mgmt::PortNumber number, std::uint8_t block) const {
@@ -102,7 +108,7 @@ wire::GuidBlock Node::guids(mgmt::PortNumber number, std::uint8_t block) const {
 void Node::set_guids(mgmt::PortNumber number, std::uint8_t block, const wire::GuidBlock& value) {
   if (port(number).guids(block) == value) return;
   port(number).set_guids(block, value);
-  port_changed(port(number), false);
+  tell_change(port(number), false);
 }
 
 wire::VlArbitrationBlock Node::vl_arbitration(mgmt::PortNumber number, std::uint8_t half) const {
@@ -221,7 +227,7 @@ void Node::state_changed(link::Port& port, link::PortState before, Time now) {
   // Up, down, or begun anew at the other end's wish; not what a subnet manager commanded.
   const bool changed = port.state() == State::kDown || port.state() == State::kInitialize;
   if (changed && before != port.state()) link_changed(own, now);
-  port_changed(own, false);
+  tell_change(own, false);
   worker_.reschedule(*this);
 }
 

@@ -47,6 +47,18 @@ class Node : public mgmt::ManagedNode,
     return *ports_[index(number)];
   }
 
+  // Told of every change of PortInfo, but for counters, and of a port's tables. `reregister`: the
+  // subnet manager asks for subscriptions anew (IBA 14.4.11). From inside the fabric's run(); not
+  // the place to add or remove observers.
+  class PortObserver {
+   public:
+    virtual ~PortObserver() = default;
+    virtual void port_changed(mgmt::PortNumber port, bool reregister) = 0;
+  };
+  // Until it is removed; it or the node goes afterwards.
+  void add_observer(PortObserver& observer) { observers_.push_back(&observer); }
+  void remove_observer(PortObserver& observer) { std::erase(observers_, &observer); }
+
   // Whoever calls it, or one of its MAD ports, calls management_used() afterwards.
   [[nodiscard]] mgmt::NodeManagement& management() { return *management_; }
   void management_used();
@@ -85,8 +97,7 @@ class Node : public mgmt::ManagedNode,
   virtual void send_out(Outgoing outgoing, Time now) = 0;
   // A link came up, or went down.
   virtual void link_changed(NodePort& port, Time now) = 0;
-  // Something of PortInfo, but for counters, or of the port's tables is another. `reregister`: the
-  // subnet manager asks for subscriptions anew.
+  // As PortObserver has it, for the kind of node.
   virtual void port_changed(NodePort& port, bool reregister) = 0;
 
   [[nodiscard]] link::PacketPool& pool() { return pool_; }
@@ -108,6 +119,7 @@ class Node : public mgmt::ManagedNode,
   void run(Time now) override;
   [[nodiscard]] std::optional<Time> deadline() const override;
 
+  void tell_change(NodePort& port, bool reregister);
   [[nodiscard]] std::size_t index(mgmt::PortNumber number) const {
     return kind_ == NodeKind::kSwitch ? number : number - 1u;
   }
@@ -120,6 +132,7 @@ class Node : public mgmt::ManagedNode,
   link::PacketPool& pool_;
   std::vector<std::unique_ptr<NodePort>> ports_;
   std::vector<Outgoing> outbox_;
+  std::vector<PortObserver*> observers_;
   Psn psn_{};
   std::unique_ptr<mgmt::NodeManagement> management_;
 };

@@ -99,6 +99,10 @@ class CommandCore final : private mgmt::EventSink {
   void route_failed(std::uint32_t identifier, std::errc why);
   void group_joined(std::uint32_t membership, const GroupRecord& group);
   void group_failed(std::uint32_t membership, std::errc why);
+  // What a port of the fabric was in, it is no more: its link has gone, it has another LID, or the
+  // subnet manager wants subscriptions anew. Programs get MULTICAST_ERROR with ENETRESET, as on
+  // Linux, and join again when they want to.
+  void groups_lost(std::uint8_t port);
 
   // Addresses have come or gone: identifiers on a device that is no more get DEVICE_REMOVAL.
   void interfaces_changed();
@@ -191,6 +195,7 @@ class CommandCore final : private mgmt::EventSink {
   // A membership that waits for its answer, which has come.
   Membership* find_asking_group(std::uint32_t membership);
   void post_joined(std::uint32_t membership, const hca::Path& path, Lid mlid, QKey qkey);
+  void end_membership(std::uint32_t membership, std::errc why);
   void leave_group(std::uint32_t membership);
   void forget(std::uint32_t membership);
 

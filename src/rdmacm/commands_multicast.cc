@@ -130,14 +130,26 @@ void CommandCore::group_joined(std::uint32_t membership, const GroupRecord& grou
 }
 
 void CommandCore::group_failed(std::uint32_t membership, std::errc why) {
-  Membership* const failed = find_asking_group(membership);
-  if (failed == nullptr) return;
-  failed->question.reset();
-  const Identity& identity = *lookup(failed->owner);
+  if (find_asking_group(membership) != nullptr) end_membership(membership, why);
+}
+
+void CommandCore::groups_lost(std::uint8_t port) {
+  for (const auto& [membership, lost] : memberships_) {
+    // Who still asks is answered by whoever administers the subnet now.
+    if (!lost.question || lost.asks || lost.question->port != port) continue;
+    end_membership(membership, std::errc::network_reset);
+  }
+}
+
+// The port is in the group no more, or never was; the program still has to leave it.
+void CommandCore::end_membership(std::uint32_t membership, std::errc why) {
+  Membership& ended = memberships_.at(membership);
+  ended.question.reset();
+  const Identity& identity = *lookup(ended.owner);
   QueuedEvent event;
-  event.owner = failed->owner;
+  event.owner = ended.owner;
   event.membership = membership;
-  event.body.uid = failed->uid;
+  event.body.uid = ended.uid;
   event.body.id = membership;
   event.body.event = static_cast<std::uint32_t>(abi::Event::kMulticastError);
   event.body.status = static_cast<std::uint32_t>(-static_cast<std::int32_t>(why));

@@ -98,6 +98,13 @@ case $what in
     finish receiver
     expect receiver 'return status 0'
     [[ $(node_counter c sa_groups_left) == 1 ]] || fail "node c is in the group for ever"
+    # Another manager knows nothing of groups, and says so to all ports; programs are told.
+    spawn receiver "$weft" run --node c -- stdbuf -oL mckey -m 239.1.2.3 -b "$c" -C 100
+    await receiver 'joined dgid: ff12:4001:'
+    stop opensm
+    spawn opensm "$weft" run --node b -- opensm -f "$work/second.log"
+    await receiver 'RDMA_CM_EVENT_MULTICAST_ERROR, (error|status): -102'
+    stop receiver
     exit 0
     ;;
   absent)

@@ -527,6 +527,28 @@ TEST_F(GroupsOnFabric, AreLeftWithTheLastWhoHasJoined) {
   EXPECT_EQ(client.forgotten, std::vector{*other});
 }
 
+TEST_F(GroupsOnFabric, AreLostWhenThePortHasToJoinThemAnew) {
+  const auto joined = join(bound());
+  ASSERT_TRUE(joined);
+  client.core->group_joined(*joined, group());
+  connecting.expect(abi::Event::kMulticastJoin);
+  const auto asks = join(bound());
+  ASSERT_TRUE(asks);
+  client.core->groups_lost(1);
+  EXPECT_FALSE(connecting.event().has_value()) << "that is another port";
+  client.core->groups_lost(2);
+  const auto event = connecting.expect(abi::Event::kMulticastError);
+  EXPECT_EQ(event.uid, 0xC1u);
+  EXPECT_EQ(static_cast<std::int32_t>(event.status), -ENETRESET);
+  EXPECT_FALSE(connecting.event().has_value()) << "the other one is still asking";
+  client.core->groups_lost(2);
+  EXPECT_FALSE(connecting.event().has_value()) << "once";
+  EXPECT_EQ(leave(*joined), std::errc{});
+  EXPECT_TRUE(client.left.empty()) << "there is nobody to tell";
+  client.core->group_joined(*asks, group());
+  connecting.expect(abi::Event::kMulticastJoin);
+}
+
 TEST_F(GroupsOnFabric, SayWhyTheyAreNotJoined) {
   const auto id = bound();
   client.has_manager = false;

@@ -22,6 +22,7 @@ NodeCm::NodeCm(const LabHosts& hosts, std::size_t node, NodeInterfaces::Wanted w
     : interfaces_(hosts, node, std::move(wanted)),
       mads_(hosts, node, *this),
       core_(new rdmacm::CommandCore(config_of_node(), interfaces_, entropy, mads_, *this, &mads_)),
+      watch_(hosts.fabric().node(node), *this),
       timer_(reactor.timers(), [this](Time now) {
         core_->expire(now);
         set_timer();

@@ -11,13 +11,16 @@
 #include "daemon/event_files.h"
 #include "daemon/lab/cm_mads.h"
 #include "daemon/lab/node_interfaces.h"
+#include "daemon/lab/port_watch.h"
 #include "io/reactor.h"
 #include "rdmacm/command_core.h"
 
 namespace weft::daemon {
 
 // The rdma_cm of one node of a lab: what a host agent is for a wire.
-class NodeCm final : private rdmacm::EventSignal, private CmMads::Receiver {
+class NodeCm final : private rdmacm::EventSignal,
+                     private CmMads::Receiver,
+                     private PortWatch::Owner {
  public:
   // `node`: a channel adapter. address_in_use: a program manages connections there by itself.
   static Expected<std::unique_ptr<NodeCm>> open(const LabHosts& hosts, std::size_t node,
@@ -46,6 +49,8 @@ class NodeCm final : private rdmacm::EventSignal, private CmMads::Receiver {
   void route_failed(std::uint32_t identifier, std::errc why) override;
   void group_joined(std::uint32_t membership, const rdmacm::GroupRecord& group) override;
   void group_failed(std::uint32_t membership, std::errc why) override;
+  // PortWatch::Owner
+  void subscriptions_lost(mgmt::PortNumber port) override { core_->groups_lost(port); }
   // rdmacm::EventSignal
   void raised(rdmacm::ChannelId channel) override { events_.raised(channel); }
   void withdrawn(rdmacm::ChannelId channel, std::size_t count) override {
@@ -58,6 +63,7 @@ class NodeCm final : private rdmacm::EventSignal, private CmMads::Receiver {
   CmMads mads_;
   EventFiles events_;
   std::unique_ptr<rdmacm::CommandCore> core_;
+  PortWatch watch_;
   io::Timer timer_;
 };
 
