@@ -44,8 +44,7 @@ Options
   -h, --help   print this help
   --version    print the version
 
-Manual pages: weft(1), weft-run(1), weft-devices(1), weft-doctor(1), weft-status(1),
-weft-resource(1), weft-lab(1).
+Manual pages: weft(1), and weft-COMMAND(1) for each command.
 )";
 }
 
