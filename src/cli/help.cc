@@ -44,7 +44,7 @@ Options
   -h, --help   print this help
   --version    print the version
 
-Manual pages: weft(1), and weft-COMMAND(1) for each command.
+Manual pages: weft(1) and one for each command, such as weft-run(1).
 )";
 }
 
