@@ -100,6 +100,7 @@ int capture(const CaptureOptions& options) {
   auto file = io::PcapngFile::create(to_stdout ? "/dev/stdout" : options.file, interfaces,
                                      "Weft lab " + paths->name);
   if (!file) return refuse("capture", file.error().message);
+  fmt::print(stderr, "weft capture: listening on {}\n", options.link);
   Totals totals;
   const auto recorded = record(*lab, *file, *filter, options, totals);
   // Whoever reads a pipe may have had enough.

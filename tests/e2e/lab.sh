@@ -39,7 +39,7 @@ expect perfquery 'PortXmitPkts:\.+[1-9]'
 
 # A capture of a trunk, which tshark understands.
 spawn capture "$weft" capture trunk mad -c 4 -w "$work/trunk.pcapng"
-sleep 0.5
+await capture '^weft capture: listening on trunk'
 on sminfo c sminfo
 on ibstat c ibstat
 on ibtracert c ibtracert "$(awk '/Base lid/ { print $3; exit }' "$work/ibstat.out")" 1

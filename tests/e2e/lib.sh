@@ -172,6 +172,16 @@ await_agent() {
   fail "no host agent was started"
 }
 
+# await_identifier ADDRESS:PORT: until an identifier of rdma_cm listens there.
+await_identifier() {
+  local tries
+  for ((tries = 0; tries < 500; tries++)); do
+    [[ -z $("$weft" resource show cm_id | grep "state LISTEN.* pid .*src_addr $1") ]] || return 0
+    sleep 0.05
+  done
+  fail "nobody ever listened at $1"
+}
+
 # await_listener NAME PORT [KEEPER]: until somebody listens on the TCP port, in the namespace.
 await_listener() {
   local tries look=()

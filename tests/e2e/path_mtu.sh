@@ -46,7 +46,7 @@ if [[ $wire == roce ]]; then
   # A client that trips over its own end (finish_rping) can lose its counters with that.
   for ((turn = 1; turn <= 5; turn++)); do
     spawn server nsenter "--net=/proc/$right/ns/net" -- "${over[@]}" -s
-    sleep 2  # nothing shows from outside that it listens
+    await_identifier 10.79.2.2:7174
     spawn client nsenter "--net=/proc/$left/ns/net" -- "${over[@]}" -c
     finish_rping client
     finish_rping server

@@ -20,24 +20,13 @@ of_agent() {
     ours { for (i = 1; i < NF; i++) if ($i == field) print $(i + 1) }'
 }
 
-# listening: until the server's identifier listens.
-listening() {
-  local tries
-  for ((tries = 0; tries < 500; tries++)); do
-    [[ -z $("$weft" resource show cm_id | grep "state LISTEN.* pid .*src_addr 127.0.0.1:$1") ]] ||
-      return 0
-    sleep 0.05
-  done
-  fail "nobody ever listened"
-}
-
 # rpings PORT "SERVER OPTIONS" "CLIENT OPTIONS"
 rpings() {
   local server client
   read -r -a server <<<"$2"
   read -r -a client <<<"$3"
   spawn server "$weft" run --wire "$wire" "${server[@]}" -- rping -s -a 127.0.0.1 -p "$1" -C 3
-  listening "$1"
+  await_identifier "127.0.0.1:$1"
   spawn client "$weft" run --wire "$wire" "${client[@]}" -- rping -c -a 127.0.0.1 -p "$1" -C 3
   finish_rping client
   finish_rping server

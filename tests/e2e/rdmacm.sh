@@ -178,12 +178,12 @@ scenario() {
       ;;
     killed)
       need rping
-      spawn server "$weft" run -- rping -s -a 127.0.0.1 -C 1000000
-      await_agent
+      spawn server "$weft" run -- rping -s -v -a 127.0.0.1 -C 1000000
+      await_identifier 127.0.0.1:7174
       # Without timeout in between: the signal must hit the program itself.
       "$weft" run -- rping -c -a 127.0.0.1 -C 1000000 </dev/null >"$work/client.out" 2>&1 &
       killed=$!
-      sleep 1
+      await server 'server ping data'
       kill -KILL "$killed"
       await server 'DISCONNECT EVENT'
       stop server
