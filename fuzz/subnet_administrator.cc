@@ -100,7 +100,7 @@ class Fuzzer {
 
   void run() {
     while (!input_.empty()) {
-      switch (input_.one_of(8)) {
+      switch (input_.one_of(9)) {
         case 0:
           change(input_.byte());
           break;
@@ -109,6 +109,9 @@ class Fuzzer {
           break;
         case 2:
           administrator_->set_master(!input_.rarely());
+          break;
+        case 3:
+          trap();
           break;
         default:
           ask();
@@ -121,6 +124,16 @@ class Fuzzer {
  private:
   void change(std::uint8_t present) {
     administrator_->subnet_changed(subnet_of(present), routes(), kPrefix, now_);
+  }
+
+  // Of a port that may be there or not.
+  void trap() {
+    std::array<std::byte, wire::Notice::kSize> bytes{};
+    const Bytes some = input_.some();
+    std::copy_n(some.begin(), std::min(some.size(), bytes.size()), bytes.begin());
+    administrator_->take_trap({.notice = *wire::Notice::parse(bytes),
+                               .from = Lid{input_.one_of(8)},
+                               .transaction_id = input_.byte()});
   }
 
   // Mostly of an attribute that there is, about ports and groups that there may be.

@@ -135,7 +135,12 @@ void SmpQueue::take_trap(const mgmt::ReceivedMad& mad) {
   wire::smp::set_mkey(answer, limits_.mkey);
   // Where there is no room it is as if the answer had been lost: the trap comes again.
   static_cast<void>(port_.send(agents_.front(), {.to = mad.from, .mad = answer}, now_));
-  if (traps_) traps_({.notice = *notice, .from = mad.from.lid, .mkey = mkey});
+  if (traps_) {
+    traps_({.notice = *notice,
+            .from = mad.from.lid,
+            .mkey = mkey,
+            .transaction_id = header.transaction_id});
+  }
 }
 
 // Only SMInfo is a manager's to answer; all else that gets here nobody at this node has.

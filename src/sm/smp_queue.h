@@ -58,8 +58,9 @@ struct SmpCounts {
 // A trap that has come in, and is answered already.
 struct ReceivedTrap {
   wire::Notice notice;
-  Lid from{};              // says its packet
-  std::uint64_t mkey = 0;  // says its sender
+  Lid from{};                        // says its packet
+  std::uint64_t mkey = 0;            // says its sender
+  std::uint64_t transaction_id = 0;  // of its datagram: the same when it comes again
 };
 
 // What another manager asks of this one, or commands.

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -76,6 +77,11 @@ class SubnetManager {
   Expected<void> start();
   // What it has to say from now on; from inside of the calls of this and of the port.
   void on_event(EventHandler handler) { tell_ = std::move(handler); }
+  // Sees the traps that a master believes, whatever they are about, for its administrator to tell;
+  // from inside of the calls of the port.
+  void on_trap(std::function<void(const ReceivedTrap&)> handler) {
+    report_trap_ = std::move(handler);
+  }
   // A sweep begins, now or when the one that is under way has ended. The first one is for its owner
   // to ask for; later it does so itself when a trap comes, or a switch says that a link has
   // changed. A manager that stands by does not sweep.
@@ -158,6 +164,7 @@ class SubnetManager {
   Mastership mastership_;
   SweepPace pace_;
   EventHandler tell_;
+  std::function<void(const ReceivedTrap&)> report_trap_;
   Phase phase_ = Phase::kIdle;
   Time now_{};
   Time began_{};                   // the sweep

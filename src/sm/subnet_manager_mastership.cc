@@ -93,7 +93,9 @@ void SubnetManager::take_trap(const ReceivedTrap& trap) {
     ++denied_;
     return;
   }
-  if (!trap.notice.generic || state() != State::kMaster || sweeps_ == 0) return;
+  if (state() != State::kMaster || sweeps_ == 0) return;
+  if (report_trap_) report_trap_(trap);
+  if (!trap.notice.generic) return;
   switch (trap.notice.trap) {
     case wire::TrapNumber::kLinkStateChange:
     case wire::TrapNumber::kCapabilityChange:

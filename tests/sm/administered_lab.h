@@ -9,6 +9,7 @@
 
 #include "managed_lab.h"
 #include "sm/sa/administrator.h"
+#include "wire/grh.h"
 #include "wire/sa/sa_header.h"
 
 namespace weft::sm {
@@ -21,13 +22,15 @@ struct Answer {
   std::vector<std::vector<std::byte>> records{};  // one, where it is no table
 };
 
-class AdministeredLab : private mgmt::MadClient {
+class AdministeredLab {
  public:
   explicit AdministeredLab(fabric::Lab lab, const std::string& node, ManagerOptions manager = {},
                            const AdministratorOptions& options = {})
       : lab(std::move(lab), node, manager), at_(*this->lab.running.fabric.find_node(node)) {
     administrator = std::make_unique<Administrator>(at_.management().mad_port(1), options);
     EXPECT_TRUE(administrator->start());
+    this->lab.manager->on_trap(
+        [this](const ReceivedTrap& trap) { administrator->take_trap(trap); });
     sweep();
   }
 
@@ -106,9 +109,15 @@ class AdministeredLab : private mgmt::MadClient {
   [[nodiscard]] Gid gid(const std::string& node) {
     return make_gid(kPrefix, lab.running.fabric.find_node(node)->guids(1, 0).guids[0]);
   }
-  // Notices that a node was told, by their traps.
+  [[nodiscard]] Gid gid_of_switch(const std::string& node) {
+    return make_gid(kPrefix, lab.running.fabric.find_node(node)->guids(0, 0).guids[0]);
+  }
+  // Notices that a node was told, and the GIDs of those who have issued them.
   [[nodiscard]] std::vector<wire::Notice>& notices(const std::string& node) {
     return asker_at(node).notices;
+  }
+  [[nodiscard]] std::vector<Gid>& issuers(const std::string& node) {
+    return asker_at(node).issuers;
   }
 
   static constexpr std::uint64_t kPrefix = 0xFE80'0000'0000'0000;
@@ -116,16 +125,26 @@ class AdministeredLab : private mgmt::MadClient {
   std::unique_ptr<Administrator> administrator;
 
  private:
-  struct Asker {
-    fabric::Node* node = nullptr;
+  // A node that asks; agents have the same numbers at all ports.
+  struct Asker final : mgmt::MadClient {
+    Asker(AdministeredLab& lab, const std::string& name)
+        : lab(lab), node(lab.lab.running.fabric.find_node(name)) {}
+    void received(mgmt::AgentId, const mgmt::ReceivedMad& mad) override {
+      lab.received(*this, mad);
+    }
+    void finished(mgmt::AgentId, std::uint64_t, Bytes, mgmt::MadResult) override {}
+
+    AdministeredLab& lab;
+    fabric::Node* node;
     mgmt::AgentId agent{};
     std::vector<wire::Notice> notices{};
+    std::vector<Gid> issuers{};
   };
 
   Asker& asker_at(const std::string& name) {
-    const auto found = askers_.find(name);
-    if (found != askers_.end()) return found->second;
-    Asker asker{.node = lab.running.fabric.find_node(name)};
+    const auto [found, is_new] = askers_.try_emplace(name, *this, name);
+    Asker& asker = found->second;
+    if (!is_new) return asker;
     mgmt::AgentRequest request{.mgmt_class = wire::MgmtClass::kSubnAdm,
                                .class_version = wire::kSaClassVersion,
                                .rmpp = true};
@@ -133,13 +152,13 @@ class AdministeredLab : private mgmt::MadClient {
     if (asker.node != &at_) {
       request.methods.set(static_cast<std::size_t>(wire::MadMethod::kReport));
     }
-    asker.agent = *asker.node->management().mad_port(1).add_agent(request, *this);
-    return askers_.emplace(name, asker).first->second;
+    asker.agent = *asker.node->management().mad_port(1).add_agent(request, asker);
+    return asker;
   }
-  void received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) override {
+  void received(Asker& asker, const mgmt::ReceivedMad& mad) {
     const auto header = *wire::MadHeader::parse(mad.mad);
     const Bytes data = mad.mad.subspan(wire::SaHeader::kDataOffset);
-    if (!mad.cookie) return take_report(agent, mad, header);
+    if (!mad.cookie) return take_report(asker, mad, header);
     if (*mad.cookie != cookie_) return;
     answer_ = {.came = true, .status = header.status, .method = header.method};
     answer_.record_size = std::size_t{wire::SaHeader::parse(mad.mad)->attribute_offset} * 8;
@@ -155,22 +174,20 @@ class AdministeredLab : private mgmt::MadClient {
       answer_.records.emplace_back(record.begin(), record.end());
     }
   }
-  void take_report(mgmt::AgentId agent, const mgmt::ReceivedMad& mad,
-                   const wire::MadHeader& header) {
-    for (auto& [name, asker] : askers_) {
-      if (asker.agent != agent || header.method != wire::MadMethod::kReport) continue;
-      asker.notices.push_back(*wire::Notice::parse(mad.mad.subspan(wire::SaHeader::kDataOffset)));
-      wire::MadBuffer back{};
-      std::copy(mad.mad.begin(), mad.mad.end(), back.begin());
-      wire::MadHeader confirm = header;
-      confirm.method = wire::MadMethod::kReportResponse;
-      confirm.write(back);
-      EXPECT_TRUE(asker.node->management().mad_port(1).send(agent, {.to = mad.from, .mad = back},
-                                                            lab.running.now));
-      asker.node->management_used();
-    }
+  void take_report(Asker& asker, const mgmt::ReceivedMad& mad, const wire::MadHeader& header) {
+    if (header.method != wire::MadMethod::kReport) return;
+    const Bytes data = mad.mad.subspan(wire::SaHeader::kDataOffset);
+    asker.notices.push_back(*wire::Notice::parse(data));
+    asker.issuers.push_back(wire::load_gid(data.data() + wire::Notice::kSize));
+    wire::MadBuffer back{};
+    std::copy(mad.mad.begin(), mad.mad.end(), back.begin());
+    wire::MadHeader confirm = header;
+    confirm.method = wire::MadMethod::kReportResponse;
+    confirm.write(back);
+    EXPECT_TRUE(asker.node->management().mad_port(1).send(
+        asker.agent, {.to = mad.from, .mad = back}, lab.running.now));
+    asker.node->management_used();
   }
-  void finished(mgmt::AgentId, std::uint64_t, Bytes, mgmt::MadResult) override {}
 
   fabric::Node& at_;
   std::map<std::string, Asker> askers_;

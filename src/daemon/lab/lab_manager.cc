@@ -77,9 +77,10 @@ LabManager::LabManager(fabric::Fabric& fabric, fabric::Node& node, std::uint8_t 
       groups_(partitions.groups),
       manager_(node.management().mad_port(port),
                options_for(fabric.lab().management, port, partitions)),
-      administrator_(node.management().mad_port(port), {}) {
+      administrator_(node.management().mad_port(port), {.own_port = port}) {
   administrator_.set_multicast_source([this]() -> const sm::Subnet& { return manager_.subnet(); });
   manager_.on_event([this](const sm::ManagerEvent& event) { hear(event); });
+  manager_.on_trap([this](const sm::ReceivedTrap& trap) { administrator_.take_trap(trap); });
 }
 
 LabManager::~LabManager() = default;

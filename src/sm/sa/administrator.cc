@@ -20,9 +20,6 @@ using wire::SaHeader;
 using wire::SaStatus;
 
 constexpr std::uint8_t kResponseTime = 18;  // about a second: 4.096 us * 2^18
-constexpr Duration kReportPatience = 1s;
-constexpr unsigned kReportRetries = 3;
-constexpr std::size_t kNoticeRecord = 80;   // with the GID of its issuer
 constexpr std::uint32_t kClassManager = 4;  // as the producer of a notice
 // IBA 15.2.4.1, table 190: groups, several paths, masks of capabilities; in the second mask,
 // members that only send, and that a path's reverse is one too.
@@ -50,7 +47,8 @@ Administrator::Administrator(mgmt::MadPort& port, const AdministratorOptions& op
       groups_(options.groups),
       services_(options.services),
       subscriptions_(options.subscriptions),
-      paths_(view_, groups_, options.paths) {
+      paths_(view_, groups_, options.paths),
+      reporter_(port, view_, subscriptions_, counters_, options.reports) {
 }
 
 Administrator::~Administrator() {
@@ -84,17 +82,39 @@ void Administrator::subnet_changed(const Subnet& subnet, const Routes& routes,
   groups_.set_mlids(mlids);
   groups_.forget_missing(view_);
   subscriptions_.forget_missing(view_);
-  report_group_events(now);
-  report_ports(before, now);
+  notice_groups();
+  notice_ports(before);
+  reporter_.view_changed();
+  reporter_.run(*agent_, now);
 }
 
-void Administrator::report_ports(const std::vector<Guid>& before, Time now) {
-  const auto tell = [&](wire::TrapNumber trap, Guid guid) {
-    wire::Notice notice{
-        .type = wire::NoticeType::kSubnetManagement, .producer = kClassManager, .trap = trap};
-    set_gid(notice, make_gid(view_.gid_prefix(), guid));
-    report(notice, now);
-  };
+void Administrator::set_master(bool master) {
+  master_ = master;
+  if (!master) reporter_.clear();
+}
+
+void Administrator::take_trap(const ReceivedTrap& trap) {
+  if (!master_) return counters_.add(SaCounter::kDroppedNoMaster);
+  reporter_.take_trap(trap, now_);
+}
+
+void Administrator::notice(wire::TrapNumber trap, const Gid& about, std::optional<PKey> group) {
+  Report report{.notice = {.type = wire::NoticeType::kSubnetManagement,
+                           .producer = kClassManager,
+                           .trap = trap},
+                .group = group};
+  set_gid(report.notice, about);
+  const Subnet& subnet = view_.subnet();
+  if (!subnet.nodes.empty()) {
+    const bool is_switch = subnet.nodes.front().is_switch();
+    report.notice.issuer = view_.lid_of({0, is_switch ? std::uint8_t{0} : options_.own_port});
+    const std::uint32_t own = view_.end_of(report.notice.issuer);
+    if (own != SubnetView::kNobody) report.issuer = view_.gid_of(view_.ends()[own]);
+  }
+  reporter_.add(std::move(report));
+}
+
+void Administrator::notice_ports(const std::vector<Guid>& before) {
   if (subscriptions_.size() == 0) return;
   std::vector<Guid> old = before;
   std::vector<Guid> here;
@@ -107,46 +127,21 @@ void Administrator::report_ports(const std::vector<Guid>& before, Time now) {
   std::set_difference(old.begin(), old.end(), here.begin(), here.end(), std::back_inserter(gone));
   std::set_difference(here.begin(), here.end(), old.begin(), old.end(), std::back_inserter(come));
   for (const Guid guid : gone)
-    tell(wire::TrapNumber::kGidOutOfService, guid);
+    notice(wire::TrapNumber::kGidOutOfService, make_gid(view_.gid_prefix(), guid));
   for (const Guid guid : come)
-    tell(wire::TrapNumber::kGidInService, guid);
+    notice(wire::TrapNumber::kGidInService, make_gid(view_.gid_prefix(), guid));
 }
 
-void Administrator::report_group_events(Time now) {
+void Administrator::notice_groups() {
   for (const GroupTable::Event& event : groups_.take_events()) {
-    wire::Notice notice{
-        .type = wire::NoticeType::kSubnetManagement,
-        .producer = kClassManager,
-        .trap = event.created ? wire::TrapNumber::kGroupCreated : wire::TrapNumber::kGroupDeleted};
-    set_gid(notice, event.mgid);
-    report(notice, now);
-  }
-}
-
-void Administrator::report(const wire::Notice& notice, Time now) {
-  for (const mgmt::MadAddress& to : subscriptions_.who_wants(view_, notice)) {
-    wire::MadBuffer mad{};
-    wire::MadHeader{.mgmt_class = wire::MgmtClass::kSubnAdm,
-                    .class_version = wire::kSaClassVersion,
-                    .method = MadMethod::kReport,
-                    .transaction_id = ++last_report_,
-                    .attribute_id = static_cast<std::uint16_t>(SaAttribute::kNotice)}
-        .write(mad);
-    SaHeader{.attribute_offset = kNoticeRecord / 8}.write(mad);
-    notice.write(MutableBytes(mad).subspan(SaHeader::kDataOffset));
-    const auto sent = port_.send(*agent_,
-                                 {.to = to,
-                                  .mad = mad,
-                                  .timeout = kReportPatience,
-                                  .retries = kReportRetries,
-                                  .cookie = last_report_},
-                                 now);
-    counters_.add(sent ? SaCounter::kReports : SaCounter::kReportsLost);
+    const auto trap =
+        event.created ? wire::TrapNumber::kGroupCreated : wire::TrapNumber::kGroupDeleted;
+    notice(trap, event.mgid, event.pkey);
   }
 }
 
 void Administrator::received(mgmt::AgentId, const mgmt::ReceivedMad& mad) {
-  if (mad.cookie) return;  // a subscriber confirms
+  if (mad.cookie) return reporter_.finished(true);  // a subscriber confirms
   if (!master_) return counters_.add(SaCounter::kDroppedNoMaster);
   if (mad.mad.size() < SaHeader::kDataOffset) return counters_.add(SaCounter::kDroppedNonsense);
   const Lid source = mad.from.lid;
@@ -160,8 +155,7 @@ void Administrator::received(mgmt::AgentId, const mgmt::ReceivedMad& mad) {
 }
 
 void Administrator::finished(mgmt::AgentId, std::uint64_t cookie, Bytes, mgmt::MadResult result) {
-  if (cookie == 0 || result == mgmt::MadResult::kSent) return;  // an answer, by RMPP
-  counters_.add(SaCounter::kReportsLost);
+  if (cookie != 0) reporter_.finished(result == mgmt::MadResult::kSent);  // else an answer, by RMPP
 }
 
 void Administrator::run(Time now) {
@@ -176,11 +170,13 @@ void Administrator::run(Time now) {
     if (turn->second.empty()) waiting_.erase(turn);
     serve(question);
   }
-  report_group_events(now);
+  notice_groups();
+  reporter_.run(*agent_, now);
 }
 
 std::optional<Time> Administrator::deadline() const {
-  return waiting_.empty() ? services_.deadline() : std::optional(now_);
+  if (!waiting_.empty() || reporter_.is_due()) return now_;
+  return services_.deadline();
 }
 
 void Administrator::serve(const Question& question) {

@@ -10,7 +10,6 @@
 // lot waits for itself.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -19,13 +18,14 @@
 #include <optional>
 #include <vector>
 
-#include "base/counters.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "mgmt/mad/mad_port.h"
 #include "sm/sa/exchange.h"
 #include "sm/sa/groups.h"
 #include "sm/sa/paths.h"
+#include "sm/sa/reporter.h"
+#include "sm/sa/sa_counters.h"
 #include "sm/sa/services.h"
 #include "sm/sa/subnet_view.h"
 #include "sm/sa/subscriptions.h"
@@ -42,36 +42,12 @@ struct AdministratorOptions {
   PathOptions paths{};
   std::size_t services = 16'384;  // at most
   std::size_t subscriptions = 16'384;
+  ReportLimits reports{};
+  std::uint8_t own_port = 1;                   // of an adapter that it is at; notices say it
   std::size_t answer = std::size_t{48} << 20;  // bytes of records in one answer
   std::size_t queue = 256;                     // questions of one port that wait
   std::size_t ports_waiting = 16'384;          // ports whose questions wait
 };
-
-enum class SaCounter : std::uint8_t {
-  kQueries,
-  kRecords,
-  kRefused,
-  kDroppedFlood,
-  kDroppedKey,
-  kDroppedNonsense,
-  kDroppedNoMaster,
-  kUnsent,
-  kReports,
-  kReportsLost,
-  kCount
-};
-inline constexpr std::array<CounterInfo, static_cast<std::size_t>(SaCounter::kCount)> kSaCounters{{
-    {"sa_queries", "questions that were answered"},
-    {"sa_records", "records in the answers"},
-    {"sa_refused", "of the answers, those that were errors"},
-    {"sa_dropped_flood", "questions dropped because too many of their port wait"},
-    {"sa_dropped_key", "questions with a wrong SM_Key, which are not answered"},
-    {"sa_dropped_nonsense", "datagrams of no method of the administrator"},
-    {"sa_dropped_no_master", "questions that came while the manager was not the master"},
-    {"sa_unsent", "answers lost because the port takes no more"},
-    {"sa_reports", "notices reported to subscribers"},
-    {"sa_reports_lost", "reports that no subscriber has confirmed"},
-}};
 
 class Administrator final : private mgmt::MadClient {
  public:
@@ -98,14 +74,14 @@ class Administrator final : private mgmt::MadClient {
   void set_multicast_source(std::function<const Subnet&()> source) {
     multicast_source_ = std::move(source);
   }
-  // While its manager is not the master of the subnet, it answers nothing: questions are dropped
-  // and counted.
-  void set_master(bool master) { master_ = master; }
+  // While its manager is not the master of the subnet, it answers and reports nothing: questions
+  // are dropped and counted.
+  void set_master(bool master);
   void set_policy(PathPolicy policy) { paths_.set_policy(std::move(policy)); }
   // Groups that are there without anybody having joined, as IPoIB wants it. False: no MLID is left.
   bool add_group(const wire::MemberRecord& like) { return groups_.add_lasting(like); }
-  // Tells it to those who subscribed to it.
-  void report(const wire::Notice& notice, Time now);
+  // Of a node of the subnet: those who subscribed to such traps are told by the next run().
+  void take_trap(const ReceivedTrap& trap);
 
   // Answers what waits, ends leases. Call it whenever something arrived at the port, and at
   // deadline().
@@ -114,7 +90,7 @@ class Administrator final : private mgmt::MadClient {
 
   [[nodiscard]] const GroupTable& groups() const { return groups_; }
   [[nodiscard]] const SubnetView& view() const { return view_; }
-  [[nodiscard]] const CounterSet<SaCounter, kSaCounters>& counters() const { return counters_; }
+  [[nodiscard]] const SaCounterSet& counters() const { return counters_; }
 
  private:
   struct Question {
@@ -135,8 +111,10 @@ class Administrator final : private mgmt::MadClient {
   void class_port_info(SaReply& reply) const;
   void manager_records(const SaRequest& request, SaReply& reply) const;
   void send(const SaRequest& request, std::uint16_t status, const SaReply& reply);
-  void report_group_events(Time now);
-  void report_ports(const std::vector<Guid>& before, Time now);
+  // What it has noticed itself: one of traps 64 to 67.
+  void notice(wire::TrapNumber trap, const Gid& about, std::optional<PKey> group = {});
+  void notice_groups();
+  void notice_ports(const std::vector<Guid>& before);
 
   mgmt::MadPort& port_;
   const AdministratorOptions options_;
@@ -152,8 +130,8 @@ class Administrator final : private mgmt::MadClient {
   std::map<Lid, Queue> waiting_;
   Lid last_served_{};
   Time now_{};
-  std::uint32_t last_report_ = 0;
-  CounterSet<SaCounter, kSaCounters> counters_;
+  SaCounterSet counters_;
+  Reporter reporter_;
 };
 
 }  // namespace weft::sm

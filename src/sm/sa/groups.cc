@@ -129,7 +129,7 @@ Gid GroupTable::free_mgid(const SubnetView& view, std::uint8_t scope) {
 GroupTable::Groups::iterator GroupTable::insert(const MemberRecord& like, bool lasting) {
   const auto made = groups_.emplace(like.mgid, Group{.like = like, .lasting = lasting}).first;
   by_mlid_.emplace(like.mlid, like.mgid);
-  events_.push_back({.created = true, .mgid = like.mgid, .mlid = like.mlid});
+  events_.push_back({.created = true, .mgid = like.mgid, .mlid = like.mlid, .pkey = like.pkey});
   ++generation_;
   return made;
 }
@@ -239,7 +239,8 @@ void GroupTable::end_if_empty(Groups::iterator group) {
   const auto& members = group->second.members;
   if (group->second.lasting || std::any_of(members.begin(), members.end(), counts)) return;
   members_ -= members.size();
-  events_.push_back({.created = false, .mgid = group->first, .mlid = group->second.like.mlid});
+  const MemberRecord& like = group->second.like;
+  events_.push_back({.created = false, .mgid = like.mgid, .mlid = like.mlid, .pkey = like.pkey});
   by_mlid_.erase(group->second.like.mlid);
   groups_.erase(group);
   ++generation_;

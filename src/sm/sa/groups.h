@@ -40,6 +40,7 @@ class GroupTable {
     bool created = false;
     Gid mgid{};
     Lid mlid{};
+    PKey pkey{};
   };
 
   explicit GroupTable(const GroupOptions& options) : options_(options) {}

@@ -67,10 +67,7 @@ bool PathFinder::may_know(const SaRequest& request, const ViewEnd& from, const V
   if (request.trusted) return true;
   if (request.requester == SubnetView::kNobody) return false;
   const ViewEnd& asker = view_.ends()[request.requester];
-  const auto shares = [&](const ViewEnd& end) {
-    return end.at == asker.at || view_.common_pkey(asker, end).has_value();
-  };
-  return shares(from) && shares(to);
+  return view_.shares_partition(asker, from) && view_.shares_partition(asker, to);
 }
 
 void PathFinder::paths(const SaRequest& request, SaReply& reply) const {

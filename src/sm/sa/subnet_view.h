@@ -61,6 +61,10 @@ class SubnetView {
   // IBA 10.9.3.
   [[nodiscard]] std::optional<PKey> common_pkey(const ViewEnd& from, const ViewEnd& to,
                                                 std::optional<PKey> wanted = {}) const;
+  // Whether one may be told of the other: they may talk, or are the same.
+  [[nodiscard]] bool shares_partition(const ViewEnd& a, const ViewEnd& b) const {
+    return a.at == b.at || common_pkey(a, b).has_value();
+  }
 
   // From an end port to a LID. Nothing: the tables do not lead there.
   [[nodiscard]] std::optional<Way> way(const ViewEnd& from, Lid to) const;

@@ -28,6 +28,26 @@ bool same_wish(const InformInfo& a, const InformInfo& b) {
          a.generic == b.generic && a.type == b.type && a.trap == b.trap && a.producer == b.producer;
 }
 
+// Of which ports, it says by LIDs.
+bool names_lids(const InformInfo& info) {
+  return info.gid.is_zero() && info.lid_begin != InformInfo::kAnyLid && info.lid_begin != Lid{};
+}
+
+// IBA 13.4.11. Of vendors' notices, trap and producer are DeviceID and VendorID.
+bool fits(const InformInfo& info, const Report& report) {
+  const Notice& notice = report.notice;
+  const bool kind =
+      info.generic == notice.generic &&
+      (info.type == InformInfo::kAnyType || info.type == static_cast<std::uint16_t>(notice.type)) &&
+      (info.trap == InformInfo::kAnyTrap || info.trap == static_cast<std::uint16_t>(notice.trap)) &&
+      (info.producer == InformInfo::kAnyProducer || info.producer == notice.producer);
+  if (!kind) return false;
+  if (!info.gid.is_zero()) {
+    return info.gid == report.issuer || (is_about_gid(notice) && info.gid == gid_of(notice));
+  }
+  return !names_lids(info) || (notice.issuer >= info.lid_begin && notice.issuer <= info.lid_end);
+}
+
 }  // namespace
 
 Gid gid_of(const Notice& notice) {
@@ -38,9 +58,26 @@ void set_gid(Notice& notice, const Gid& gid) {
   wire::store_gid(notice.details.data() + kGidInDetails, gid);
 }
 
+bool Subscriptions::may_subscribe(const SubnetView& view, std::uint32_t requester,
+                                  const InformInfo& info) {
+  const ViewEnd& asker = view.ends()[requester];
+  if (!info.gid.is_zero()) {
+    const std::uint32_t end = view.end_of(info.gid);
+    return end == SubnetView::kNobody || view.shares_partition(asker, view.ends()[end]);
+  }
+  if (!names_lids(info)) return true;
+  return std::all_of(view.ends().begin(), view.ends().end(), [&](const ViewEnd& end) {
+    const bool named = end.lid >= info.lid_begin && end.lid <= info.lid_end;
+    return !named || view.shares_partition(asker, end);
+  });
+}
+
 void Subscriptions::set(const SubnetView& view, const SaRequest& request, SaReply& reply) {
   auto info = *InformInfo::parse(request.data);
   if (request.requester == SubnetView::kNobody) return reply.fail(SaStatus::kRequestInvalid);
+  if (info.subscribe && !may_subscribe(view, request.requester, info)) {
+    return reply.fail(SaStatus::kRequestInvalid);
+  }
   const Gid subscriber = view.gid_of(view.ends()[request.requester]);
   const auto found = std::find_if(all_.begin(), all_.end(), [&](const Subscription& each) {
     return each.subscriber == subscriber && same_wish(each.info, info) &&
@@ -52,8 +89,13 @@ void Subscriptions::set(const SubnetView& view, const SaRequest& request, SaRepl
   } else if (found == all_.end()) {
     if (all_.size() >= most_) return reply.fail(SaStatus::kNoResources);
     info.qpn = request.from.qpn;
-    all_.push_back(
-        {.subscriber = subscriber, .number = ++last_number_, .to = request.from, .info = info});
+    all_.push_back({.subscriber = subscriber,
+                    .number = ++last_number_,
+                    .to = request.from,
+                    .info = info,
+                    .trusted = request.trusted});
+  } else {
+    found->trusted = request.trusted;
   }
   info.write(reply.add((InformInfo::kSize + 7) / 8 * 8));
 }
@@ -70,33 +112,32 @@ void Subscriptions::find(const SaRequest& request, SaReply& reply) const {
   }
 }
 
-bool Subscriptions::covers(const SubnetView& view, const Subscription& subscription,
-                           const Notice& notice) {
-  const InformInfo& info = subscription.info;
-  const bool kind =
-      info.generic == notice.generic &&
-      (info.type == InformInfo::kAnyType || info.type == static_cast<std::uint16_t>(notice.type)) &&
-      (info.trap == InformInfo::kAnyTrap || info.trap == static_cast<std::uint16_t>(notice.trap)) &&
-      (info.producer == InformInfo::kAnyProducer || info.producer == notice.producer);
-  if (!kind) return false;
-  if (!info.gid.is_zero()) return is_about_gid(notice) && gid_of(notice) == info.gid;
-  const bool any_lid = info.lid_begin == InformInfo::kAnyLid || info.lid_begin == Lid{};
-  if (!any_lid && (notice.issuer < info.lid_begin || notice.issuer > info.lid_end)) return false;
-  // A port is told of those only that it shares a partition with.
-  if (!is_about_gid(notice)) return true;
-  const std::uint32_t subject = view.end_of(gid_of(notice));
+bool Subscriptions::may_know(const SubnetView& view, const Subscription& subscription,
+                             const Report& report) {
   const std::uint32_t subscriber = view.end_of(subscription.subscriber);
-  return subject == SubnetView::kNobody || subscriber == SubnetView::kNobody ||
-         view.common_pkey(view.ends()[subscriber], view.ends()[subject]).has_value();
+  if (subscriber == SubnetView::kNobody) return false;
+  const ViewEnd& asker = view.ends()[subscriber];
+  if (report.group) return view.has_partition(asker, *report.group);
+  const std::uint32_t subject =
+      view.end_of(is_about_gid(report.notice) ? gid_of(report.notice) : report.issuer);
+  // Of what is gone, nobody knows the partitions.
+  return subject == SubnetView::kNobody || view.shares_partition(asker, view.ends()[subject]);
 }
 
-std::vector<mgmt::MadAddress> Subscriptions::who_wants(const SubnetView& view,
-                                                       const Notice& notice) const {
-  std::vector<mgmt::MadAddress> found;
-  for (const Subscription& each : all_) {
-    const bool told = std::find(found.begin(), found.end(), each.to) != found.end();
-    if (!told && covers(view, each, notice)) found.push_back(each.to);
-  }
+std::vector<Recipient> Subscriptions::who_wants(const SubnetView& view, const Report& report) {
+  std::vector<Recipient> found;
+  std::erase_if(all_, [&](const Subscription& each) {
+    if (!fits(each.info, report)) return false;
+    if (!may_know(view, each, report)) return names_lids(each.info);
+    const auto known = std::find_if(found.begin(), found.end(),
+                                    [&](const Recipient& other) { return other.to == each.to; });
+    if (known == found.end()) {
+      found.push_back({.to = each.to, .trusted = each.trusted});
+    } else {
+      known->trusted = known->trusted || each.trusted;
+    }
+    return false;
+  });
   return found;
 }
 

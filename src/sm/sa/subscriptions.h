@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "mgmt/mad/mad_client.h"
@@ -13,18 +14,33 @@
 
 namespace weft::sm {
 
+// What is to be told, and of whom.
+struct Report {
+  wire::Notice notice{};
+  Gid issuer{};                 // of the port that says it
+  Lid from{};                   // where it came from; 0: the administrator itself
+  std::optional<PKey> group{};  // of the group that it is about
+};
+
+struct Recipient {
+  mgmt::MadAddress to{};
+  bool trusted = false;  // subscribed with the SM_Key
+};
+
 class Subscriptions {
  public:
   // Beyond `most`, none is taken.
   explicit Subscriptions(std::size_t most) : most_(most) {}
 
-  // InformInfo: subscribes, or ends what the same port has subscribed.
+  // InformInfo: subscribes, or ends what the same port has subscribed. Nobody can name a port that
+  // it shares no partition with.
   void set(const SubnetView& view, const SaRequest& request, SaReply& reply);
   // InformInfoRecord.
   void find(const SaRequest& request, SaReply& reply) const;
-  // Where a notice is to be reported to, each address once.
-  [[nodiscard]] std::vector<mgmt::MadAddress> who_wants(const SubnetView& view,
-                                                        const wire::Notice& notice) const;
+  // Whom it is to be reported to, each address once: those whose InformInfo fits, and who share a
+  // partition with what it is about (o13-17.1.1). Whoever has named LIDs and does not, has no
+  // subscription any more (o13-17.1.2).
+  [[nodiscard]] std::vector<Recipient> who_wants(const SubnetView& view, const Report& report);
   void forget_missing(const SubnetView& view);
   [[nodiscard]] std::size_t size() const { return all_.size(); }
 
@@ -34,9 +50,12 @@ class Subscriptions {
     std::uint16_t number = 0;
     mgmt::MadAddress to{};
     wire::InformInfo info{};
+    bool trusted = false;
   };
-  [[nodiscard]] static bool covers(const SubnetView& view, const Subscription& subscription,
-                                   const wire::Notice& notice);
+  [[nodiscard]] static bool may_subscribe(const SubnetView& view, std::uint32_t requester,
+                                          const wire::InformInfo& info);
+  [[nodiscard]] static bool may_know(const SubnetView& view, const Subscription& subscription,
+                                     const Report& report);
 
   const std::size_t most_;
   std::uint16_t last_number_ = 0;
