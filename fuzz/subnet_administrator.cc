@@ -25,6 +25,7 @@ using wire::SaAttribute;
 constexpr std::uint64_t kPrefix = 0xFE80'0000'0000'0000;
 constexpr std::size_t kHosts = 4;
 constexpr std::size_t kMostMembers = 8;
+constexpr std::size_t kMostAliases = 4;
 
 class Outlet final : public MadOutlet {
  public:
@@ -56,7 +57,8 @@ sm::Subnet subnet_of(std::uint8_t present) {
                           .state = wire::PortState::kActive,
                           .link_speed_active = 4,
                           .neighbor_mtu = 4,
-                          .mtu_cap = 4};
+                          .mtu_cap = 4,
+                          .guid_cap = 12};
   };
   const std::uint32_t sw = add(wire::NodeType::kSwitch, kHosts, 0x5000);
   subnet.nodes[sw].switch_info = wire::SwitchInfo{.linear_cap = 64, .multicast_cap = 3};
@@ -90,6 +92,7 @@ class Fuzzer {
     administrator_ = std::make_unique<sm::Administrator>(
         management_.mad_port(1), sm::AdministratorOptions{.groups = {.most_members = kMostMembers},
                                                           .services = 4,
+                                                          .aliases = kMostAliases,
                                                           .subscriptions = 4,
                                                           .answer = 4096,
                                                           .queue = 4,
@@ -143,8 +146,9 @@ class Fuzzer {
         SaAttribute::kServiceRecord,    SaAttribute::kInformInfo,      SaAttribute::kNodeRecord,
         SaAttribute::kMultiPathRecord,  SaAttribute::kPortInfoRecord,  SaAttribute::kGuidInfoRecord,
         SaAttribute::kInformInfoRecord, SaAttribute::kMulticastRecord, SaAttribute::kClassPortInfo};
-    constexpr MadMethod kMethods[]{MadMethod::kGet, MadMethod::kSet, MadMethod::kGetTable,
-                                   MadMethod::kGetMulti, MadMethod::kDelete};
+    constexpr MadMethod kMethods[]{MadMethod::kGet,      MadMethod::kSet,
+                                   MadMethod::kGetTable, MadMethod::kGetMulti,
+                                   MadMethod::kDelete,   MadMethod::kGetTraceTable};
     const std::uint8_t which = input_.byte();
     auto attribute = which < std::size(kAll) ? kAll[which] : static_cast<SaAttribute>(which);
     MadBuffer mad{};
@@ -161,6 +165,11 @@ class Fuzzer {
     const MutableBytes data = MutableBytes(mad).subspan(wire::SaHeader::kDataOffset);
     if (attribute == SaAttribute::kMemberRecord) {
       member().write(data);
+    } else if (attribute == SaAttribute::kGuidInfoRecord) {
+      wire::store_be16(data.data(), input_.one_of(8));
+      wire::store_u8(data.data() + 2, input_.one_of(3));
+      for (std::size_t i = 0; i < wire::GuidBlock::kEntries; ++i)
+        wire::store_be64(data.data() + 8 + 8 * i, some_guid().value());
     } else {
       const Bytes some = input_.some();
       std::copy_n(some.begin(), std::min(some.size(), data.size()), data.begin());
@@ -174,10 +183,16 @@ class Fuzzer {
     management_.receive(envelope, mad, now_);
   }
 
+  // Of a host, or one that a host may be given.
+  Guid some_guid() {
+    const std::uint8_t which = input_.one_of(10);
+    return which < 5 ? Guid{0x1000u * (which + 1u) + 1} : Guid{which - 5u};
+  }
+
   wire::MemberRecord member() {
     return {.mgid = input_.rarely() ? Gid{}
                                     : sm::make_gid(0xFF12'401B'FFFF'0000, Guid{input_.one_of(4)}),
-            .port_gid = sm::make_gid(kPrefix, Guid{0x1000u * (input_.one_of(5) + 1u) + 1}),
+            .port_gid = sm::make_gid(kPrefix, some_guid()),
             .qkey = QKey{input_.one_of(2)},
             .mtu = {.selector = static_cast<wire::SaValue::Selector>(input_.one_of(4)),
                     .value = input_.one_of(8)},
@@ -207,6 +222,15 @@ class Fuzzer {
       members += group.members.size();
     }
     require(members <= kMostMembers);
+    const sm::SubnetView& view = administrator_->view();
+    require(view.aliases().size() <= kMostAliases);
+    for (const auto& [port, guids] : view.aliases().ports()) {
+      const std::uint32_t end = view.end_of(port);
+      require(end != sm::SubnetView::kNobody && view.ends()[end].guid == port);
+      require(guids.size() <= view.port_of(view.ends()[end]).info->guid_cap);
+      for (const Guid guid : guids)
+        require(guid == Guid{} || view.end_of(guid) == end);
+    }
     require(administrator_->groups().forwarding().size() == mlids.size());
   }
 

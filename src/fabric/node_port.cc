@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "wire/endian.h"
+#include "wire/sm/multicast_top.h"
 
 namespace weft::fabric {
 namespace {
@@ -36,7 +37,9 @@ std::uint32_t capabilities(NodePort::Kind kind, const PortLimits& limits) {
                        wire::kCapOtherLocalChangesNotice | wire::kCapClientReregistration;
   if (limits.data_vls > 1) mask |= wire::kCapSlMapping;
   if (limits.speed > LinkSpeed::kQdr) mask |= wire::kCapExtendedSpeeds;
-  if (kind == NodePort::Kind::kSwitchManagement) mask |= wire::kCapPKeySwitchTrap;
+  if (kind == NodePort::Kind::kSwitchManagement) {
+    mask |= wire::kCapPKeySwitchTrap | wire::kCapMulticastFdbTop;
+  }
   return mask;
 }
 

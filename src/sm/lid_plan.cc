@@ -2,7 +2,6 @@
 #include "sm/lid_plan.h"
 
 #include <array>
-#include <set>
 
 namespace weft::sm {
 namespace {
@@ -32,10 +31,13 @@ class Taken {
 
 }  // namespace
 
-std::vector<Lid> LidPlan::assign(std::span<const Port> ports, std::uint8_t lmc) {
+std::vector<Lid> LidPlan::assign(std::span<const Port> ports, std::uint8_t lmc,
+                                 const std::set<Lid>& reserved) {
   std::vector<Lid> lids(ports.size());
   const auto count = [&](const Port& port) { return port.is_switch ? 1u : 1u << lmc; };
   Taken taken;
+  for (const Lid lid : reserved)
+    taken.take(lid.value(), 1);
   const auto keep = [&](std::size_t i, Lid lid) {
     if (lids[i] != Lid{} || !taken.free(lid.value(), count(ports[i]))) return;
     taken.take(lid.value(), count(ports[i]));
@@ -60,9 +62,9 @@ std::vector<Lid> LidPlan::assign(std::span<const Port> ports, std::uint8_t lmc) 
   for (std::size_t i = 0; i < ports.size(); ++i)
     keep(i, ports[i].current);
   // Then what nobody else will come back for, and that too when nothing else is left.
-  Taken reserved = taken;
+  Taken spared = taken;
   for (const auto& [guid, lid] : given_) {
-    if (!here.contains(guid)) reserved.take(lid.value(), 1u << lmc);
+    if (!here.contains(guid)) spared.take(lid.value(), 1u << lmc);
   }
   for (const bool sparing : {true, false}) {
     std::array<unsigned, 2> next{kFirst, kFirst};  // below it nothing is free: adapters, switches
@@ -71,7 +73,7 @@ std::vector<Lid> LidPlan::assign(std::span<const Port> ports, std::uint8_t lmc) 
       const unsigned step = count(ports[i]);
       unsigned& lid = next[ports[i].is_switch ? 1 : 0];
       lid = (lid + step - 1) / step * step;
-      while (lid < kEnd && !(taken.free(lid, step) && (!sparing || reserved.free(lid, step))))
+      while (lid < kEnd && !(taken.free(lid, step) && (!sparing || spared.free(lid, step))))
         lid += step;
       if (lid + step > kEnd) continue;
       taken.take(lid, step);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -28,7 +29,9 @@ class LidPlan {
 
   // LIDs for all of the ports: the first of 2^lmc each, aligned (IBA 7.11.1). A LID of 0: there are
   // no more.
-  [[nodiscard]] std::vector<Lid> assign(std::span<const Port> ports, std::uint8_t lmc);
+  // No port gets one of `reserved`, or keeps it.
+  [[nodiscard]] std::vector<Lid> assign(std::span<const Port> ports, std::uint8_t lmc,
+                                        const std::set<Lid>& reserved = {});
 
   // All that were ever given, for whoever keeps them.
   [[nodiscard]] const std::map<Guid, Lid>& given() const { return given_; }

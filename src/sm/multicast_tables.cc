@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sm/subnet_changes.h"
+#include "wire/sm/multicast_top.h"
 
 namespace weft::sm {
 namespace {
@@ -74,6 +75,7 @@ void MulticastTables::forget() {
   trees_.reset();
   graph_.reset();
   switches_.clear();
+  switch_at_.clear();
   ends_.clear();
   planned_.clear();
   different_.clear();
@@ -88,6 +90,7 @@ void MulticastTables::take(const Subnet& subnet, SwitchGraph graph,
   for (std::uint32_t node = 0; node < subnet.nodes.size(); ++node) {
     const SubnetNode& at = subnet.nodes[node];
     if (!at.is_switch()) continue;
+    switch_at_[node] = index[node];
     switches_[index[node]] = {
         .node = node,
         .positions = SwitchTables::positions(at.info.ports),
@@ -199,6 +202,23 @@ void MulticastTables::write_block(const Block& block, Changes& changes, Subnet& 
                   changes.failed("multicast forwarding table of " + name_of(done), result);
                 }
               });
+}
+
+Lid MulticastTables::top(const Subnet& subnet, std::uint32_t node) const {
+  const SubnetNode& at = subnet.nodes[node];
+  const auto found = switch_at_.find(node);
+  const auto& port = at.ports[0].info;
+  const bool has_top =
+      found != switch_at_.end() && port && (port->capability_mask & wire::kCapMulticastFdbTop) != 0;
+  if (!has_top) return at.switch_info->multicast_top;
+  const Switch& there = switches_[found->second];
+  const auto last = std::find_if(there.masks.rbegin(), there.masks.rend(),
+                                 [](std::uint16_t mask) { return mask != 0; });
+  const auto used = static_cast<std::size_t>(there.masks.rend() - last);
+  if (used == 0) return wire::kNoMulticastTop;
+  const std::size_t blocks = (used - 1) / (kBlock * there.positions) + 1;
+  const std::size_t end = std::min(blocks * kBlock, there.entries);
+  return Lid{static_cast<std::uint16_t>(MulticastBlock::kFirstLid + end - 1)};
 }
 
 }  // namespace weft::sm

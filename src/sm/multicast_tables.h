@@ -53,6 +53,9 @@ class MulticastTables {
   // Writes all that is different from what the switches are known to have. `subnet` is the one that
   // was taken; it and `changes` outlive what is on its way. What fails, the next take() writes.
   void write(Changes& changes, Subnet& subnet);
+  // What a switch's MulticastFDBTop is to be, after write(): the end of the last block that is
+  // used; as it is where the switch has none.
+  [[nodiscard]] Lid top(const Subnet& subnet, std::uint32_t node) const;
 
  private:
   struct Switch {
@@ -79,6 +82,7 @@ class MulticastTables {
   std::set<Block> different_;                             // as it may be
   std::unordered_map<std::uint64_t, MulticastEnd> ends_;  // by port GUID
   std::vector<Switch> switches_;
+  std::unordered_map<std::uint32_t, SwitchIndex> switch_at_;  // by node
   std::unique_ptr<SwitchGraph> graph_;
   std::unique_ptr<MulticastTrees> trees_;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sm/forwarding_tables.h"
 #include "sm/subnet_changes.h"
 
 namespace weft::sm {
@@ -62,8 +63,8 @@ bool SubnetManager::begin() {
   const auto is_time = [this](const std::optional<Time>& when) { return when && *when <= now_; };
   if (mastership_.may_sweep() && (is_time(wanted_at_) || is_time(retry_at_))) {
     begin_sweep();
-  } else if (manages() && multicast_.changed()) {
-    write_groups();
+  } else if (manages() && has_updates()) {
+    write_updates();
   } else if (is_time(poll_at_)) {
     poll();
   } else if (mastership_.may_sweep() && is_time(look_at_)) {
@@ -86,7 +87,7 @@ std::optional<Time> SubnetManager::deadline() const {
     consider(wanted_at_);
     consider(retry_at_);
     consider(look_at_);
-    if (manages() && multicast_.changed()) consider(now_);
+    if (manages() && has_updates()) consider(now_);
     consider(multicast_.deadline());
   }
   return first ? std::optional(std::max(*first, now_)) : first;
@@ -107,8 +108,8 @@ void SubnetManager::advance() {
       mastership_.handed_over();
       entered();
       return end_sweep();
-    case Phase::kGroups:
-      return ended_groups();
+    case Phase::kUpdate:
+      return ended_updates();
     case Phase::kSetup:
       if (setup_ == nullptr || !setup_->next_step()) end_sweep();
       return;
@@ -154,17 +155,44 @@ void SubnetManager::rest() {
   look_at_ = now_ + options_.look_every;
 }
 
-void SubnetManager::write_groups() {
-  phase_ = Phase::kGroups;
-  group_changes_ = std::make_unique<Changes>(smps_);
-  multicast_.write(*group_changes_, subnet_);
+bool SubnetManager::has_updates() const {
+  return multicast_.changed() || guids_.changed() || services_.changed();
 }
 
-// What a switch did not take, a sweep writes again.
-void SubnetManager::ended_groups() {
+void SubnetManager::write_updates() {
+  phase_ = Phase::kUpdate;
+  updates_ = std::make_unique<Changes>(smps_);
+  multicast_.write(*updates_, subnet_);
+  guids_.write(*updates_, subnet_);
+  moves_services_ = services_.changed();
+  if (moves_services_) {
+    const std::vector<PortRef> ends = subnet_.end_ports();
+    std::vector<Lid> lids;
+    for (const PortRef& end : ends)
+      lids.push_back(subnet_.port(end).info->lid);
+    route_services(ends, lids);
+  }
+  SwitchIndex index = 0;  // of switches, in the order of nodes
+  for (std::uint32_t node = 0; node < subnet_.nodes.size(); ++node) {
+    const SubnetNode& at = subnet_.nodes[node];
+    if (!at.is_switch()) continue;
+    const auto table = routes_.table(index++);
+    // What the last sweep has left alone is for the next one.
+    if (!at.switch_info || at.tables.linear.empty() || table.empty()) continue;
+    if (moves_services_) write_linear(*updates_, subnet_, node, table);
+    wire::SwitchInfo info = *at.switch_info;
+    info.linear_top = Lid{static_cast<std::uint16_t>(table.size() - 1)};
+    info.multicast_top = multicast_.top(subnet_, node);
+    write_switch_info(*updates_, subnet_, node, info);
+  }
+}
+
+// What a node did not take, a sweep writes again.
+void SubnetManager::ended_updates() {
   phase_ = Phase::kIdle;
-  if (group_changes_->failures() == 0) return;
-  say(Kind::kProblem, group_changes_->first_failure());
+  if (moves_services_) ++revision_;
+  if (updates_->failures() == 0) return;
+  say(Kind::kProblem, updates_->first_failure());
   retry_at_ = std::min(retry_at_.value_or(now_ + retry_after_), now_ + retry_after_);
 }
 
@@ -239,9 +267,33 @@ void SubnetManager::decide() {
   } else if (course == Course::kLeave) {
     multicast_.forget();
     subnet_ = std::move(found);
+    routes_ = Routes{};  // those that there were are of another subnet
     is_first_ = true;
   }
   say_problems(problems);
+}
+
+Expected<void> SubnetManager::set_service_lids(std::span<const ServiceLid> lids) {
+  std::set<Lid> taken;
+  const auto take = [&](Lid first, std::uint8_t lmc) {
+    for (unsigned i = 0; first != Lid{} && i < 1u << lmc; ++i)
+      taken.insert(Lid{static_cast<std::uint16_t>(first.value() + i)});
+  };
+  std::set<Guid> here;
+  for (const PortRef& end : subnet_.end_ports()) {
+    const SubnetPort& port = subnet_.port(end);
+    here.insert(port.guid);
+    take(port.info->lid, subnet_.nodes[end.node].is_switch() ? std::uint8_t{0} : port.info->lmc);
+  }
+  for (const auto& [guid, lid] : lids_.given()) {
+    if (!here.contains(guid)) take(lid, options_.setup.lmc);
+  }
+  return services_.set(lids, taken);
+}
+
+void SubnetManager::route_services(const std::vector<PortRef>& ends, const std::vector<Lid>& lids) {
+  for (const std::string& text : services_.route(subnet_, ends, lids, options_.setup.lmc, routes_))
+    say(Kind::kProblem, text);
 }
 
 void SubnetManager::plan() {
@@ -257,7 +309,7 @@ void SubnetManager::plan() {
                      .is_switch = subnet_.nodes[end.node].is_switch(),
                      .active = port.info->state == wire::PortState::kActive});
   }
-  plan.lids = lids_.assign(ports, options_.setup.lmc);
+  plan.lids = lids_.assign(ports, options_.setup.lmc, services_.reserved());
   for (std::size_t i = 0; i < plan.ends.size(); ++i) {
     if (plan.ends[i] == plan.manager) plan.sm_lid = plan.lids[i];
     if (plan.lids[i] == Lid{}) report_.problems.emplace_back("there are no more LIDs");
@@ -270,9 +322,11 @@ void SubnetManager::plan() {
   auto graph = make_graph(plan, index);
   if (!graph) {
     report_.problems.push_back(graph.error().message);
+    routes_ = Routes{};
     return;
   }
   find_routes(*graph);
+  route_services(plan.ends, plan.lids);
   plan.tables.resize(subnet_.nodes.size());
   for (std::uint32_t node = 0; node < subnet_.nodes.size(); ++node) {
     if (!subnet_.nodes[node].is_switch()) continue;
@@ -285,6 +339,7 @@ void SubnetManager::plan() {
   plan.lanes = lane_plan(subnet_, *graph, routes_, index);
   multicast_.take(subnet_, std::move(*graph), index);
   plan.multicast = &multicast_;
+  plan.guids = &guids_;
   setup_ = std::make_unique<SubnetSetup>(smps_, subnet_, std::move(plan), options_.setup);
 }
 
@@ -308,6 +363,7 @@ void SubnetManager::end_sweep() {
   report_.state = state();
   report_.smps = smps_.counts();
   ++sweeps_;
+  ++revision_;
   pause_after_sweep();
 }
 

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,13 @@
 #include "base/time.h"
 #include "mgmt/mad/mad_port.h"
 #include "sm/discovery.h"
+#include "sm/guid_tables.h"
 #include "sm/lid_plan.h"
 #include "sm/manager_event.h"
 #include "sm/mastership.h"
 #include "sm/multicast_tables.h"
 #include "sm/routing/routing.h"
+#include "sm/service_lids.h"
 #include "sm/subnet_setup.h"
 #include "sm/sweep_pace.h"
 
@@ -91,6 +94,11 @@ class SubnetManager {
   void set_groups(std::vector<MulticastGroup> groups) {
     multicast_.set_groups(std::move(groups), now_);
   }
+  // The same of GUIDs that ports have beside their own.
+  void set_guids(std::vector<PortGuids> ports) { guids_.set(std::move(ports)); }
+  // And of LIDs that are no port's own, and lead to a port (service_lids.h); revision() tells when
+  // they do. Errors as ServiceLids::set() has them. A LID is a port's as long as it is kept for it.
+  Expected<void> set_service_lids(std::span<const ServiceLid> lids);
   // Goes on with what is to be done. Call it after start(), after sweep(), whenever something
   // arrived at the port or a deadline of the port has passed, and at deadline().
   void run(Time now);
@@ -106,6 +114,9 @@ class SubnetManager {
   // Of a standby the master, as far as it knows.
   [[nodiscard]] const OtherManager* peer() const { return mastership_.peer(); }
   [[nodiscard]] std::uint64_t sweeps() const { return sweeps_; }
+  // Grows whenever subnet() or routes() may have become another: after each sweep, and when a
+  // service LID leads elsewhere.
+  [[nodiscard]] std::uint64_t revision() const { return revision_; }
   // Of the last sweep that ended; empty before.
   [[nodiscard]] const SweepReport& report() const { return report_; }
   [[nodiscard]] const Subnet& subnet() const { return subnet_; }
@@ -116,7 +127,7 @@ class SubnetManager {
   [[nodiscard]] std::uint64_t denied() const { return denied_; }
 
  private:
-  enum class Phase : std::uint8_t { kIdle, kLook, kPoll, kDiscovery, kHandover, kSetup, kGroups };
+  enum class Phase : std::uint8_t { kIdle, kLook, kPoll, kDiscovery, kHandover, kSetup, kUpdate };
 
   // What it is time for now; false: nothing.
   bool begin();
@@ -125,8 +136,11 @@ class SubnetManager {
   void begin_sweep();
   void look();
   void rest();
-  void write_groups();
-  void ended_groups();
+  // What changes without a sweep: groups, GUIDs, service LIDs.
+  [[nodiscard]] bool has_updates() const;
+  void write_updates();
+  void ended_updates();
+  void route_services(const std::vector<PortRef>& ends, const std::vector<Lid>& lids);
   void want(Time when) { wanted_at_ = std::min(wanted_at_.value_or(when), when); }
   void decide();
   void plan();
@@ -186,8 +200,12 @@ class SubnetManager {
   std::uint64_t sweeps_ = 0;
   std::unique_ptr<Discovery> discovery_;
   std::unique_ptr<SubnetSetup> setup_;
-  std::unique_ptr<Changes> group_changes_;
+  std::unique_ptr<Changes> updates_;
   MulticastTables multicast_;
+  GuidTables guids_;
+  ServiceLids services_;
+  bool moves_services_ = false;  // the update that is under way
+  std::uint64_t revision_ = 0;
   Subnet subnet_;
   Routes routes_;
   SweepReport report_;

@@ -7,8 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "sm/forwarding_tables.h"
 #include "sm/subnet_changes.h"
-#include "wire/sm/tables.h"
 
 namespace weft::sm {
 namespace {
@@ -240,66 +240,20 @@ void SubnetSetup::write_switch_port(const PortRef& at) {
 }
 
 void SubnetSetup::write_tables() {
+  if (plan_.multicast != nullptr) plan_.multicast->write(changes_, subnet_);
   for (std::uint32_t node = 0; node < subnet_.nodes.size(); ++node) {
-    if (!subnet_.nodes[node].is_switch() || !subnet_.nodes[node].switch_info) continue;
-    if (!joining_->may_touch(node)) continue;
-    write_linear(node);
-    write_switch_info(node);
+    const SubnetNode& at = subnet_.nodes[node];
+    if (!at.is_switch() || !at.switch_info || !joining_->may_touch(node)) continue;
+    const std::vector<std::uint8_t>& table = plan_.tables[node];
+    write_linear(changes_, subnet_, node, table);
+    wire::SwitchInfo info = *at.switch_info;
+    info.linear_top = Lid{static_cast<std::uint16_t>(table.empty() ? 0 : table.size() - 1)};
+    info.life_time = options_.switch_life;
+    if (plan_.multicast != nullptr) info.multicast_top = plan_.multicast->top(subnet_, node);
+    write_switch_info(changes_, subnet_, node, info);
   }
   lanes_.write();
-  if (plan_.multicast != nullptr) plan_.multicast->write(changes_, subnet_);
-}
-
-void SubnetSetup::write_linear(std::uint32_t node) {
-  constexpr std::size_t kBlock = wire::LinearBlock::kEntries;
-  const std::vector<std::uint8_t>& table = plan_.tables[node];
-  auto& known = subnet_.nodes[node].tables.linear;
-  known.resize(std::max(known.size(), (table.size() + kBlock - 1) / kBlock));
-  for (std::size_t first = 0; first < table.size(); first += kBlock) {
-    wire::LinearBlock block;
-    block.ports.fill(wire::LinearBlock::kNoPort);
-    const std::size_t count = std::min(kBlock, table.size() - first);
-    std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(first), count, block.ports.begin());
-    const std::size_t number = first / kBlock;
-    if (known[number] == block) continue;
-    known[number].reset();  // until the switch has confirmed it
-    std::array<std::byte, wire::smp::kDataSize> data{};
-    block.write(data);
-    changes_.set(subnet_.nodes[node].route, SmAttribute::kLinearForwarding,
-                 static_cast<std::uint32_t>(number), data,
-                 [this, node, number, block](const SmpResult& result) {
-                   SubnetNode& at = subnet_.nodes[node];
-                   if (result.answered()) {
-                     at.tables.linear[number] = block;
-                     return;
-                   }
-                   changes_.failed(
-                       fmt::format("forwarding table of {:#018x}", at.info.node_guid.value()),
-                       result);
-                 });
-  }
-}
-
-void SubnetSetup::write_switch_info(std::uint32_t node) {
-  SubnetNode& at = subnet_.nodes[node];
-  const std::vector<std::uint8_t>& table = plan_.tables[node];
-  wire::SwitchInfo info = *at.switch_info;
-  info.linear_top = Lid{static_cast<std::uint16_t>(table.empty() ? 0 : table.size() - 1)};
-  info.life_time = options_.switch_life;
-  if (info == *at.switch_info) return;
-  std::array<std::byte, wire::smp::kDataSize> data{};
-  info.write(data);
-  changes_.set(at.route, SmAttribute::kSwitchInfo, 0, data, [this, node](const SmpResult& result) {
-    SubnetNode& there = subnet_.nodes[node];
-    const auto now = wire::SwitchInfo::parse(result.data);
-    if (!result.answered() || !now) {
-      changes_.failed(fmt::format("SwitchInfo of {:#018x}", there.info.node_guid.value()), result);
-      return;
-    }
-    // What changed meanwhile is for the next look, or the trap.
-    there.switch_info = now;
-    there.switch_info->port_state_change = false;
-  });
+  if (plan_.guids != nullptr) plan_.guids->write(changes_, subnet_);
 }
 
 // Both ends of each link, and only those whose other end is known.

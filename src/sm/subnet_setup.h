@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sm/changes.h"
+#include "sm/guid_tables.h"
 #include "sm/joining.h"
 #include "sm/lane_tables.h"
 #include "sm/lid_moves.h"
@@ -48,6 +49,7 @@ class SubnetSetup {
     std::vector<std::vector<std::uint8_t>> tables;  // by node; empty for adapters
     SubnetLanes lanes{};
     MulticastTables* multicast = nullptr;  // of this very subnet; outlives it
+    GuidTables* guids = nullptr;           // outlives it
     // The manager was not the master before: everybody is asked to register anew, and which LIDs
     // are in use is not known but for what was found.
     bool is_first = false;
@@ -87,8 +89,6 @@ class SubnetSetup {
   }
   void write_switch_port(const PortRef& at);
   void write_tables();
-  void write_linear(std::uint32_t node);
-  void write_switch_info(std::uint32_t node);
   void command(wire::PortState from, wire::PortState to);
   // Fits MTU and lanes to what is at the other end.
   void fit_link(const PortRef& at, wire::PortInfo& info) const;

@@ -18,6 +18,7 @@ struct Answer {
   bool came = false;
   std::uint16_t status = 0;
   wire::MadMethod method{};
+  wire::SaAttribute attribute{};
   std::size_t record_size = 0;
   std::vector<std::vector<std::byte>> records{};  // one, where it is no table
 };
@@ -36,8 +37,7 @@ class AdministeredLab {
 
   void sweep() {
     lab.sweep();
-    administrator->subnet_changed(lab.manager->subnet(), lab.manager->routes(), kPrefix,
-                                  lab.running.now);
+    publish();
     settle();
   }
 
@@ -80,13 +80,15 @@ class AdministeredLab {
     asker.node->management_used();
   }
 
-  // As the manager's own, with the administrator's time in it.
+  // As the manager's own, with the administrator's time in it. Where the manager runs by itself,
+  // the administrator learns at once what a sweep has found.
   void run_for(Duration time) {
     const Time end = lab.running.now + time;
     for (;;) {
       settle();
       Time next = lab.running.fabric.deadline().value_or(Time::max());
       next = std::min(next, administrator->deadline().value_or(Time::max()));
+      if (runs_manager) next = std::min(next, lab.manager->deadline().value_or(Time::max()));
       if (next > end) break;
       lab.running.now = std::max(lab.running.now, next);
     }
@@ -96,14 +98,25 @@ class AdministeredLab {
   void settle() {
     for (int round = 0; round < 1000; ++round) {
       lab.running.settle();
-      const auto before = administrator->counters().get(SaCounter::kQueries);
+      const auto before = done();
+      if (runs_manager) lab.manager->run(lab.running.now);
+      if (runs_manager) publish();
       administrator->run(lab.running.now);
       at_.management_used();
+      exchange();
       const auto deadline = lab.running.fabric.deadline();
       const bool due = deadline && *deadline <= lab.running.now;
-      if (!due && administrator->counters().get(SaCounter::kQueries) == before) return;
+      if (!due && done() == before) return;
     }
     FAIL() << "never comes to rest";
+  }
+
+  // The administrator learns what the manager has done.
+  void publish() {
+    if (lab.manager->revision() == revision_) return;
+    revision_ = lab.manager->revision();
+    administrator->subnet_changed(lab.manager->subnet(), lab.manager->routes(), kPrefix,
+                                  lab.running.now);
   }
 
   [[nodiscard]] Gid gid(const std::string& node) {
@@ -123,6 +136,7 @@ class AdministeredLab {
   static constexpr std::uint64_t kPrefix = 0xFE80'0000'0000'0000;
   ManagedLab lab;
   std::unique_ptr<Administrator> administrator;
+  bool runs_manager = false;  // else it sweeps when it is told to
 
  private:
   // A node that asks; agents have the same numbers at all ports.
@@ -155,12 +169,37 @@ class AdministeredLab {
     asker.agent = *asker.node->management().mad_port(1).add_agent(request, asker);
     return asker;
   }
+  // What both have done so far.
+  [[nodiscard]] std::uint64_t done() const {
+    return administrator->counters().get(SaCounter::kQueries) + lab.manager->smps().sent +
+           lab.manager->revision();
+  }
+  // The manager learns what the administrator has given out, and writes it.
+  void exchange() {
+    const bool groups = administrator->groups().generation() != groups_generation_;
+    const bool guids = administrator->guids_generation() != guids_generation_;
+    if (!groups && !guids) return;
+    groups_generation_ = administrator->groups().generation();
+    guids_generation_ = administrator->guids_generation();
+    if (groups) lab.manager->set_groups(administrator->groups().forwarding());
+    if (guids) lab.manager->set_guids(administrator->guids());
+    for (std::uint64_t before = ~std::uint64_t{0}; before != lab.manager->smps().sent;) {
+      before = lab.manager->smps().sent;
+      lab.manager->run(lab.running.now);
+      at_.management_used();
+      lab.running.settle();
+    }
+    publish();
+  }
   void received(Asker& asker, const mgmt::ReceivedMad& mad) {
     const auto header = *wire::MadHeader::parse(mad.mad);
     const Bytes data = mad.mad.subspan(wire::SaHeader::kDataOffset);
     if (!mad.cookie) return take_report(asker, mad, header);
     if (*mad.cookie != cookie_) return;
-    answer_ = {.came = true, .status = header.status, .method = header.method};
+    answer_ = {.came = true,
+               .status = header.status,
+               .method = header.method,
+               .attribute = static_cast<wire::SaAttribute>(header.attribute_id)};
     answer_.record_size = std::size_t{wire::SaHeader::parse(mad.mad)->attribute_offset} * 8;
     const bool table = header.method == wire::MadMethod::kGetTableResponse ||
                        header.method == wire::MadMethod::kGetMultiResponse;
@@ -193,6 +232,9 @@ class AdministeredLab {
   std::map<std::string, Asker> askers_;
   std::uint64_t cookie_ = 0;
   Answer answer_;
+  std::uint64_t revision_ = 0;
+  std::uint64_t groups_generation_ = 0;
+  std::uint64_t guids_generation_ = 0;
 };
 
 }  // namespace weft::sm

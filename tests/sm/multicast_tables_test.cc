@@ -79,6 +79,50 @@ TEST(MulticastTables, AreWrittenWithoutASweep) {
   EXPECT_EQ(lab.sweep().writes, 0u);
 }
 
+TEST(MulticastTables, EndWhereNothingIsForwardedAnyMore) {
+  ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a");
+  const auto tops = [&] {
+    const auto top = [&](const char* node) {
+      return lab.running.fabric.find_node(node)->switch_info().multicast_top.value();
+    };
+    return std::pair(top("s1"), top("s2"));
+  };
+  using Tops = std::pair<std::uint16_t, std::uint16_t>;
+  EXPECT_EQ(tops(), Tops(0, 0));
+  lab.sweep();
+  EXPECT_EQ(tops(), Tops(0xBFFF, 0xBFFF));
+  const MulticastGroup low = group_of(lab, {"a", "c"});
+  const MulticastGroup high = group_of(lab, {"b", "d"}, {}, Lid{0xC020});
+  lab.manager->set_groups({low});
+  lab.run_for(1ms);
+  EXPECT_EQ(tops(), Tops(0xC01F, 0xC01F));
+  lab.manager->set_groups({low, high});
+  lab.run_for(1ms);
+  EXPECT_EQ(tops(), Tops(0xC03F, 0xC03F));
+  EXPECT_EQ(heard(lab, "a"), Names{"c"});
+  EXPECT_EQ(heard(lab, "b", Lid{0xC020}), Names{"d"});
+  EXPECT_EQ(lab.sweep().writes, 0u);
+  EXPECT_EQ(tops(), Tops(0xC03F, 0xC03F));
+  lab.manager->set_groups({low});
+  lab.run_for(1ms);
+  EXPECT_EQ(tops(), Tops(0xC01F, 0xC01F));
+  lab.manager->set_groups({});
+  lab.run_for(1ms);
+  EXPECT_EQ(tops(), Tops(0xBFFF, 0xBFFF));
+}
+
+TEST(MulticastTables, EndWithTheEntriesOfASwitch) {
+  fabric::Lab model = fabric::lab_of(fabric::kFourNodes);
+  for (fabric::LabNode& node : model.nodes)
+    node.multicast_entries = 40;
+  ManagedLab lab(model, "a");
+  lab.sweep();
+  lab.manager->set_groups({group_of(lab, {"a", "b"}, {}, Lid{0xC021})});
+  lab.run_for(1ms);
+  EXPECT_EQ(lab.running.fabric.find_node("s1")->switch_info().multicast_top, Lid{0xC027});
+  EXPECT_EQ(heard(lab, "a", Lid{0xC021}), Names{"b"});
+}
+
 // What a port has sent may still be under way when it leaves, and the tables overtake that.
 TEST(MulticastTables, LeadOnWhatALeaverHasSent) {
   ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "c");

@@ -56,6 +56,30 @@ TEST(RoutingCheck, FindsAPortThatIsNotTheOwners) {
   EXPECT_FALSE(check(tree, routes).good());
 }
 
+TEST(RoutingCheck, FollowsAdditionalLidsToo) {
+  const SwitchGraph ring = torus({6});
+  Routes routes = *route(Engine::kLayered, ring, {});
+  const EndPort& host = ring.ends().back();
+  const EndPort& other = ring.ends()[ring.ends().size() - 2];
+  const Lid service{static_cast<std::uint16_t>(ring.lid_end() + 100)};
+  const std::uint64_t before = check(ring, routes).ways;
+  routes.lead(service, host.lid);
+  ASSERT_TRUE(check(ring, routes).good());
+  EXPECT_EQ(check(ring, routes).ways, before + ring.switches());
+  for (SwitchIndex at = 0; at < ring.switches(); ++at)
+    EXPECT_EQ(routes.sl(at, service), routes.sl(at, host.lid));
+  routes.lead(service, other.lid);
+  ASSERT_TRUE(check(ring, routes).good());
+  EXPECT_EQ(routes.port(other.at, service), other.port);
+  routes.set_port(other.at, service, kNoPort);
+  EXPECT_FALSE(check(ring, routes).good());
+  routes.lead(service, Lid{});
+  EXPECT_TRUE(check(ring, routes).good());
+  EXPECT_EQ(routes.port(host.at, service), kNoPort);
+  routes.lead(host.lid, other.lid);
+  EXPECT_FALSE(check(ring, routes).good()) << "it is a port's own";
+}
+
 TEST(RoutingCheck, TellsLanesApart) {
   // A ring with a lane for each half has no loop; with all on one lane it has.
   const SwitchGraph ring = torus({6});

@@ -17,6 +17,7 @@
 #include "wire/sa/path_record.h"
 #include "wire/sa/sa_header.h"
 #include "wire/sa/service_record.h"
+#include "wire/sa/trace_record.h"
 #include "wire/sm/node_info.h"
 #include "wire/sm/notice.h"
 #include "wire/sm/port_info.h"
@@ -95,6 +96,7 @@ TEST(ManagementFormats, ComeBackFromTheirBytes) {
   expect_round_trip<InformInfo>();
   expect_round_trip<MemberRecord>();
   expect_round_trip<ServiceRecord>();
+  expect_round_trip<TraceRecord>();
 }
 
 TEST(ManagementFormats, HaveNodeInfoInItsPlaces) {
@@ -259,6 +261,24 @@ TEST(ManagementFormats, HaveMcMemberRecordInItsPlaces) {
             bytes_of(0xFF, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xFE, 0x80, 0, 0, 0, 0,
                      0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 2, 3, 4, 0xC0, 5, 0x84, 6, 0x87, 0x88, 9,
                      0xFF, 0xAB, 0xCD, 0xEF, 11, 0x51, 0x80, 0, 0));
+}
+
+// As tshark reads them.
+TEST(ManagementFormats, HaveTraceRecordInItsPlaces) {
+  const auto bytes = written(TraceRecord{.gid_prefix = 0x0102'0304'0506'0708,
+                                         .id_generation = 0x090A,
+                                         .node_type = NodeType::kSwitch,
+                                         .node = 0x1011'1213'1415'1617,
+                                         .chassis = 0x2021'2223'2425'2627,
+                                         .entry_port_id = 0x3031'3233'3435'3637,
+                                         .exit_port_id = 0x4041'4243'4445'4647,
+                                         .entry_port = 0x50,
+                                         .exit_port = 0x51});
+  EXPECT_EQ(
+      (std::vector<std::byte>(bytes.begin(), bytes.end())),
+      bytes_of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 2, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17,
+               0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x30, 0x31, 0x32, 0x33, 0x34, 0x35,
+               0x36, 0x37, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47, 0x50, 0x51, 0, 0));
 }
 
 // The facts of this exchange were read with tshark.

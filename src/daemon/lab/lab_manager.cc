@@ -99,8 +99,13 @@ void LabManager::run(Time now) {
   const std::uint64_t before = activity();
   manager_.run(now);
   administrator_.set_master(manager_.manages());
-  if (manager_.sweeps() != sweeps_) publish(now);
+  if (manager_.revision() != revision_) publish(now);
   administrator_.run(now);
+  if (administrator_.guids_generation() != guids_generation_) {
+    guids_generation_ = administrator_.guids_generation();
+    manager_.set_guids(administrator_.guids());
+    manager_.run(now);
+  }
   if (administrator_.groups().generation() != group_generation_) {
     group_generation_ = administrator_.groups().generation();
     manager_.set_groups(administrator_.groups().forwarding());
@@ -110,7 +115,7 @@ void LabManager::run(Time now) {
 }
 
 void LabManager::publish(Time now) {
-  sweeps_ = manager_.sweeps();
+  revision_ = manager_.revision();
   administrator_.subnet_changed(manager_.subnet(), manager_.routes(), sm::SetupOptions{}.gid_prefix,
                                 now);
   add_groups();

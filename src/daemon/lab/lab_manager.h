@@ -60,8 +60,9 @@ class LabManager {
   const std::vector<sm::PartitionGroup> groups_;  // that are there from the beginning
   sm::SubnetManager manager_;
   sm::Administrator administrator_;
-  std::uint64_t sweeps_ = 0;            // that the administrator knows of
+  std::uint64_t revision_ = 0;          // that the administrator knows of
   std::uint64_t group_generation_ = 0;  // that the manager knows of
+  std::uint64_t guids_generation_ = 0;
   struct Event {
     Duration when{};  // on the wall's clock
     sm::ManagerEvent what;

@@ -40,12 +40,26 @@ class Checker {
         }
       }
     }
+    for (const Routes::Additional& each : routes_.additional())
+      follow_additional(each, away);
     find_loop();
     return result_;
   }
 
  private:
   static constexpr HopIndex kNone = ~HopIndex{0};
+
+  void follow_additional(const Routes::Additional& each, std::vector<std::uint32_t>& away) {
+    const std::uint32_t owner = graph_.owner(each.like);
+    if (owner == SwitchGraph::kNobody || graph_.owner(each.lid) != SwitchGraph::kNobody) {
+      return lost(0, each.lid, 0);
+    }
+    const EndPort& end = graph_.ends()[owner];
+    measure(graph_, end.at, away);
+    for (SwitchIndex from = 0; from < graph_.switches(); ++from) {
+      if (graph_.has_hosts(from) && away[from] != kFar) follow(from, each.lid, end, away[from]);
+    }
+  }
 
   void follow(SwitchIndex from, Lid lid, const EndPort& end, std::uint32_t shortest) {
     ++result_.ways;

@@ -26,7 +26,8 @@ struct RoutingCheck {
 };
 
 // Follows the way from each switch that has hosts, to each LID, on the service level that the
-// routes have for it.
+// routes have for it. Additional LIDs have to arrive at the port of the LID that they lead like,
+// and must not be a port's own.
 [[nodiscard]] RoutingCheck check(const SwitchGraph& graph, const Routes& routes);
 
 }  // namespace weft::sm

@@ -23,7 +23,7 @@ class Routes {
  public:
   Routes() = default;
   Routes(std::size_t switches, std::size_t lid_end)
-      : lid_end_(lid_end), ports_(switches * lid_end, kNoPort) {}
+      : switches_(switches), lid_end_(lid_end), ports_(switches * lid_end, kNoPort) {}
 
   [[nodiscard]] std::size_t lid_end() const { return lid_end_; }
   // Where a switch sends what is for a LID: a port, 0 for itself, or kNoPort.
@@ -37,6 +37,16 @@ class Routes {
   [[nodiscard]] std::span<const std::uint8_t> table(SwitchIndex at) const {
     return std::span(ports_).subspan(at * lid_end_, lid_end_);
   }
+
+  // A LID that no port has, and the one that it leads like.
+  struct Additional {
+    Lid lid{};
+    Lid like{};
+  };
+  // From now on `lid`, which is no port's, leads where `like` does, by the same ways and on the
+  // same levels: nothing new can wait for anything. `like` 0: it leads nowhere.
+  void lead(Lid lid, Lid like);
+  [[nodiscard]] const std::vector<Additional>& additional() const { return additional_; }
 
   // Of packets that enter the fabric at a switch. 0 where the engine needs one level only.
   [[nodiscard]] Sl sl(SwitchIndex from, Lid lid) const {
@@ -63,9 +73,13 @@ class Routes {
   std::vector<std::uint8_t> dimension;  // of each hop, with kDimension
 
  private:
+  void reserve_lids(std::size_t lid_end);
+
+  std::size_t switches_ = 0;
   std::size_t lid_end_ = 0;
   std::vector<std::uint8_t> ports_;
   std::vector<std::uint8_t> levels_;
+  std::vector<Additional> additional_;
 };
 
 }  // namespace weft::sm

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sm/sa/tables.h"
+#include "sm/sa/trace.h"
 #include "wire/class_port_info.h"
 #include "wire/rmpp.h"
 #include "wire/sa/multi_path_record.h"
@@ -21,14 +22,15 @@ using wire::SaStatus;
 
 constexpr std::uint8_t kResponseTime = 18;  // about a second: 4.096 us * 2^18
 constexpr std::uint32_t kClassManager = 4;  // as the producer of a notice
-// IBA 15.2.4.1, table 190: groups, several paths, masks of capabilities; in the second mask,
-// members that only send, and that a path's reverse is one too.
+// IBA 15.2.4.1, table 190: groups, several paths, masks of capabilities; in the second mask, that a
+// path's reverse is one too, MulticastFDBTop, additional GUIDs, and members that only send.
 constexpr std::uint16_t kCapabilities = 1u << 8 | 1u << 9 | 1u << 10 | 1u << 13;
-constexpr std::uint32_t kCapabilities2 = 1u << 2 | 1u << 12;
+constexpr std::uint32_t kCapabilities2 = 1u << 2 | 1u << 3 | 1u << 5 | 1u << 12;
 
 constexpr MadMethod response_to(MadMethod method) {
   switch (method) {
     case MadMethod::kGetTable:
+    case MadMethod::kGetTraceTable:
       return MadMethod::kGetTableResponse;
     case MadMethod::kGetMulti:
       return MadMethod::kGetMultiResponse;
@@ -46,6 +48,7 @@ Administrator::Administrator(mgmt::MadPort& port, const AdministratorOptions& op
       options_(options),
       groups_(options.groups),
       services_(options.services),
+      guids_(options.aliases),
       subscriptions_(options.subscriptions),
       paths_(view_, groups_, options.paths),
       reporter_(port, view_, subscriptions_, counters_, options.reports) {
@@ -59,8 +62,9 @@ Expected<void> Administrator::start() {
   mgmt::AgentRequest request{.mgmt_class = wire::MgmtClass::kSubnAdm,
                              .class_version = wire::kSaClassVersion,
                              .rmpp = true};
-  for (const MadMethod method : {MadMethod::kGet, MadMethod::kSet, MadMethod::kGetTable,
-                                 MadMethod::kGetMulti, MadMethod::kDelete}) {
+  for (const MadMethod method :
+       {MadMethod::kGet, MadMethod::kSet, MadMethod::kGetTable, MadMethod::kGetTraceTable,
+        MadMethod::kGetMulti, MadMethod::kDelete}) {
     request.methods.set(static_cast<std::size_t>(method));
   }
   auto agent = port_.add_agent(request, *this);
@@ -80,6 +84,8 @@ void Administrator::subnet_changed(const Subnet& subnet, const Routes& routes,
     if (node.switch_info) mlids = std::min<std::size_t>(mlids, node.switch_info->multicast_cap);
   }
   groups_.set_mlids(mlids);
+  guids_.forget_missing(view_);
+  notice_guids();
   groups_.forget_missing(view_);
   subscriptions_.forget_missing(view_);
   notice_groups();
@@ -137,6 +143,14 @@ void Administrator::notice_groups() {
     const auto trap =
         event.created ? wire::TrapNumber::kGroupCreated : wire::TrapNumber::kGroupDeleted;
     notice(trap, event.mgid, event.pkey);
+  }
+}
+
+void Administrator::notice_guids() {
+  for (const GuidRecords::Event& event : guids_.take_events()) {
+    const Gid gid = make_gid(view_.gid_prefix(), event.guid);
+    notice(event.added ? wire::TrapNumber::kGidInService : wire::TrapNumber::kGidOutOfService, gid);
+    if (!event.added) groups_.forget(gid);
   }
 }
 
@@ -234,6 +248,10 @@ bool Administrator::set(const SaRequest& request, SaReply& reply) {
     case SaAttribute::kInformInfo:
       subscriptions_.set(view_, request, reply);
       return true;
+    case SaAttribute::kGuidInfoRecord:
+      guids_.set(view_, request, reply);
+      notice_guids();
+      return true;
     default:
       return false;
   }
@@ -247,6 +265,10 @@ bool Administrator::remove(const SaRequest& request, SaReply& reply) {
     case SaAttribute::kServiceRecord:
       services_.remove(request, reply);
       return true;
+    case SaAttribute::kGuidInfoRecord:
+      guids_.remove(view_, request, reply);
+      notice_guids();
+      return true;
     default:
       return false;
   }
@@ -255,6 +277,11 @@ bool Administrator::remove(const SaRequest& request, SaReply& reply) {
 bool Administrator::get(const SaRequest& request, SaReply& reply) {
   const SaAttribute attribute = request.attribute();
   const bool multi = request.header.method == MadMethod::kGetMulti;
+  if (request.header.method == MadMethod::kGetTraceTable) {
+    if (attribute != SaAttribute::kPathRecord) return false;
+    answer_trace(view_, paths_, request, reply);
+    return true;
+  }
   if (attribute == SaAttribute::kMultiPathRecord || multi) {
     if (attribute != SaAttribute::kMultiPathRecord || !multi) return false;
     paths_.multi_paths(request, reply);
@@ -315,6 +342,9 @@ void Administrator::send(const SaRequest& request, std::uint16_t status, const S
   const Bytes records = status == 0 ? reply.records() : Bytes{};
   std::vector<std::byte> mad(SaHeader::kDataOffset + records.size());
   wire::MadHeader header = request.header;
+  if (header.method == MadMethod::kGetTraceTable && status == 0) {
+    header.attribute_id = static_cast<std::uint16_t>(SaAttribute::kTraceRecord);
+  }
   header.method = response_to(header.method);
   header.status = status;
   header.write(mad);

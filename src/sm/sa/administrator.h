@@ -23,6 +23,7 @@
 #include "mgmt/mad/mad_port.h"
 #include "sm/sa/exchange.h"
 #include "sm/sa/groups.h"
+#include "sm/sa/guid_records.h"
 #include "sm/sa/paths.h"
 #include "sm/sa/reporter.h"
 #include "sm/sa/sa_counters.h"
@@ -41,6 +42,7 @@ struct AdministratorOptions {
   GroupOptions groups{};
   PathOptions paths{};
   std::size_t services = 16'384;  // at most
+  std::size_t aliases = 65'536;   // GUIDs that ports have beside their own
   std::size_t subscriptions = 16'384;
   ReportLimits reports{};
   std::uint8_t own_port = 1;                   // of an adapter that it is at; notices say it
@@ -89,6 +91,10 @@ class Administrator final : private mgmt::MadClient {
   [[nodiscard]] std::optional<Time> deadline() const;
 
   [[nodiscard]] const GroupTable& groups() const { return groups_; }
+  // GUIDs that ports have beside their own, for the manager to write; they are as they were as long
+  // as the number is.
+  [[nodiscard]] std::vector<PortGuids> guids() const { return guid_tables(view_.aliases()); }
+  [[nodiscard]] std::uint64_t guids_generation() const { return guids_.generation(); }
   [[nodiscard]] const SubnetView& view() const { return view_; }
   [[nodiscard]] const SaCounterSet& counters() const { return counters_; }
 
@@ -114,6 +120,8 @@ class Administrator final : private mgmt::MadClient {
   // What it has noticed itself: one of traps 64 to 67.
   void notice(wire::TrapNumber trap, const Gid& about, std::optional<PKey> group = {});
   void notice_groups();
+  // Those who had them are in no group by them.
+  void notice_guids();
   void notice_ports(const std::vector<Guid>& before);
 
   mgmt::MadPort& port_;
@@ -122,6 +130,7 @@ class Administrator final : private mgmt::MadClient {
   SubnetView view_;
   GroupTable groups_;
   ServiceTable services_;
+  GuidRecords guids_;
   Subscriptions subscriptions_;
   PathFinder paths_;
   std::vector<Manager> managers_;

@@ -33,6 +33,7 @@ struct SaRequest {
   }
   [[nodiscard]] bool is_table() const {
     return header.method == wire::MadMethod::kGetTable ||
+           header.method == wire::MadMethod::kGetTraceTable ||
            header.method == wire::MadMethod::kGetMulti;
   }
 };

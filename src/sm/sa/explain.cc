@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <limits>
+#include <optional>
 
 namespace weft::sm {
 namespace {
@@ -49,15 +50,12 @@ void judge(const Subnet& subnet, const std::vector<unsigned>& away, ExplainedHop
 
 }  // namespace
 
-Explanation explain(const SubnetView& view, const ViewEnd& from, Lid to) {
+Explanation follow(const SubnetView& view, const ViewEnd& from, Lid to) {
   Explanation found;
   const Subnet& subnet = view.subnet();
-  const std::uint32_t target = view.end_of(to);
+  const std::uint32_t target = view.target_of(to);
   if (target == SubnetView::kNobody) return found;
   const PortRef goal = view.ends()[target].at;
-  const auto last = switch_of(subnet, goal);
-  const std::vector<unsigned> away =
-      last ? distances(subnet, *last) : std::vector<unsigned>(subnet.nodes.size(), kFar);
   PortRef at = from.at;
   while (at != goal && found.hops.size() < Way::kMost) {
     const SubnetNode& node = subnet.nodes[at.node];
@@ -70,12 +68,22 @@ Explanation explain(const SubnetView& view, const ViewEnd& from, Lid to) {
         (!node.is_switch() && !found.hops.empty())) {
       return found;
     }
-    ExplainedHop hop{.out = {at.node, out}, .in = *node.ports[out].peer};
-    judge(subnet, away, hop);
-    found.hops.push_back(hop);
-    at = hop.in;
+    found.hops.push_back({.out = {at.node, out}, .in = *node.ports[out].peer});
+    at = found.hops.back().in;
   }
   found.arrives = at == goal;
+  return found;
+}
+
+Explanation explain(const SubnetView& view, const ViewEnd& from, Lid to) {
+  Explanation found = follow(view, from, to);
+  if (found.hops.empty()) return found;
+  const Subnet& subnet = view.subnet();
+  const auto last = switch_of(subnet, view.ends()[view.target_of(to)].at);
+  if (!last) return found;
+  const std::vector<unsigned> away = distances(subnet, *last);
+  for (ExplainedHop& hop : found.hops)
+    judge(subnet, away, hop);
   return found;
 }
 

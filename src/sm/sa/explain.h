@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a path is as it is, hop by hop.
+// How a path goes, hop by hop, and why.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,8 @@ struct Explanation {
   std::vector<ExplainedHop> hops;
   bool arrives = false;
 };
+[[nodiscard]] Explanation follow(const SubnetView& view, const ViewEnd& from, Lid to);
+// The same, with what there was to choose at each hop.
 [[nodiscard]] Explanation explain(const SubnetView& view, const ViewEnd& from, Lid to);
 
 }  // namespace weft::sm

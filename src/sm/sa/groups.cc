@@ -212,7 +212,7 @@ void GroupTable::join(const SubnetView& view, const SaRequest& request, SaReply&
     return reply.fail(SaStatus::kRequestInvalid);
   }
   auto group = groups_.find(asked.mgid);
-  const Gid gid = view.gid_of(port);
+  const Gid gid = view.with_prefix(asked.port_gid);
   const bool is_new = group == groups_.end() || !group->second.members.contains(gid);
   if (is_new && members_ >= options_.most_members) return reply.fail(SaStatus::kNoResources);
   const SaStatus status = group == groups_.end() ? create(view, request, asked, port, group)
@@ -225,6 +225,7 @@ void GroupTable::join(const SubnetView& view, const SaRequest& request, SaReply&
   member.join_state |= asked.join_state;
   if (is_new) {
     member.by_proxy = by_proxy;
+    member.port = port.guid;
     ++members_;
   }
   if (member.join_state != before) ++generation_;
@@ -254,7 +255,7 @@ void GroupTable::leave(const SubnetView& view, const SaRequest& request, SaReply
   if (end == SubnetView::kNobody || group == groups_.end()) {
     return reply.fail(SaStatus::kRequestInvalid);
   }
-  const Gid gid = view.gid_of(view.ends()[end]);
+  const Gid gid = view.with_prefix(asked.port_gid);
   const auto member = group->second.members.find(gid);
   if (member == group->second.members.end() ||
       (member->second.join_state & asked.join_state) != asked.join_state || asked.join_state == 0 ||
@@ -314,10 +315,20 @@ std::vector<MulticastGroup> GroupTable::forwarding() const {
     forwarded.mlid = group.like.mlid;
     for (const auto& [gid, member] : group.members) {
       auto& list = (member.join_state & kReceives) != 0 ? forwarded.members : forwarded.senders;
-      list.push_back(guid_of(gid));
+      list.push_back(member.port);
     }
   }
   return found;
+}
+
+void GroupTable::forget(const Gid& port) {
+  for (auto group = groups_.begin(); group != groups_.end();) {
+    const auto here = group++;
+    if (here->second.members.erase(port) == 0) continue;
+    --members_;
+    ++generation_;
+    end_if_empty(here);
+  }
 }
 
 void GroupTable::forget_missing(const SubnetView& view) {

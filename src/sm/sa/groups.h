@@ -29,6 +29,7 @@ class GroupTable {
   struct Member {
     std::uint8_t join_state = 0;
     bool by_proxy = false;  // somebody else has joined for it
+    Guid port{};            // that its GID is of
   };
   struct Group {
     wire::MemberRecord like;          // but for PortGID, JoinState, ProxyJoin
@@ -56,6 +57,8 @@ class GroupTable {
   [[nodiscard]] const Group* find(const Gid& mgid) const;
   [[nodiscard]] const Group* find(Lid mlid) const;
 
+  // No port has this GID any more.
+  void forget(const Gid& port);
   // Ports that are gone are members no more.
   void forget_missing(const SubnetView& view);
 

@@ -81,6 +81,10 @@ void PathFinder::paths(const SaRequest& request, SaReply& reply) const {
   const bool group = (question.has(PathRecord::kHasDgid) && question.asked.dgid.is_multicast()) ||
                      (question.has(PathRecord::kHasDlid) && is_multicast(question.asked.dlid));
   if (group) return to_group(question, reply);
+  if (question.has(PathRecord::kHasSgid)) question.source = view_.with_prefix(question.asked.sgid);
+  if (question.has(PathRecord::kHasDgid) && view_.is_here(question.asked.dgid)) {
+    question.destination = view_.with_prefix(question.asked.dgid);
+  }
   const Ends from = ends_of(question, PathRecord::kHasSgid, question.asked.sgid,
                             PathRecord::kHasSlid, question.asked.slid);
   if (from.status != SaStatus::kOk) return reply.fail(from.status);
@@ -144,8 +148,8 @@ bool PathFinder::path(const Question& question, const ViewEnd& from, const ViewE
            answer)) {
     return false;
   }
-  answer.sgid = view_.gid_of(from);
-  answer.dgid = view_.gid_of(to);
+  answer.sgid = question.source.value_or(view_.gid_of(from));
+  answer.dgid = question.destination.value_or(view_.gid_of(to));
   if (question.has(PathRecord::kHasDgid) && !view_.is_here(question.asked.dgid)) {
     answer.dgid = question.asked.dgid;  // behind a router
     answer.hop_limit = kRouterHops;
@@ -185,7 +189,8 @@ void PathFinder::to_group(const Question& question, SaReply& reply) const {
   const ViewEnd& end = view_.ends()[source];
   if (!view_.has_partition(end, group->like.pkey)) return;
   PathRecord answer;
-  answer.sgid = view_.gid_of(end);
+  const bool by_gid = question.has(PathRecord::kHasSgid);
+  answer.sgid = by_gid ? view_.with_prefix(question.asked.sgid) : view_.gid_of(end);
   answer.slid = end.lid;
   answer.dgid = group->like.mgid;
   answer.dlid = group->like.mlid;
@@ -226,6 +231,8 @@ void PathFinder::multi_paths(const SaRequest& request, SaReply& reply) const {
     if (from == SubnetView::kNobody || to == SubnetView::kNobody) {
       return reply.fail(SaStatus::kInvalidGid);
     }
+    question.source = view_.with_prefix(source);
+    question.destination = view_.with_prefix(destination);
     between(question, view_.ends()[from], view_.ends()[to], reply);
   }
 }

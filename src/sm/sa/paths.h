@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "sm/sa/exchange.h"
@@ -47,6 +48,9 @@ class PathFinder {
     std::uint64_t mask = 0;
     wire::PathRecord asked{};
     std::size_t most = 1;  // paths between two ports
+    // GIDs that the ports were named by; nothing: their first.
+    std::optional<Gid> source{};
+    std::optional<Gid> destination{};
     [[nodiscard]] bool has(std::uint64_t components) const {
       return (mask & components) == components;
     }

@@ -78,6 +78,9 @@ void SubnetView::update(const Subnet& subnet, const Routes& routes, std::uint64_
     std::fill(by_lid_.begin() + static_cast<std::ptrdiff_t>(first),
               by_lid_.begin() + static_cast<std::ptrdiff_t>(end), index);
   }
+  additional_.clear();
+  for (const Routes::Additional& each : routes_.additional())
+    additional_.emplace(each.lid.value(), end_of(each.like));
 }
 
 void SubnetView::update_multicast(const Subnet& subnet) {
@@ -92,8 +95,19 @@ std::uint32_t SubnetView::end_of(Lid lid) const {
   return lid.value() < by_lid_.size() ? by_lid_[lid.value()] : kNobody;
 }
 
+std::uint32_t SubnetView::target_of(Lid lid) const {
+  const std::uint32_t owner = end_of(lid);
+  if (owner != kNobody || additional_.empty()) return owner;
+  const auto found = additional_.find(lid.value());
+  return found == additional_.end() ? kNobody : found->second;
+}
+
 std::uint32_t SubnetView::end_of(Guid guid) const {
-  const auto found = by_guid_.find(guid.value());
+  auto found = by_guid_.find(guid.value());
+  if (found == by_guid_.end()) {
+    const auto port = aliases_.port_of(guid);
+    if (port) found = by_guid_.find(port->value());
+  }
   return found == by_guid_.end() ? kNobody : found->second;
 }
 
@@ -151,7 +165,7 @@ void SubnetView::add_links(const SubnetNode& node) {
 }
 
 std::optional<Way> SubnetView::way(const ViewEnd& from, Lid to) const {
-  const std::uint32_t target = end_of(to);
+  const std::uint32_t target = target_of(to);
   if (target == kNobody) return std::nullopt;
   const PortRef goal = ends_[target].at;
   std::optional<Way> found(std::in_place);

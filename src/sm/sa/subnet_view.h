@@ -10,6 +10,7 @@
 
 #include "base/ids.h"
 #include "sm/routing/routes.h"
+#include "sm/sa/alias_map.h"
 #include "sm/subnet.h"
 
 namespace weft::sm {
@@ -30,6 +31,11 @@ struct Way {
   std::uint8_t rate = 0;  // a code
 };
 
+// Of a GID: prefix and GUID.
+[[nodiscard]] std::uint64_t prefix_of(const Gid& gid);
+[[nodiscard]] Guid guid_of(const Gid& gid);
+[[nodiscard]] Gid make_gid(std::uint64_t prefix, Guid guid);
+
 class SubnetView {
  public:
   static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
@@ -43,11 +49,23 @@ class SubnetView {
   [[nodiscard]] const Subnet& subnet() const { return subnet_; }
   [[nodiscard]] const std::vector<ViewEnd>& ends() const { return ends_; }
   [[nodiscard]] std::uint64_t gid_prefix() const { return gid_prefix_; }
-  // Indices in ends(), or kNobody. A GID is of this subnet by its prefix, or link-local.
+  // Indices in ends(), or kNobody. A GID is of this subnet by its prefix, or link-local. A GUID is
+  // a port's own, or one that it has been given.
   [[nodiscard]] std::uint32_t end_of(Lid lid) const;
   [[nodiscard]] std::uint32_t end_of(const Gid& gid) const;
   [[nodiscard]] std::uint32_t end_of(Guid guid) const;
   [[nodiscard]] Gid gid_of(const ViewEnd& end) const;
+  // The same with the prefix of the subnet: a port may be known by several GIDs.
+  [[nodiscard]] Gid with_prefix(const Gid& gid) const {
+    return make_gid(gid_prefix_, guid_of(gid));
+  }
+  // GUIDs that ports have beside their own. Who changes them forgets those of ports that are gone.
+  [[nodiscard]] const AliasMap& aliases() const { return aliases_; }
+  [[nodiscard]] AliasMap& aliases() { return aliases_; }
+  // Of a port's table, the first of which is its own; 0: the entry is free.
+  [[nodiscard]] Guid guid_at(Guid port, std::size_t index) const {
+    return index == 0 ? port : aliases_.at(port, index);
+  }
   // Whether it is of this subnet, be there such a port or not.
   [[nodiscard]] bool is_here(const Gid& gid) const;
   [[nodiscard]] const SubnetPort& port_of(const ViewEnd& end) const { return subnet_.port(end.at); }
@@ -66,6 +84,9 @@ class SubnetView {
     return a.at == b.at || common_pkey(a, b).has_value();
   }
 
+  // The end port that a LID leads to: that which has it, or of an additional one that where it is
+  // routed to. An index in ends(), or kNobody.
+  [[nodiscard]] std::uint32_t target_of(Lid lid) const;
   // From an end port to a LID. Nothing: the tables do not lead there.
   [[nodiscard]] std::optional<Way> way(const ViewEnd& from, Lid to) const;
   // On which the ways of an end port are free of deadlock.
@@ -95,12 +116,9 @@ class SubnetView {
   std::vector<std::uint32_t> first_link_;  // by node, and one more
   std::vector<ViewEnd> ends_;
   std::vector<std::uint32_t> by_lid_;
-  std::unordered_map<std::uint64_t, std::uint32_t> by_guid_;  // port GUIDs
+  std::unordered_map<std::uint64_t, std::uint32_t> by_guid_;     // port GUIDs
+  std::unordered_map<std::uint16_t, std::uint32_t> additional_;  // by LID
+  AliasMap aliases_;
 };
-
-// Of a GID: prefix and GUID.
-[[nodiscard]] std::uint64_t prefix_of(const Gid& gid);
-[[nodiscard]] Guid guid_of(const Gid& gid);
-[[nodiscard]] Gid make_gid(std::uint64_t prefix, Guid guid);
 
 }  // namespace weft::sm

@@ -214,12 +214,12 @@ void Search::pkeys(std::uint32_t node) {
 void Search::guids(std::uint32_t node) {
   const SubnetNode& at = view_.subnet().nodes[node];
   each_end(node, [&](const PortRef& ref, Lid lid) {
-    const auto& blocks = at.ports[ref.port].tables.guids;
-    for (std::size_t number = 0; number < std::max<std::size_t>(blocks.size(), 1); ++number) {
+    constexpr std::size_t kBlock = wire::GuidBlock::kEntries;
+    const std::size_t entries = at.ports[ref.port].info->guid_cap;
+    for (std::size_t number = 0; number * kBlock < entries; ++number) {
       wire::GuidBlock block;
-      // What is always there, asked or not.
-      if (number == 0) block.guids[0] = at.ports[ref.port].guid;
-      if (number < blocks.size() && blocks[number]) block = *blocks[number];
+      for (std::size_t i = 0; i < kBlock; ++i)
+        block.guids[i] = view_.guid_at(at.ports[ref.port].guid, number * kBlock + i);
       offer([&](MutableBytes record) {
         put_lid(record, lid);
         wire::store_u8(record.data() + 2, static_cast<std::uint8_t>(number));

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sm/guid_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sm/subnet_changes.h"
+#include "wire/sm/tables.h"
+
+namespace weft::sm {
+namespace {
+
+constexpr std::size_t kBlock = wire::GuidBlock::kEntries;
+
+// Of ports that had some, and are not there to be told that they have none.
+constexpr std::size_t kMostGone = 65'536;
+
+}  // namespace
+
+void GuidTables::set(std::vector<PortGuids> ports) {
+  std::map<Guid, std::vector<Guid>> then;
+  for (PortGuids& port : ports)
+    then[port.port] = std::move(port.guids);
+  for (const auto& [port, guids] : ports_) {
+    if (then.size() < kMostGone) then.try_emplace(port);
+  }
+  changed_ = changed_ || then != ports_;
+  ports_ = std::move(then);
+}
+
+void GuidTables::write(Changes& changes, Subnet& subnet) {
+  changed_ = false;
+  if (ports_.empty()) return;
+  for (const PortRef& end : subnet.end_ports()) {
+    const auto found = ports_.find(subnet.port(end).guid);
+    if (found == ports_.end()) continue;
+    const bool is_right = write_port(changes, subnet, end, found->second);
+    if (is_right && found->second.empty()) ports_.erase(found);
+  }
+}
+
+bool GuidTables::write_port(Changes& changes, Subnet& subnet, const PortRef& at,
+                            const std::vector<Guid>& guids) {
+  SubnetPort& port = subnet.port(at);
+  const std::size_t entries = port.info->guid_cap;
+  bool is_right = true;
+  port.tables.guids.resize((entries + kBlock - 1) / kBlock);
+  for (std::size_t number = 0; number < port.tables.guids.size(); ++number) {
+    wire::GuidBlock block;
+    for (std::size_t i = 0; i < kBlock; ++i) {
+      const std::size_t index = number * kBlock + i;
+      if (index < std::min(guids.size(), entries)) block.guids[i] = guids[index];
+    }
+    if (number == 0) block.guids[0] = port.guid;
+    if (port.tables.guids[number] == block) continue;
+    is_right = false;
+    port.tables.guids[number].reset();  // until the port has confirmed it
+    std::array<std::byte, wire::smp::kDataSize> data{};
+    block.write(data);
+    changes.set(subnet.route_to(at), wire::SmAttribute::kGuidInfo,
+                static_cast<std::uint32_t>(number), data,
+                [&changes, &subnet, at, number, block](const SmpResult& result) {
+                  if (result.answered()) {
+                    subnet.port(at).tables.guids[number] = block;
+                  } else {
+                    changes.failed("GUIDInfo of " + name_of(subnet, at), result);
+                  }
+                });
+  }
+  return is_right;
+}
+
+}  // namespace weft::sm

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sm/sa/guid_records.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "wire/endian.h"
+#include "wire/sa/sa_layout.h"
+#include "wire/sm/tables.h"
+
+namespace weft::sm {
+namespace {
+
+using wire::SaStatus;
+
+constexpr std::size_t kBlock = wire::GuidBlock::kEntries;
+constexpr std::uint64_t kHasLid = 1u << 0;
+constexpr std::uint64_t kHasBlock = 1u << 1;
+constexpr unsigned kFirstGuid = 4;  // as a component
+constexpr std::size_t kBlockNumber = 2;
+constexpr std::size_t kData = 8;  // where the block begins in the record
+// Of an EUI-64: whoever administers the subnet has made it up.
+constexpr std::uint64_t kLocallyAdministered = std::uint64_t{0x02} << 56;
+constexpr std::uint64_t kRest = ~std::uint64_t{0} >> 8;
+constexpr int kMostDraws = 1000;
+
+bool names(const SaRequest& request, std::size_t entry) {
+  return (request.sa.component_mask >> (kFirstGuid + entry) & 1) != 0;
+}
+
+// The same at each time for the same entry, unless somebody else has it: who asks again, another
+// manager too, finds what it had.
+Guid choose(const SubnetView& view, Guid port, std::size_t index) {
+  Random random(port.value() + index);
+  for (int draw = 0; draw < kMostDraws; ++draw) {
+    const Guid guid{(random.next() & kRest) | kLocallyAdministered};
+    if (view.end_of(guid) == SubnetView::kNobody) return guid;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<GuidRecords::Block> GuidRecords::block_of(const SubnetView& view,
+                                                        const SaRequest& request, SaReply& reply) {
+  const auto fail = [&](SaStatus status) {
+    reply.fail(status);
+    return std::nullopt;
+  };
+  if (!request.has(kHasLid | kHasBlock)) return fail(SaStatus::kInsufficientComponents);
+  const std::uint32_t end = view.end_of(Lid{wire::load_be16(request.data.data())});
+  if (end == SubnetView::kNobody || request.requester == SubnetView::kNobody) {
+    return fail(SaStatus::kRequestInvalid);
+  }
+  if (request.requester != end && !request.trusted) return fail(SaStatus::kDenied);
+  const std::size_t first = wire::load_u8(request.data.data() + kBlockNumber) * kBlock;
+  const std::size_t entries = view.port_of(view.ends()[end]).info->guid_cap;
+  // The first of all is the port's own.
+  if (first >= entries || (first == 0 && names(request, 0))) {
+    return fail(SaStatus::kRequestInvalid);
+  }
+  return Block{.end = end, .first = first, .entries = std::min(entries - first, kBlock)};
+}
+
+void GuidRecords::answer(const SubnetView& view, const Block& block, std::uint8_t refused,
+                         SaReply& reply) {
+  const ViewEnd& end = view.ends()[block.end];
+  wire::GuidBlock shown;
+  for (std::size_t i = 0; i < block.entries; ++i) {
+    if ((refused >> i & 1) == 0) shown.guids[i] = view.guid_at(end.guid, block.first + i);
+  }
+  const MutableBytes record = reply.add(wire::kGuidInfoRecord.size);
+  wire::store_be16(record.data(), end.lid.value());
+  wire::store_u8(record.data() + kBlockNumber, static_cast<std::uint8_t>(block.first / kBlock));
+  shown.write(record.subspan(kData));
+}
+
+void GuidRecords::put(SubnetView& view, Guid port, std::size_t index, Guid guid) {
+  const Guid before = view.aliases().at(port, index);
+  view.aliases().put(port, index, guid);
+  if (before != Guid{}) events_.push_back({.added = false, .guid = before});
+  if (guid != Guid{}) events_.push_back({.added = true, .guid = guid});
+  ++generation_;
+}
+
+bool GuidRecords::give(SubnetView& view, Guid port, std::size_t index, Guid asked) {
+  const Guid now = view.aliases().at(port, index);
+  Guid guid = asked;
+  if (asked == Guid{}) guid = now == Guid{} ? choose(view, port, index) : now;
+  if (guid == now && now != Guid{}) return true;
+  const bool is_free = guid != Guid{} && view.end_of(guid) == SubnetView::kNobody;
+  if (!is_free || (now == Guid{} && view.aliases().size() >= most_)) return false;
+  put(view, port, index, guid);
+  return true;
+}
+
+void GuidRecords::set(SubnetView& view, const SaRequest& request, SaReply& reply) {
+  const auto block = block_of(view, request, reply);
+  if (!block) return;
+  const auto asked = *wire::GuidBlock::parse(request.data.subspan(kData));
+  const Guid port = view.ends()[block->end].guid;
+  std::uint8_t refused = 0;
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    if (!names(request, i)) continue;
+    const bool given = i < block->entries && give(view, port, block->first + i, asked.guids[i]);
+    if (!given) refused = static_cast<std::uint8_t>(refused | 1u << i);
+  }
+  answer(view, *block, refused, reply);
+}
+
+void GuidRecords::remove(SubnetView& view, const SaRequest& request, SaReply& reply) {
+  const auto block = block_of(view, request, reply);
+  if (!block) return;
+  const Guid port = view.ends()[block->end].guid;
+  for (std::size_t i = 0; i < block->entries; ++i) {
+    const bool there = view.aliases().at(port, block->first + i) != Guid{};
+    if (there && names(request, i)) put(view, port, block->first + i, Guid{});
+  }
+  answer(view, *block, 0, reply);
+}
+
+void GuidRecords::forget_missing(SubnetView& view) {
+  std::vector<std::pair<Guid, std::size_t>> gone;
+  for (const auto& [port, guids] : view.aliases().ports()) {
+    for (std::size_t index = 0; index < guids.size(); ++index) {
+      if (guids[index] == Guid{}) continue;
+      const std::uint32_t end = view.end_of(guids[index]);
+      if (end == SubnetView::kNobody || view.ends()[end].guid != port)
+        gone.emplace_back(port, index);
+    }
+  }
+  for (const auto& [port, index] : gone)
+    put(view, port, index, Guid{});
+}
+
+std::vector<PortGuids> guid_tables(const AliasMap& aliases) {
+  std::vector<PortGuids> tables;
+  for (const auto& [port, guids] : aliases.ports())
+    tables.push_back({.port = port, .guids = guids});
+  return tables;
+}
+
+}  // namespace weft::sm
