@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The administrator on random fabrics whose cables and switches come and go, while nodes join and
-// leave groups, offer services, subscribe and are given GUIDs: at the end all is as a model says.
+// leave groups, offer services, subscribe and are given GUIDs, and service LIDs move: at the end
+// all is as a model says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,6 +30,7 @@ using wire::SaAttribute;
 using wire::ServiceRecord;
 
 constexpr std::uint8_t kGroupsThereAre = 4;
+constexpr std::uint16_t kFirstServiceLid = 500;  // no lab has so many ports
 constexpr std::uint64_t kToJoin = MemberRecord::kHasMgid | MemberRecord::kHasPortGid |
                                   MemberRecord::kHasJoinState | MemberRecord::kHasQKey |
                                   MemberRecord::kHasTrafficClass | MemberRecord::kHasPKey |
@@ -51,6 +53,7 @@ struct Model {
   std::map<std::pair<std::uint64_t, Gid>, Time> services;
   std::set<Gid> subscribers;
   std::map<std::string, std::map<std::size_t, Guid>> guids;  // by node and index
+  std::map<Lid, std::string> service_lids;                   // and where they lead
 
   void end_empty_groups() {
     std::erase_if(groups, [](const auto& group) {
@@ -85,9 +88,12 @@ class Story {
     sa_.sweep();
     check_routes();
     check_groups();
+    check_forwarding();
     check_services();
     check_subscriptions();
+    check_reports();
     check_guids();
+    check_service_lids();
   }
 
  private:
@@ -166,7 +172,7 @@ class Story {
     const std::set<std::string> here = hosts_that_are_there();
     const std::string who =
         *std::next(here.begin(), static_cast<std::ptrdiff_t>(random_.below(here.size())));
-    switch (random_.below(6)) {
+    switch (random_.below(7)) {
       case 0:
       case 1:
         return join(who);
@@ -176,6 +182,8 @@ class Story {
         return offer(who);
       case 4:
         return subscribe(who);
+      case 5:
+        return move_service_lid();
       default:
         return change_guid(who);
     }
@@ -284,6 +292,21 @@ class Story {
     }
   }
 
+  // To any host, be it there or not.
+  void move_service_lid() {
+    std::vector<std::string> hosts;
+    for (const fabric::LabNode& node : fabric().lab().nodes) {
+      if (node.kind == fabric::NodeKind::kChannelAdapter) hosts.push_back(node.name);
+    }
+    const Lid lid{static_cast<std::uint16_t>(kFirstServiceLid + random_.below(3))};
+    model_.service_lids[lid] = hosts[random_.below(hosts.size())];
+    std::vector<ServiceLid> lids;
+    for (const auto& [each, host] : model_.service_lids)
+      lids.push_back({.lid = each, .port = guid_of(sa_.gid(host))});
+    ASSERT_TRUE(sa_.lab.manager->set_service_lids(lids));
+    sa_.run_for(1s);
+  }
+
   // From the subnet as the manager has found it.
   void check_routes() {
     const Subnet& subnet = sa_.lab.manager->subnet();
@@ -323,6 +346,41 @@ class Story {
     }
     EXPECT_EQ(found, model_.groups);
   }
+  std::uint64_t arrived(const std::string& host, fabric::NodeCounter counter) {
+    return sa_.lab.running.count(host, counter);
+  }
+  std::string host_of(const Gid& gid) {
+    for (const std::string& host : hosts_that_are_there()) {
+      if (sa_.gid(host) == gid) return host;
+      for (const auto& [index, guid] : model_.guids[host]) {
+        if (make_gid(AdministeredLab::kPrefix, guid) == gid) return host;
+      }
+    }
+    ADD_FAILURE() << gid.to_string();
+    return {};
+  }
+  // What a member sends comes once to each of the others that receive, and to nobody else.
+  void check_forwarding() {
+    using enum fabric::NodeCounter;
+    for (const auto& [mgid, members] : model_.groups) {
+      std::set<std::string> receivers;
+      for (const auto& [gid, state] : members) {
+        if ((state & (MemberRecord::kFullMember | MemberRecord::kNonMember)) != 0) {
+          receivers.insert(host_of(gid));
+        }
+      }
+      const std::string from = host_of(members.begin()->first);
+      receivers.erase(from);
+      std::map<std::string, std::uint64_t> before;
+      for (const std::string& host : hosts_that_are_there())
+        before[host] = arrived(host, kNoQueuePair);
+      sa_.lab.running.inject(from, {.slid = sa_.lab.lid(from),
+                                    .dlid = sa_.administrator->groups().find(mgid)->like.mlid,
+                                    .dest_qp = kMulticastQpn});
+      for (const auto& [host, count] : before)
+        EXPECT_EQ(arrived(host, kNoQueuePair), count + receivers.count(host)) << from << host;
+    }
+  }
   void check_services() {
     std::set<std::pair<std::uint64_t, Gid>> wanted;
     for (const auto& [name, end] : model_.services) {
@@ -342,6 +400,34 @@ class Story {
          sa_.ask(first_host(), {.attribute = SaAttribute::kInformInfoRecord}).records)
       found.insert(wire::load_gid(bytes.data()));
     EXPECT_EQ(found, model_.subscribers);
+  }
+  // A trap comes once to each of them.
+  void check_reports() {
+    fabric::Node& node = *fabric().find_node(first_host());
+    std::map<std::string, std::size_t> before;
+    for (const std::string& host : hosts_that_are_there())
+      before[host] = sa_.notices(host).size();
+    node.management().buffer_overrun(1, sa_.lab.running.now);
+    node.management_used();
+    sa_.run_for(1s);
+    for (const auto& [host, count] : before) {
+      // At the administrator's own node, it has the reports.
+      if (host == first_host()) continue;
+      EXPECT_EQ(sa_.notices(host).size(), count + model_.subscribers.count(sa_.gid(host))) << host;
+    }
+  }
+  void check_service_lids() {
+    const std::set<std::string> here = hosts_that_are_there();
+    const SubnetView& view = sa_.administrator->view();
+    const std::string from = first_host();
+    const ViewEnd& end = view.ends()[view.end_of(sa_.lab.lid(from))];
+    for (const auto& [lid, host] : model_.service_lids) {
+      EXPECT_EQ(view.way(end, lid).has_value(), here.contains(host)) << host;
+      if (host == from || !here.contains(host)) continue;
+      const std::uint64_t before = arrived(host, fabric::NodeCounter::kNotMine);
+      sa_.lab.running.inject(from, {.slid = sa_.lab.lid(from), .dlid = lid});
+      EXPECT_EQ(arrived(host, fabric::NodeCounter::kNotMine), before + 1) << host;
+    }
   }
   // Those who are there have in their tables what they were given, and nothing else.
   void check_guids() {
