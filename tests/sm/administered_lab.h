@@ -30,6 +30,8 @@ class AdministeredLab {
       : lab(std::move(lab), node, manager), at_(*this->lab.running.fabric.find_node(node)) {
     administrator = std::make_unique<Administrator>(at_.management().mad_port(1), options);
     EXPECT_TRUE(administrator->start());
+    administrator->set_multicast_source(
+        [this]() -> const Subnet& { return this->lab.manager->subnet(); });
     this->lab.manager->on_trap(
         [this](const ReceivedTrap& trap) { administrator->take_trap(trap); });
     sweep();

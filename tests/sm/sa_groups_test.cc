@@ -10,6 +10,7 @@
 #include "wire/sa/member_record.h"
 #include "wire/sa/path_record.h"
 #include "wire/sa/service_record.h"
+#include "wire/sm/switch_info.h"
 
 namespace weft::sm {
 namespace {
@@ -168,6 +169,22 @@ TEST_F(Groups, ForgetPortsThatAreGone) {
   sa.sweep();
   ASSERT_NE(group(), nullptr);
   EXPECT_EQ(group()->members.size(), 1u);
+}
+
+TEST_F(Groups, AreInTheTablesThatAreShownWithoutASweep) {
+  const auto shown = [&](SaAttribute attribute) {
+    std::vector<std::byte> lid(200);
+    wire::store_be16(lid.data(), sa.lab.lid("s1").value());
+    return sa.ask("b", {.attribute = attribute, .mask = 1, .data = lid}).records;
+  };
+  const auto top = [&] {
+    return wire::SwitchInfo::parse(Bytes(shown(SaAttribute::kSwitchInfoRecord).at(0)).subspan(4))
+        ->multicast_top.value();
+  };
+  EXPECT_EQ(top(), 0xBFFF);
+  join("b", kToCreate, wish("b", MemberRecord::kFullMember));
+  EXPECT_EQ(top(), 0xC01F);
+  EXPECT_THAT(shown(SaAttribute::kMulticastRecord), SizeIs(1));
 }
 
 TEST_F(Groups, HavePaths) {

@@ -105,16 +105,17 @@ TEST_F(Guids, AreGivenToAPortThatAsksForThem) {
 }
 
 TEST_F(Guids, AreChosenForWhoGivesNone) {
-  Wish wish{.of = "b", .mask = entry(0) | entry(1), .number = 1};
-  const GuidBlock chosen = block_of(say("b", MadMethod::kSet, wish));
+  const auto wish = [](const std::string& node) {
+    return Wish{.of = node, .mask = entry(0) | entry(1), .number = 1};
+  };
+  const GuidBlock chosen = block_of(say("b", MadMethod::kSet, wish("b")));
   EXPECT_NE(chosen.guids[0], Guid{});
   EXPECT_NE(chosen.guids[1], Guid{});
   EXPECT_NE(chosen.guids[0], chosen.guids[1]);
   EXPECT_EQ(chosen.guids[2], Guid{});
   EXPECT_EQ(at_port("b", 8), chosen.guids[0]);
-  EXPECT_EQ(block_of(say("b", MadMethod::kSet, wish)), chosen);
-  wish.of = "c";
-  EXPECT_NE(block_of(say("c", MadMethod::kSet, wish)).guids[0], chosen.guids[0]);
+  EXPECT_EQ(block_of(say("b", MadMethod::kSet, wish("b"))), chosen);
+  EXPECT_NE(block_of(say("c", MadMethod::kSet, wish("c"))).guids[0], chosen.guids[0]);
 }
 
 TEST_F(Guids, AreOfOnePort) {

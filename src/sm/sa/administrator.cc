@@ -287,9 +287,9 @@ bool Administrator::get(const SaRequest& request, SaReply& reply) {
     paths_.multi_paths(request, reply);
     return true;
   }
-  if (attribute == SaAttribute::kMulticastRecord && multicast_source_) {
-    view_.update_multicast(multicast_source_());
-  }
+  const bool shows_multicast =
+      attribute == SaAttribute::kMulticastRecord || attribute == SaAttribute::kSwitchInfoRecord;
+  if (shows_multicast && multicast_source_) view_.update_multicast(multicast_source_());
   if (table_layout(attribute) != nullptr) {
     answer_table(view_, request, reply);
     return true;

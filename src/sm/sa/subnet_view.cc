@@ -88,6 +88,7 @@ void SubnetView::update_multicast(const Subnet& subnet) {
     const auto found = subnet_.by_guid.find(node.info.node_guid.value());
     if (found == subnet_.by_guid.end()) continue;
     subnet_.nodes[found->second].tables.multicast = node.tables.multicast;
+    subnet_.nodes[found->second].switch_info = node.switch_info;
   }
 }
 

@@ -43,7 +43,7 @@ class SubnetView {
   // After each sweep. `routes` count switches in the order of subnet.nodes.
   void update(const Subnet& subnet, const Routes& routes, std::uint64_t gid_prefix);
 
-  // The multicast tables as they are by now: they change without a sweep.
+  // The multicast tables and SwitchInfo as they are by now: they change without a sweep.
   void update_multicast(const Subnet& subnet);
 
   [[nodiscard]] const Subnet& subnet() const { return subnet_; }
