@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A subnet administrator that is asked whatever comes, from ports that come and go. Each question
-// has one answer at most, and groups keep their order: members are ports of the subnet, MLIDs are
-// of one group each, and a group that nobody made to last has a member.
+// A subnet administrator that is asked whatever comes, and told of traps, by ports that come and
+// go. Each question has one answer at most, and groups keep their order: members are ports of the
+// subnet, MLIDs are of one group each, and a group that nobody made to last has a member. GUIDs are
+// of one port each.
 #include <cstdint>
 #include <memory>
 #include <set>
