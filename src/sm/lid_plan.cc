@@ -45,7 +45,7 @@ std::vector<Lid> LidPlan::assign(std::span<const Port> ports, std::uint8_t lmc,
   };
   const auto given = [&](const Port& port) {
     const auto found = given_.find(port.guid);
-    return found == given_.end() ? Lid{} : found->second;
+    return found == given_.end() ? Lid{} : found->second.first;
   };
   std::set<Guid> here;
   for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -63,8 +63,8 @@ std::vector<Lid> LidPlan::assign(std::span<const Port> ports, std::uint8_t lmc,
     keep(i, ports[i].current);
   // Then what nobody else will come back for, and that too when nothing else is left.
   Taken spared = taken;
-  for (const auto& [guid, lid] : given_) {
-    if (!here.contains(guid)) spared.take(lid.value(), 1u << lmc);
+  for (const auto& [guid, range] : given_) {
+    if (!here.contains(guid)) spared.take(range.first.value(), 1u << range.lmc);
   }
   for (const bool sparing : {true, false}) {
     std::array<unsigned, 2> next{kFirst, kFirst};  // below it nothing is free: adapters, switches
@@ -81,9 +81,24 @@ std::vector<Lid> LidPlan::assign(std::span<const Port> ports, std::uint8_t lmc,
     }
   }
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    if (lids[i] != Lid{}) given_[ports[i].guid] = lids[i];
+    if (lids[i] == Lid{}) continue;
+    remember(ports[i].guid, {lids[i], ports[i].is_switch ? std::uint8_t{0} : lmc});
   }
+  // What others have by now is nobody's to come back for.
+  std::erase_if(given_, [&](const auto& each) {
+    const auto& [guid, range] = each;
+    if (here.contains(guid) || taken.free(range.first.value(), 1u << range.lmc)) return false;
+    changed_.insert(guid);
+    return true;
+  });
   return lids;
+}
+
+void LidPlan::remember(Guid port, const LidRange& range) {
+  const auto [at, is_new] = given_.try_emplace(port, range);
+  if (!is_new && at->second == range) return;
+  at->second = range;
+  changed_.insert(port);
 }
 
 }  // namespace weft::sm

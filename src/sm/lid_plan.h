@@ -8,9 +8,11 @@
 #include <map>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
+#include "sm/lid_moves.h"
 
 namespace weft::sm {
 
@@ -25,7 +27,7 @@ class LidPlan {
 
   // LIDs that were given before, by port GUID; they are kept for their ports as long as there are
   // others to give.
-  explicit LidPlan(std::map<Guid, Lid> given = {}) : given_(std::move(given)) {}
+  explicit LidPlan(std::map<Guid, LidRange> given = {}) : given_(std::move(given)) {}
 
   // LIDs for all of the ports: the first of 2^lmc each, aligned (IBA 7.11.1). A LID of 0: there are
   // no more.
@@ -33,11 +35,16 @@ class LidPlan {
   [[nodiscard]] std::vector<Lid> assign(std::span<const Port> ports, std::uint8_t lmc,
                                         const std::set<Lid>& reserved = {});
 
-  // All that were ever given, for whoever keeps them.
-  [[nodiscard]] const std::map<Guid, Lid>& given() const { return given_; }
+  // All that were ever given, and not to another port since.
+  [[nodiscard]] const std::map<Guid, LidRange>& given() const { return given_; }
+  // Ports for which that has changed since the last call; some of them may be in it no more.
+  [[nodiscard]] std::set<Guid> take_changed() { return std::exchange(changed_, {}); }
 
  private:
-  std::map<Guid, Lid> given_;
+  void remember(Guid port, const LidRange& range);
+
+  std::map<Guid, LidRange> given_;
+  std::set<Guid> changed_;
 };
 
 }  // namespace weft::sm

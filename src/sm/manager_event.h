@@ -3,9 +3,11 @@
 // owner decides what becomes of it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace weft::sm {
 
@@ -17,11 +19,19 @@ struct ManagerEvent {
     kNode,      // one has appeared, or gone
     kLink,      // one came up, or went down
     kLid,       // a port was given one
+    kDatabase,  // what is remembered: it cannot be read or written, or can again
     kProblem,   // something is left out, or could not be done
   };
   Kind kind{};
   std::string text;  // one line
 };
+
+// What each kind is called, in reports and where events are kept.
+inline constexpr std::array<std::string_view, 8> kManagerEventKinds{
+    "state", "handover", "subnet-up", "node", "link", "lid", "database", "problem"};
+[[nodiscard]] constexpr std::string_view to_string(ManagerEvent::Kind kind) {
+  return kManagerEventKinds[static_cast<std::size_t>(kind)];
+}
 
 using EventHandler = std::function<void(const ManagerEvent&)>;
 

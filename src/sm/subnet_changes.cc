@@ -49,46 +49,81 @@ void each_link(const Subnet& subnet, Action action) {
   }
 }
 
+// What a node calls itself is its own, but a line stays one.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return (c >= 0 && c < ' ') || c == '\x7F'; }, '?');
+  return text;
+}
+
+TopologyEnd end_of(const Subnet& subnet, const PortRef& at) {
+  return {.node = subnet.nodes[at.node].info.node_guid, .port = at.port};
+}
+
+// Who hears of changes.
+struct Listener {
+  const EventHandler& tell;
+  SubnetStore* store;
+
+  void node(const SubnetNode& node, bool is_there) const {
+    if (tell) {
+      tell({.kind = Kind::kNode,
+            .text = fmt::format("{} {} {}", kind_of(node), name_of(node),
+                                is_there ? "appeared" : "is gone")});
+    }
+    if (store == nullptr) return;
+    store->record_node({.guid = node.info.node_guid,
+                        .type = node.info.type,
+                        .description = printable(node.description)},
+                       is_there);
+  }
+  // The end with the lower GUID first: the order of nodes is the manager's, and may be another
+  // one's tomorrow.
+  void link(const Subnet& subnet, const PortRef& at, bool is_up) const {
+    const PortRef& peer = *subnet.port(at).peer;
+    if (tell) {
+      tell({.kind = Kind::kLink,
+            .text = fmt::format("link {}: {} - {}", is_up ? "up" : "down", name_of(subnet, at),
+                                name_of(subnet, peer))});
+    }
+    if (store == nullptr) return;
+    const auto [from, to] = std::minmax({end_of(subnet, at), end_of(subnet, peer)});
+    store->record_link({.from = from, .to = to}, is_up);
+  }
+};
+
 }  // namespace
 
 std::string name_of(const SubnetNode& node) {
-  // What a node calls itself is its own, but a line stays one.
-  std::string description = node.description;
-  std::replace_if(
-      description.begin(), description.end(),
-      [](char c) { return (c >= 0 && c < ' ') || c == '\x7F'; }, '?');
-  return fmt::format("{:#018x} ({})", node.info.node_guid.value(), description);
+  return fmt::format("{:#018x} ({})", node.info.node_guid.value(), printable(node.description));
 }
 
 std::string name_of(const Subnet& subnet, const PortRef& at) {
   return fmt::format("{} port {}", name_of(subnet.nodes[at.node]), at.port);
 }
 
-std::size_t tell_changes(const Subnet& before, const Subnet& after, const EventHandler& tell) {
+std::size_t tell_changes(const Subnet& before, const Subnet& after, const EventHandler& tell,
+                         SubnetStore* store) {
+  const Listener listener{tell, store};
   std::size_t count = 0;
-  const auto say = [&](Kind kind, std::string text) {
-    ++count;
-    if (tell) tell({.kind = kind, .text = std::move(text)});
+  const auto nodes = [&](const Subnet& from, const Subnet& to, bool is_there) {
+    for (const SubnetNode& node : from.nodes) {
+      if (find(to, node.info.node_guid) != nullptr) continue;
+      ++count;
+      listener.node(node, is_there);
+    }
   };
-  for (const SubnetNode& node : before.nodes) {
-    if (find(after, node.info.node_guid) == nullptr) {
-      say(Kind::kNode, fmt::format("{} {} is gone", kind_of(node), name_of(node)));
-    }
-  }
-  for (const SubnetNode& node : after.nodes) {
-    if (find(before, node.info.node_guid) == nullptr) {
-      say(Kind::kNode, fmt::format("{} {} appeared", kind_of(node), name_of(node)));
-    }
-  }
-  const auto tell_links = [&](const Subnet& from, const Subnet& to, const char* what) {
+  const auto links = [&](const Subnet& from, const Subnet& to, bool is_up) {
     each_link(from, [&](const PortRef& at) {
       if (has_link(to, from, at)) return;
-      say(Kind::kLink, fmt::format("link {}: {} - {}", what, name_of(from, at),
-                                   name_of(from, *from.port(at).peer)));
+      ++count;
+      listener.link(from, at, is_up);
     });
   };
-  tell_links(before, after, "down");
-  tell_links(after, before, "up");
+  nodes(before, after, false);
+  nodes(after, before, true);
+  links(before, after, false);
+  links(after, before, true);
   return count;
 }
 

@@ -260,7 +260,9 @@ void SubnetManager::decide() {
   if (course == Course::kManage) {
     // Who was not the master does not know what others have written meanwhile.
     if (!is_first_) found.keep_tables(subnet_);
-    has_changed_ = tell_changes(subnet_, found, tell_) > 0;
+    // What it has seen while it was not the master is not recorded yet.
+    if (is_first_ && store_ != nullptr) tell_changes({}, subnet_, nullptr, store_);
+    has_changed_ = tell_changes(subnet_, found, tell_, store_) > 0;
     multicast_.forget();
     subnet_ = std::move(found);
     plan();
@@ -285,8 +287,8 @@ Expected<void> SubnetManager::set_service_lids(std::span<const ServiceLid> lids)
     here.insert(port.guid);
     take(port.info->lid, subnet_.nodes[end.node].is_switch() ? std::uint8_t{0} : port.info->lmc);
   }
-  for (const auto& [guid, lid] : lids_.given()) {
-    if (!here.contains(guid)) take(lid, options_.setup.lmc);
+  for (const auto& [guid, range] : lids_.given()) {
+    if (!here.contains(guid)) take(range.first, range.lmc);
   }
   return services_.set(lids, taken);
 }
@@ -294,6 +296,26 @@ Expected<void> SubnetManager::set_service_lids(std::span<const ServiceLid> lids)
 void SubnetManager::route_services(const std::vector<PortRef>& ends, const std::vector<Lid>& lids) {
   for (const std::string& text : services_.route(subnet_, ends, lids, options_.setup.lmc, routes_))
     say(Kind::kProblem, text);
+}
+
+void SubnetManager::record_lids() {
+  const std::set<Guid> changed = lids_.take_changed();
+  if (store_ == nullptr) return;
+  for (const Guid port : changed) {
+    const auto given = lids_.given().find(port);
+    if (given != lids_.given().end()) {
+      store_->record_lid(port, given->second);
+    } else {
+      store_->forget_lid(port);
+    }
+  }
+}
+
+void SubnetManager::record_all() const {
+  if (store_ == nullptr) return;
+  for (const auto& [port, lids] : lids_.given())
+    store_->record_lid(port, lids);
+  tell_changes({}, subnet_, nullptr, store_);
 }
 
 void SubnetManager::plan() {
@@ -310,6 +332,7 @@ void SubnetManager::plan() {
                      .active = port.info->state == wire::PortState::kActive});
   }
   plan.lids = lids_.assign(ports, options_.setup.lmc, services_.reserved());
+  record_lids();
   for (std::size_t i = 0; i < plan.ends.size(); ++i) {
     if (plan.ends[i] == plan.manager) plan.sm_lid = plan.lids[i];
     if (plan.lids[i] == Lid{}) report_.problems.emplace_back("there are no more LIDs");

@@ -32,6 +32,7 @@
 #include "sm/routing/routing.h"
 #include "sm/service_lids.h"
 #include "sm/subnet_setup.h"
+#include "sm/subnet_store.h"
 #include "sm/sweep_pace.h"
 
 namespace weft::sm {
@@ -85,6 +86,10 @@ class SubnetManager {
   void on_trap(std::function<void(const ReceivedTrap&)> handler) {
     report_trap_ = std::move(handler);
   }
+  // LIDs, nodes and links are recorded there from now on; null: nowhere.
+  void record_to(SubnetStore* store) { store_ = store; }
+  // Records all that it knows of them.
+  void record_all() const;
   // A sweep begins, now or when the one that is under way has ended. The first one is for its owner
   // to ask for; later it does so itself when a trap comes, or a switch says that a link has
   // changed. A manager that stands by does not sweep.
@@ -143,6 +148,7 @@ class SubnetManager {
   void route_services(const std::vector<PortRef>& ends, const std::vector<Lid>& lids);
   void want(Time when) { wanted_at_ = std::min(wanted_at_.value_or(when), when); }
   void decide();
+  void record_lids();
   void plan();
   [[nodiscard]] Expected<SwitchGraph> make_graph(const SubnetSetup::Plan& plan,
                                                  std::vector<SwitchIndex>& index) const;
@@ -179,6 +185,7 @@ class SubnetManager {
   SweepPace pace_;
   EventHandler tell_;
   std::function<void(const ReceivedTrap&)> report_trap_;
+  SubnetStore* store_ = nullptr;
   Phase phase_ = Phase::kIdle;
   Time now_{};
   Time began_{};                   // the sweep

@@ -26,9 +26,12 @@ struct Answer {
 class AdministeredLab {
  public:
   explicit AdministeredLab(fabric::Lab lab, const std::string& node, ManagerOptions manager = {},
-                           const AdministratorOptions& options = {})
-      : lab(std::move(lab), node, manager), at_(*this->lab.running.fabric.find_node(node)) {
+                           const AdministratorOptions& options = {}, SubnetStore* store = nullptr)
+      : lab(std::move(lab), node, std::move(manager), store),
+        at_(*this->lab.running.fabric.find_node(node)) {
     administrator = std::make_unique<Administrator>(at_.management().mad_port(1), options);
+    if (store != nullptr) left_out = administrator->restore(store->load(), this->lab.running.now);
+    administrator->record_to(store);
     EXPECT_TRUE(administrator->start());
     administrator->set_multicast_source(
         [this]() -> const Subnet& { return this->lab.manager->subnet(); });
@@ -139,6 +142,7 @@ class AdministeredLab {
   ManagedLab lab;
   std::unique_ptr<Administrator> administrator;
   bool runs_manager = false;  // else it sweeps when it is told to
+  std::size_t left_out = 0;   // of what the store had
 
  private:
   // A node that asks; agents have the same numbers at all ports.

@@ -8,6 +8,8 @@ namespace weft::sm {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 
 LidPlan::Port port(std::uint64_t guid, std::uint16_t current = 0, bool is_switch = false) {
   return {.guid = Guid{guid}, .current = Lid{current}, .is_switch = is_switch};
@@ -39,6 +41,16 @@ TEST(LidPlan, RemembersWhatItGaveAndKeepsItForWhoIsAway) {
   EXPECT_THAT(assign(plan, {port(2), port(1, 4), port(4)}), ElementsAre(Lid{2}, Lid{1}, Lid{4}));
   LidPlan later(plan.given());
   EXPECT_THAT(assign(later, {port(3), port(5)}), ElementsAre(Lid{3}, Lid{5}));
+}
+
+TEST(LidPlan, ForgetsWhatOthersHaveByNow) {
+  LidPlan plan(std::map<Guid, LidRange>{{Guid{1}, {Lid{4}, 1}}, {Guid{2}, {Lid{6}, 0}}});
+  assign(plan, {port(3, 5)});
+  EXPECT_THAT(plan.given(),
+              ElementsAre(Pair(Guid{2}, LidRange{Lid{6}, 0}), Pair(Guid{3}, LidRange{Lid{5}, 0})));
+  EXPECT_THAT(plan.take_changed(), ElementsAre(Guid{1}, Guid{3}));
+  assign(plan, {port(3, 5), port(2)});
+  EXPECT_THAT(plan.take_changed(), IsEmpty());
 }
 
 TEST(LidPlan, AlignsThemToTheMaskButForSwitches) {

@@ -17,10 +17,13 @@ class ManagedLab {
   struct Place {
     std::string node;
     ManagerOptions options{};
+    SubnetStore* store = nullptr;  // what it remembers by
   };
 
-  explicit ManagedLab(fabric::Lab lab, const std::string& node, ManagerOptions options = {})
-      : ManagedLab(std::move(lab), {{.node = node, .options = std::move(options)}}) {}
+  explicit ManagedLab(fabric::Lab lab, const std::string& node, ManagerOptions options = {},
+                      SubnetStore* store = nullptr)
+      : ManagedLab(std::move(lab),
+                   {{.node = node, .options = std::move(options), .store = store}}) {}
   // All of them there from the beginning; start() or stop() others later.
   ManagedLab(fabric::Lab lab, std::vector<Place> places)
       : running(std::move(lab)), places_(std::move(places)), managers(places_.size()) {
@@ -33,8 +36,11 @@ class ManagedLab {
   void start(std::size_t i) {
     ManagerOptions options = places_[i].options;
     options.own_port = own_port(i);
+    SubnetStore* const store = places_[i].store;
     managers[i] = std::make_unique<SubnetManager>(
-        node_of(i).management().mad_port(options.own_port), options);
+        node_of(i).management().mad_port(options.own_port), options,
+        LidPlan(store != nullptr ? store->load().lids : std::map<Guid, LidRange>{}));
+    managers[i]->record_to(store);
     EXPECT_TRUE(managers[i]->start());
     if (on_event) {
       managers[i]->on_event([this, i](const ManagerEvent& event) { on_event(i, event); });

@@ -31,26 +31,6 @@ std::string_view text(wire::SmState state) {
   return "?";
 }
 
-std::string_view text(sm::ManagerEvent::Kind kind) {
-  switch (kind) {
-    case sm::ManagerEvent::Kind::kState:
-      return "state";
-    case sm::ManagerEvent::Kind::kHandover:
-      return "handover";
-    case sm::ManagerEvent::Kind::kSubnetUp:
-      return "subnet-up";
-    case sm::ManagerEvent::Kind::kNode:
-      return "node";
-    case sm::ManagerEvent::Kind::kLink:
-      return "link";
-    case sm::ManagerEvent::Kind::kLid:
-      return "lid";
-    case sm::ManagerEvent::Kind::kProblem:
-      return "problem";
-  }
-  return "?";
-}
-
 Json manager_json(const sm::OtherManager& manager) {
   return {{"guid", fabric::to_string(manager.info.guid)},
           {"lid", manager.lid.value()},
@@ -99,7 +79,7 @@ Json LabManager::history() const {
   for (const Event& event : events_) {
     const auto when = std::chrono::duration_cast<std::chrono::milliseconds>(event.when);
     out.push_back({{"time", static_cast<double>(when.count()) / 1000},
-                   {"kind", text(event.what.kind)},
+                   {"kind", sm::to_string(event.what.kind)},
                    {"text", event.what.text}});
   }
   return {{"events", std::move(out)}};

@@ -73,6 +73,25 @@ Expected<void> Administrator::start() {
   return {};
 }
 
+std::size_t Administrator::restore(const StoredSubnet& stored, Time now) {
+  std::size_t left_out = 0;
+  for (const GroupState& group : stored.groups)
+    left_out += groups_.restore(group) ? 0 : 1;
+  for (const ServiceState& service : stored.services)
+    left_out += services_.restore(service, now) ? 0 : 1;
+  return left_out;
+}
+
+void Administrator::record_to(SubnetStore* store) {
+  groups_.record_to(store);
+  services_.record_to(store);
+}
+
+void Administrator::record_all(Time now) const {
+  groups_.record_all();
+  services_.record_all(now);
+}
+
 void Administrator::subnet_changed(const Subnet& subnet, const Routes& routes,
                                    std::uint64_t gid_prefix, Time now) {
   std::vector<Guid> before;

@@ -6,6 +6,7 @@
 
 #include "sm/sa/selector.h"
 #include "wire/grh.h"
+#include "wire/sm/smp.h"
 #include "wire/sm/tables.h"
 
 namespace weft::sm {
@@ -81,6 +82,15 @@ bool is_like(std::uint64_t mask, const MemberRecord& asked, const MemberRecord& 
          bounds_hold(mask, asked, like);
 }
 
+// A group is there as long as it is to last, or has a full member.
+bool is_kept(const GroupState& group) {
+  const auto counts = [](const auto& member) {
+    return (member.second.join_state &
+            (MemberRecord::kFullMember | MemberRecord::kSendOnlyFullMember)) != 0;
+  };
+  return group.lasting || std::any_of(group.members.begin(), group.members.end(), counts);
+}
+
 void add_record(SaReply& reply, const MemberRecord& record) {
   record.write(reply.add(kRecordSize));
 }
@@ -129,22 +139,55 @@ Gid GroupTable::free_mgid(const SubnetView& view, std::uint8_t scope) {
 GroupTable::Groups::iterator GroupTable::insert(const MemberRecord& like, bool lasting) {
   const auto made = groups_.emplace(like.mgid, Group{.like = like, .lasting = lasting}).first;
   by_mlid_.emplace(like.mlid, like.mgid);
+  if (store_ != nullptr) store_->record_group(like, lasting);
   events_.push_back({.created = true, .mgid = like.mgid, .mlid = like.mlid, .pkey = like.pkey});
   ++generation_;
   return made;
 }
 
 bool GroupTable::add_lasting(const MemberRecord& like) {
+  MemberRecord wanted = like;
   if (const auto found = groups_.find(like.mgid); found != groups_.end()) {
-    found->second.lasting = true;
+    Group& group = found->second;
+    wanted.mlid = group.like.mlid;
+    if (group.lasting && group.like == wanted) return true;
+    group.lasting = true;
+    group.like = wanted;
+    if (store_ != nullptr) store_->record_group(wanted, true);
     return true;
   }
   const auto mlid = free_mlid();
   if (!mlid) return false;
-  MemberRecord group = like;
-  group.mlid = *mlid;
-  insert(group, true);
+  wanted.mlid = *mlid;
+  insert(wanted, true);
   return true;
+}
+
+bool GroupTable::restore(const Group& group) {
+  const MemberRecord& like = group.like;
+  const bool has_place = like.mgid.bytes()[0] == 0xFF && !groups_.contains(like.mgid) &&
+                         like.mlid.value() >= wire::MulticastBlock::kFirstLid &&
+                         like.mlid != wire::kPermissiveLid && !by_mlid_.contains(like.mlid) &&
+                         group.members.size() <= options_.most_members - members_;
+  constexpr std::uint8_t kAnyState = 0xF;
+  const bool has_sense =
+      std::all_of(group.members.begin(), group.members.end(), [](const auto& member) {
+        const std::uint8_t state = member.second.join_state;
+        return state != 0 && state <= kAnyState;
+      });
+  if (!has_place || !has_sense || !is_kept(group)) return false;
+  insert(like, group.lasting)->second.members = group.members;
+  members_ += group.members.size();
+  return true;
+}
+
+void GroupTable::record_all() const {
+  if (store_ == nullptr) return;
+  for (const auto& [mgid, group] : groups_) {
+    store_->record_group(group.like, group.lasting);
+    for (const auto& [gid, member] : group.members)
+      store_->record_member(mgid, gid, member);
+  }
 }
 
 SaStatus GroupTable::check(const SubnetView& view, const SaRequest& request,
@@ -228,19 +271,18 @@ void GroupTable::join(const SubnetView& view, const SaRequest& request, SaReply&
     member.port = port.guid;
     ++members_;
   }
-  if (member.join_state != before) ++generation_;
+  if (member.join_state != before) {
+    ++generation_;
+    if (store_ != nullptr) store_->record_member(group->first, gid, member);
+  }
   add_record(reply, member_record(group->second, gid, member));
 }
 
 void GroupTable::end_if_empty(Groups::iterator group) {
-  const auto counts = [](const auto& member) {
-    return (member.second.join_state &
-            (MemberRecord::kFullMember | MemberRecord::kSendOnlyFullMember)) != 0;
-  };
-  const auto& members = group->second.members;
-  if (group->second.lasting || std::any_of(members.begin(), members.end(), counts)) return;
-  members_ -= members.size();
+  if (is_kept(group->second)) return;
+  members_ -= group->second.members.size();
   const MemberRecord& like = group->second.like;
+  if (store_ != nullptr) store_->forget_group(like.mgid);
   events_.push_back({.created = false, .mgid = like.mgid, .mlid = like.mlid, .pkey = like.pkey});
   by_mlid_.erase(group->second.like.mlid);
   groups_.erase(group);
@@ -269,8 +311,11 @@ void GroupTable::leave(const SubnetView& view, const SaRequest& request, SaReply
       static_cast<std::uint8_t>(member->second.join_state & ~asked.join_state);
   ++generation_;
   if (member->second.join_state == 0) {
+    if (store_ != nullptr) store_->forget_member(group->first, gid);
     group->second.members.erase(member);
     --members_;
+  } else if (store_ != nullptr) {
+    store_->record_member(group->first, gid, member->second);
   }
   end_if_empty(group);
 }
@@ -325,6 +370,7 @@ void GroupTable::forget(const Gid& port) {
   for (auto group = groups_.begin(); group != groups_.end();) {
     const auto here = group++;
     if (here->second.members.erase(port) == 0) continue;
+    if (store_ != nullptr) store_->forget_member(here->first, port);
     --members_;
     ++generation_;
     end_if_empty(here);
@@ -335,7 +381,9 @@ void GroupTable::forget_missing(const SubnetView& view) {
   for (auto group = groups_.begin(); group != groups_.end();) {
     const auto here = group++;
     const std::size_t gone = std::erase_if(here->second.members, [&](const auto& member) {
-      return view.end_of(member.first) == SubnetView::kNobody;
+      if (view.end_of(member.first) != SubnetView::kNobody) return false;
+      if (store_ != nullptr) store_->forget_member(here->first, member.first);
+      return true;
     });
     if (gone == 0) continue;
     members_ -= gone;

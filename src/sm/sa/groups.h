@@ -13,6 +13,7 @@
 #include "sm/multicast_tables.h"
 #include "sm/sa/exchange.h"
 #include "sm/sa/subnet_view.h"
+#include "sm/subnet_store.h"
 #include "wire/sa/member_record.h"
 
 namespace weft::sm {
@@ -26,16 +27,8 @@ struct GroupOptions {
 
 class GroupTable {
  public:
-  struct Member {
-    std::uint8_t join_state = 0;
-    bool by_proxy = false;  // somebody else has joined for it
-    Guid port{};            // that its GID is of
-  };
-  struct Group {
-    wire::MemberRecord like;          // but for PortGID, JoinState, ProxyJoin
-    bool lasting = false;             // stays without members
-    std::map<Gid, Member> members{};  // by PortGID
-  };
+  using Member = GroupMember;
+  using Group = GroupState;
   // A group that came to be, or is no more: those who subscribed are told.
   struct Event {
     bool created = false;
@@ -46,9 +39,18 @@ class GroupTable {
 
   explicit GroupTable(const GroupOptions& options) : options_(options) {}
 
+  // What becomes of groups is recorded there from now on; null: nowhere.
+  void record_to(SubnetStore* store) { store_ = store; }
+  // Records all that there are.
+  void record_all() const;
+  // A group of before, before anybody has joined. False: it makes no sense, or not beside those
+  // that there are.
+  [[nodiscard]] bool restore(const Group& group);
+
   // How many MLIDs all switches have tables for.
   void set_mlids(std::size_t count) { mlids_ = count; }
-  // Groups that are there without anybody having joined. False: there is no MLID left.
+  // Groups that are there without anybody having joined; one that is there already becomes like
+  // that. False: there is no MLID left.
   bool add_lasting(const wire::MemberRecord& like);
 
   void join(const SubnetView& view, const SaRequest& request, SaReply& reply);
@@ -91,6 +93,7 @@ class GroupTable {
   Groups groups_;
   std::map<Lid, Gid> by_mlid_;
   std::vector<Event> events_;
+  SubnetStore* store_ = nullptr;
 };
 
 // A record of a group: of a member, or of the group alone with zeros.

@@ -21,6 +21,31 @@ bool has_key(const ServiceRecord& record) {
 
 }  // namespace
 
+void ServiceTable::put(const Service& service) {
+  if (service.ends) next_ = std::min(next_.value_or(*service.ends), *service.ends);
+  services_.insert_or_assign(name_of(service.record), service);
+}
+
+bool ServiceTable::restore(const ServiceState& service, Time now) {
+  if (services_.size() >= most_ || services_.contains(name_of(service.record))) return false;
+  Service restored{.record = service.record};
+  if (service.left) restored.ends = now + *service.left;
+  put(restored);
+  return true;
+}
+
+void ServiceTable::record(const Service& service, Time now) const {
+  if (store_ == nullptr) return;
+  ServiceState state{.record = service.record};
+  if (service.ends) state.left = *service.ends - now;
+  store_->record_service(state);
+}
+
+void ServiceTable::record_all(Time now) const {
+  for (const auto& [name, service] : services_)
+    record(service, now);
+}
+
 void ServiceTable::set(const SubnetView& view, const SaRequest& request, SaReply& reply, Time now) {
   auto record = *ServiceRecord::parse(request.data);
   if (!request.has(ServiceRecord::kHasId | ServiceRecord::kHasGid)) {
@@ -44,9 +69,9 @@ void ServiceTable::set(const SubnetView& view, const SaRequest& request, SaReply
   Service service{.record = record};
   if (record.lease != ServiceRecord::kForEver) {
     service.ends = now + std::chrono::seconds(record.lease);
-    next_ = std::min(next_.value_or(*service.ends), *service.ends);
   }
-  services_.insert_or_assign(name, service);
+  put(service);
+  this->record(service, now);
   record.write(reply.add(ServiceRecord::kSize));
 }
 
@@ -63,6 +88,7 @@ void ServiceTable::remove(const SaRequest& request, SaReply& reply) {
     if (has_key(own) && own.key != record.key) return reply.fail(SaStatus::kDenied);
     const Service gone = at->second;
     services_.erase(at);
+    if (store_ != nullptr) store_->forget_service(gone.record);
     gone.record.write(reply.add(ServiceRecord::kSize));
     return;
   }
@@ -107,7 +133,10 @@ void ServiceTable::run(Time now) {
   next_.reset();
   std::erase_if(services_, [&](const auto& each) {
     const auto& ends = each.second.ends;
-    if (ends && *ends <= now) return true;
+    if (ends && *ends <= now) {
+      if (store_ != nullptr) store_->forget_service(each.second.record);
+      return true;
+    }
     if (ends) next_ = std::min(next_.value_or(*ends), *ends);
     return false;
   });

@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "sm/sa/exchange.h"
+#include "sm/subnet_store.h"
 #include "wire/sa/service_record.h"
 
 namespace weft::sm {
@@ -18,6 +19,13 @@ class ServiceTable {
  public:
   // Beyond `most`, none is taken.
   explicit ServiceTable(std::size_t most) : most_(most) {}
+
+  // What becomes of services is recorded there from now on; null: nowhere.
+  void record_to(SubnetStore* store) { store_ = store; }
+  // Records all that there are.
+  void record_all(Time now) const;
+  // A service of before. False: there is no room for it, or it is there.
+  [[nodiscard]] bool restore(const ServiceState& service, Time now);
 
   void set(const SubnetView& view, const SaRequest& request, SaReply& reply, Time now);
   // Only whoever knows its key ends a service; those without a key everybody.
@@ -38,11 +46,14 @@ class ServiceTable {
   [[nodiscard]] static Name name_of(const wire::ServiceRecord& record) {
     return {record.id, record.gid, record.pkey.value()};
   }
+  void put(const Service& service);
   void offer(const SaRequest& request, const Service& service, SaReply& reply, Time now) const;
+  void record(const Service& service, Time now) const;
 
   const std::size_t most_;
   std::map<Name, Service> services_;
   std::optional<Time> next_;
+  SubnetStore* store_ = nullptr;
 };
 
 }  // namespace weft::sm
