@@ -16,9 +16,10 @@ QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": su
 
 @contextlib.contextmanager
 def directory():
-    """Where labs have their sockets, and OpenSM what it writes, from then on."""
+    """Where labs have their sockets, and they and OpenSM what they write, from then on."""
     with tempfile.TemporaryDirectory(prefix="weft-bench-") as name:
-        os.environ.update(XDG_RUNTIME_DIR=name, OSM_TMP_DIR=name, OSM_CACHE_DIR=name)
+        os.environ.update(XDG_RUNTIME_DIR=name, XDG_STATE_HOME=f"{name}/state", OSM_TMP_DIR=name,
+                          OSM_CACHE_DIR=name)
         yield pathlib.Path(name)
 
 

@@ -73,6 +73,8 @@ void print_manager(const Json& sm) {
   fmt::print("  sm on {}: {}, {}, {} sweep{}\n", printable(text_of(sm, "node")),
              printable(text_of(sm, "state")), printable(text_of(sm, "engine")),
              number_of(sm, "sweeps"), number_of(sm, "sweeps") == 1 ? "" : "s");
+  const std::string trouble = text_of(object_of(sm, "database"), "trouble");
+  if (!trouble.empty()) fmt::print("    database: {}\n", printable(trouble));
   const Json& sweep = object_of(sm, "last_sweep");
   if (sweep.contains("engine_refused")) {
     fmt::print("    {}\n", printable(text_of(sweep, "engine_refused")));

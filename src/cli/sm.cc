@@ -28,12 +28,13 @@ Expected<Json> request_of(const SmOptions& options) {
   if (pair) {
     return Json{{"do", "sm"}, {"what", "path"}, {"from", options.from}, {"to", options.to}};
   }
-  if (options.action == "status" || options.action == "history") {
+  if (options.action == "status" || options.action == "history" || options.action == "topology") {
     return Json{{"do", "sm"}, {"what", options.action}};
   }
-  return fail(std::errc::invalid_argument,
-              fmt::format("{}: no such action (there are status, path, explain and history)",
-                          options.action));
+  return fail(
+      std::errc::invalid_argument,
+      fmt::format("{}: no such action (there are status, path, explain, history and topology)",
+                  options.action));
 }
 
 std::string rate_of(std::uint64_t mbps) {
@@ -88,11 +89,35 @@ void print_hops(const Json& path) {
   }
 }
 
+// A point in time; where there is none, as much room.
+std::string time_of(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_number()) return fmt::format("{:<19}", "-");
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}",
+                     fmt::localtime(static_cast<std::time_t>(found->get<double>())));
+}
+
 void print_history(const Json& events) {
   for (const Json& event : list_of(events, "events")) {
-    const auto seconds = static_cast<std::time_t>(event.value("time", 0.0));
-    fmt::print("{:%Y-%m-%d %H:%M:%S}  {:<10} {}\n", fmt::localtime(seconds),
-               printable(text_of(event, "kind")), printable(text_of(event, "text")));
+    fmt::print("{}  {:<10} {}\n", time_of(event, "time"), printable(text_of(event, "kind")),
+               printable(text_of(event, "text")));
+  }
+}
+
+std::string end_text(const Json& link, const char* name) {
+  const Json& end = object_of(link, name);
+  return fmt::format("{} port {}", printable(text_of(end, "node")), number_of(end, "port"));
+}
+
+void print_topology(const Json& topology) {
+  for (const Json& node : list_of(topology, "nodes")) {
+    fmt::print("{}  {}  {:<6} {} ({})\n", time_of(node, "appeared"), time_of(node, "gone"),
+               printable(text_of(node, "type")), printable(text_of(node, "guid")),
+               printable(text_of(node, "description")));
+  }
+  for (const Json& link : list_of(topology, "links")) {
+    fmt::print("{}  {}  {:<6} {} - {}\n", time_of(link, "up"), time_of(link, "down"), "link",
+               end_text(link, "from"), end_text(link, "to"));
   }
 }
 
@@ -112,6 +137,8 @@ int sm(const SmOptions& options) {
     print_counters(object_of(*report, "counters"));
   } else if (options.action == "history") {
     print_history(*report);
+  } else if (options.action == "topology") {
+    print_topology(*report);
   } else {
     print_ends(*report, style);
     if (options.action == "explain") print_hops(*report);

@@ -22,6 +22,7 @@
 #include "fabric/lab_file.h"
 #include "fabric/lab_import.h"
 #include "io/runtime_dir.h"
+#include "io/state_dir.h"
 
 namespace weft::cli {
 namespace {
@@ -41,8 +42,10 @@ void handle_signals(daemon::LabServer& lab) {
   action.sa_handler = on_signal;
   for (const int signal : {SIGTERM, SIGINT, SIGHUP})
     sigaction(signal, &action, nullptr);
+  // A program that has gone, and a file that may not grow, are told by the calls that meet them.
   action.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &action, nullptr);
+  for (const int signal : {SIGPIPE, SIGXFSZ})
+    sigaction(signal, &action, nullptr);
 }
 
 Expected<std::string> read_text(const std::string& file) {
@@ -78,15 +81,37 @@ Expected<fabric::Lab> read_lab(const UpOptions& options) {
     if (!parsed) return tl::unexpected(parsed.error());
     lab = std::move(*parsed);
   }
-  std::string& partitions = lab.management.partitions;
-  if (!partitions.empty()) {
-    partitions =
-        std::filesystem::absolute(std::filesystem::path(options.file).parent_path() / partitions);
+  const std::filesystem::path directory = std::filesystem::path(options.file).parent_path();
+  if (std::string& file = lab.management.partitions; !file.empty()) {
+    file = std::filesystem::absolute(directory / file);
+  }
+  if (std::string& file = lab.management.database; !file.empty() && file != fabric::kNoDatabase) {
+    file = std::filesystem::absolute(directory / file);
   }
   if (!options.name.empty()) lab.name = options.name;
   if (!options.sm.empty()) lab.management.manager = *fabric::parse_manager(options.sm);
   if (lab.name.empty()) lab.name = stem;
   return lab;
+}
+
+// The file by which the lab's own manager remembers; empty: none.
+std::string database_of(const fabric::Lab& lab) {
+  const fabric::LabManagement& management = lab.management;
+  const bool has_none = management.manager != fabric::LabManagement::Manager::kWeft ||
+                        management.database == fabric::kNoDatabase;
+  if (has_none) return "";
+  if (!management.database.empty()) return management.database;
+  auto directory = io::state_directory();
+  if (directory) {
+    *directory += "/" + lab.name;
+    if (auto made = io::ensure_private_directory(*directory); !made) {
+      directory = tl::unexpected(made.error());
+    }
+  }
+  if (directory) return *directory + "/subnet.db";
+  fmt::print(stderr, "weft up: nothing is remembered of lab {}: {}\n", lab.name,
+             directory.error().message);
+  return "";
 }
 
 std::string first_adapter(const fabric::Lab& lab) {
@@ -108,7 +133,7 @@ std::string manager_line(const fabric::Lab& lab) {
   return "";
 }
 
-void greet(const fabric::Lab& lab) {
+void greet(const fabric::Lab& lab, const std::string& database) {
   std::size_t switches = 0;
   for (const fabric::LabNode& node : lab.nodes)
     switches += node.kind == fabric::NodeKind::kSwitch ? 1 : 0;
@@ -116,10 +141,12 @@ void greet(const fabric::Lab& lab) {
   fmt::print(
       "lab {}: {} switches, {} channel adapters, {} links\n"
       "  subnet manager     {}\n"
+      "{}"
       "  what is there      weft run --node {} -- ibnetdiscover\n"
       "  its state          weft status -d\n"
       "  its end            weft down{}\n",
-      lab.name, switches, lab.nodes.size() - switches, lab.links.size(), manager_line(lab), adapter,
+      lab.name, switches, lab.nodes.size() - switches, lab.links.size(), manager_line(lab),
+      database.empty() ? "" : fmt::format("  remembers by       {}\n", database), adapter,
       " " + lab.name);
   std::fflush(stdout);
 }
@@ -131,16 +158,19 @@ int up(const UpOptions& options) {
   if (!lab) return refuse("up", lab.error().message);
   const auto runtime = io::runtime_directory();
   if (!runtime) return refuse("up", runtime.error().message);
-  const auto paths = daemon::lab_paths(*runtime, lab->name);
+  auto paths = daemon::lab_paths(*runtime, lab->name);
   if (!paths) return refuse("up", paths.error().message);
   daemon::allow_many_descriptors();
   if (lab->management.manager == fabric::LabManagement::Manager::kOpenSm) {
     if (auto found = OpenSm::find(); !found) return refuse("up", found.error().message);
   }
+  paths->database = database_of(*lab);
   const auto server = daemon::LabServer::open(*lab, *paths);
   if (!server) return refuse("up", server.error().message);
   handle_signals(**server);
-  greet(*lab);
+  for (const std::string& note : (*server)->notes())
+    fmt::print(stderr, "weft up: {}\n", note);
+  greet(*lab, paths->database);
   if (options.detach) daemon::leave_parent();
   OpenSm opensm;
   if (lab->management.manager == fabric::LabManagement::Manager::kOpenSm) {

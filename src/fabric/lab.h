@@ -83,8 +83,12 @@ struct LabManagement {
   // A file of partitions in OpenSM's format; empty: everybody is in the default partition. As the
   // lab file has it, which is: from its own place on.
   std::string partitions;
+  // The file by which Weft's remembers what was before, as the lab file has it; empty: the usual
+  // one. kNoDatabase: none.
+  std::string database;
   friend bool operator==(const LabManagement&, const LabManagement&) = default;
 };
+inline constexpr std::string_view kNoDatabase = "none";
 inline constexpr std::array<std::string_view, 5> kEngines{"minhop", "updn", "ftree", "dor",
                                                           "layered"};
 [[nodiscard]] std::string_view to_string(LabManagement::Manager manager);  // "weft"

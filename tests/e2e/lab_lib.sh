@@ -2,9 +2,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # lib.sh has the names
 # What tests of running labs share; sourced after lib.sh and begin, never run. The lab's sockets,
-# and what OpenSM writes, are in the test's own directory.
+# what it remembers, and what OpenSM writes, are in the test's own directory.
 
-export XDG_RUNTIME_DIR=$work OSM_TMP_DIR=$work OSM_CACHE_DIR=$work
+export XDG_RUNTIME_DIR=$work XDG_STATE_HOME=$work/state OSM_TMP_DIR=$work OSM_CACHE_DIR=$work
 
 # on NAME NODE PROGRAM ...: runs it there; its output is NAME's.
 on() {

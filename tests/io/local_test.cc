@@ -16,6 +16,7 @@
 #include "io/net_interfaces.h"
 #include "io/runtime_dir.h"
 #include "io/socket_address.h"
+#include "io/state_dir.h"
 #include "io/unix_socket.h"
 
 namespace weft::io {
@@ -73,6 +74,30 @@ TEST_F(Local, RuntimeDirectoryPassesOverOneThatOthersMayEnter) {
   ASSERT_TRUE(directory.has_value()) << directory.error().message;
   EXPECT_NE(*directory, open_to_all);
   EXPECT_THAT(runtime_directories(), AllOf(Contains(*directory), Not(Contains(open_to_all))));
+}
+
+TEST_F(Local, StateDirectoryIsMadeWithWhatIsAboveIt) {
+  const std::string home = base_ + "/home/of/somebody";
+  ASSERT_EQ(setenv("HOME", home.c_str(), 1), 0);
+  ASSERT_EQ(setenv("XDG_STATE_HOME", "relative", 1), 0);
+  for (const std::string& parent : {home + "/.local/state", base_ + "/state"}) {
+    const auto directory = state_directory();
+    ASSERT_TRUE(directory.has_value()) << directory.error().message;
+    EXPECT_EQ(*directory, parent + "/weft");
+    struct stat status {};
+    ASSERT_EQ(stat(directory->c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777, 0700u);
+    ASSERT_EQ(setenv("XDG_STATE_HOME", (base_ + "/state").c_str(), 1), 0);
+  }
+}
+
+TEST_F(Local, StateDirectoryIsNoneThatOthersMayEnter) {
+  ASSERT_EQ(setenv("XDG_STATE_HOME", base_.c_str(), 1), 0);
+  ASSERT_TRUE(state_directory().has_value());
+  ASSERT_EQ(chmod((base_ + "/weft").c_str(), 0755), 0);
+  const auto directory = state_directory();
+  ASSERT_FALSE(directory.has_value());
+  EXPECT_THAT(directory.error().message, HasSubstr("is open to other users"));
 }
 
 // A user whom nobody else is, whose names in /tmp another user (root) holds.

@@ -174,6 +174,7 @@ Expected<Json> AdminSession::manager(const Json& request) {
   const std::string what = text_of(request, "what");
   if (what == "status") return lab_.manager_->report();
   if (what == "history") return lab_.manager_->history();
+  if (what == "topology") return lab_.manager_->topology();
   if (what == "path") {
     return lab_.manager_->path(text_of(request, "from"), text_of(request, "to"));
   }

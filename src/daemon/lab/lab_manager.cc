@@ -18,7 +18,7 @@ namespace {
 using fabric::LabNode;
 using fabric::NodeKind;
 
-constexpr std::size_t kMostEvents = 1000;
+constexpr std::size_t kMostEvents = SubnetDatabaseWriter::kMostEvents;
 // As OpenSM has it, which knows no manager with another one.
 constexpr std::uint64_t kSmKey = 1;
 
@@ -51,7 +51,8 @@ sm::ManagerOptions options_for(const fabric::LabManagement& management, std::uin
 
 }  // namespace
 
-Expected<std::unique_ptr<LabManager>> LabManager::open(fabric::Fabric& fabric) {
+Expected<std::unique_ptr<LabManager>> LabManager::open(fabric::Fabric& fabric,
+                                                       const std::string& database) {
   const LabNode* const where = choose_node(fabric.lab());
   if (where == nullptr)
     return fail(std::errc::no_such_device, "a lab without nodes has no manager");
@@ -59,31 +60,73 @@ Expected<std::unique_ptr<LabManager>> LabManager::open(fabric::Fabric& fabric) {
   const std::uint8_t port = where->kind == NodeKind::kSwitch ? 0 : 1;
   const auto partitions = read_partitions(fabric.lab().management.partitions);
   if (!partitions) return tl::unexpected(partitions.error());
-  std::unique_ptr<LabManager> manager(new LabManager(fabric, node, port, *partitions));
+  std::unique_ptr<SubnetDatabase> memory;
+  if (!database.empty()) {
+    auto opened = SubnetDatabase::open({.file = database});
+    if (!opened) return tl::unexpected(opened.error());
+    memory = std::move(*opened);
+  }
+  std::unique_ptr<LabManager> manager(
+      new LabManager(fabric, node, port, *partitions, std::move(memory)));
+  manager->restore();
   for (const std::string& note : partitions->notes)
     manager->hear({.kind = sm::ManagerEvent::Kind::kProblem, .text = note});
-  if (auto started = manager->manager_.start(); !started) return tl::unexpected(started.error());
-  if (auto started = manager->administrator_.start(); !started) {
-    return tl::unexpected(started.error());
-  }
+  if (auto started = manager->start_cores(); !started) return tl::unexpected(started.error());
   return manager;
 }
 
 LabManager::LabManager(fabric::Fabric& fabric, fabric::Node& node, std::uint8_t port,
-                       const sm::Partitions& partitions)
+                       const sm::Partitions& partitions, std::unique_ptr<SubnetDatabase> database)
     : fabric_(fabric),
       node_(node),
       port_(port),
       groups_(partitions.groups),
+      database_(std::move(database)),
+      before_(database_ ? database_->load() : sm::StoredSubnet{}),
       manager_(node.management().mad_port(port),
-               options_for(fabric.lab().management, port, partitions)),
+               options_for(fabric.lab().management, port, partitions), sm::LidPlan(before_.lids)),
       administrator_(node.management().mad_port(port), {.own_port = port}) {
   administrator_.set_multicast_source([this]() -> const sm::Subnet& { return manager_.subnet(); });
   manager_.on_event([this](const sm::ManagerEvent& event) { hear(event); });
   manager_.on_trap([this](const sm::ReceivedTrap& trap) { administrator_.take_trap(trap); });
 }
 
-LabManager::~LabManager() = default;
+LabManager::~LabManager() {
+  if (database_) database_->close(io::now());
+}
+
+// Of the groups that were to last, those do that the partitions still have.
+void LabManager::restore() {
+  if (!database_) return;
+  for (PastEvent& event : database_->load_events())
+    keep(std::move(event));
+  notes_ = database_->take_notes();
+  sm::StoredSubnet before = std::exchange(before_, {});
+  for (sm::GroupState& group : before.groups) {
+    group.lasting = std::any_of(groups_.begin(), groups_.end(),
+                                [&](const auto& wanted) { return wanted.mgid == group.like.mgid; });
+  }
+  const std::size_t left_out = administrator_.restore(before, io::now());
+  if (left_out > 0) {
+    notes_.push_back(
+        fmt::format("subnet database {}: {} groups and services make no sense beside "
+                    "the others, and are left out",
+                    database_->file(), left_out));
+  }
+  for (const std::string& note : notes_)
+    hear({.kind = sm::ManagerEvent::Kind::kDatabase, .text = note});
+  manager_.record_to(database_.get());
+  administrator_.record_to(database_.get());
+  database_->set_source([this] {
+    manager_.record_all();
+    administrator_.record_all(io::now());
+  });
+}
+
+Expected<void> LabManager::start_cores() {
+  if (auto started = manager_.start(); !started) return started;
+  return administrator_.start();
+}
 
 void LabManager::start(Time now) {
   node_.management().set_subnet_manager(port_, true, now);
@@ -112,6 +155,10 @@ void LabManager::run(Time now) {
     manager_.run(now);
   }
   if (activity() != before) node_.management_used();
+  if (!database_) return;
+  database_->run(now);
+  for (std::string& note : database_->take_notes())
+    hear({.kind = sm::ManagerEvent::Kind::kDatabase, .text = std::move(note)});
 }
 
 void LabManager::publish(Time now) {
@@ -154,15 +201,22 @@ void LabManager::add_groups() {
 }
 
 void LabManager::hear(const sm::ManagerEvent& event) {
+  if (database_) database_->record_event(event);
+  keep({.when = io::wall_clock(), .what = event});
+}
+
+void LabManager::keep(PastEvent event) {
   if (events_.size() >= kMostEvents) events_.pop_front();
-  events_.push_back({.when = io::wall_clock(), .what = event});
+  events_.push_back(std::move(event));
 }
 
 std::optional<Time> LabManager::deadline() const {
-  const auto manager = manager_.deadline();
-  const auto administrator = administrator_.deadline();
-  if (!manager || !administrator) return manager ? manager : administrator;
-  return std::min(*manager, *administrator);
+  std::optional<Time> first = manager_.deadline();
+  for (const auto& other :
+       {administrator_.deadline(), database_ ? database_->deadline() : std::nullopt}) {
+    if (other) first = std::min(first.value_or(*other), *other);
+  }
+  return first;
 }
 
 }  // namespace weft::daemon

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "daemon/lab/subnet_database.h"
 #include "fabric/fabric.h"
 #include "sm/partitions.h"
 #include "sm/sa/administrator.h"
@@ -23,8 +24,10 @@ namespace weft::daemon {
 
 class LabManager {
  public:
-  // `fabric` outlives it. Errors: another manager is at the node's port.
-  static Expected<std::unique_ptr<LabManager>> open(fabric::Fabric& fabric);
+  // `fabric` outlives it. `database` is the file by which it remembers what was before; empty: it
+  // does not. Errors: another manager is at the node's port; the file is another program's.
+  static Expected<std::unique_ptr<LabManager>> open(fabric::Fabric& fabric,
+                                                    const std::string& database = {});
   ~LabManager();
   LabManager(const LabManager&) = delete;
   LabManager& operator=(const LabManager&) = delete;
@@ -35,21 +38,30 @@ class LabManager {
   void run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const;
 
+  // What is to be said to whoever begins the lab: sentences.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+
   // What it is and has done, what it said, and the way from one end port to another with the
   // reasons; docs/cli.md has their forms. An end port is called by its node and port, as in "d:2",
   // where there is one port by the node alone, or by a LID or a GUID. Errors: there is no such one.
   [[nodiscard]] nlohmann::json report() const;
   [[nodiscard]] nlohmann::json history() const;
   [[nodiscard]] Expected<nlohmann::json> path(std::string_view from, std::string_view to) const;
+  // Which nodes and links there are and were, by the database. Errors: there is none, or it cannot
+  // be read just now.
+  [[nodiscard]] Expected<nlohmann::json> topology();
 
  private:
   LabManager(fabric::Fabric& fabric, fabric::Node& node, std::uint8_t port,
-             const sm::Partitions& partitions);
+             const sm::Partitions& partitions, std::unique_ptr<SubnetDatabase> database);
+  Expected<void> start_cores();
+  void restore();
   // All that it has sent or answered so far.
   [[nodiscard]] std::uint64_t activity() const;
   void publish(Time now);
   void add_groups();
   void hear(const sm::ManagerEvent& event);
+  void keep(PastEvent event);
   [[nodiscard]] Expected<sm::ViewEnd> find_end(std::string_view name) const;
   [[nodiscard]] std::string name_of(const sm::PortRef& port) const;
   [[nodiscard]] nlohmann::json end_json(const sm::ViewEnd& end) const;
@@ -58,16 +70,15 @@ class LabManager {
   fabric::Node& node_;
   const std::uint8_t port_;
   const std::vector<sm::PartitionGroup> groups_;  // that are there from the beginning
+  std::unique_ptr<SubnetDatabase> database_;      // null: none; both below know it
+  sm::StoredSubnet before_;                       // until it is restored
   sm::SubnetManager manager_;
   sm::Administrator administrator_;
   std::uint64_t revision_ = 0;          // that the administrator knows of
   std::uint64_t group_generation_ = 0;  // that the manager knows of
   std::uint64_t guids_generation_ = 0;
-  struct Event {
-    Duration when{};  // on the wall's clock
-    sm::ManagerEvent what;
-  };
-  std::deque<Event> events_;
+  std::deque<PastEvent> events_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace weft::daemon

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/lab/lab_manager.h"
+#include "io/clock.h"
 #include "sm/sa/explain.h"
 #include "wire/sa/rate.h"
 
@@ -29,6 +30,21 @@ std::string_view text(wire::SmState state) {
       return "MASTER";
   }
   return "?";
+}
+
+constexpr std::size_t kMostPast = 10'000;  // nodes, and links, in one answer
+
+double seconds(Duration since_1970) {
+  const auto when = std::chrono::duration_cast<std::chrono::milliseconds>(since_1970);
+  return static_cast<double>(when.count()) / 1000;
+}
+
+Json seconds(const std::optional<Duration>& since_1970) {
+  return since_1970 ? Json(seconds(*since_1970)) : Json();
+}
+
+Json topology_end(const sm::TopologyEnd& end) {
+  return {{"node", fabric::to_string(end.node)}, {"port", end.port}};
 }
 
 Json manager_json(const sm::OtherManager& manager) {
@@ -66,6 +82,11 @@ Json LabManager::report() const {
            {"managers", Json::array()},
            {"groups", administrator_.groups().groups().size()},
            {"counters", Json::object()}};
+  if (database_) {
+    out["database"] = {{"file", database_->file()}, {"trouble", database_->trouble()}};
+    for (const CounterValue& counter : database_->counters().snapshot())
+      out["counters"][std::string(counter.name)] = counter.value;
+  }
   if (!sweep.engine_refused.empty()) out["last_sweep"]["engine_refused"] = sweep.engine_refused;
   for (const sm::OtherManager& manager : sweep.managers)
     out["managers"].push_back(manager_json(manager));
@@ -76,13 +97,36 @@ Json LabManager::report() const {
 
 Json LabManager::history() const {
   Json out = Json::array();
-  for (const Event& event : events_) {
-    const auto when = std::chrono::duration_cast<std::chrono::milliseconds>(event.when);
-    out.push_back({{"time", static_cast<double>(when.count()) / 1000},
+  for (const PastEvent& event : events_) {
+    out.push_back({{"time", seconds(event.when)},
                    {"kind", sm::to_string(event.what.kind)},
                    {"text", event.what.text}});
   }
   return {{"events", std::move(out)}};
+}
+
+Expected<Json> LabManager::topology() {
+  if (!database_) {
+    return fail(std::errc::operation_not_supported,
+                "this lab keeps no subnet database: it was begun with sm.database = \"none\"");
+  }
+  const auto past = database_->topology(io::now(), kMostPast);
+  if (!past) return tl::unexpected(past.error());
+  Json out{{"nodes", Json::array()}, {"links", Json::array()}};
+  for (const PastNode& each : past->nodes) {
+    out["nodes"].push_back({{"guid", fabric::to_string(each.node.guid)},
+                            {"type", to_string(each.node.type)},
+                            {"description", each.node.description},
+                            {"appeared", seconds(each.appeared)},
+                            {"gone", seconds(each.gone)}});
+  }
+  for (const PastLink& each : past->links) {
+    out["links"].push_back({{"from", topology_end(each.link.from)},
+                            {"to", topology_end(each.link.to)},
+                            {"up", seconds(each.up)},
+                            {"down", seconds(each.down)}});
+  }
+  return out;
 }
 
 std::string LabManager::name_of(const sm::PortRef& port) const {

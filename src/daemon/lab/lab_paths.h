@@ -20,6 +20,9 @@ struct LabPaths {
   std::string mads;     // SEQPACKET: management packets of a node; who may open it owns the fabric
   std::string rdma_cm;  // SEQPACKET: a program on a node makes connections by IP address
   std::string admin;    // stream: one JSON request each: state, links, captures, the end
+  // What the lab's own subnet manager remembers by, wherever it is; empty: it does not. Not of the
+  // running lab alone, so nothing that lab_paths() knows.
+  std::string database{};
 };
 
 // invalid_argument unless the name is 1 to 64 letters, digits, '.', '_' and '-', and does not begin

@@ -47,7 +47,7 @@ Expected<void> LabServer::start() {
   if (!reactor) return tl::unexpected(reactor.error());
   reactor_ = std::move(*reactor);
   if (fabric_.lab().management.manager == fabric::LabManagement::Manager::kWeft) {
-    auto manager = LabManager::open(fabric_);
+    auto manager = LabManager::open(fabric_, paths_.database);
     if (!manager) return tl::unexpected(manager.error());
     manager_ = std::move(*manager);
   }

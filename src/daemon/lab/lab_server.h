@@ -10,7 +10,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/counters.h"
 #include "base/error.h"
@@ -47,6 +49,10 @@ class LabServer {
   static Expected<std::unique_ptr<LabServer>> open(fabric::Lab lab, const LabPaths& paths);
   ~LabServer();
 
+  // What is to be said to whoever begins it: sentences.
+  [[nodiscard]] std::vector<std::string> notes() const {
+    return manager_ ? manager_->notes() : std::vector<std::string>{};
+  }
   // Serves until stop() is called or somebody asks the lab to end. Its sockets are gone then.
   Expected<void> run();
   // From any thread, and from signal handlers.

@@ -175,7 +175,8 @@ bool GroupTable::restore(const Group& group) {
         const std::uint8_t state = member.second.join_state;
         return state != 0 && state <= kAnyState;
       });
-  if (!has_place || !has_sense || !is_kept(group)) return false;
+  if (!has_place || !has_sense) return false;
+  if (!is_kept(group)) return true;
   insert(like, group.lasting)->second.members = group.members;
   members_ += group.members.size();
   return true;

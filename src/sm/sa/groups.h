@@ -43,8 +43,8 @@ class GroupTable {
   void record_to(SubnetStore* store) { store_ = store; }
   // Records all that there are.
   void record_all() const;
-  // A group of before, before anybody has joined. False: it makes no sense, or not beside those
-  // that there are.
+  // A group of before, before anybody has joined; one without a full member is no more, unless it
+  // is to last. False: it makes no sense, or not beside those that there are.
   [[nodiscard]] bool restore(const Group& group);
 
   // How many MLIDs all switches have tables for.
