@@ -107,8 +107,7 @@ Json LabManager::history() const {
 
 Expected<Json> LabManager::topology() {
   if (!database_) {
-    return fail(std::errc::operation_not_supported,
-                "this lab keeps no subnet database: it was begun with sm.database = \"none\"");
+    return fail(std::errc::operation_not_supported, "this lab keeps no subnet database");
   }
   const auto past = database_->topology(io::now(), kMostPast);
   if (!past) return tl::unexpected(past.error());

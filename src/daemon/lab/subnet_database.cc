@@ -215,10 +215,7 @@ void SubnetDatabase::record_link(const sm::TopologyLink& link, bool is_up) {
 }
 
 void SubnetDatabase::record_event(const sm::ManagerEvent& event) {
-  if (events_.size() >= options_.most_events) {
-    events_.pop_front();
-    counters_.add(DatabaseCounter::kLost);
-  }
+  if (events_.size() >= SubnetDatabaseWriter::kMostEvents) events_.pop_front();
   events_.push_back({.when = io::wall_clock(), .what = event});
 }
 

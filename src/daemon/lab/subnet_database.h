@@ -33,13 +33,12 @@
 
 namespace weft::daemon {
 
-enum class DatabaseCounter : std::uint8_t { kRows, kTransactions, kFailures, kLost, kCount };
+enum class DatabaseCounter : std::uint8_t { kRows, kTransactions, kFailures, kCount };
 inline constexpr std::array<CounterInfo, static_cast<std::size_t>(DatabaseCounter::kCount)>
     kDatabaseCounters{{
         {"db_rows", "changes and events that were written to the subnet database"},
         {"db_transactions", "transactions in which they were"},
         {"db_failures", "times that the subnet database could not be opened or written"},
-        {"db_lost", "events that are not in it, because it could not be written for too long"},
     }};
 
 class SubnetDatabase final : public sm::SubnetStore {
@@ -50,9 +49,7 @@ class SubnetDatabase final : public sm::SubnetStore {
     Duration retry_after = 1s;     // a failure; twice as long after each further one
     Duration retry_at_most = 60s;
     std::size_t rows_at_once = 500;
-    // That wait. Beyond them all is recorded anew, and the oldest events are lost.
-    std::size_t most_changes = 250'000;
-    std::size_t most_events = SubnetDatabaseWriter::kMostEvents;
+    std::size_t most_changes = 250'000;  // that wait; beyond them all is recorded anew
   };
 
   // Reads what there is. A file that cannot be read is no error: notes() say so. invalid_argument:
@@ -118,7 +115,7 @@ class SubnetDatabase final : public sm::SubnetStore {
   std::optional<FileIdentity> identity_;        // of what it writes to
   bool is_asking_ = false;                      // for all
   std::deque<SubnetChange> changes_;            // that wait
-  std::deque<PastEvent> events_;
+  std::deque<PastEvent> events_;                // no more than the file keeps
   std::optional<Time> due_;
   Duration retry_after_;
   std::string trouble_;
