@@ -6,42 +6,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iostream>
-#include <iterator>
+#include <cctype>
 
 #include "cli/commands.h"
 #include "cli/suggest.h"
 #include "fabric/lab_file.h"
 #include "fabric/lab_generate.h"
 #include "fabric/lab_import.h"
+#include "io/text_file.h"
 
 namespace weft::cli {
 namespace {
-
-// A lab of all the LIDs that a subnet has is below 10 MB.
-constexpr std::size_t kMaxFile = 64u << 20;
-
-Expected<std::string> read_file(const std::string& path) {
-  std::string text;
-  std::ifstream file;
-  if (path != "-") {
-    file.open(path, std::ios::binary);
-    if (!file) return fail_errno(errno, path);
-  }
-  std::istream& in = path == "-" ? std::cin : file;
-  char block[65536];
-  while (in.read(block, sizeof block) || in.gcount() > 0) {
-    text.append(block, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > kMaxFile) {
-      return fail(std::errc::file_too_large, path + ": too large to be a lab");
-    }
-  }
-  if (in.bad()) return fail_errno(errno == 0 ? EIO : errno, path);
-  return text;
-}
 
 std::string title_of(const std::string& path) {
   return path == "-" ? "standard input" : path;
@@ -70,7 +45,7 @@ std::string summary(const fabric::Lab& lab) {
 }
 
 int check(const LabOptions& options) {
-  const auto text = read_file(options.file);
+  const auto text = io::read_text_file(options.file, fabric::kMostFile);
   if (!text) return refuse("lab", text.error().message);
   const auto lab = fabric::parse_lab(*text, title_of(options.file));
   if (!lab) return refuse("lab", lab.error().message);
@@ -79,7 +54,7 @@ int check(const LabOptions& options) {
 }
 
 int import(const LabOptions& options) {
-  const auto text = read_file(options.file);
+  const auto text = io::read_text_file(options.file, fabric::kMostFile);
   if (!text) return refuse("lab", text.error().message);
   const std::string name = options.name.value_or(stem_of(options.file));
   const auto imported = fabric::import_listing(*text, title_of(options.file), name);

@@ -5,12 +5,8 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
 
@@ -23,6 +19,7 @@
 #include "fabric/lab_import.h"
 #include "io/runtime_dir.h"
 #include "io/state_dir.h"
+#include "io/text_file.h"
 
 namespace weft::cli {
 namespace {
@@ -48,15 +45,6 @@ void handle_signals(daemon::LabServer& lab) {
     sigaction(signal, &action, nullptr);
 }
 
-Expected<std::string> read_text(const std::string& file) {
-  if (file == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::ifstream in(file);
-  if (!in) return fail_errno(errno, file);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (in.bad()) return fail_errno(errno, file);
-  return text;
-}
-
 // A lab file, or what another fabric says of itself: those have no TOML in them.
 bool is_listing(const std::string& text) {
   return text.find("guid=0x") != std::string::npos || text.find("\nSwitch") != std::string::npos ||
@@ -64,7 +52,7 @@ bool is_listing(const std::string& text) {
 }
 
 Expected<fabric::Lab> read_lab(const UpOptions& options) {
-  const auto text = read_text(options.file);
+  const auto text = io::read_text_file(options.file, fabric::kMostFile);
   if (!text) return tl::unexpected(text.error());
   const std::string file = options.file == "-" ? "standard input" : options.file;
   const std::string stem =
@@ -82,11 +70,10 @@ Expected<fabric::Lab> read_lab(const UpOptions& options) {
     lab = std::move(*parsed);
   }
   const std::filesystem::path directory = std::filesystem::path(options.file).parent_path();
-  if (std::string& file = lab.management.partitions; !file.empty()) {
-    file = std::filesystem::absolute(directory / file);
-  }
-  if (std::string& file = lab.management.database; !file.empty() && file != fabric::kNoDatabase) {
-    file = std::filesystem::absolute(directory / file);
+  for (std::string* file :
+       {&lab.management.partitions, &lab.management.qos, &lab.management.database}) {
+    if (file->empty() || *file == fabric::kNoDatabase) continue;
+    *file = std::filesystem::absolute(directory / *file);
   }
   if (!options.name.empty()) lab.name = options.name;
   if (!options.sm.empty()) lab.management.manager = *fabric::parse_manager(options.sm);

@@ -83,6 +83,8 @@ struct LabManagement {
   // A file of partitions in OpenSM's format; empty: everybody is in the default partition. As the
   // lab file has it, which is: from its own place on.
   std::string partitions;
+  // Of Weft's: a file with OpenSM's options of quality of service, likewise; empty: there is none.
+  std::string qos;
   // The file by which Weft's remembers what was before, as the lab file has it; empty: the usual
   // one. kNoDatabase: none.
   std::string database;

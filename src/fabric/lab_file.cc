@@ -351,6 +351,8 @@ Keys<LabManagement> management_keys() {
        [](LabManagement& management, const Value& value) {
          return store(management.partitions, value.string());
        }},
+      {"qos", [](LabManagement& management,
+                 const Value& value) { return store(management.qos, value.string()); }},
       {"database", [](LabManagement& management,
                       const Value& value) { return store(management.database, value.string()); }},
   };

@@ -2,6 +2,7 @@
 // Lab files: TOML, described in docs/fabric.md.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,9 @@
 #include "fabric/lab.h"
 
 namespace weft::fabric {
+
+// Bytes that no lab needs: a file of all the LIDs that a subnet has is below 10 MB.
+inline constexpr std::size_t kMostFile = std::size_t{64} << 20;
 
 // `file` is the name that errors begin with: "lab.toml:7: switch.leaf.ports: must be …".
 [[nodiscard]] Expected<Lab> parse_lab(std::string_view text, const std::string& file);

@@ -135,6 +135,7 @@ void write_management(Out out, const LabManagement& management) {
   if (management.partitions != usual.partitions) {
     add(words, "partitions", quoted(management.partitions));
   }
+  if (management.qos != usual.qos) add(words, "qos", quoted(management.qos));
   if (management.database != usual.database) add(words, "database", quoted(management.database));
   if (!words.empty()) fmt::format_to(out, "sm = {{ {} }}\n", fmt::join(words, ", "));
 }

@@ -16,7 +16,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
-#include "mgmt/mad/mad_port.h"
+#include "mgmt/mad/mad_layer.h"
 #include "wire/sm/notice.h"
 #include "wire/sm/sm_info.h"
 #include "wire/sm/smp.h"
@@ -82,7 +82,7 @@ class SmpQueue final : private mgmt::MadClient {
   using Handler = std::function<void(const SmpResult&)>;
 
   // `port` is that of the manager, and outlives this.
-  SmpQueue(mgmt::MadPort& port, const SmpLimits& limits) : port_(port), limits_(limits) {}
+  SmpQueue(mgmt::MadLayer& port, const SmpLimits& limits) : port_(port), limits_(limits) {}
   ~SmpQueue() override;
   SmpQueue(const SmpQueue&) = delete;
   SmpQueue& operator=(const SmpQueue&) = delete;
@@ -124,7 +124,7 @@ class SmpQueue final : private mgmt::MadClient {
   void take_trap(const mgmt::ReceivedMad& mad);
   void take_request(mgmt::AgentId agent, const mgmt::ReceivedMad& mad);
 
-  mgmt::MadPort& port_;
+  mgmt::MadLayer& port_;
   const SmpLimits limits_;
   std::vector<mgmt::AgentId> agents_;  // the first sends
   TrapHandler traps_;

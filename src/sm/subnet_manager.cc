@@ -29,7 +29,7 @@ SmpLimits limits_with_key(const ManagerOptions& options) {
 
 }  // namespace
 
-SubnetManager::SubnetManager(mgmt::MadPort& port, const ManagerOptions& options, LidPlan lids)
+SubnetManager::SubnetManager(mgmt::MadLayer& port, const ManagerOptions& options, LidPlan lids)
     : smps_(port, limits_with_key(options)),
       options_(sane(options)),
       lids_(std::move(lids)),

@@ -22,7 +22,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
-#include "mgmt/mad/mad_port.h"
+#include "mgmt/mad/mad_layer.h"
 #include "sm/discovery.h"
 #include "sm/guid_tables.h"
 #include "sm/lid_plan.h"
@@ -72,7 +72,7 @@ struct SweepReport {
 class SubnetManager {
  public:
   // `port` is of the node that the manager is at, and outlives it.
-  SubnetManager(mgmt::MadPort& port, const ManagerOptions& options, LidPlan lids = LidPlan{});
+  SubnetManager(mgmt::MadLayer& port, const ManagerOptions& options, LidPlan lids = LidPlan{});
   ~SubnetManager();
   SubnetManager(const SubnetManager&) = delete;
   SubnetManager& operator=(const SubnetManager&) = delete;

@@ -21,23 +21,9 @@ constexpr std::size_t kOtherChanges = 5;
 constexpr std::size_t kChangeFlags = 10;
 constexpr std::uint16_t kPriorityChange = 1u << 3;
 
-const char* name_of(State state) {
-  switch (state) {
-    case State::kNotActive:
-      return "NOT-ACTIVE";
-    case State::kDiscovering:
-      return "DISCOVERING";
-    case State::kStandby:
-      return "STANDBY";
-    case State::kMaster:
-      return "MASTER";
-  }
-  return "unknown";
-}
-
 std::string name_of(const wire::SmInfo& info) {
   return fmt::format("SM {:#018x} (priority {}, {})", info.guid.value(), info.priority,
-                     name_of(info.state));
+                     to_string(info.state));
 }
 
 wire::Notice priority_notice(wire::NodeType producer, const wire::PortInfo& port) {
@@ -82,7 +68,7 @@ void SubnetManager::entered() {
   poll_at_.reset();
   if (state() == State::kStandby) poll_at_ = now_ + options_.mastership.poll_every;
   const OtherManager* other = peer();
-  say(Kind::kState, fmt::format("entering {} state{}", name_of(state()),
+  say(Kind::kState, fmt::format("entering {} state{}", to_string(state()),
                                 other == nullptr ? "" : ", following " + name_of(other->info)));
 }
 

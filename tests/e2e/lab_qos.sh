@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: lab_qos.sh: OpenSM with quality of service: lanes, service levels and arbitration of every
-# port are as its file says, and packets go through them.
+# usage: lab_qos.sh opensm|weft: a subnet manager with quality of service: lanes, service levels and
+# arbitration of every port are as its file says, and packets go through them.
 set -euo pipefail
 time_limit=240
 source "$(dirname "$0")/lib.sh"
@@ -9,10 +9,12 @@ need opensm smpquery perfquery saquery ibstat python3
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$(dirname "$0")/lab_lib.sh"
-spawn lab "$weft" up --sm none "$source_tree/examples/labs/two-switches.toml"
-await_states '{"Initializing":7}'
-opensm_states='{"Active":7}'
-cat >"$work/opensm.conf" <<'QOS'
+who=$1
+{
+  echo 'sm = { qos = "qos.conf" }'
+  cat "$source_tree/examples/labs/two-switches.toml"
+} >"$work/lab.toml"
+cat >"$work/qos.conf" <<'QOS'
 max_op_vls 3
 qos TRUE
 qos_max_vls 4
@@ -21,7 +23,12 @@ qos_vlarb_high 1:64,2:128
 qos_vlarb_low 0:16,3:32
 qos_sl2vl 0,1,2,3,3,2,1,0,0,0,0,0,0,0,0,0
 QOS
-start_opensm a -F "$work/opensm.conf"
+if [[ $who == opensm ]]; then
+  start_lab "$work/lab.toml" 7 -F "$work/qos.conf"
+else
+  spawn lab "$weft" up "$work/lab.toml"
+  await_states '{"Active":7}'
+fi
 
 lid_of() {  # NODE
   on "lid-$1" "$1" ibstat
@@ -53,3 +60,14 @@ for place in "$(lid_of b) 1" "$switch 1" "$switch 7"; do
   holds '^WEIGHT: \|0x10\|0x20\|' vlarb "$lid" "$port"
 done
 for node in b c d; do on "reached-$node" a perfquery "$(lid_of "$node")" 1; done
+[[ $who == weft ]] || exit 0
+
+# What the manager does not read of the file it says; what it cannot understand it refuses.
+run history "$weft" sm history
+expect history "problem +$work/qos.conf: 1 other options are not read"
+run down "$weft" down
+finish lab
+printf 'qos TRUE\nqos_sl2vl 0,1,16\n' >"$work/qos.conf"
+spawn wrong "$weft" up "$work/lab.toml"
+finish wrong 2
+expect wrong "^weft up: $work/qos.conf:2: 'qos_sl2vl': '16': want up to 16 VLs"

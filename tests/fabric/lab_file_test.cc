@@ -182,13 +182,14 @@ TEST(LabFile, SaysWhoManagesTheSubnet) {
   EXPECT_EQ(parsed("sm = 'none'\n[node.a]").management.manager, LabManagement::Manager::kNone);
   const Lab lab = parsed(
       "sm = { manager = 'opensm', node = 'a', engine = 'dor', lmc = 2, priority = 3, "
-      "partitions = 'p.conf', database = 's.db' }\n[node.a]");
+      "partitions = 'p.conf', qos = 'q.conf', database = 's.db' }\n[node.a]");
   EXPECT_EQ(lab.management, (LabManagement{.manager = LabManagement::Manager::kOpenSm,
                                            .node = "a",
                                            .engine = "dor",
                                            .lmc = 2,
                                            .priority = 3,
                                            .partitions = "p.conf",
+                                           .qos = "q.conf",
                                            .database = "s.db"}));
   EXPECT_EQ(parsed(write_lab(lab, "")), lab);
 }

@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/lab/manager_options.h"
 #include "io/clock.h"
 
 namespace weft::daemon {
@@ -19,8 +17,6 @@ using fabric::LabNode;
 using fabric::NodeKind;
 
 constexpr std::size_t kMostEvents = SubnetDatabaseWriter::kMostEvents;
-// As OpenSM has it, which knows no manager with another one.
-constexpr std::uint64_t kSmKey = 1;
 
 // The first switch: programs on nodes may have managers of their own beside it.
 const LabNode* choose_node(const fabric::Lab& lab) {
@@ -32,23 +28,6 @@ const LabNode* choose_node(const fabric::Lab& lab) {
   return lab.nodes.empty() ? nullptr : &lab.nodes.front();
 }
 
-Expected<sm::Partitions> read_partitions(const std::string& file) {
-  if (file.empty()) return sm::Partitions::standard();
-  std::ifstream in(file);
-  if (!in) return fail_errno(errno, file);
-  const std::string text(std::istreambuf_iterator<char>(in), {});
-  if (in.bad()) return fail_errno(errno, file);
-  return sm::Partitions::parse(text, file);
-}
-
-sm::ManagerOptions options_for(const fabric::LabManagement& management, std::uint8_t port,
-                               const sm::Partitions& partitions) {
-  return {.own_port = port,
-          .engine = *sm::parse_engine(management.engine),
-          .setup = {.lmc = management.lmc, .partitions = partitions},
-          .mastership = {.priority = management.priority, .sm_key = kSmKey}};
-}
-
 }  // namespace
 
 Expected<std::unique_ptr<LabManager>> LabManager::open(fabric::Fabric& fabric,
@@ -58,55 +37,48 @@ Expected<std::unique_ptr<LabManager>> LabManager::open(fabric::Fabric& fabric,
     return fail(std::errc::no_such_device, "a lab without nodes has no manager");
   fabric::Node& node = *fabric.find_node(where->name);
   const std::uint8_t port = where->kind == NodeKind::kSwitch ? 0 : 1;
-  const auto partitions = read_partitions(fabric.lab().management.partitions);
-  if (!partitions) return tl::unexpected(partitions.error());
+  auto read = read_manager_options(fabric.lab().management, port);
+  if (!read) return tl::unexpected(read.error());
   std::unique_ptr<SubnetDatabase> memory;
   if (!database.empty()) {
     auto opened = SubnetDatabase::open({.file = database});
     if (!opened) return tl::unexpected(opened.error());
     memory = std::move(*opened);
   }
+  sm::StoredSubnet before = memory ? memory->load() : sm::StoredSubnet{};
   std::unique_ptr<LabManager> manager(
-      new LabManager(fabric, node, port, *partitions, std::move(memory)));
-  manager->restore();
-  for (const std::string& note : partitions->notes)
+      new LabManager(fabric, node, read->options, std::move(memory), before.lids));
+  manager->restore(before);
+  for (const std::string& note : read->notes)
     manager->hear({.kind = sm::ManagerEvent::Kind::kProblem, .text = note});
-  if (auto started = manager->start_cores(); !started) return tl::unexpected(started.error());
+  if (auto started = manager->management_.start(); !started) {
+    return tl::unexpected(started.error());
+  }
   return manager;
 }
 
-LabManager::LabManager(fabric::Fabric& fabric, fabric::Node& node, std::uint8_t port,
-                       const sm::Partitions& partitions, std::unique_ptr<SubnetDatabase> database)
+LabManager::LabManager(fabric::Fabric& fabric, fabric::Node& node,
+                       const sm::ManagerOptions& options, std::unique_ptr<SubnetDatabase> database,
+                       std::map<Guid, sm::LidRange> lids)
     : fabric_(fabric),
       node_(node),
-      port_(port),
-      groups_(partitions.groups),
+      port_(options.own_port),
       database_(std::move(database)),
-      before_(database_ ? database_->load() : sm::StoredSubnet{}),
-      manager_(node.management().mad_port(port),
-               options_for(fabric.lab().management, port, partitions), sm::LidPlan(before_.lids)),
-      administrator_(node.management().mad_port(port), {.own_port = port}) {
-  administrator_.set_multicast_source([this]() -> const sm::Subnet& { return manager_.subnet(); });
-  manager_.on_event([this](const sm::ManagerEvent& event) { hear(event); });
-  manager_.on_trap([this](const sm::ReceivedTrap& trap) { administrator_.take_trap(trap); });
+      management_(node.management().mad_port(options.own_port), options,
+                  sm::LidPlan(std::move(lids))) {
+  management_.on_event([this](const sm::ManagerEvent& event) { hear(event); });
 }
 
 LabManager::~LabManager() {
   if (database_) database_->close(io::now());
 }
 
-// Of the groups that were to last, those do that the partitions still have.
-void LabManager::restore() {
+void LabManager::restore(const sm::StoredSubnet& before) {
   if (!database_) return;
   for (PastEvent& event : database_->load_events())
     keep(std::move(event));
   notes_ = database_->take_notes();
-  sm::StoredSubnet before = std::exchange(before_, {});
-  for (sm::GroupState& group : before.groups) {
-    group.lasting = std::any_of(groups_.begin(), groups_.end(),
-                                [&](const auto& wanted) { return wanted.mgid == group.like.mgid; });
-  }
-  const std::size_t left_out = administrator_.restore(before, io::now());
+  const std::size_t left_out = management_.restore(before, io::now());
   if (left_out > 0) {
     notes_.push_back(
         fmt::format("subnet database {}: {} groups and services make no sense beside "
@@ -115,89 +87,21 @@ void LabManager::restore() {
   }
   for (const std::string& note : notes_)
     hear({.kind = sm::ManagerEvent::Kind::kDatabase, .text = note});
-  manager_.record_to(database_.get());
-  administrator_.record_to(database_.get());
-  database_->set_source([this] {
-    manager_.record_all();
-    administrator_.record_all(io::now());
-  });
-}
-
-Expected<void> LabManager::start_cores() {
-  if (auto started = manager_.start(); !started) return started;
-  return administrator_.start();
+  management_.record_to(database_.get());
+  database_->set_source([this] { management_.record_all(io::now()); });
 }
 
 void LabManager::start(Time now) {
   node_.management().set_subnet_manager(port_, true, now);
-  manager_.sweep();
-}
-
-std::uint64_t LabManager::activity() const {
-  return manager_.smps().sent + administrator_.counters().get(sm::SaCounter::kQueries) +
-         administrator_.counters().get(sm::SaCounter::kReports);
+  management_.sweep();
 }
 
 void LabManager::run(Time now) {
-  const std::uint64_t before = activity();
-  manager_.run(now);
-  administrator_.set_master(manager_.manages());
-  if (manager_.revision() != revision_) publish(now);
-  administrator_.run(now);
-  if (administrator_.guids_generation() != guids_generation_) {
-    guids_generation_ = administrator_.guids_generation();
-    manager_.set_guids(administrator_.guids());
-    manager_.run(now);
-  }
-  if (administrator_.groups().generation() != group_generation_) {
-    group_generation_ = administrator_.groups().generation();
-    manager_.set_groups(administrator_.groups().forwarding());
-    manager_.run(now);
-  }
-  if (activity() != before) node_.management_used();
+  if (management_.run(now)) node_.management_used();
   if (!database_) return;
   database_->run(now);
   for (std::string& note : database_->take_notes())
     hear({.kind = sm::ManagerEvent::Kind::kDatabase, .text = std::move(note)});
-}
-
-void LabManager::publish(Time now) {
-  revision_ = manager_.revision();
-  administrator_.subnet_changed(manager_.subnet(), manager_.routes(), sm::SetupOptions{}.gid_prefix,
-                                now);
-  add_groups();
-  std::vector<sm::Administrator::Manager> managers;
-  const std::uint32_t own = administrator_.view().end_of(manager_.info().guid);
-  if (own != sm::SubnetView::kNobody) {
-    managers.push_back({.lid = administrator_.view().ends()[own].lid, .info = manager_.info()});
-  }
-  for (const sm::OtherManager& other : manager_.report().managers)
-    managers.push_back({.lid = other.lid, .info = other.info});
-  administrator_.set_managers(std::move(managers));
-}
-
-void LabManager::add_groups() {
-  const auto exactly = [](std::uint8_t value) {
-    return wire::SaValue{.selector = wire::SaValue::Selector::kExactly, .value = value};
-  };
-  for (const sm::PartitionGroup& group : groups_) {
-    const bool added =
-        administrator_.add_group({.mgid = group.mgid,
-                                  .qkey = group.qkey,
-                                  .mtu = exactly(group.mtu),
-                                  .traffic_class = group.traffic_class,
-                                  .pkey = group.pkey,
-                                  .rate = exactly(group.rate),
-                                  .packet_life = exactly(sm::GroupOptions{}.packet_life),
-                                  .sl = group.sl,
-                                  .flow_label = group.flow_label,
-                                  .hop_limit = group.hop_limit,
-                                  .scope = group.scope});
-    if (!added) {
-      hear({.kind = sm::ManagerEvent::Kind::kProblem,
-            .text = fmt::format("group {}: there is no MLID left", group.mgid.to_string())});
-    }
-  }
 }
 
 void LabManager::hear(const sm::ManagerEvent& event) {
@@ -211,12 +115,10 @@ void LabManager::keep(PastEvent event) {
 }
 
 std::optional<Time> LabManager::deadline() const {
-  std::optional<Time> first = manager_.deadline();
-  for (const auto& other :
-       {administrator_.deadline(), database_ ? database_->deadline() : std::nullopt}) {
-    if (other) first = std::min(first.value_or(*other), *other);
-  }
-  return first;
+  const auto manager = management_.deadline();
+  const auto database = database_ ? database_->deadline() : std::nullopt;
+  if (!manager || !database) return manager ? manager : database;
+  return std::min(*manager, *database);
 }
 
 }  // namespace weft::daemon

@@ -5,27 +5,26 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/error.h"
 #include "base/time.h"
 #include "daemon/lab/subnet_database.h"
 #include "fabric/fabric.h"
-#include "sm/partitions.h"
-#include "sm/sa/administrator.h"
-#include "sm/subnet_manager.h"
+#include "sm/subnet_management.h"
 
 namespace weft::daemon {
 
 class LabManager {
  public:
   // `fabric` outlives it. `database` is the file by which it remembers what was before; empty: it
-  // does not. Errors: another manager is at the node's port; the file is another program's.
+  // does not. Errors: another manager is at the node's port; a file that the lab names for the
+  // manager cannot be read, or is wrong; the database is another program's.
   static Expected<std::unique_ptr<LabManager>> open(fabric::Fabric& fabric,
                                                     const std::string& database = {});
   ~LabManager();
@@ -52,14 +51,9 @@ class LabManager {
   [[nodiscard]] Expected<nlohmann::json> topology();
 
  private:
-  LabManager(fabric::Fabric& fabric, fabric::Node& node, std::uint8_t port,
-             const sm::Partitions& partitions, std::unique_ptr<SubnetDatabase> database);
-  Expected<void> start_cores();
-  void restore();
-  // All that it has sent or answered so far.
-  [[nodiscard]] std::uint64_t activity() const;
-  void publish(Time now);
-  void add_groups();
+  LabManager(fabric::Fabric& fabric, fabric::Node& node, const sm::ManagerOptions& options,
+             std::unique_ptr<SubnetDatabase> database, std::map<Guid, sm::LidRange> lids);
+  void restore(const sm::StoredSubnet& before);
   void hear(const sm::ManagerEvent& event);
   void keep(PastEvent event);
   [[nodiscard]] Expected<sm::ViewEnd> find_end(std::string_view name) const;
@@ -69,14 +63,8 @@ class LabManager {
   fabric::Fabric& fabric_;
   fabric::Node& node_;
   const std::uint8_t port_;
-  const std::vector<sm::PartitionGroup> groups_;  // that are there from the beginning
-  std::unique_ptr<SubnetDatabase> database_;      // null: none; both below know it
-  sm::StoredSubnet before_;                       // until it is restored
-  sm::SubnetManager manager_;
-  sm::Administrator administrator_;
-  std::uint64_t revision_ = 0;          // that the administrator knows of
-  std::uint64_t group_generation_ = 0;  // that the manager knows of
-  std::uint64_t guids_generation_ = 0;
+  std::unique_ptr<SubnetDatabase> database_;  // null: none; what follows knows it
+  sm::SubnetManagement management_;
   std::deque<PastEvent> events_;
   std::vector<std::string> notes_;
 };

@@ -17,21 +17,6 @@ namespace {
 using Json = nlohmann::json;
 using fabric::NodeKind;
 
-// As OpenSM says them.
-std::string_view text(wire::SmState state) {
-  switch (state) {
-    case wire::SmState::kNotActive:
-      return "NOT-ACTIVE";
-    case wire::SmState::kDiscovering:
-      return "DISCOVERING";
-    case wire::SmState::kStandby:
-      return "STANDBY";
-    case wire::SmState::kMaster:
-      return "MASTER";
-  }
-  return "?";
-}
-
 constexpr std::size_t kMostPast = 10'000;  // nodes, and links, in one answer
 
 double seconds(Duration since_1970) {
@@ -51,20 +36,20 @@ Json manager_json(const sm::OtherManager& manager) {
   return {{"guid", fabric::to_string(manager.info.guid)},
           {"lid", manager.lid.value()},
           {"priority", manager.info.priority},
-          {"state", text(manager.info.state)}};
+          {"state", wire::to_string(manager.info.state)}};
 }
 
 }  // namespace
 
 Json LabManager::report() const {
-  const sm::SweepReport& sweep = manager_.report();
-  const sm::SmpCounts& smps = manager_.smps();
+  const sm::SweepReport& sweep = management_.manager().report();
+  const sm::SmpCounts& smps = management_.manager().smps();
   Json out{{"node", node_.name()},
            {"port", port_},
-           {"state", text(manager_.state())},
-           {"priority", manager_.info().priority},
+           {"state", wire::to_string(management_.manager().state())},
+           {"priority", management_.manager().info().priority},
            {"engine", sm::to_string(sweep.engine)},
-           {"sweeps", manager_.sweeps()},
+           {"sweeps", management_.manager().sweeps()},
            {"last_sweep",
             {{"switches", sweep.switches},
              {"adapters", sweep.adapters},
@@ -80,7 +65,7 @@ Json LabManager::report() const {
              {"timed_out", smps.timed_out},
              {"traps", smps.traps}}},
            {"managers", Json::array()},
-           {"groups", administrator_.groups().groups().size()},
+           {"groups", management_.administrator().groups().groups().size()},
            {"counters", Json::object()}};
   if (database_) {
     out["database"] = {{"file", database_->file()}, {"trouble", database_->trouble()}};
@@ -90,7 +75,7 @@ Json LabManager::report() const {
   if (!sweep.engine_refused.empty()) out["last_sweep"]["engine_refused"] = sweep.engine_refused;
   for (const sm::OtherManager& manager : sweep.managers)
     out["managers"].push_back(manager_json(manager));
-  for (const CounterValue& counter : administrator_.counters().snapshot())
+  for (const CounterValue& counter : management_.administrator().counters().snapshot())
     out["counters"][std::string(counter.name)] = counter.value;
   return out;
 }
@@ -129,12 +114,12 @@ Expected<Json> LabManager::topology() {
 }
 
 std::string LabManager::name_of(const sm::PortRef& port) const {
-  const sm::SubnetNode& node = administrator_.view().subnet().nodes[port.node];
+  const sm::SubnetNode& node = management_.administrator().view().subnet().nodes[port.node];
   return fmt::format("{}:{}", node.description, port.port);
 }
 
 Expected<sm::ViewEnd> LabManager::find_end(std::string_view name) const {
-  const sm::SubnetView& view = administrator_.view();
+  const sm::SubnetView& view = management_.administrator().view();
   std::uint32_t found = sm::SubnetView::kNobody;
   const std::size_t colon = name.rfind(':');
   if (const fabric::LabNode* const node = fabric_.lab().find_node(name.substr(0, colon))) {
@@ -167,7 +152,7 @@ Json LabManager::end_json(const sm::ViewEnd& end) const {
           {"lid", end.lid.value()},
           {"lmc", end.lmc},
           {"guid", fabric::to_string(end.guid)},
-          {"gid", administrator_.view().gid_of(end).to_string()}};
+          {"gid", management_.administrator().view().gid_of(end).to_string()}};
 }
 
 Expected<Json> LabManager::path(std::string_view from, std::string_view to) const {
@@ -175,11 +160,11 @@ Expected<Json> LabManager::path(std::string_view from, std::string_view to) cons
   if (!source) return tl::unexpected(source.error());
   const auto destination = find_end(to);
   if (!destination) return tl::unexpected(destination.error());
-  const sm::SubnetView& view = administrator_.view();
+  const sm::SubnetView& view = management_.administrator().view();
   const auto way = view.way(*source, destination->lid);
   Json out{{"from", end_json(*source)},
            {"to", end_json(*destination)},
-           {"engine", sm::to_string(manager_.report().engine)},
+           {"engine", sm::to_string(management_.manager().report().engine)},
            {"reachable", way.has_value()},
            {"hops", Json::array()}};
   for (const sm::ExplainedHop& hop : sm::explain(view, *source, destination->lid).hops) {

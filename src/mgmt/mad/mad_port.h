@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
-#include "mgmt/mad/mad_client.h"
+#include "mgmt/mad/mad_layer.h"
 #include "mgmt/mad_envelope.h"
 #include "mgmt/managed_node.h"
 
@@ -28,26 +28,18 @@ struct MadLimits {
   std::size_t reassemblies = 256;                   // and their number
 };
 
-class MadPort {
+class MadPort final : public MadLayer {
  public:
   // `port` as PortInfo counts: 0 on a switch. `outlet` takes everything, what is for this port
   // itself included.
   MadPort(ManagedNode& node, PortNumber port, MadOutlet& outlet, const MadLimits& limits = {});
-  ~MadPort();
+  ~MadPort() override;
   MadPort(const MadPort&) = delete;
   MadPort& operator=(const MadPort&) = delete;
 
-  // address_in_use: another agent has one of the methods of this class, version and OUI;
-  // invalid_argument: RMPP where the class has none; no_buffer_space: too many agents.
-  // `client` must outlive its agent.
-  Expected<AgentId> add_agent(const AgentRequest& request, MadClient& client);
-  // Forgets its requests; nothing more is said to its client. False: there is no such agent.
-  bool remove_agent(AgentId agent);
-
-  // invalid_argument: not a datagram of the agent's class (the two of subnet management count as
-  // one), an index outside the port's tables, or a
-  // TransactionID that still waits; message_size: too long; no_buffer_space: too many wait.
-  Expected<void> send(AgentId agent, const MadRequest& request, Time now);
+  Expected<AgentId> add_agent(const AgentRequest& request, MadClient& client) override;
+  bool remove_agent(AgentId agent) override;
+  Expected<void> send(AgentId agent, const MadRequest& request, Time now) override;
   // Forgets a request of this cookie; nothing is said of it. False: none waits.
   bool cancel(AgentId agent, std::uint64_t cookie);
 

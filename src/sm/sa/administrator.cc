@@ -43,7 +43,7 @@ constexpr MadMethod response_to(MadMethod method) {
 
 }  // namespace
 
-Administrator::Administrator(mgmt::MadPort& port, const AdministratorOptions& options)
+Administrator::Administrator(mgmt::MadLayer& port, const AdministratorOptions& options)
     : port_(port),
       options_(options),
       groups_(options.groups),

@@ -20,7 +20,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
-#include "mgmt/mad/mad_port.h"
+#include "mgmt/mad/mad_layer.h"
 #include "sm/sa/exchange.h"
 #include "sm/sa/groups.h"
 #include "sm/sa/guid_records.h"
@@ -61,7 +61,7 @@ class Administrator final : private mgmt::MadClient {
   };
 
   // `port` is of the node that the manager is at, and outlives it.
-  Administrator(mgmt::MadPort& port, const AdministratorOptions& options);
+  Administrator(mgmt::MadLayer& port, const AdministratorOptions& options);
   ~Administrator() override;
   Administrator(const Administrator&) = delete;
   Administrator& operator=(const Administrator&) = delete;
@@ -132,7 +132,7 @@ class Administrator final : private mgmt::MadClient {
   void notice_guids();
   void notice_ports(const std::vector<Guid>& before);
 
-  mgmt::MadPort& port_;
+  mgmt::MadLayer& port_;
   const AdministratorOptions options_;
   std::optional<mgmt::AgentId> agent_;
   SubnetView view_;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "mgmt/mad/mad_port.h"
+#include "mgmt/mad/mad_layer.h"
 #include "sm/sa/sa_counters.h"
 #include "sm/sa/subnet_view.h"
 #include "sm/sa/subscriptions.h"
@@ -28,7 +28,7 @@ struct ReportLimits {
 class Reporter {
  public:
   // All outlive it.
-  Reporter(mgmt::MadPort& port, const SubnetView& view, Subscriptions& subscriptions,
+  Reporter(mgmt::MadLayer& port, const SubnetView& view, Subscriptions& subscriptions,
            SaCounterSet& counters, const ReportLimits& limits)
       : port_(port),
         view_(view),
@@ -61,7 +61,7 @@ class Reporter {
   bool begin_next();
   void send(mgmt::AgentId agent, const Recipient& recipient, Time now);
 
-  mgmt::MadPort& port_;
+  mgmt::MadLayer& port_;
   const SubnetView& view_;
   Subscriptions& subscriptions_;
   SaCounterSet& counters_;

@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <optional>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/ids.h"
@@ -12,6 +13,21 @@
 namespace weft::wire {
 
 enum class SmState : std::uint8_t { kNotActive = 0, kDiscovering = 1, kStandby = 2, kMaster = 3 };
+
+// As OpenSM's log has them: "MASTER". "unknown": none of the four, as the wire may have it.
+[[nodiscard]] constexpr std::string_view to_string(SmState state) {
+  switch (state) {
+    case SmState::kNotActive:
+      return "NOT-ACTIVE";
+    case SmState::kDiscovering:
+      return "DISCOVERING";
+    case SmState::kStandby:
+      return "STANDBY";
+    case SmState::kMaster:
+      return "MASTER";
+  }
+  return "unknown";
+}
 
 struct SmInfo {
   static constexpr std::size_t kSize = 21;

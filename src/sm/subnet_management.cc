@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sm/subnet_management.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft::sm {
+
+SubnetManagement::SubnetManagement(mgmt::MadLayer& port, const ManagerOptions& options,
+                                   LidPlan lids)
+    : gid_prefix_(options.setup.gid_prefix),
+      groups_(options.setup.partitions.groups),
+      manager_(port, options, std::move(lids)),
+      administrator_(port, {.own_port = options.own_port}) {
+  administrator_.set_multicast_source([this]() -> const Subnet& { return manager_.subnet(); });
+  manager_.on_trap([this](const ReceivedTrap& trap) { administrator_.take_trap(trap); });
+}
+
+std::size_t SubnetManagement::restore(StoredSubnet before, Time now) {
+  for (GroupState& group : before.groups) {
+    group.lasting = std::any_of(groups_.begin(), groups_.end(), [&](const PartitionGroup& wanted) {
+      return wanted.mgid == group.like.mgid;
+    });
+  }
+  return administrator_.restore(before, now);
+}
+
+void SubnetManagement::record_to(SubnetStore* store) {
+  manager_.record_to(store);
+  administrator_.record_to(store);
+}
+
+void SubnetManagement::record_all(Time now) const {
+  manager_.record_all();
+  administrator_.record_all(now);
+}
+
+Expected<void> SubnetManagement::start() {
+  if (auto started = manager_.start(); !started) return started;
+  return administrator_.start();
+}
+
+void SubnetManagement::on_event(EventHandler handler) {
+  tell_ = std::move(handler);
+  manager_.on_event(tell_);
+}
+
+std::uint64_t SubnetManagement::activity() const {
+  return manager_.smps().sent + administrator_.counters().get(SaCounter::kQueries) +
+         administrator_.counters().get(SaCounter::kReports);
+}
+
+bool SubnetManagement::run(Time now) {
+  const std::uint64_t before = activity();
+  manager_.run(now);
+  administrator_.set_master(manager_.manages());
+  if (manager_.revision() != revision_) publish(now);
+  administrator_.run(now);
+  if (administrator_.guids_generation() != guids_generation_) {
+    guids_generation_ = administrator_.guids_generation();
+    manager_.set_guids(administrator_.guids());
+    manager_.run(now);
+  }
+  if (administrator_.groups().generation() != group_generation_) {
+    group_generation_ = administrator_.groups().generation();
+    manager_.set_groups(administrator_.groups().forwarding());
+    manager_.run(now);
+  }
+  return activity() != before;
+}
+
+void SubnetManagement::publish(Time now) {
+  revision_ = manager_.revision();
+  administrator_.subnet_changed(manager_.subnet(), manager_.routes(), gid_prefix_, now);
+  add_groups();
+  std::vector<Administrator::Manager> managers;
+  const std::uint32_t own = administrator_.view().end_of(manager_.info().guid);
+  if (own != SubnetView::kNobody) {
+    managers.push_back({.lid = administrator_.view().ends()[own].lid, .info = manager_.info()});
+  }
+  for (const OtherManager& other : manager_.report().managers)
+    managers.push_back({.lid = other.lid, .info = other.info});
+  administrator_.set_managers(std::move(managers));
+}
+
+void SubnetManagement::add_groups() {
+  const auto exactly = [](std::uint8_t value) {
+    return wire::SaValue{.selector = wire::SaValue::Selector::kExactly, .value = value};
+  };
+  for (const PartitionGroup& group : groups_) {
+    const bool added = administrator_.add_group({.mgid = group.mgid,
+                                                 .qkey = group.qkey,
+                                                 .mtu = exactly(group.mtu),
+                                                 .traffic_class = group.traffic_class,
+                                                 .pkey = group.pkey,
+                                                 .rate = exactly(group.rate),
+                                                 .packet_life = exactly(GroupOptions{}.packet_life),
+                                                 .sl = group.sl,
+                                                 .flow_label = group.flow_label,
+                                                 .hop_limit = group.hop_limit,
+                                                 .scope = group.scope});
+    if (!added && tell_) {
+      tell_({.kind = ManagerEvent::Kind::kProblem,
+             .text = fmt::format("group {}: there is no MLID left", group.mgid.to_string())});
+    }
+  }
+}
+
+std::optional<Time> SubnetManagement::deadline() const {
+  const auto manager = manager_.deadline();
+  const auto administrator = administrator_.deadline();
+  if (!manager || !administrator) return manager ? manager : administrator;
+  return std::min(*manager, *administrator);
+}
+
+}  // namespace weft::sm
