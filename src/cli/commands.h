@@ -81,7 +81,7 @@ int link(const LinkOptions& options);
 
 struct SmOptions {
   std::string lab;                // empty: the only one
-  std::string action = "status";  // "status", "path", "explain", "history"
+  std::string action = "status";  // "status", "history", "metrics", "path", "explain"
   std::string from, to;           // end ports, of path and explain
   bool json = false;
 };

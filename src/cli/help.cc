@@ -166,8 +166,8 @@ Examples
 std::string sm_footer() {
   return R"(status is what the manager is and has done, history what it said: sweeps, links and
 nodes that came and went, problems. topology is which nodes and links there are and were, and from
-when to when. path is the way from one end port to another as its forwarding
-tables make it, explain the same hop by hop, with the reasons.
+when to when. metrics is what it counts, in the form that Prometheus reads. path is the way from one
+end port to another as its forwarding tables make it, explain the same hop by hop, with the reasons.
 
 Examples
   weft sm

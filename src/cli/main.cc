@@ -182,9 +182,10 @@ void define_labs(CLI::App& app, Options& options) {
 
   CLI::App* sm =
       add_command(app, "sm", "Ask a lab's own subnet manager",
-                  " [OPTIONS] [status|history|topology|path FROM TO|explain FROM TO]", sm_footer());
+                  " [OPTIONS] [status|history|topology|metrics|path FROM TO|explain FROM TO]",
+                  sm_footer());
   sm->add_option("ACTION", options.sm.action,
-                 "status (default), history, topology, path or explain");
+                 "status (default), history, topology, metrics, path or explain");
   sm->add_option("FROM", options.sm.from, "An end port: host1, host1:2, a LID, a GUID with 0x");
   sm->add_option("TO", options.sm.to, "Another one");
   sm->add_option("--lab", options.sm.lab, kWhich)->option_text("LAB");

@@ -3,9 +3,13 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/lab_client.h"
@@ -28,13 +32,20 @@ Expected<Json> request_of(const SmOptions& options) {
   if (pair) {
     return Json{{"do", "sm"}, {"what", "path"}, {"from", options.from}, {"to", options.to}};
   }
-  if (options.action == "status" || options.action == "history" || options.action == "topology") {
+  if (options.action == "metrics" && options.json) {
+    return fail(std::errc::invalid_argument,
+                "metrics has a form of its own; weft sm --json has the same numbers");
+  }
+  const auto is_one_of = [&](std::initializer_list<std::string_view> actions) {
+    return std::find(actions.begin(), actions.end(), options.action) != actions.end();
+  };
+  if (is_one_of({"status", "history", "topology", "metrics"})) {
     return Json{{"do", "sm"}, {"what", options.action}};
   }
-  return fail(
-      std::errc::invalid_argument,
-      fmt::format("{}: no such action (there are status, path, explain, history and topology)",
-                  options.action));
+  return fail(std::errc::invalid_argument,
+              fmt::format("{}: no such action (there are status, history, topology, metrics, path "
+                          "and explain)",
+                          options.action));
 }
 
 std::string rate_of(std::uint64_t mbps) {
@@ -121,6 +132,13 @@ void print_topology(const Json& topology) {
   }
 }
 
+// Line by line: no name in it reaches the terminal with anything that a terminal would act upon.
+void print_metrics(const Json& report) {
+  std::istringstream lines(text_of(report, "text"));
+  for (std::string line; std::getline(lines, line);)
+    fmt::print("{}\n", printable(line));
+}
+
 }  // namespace
 
 int sm(const SmOptions& options) {
@@ -139,6 +157,8 @@ int sm(const SmOptions& options) {
     print_history(*report);
   } else if (options.action == "topology") {
     print_topology(*report);
+  } else if (options.action == "metrics") {
+    print_metrics(*report);
   } else {
     print_ends(*report, style);
     if (options.action == "explain") print_hops(*report);

@@ -4,6 +4,7 @@
 // buffer of VL15. What others ask of the manager, and report to it, comes in here too.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/counters.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "mgmt/mad/mad_layer.h"
@@ -54,6 +56,25 @@ struct SmpCounts {
   std::uint64_t traps = 0;
   std::uint64_t requests = 0;  // of other managers, for SMInfo
 };
+
+// Each of them by its name.
+struct SmpCountInfo {
+  CounterInfo info;
+  std::uint64_t SmpCounts::*count;
+};
+inline constexpr std::array<SmpCountInfo, 6> kSmpCounts{{
+    {{"smps_sent", "subnet management packets that the manager sent, repeats not counted"},
+     &SmpCounts::sent},
+    {{"smps_answered", "packets of the manager that were answered with what was asked for"},
+     &SmpCounts::answered},
+    {{"smps_refused", "packets of the manager that were answered with a status other than 0"},
+     &SmpCounts::refused},
+    {{"smps_timed_out", "packets of the manager that nobody answered, to the last repeat"},
+     &SmpCounts::timed_out},
+    {{"traps", "traps that nodes sent to the manager"}, &SmpCounts::traps},
+    {{"sm_info_requests", "what other managers asked this one, or commanded, by SMInfo"},
+     &SmpCounts::requests},
+}};
 
 // A trap that has come in, and is answered already.
 struct ReceivedTrap {

@@ -251,6 +251,7 @@ void SubnetManager::find_routes(const SwitchGraph& graph) {
 void SubnetManager::decide() {
   const std::vector<std::string> problems = std::move(report_.problems);
   report_ = SweepReport{};
+  report_.discovery = now_ - began_;
   report_.problems = discovery_->problems();
   const Course course = judge();
   Subnet found = std::move(discovery_->subnet());
@@ -385,6 +386,7 @@ void SubnetManager::end_sweep() {
   }
   report_.state = state();
   report_.smps = smps_.counts();
+  report_.setup = now_ - began_ - report_.discovery;
   ++sweeps_;
   ++revision_;
   pause_after_sweep();

@@ -67,6 +67,10 @@ struct SweepReport {
   std::uint64_t writes = 0;         // SMPs that changed something
   std::uint64_t failures = 0;       // of them
   SmpCounts smps;                   // since the start
+  // From its beginning until all had answered who were found, and from then on: the time for
+  // making tables and for writing them.
+  Duration discovery{};
+  Duration setup{};
 };
 
 class SubnetManager {

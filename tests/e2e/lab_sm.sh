@@ -42,6 +42,40 @@ run path "$weft" sm path a c --json
 expect path '"reachable": true'
 run history "$weft" sm history
 expect history 'state +.*MASTER'
+# In the form that Prometheus reads: the same as in the report.
+run metrics "$weft" sm metrics
+run report "$weft" sm --json
+run samples python3 "$source_tree/tests/tools/check_metrics.py" --prefix weft_sm_ \
+  "$work/metrics.out"
+expect samples '^weft_sm_state\{state="MASTER"\} 1$'
+expect samples '^weft_sm_state\{state="STANDBY"\} 0$'
+expect samples '^weft_sm_last_sweep_links 7$'
+expect samples '^weft_sm_sa_queries_total\{attribute="NodeRecord",method="GetTable"\} 4$'
+expect samples '^weft_sm_sa_queries_total\{attribute="ClassPortInfo",method="Get"\} [1-9]'
+python3 - "$work/report.out" "$work/samples.out" <<'SAME' || fail "metrics and report differ"
+import json, sys
+report = json.load(open(sys.argv[1]))
+values = dict(line.rsplit(" ", 1) for line in open(sys.argv[2]).read().splitlines())
+# What nobody adds to meanwhile.
+same = [(report["counters"]["sa_records"], values["weft_sm_sa_records_total"]),
+        (report["groups"], values["weft_sm_groups"]),
+        (report["services"], values["weft_sm_services"]),
+        (report["counters"]["sa_queries"],
+         sum(int(value) for name, value in values.items() if "_sa_queries_total{" in name))]
+for in_report, in_metrics in same:
+    assert in_report == int(in_metrics), same
+# The manager goes on looking, and the report was later.
+grown = [(report["sweeps"], values["weft_sm_sweeps_total"]),
+         (report["smps"]["sent"], values["weft_sm_smps_sent_total"]),
+         (report["smps"]["answered"], values["weft_sm_smps_answered_total"])]
+for in_report, in_metrics in grown:
+    assert in_report >= int(in_metrics) > 0, grown
+assert float(values['weft_sm_last_sweep_seconds{phase="discovery"}']) > 0
+assert report["last_sweep"]["discovery_s"] > 0
+SAME
+spawn structured "$weft" sm metrics --json
+finish structured 2
+expect structured 'metrics has a form of its own'
 spawn nobody "$weft" sm path a e
 finish nobody 2
 expect nobody 'e: no end port of the subnet is called so'

@@ -71,8 +71,8 @@ _weft() {
       mapfile -t COMPREPLY < <(compgen -W 'show up down degrade --lab --json --help' -- \
         "$current") ;;
     sm)
-      mapfile -t COMPREPLY < <(compgen -W 'status history topology path explain --lab --json
-        --help' -- "$current") ;;
+      mapfile -t COMPREPLY < <(compgen -W 'status history topology metrics path explain --lab
+        --json --help' -- "$current") ;;
     capture)
       mapfile -t COMPREPLY < <(compgen -f -W 'mad data vl= sl= lid= slid= dlid= qp= --write --count
         --lab --help' -- "$current") ;;

@@ -175,6 +175,7 @@ Expected<Json> AdminSession::manager(const Json& request) {
   if (what == "status") return lab_.manager_->report();
   if (what == "history") return lab_.manager_->history();
   if (what == "topology") return lab_.manager_->topology();
+  if (what == "metrics") return lab_.manager_->metrics();
   if (what == "path") {
     return lab_.manager_->path(text_of(request, "from"), text_of(request, "to"));
   }

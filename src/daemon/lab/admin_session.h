@@ -8,7 +8,7 @@
 //   {"do": "set", "link": "leaf1:3", "plugged": false}
 //   {"do": "set", "link": "leaf1:3", "emulation": "loss=1%,seed=7"}      "" ends all of it
 //   {"do": "capture", "link": "leaf1:3"}     CapturedHead and packet follow, until one side closes
-//   {"do": "sm", "what": "status" | "history"}
+//   {"do": "sm", "what": "status" | "history" | "metrics"}
 //   {"do": "sm", "what": "path", "from": "a", "to": "d:2"}
 //   {"do": "stop"}                      the lab ends, after the answer
 #pragma once

@@ -45,6 +45,8 @@ class LabManager {
   // where there is one port by the node alone, or by a LID or a GUID. Errors: there is no such one.
   [[nodiscard]] nlohmann::json report() const;
   [[nodiscard]] nlohmann::json history() const;
+  // sm::metrics_text() as "text".
+  [[nodiscard]] nlohmann::json metrics() const;
   [[nodiscard]] Expected<nlohmann::json> path(std::string_view from, std::string_view to) const;
   // Which nodes and links there are and were, by the database. Errors: there is none, or it cannot
   // be read just now.

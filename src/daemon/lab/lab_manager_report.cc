@@ -8,6 +8,7 @@
 
 #include "daemon/lab/lab_manager.h"
 #include "io/clock.h"
+#include "sm/metrics.h"
 #include "sm/sa/explain.h"
 #include "wire/sa/rate.h"
 
@@ -26,6 +27,11 @@ double seconds(Duration since_1970) {
 
 Json seconds(const std::optional<Duration>& since_1970) {
   return since_1970 ? Json(seconds(*since_1970)) : Json();
+}
+
+// In seconds.
+double took(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
 }
 
 Json topology_end(const sm::TopologyEnd& end) {
@@ -55,6 +61,8 @@ Json LabManager::report() const {
              {"adapters", sweep.adapters},
              {"end_ports", sweep.end_ports},
              {"links", sweep.links},
+             {"discovery_s", took(sweep.discovery)},
+             {"setup_s", took(sweep.setup)},
              {"writes", sweep.writes},
              {"failures", sweep.failures},
              {"problems", sweep.problems}}},
@@ -63,9 +71,12 @@ Json LabManager::report() const {
              {"answered", smps.answered},
              {"refused", smps.refused},
              {"timed_out", smps.timed_out},
-             {"traps", smps.traps}}},
+             {"traps", smps.traps},
+             {"requests", smps.requests}}},
            {"managers", Json::array()},
            {"groups", management_.administrator().groups().groups().size()},
+           {"services", management_.administrator().services()},
+           {"subscriptions", management_.administrator().subscriptions()},
            {"counters", Json::object()}};
   if (database_) {
     out["database"] = {{"file", database_->file()}, {"trouble", database_->trouble()}};
@@ -78,6 +89,10 @@ Json LabManager::report() const {
   for (const CounterValue& counter : management_.administrator().counters().snapshot())
     out["counters"][std::string(counter.name)] = counter.value;
   return out;
+}
+
+Json LabManager::metrics() const {
+  return {{"text", sm::metrics_text(management_)}};
 }
 
 Json LabManager::history() const {

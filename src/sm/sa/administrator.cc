@@ -41,6 +41,13 @@ constexpr MadMethod response_to(MadMethod method) {
   }
 }
 
+// All that is no attribute is one kind, or who asks could make up as many as he likes.
+SaKind kind_of(const SaRequest& request) {
+  const bool known = !wire::to_string(request.attribute()).empty();
+  return {.method = request.header.method,
+          .attribute = known ? request.attribute() : wire::SaAttribute{}};
+}
+
 }  // namespace
 
 Administrator::Administrator(mgmt::MadLayer& port, const AdministratorOptions& options)
@@ -228,6 +235,7 @@ void Administrator::serve(const Question& question) {
   SaReply reply(options_.answer);
   const std::uint16_t status = answer(request, reply);
   counters_.add(SaCounter::kQueries);
+  ++queries_[kind_of(request)];
   counters_.add(status == 0 ? SaCounter::kRecords : SaCounter::kRefused,
                 status == 0 ? reply.count() : 1);
   send(request, status, reply);

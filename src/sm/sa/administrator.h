@@ -10,6 +10,7 @@
 // lot waits for itself.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -50,6 +51,13 @@ struct AdministratorOptions {
   std::size_t answer = std::size_t{48} << 20;  // bytes of records in one answer
   std::size_t queue = 256;                     // questions of one port that wait
   std::size_t ports_waiting = 16'384;          // ports whose questions wait
+};
+
+// Of one kind are questions of one method for one attribute.
+struct SaKind {
+  wire::MadMethod method{};
+  wire::SaAttribute attribute{};  // 0: one that the standard does not have
+  friend auto operator<=>(const SaKind&, const SaKind&) = default;
 };
 
 class Administrator final : private mgmt::MadClient {
@@ -103,8 +111,13 @@ class Administrator final : private mgmt::MadClient {
   // as the number is.
   [[nodiscard]] std::vector<PortGuids> guids() const { return guid_tables(view_.aliases()); }
   [[nodiscard]] std::uint64_t guids_generation() const { return guids_.generation(); }
+  [[nodiscard]] std::size_t services() const { return services_.size(); }
+  [[nodiscard]] std::size_t subscriptions() const { return subscriptions_.size(); }
   [[nodiscard]] const SubnetView& view() const { return view_; }
   [[nodiscard]] const SaCounterSet& counters() const { return counters_; }
+  // Questions that were answered, by their kind; those that never came are not in it. Together they
+  // are SaCounter::kQueries.
+  [[nodiscard]] const std::map<SaKind, std::uint64_t>& queries() const { return queries_; }
 
  private:
   struct Question {
@@ -148,6 +161,7 @@ class Administrator final : private mgmt::MadClient {
   Lid last_served_{};
   Time now_{};
   SaCounterSet counters_;
+  std::map<SaKind, std::uint64_t> queries_;
   Reporter reporter_;
 };
 

@@ -35,6 +35,7 @@ class ServiceTable {
   void run(Time now);
   // When to run: not later than when the next one ends.
   [[nodiscard]] std::optional<Time> deadline() const { return next_; }
+  [[nodiscard]] std::size_t size() const { return services_.size(); }
 
  private:
   // What makes a service another one.

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "wire/endian.h"
@@ -41,6 +42,53 @@ enum class SaAttribute : std::uint16_t {
   kMultiPathRecord = 0x003A,
   kInformInfoRecord = 0x00F3,
 };
+
+// By its name in the standard: "PathRecord". Empty: there is none of that number.
+[[nodiscard]] constexpr std::string_view to_string(SaAttribute attribute) {
+  switch (attribute) {
+    case SaAttribute::kClassPortInfo:
+      return "ClassPortInfo";
+    case SaAttribute::kNotice:
+      return "Notice";
+    case SaAttribute::kInformInfo:
+      return "InformInfo";
+    case SaAttribute::kNodeRecord:
+      return "NodeRecord";
+    case SaAttribute::kPortInfoRecord:
+      return "PortInfoRecord";
+    case SaAttribute::kSlToVlRecord:
+      return "SLtoVLMappingTableRecord";
+    case SaAttribute::kSwitchInfoRecord:
+      return "SwitchInfoRecord";
+    case SaAttribute::kLinearRecord:
+      return "LinearForwardingTableRecord";
+    case SaAttribute::kMulticastRecord:
+      return "MulticastForwardingTableRecord";
+    case SaAttribute::kSmInfoRecord:
+      return "SMInfoRecord";
+    case SaAttribute::kLinkRecord:
+      return "LinkRecord";
+    case SaAttribute::kGuidInfoRecord:
+      return "GUIDInfoRecord";
+    case SaAttribute::kServiceRecord:
+      return "ServiceRecord";
+    case SaAttribute::kPKeyRecord:
+      return "P_KeyTableRecord";
+    case SaAttribute::kPathRecord:
+      return "PathRecord";
+    case SaAttribute::kVlArbitrationRecord:
+      return "VLArbitrationTableRecord";
+    case SaAttribute::kMemberRecord:
+      return "MCMemberRecord";
+    case SaAttribute::kTraceRecord:
+      return "TraceRecord";
+    case SaAttribute::kMultiPathRecord:
+      return "MultiPathRecord";
+    case SaAttribute::kInformInfoRecord:
+      return "InformInfoRecord";
+  }
+  return "";
+}
 
 // What its answers add to the status of a MAD, IBA 15.2.2, table 188.
 enum class SaStatus : std::uint16_t {

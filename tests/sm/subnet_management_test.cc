@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Manager and administrator of a port together, in virtual time, and what they count.
+#include "sm/subnet_management.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "running_lab.h"
+#include "sm/metrics.h"
+#include "wire/sa/sa_header.h"
+
+namespace weft::sm {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using wire::MadMethod;
+using wire::SaAttribute;
+
+// Node a manages, node b asks.
+class Managed : private mgmt::MadClient {
+ public:
+  explicit Managed(const ManagerOptions& options = {})
+      : running(fabric::lab_of(fabric::kFourNodes)),
+        management(port("a"), options),
+        agent_(*port("b").add_agent({.mgmt_class = wire::MgmtClass::kSubnAdm,
+                                     .class_version = wire::kSaClassVersion,
+                                     .rmpp = true},
+                                    *this)) {
+    management.on_event([this](const ManagerEvent& event) { events.push_back(event.text); });
+    EXPECT_TRUE(management.start());
+    management.sweep();
+    run_for(1s);
+  }
+
+  void run_for(Duration time) {
+    const Time end = running.now + time;
+    for (;;) {
+      step();
+      Time next = running.fabric.deadline().value_or(Time::max());
+      next = std::min(next, management.deadline().value_or(Time::max()));
+      if (next > end) break;
+      running.now = std::max(running.now, next);
+    }
+    running.now = end;
+  }
+
+  // The status of the answer; nothing: none came.
+  std::optional<std::uint16_t> ask(MadMethod method, SaAttribute attribute) {
+    wire::MadBuffer mad{};
+    wire::MadHeader{.mgmt_class = wire::MgmtClass::kSubnAdm,
+                    .class_version = wire::kSaClassVersion,
+                    .method = method,
+                    .transaction_id = ++last_question_,
+                    .attribute_id = static_cast<std::uint16_t>(attribute)}
+        .write(mad);
+    const wire::PortInfo info = running.fabric.find_node("b")->port(1).port_info();
+    status_.reset();
+    EXPECT_TRUE(port("b").send(agent_,
+                               {.to = {.lid = info.master_sm_lid, .qpn = kQp1, .qkey = kGsiQKey},
+                                .mad = mad,
+                                .timeout = 200ms,
+                                .cookie = last_question_},
+                               running.now));
+    running.fabric.find_node("b")->management_used();
+    run_for(500ms);
+    return status_;
+  }
+
+  fabric::RunningLab running;
+  SubnetManagement management;
+  std::vector<std::string> events;
+
+ private:
+  mgmt::MadPort& port(const std::string& node) {
+    return running.fabric.find_node(node)->management().mad_port(1);
+  }
+  void step() {
+    for (bool again = true; again;) {
+      running.settle();
+      again = management.run(running.now);
+      if (again) running.fabric.find_node("a")->management_used();
+    }
+  }
+  void received(mgmt::AgentId, const mgmt::ReceivedMad& mad) override {
+    status_ = wire::MadHeader::parse(mad.mad)->status;
+  }
+  void finished(mgmt::AgentId, std::uint64_t, Bytes, mgmt::MadResult) override {}
+
+  mgmt::AgentId agent_;
+  std::uint64_t last_question_ = 0;
+  std::optional<std::uint16_t> status_;
+};
+
+TEST(SubnetManagement, BringsALabUpAndAnswersFromIt) {
+  Managed managed;
+  EXPECT_TRUE(managed.management.manager().manages());
+  EXPECT_THAT(managed.events,
+              ::testing::Contains("SUBNET UP: 2 switches, 4 channel adapters, 5 links"));
+  EXPECT_EQ(managed.ask(MadMethod::kGetTable, SaAttribute::kNodeRecord), 0);
+  // The group of the default partition is there, and who asks for managers finds this one.
+  EXPECT_EQ(managed.management.administrator().groups().groups().size(), 1u);
+  EXPECT_EQ(managed.ask(MadMethod::kGet, SaAttribute::kSmInfoRecord), 0);
+}
+
+TEST(SubnetManagement, IsTheOnlyOneAtItsPort) {
+  Managed managed;
+  SubnetManagement second(managed.running.fabric.find_node("a")->management().mad_port(1), {});
+  const auto started = second.start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, std::errc::address_in_use);
+}
+
+TEST(SubnetManagement, CountsQuestionsByTheirKind) {
+  Managed managed;
+  EXPECT_TRUE(managed.management.administrator().queries().empty());
+  EXPECT_TRUE(managed.ask(MadMethod::kGetTable, SaAttribute::kNodeRecord));
+  EXPECT_TRUE(managed.ask(MadMethod::kGetTable, SaAttribute::kNodeRecord));
+  EXPECT_TRUE(managed.ask(MadMethod::kGet, SaAttribute::kNodeRecord));
+  // However many that do not exist are asked for, they are one kind.
+  for (const auto attribute : {SaAttribute{0x7777}, SaAttribute{0x7778}, SaAttribute{0x7779}})
+    EXPECT_TRUE(managed.ask(MadMethod::kGet, attribute));
+  using Kinds = std::map<SaKind, std::uint64_t>;
+  EXPECT_EQ(managed.management.administrator().queries(),
+            (Kinds{{{MadMethod::kGetTable, SaAttribute::kNodeRecord}, 2},
+                   {{MadMethod::kGet, SaAttribute::kNodeRecord}, 1},
+                   {{MadMethod::kGet, SaAttribute{}}, 3}}));
+  const std::string metrics = metrics_text(managed.management);
+  EXPECT_THAT(
+      metrics,
+      HasSubstr("weft_sm_sa_queries_total{method=\"GetTable\",attribute=\"NodeRecord\"} 2\n"));
+  EXPECT_THAT(metrics,
+              HasSubstr("weft_sm_sa_queries_total{method=\"Get\",attribute=\"other\"} 3\n"));
+  EXPECT_THAT(metrics, HasSubstr("weft_sm_state{state=\"MASTER\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("weft_sm_state{state=\"STANDBY\"} 0\n"));
+  EXPECT_THAT(metrics, HasSubstr("weft_sm_sweeps_total 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("# HELP weft_sm_traps_total traps that nodes sent"));
+  EXPECT_THAT(metrics, Not(HasSubstr("\nweft_sm_sa_queries_total ")));
+}
+
+}  // namespace
+}  // namespace weft::sm
