@@ -169,10 +169,14 @@ nodes that came and went, problems. topology is which nodes and links there are 
 when to when. metrics is what it counts, in the form that Prometheus reads. path is the way from one
 end port to another as its forwarding tables make it, explain the same hop by hop, with the reasons.
 
+run is a subnet manager, with its administrator, as a process on a node, as opensm is one. Of
+several in a lab the one with the highest priority is the master.
+
 Examples
   weft sm
   weft sm history
   weft sm explain a d:2
+  weft up --sm none lab.toml; weft sm run --node b --priority 3
 )";
 }
 

@@ -11,7 +11,9 @@
 
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/sm_run.h"
 #include "cli/suggest.h"
+#include "fabric/lab.h"
 
 namespace weft::cli {
 namespace {
@@ -74,6 +76,7 @@ struct Options {
   DownOptions down;
   LinkOptions link;
   SmOptions sm;
+  SmRunOptions sm_run;
   CaptureOptions capture;
   StatusOptions status;
   Words show;
@@ -157,8 +160,40 @@ void define_lab(CLI::App& app, LabOptions& options) {
   lab->add_option("--name", options.name, "The lab's name")->option_text("NAME");
 }
 
+constexpr const char* kWhich = "The lab; not needed when only one runs";
+
+void define_sm(CLI::App& app, SmOptions& options, SmRunOptions& run) {
+  CLI::App* sm = add_command(app, "sm", "Ask a lab's own subnet manager, or run another one",
+                             " [OPTIONS] [status|history|topology|metrics]"
+                             "\n       weft sm [OPTIONS] path|explain FROM TO"
+                             "\n       weft sm run [OPTIONS]",
+                             sm_footer());
+  sm->add_option("ACTION", options.action,
+                 "status (default), history, topology, metrics, path, explain or run");
+  sm->add_option("FROM", options.from, "An end port: host1, host1:2, a LID, a GUID with 0x");
+  sm->add_option("TO", options.to, "Another one");
+  sm->add_option("--lab", options.lab, kWhich)->option_text("LAB");
+  sm->add_flag("--json", options.json, "Print JSON");
+  sm->add_option("--node", run.node, "Of run: the node of a lab to run on")->option_text("NAME");
+  sm->add_option("--port", run.port, "Of run: the node's port; default 1, of a switch 0")
+      ->option_text("NUMBER");
+  sm->add_option("--engine", run.engine, "Of run: minhop (default), updn, ftree, dor, layered")
+      ->option_text("NAME")
+      ->check(CLI::IsMember(Words(fabric::kEngines.begin(), fabric::kEngines.end())));
+  sm->add_option("--priority", run.priority, "Of run: among managers, 0 (default) to 15")
+      ->option_text("NUMBER")
+      ->check(CLI::Range(0, 15));
+  sm->add_option("--lmc", run.lmc, "Of run: adapters have 2^LMC LIDs, 0 (default) to 7")
+      ->option_text("LMC")
+      ->check(CLI::Range(0, 7));
+  sm->add_option("--partitions", run.partitions, "Of run: a file like OpenSM's partitions.conf")
+      ->option_text("FILE");
+  sm->add_option("--qos", run.qos, "Of run: a file with OpenSM's qos_ options")
+      ->option_text("FILE");
+  sm->add_flag("--once", run.once, "Of run: end when the subnet is set up");
+}
+
 void define_labs(CLI::App& app, Options& options) {
-  constexpr const char* kWhich = "The lab; not needed when only one runs";
   CLI::App* up = add_command(app, "up", "Run a lab: a fabric of switches and adapters",
                              " [OPTIONS] FILE", up_footer());
   up->add_option("FILE", options.up.file, "A lab file or a listing; -: standard input")->required();
@@ -180,16 +215,7 @@ void define_labs(CLI::App& app, Options& options) {
   link->add_option("--lab", options.link.lab, kWhich)->option_text("LAB");
   link->add_flag("--json", options.link.json, "Print JSON");
 
-  CLI::App* sm =
-      add_command(app, "sm", "Ask a lab's own subnet manager",
-                  " [OPTIONS] [status|history|topology|metrics|path FROM TO|explain FROM TO]",
-                  sm_footer());
-  sm->add_option("ACTION", options.sm.action,
-                 "status (default), history, topology, metrics, path or explain");
-  sm->add_option("FROM", options.sm.from, "An end port: host1, host1:2, a LID, a GUID with 0x");
-  sm->add_option("TO", options.sm.to, "Another one");
-  sm->add_option("--lab", options.sm.lab, kWhich)->option_text("LAB");
-  sm->add_flag("--json", options.sm.json, "Print JSON");
+  define_sm(app, options.sm, options.sm_run);
 
   CLI::App* capture = add_command(app, "capture", "Record what a link of a lab carries",
                                   " [OPTIONS] LINK [FILTER...]", capture_footer());
@@ -281,6 +307,21 @@ int show_resources(Options& options) {
   return resource(options.resource);
 }
 
+int sm_or_run(Options& options) {
+  if (options.sm.action != "run") {
+    if (!options.sm_run.any()) return sm(options.sm);
+    return refuse("sm",
+                  "--node, --port, --engine, --priority, --lmc, --partitions, --qos and "
+                  "--once are of run only");
+  }
+  if (!options.sm.from.empty()) {
+    return refuse("sm", fmt::format("{}: one word too many", options.sm.from));
+  }
+  options.sm_run.lab = options.sm.lab;
+  options.sm_run.json = options.sm.json;
+  return sm_run(options.sm_run);
+}
+
 int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "run") return run(options.run);
   if (command == "devices") return devices(options.devices);
@@ -291,7 +332,7 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "up") return up(options.up);
   if (command == "down") return down(options.down);
   if (command == "link") return link(options.link);
-  if (command == "sm") return sm(options.sm);
+  if (command == "sm") return sm_or_run(options);
   if (command == "capture") return capture(options.capture);
   return help("", app);
 }

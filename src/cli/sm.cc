@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft sm`: what a lab's own subnet manager is, has done, and knows of paths.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -12,6 +10,7 @@
 #include <string_view>
 
 #include "cli/commands.h"
+#include "cli/event_view.h"
 #include "cli/lab_client.h"
 #include "cli/lab_view.h"
 #include "cli/report_view.h"
@@ -43,8 +42,8 @@ Expected<Json> request_of(const SmOptions& options) {
     return Json{{"do", "sm"}, {"what", options.action}};
   }
   return fail(std::errc::invalid_argument,
-              fmt::format("{}: no such action (there are status, history, topology, metrics, path "
-                          "and explain)",
+              fmt::format("{}: no such action (there are status, history, topology, metrics, path, "
+                          "explain and run)",
                           options.action));
 }
 
@@ -104,14 +103,14 @@ void print_hops(const Json& path) {
 std::string time_of(const Json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end() || !found->is_number()) return fmt::format("{:<19}", "-");
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}",
-                     fmt::localtime(static_cast<std::time_t>(found->get<double>())));
+  return local_time(found->get<double>());
 }
 
 void print_history(const Json& events) {
   for (const Json& event : list_of(events, "events")) {
-    fmt::print("{}  {:<10} {}\n", time_of(event, "time"), printable(text_of(event, "kind")),
-               printable(text_of(event, "text")));
+    const Json time = event.is_object() ? event.value("time", Json()) : Json();
+    print_event(time.is_number() ? time.get<double>() : 0, text_of(event, "kind"),
+                text_of(event, "text"), false);
   }
 }
 

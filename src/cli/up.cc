@@ -115,7 +115,7 @@ std::string manager_line(const fabric::Lab& lab) {
     case fabric::LabManagement::Manager::kOpenSm:
       return "opensm on " + opensm_node(lab);
     case fabric::LabManagement::Manager::kNone:
-      return fmt::format("weft run --node {} -- opensm", first_adapter(lab));
+      return fmt::format("weft sm run --node {}", first_adapter(lab));
   }
   return "";
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include "base/time.h"
 #include "io/await.h"
 #include "io/pass_descriptor.h"
+#include "io/sealed_file.h"
 #include "io/unix_socket.h"
 
 namespace weft::umad {
@@ -157,6 +159,21 @@ Expected<void> send_waiting(int connection, Bytes message, int descriptor) {
     if (sent || sent.error().code != std::errc::no_buffer_space) return sent;
     if (auto ready = await(connection, POLLOUT); !ready) return ready;
   }
+}
+
+Expected<void> send_mad(int connection, const Mad& header, Bytes datagram) {
+  assert(header.length == datagram.size());
+  io::UniqueFd file;
+  if (datagram.size() > kMostInline) {
+    auto made = io::make_sealed_file("weft-mad", datagram);
+    if (!made) return tl::unexpected(made.error());
+    file = std::move(*made);
+    datagram = datagram.first(kFront);
+  }
+  std::vector<std::byte> message(sizeof header + datagram.size());
+  std::memcpy(message.data(), &header, sizeof header);
+  std::copy(datagram.begin(), datagram.end(), message.begin() + sizeof header);
+  return send_waiting(connection, message, file.get());
 }
 
 }  // namespace weft::umad

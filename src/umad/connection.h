@@ -48,4 +48,7 @@ Expected<protocol::Registered> ask(int connection, Bytes request);
 // Sends a message, with a file unless that is negative; waits while the daemon does not read.
 Expected<void> send_waiting(int connection, Bytes message, int descriptor = -1);
 
+// Sends a datagram of header.length bytes, in a file if it is long.
+Expected<void> send_mad(int connection, const protocol::Mad& header, Bytes datagram);
+
 }  // namespace weft::umad

@@ -25,7 +25,6 @@ using namespace weft::umad;
 
 namespace {
 
-constexpr std::size_t kFront = 256;  // of a long datagram, what the message has of it
 // How long a program that asks for ever waits for its answer when the daemon is gone.
 constexpr int kGonePause_ms = 100;
 
@@ -88,7 +87,7 @@ int wait_readable(int port, int timeout_ms) {
 
 // Takes the datagram that was looked at, of `mad.length` bytes, off the connection into `out`.
 bool take_long(int port, const protocol::Mad& mad, MutableBytes out) {
-  std::array<std::byte, sizeof mad + kFront> message;
+  std::array<std::byte, sizeof mad + protocol::kFront> message;
   const auto received = io::receive_message(port, message);
   if (!received || !*received || !(*received)->descriptor) return false;
   const bool whole = io::read_sealed_file((*received)->descriptor.get(), out).has_value();
@@ -111,7 +110,7 @@ int receive(int port, ib_user_mad& out, int& length) {
   // Between the look and the taking no other thread may take it.
   static std::mutex taking;
   const std::lock_guard hold(taking);
-  std::array<std::byte, sizeof(protocol::Mad) + kFront> front;
+  std::array<std::byte, sizeof(protocol::Mad) + protocol::kFront> front;
   const ssize_t got = recv(port, front.data(), front.size(), MSG_PEEK | MSG_DONTWAIT);
   if (got < 0) return errno == EAGAIN ? kNothingThere : failed(errno);
   if (got == 0) return kGone;
@@ -137,21 +136,6 @@ int receive(int port, ib_user_mad& out, int& length) {
 
 [[gnu::noinline]] int receive_whole(int port, ib_user_mad& out, int& length) {
   return guarded_errno([&] { return receive(port, out, length); });
-}
-
-int send(int port, const protocol::Mad& mad, Bytes data) {
-  std::vector<std::byte> message(sizeof mad);
-  std::memcpy(message.data(), &mad, sizeof mad);
-  io::UniqueFd file;
-  if (data.size() > protocol::kMostInline) {
-    auto made = io::make_sealed_file("weft-mad", data);
-    if (!made) return -io::report(made.error());
-    file = std::move(*made);
-    data = data.first(kFront);
-  }
-  message.insert(message.end(), data.begin(), data.end());
-  const auto sent = send_waiting(port, message, file.get());
-  return sent ? 0 : -io::report(sent.error());
 }
 
 }  // namespace
@@ -199,7 +183,10 @@ int umad_send(int port, int agent, void* umad, int length, int timeout_ms, int r
                             .length = static_cast<std::uint32_t>(length),
                             .address = address_from(buffer.addr)};
     const Bytes data(reinterpret_cast<const std::byte*>(buffer.data), mad.length);
-    return send(port, mad, data) == 0 ? 0 : -EIO;
+    const auto sent = send_mad(port, mad, data);
+    if (sent) return 0;
+    io::report(sent.error());
+    return -EIO;
   });
 }
 

@@ -22,7 +22,7 @@
 //
 // Answers to Register come over a socket of their own, so that nothing but datagrams ever makes the
 // connection readable: programs poll it. A datagram of more than kMostInline bytes travels as a
-// sealed memory file; its first kMadSize bytes stand in the message too.
+// sealed memory file; its first kFront bytes stand in the message too.
 //
 // Who is let in owns the fabric: management datagrams of every node go this way.
 #pragma once
@@ -40,6 +40,7 @@ inline constexpr size_t kMostAgents = 32;     // of a connection, numbered from 
 inline constexpr size_t kMostPkeys = 1024;    // of a port
 inline constexpr size_t kMostPorts = 9;       // of an adapter: what umad_ca_t has room for
 inline constexpr size_t kMostInline = 8192;   // bytes of a datagram in a message
+inline constexpr size_t kFront = 256;         // bytes of a longer one, which has a file too
 inline constexpr size_t kMostMad = 64 << 20;  // bytes of a datagram that RMPP carries
 
 enum Purpose : uint32_t { kDescribe = 1, kOpen = 2, kSubnetManager = 3 };
@@ -122,7 +123,7 @@ struct Address {
   uint8_t gid[16];
 };
 
-// Its bytes follow: all of them, or the first kMadSize and a file with all.
+// Its bytes follow: all of them, or the first kFront and a file with all.
 struct Mad {
   uint32_t kind;
   uint32_t agent;

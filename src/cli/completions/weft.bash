@@ -71,8 +71,14 @@ _weft() {
       mapfile -t COMPREPLY < <(compgen -W 'show up down degrade --lab --json --help' -- \
         "$current") ;;
     sm)
-      mapfile -t COMPREPLY < <(compgen -W 'status history topology metrics path explain --lab
-        --json --help' -- "$current") ;;
+      case $previous in
+        --engine) mapfile -t COMPREPLY < <(compgen -W 'minhop updn ftree dor layered' -- "$current") ;;
+        --partitions | --qos) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        --lab | --node | --port | --priority | --lmc) ;;
+        *) mapfile -t COMPREPLY < <(compgen -W 'status history topology metrics path explain run
+             --lab --json --node --port --engine --priority --lmc --partitions --qos --once --help' -- "$current") ;;
+      esac
+      ;;
     capture)
       mapfile -t COMPREPLY < <(compgen -f -W 'mad data vl= sl= lid= slid= dlid= qp= --write --count
         --lab --help' -- "$current") ;;

@@ -8,7 +8,6 @@
 
 #include "io/pass_descriptor.h"
 #include "io/sealed_file.h"
-#include "wire/mad.h"
 
 namespace weft::daemon {
 
@@ -24,7 +23,7 @@ bool MadOutbox::put(const Mad& header, Bytes datagram) {
     if (!file) return false;
     message.file = std::move(*file);
     message.long_size = datagram.size();
-    datagram = datagram.first(wire::kMadSize);
+    datagram = datagram.first(kFront);
   }
   message.bytes.resize(sizeof header + datagram.size());
   std::memcpy(message.bytes.data(), &header, sizeof header);

@@ -10,6 +10,7 @@
 
 #include "base/plain_bytes.h"
 #include "daemon/hello.h"
+#include "daemon/lab/mad_address.h"
 #include "daemon/lab/mad_server.h"
 #include "io/pass_descriptor.h"
 #include "io/sealed_file.h"
@@ -28,46 +29,6 @@ constexpr Greeting kGreeting{kMagic, kVersion, offsetof(Hello, purpose), "the la
 // answers comes back a little earlier, or it would find nothing.
 constexpr Duration kHeadStart = 10ms;
 constexpr int kHeadStartShare = 8;  // of shorter times
-
-mgmt::MadAddress address_from(const Address& from) {
-  mgmt::MadAddress to{.lid = Lid{from.lid},
-                      .sl = Sl{from.sl},
-                      .path_bits = from.path_bits,
-                      .qpn = Qpn{from.qpn},
-                      .qkey = QKey{from.qkey},
-                      .pkey_index = from.pkey_index};
-  if (from.global != 0) {
-    mgmt::GlobalAddress global{.gid_index = from.gid_index,
-                               .flow_label = from.flow_label & 0xFFFFF,
-                               .hop_limit = from.hop_limit,
-                               .traffic_class = from.traffic_class};
-    std::array<std::uint8_t, 16> gid{};
-    std::copy(std::begin(from.gid), std::end(from.gid), gid.begin());
-    global.gid = Gid(gid);
-    to.global = global;
-  }
-  return to;
-}
-
-Address address_to(const mgmt::MadAddress& from) {
-  Address to{};
-  to.qpn = from.qpn.value();
-  to.qkey = from.qkey.value();
-  to.lid = from.lid.value();
-  to.pkey_index = from.pkey_index;
-  to.sl = from.sl.value();
-  to.path_bits = from.path_bits;
-  if (from.global) {
-    to.global = 1;
-    to.gid_index = from.global->gid_index;
-    to.hop_limit = from.global->hop_limit;
-    to.traffic_class = from.global->traffic_class;
-    to.flow_label = from.global->flow_label;
-    const auto& gid = from.global->gid.bytes();
-    std::copy(gid.begin(), gid.end(), std::begin(to.gid));
-  }
-  return to;
-}
 
 Duration timeout_from(const Mad& header) {
   const Duration asked = std::chrono::milliseconds{header.timeout_ms};

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft sm run`: Weft's subnet manager as a process, on a node of a lab.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace weft::cli {
+
+// What is not given is as in a lab that says nothing of it.
+struct SmRunOptions {
+  std::string lab;                  // empty: the only one
+  std::optional<std::string> node;  // nothing: where `weft run --node` runs this
+  std::optional<std::uint32_t> port;
+  std::optional<std::string> engine;
+  std::optional<unsigned> priority;
+  std::optional<unsigned> lmc;
+  std::optional<std::string> partitions;  // files
+  std::optional<std::string> qos;
+  bool once = false;
+  bool json = false;
+
+  // Whether any is given that other actions of `weft sm` do not have.
+  [[nodiscard]] bool any() const {
+    return node || port || engine || priority || lmc || partitions || qos || once;
+  }
+};
+
+// Until it is interrupted, or with `once` until the subnet is set up. The exit status.
+int sm_run(const SmRunOptions& options);
+
+}  // namespace weft::cli

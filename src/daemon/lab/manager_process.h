@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weft's subnet manager and administrator as a process of their own, at a port of a lab's node that
+// they reach as every program does that manages ports. There may be several on the nodes of a lab,
+// beside OpenSM and the lab's own: one is the master (sm/mastership.h).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "daemon/lab/remote_mad_layer.h"
+#include "fabric/lab.h"
+#include "io/reactor.h"
+#include "io/unique_fd.h"
+#include "sm/subnet_management.h"
+#include "umad/connection.h"
+
+namespace weft::daemon {
+
+struct ManagerProcessConfig {
+  umad::Place place;
+  // Of the node; nothing: 1, of a switch 0.
+  std::optional<std::uint32_t> port{};
+  // Engine, LMC, priority and files count.
+  fabric::LabManagement management{};
+  // It ends when it has set up the subnet, or has found that it is not the one to do so.
+  bool once = false;
+};
+
+class ManagerProcess {
+ public:
+  // It is there from now on: programs find that the port has a manager. `tell` hears what it has to
+  // say, notes on its files first. Errors: address_in_use: another one is at this port; a file is
+  // wrong; what RemoteMadLayer::open() says.
+  static Expected<std::unique_ptr<ManagerProcess>> open(const ManagerProcessConfig& config,
+                                                        const sm::EventHandler& tell);
+  ManagerProcess(const ManagerProcess&) = delete;
+  ManagerProcess& operator=(const ManagerProcess&) = delete;
+
+  // Until stop(), or with `once` until that is done. Errors: the lab has ended; with `once` why the
+  // subnet is not as it should be.
+  Expected<void> run();
+  // From any thread, and from signal handlers.
+  void stop();
+
+  [[nodiscard]] std::uint32_t port() const { return port_; }
+
+ private:
+  ManagerProcess(bool once, std::uint32_t port, std::unique_ptr<io::Reactor> reactor,
+                 std::unique_ptr<RemoteMadLayer> layer, const sm::ManagerOptions& options);
+  Expected<void> announce(const umad::Place& place);
+  // Of one that runs once: nothing while there is something to do.
+  [[nodiscard]] std::optional<Expected<void>> outcome() const;
+
+  const bool once_;
+  const std::uint32_t port_;
+  std::unique_ptr<io::Reactor> reactor_;
+  std::unique_ptr<RemoteMadLayer> layer_;
+  sm::SubnetManagement management_;
+  io::UniqueFd is_manager_;  // open: the port's CapabilityMask has IsSM
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace weft::daemon
