@@ -232,6 +232,12 @@ TEST_F(OverALiar, WhatMakesNoSenseEndsTheConnection) {
   const auto shorter = io::make_sealed_file("test", std::vector<std::byte>(1000));
   ASSERT_TRUE(shorter);
   expect_end(datagram(100'000, 256), shorter->get(), why);
+  // What is no file in memory could keep its reader waiting.
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const io::UniqueFd read_end(ends[0]);
+  const io::UniqueFd write_end(ends[1]);
+  expect_end(datagram(100'000, 256), read_end.get(), why);
 }
 
 }  // namespace
