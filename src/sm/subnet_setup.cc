@@ -90,6 +90,8 @@ void SubnetSetup::set_port(const PortRef& at, const PortInfo& info) {
                  const auto now = PortInfo::parse(result.data);
                  if (result.answered() && now) {
                    subnet_.port(at).info = now;
+                   // A command, which some ports repeat in their answer.
+                   subnet_.port(at).info->client_reregister = false;
                    return;
                  }
                  changes_.failed("PortInfo of " + name_of(subnet_, at), result);

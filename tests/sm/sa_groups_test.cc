@@ -93,6 +93,13 @@ TEST_F(Groups, AreNotMadeByHalf) {
   MemberRecord foreign = wish("b", MemberRecord::kFullMember);
   foreign.pkey = PKey{0x8123};
   EXPECT_EQ(join("b", kToCreate, foreign).status, status_of(SaStatus::kRequestInvalid));
+  // No scope, no such flag, and as the administrator's own are.
+  for (const std::uint64_t prefix :
+       {0xFF10'401B'FFFF'0000, 0xFF22'401B'FFFF'0000, 0xFF12'A01B'FFFF'0000}) {
+    MemberRecord other = wish("b", MemberRecord::kFullMember);
+    other.mgid = make_gid(prefix, Guid{0x42});
+    EXPECT_EQ(join("b", kToCreate, other).status, status_of(SaStatus::kRequestInvalid));
+  }
   EXPECT_THAT(sa.administrator->groups().groups(), IsEmpty());
 }
 
@@ -114,7 +121,9 @@ TEST_F(Groups, EndWithTheirLastFullMember) {
   join("c", kToJoin, wish("c", MemberRecord::kNonMember));
   EXPECT_EQ(leave("c", wish("c", MemberRecord::kFullMember)).status,
             status_of(SaStatus::kRequestInvalid));
-  EXPECT_EQ(leave("b", wish("b", MemberRecord::kSendOnlyNonMember)).status, 0);
+  const Answer left = leave("b", wish("b", MemberRecord::kSendOnlyNonMember));
+  ASSERT_EQ(left.status, 0);
+  EXPECT_EQ(MemberRecord::parse(left.records.at(0))->join_state, MemberRecord::kFullMember);
   ASSERT_NE(group(), nullptr);
   EXPECT_EQ(leave("b", wish("b", MemberRecord::kFullMember)).status, 0);
   EXPECT_EQ(group(), nullptr);
@@ -158,6 +167,23 @@ TEST_F(Groups, TellTheirMembersToTheTrustedAlone) {
   EXPECT_TRUE(MemberRecord::parse(veiled.records[0])->port_gid.is_zero());
   query.sm_key = 1;
   EXPECT_THAT(sa.ask("d", query).records, SizeIs(2));
+}
+
+TEST_F(Groups, AreFoundByTheStateOfTheirMembers) {
+  join("b", kToCreate, wish("b", MemberRecord::kFullMember));
+  join("c", kToJoin, wish("c", MemberRecord::kNonMember));
+  const auto found = [&](std::uint8_t state, std::uint64_t sm_key) {
+    return sa
+        .ask("d", {.attribute = SaAttribute::kMemberRecord,
+                   .mask = MemberRecord::kHasJoinState,
+                   .data = bytes_of(MemberRecord{.join_state = state}),
+                   .sm_key = sm_key})
+        .records.size();
+  };
+  EXPECT_EQ(found(MemberRecord::kNonMember, 1), 1u);
+  EXPECT_EQ(found(MemberRecord::kNonMember, 0), 1u);
+  EXPECT_EQ(found(MemberRecord::kSendOnlyNonMember, 1), 0u);
+  EXPECT_EQ(found(MemberRecord::kSendOnlyNonMember, 0), 0u);
 }
 
 TEST_F(Groups, ForgetPortsThatAreGone) {
@@ -227,10 +253,11 @@ TEST_F(Services, AreFoundByWhatTheyAre) {
 
 TEST_F(Services, EndWithTheirLease) {
   ASSERT_EQ(say(MadMethod::kSet, offer(100)).status, 0);
-  sa.run_for(50s);
+  sa.run_for(49500ms);  // and a second for the question
   const Answer half = say(MadMethod::kGet, offer(0), ServiceRecord::kHasId);
   ASSERT_EQ(half.status, 0);
-  EXPECT_LE(ServiceRecord::parse(half.records.at(0))->lease, 50u);
+  EXPECT_EQ(ServiceRecord::parse(half.records.at(0))->lease, 50u)
+      << "a second that has begun counts";
   sa.run_for(60s);
   EXPECT_THAT(say(MadMethod::kGetTable, offer(0), 0).records, IsEmpty());
 }

@@ -129,8 +129,39 @@ TEST(SaPaths, KeepToTheBoundsOfTheQuestion) {
             status_of(SaStatus::kNoRecords));
   EXPECT_EQ(sa.ask("b", between(sa, "b", "d", PathRecord::kHasPKey, {.pkey = PKey{0x8123}})).status,
             status_of(SaStatus::kNoRecords));
-  EXPECT_EQ(sa.ask("b", between(sa, "b", "d", PathRecord::kHasSl, {.sl = Sl{3}})).status,
-            status_of(SaStatus::kNoRecords));
+}
+
+TEST(SaPaths, AreOnTheLevelThatIsAskedForWhereRoutingNeedsNone) {
+  const auto ring = fabric::generate_torus({5}, 1, "ring");
+  const auto level = [&](Engine engine, std::optional<Sl> asked) -> std::optional<Sl> {
+    AdministeredLab sa(*ring, ring->nodes.back().name, {.engine = engine});
+    const std::string& from = ring->nodes[5].name;
+    const Answer answer = sa.ask(
+        from, between(sa, from, ring->nodes[7].name, asked ? PathRecord::kHasSl : std::uint64_t{0},
+                      {.sl = asked.value_or(Sl{})}));
+    if (answer.status != 0) return std::nullopt;
+    return paths_of(answer).at(0).sl;
+  };
+  EXPECT_EQ(level(Engine::kMinHop, Sl{3}), Sl{3});
+  const auto own = level(Engine::kLayered, {});
+  ASSERT_TRUE(own);
+  EXPECT_EQ(level(Engine::kLayered, own), own);
+  EXPECT_EQ(level(Engine::kLayered, Sl{9}), std::nullopt);
+}
+
+TEST(SaPaths, AreOneForWhoAsksForOneWhateverNumberItSays) {
+  AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
+  EXPECT_EQ(sa.ask("b", between(sa, "b", "d", PathRecord::kHasNumbPath, {.paths = 0})).status, 0);
+}
+
+TEST(SaPaths, AreAnEmptyTableWhereThereAreNone) {
+  AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
+  const Answer none = sa.ask("b", {.attribute = SaAttribute::kPathRecord,
+                                   .mask = PathRecord::kHasDlid,
+                                   .data = bytes_of({.dlid = Lid{0x7777}})});
+  ASSERT_TRUE(none.came);
+  EXPECT_EQ(none.status, 0);
+  EXPECT_TRUE(none.records.empty());
 }
 
 TEST(SaPaths, GoByAllLidsOfAPort) {

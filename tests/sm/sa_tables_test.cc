@@ -122,6 +122,22 @@ TEST(SaTables, ShowMKeysToTheTrustedAlone) {
   EXPECT_GT(sa.administrator->counters().get(SaCounter::kDroppedKey), 0u);
 }
 
+TEST(SaTables, ShowPKeysToTheTrustedAlone) {
+  AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
+  AdministeredLab::Query query{.attribute = SaAttribute::kPKeyRecord};
+  EXPECT_EQ(sa.ask("b", query).status, status_of(SaStatus::kRequestInvalid));
+  query.sm_key = 1;
+  EXPECT_FALSE(sa.ask("b", query).records.empty());
+}
+
+TEST(SaTables, ShowWhatPortsAreLikeAndNotWhatTheyWereTold) {
+  AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
+  const Answer ports = sa.ask("b", {.attribute = SaAttribute::kPortInfoRecord});
+  ASSERT_FALSE(ports.records.empty());
+  for (const auto& record : ports.records)
+    EXPECT_FALSE(wire::PortInfo::parse(Bytes(record).subspan(4))->client_reregister);
+}
+
 TEST(SaTables, ShowForwardingTablesAsSwitchesHaveThem) {
   AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
   const Answer answer = sa.ask(

@@ -255,6 +255,10 @@ std::uint16_t Administrator::answer(const SaRequest& request, SaReply& reply) {
       break;
   }
   if (!known) return static_cast<std::uint16_t>(MadStatus::kBadMethodAttribute);
+  // IBA 15.4.6: a table that has no records is an answer, and no error.
+  if (request.header.method == MadMethod::kGetTable && reply.status() == SaStatus::kNoRecords) {
+    return 0;
+  }
   if (reply.status() != SaStatus::kOk || request.is_table()) {
     return static_cast<std::uint16_t>(reply.status());
   }

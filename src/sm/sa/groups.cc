@@ -23,8 +23,25 @@ constexpr std::uint64_t kToCreate = kToJoin | MemberRecord::kHasQKey |
                                     MemberRecord::kHasTrafficClass | MemberRecord::kHasPKey |
                                     MemberRecord::kHasSl | MemberRecord::kHasFlowLabel;
 constexpr std::uint8_t kScopeLinkLocal = 2;
+constexpr std::uint8_t kScopeMask = 0xF;
 // IBA 4.1.1: in an MGID that the administrator has given.
 constexpr std::uint16_t kGivenSignature = 0xA01B;
+
+// Of an MGID, IBA 4.1.1.
+std::uint8_t scope_of(const Gid& mgid) {
+  return mgid.bytes()[1] & kScopeMask;
+}
+
+// Whether somebody may choose it for a new group: not without a scope, nor with flags that nobody
+// has defined, nor where it is like those that are given here.
+bool may_be_chosen(const Gid& mgid) {
+  constexpr std::uint8_t kReservedFlags = 0xE0;
+  const std::uint8_t scope = scope_of(mgid);
+  if ((mgid.bytes()[1] & kReservedFlags) != 0) return false;
+  const auto signature = static_cast<std::uint16_t>(prefix_of(mgid) >> 32);
+  const bool is_given = scope == kScopeLinkLocal && signature == kGivenSignature;
+  return scope != 0 && !is_given;
+}
 
 wire::SaValue exactly(std::uint8_t value) {
   return {.selector = Selector::kExactly, .value = value};
@@ -93,6 +110,33 @@ bool is_kept(const GroupState& group) {
 
 void add_record(SaReply& reply, const MemberRecord& record) {
   record.write(reply.add(kRecordSize));
+}
+
+// What a question says of a member, but for its port.
+bool is_asked(const SaRequest& request, const MemberRecord& asked,
+              const GroupTable::Member& member) {
+  const bool state =
+      !request.has(MemberRecord::kHasJoinState) || (asked.join_state & member.join_state) != 0;
+  return state &&
+         (!request.has(MemberRecord::kHasProxyJoin) || asked.proxy_join == member.by_proxy);
+}
+
+// The records of a group that are as the question says. Who is in it, only the trusted are told;
+// the others, that it is there.
+void tell_group(const SaRequest& request, const MemberRecord& asked, const GroupTable::Group& group,
+                SaReply& reply) {
+  if (!is_like(request.sa.component_mask, asked, group.like)) return;
+  const bool one_port = request.has(MemberRecord::kHasPortGid);
+  const bool any_member = !one_port && !request.has(MemberRecord::kHasJoinState) &&
+                          !request.has(MemberRecord::kHasProxyJoin);
+  if (any_member && (!request.trusted || group.members.empty())) {
+    return add_record(reply, group.like);
+  }
+  for (const auto& [gid, member] : group.members) {
+    if ((one_port && gid != asked.port_gid) || !is_asked(request, asked, member)) continue;
+    if (!request.trusted) return add_record(reply, group.like);
+    add_record(reply, member_record(group, gid, member));
+  }
 }
 
 }  // namespace
@@ -223,12 +267,13 @@ SaStatus GroupTable::create(const SubnetView& view, const SaRequest& request,
   if (!best_mtu || !best_rate || !life) return SaStatus::kRequestInvalid;
   if (!mlid) return SaStatus::kNoResources;
   MemberRecord like = asked;
+  if (!asked.mgid.is_zero() && !may_be_chosen(asked.mgid)) return SaStatus::kRequestInvalid;
   if (asked.mgid.is_zero()) {
     const bool scoped = (mask & MemberRecord::kHasScope) != 0 && asked.scope != 0;
     like.mgid = free_mgid(view, scoped ? asked.scope : kScopeLinkLocal);
   }
   // The scope is in the MGID too.
-  like.scope = like.mgid.bytes()[1] & 0xF;
+  like.scope = scope_of(like.mgid);
   if ((mask & MemberRecord::kHasHopLimit) == 0) like.hop_limit = 0;
   like.port_gid = Gid{};
   like.join_state = 0;
@@ -305,11 +350,9 @@ void GroupTable::leave(const SubnetView& view, const SaRequest& request, SaReply
       (request.requester != end && !member->second.by_proxy)) {
     return reply.fail(SaStatus::kRequestInvalid);
   }
-  MemberRecord record = member_record(group->second, gid, member->second);
-  record.join_state = asked.join_state;
-  add_record(reply, record);
   member->second.join_state =
       static_cast<std::uint8_t>(member->second.join_state & ~asked.join_state);
+  add_record(reply, member_record(group->second, gid, member->second));
   ++generation_;
   if (member->second.join_state == 0) {
     if (store_ != nullptr) store_->forget_member(group->first, gid);
@@ -323,33 +366,13 @@ void GroupTable::leave(const SubnetView& view, const SaRequest& request, SaReply
 
 void GroupTable::find(const SaRequest& request, SaReply& reply) const {
   const auto asked = *MemberRecord::parse(request.data);
-  const auto look_at = [&](const Group& group) {
-    if (!is_like(request.sa.component_mask, asked, group.like)) return;
-    const auto offer = [&](const Gid& gid, const Member& member) {
-      const bool state =
-          !request.has(MemberRecord::kHasJoinState) || (asked.join_state & member.join_state) != 0;
-      const bool proxy =
-          !request.has(MemberRecord::kHasProxyJoin) || asked.proxy_join == member.by_proxy;
-      if (state && proxy) add_record(reply, member_record(group, gid, member));
-    };
-    if (request.has(MemberRecord::kHasPortGid)) {
-      const auto member = group.members.find(asked.port_gid);
-      if (member != group.members.end()) offer(member->first, member->second);
-      return;
-    }
-    // Who is in a group, only the trusted are told; the others, that it is there.
-    if (!request.trusted) return add_record(reply, group.like);
-    for (const auto& [gid, member] : group.members)
-      offer(gid, member);
-    if (group.members.empty()) add_record(reply, group.like);
-  };
   if (request.has(MemberRecord::kHasMgid)) {
-    if (const Group* const group = find(asked.mgid)) look_at(*group);
+    if (const Group* const group = find(asked.mgid)) tell_group(request, asked, *group, reply);
     return;
   }
   for (const auto& [mgid, group] : groups_) {
     if (reply.full()) return;
-    look_at(group);
+    tell_group(request, asked, group, reply);
   }
 }
 

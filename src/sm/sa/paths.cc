@@ -74,9 +74,10 @@ void PathFinder::paths(const SaRequest& request, SaReply& reply) const {
   Question question{.request = request,
                     .mask = request.sa.component_mask,
                     .asked = *PathRecord::parse(request.data)};
-  if (request.is_table()) question.most = std::numeric_limits<std::size_t>::max();
-  if (question.has(PathRecord::kHasNumbPath)) {
-    question.most = std::min<std::size_t>(question.most, question.asked.paths);
+  if (request.is_table()) {
+    question.most = question.has(PathRecord::kHasNumbPath)
+                        ? std::size_t{question.asked.paths}
+                        : std::numeric_limits<std::size_t>::max();
   }
   const bool group = (question.has(PathRecord::kHasDgid) && question.asked.dgid.is_multicast()) ||
                      (question.has(PathRecord::kHasDlid) && is_multicast(question.asked.dlid));
@@ -141,7 +142,11 @@ bool PathFinder::path(const Question& question, const ViewEnd& from, const ViewE
   if (!pkey) return false;
   answer.pkey = *pkey;
   answer.sl = view_.level(from, answer.dlid);
-  if (question.has(PathRecord::kHasSl) && question.asked.sl != answer.sl) return false;
+  if (question.has(PathRecord::kHasSl)) {
+    // Where routing needs no levels, all of them lead there.
+    if (question.asked.sl != answer.sl && view_.uses_levels()) return false;
+    answer.sl = question.asked.sl;
+  }
   const wire::PortInfo& own = *view_.port_of(from).info;
   const bool inside = way->links == 0;
   if (!fit(question, inside ? own.mtu_cap : way->mtu, inside ? wire::rate_code(own) : way->rate,

@@ -100,7 +100,7 @@ void ServiceTable::offer(const SaRequest& request, const Service& service, SaRep
                          Time now) const {
   ServiceRecord record = service.record;
   if (service.ends) {
-    const auto left = std::chrono::duration_cast<std::chrono::seconds>(*service.ends - now);
+    const auto left = std::chrono::ceil<std::chrono::seconds>(*service.ends - now);
     record.lease = static_cast<std::uint32_t>(std::max<std::int64_t>(left.count(), 0));
   }
   const MutableBytes out = reply.add(ServiceRecord::kSize);

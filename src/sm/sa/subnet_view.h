@@ -91,6 +91,8 @@ class SubnetView {
   [[nodiscard]] std::optional<Way> way(const ViewEnd& from, Lid to) const;
   // On which the ways of an end port are free of deadlock.
   [[nodiscard]] Sl level(const ViewEnd& from, Lid to) const;
+  // Whether paths have to keep to their levels to stay free of deadlock.
+  [[nodiscard]] bool uses_levels() const { return routes_.uses_levels(); }
   // Where a switch sends what is for a LID; kNoPort.
   [[nodiscard]] std::uint8_t output(std::uint32_t node, Lid lid) const {
     return routes_.port(switch_index_[node], lid);

@@ -290,7 +290,9 @@ const SaLayout* table_layout(wire::SaAttribute attribute) {
 
 void answer_table(const SubnetView& view, const SaRequest& request, SaReply& reply) {
   const Table* const table = find(request.attribute());
-  if (table == nullptr) return reply.fail(wire::SaStatus::kRequestInvalid);
+  // IBA 15.4.1: P_Keys are told to the trusted alone.
+  const bool secret = request.attribute() == wire::SaAttribute::kPKeyRecord && !request.trusted;
+  if (table == nullptr || secret) return reply.fail(wire::SaStatus::kRequestInvalid);
   Search(view, request, table->layout, reply).run(table->records_of);
 }
 

@@ -13,7 +13,8 @@ namespace weft::sm {
 // The layout of an attribute that answer_table() has; null: it has not.
 [[nodiscard]] const wire::SaLayout* table_layout(wire::SaAttribute attribute);
 
-// Adds all records that are as the question says. Who is not trusted sees no M_Key.
+// Adds all records that are as the question says. Who is not trusted sees no M_Key, and is refused
+// P_KeyTableRecords.
 void answer_table(const SubnetView& view, const SaRequest& request, SaReply& reply);
 
 }  // namespace weft::sm
