@@ -55,10 +55,24 @@ start_opensm() {
   await_states "$opensm_states"
 }
 
-# start_lab FILE LINKS [ARGUMENT ...]: with OpenSM on its node a, until all links are Active.
+# start_lab FILE LINKS [ARGUMENT ...]: until all links are Active, by OpenSM on its node a, which
+# gets the arguments; where MANAGER is weft, by the lab's own manager.
+manager=opensm
 start_lab() {
+  opensm_states="{\"Active\":$2}"
+  if [[ $manager == weft ]]; then
+    spawn lab "$weft" up "$1"
+    await_states "$opensm_states"
+    return
+  fi
   spawn lab "$weft" up --sm none "$1"
   await_states "{\"Initializing\":$2}"
-  opensm_states="{\"Active\":$2}"
   start_opensm a "${@:3}"
+}
+
+# end_lab: which must end well.
+end_lab() {
+  [[ -z ${pid_of[opensm]:-} ]] || stop opensm
+  run down "$weft" down
+  finish lab
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: lab_programs.sh WHAT, a case of the list at the end: programs of verbs,
-# unmodified, on the nodes of a lab of two switches under OpenSM. They exchange their addresses by
-# TCP over loopback, and all else through the switches.
+# usage: lab_programs.sh WHAT [weft], WHAT a case of the list at the end: programs of verbs,
+# unmodified, on the nodes of a lab of two switches under OpenSM, or under the lab's own subnet
+# manager. They exchange their addresses by TCP over loopback, and all else through the switches.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
-need opensm ibv_rc_pingpong ib_send_bw ibv_devinfo python3 ss
+need ibv_rc_pingpong ib_send_bw ibv_devinfo python3 ss
 what=$1
 time_limit=120
 begin
@@ -13,9 +13,14 @@ begin
 source "$(dirname "$0")/lab_lib.sh"
 
 server_with=(--node a) client_with=(--node c) server_device=weft0 client_device=weft0
-sm_options=()
-[[ $what != lids ]] || sm_options=(--lmc 2)
-start_lab "$source_tree/examples/labs/two-switches.toml" 7 "${sm_options[@]}"
+manager=${2:-opensm}
+[[ $manager == weft ]] || need opensm
+lab_file=$source_tree/examples/labs/two-switches.toml sm_options=()
+if [[ $what == lids ]]; then
+  { echo 'sm = { lmc = 2 }'; cat "$lab_file"; } >"$work/lab.toml"
+  lab_file=$work/lab.toml sm_options=(--lmc 2)
+fi
+start_lab "$lab_file" 7 "${sm_options[@]}"
 
 # between PROGRAM ...: from node c to node a, by LID unless it is told otherwise.
 between() {
@@ -264,6 +269,4 @@ case $what in
     ;;
   *) fail "no test $what" ;;
 esac
-stop opensm
-run down "$weft" down
-finish lab
+end_lab

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: lab_rdmacm.sh WHAT: programs over the distribution's own librdmacm on the nodes of a lab of
-# two switches under OpenSM, each node with the IP address that the lab gives it. WHAT is a case of
-# the list below.
+# usage: lab_rdmacm.sh WHAT [weft]: programs over the distribution's own librdmacm on the nodes of a
+# lab of two switches under OpenSM, or under the lab's own subnet manager, each node with the IP
+# address that the lab gives it. WHAT is a case of the list below.
 set -euo pipefail
 time_limit=${time_limit:-150}
 source "$(dirname "$0")/lib.sh"
-need opensm
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$source_tree/tests/e2e/lab_lib.sh"
-what=$1
+what=$1 manager=${2:-opensm}
+# With the lab's own, some cases have it beside.
+[[ $manager == weft && $what != m* ]] || need opensm
 
 # The lab's addresses are the host's own: perftest also opens a TCP connection to them.
 lab_file=$work/lab.toml
@@ -40,6 +41,26 @@ both() {
   spawn client "$weft" run --node a -- "${client[@]}"
   finish client
   finish server
+}
+
+# Another one, on node b, which takes over from the lab's own.
+change_manager() {
+  [[ -z ${pid_of[opensm]:-} ]] || stop opensm
+  spawn opensm "$weft" run --node b -- opensm -p 10 -f "$work/second.log"
+  await opensm 'Entering MASTER state'
+}
+# await_connection: from node a to the server on node c, once somebody knows a route.
+await_connection() {
+  local tries code
+  for ((tries = 0; tries < 50; tries++)); do
+    spawn client "$weft" run --node a -- ucmatose -s "$c" -C 1
+    code=0
+    wait "${pid_of[client]}" || code=$?
+    unset "pid_of[client]"
+    [[ $code -ne 0 ]] || break
+    sleep 0.2
+  done
+  expect client 'return status 0'
 }
 
 start_lab "$lab_file" 7
@@ -101,8 +122,7 @@ case $what in
     # Another manager knows nothing of groups, and says so to all ports; programs are told.
     spawn receiver "$weft" run --node c -- stdbuf -oL mckey -m 239.1.2.3 -b "$c" -C 100
     await receiver 'joined dgid: ff12:4001:'
-    stop opensm
-    spawn opensm "$weft" run --node b -- opensm -f "$work/second.log"
+    change_manager
     await receiver 'RDMA_CM_EVENT_MULTICAST_ERROR, (error|status): -102'
     stop receiver
     exit 0
@@ -117,25 +137,29 @@ case $what in
     expect unheard 'REJECTED, error: 8'
     ;;
   managers)
-    # The subnet manager goes: its node says that nobody is there who knows routes. Another one
-    # comes, on another node, and what was listening all the while is found again.
     spawn server "$weft" run --node c -- ucmatose -C 1
     await_ids c 1
-    stop opensm
-    spawn unanswered "$weft" run --node a -- ucmatose -s "$c" -C 1
-    finish unanswered $((256 - 113))
-    expect unanswered 'ROUTE_ERROR, error: -113'
-    spawn opensm "$weft" run --node b -- opensm -f "$work/second.log"
-    for ((tries = 0; tries < 50; tries++)); do
-      spawn client "$weft" run --node a -- ucmatose -s "$c" -C 1
-      code=0
-      wait "${pid_of[client]}" || code=$?
-      unset "pid_of[client]"
-      [[ $code -ne 0 ]] || break
-      sleep 0.2
-    done
-    expect client 'return status 0'
+    if [[ $manager == opensm ]]; then
+      # The subnet manager goes: its node says that nobody is there who knows routes. Another one
+      # comes, on another node, and what was listening all the while is found again.
+      stop opensm
+      spawn unanswered "$weft" run --node a -- ucmatose -s "$c" -C 1
+      finish unanswered $((256 - 113))
+      expect unanswered 'ROUTE_ERROR, error: -113'
+    fi
+    change_manager
+    await_connection
     finish server
+    if [[ $manager == weft ]]; then
+      # The other one is killed, and the lab's own knows the routes again.
+      spawn server "$weft" run --node c -- ucmatose -C 1
+      await_ids c 1
+      kill -KILL -- "-${pid_of[opensm]}"  # with its whole group: the program that limits its time
+      wait "${pid_of[opensm]}" || :
+      unset "pid_of[opensm]"
+      await_connection
+      finish server
+    fi
     ;;
   killed)
     # A program dies without a word: its peer is told.

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: pyverbs.sh [lab]
+# usage: pyverbs.sh [lab [opensm]]
 # The pyverbs tests of rdma-core, as Debian ships them, against weft_lo, or on a node of a lab under
-# OpenSM; the numbers are printed. None may fail; pyverbs_tests.txt and pyverbs_lab_tests.txt list
-# the tests that must pass. docs/verbs.md says why others skip.
+# its own subnet manager, or under OpenSM; the numbers are printed. None may fail; pyverbs_tests.txt
+# and pyverbs_lab_tests.txt list the tests that must pass. docs/verbs.md says why others skip.
 set -euo pipefail
 source "$(dirname "$0")/../e2e/lib.sh"
 need gunzip ip
@@ -17,9 +17,10 @@ begin
 must_pass=$source_tree/tests/interop/pyverbs_tests.txt
 where=() device=weft_lo
 if [[ ${1:-} == lab ]]; then
-  need opensm
   # shellcheck source=tests/e2e/lab_lib.sh
   source "$source_tree/tests/e2e/lab_lib.sh"
+  manager=${2:-weft}
+  [[ $manager == weft ]] || need opensm
   # An adapter of no vendor would fail the suite.
   sed 's/^c = {}/c = { vendor = 0x020000, device = 1 }/' \
     "$source_tree/examples/labs/two-switches.toml" >"$work/lab.toml"
