@@ -29,7 +29,7 @@ def lab_file(directory, size, engine):
     text = subprocess.run([WEFT, "lab", "fat-tree", "--size", size], check=True,
                           capture_output=True, text=True).stdout
     file = directory / "lab.toml"
-    file.write_text(f'sm = {{ engine = "{engine}" }}\n{text}', encoding="utf-8")
+    file.write_text(f'sm = {{ engine = "{engine}", database = "none" }}\n{text}', encoding="utf-8")
     return file
 
 
