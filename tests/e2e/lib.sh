@@ -138,10 +138,12 @@ refuse() {
 
 # await NAME PATTERN: until its output has such a line.
 await() {
-  local tries
+  local tries ended=false
   for ((tries = 0; tries < time_limit * 50; tries++)); do
-    grep -qE -- "$2" "$work/$1.out" && return
-    kill -0 "${pid_of[$1]}" 2>/dev/null || fail "$1 ended before it said /$2/"
+    # In this order: what it says last, it says before it ends.
+    kill -0 "${pid_of[$1]}" 2>/dev/null || ended=true
+    ! grep -qE -- "$2" "$work/$1.out" || return 0
+    ! $ended || fail "$1 ended before it said /$2/"
     sleep 0.02
   done
   fail "$1 never said /$2/"
