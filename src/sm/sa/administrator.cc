@@ -143,7 +143,7 @@ void Administrator::notice(wire::TrapNumber trap, const Gid& about, std::optiona
     const std::uint32_t own = view_.end_of(report.notice.issuer);
     if (own != SubnetView::kNobody) report.issuer = view_.gid_of(view_.ends()[own]);
   }
-  reporter_.add(std::move(report));
+  reporter_.add(report);
 }
 
 void Administrator::notice_ports(const std::vector<Guid>& before) {

@@ -2,7 +2,6 @@
 #include "sm/sa/reporter.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "wire/grh.h"
 #include "wire/sa/sa_header.h"
@@ -26,7 +25,7 @@ void Reporter::take_trap(const ReceivedTrap& trap, Time now) {
   counters_.add(SaCounter::kTraps);
   if (intake_.is_repeated(trap, now)) return counters_.add(SaCounter::kTrapsRepeated);
   if (auto report = TrapIntake::report_of(view_, trap)) {
-    add(std::move(*report));
+    add(*report);
   } else if (!intake_.keep(trap)) {
     counters_.add(SaCounter::kDroppedNotices);
   }
@@ -35,7 +34,7 @@ void Reporter::take_trap(const ReceivedTrap& trap, Time now) {
 void Reporter::view_changed() {
   for (const ReceivedTrap& trap : intake_.take_kept()) {
     if (auto report = TrapIntake::report_of(view_, trap)) {
-      add(std::move(*report));
+      add(*report);
     } else {
       counters_.add(SaCounter::kDroppedNotices);
     }
@@ -54,7 +53,7 @@ void Reporter::add(Report report) {
     return counters_.add(SaCounter::kDroppedNotices);
   }
   if (report.from != Lid{}) ++waiting_of_ports_;
-  waiting_[report.from].push_back(std::move(report));
+  waiting_[report.from].push_back(report);
 }
 
 void Reporter::clear() {
@@ -69,7 +68,7 @@ bool Reporter::begin_next() {
   auto turn = waiting_.upper_bound(last_served_);
   if (turn == waiting_.end()) turn = waiting_.begin();
   last_served_ = turn->first;
-  current_ = std::move(turn->second.front());
+  current_ = turn->second.front();
   turn->second.pop_front();
   if (current_.from != Lid{}) --waiting_of_ports_;
   if (turn->second.empty()) waiting_.erase(turn);
