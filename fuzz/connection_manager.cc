@@ -108,7 +108,7 @@ class Fuzzer {
   void hand_in(const InFlight& one, std::size_t size) {
     for (Host& host : hosts_) {
       if (one.to.dgid == host.gid)
-        host.manager.receive(Bytes(one.mad).first(size), one.back(), now_);
+        host.manager.receive(Bytes(one.mad).first(size), one.back(), kDefaultPKey, now_);
     }
   }
 
@@ -283,7 +283,7 @@ class Fuzzer {
       if (header.attribute_id == 0x17) wire::store_be64(body + 8, kService.value());
     }
     change(mad);
-    host.manager.receive(mad, {.sgid = host.gid, .dgid = from}, now_);
+    host.manager.receive(mad, {.sgid = host.gid, .dgid = from}, kDefaultPKey, now_);
   }
 
   void begin(Host& host) {

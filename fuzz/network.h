@@ -30,7 +30,7 @@ class Network final : public mgmt::MadSink {
   // What is sent beyond that is lost.
   static constexpr std::size_t kMost = 64;
 
-  void send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) override {
+  void send(const hca::Path& to, PKey, std::span<const std::byte, mgmt::kMadSize> mad) override {
     if (under_way_.size() == kMost) return;
     std::copy(mad.begin(), mad.end(), under_way_.emplace_back(InFlight{.to = to}).mad.begin());
   }

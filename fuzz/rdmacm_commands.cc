@@ -104,7 +104,7 @@ class Fuzzer {
     if ((fate & 0x78) == 8) return;  // lost
     if ((fate & 0x78) == 16) one.mad[input_.byte()] ^= static_cast<std::byte>(input_.byte());
     for (Host& host : hosts_) {
-      if (one.to.dgid == host.gid) host.core.receive(one.mad, one.back(), now_);
+      if (one.to.dgid == host.gid) host.core.receive(one.mad, one.back(), kDefaultPKey, now_);
     }
   }
 

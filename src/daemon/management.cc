@@ -50,7 +50,7 @@ Bytes Management::mad_in(const hca::Burst& burst) {
   return pieces.empty() ? Bytes{} : pieces[0];
 }
 
-void Management::send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) {
+void Management::send(const hca::Path& to, PKey, std::span<const std::byte, mgmt::kMadSize> mad) {
   burst_.clear();
   burst_.path = to;
   burst_.destination = kQp1;

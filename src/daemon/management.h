@@ -50,7 +50,8 @@ class Management final : public mgmt::MadSink, private port::DatagramSink {
   [[nodiscard]] static Bytes mad_in(Bytes frame);
   [[nodiscard]] static Bytes mad_in(const hca::Burst& burst);
 
-  void send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) override;
+  // There is one partition on a wire of IP, whatever the key.
+  void send(const hca::Path& to, PKey, std::span<const std::byte, mgmt::kMadSize> mad) override;
   [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
 
  private:

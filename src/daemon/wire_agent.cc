@@ -125,7 +125,7 @@ std::vector<CounterValue> WireAgent::counters() const {
 }
 
 void WireAgent::received(Bytes mad, const hca::Path& from) {
-  core_->receive(mad, from, io::now());
+  core_->receive(mad, from, kDefaultPKey, io::now());
   set_timer();
 }
 

@@ -123,7 +123,7 @@ void ConnectionManager::refuse(const wire::CmRep& rep, RejectReason reason, cons
                         .remote_comm_id = rep.local_comm_id,
                         .message = wire::CmAnswered::kRep,
                         .reason = reason};
-  out_.send(at.from, rej, at.transaction);
+  out_.send(at.from, at.pkey, rej, at.transaction);
 }
 
 void ConnectionManager::on(wire::CmRep rep, const Arrival& at) {

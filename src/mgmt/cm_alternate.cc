@@ -56,7 +56,7 @@ void ConnectionManager::on(const wire::CmLap& lap, const Arrival& at) {
                           .remote_comm_id = entry->remote_id,
                           .message = wire::CmAnswered::kLap,
                           .service_timeout = config_.mra_timeout};
-    return out_.send(entry->route.path, mra, at.transaction);
+    return out_.send(*entry, mra, at.transaction);
   }
   // One at a time: the peer may not ask for another before it has its answer.
   if (entry->lap && entry->lap->state == State::kWasAsked) {

@@ -50,7 +50,7 @@ void ConnectionManager::on(const wire::CmDreq& dreq, const Arrival& at) {
   if (table_.find(dreq.remote_comm_id) == nullptr) {
     // Long over here: so that the peer need not wait.
     counters_.add(CmCounter::kRxNoConnection);
-    return out_.send(at.from, drep, at.transaction);
+    return out_.send(at.from, at.pkey, drep, at.transaction);
   }
   CmEntry* entry = addressee(dreq.remote_comm_id, dreq.local_comm_id, at);
   if (entry == nullptr) return;
@@ -60,14 +60,14 @@ void ConnectionManager::on(const wire::CmDreq& dreq, const Arrival& at) {
     case CmState::kEstablished:
     case CmState::kDreqSent:
       if (dreq.remote_qpn != entry->local.qpn) return counters_.add(CmCounter::kRxWrongPeer);
-      out_.send(entry->route.path, drep, at.transaction);
+      out_.send(*entry, drep, at.transaction);
       return enter_timewait(
           *entry,
           {.cause = Disconnected::Cause::kPeer, .private_data = PrivateData(dreq.private_data)},
           at.now);
     case CmState::kTimewait:
       counters_.add(CmCounter::kRxRepeated);
-      return out_.send(entry->route.path, drep, at.transaction);
+      return out_.send(*entry, drep, at.transaction);
     default:
       counters_.add(CmCounter::kRxWrongState);
   }

@@ -25,6 +25,7 @@ class EarlyRequests {
   struct Request {
     std::array<std::byte, wire::kMadSize> mad{};
     hca::Path from{};
+    PKey pkey{};
     std::uint64_t transaction = 0;
     wire::CommId id{};  // its sender's
     wire::ServiceId service{};

@@ -6,9 +6,9 @@
 
 namespace weft::mgmt {
 
-void CmOutbox::send_mad(const hca::Path& to, const Mad& mad) {
+void CmOutbox::send_mad(const hca::Path& to, PKey pkey, const Mad& mad) {
   counters_.add(CmCounter::kTxMads);
-  sink_.send(to, mad);
+  sink_.send(to, pkey, mad);
 }
 
 void CmOutbox::start(CmEntry& entry, CmRepeat& repeat, Time now) {
@@ -32,7 +32,7 @@ bool CmOutbox::again(CmEntry& entry, CmRepeat& repeat, Time now) {
   }
   ++repeat.sent;
   counters_.add(CmCounter::kTxRetries);
-  send_mad(entry.route.path, repeat.mad);
+  send_mad(entry.route.path, entry.pkey, repeat.mad);
   table_.set_deadline(entry, now + repeat.interval);
   return true;
 }
@@ -45,7 +45,7 @@ void CmOutbox::wait_longer(CmEntry& entry, CmRepeat& repeat, Duration longer, Ti
 
 void CmOutbox::answer_again(const CmEntry& entry, const CmRepeat& repeat) {
   counters_.add(CmCounter::kRxRepeated);
-  if (repeat.valid) send_mad(entry.route.path, repeat.mad);
+  if (repeat.valid) send_mad(entry.route.path, entry.pkey, repeat.mad);
 }
 
 }  // namespace weft::mgmt

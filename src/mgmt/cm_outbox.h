@@ -29,16 +29,22 @@ class CmOutbox {
   CmOutbox(Duration first_retry, CmTable& table, MadSink& sink, CmCounters& counters)
       : first_retry_(first_retry), table_(table), sink_(sink), counters_(counters) {}
 
+  // To somebody whom no entry stands for: back where a message came from, in its partition.
   template <class Message>
-  void send(const hca::Path& to, const Message& message, std::uint64_t transaction) {
+  void send(const hca::Path& to, PKey pkey, const Message& message, std::uint64_t transaction) {
     if constexpr (std::is_same_v<Message, wire::CmRej>) counters_.add(CmCounter::kTxRejects);
-    send_mad(to, make_mad(message, transaction));
+    send_mad(to, pkey, make_mad(message, transaction));
+  }
+  // To the peer, in the connection's partition: it may be the only one that both are in.
+  template <class Message>
+  void send(const CmEntry& entry, const Message& message, std::uint64_t transaction) {
+    send(entry.route.path, entry.pkey, message, transaction);
   }
   // Sends a message that is to be sent again when the peer repeats what it answers.
   template <class Message>
   void send_and_keep(const CmEntry& entry, CmRepeat& repeat, const Message& message,
                      std::uint64_t transaction) {
-    send(entry.route.path, message, transaction);
+    send(entry, message, transaction);
     repeat.mad = make_mad(message, transaction);
     repeat.valid = true;
   }
@@ -60,7 +66,7 @@ class CmOutbox {
   void answer_again(const CmEntry& entry, const CmRepeat& repeat);
 
  private:
-  void send_mad(const hca::Path& to, const Mad& mad);
+  void send_mad(const hca::Path& to, PKey pkey, const Mad& mad);
   void start(CmEntry& entry, CmRepeat& repeat, Time now);
 
   Duration first_retry_;

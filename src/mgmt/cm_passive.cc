@@ -52,7 +52,7 @@ ConnectRequest request_event(const wire::CmReq& req, const CmEntry& entry) {
 void ConnectionManager::refuse(const wire::CmReq& req, RejectReason reason, const Arrival& at) {
   const wire::CmRej rej{
       .remote_comm_id = req.local_comm_id, .message = wire::CmAnswered::kReq, .reason = reason};
-  out_.send(at.from, rej, at.transaction);
+  out_.send(at.from, at.pkey, rej, at.transaction);
 }
 
 // The sender's address and the path's must be the same: else a stranger could have us send to
@@ -143,7 +143,7 @@ void ConnectionManager::on_repeated(CmEntry& entry) {
                           .remote_comm_id = entry.remote_id,
                           .message = message,
                           .service_timeout = config_.mra_timeout};
-    out_.send(entry.route.path, mra, entry.transaction);
+    out_.send(entry, mra, entry.transaction);
   };
   switch (entry.state) {
     case CmState::kReqReceived:

@@ -109,7 +109,7 @@ Expected<void> ConnectionManager::mra(CmId id, std::uint8_t service_timeout, Byt
   const auto data = area_of<wire::kMraPrivateData>("private data of an MRA", private_data);
   if (!data) return tl::unexpected(data.error());
   mra.private_data = *data;
-  out_.send(entry.route.path, mra, transaction);
+  out_.send(entry, mra, transaction);
   return {};
 }
 

@@ -29,6 +29,7 @@ Expected<CmId> ConnectionManager::sidr_request(const SidrParameters& p, Time now
   entry->max_cm_retries = p.max_cm_retries;
   entry->patience = patience(p.cm_timeout);
   entry->state = CmState::kSidrSent;
+  entry->pkey = p.pkey;
   const wire::CmSidrReq req{
       .request_id = entry->id, .pkey = p.pkey, .service_id = p.service_id, .private_data = *data};
   out_.send_until_answered(*entry, entry->repeat, req, entry->transaction, now);
@@ -47,7 +48,7 @@ void ConnectionManager::on(const wire::CmSidrReq& req, const Arrival& at) {
   const auto end = ends_.find(at.from.sgid);
   if (!end) {
     counters_.add(CmCounter::kRefusedInvalid);
-    return out_.send(at.from, refusal, at.transaction);
+    return out_.send(at.from, at.pkey, refusal, at.transaction);
   }
   const bool heard = listeners_.match(req.service_id, at.from.sgid) != CmId{};
   const EarlyRequests::Request early{
@@ -58,7 +59,7 @@ void ConnectionManager::on(const wire::CmSidrReq& req, const Arrival& at) {
     if (admitted.error() == RejectReason::kInvalidServiceId) {
       refusal.status = SidrStatus::kServiceNotSupported;
     }
-    return out_.send(at.from, refusal, at.transaction);
+    return out_.send(at.from, at.pkey, refusal, at.transaction);
   }
   CmEntry& entry = **admitted;
   entry.sidr = true;
@@ -66,6 +67,7 @@ void ConnectionManager::on(const wire::CmSidrReq& req, const Arrival& at) {
   entry.peer = peer_of(at.from);
   entry.route = {.path = at.from, .end = *end};
   entry.remote_id = req.request_id;
+  entry.pkey = at.pkey;
   entry.transaction = at.transaction;
   table_.index_by_peer(entry);
   emit(entry, SidrRequest{.listener = entry.waits_for,

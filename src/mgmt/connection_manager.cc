@@ -106,6 +106,7 @@ bool ConnectionManager::waits_for_listener(EarlyRequests::Request request, const
     return true;
   }
   request.from = at.from;
+  request.pkey = at.pkey;
   request.transaction = at.transaction;
   request.until = at.now + config_.early_patience;
   std::copy(at.mad.begin(), at.mad.end(), request.mad.begin());
@@ -246,13 +247,13 @@ CmEntry* ConnectionManager::addressee(wire::CommId ours, wire::CommId theirs, co
   return nullptr;
 }
 
-void ConnectionManager::receive(Bytes mad, const hca::Path& from, Time now) {
+void ConnectionManager::receive(Bytes mad, const hca::Path& from, PKey pkey, Time now) {
   counters_.add(CmCounter::kRxMads);
-  handle(mad, from, now, true);
+  handle(mad, from, pkey, now, true);
   deliver_events();
 }
 
-void ConnectionManager::handle(Bytes mad, const hca::Path& from, Time now, bool early) {
+void ConnectionManager::handle(Bytes mad, const hca::Path& from, PKey pkey, Time now, bool early) {
   const auto header = wire::MadHeader::parse(mad);
   if (!header || mad.size() != wire::kMadSize ||
       header->base_version != wire::MadHeader::kBaseVersion ||
@@ -268,6 +269,7 @@ void ConnectionManager::handle(Bytes mad, const hca::Path& from, Time now, bool 
   dispatch(static_cast<wire::CmMessage>(header->attribute_id), mad.subspan(wire::MadHeader::kSize),
            {.transaction = header->transaction_id,
             .from = from,
+            .pkey = pkey,
             .now = now,
             .mad = mad,
             .early = early});
@@ -322,7 +324,7 @@ void ConnectionManager::expire(Time now) {
     deliver_events();
   }
   while (const auto request = early_.take_due(now)) {
-    handle(request->mad, request->from, now, false);
+    handle(request->mad, request->from, request->pkey, now, false);
     deliver_events();
   }
 }
@@ -363,12 +365,12 @@ void ConnectionManager::give_up(CmEntry& entry, Time now) {
   wire::store_be64(rej.info.data(), entry.route.end.ca_guid.value());
   switch (entry.state) {
     case CmState::kReqSent:
-      out_.send(entry.route.path, rej, entry.transaction);
+      out_.send(entry, rej, entry.transaction);
       emit(entry, Unreachable{.message = wire::CmMessage::kReq});
       return finish(entry);
     case CmState::kRepSent:
       rej.message = wire::CmAnswered::kRep;
-      out_.send(entry.route.path, rej, entry.transaction);
+      out_.send(entry, rej, entry.transaction);
       emit(entry, Unreachable{.message = wire::CmMessage::kRep});
       return finish(entry);
     case CmState::kSidrSent:

@@ -60,6 +60,7 @@ class ConnectionManager {
   struct Arrival {
     std::uint64_t transaction;
     const hca::Path& from;
+    PKey pkey;  // that it came with
     Time now;
     Bytes mad;          // all of it
     bool early = true;  // it may wait for a listener; false: it has
@@ -157,8 +158,9 @@ class ConnectionManager {
 
   // A datagram of class CommMgt came to QP 1, or anything else: what is not a message of the
   // communication manager is counted and dropped. `from` is the way back: `dgid` its sender, `sgid`
-  // the address of ours that it came to; on a fabric the sender is `dlid`.
-  void receive(Bytes mad, const hca::Path& from, Time now);
+  // the address of ours that it came to; on a fabric the sender is `dlid`. `pkey`: that it came
+  // with, kDefaultPKey on wires of IP; what answers it without a connection goes back in it.
+  void receive(Bytes mad, const hca::Path& from, PKey pkey, Time now);
 
   // The network says that a datagram to `destination` did not arrive, and quotes `mad`, its front.
   // Anybody may say so: it is believed of a message that waits for an answer, by who knows its IDs,
@@ -188,7 +190,7 @@ class ConnectionManager {
   [[nodiscard]] Expected<CmEntry*> in_state(CmId id, std::initializer_list<CmState> states);
   void emit(CmEntry& entry, const What& what);
   void deliver_events();
-  void handle(Bytes mad, const hca::Path& from, Time now, bool early);
+  void handle(Bytes mad, const hca::Path& from, PKey pkey, Time now, bool early);
   void dispatch(wire::CmMessage message, Bytes body, const Arrival& at);
   template <class Message>
   void parse_and_handle(Bytes body, const Arrival& at);

@@ -25,4 +25,9 @@ OwnPKey own_pkey(const ManagedNode& node, PortNumber port, PKey theirs) {
   return first;
 }
 
+PKey pkey_at(const ManagedNode& node, PortNumber port, std::uint16_t index) {
+  constexpr std::uint16_t kEntries = wire::PKeyBlock::kEntries;
+  return node.pkeys(port, static_cast<std::uint16_t>(index / kEntries)).pkeys[index % kEntries];
+}
+
 }  // namespace weft::mgmt

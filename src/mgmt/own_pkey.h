@@ -18,4 +18,7 @@ struct OwnPKey {
 // limited members do not hear each other. The first entry where there is none.
 [[nodiscard]] OwnPKey own_pkey(const ManagedNode& node, PortNumber port, PKey theirs);
 
+// What the port's table has at `index`, which is below PartitionCap of its NodeInfo.
+[[nodiscard]] PKey pkey_at(const ManagedNode& node, PortNumber port, std::uint16_t index);
+
 }  // namespace weft::mgmt

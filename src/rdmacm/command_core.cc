@@ -87,9 +87,9 @@ void CommandCore::respond(Call& call, Bytes response) {
   call.reply.size = static_cast<std::uint16_t>(size);
 }
 
-void CommandCore::receive(Bytes mad, const hca::Path& from, Time now) {
+void CommandCore::receive(Bytes mad, const hca::Path& from, PKey pkey, Time now) {
   now_ = now;
-  cm_->receive(mad, from, now);
+  cm_->receive(mad, from, pkey, now);
 }
 
 void CommandCore::undelivered(Bytes mad, const Gid& destination, Time now) {

@@ -84,7 +84,7 @@ class CommandCore final : private mgmt::EventSink {
   Reply execute(ChannelId channel, Bytes command, Bytes extra, ChannelId other, Time now);
 
   // A management datagram came to QP 1; see mgmt::ConnectionManager.
-  void receive(Bytes mad, const hca::Path& from, Time now);
+  void receive(Bytes mad, const hca::Path& from, PKey pkey, Time now);
   // The network says that one that was sent did not arrive; see mgmt::ConnectionManager.
   void undelivered(Bytes mad, const Gid& destination, Time now);
   // Whose such a datagram is: one on its way to `path.dgid`, or one that has come from there,

@@ -43,7 +43,7 @@ guid_of() {  # NODE
   on "guid-$1" "$1" ibstat -p
   head -n 1 "$work/guid-$1.out"
 }
-b=$(guid_of b) c=$(guid_of c)
+b=$(guid_of b) c=$(guid_of c) d=$(guid_of d)
 cat >"$work/partitions.conf" <<PARTITIONS
 Default=0x7fff, ipoib: ALL=full;
 blue=0x0011, ipoib: $b=full, $c=limited;
@@ -71,9 +71,10 @@ expect groups '401b:8011'
 on reached b perfquery "$(lid_of c)" 1
 
 # The default partition becomes one that c is only a limited member of, as b is: they may no longer
-# talk to each other, but both to the subnet manager.
+# talk to each other, but both to the subnet manager; c and d have a partition of their own.
 cat >"$work/partitions.conf" <<PARTITIONS
 Default=0x7fff, ipoib: ALL=limited, SELF=full;
+green=0x0012: $c=full, $d=full;
 PARTITIONS
 manage
 for ((tries = 0; tries < 100; tries++)); do
@@ -87,6 +88,21 @@ manager=$([[ $who == opensm ]] && lid_of a || echo 1)
 on managed c perfquery "$manager" "$([[ $who == opensm ]] && echo 1 || echo 255)"
 spawn unreached "$weft" run --node b -- perfquery -t 200 "$(lid_of c)" 1
 finish unreached 255
+# c tells the manager of such a packet.
+if [[ $who == opensm ]]; then
+  for ((tries = 0; tries < 100; tries++)); do
+    ! grep -qE 'num:257 .*P_Key' "$work/opensm.log" || break
+    sleep 0.1
+  done
+  ((tries < 100)) || fail "OpenSM was not told of the P_Key: $(grep num: "$work/opensm.log")"
+fi
+
+# Connections are made in the partition that they are in: there is no other between c and d.
+spawn server "$weft" run --node c -- rping -s -a 10.254.0.3 -C 5
+await_ids c 1
+on client d rping -c -a 10.254.0.3 -C 5 -v
+expect client 'ping data: rdma-ping-4'
+finish server
 
 # A file that cannot be understood is refused with its line.
 printf 'Default=0x7fff: ALL=full;\nblue=0x11: nobody=full;\n' >"$work/partitions.conf"

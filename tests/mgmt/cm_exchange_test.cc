@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The smaller exchanges: listeners, service resolution, alternate paths, extensions.
+#include <set>
+
 #include "cm_fixture.h"
 #include "mgmt/extension_offer.h"
 
@@ -46,6 +48,45 @@ TEST_F(Exchange, ResolvesAServiceToAQueuePair) {
   EXPECT_EQ(reply.qkey, QKey{0x01234567});
   EXPECT_TRUE(begins_with(reply.private_data, "me"));
   EXPECT_FALSE(a.manager.deadline());
+}
+
+// A partition may be the only one in which both ends can talk.
+TEST_F(Exchange, TalksInTheConnectionsPartition) {
+  constexpr PKey kBlue{0x8011};
+  listen();
+  ConnectParameters wishes = connect_parameters(a, b);
+  wishes.pkey = kBlue;
+  const CmId id = connect(wishes);
+  run();
+  ASSERT_TRUE(accept(b.only_id<ConnectRequest>()));
+  run();
+  ASSERT_TRUE(ready(id));
+  run();
+  ASSERT_TRUE(disconnect(a, id));
+  run_out();
+  EXPECT_EQ(b.count<Disconnected>(), 1u);
+  EXPECT_EQ(a.sent_in, std::set{kBlue});
+  EXPECT_EQ(b.sent_in, std::set{kBlue});
+}
+
+// So may the partition of a question be to which no connection belongs.
+TEST_F(Exchange, AnswersInThePartitionOfTheQuestion) {
+  constexpr PKey kBlue{0x8011};
+  for (const bool heard : {false, true}) {
+    b.sent_in.clear();
+    if (heard) listen();
+    a.call([&](ConnectionManager& cm) {
+      return cm.sidr_request({.path = a.path_to(b), .service_id = kService, .pkey = kBlue},
+                             world.now());
+    });
+    run();
+    if (heard) {
+      ASSERT_TRUE(answer(b.only_id<SidrRequest>(), {.qpn = Qpn{0x55}}));
+    }
+    run();
+    EXPECT_EQ(b.sent_in, std::set{kBlue});
+  }
+  EXPECT_EQ(a.count<SidrReply>(), 2u);
 }
 
 TEST_F(Exchange, AnswersARepeatedQuestionThoughItsConsumerIsGone) {

@@ -253,7 +253,7 @@ TEST_F(Hostile, DatagramsOfOtherClassesLengthsAndMethodsAreCounted) {
   listen();
   const Mad good = make_mad(request(), 1);
   for (std::size_t size = 0; size < good.size(); ++size) {
-    b.manager.receive(Bytes(good).first(size), b.path_to(a), world.now());
+    b.manager.receive(Bytes(good).first(size), b.path_to(a), kDefaultPKey, world.now());
   }
   for (const std::size_t byte : {0, 1, 2}) {  // base version, class, class version
     Mad bad = good;

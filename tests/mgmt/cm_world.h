@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/random.h"
@@ -82,6 +83,7 @@ class CmHost final : private LocalEnds, private MadSink, private EventSink {
   std::function<void(const CmEvent&)> on_each = [](const CmEvent&) {};
   std::function<bool(const Mad&)> drops = [](const Mad&) { return false; };  // of what it sends
   std::vector<Mad> sent;
+  std::set<PKey> sent_in;  // partitions
   std::vector<Gid> more_addresses;
 
  private:
@@ -93,7 +95,7 @@ class CmHost final : private LocalEnds, private MadSink, private EventSink {
     }
     return LocalEnd{.ca_guid = guid(), .port = 1, .sgid_index = 3};
   }
-  void send(const hca::Path& to, std::span<const std::byte, kMadSize> mad) override;
+  void send(const hca::Path& to, PKey pkey, std::span<const std::byte, kMadSize> mad) override;
   void on_event(const CmEvent& event) override {
     events.push_back(event);
     on_each(event);
@@ -146,24 +148,24 @@ class CmWorld {
   // `mad` arrives at `to` as if `from` had sent it.
   void deliver(CmHost& to, const Gid& from, const Mad& mad) {
     to.call([&](ConnectionManager& manager) {
-      manager.receive(mad, {.sgid = to.gid, .dgid = from}, now());
+      manager.receive(mad, {.sgid = to.gid, .dgid = from}, kDefaultPKey, now());
     });
   }
 
  private:
   friend class CmHost;
-  void carry(const Gid& from, const Gid& to, const Mad& mad) {
+  void carry(const Gid& from, const Gid& to, PKey pkey, const Mad& mad) {
     if (random_.chance(faults_.loss)) return;
     const int copies = random_.chance(faults_.duplicate) ? 2 : 1;
     for (int i = 0; i < copies; ++i) {
       const Duration jitter(random_.below(static_cast<std::uint64_t>(faults_.jitter.count()) + 1));
-      scheduler_.after(faults_.delay + jitter, [this, from, to, mad] {
+      scheduler_.after(faults_.delay + jitter, [this, from, to, pkey, mad] {
         for (const auto& host : hosts_) {
           const auto& more = host->more_addresses;
           const bool has = host->gid == to || std::find(more.begin(), more.end(), to) != more.end();
           if (!has) continue;
           host->call([&](ConnectionManager& manager) {
-            manager.receive(mad, {.sgid = to, .dgid = from}, now());
+            manager.receive(mad, {.sgid = to, .dgid = from}, pkey, now());
           });
         }
       });
@@ -176,11 +178,13 @@ class CmWorld {
   std::vector<std::unique_ptr<CmHost>> hosts_;
 };
 
-inline void CmHost::send(const hca::Path& to, std::span<const std::byte, kMadSize> bytes) {
+inline void CmHost::send(const hca::Path& to, PKey pkey,
+                         std::span<const std::byte, kMadSize> bytes) {
   Mad mad;
   std::copy(bytes.begin(), bytes.end(), mad.begin());
   sent.push_back(mad);
-  if (!drops(mad)) world_.carry(to.sgid, to.dgid, mad);
+  sent_in.insert(pkey);
+  if (!drops(mad)) world_.carry(to.sgid, to.dgid, pkey, mad);
 }
 
 inline void CmHost::set_timer() {

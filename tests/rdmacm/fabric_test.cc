@@ -43,7 +43,9 @@ class Node final : public Interfaces, public mgmt::MadSink, public EventSignal, 
         entropy_(number) {
     core.emplace(CoreConfig{}, *this, entropy_, *this, *this, this);
     wire.give_lids(gid, lid, kLmc);
-    wire.attach(gid, [this](Bytes mad, const hca::Path& from) { core->receive(mad, from, now); });
+    wire.attach(gid, [this](Bytes mad, const hca::Path& from) {
+      core->receive(mad, from, kDefaultPKey, now);
+    });
   }
 
   std::optional<mgmt::LocalEnd> find(const Gid& wanted) const override {
@@ -75,7 +77,7 @@ class Node final : public Interfaces, public mgmt::MadSink, public EventSignal, 
     }
     return tl::unexpected(std::errc::host_unreachable);
   }
-  void send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) override {
+  void send(const hca::Path& to, PKey, std::span<const std::byte, mgmt::kMadSize> mad) override {
     wire_.send(to, mad);
   }
   void raised(ChannelId channel) override { ++waiting[channel]; }
@@ -305,7 +307,8 @@ class HostileOnFabric : public OnFabric {
   }
   template <class Message>
   void send(const Message& message, Lid lid) {
-    server.core->receive(mgmt::make_mad(message, ++transaction_), from(lid), server.now);
+    server.core->receive(mgmt::make_mad(message, ++transaction_), from(lid), kDefaultPKey,
+                         server.now);
   }
   // Why the server refuses; nothing when it does not.
   std::optional<mgmt::RejectReason> refusal(const wire::CmReq& req, Lid lid) {

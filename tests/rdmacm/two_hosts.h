@@ -111,8 +111,9 @@ class Host final : public Interfaces, public mgmt::MadSink, public EventSignal {
   Host(Wire& wire, std::uint8_t number, const CoreConfig& config = {})
       : address(ipv4(number)), wire_(wire), entropy_(number), guid_(0x100U + number) {
     core.emplace(config, *this, entropy_, *this, *this);
-    wire.attach(address,
-                [this](Bytes mad, const hca::Path& from) { core->receive(mad, from, now); });
+    wire.attach(address, [this](Bytes mad, const hca::Path& from) {
+      core->receive(mad, from, kDefaultPKey, now);
+    });
   }
 
   std::optional<mgmt::LocalEnd> find(const Gid& wanted) const override {
@@ -132,7 +133,7 @@ class Host final : public Interfaces, public mgmt::MadSink, public EventSignal {
     if (!has_route) return tl::unexpected(std::errc::network_unreachable);
     return destination.is_ipv4_mapped() ? address : address6;
   }
-  void send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) override {
+  void send(const hca::Path& to, PKey, std::span<const std::byte, mgmt::kMadSize> mad) override {
     wire_.send(to, mad);
   }
   void raised(ChannelId channel) override { ++waiting[channel]; }

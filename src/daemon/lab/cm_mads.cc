@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "io/clock.h"
+#include "mgmt/own_pkey.h"
 #include "wire/sa/member_record.h"
 #include "wire/sa/path_record.h"
 #include "wire/sa/sa_header.h"
@@ -24,6 +25,8 @@ constexpr std::uint64_t kToJoin = MemberRecord::kHasMgid | MemberRecord::kHasPor
 constexpr std::uint64_t kToLeave =
     MemberRecord::kHasMgid | MemberRecord::kHasPortGid | MemberRecord::kHasJoinState;
 constexpr Duration kJoinPatience = 3s;
+
+constexpr std::uint16_t kFullMember = 0x8000;  // of a P_Key
 
 constexpr unsigned kRetries = 3;
 constexpr Duration kLeastPatience = 100ms;  // for one answer
@@ -78,9 +81,13 @@ rdmacm::GroupRecord group_of(const MemberRecord& record) {
           .traffic_class = record.traffic_class};
 }
 
-mgmt::MadAddress address_of(const hca::Path& to) {
-  mgmt::MadAddress out{
-      .lid = to.dlid, .sl = to.sl, .path_bits = to.source_path_bits, .qpn = kQp1, .qkey = kGsiQKey};
+mgmt::MadAddress address_of(const hca::Path& to, std::uint16_t pkey_index) {
+  mgmt::MadAddress out{.lid = to.dlid,
+                       .sl = to.sl,
+                       .path_bits = to.source_path_bits,
+                       .qpn = kQp1,
+                       .qkey = kGsiQKey,
+                       .pkey_index = pkey_index};
   if (to.global) {
     out.global = mgmt::GlobalAddress{.gid = to.dgid,
                                      .gid_index = to.sgid_index,
@@ -130,13 +137,18 @@ Expected<void> CmMads::open_port(mgmt::PortNumber port) {
   return {};
 }
 
-void CmMads::send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) {
+void CmMads::send(const hca::Path& to, PKey pkey, std::span<const std::byte, mgmt::kMadSize> mad) {
+  const auto send_from = [&](mgmt::PortNumber port) {
+    // Whichever kind of member the port is.
+    const PKey full(static_cast<std::uint16_t>(pkey.value() | kFullMember));
+    const std::uint16_t index = mgmt::own_pkey(node(), port, full).index;
+    return mad_port(port).send(ports_[port - 1u].connections,
+                               {.to = address_of(to, index), .mad = mad}, io::now());
+  };
   const auto place = hosts_.find(to.sgid);
   const bool ours = place && place->node == node_;
-  const auto sent = ours ? mad_port(place->port)
-                               .send(ports_[place->port - 1u].connections,
-                                     {.to = address_of(to), .mad = mad}, io::now())
-                         : Expected<void>(fail(std::errc::address_not_available, ""));
+  const auto sent =
+      ours ? send_from(place->port) : Expected<void>(fail(std::errc::address_not_available, ""));
   counters_.add(sent ? CmMadCounter::kTxMads : CmMadCounter::kTxLost);
   node().management_used();
 }
@@ -206,7 +218,7 @@ void CmMads::received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) {
     from.hop_limit = mad.from.global->hop_limit;
     from.traffic_class = mad.from.global->traffic_class;
   }
-  receiver_.received(mad.mad, from);
+  receiver_.received(mad.mad, from, mgmt::pkey_at(node(), of->port, mad.from.pkey_index));
 }
 
 void CmMads::take_answer(std::uint32_t handle, Bytes mad) {

@@ -52,7 +52,7 @@ class CmMads final : public mgmt::MadSink, public rdmacm::Routes, private mgmt::
   class Receiver {
    public:
     virtual ~Receiver() = default;
-    virtual void received(Bytes mad, const hca::Path& from) = 0;
+    virtual void received(Bytes mad, const hca::Path& from, PKey pkey) = 0;
     virtual void route_found(std::uint32_t identifier, const rdmacm::PathRecord& path) = 0;
     virtual void route_failed(std::uint32_t identifier, std::errc why) = 0;
     virtual void group_joined(std::uint32_t membership, const rdmacm::GroupRecord& group) = 0;
@@ -67,7 +67,8 @@ class CmMads final : public mgmt::MadSink, public rdmacm::Routes, private mgmt::
   Expected<void> open();
 
   // mgmt::MadSink
-  void send(const hca::Path& to, std::span<const std::byte, mgmt::kMadSize> mad) override;
+  void send(const hca::Path& to, PKey pkey,
+            std::span<const std::byte, mgmt::kMadSize> mad) override;
   // rdmacm::Routes
   std::errc ask(std::uint32_t identifier, const rdmacm::RouteQuestion& question) override;
   std::errc join(std::uint32_t membership, const rdmacm::GroupQuestion& question) override;

@@ -63,8 +63,8 @@ std::vector<CounterValue> NodeCm::counters() const {
   return out;
 }
 
-void NodeCm::received(Bytes mad, const hca::Path& from) {
-  core_->receive(mad, from, io::now());
+void NodeCm::received(Bytes mad, const hca::Path& from, PKey pkey) {
+  core_->receive(mad, from, pkey, io::now());
   set_timer();
 }
 

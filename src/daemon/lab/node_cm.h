@@ -44,7 +44,7 @@ class NodeCm final : private rdmacm::EventSignal,
   NodeCm(const LabHosts& hosts, std::size_t node, NodeInterfaces::Wanted wanted,
          io::Reactor& reactor, Entropy& entropy);
   // CmMads::Receiver
-  void received(Bytes mad, const hca::Path& from) override;
+  void received(Bytes mad, const hca::Path& from, PKey pkey) override;
   void route_found(std::uint32_t identifier, const rdmacm::PathRecord& path) override;
   void route_failed(std::uint32_t identifier, std::errc why) override;
   void group_joined(std::uint32_t membership, const rdmacm::GroupRecord& group) override;

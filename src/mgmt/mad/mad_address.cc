@@ -66,9 +66,7 @@ Expected<MadEnvelope> MadPort::State::envelope_to(const MadAddress& to,
     return fail(std::errc::invalid_argument, fmt::format("P_Key index {}: the table has {} entries",
                                                          to.pkey_index, pkey_entries(node, port)));
   }
-  const wire::PKeyBlock block =
-      node.pkeys(port, static_cast<std::uint16_t>(to.pkey_index / wire::PKeyBlock::kEntries));
-  envelope.pkey = block.pkeys[to.pkey_index % wire::PKeyBlock::kEntries];
+  envelope.pkey = pkey_at(node, port, to.pkey_index);
   envelope.qkey = to.qkey;
   if (!to.global) return envelope;
   if (to.global->gid_index >= info.guid_cap) {
