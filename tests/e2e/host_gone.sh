@@ -29,7 +29,7 @@ at() { words=(nsenter "--net=/proc/$1/ns/net" -- "$weft" run --wire "$wire" --st
 options=(-R -F -D 60 -s 65536)
 at "$right" ib_write_bw "${options[@]}"
 spawn server "${words[@]}"
-await_agent "$right"
+await_identifier '' "$right"
 at "$left" ib_write_bw "${options[@]}" 10.79.0.2
 spawn client "${words[@]}"
 await_work

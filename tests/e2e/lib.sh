@@ -98,16 +98,14 @@ finish() {
   [[ $code -eq ${2:-0} ]] || fail "$1 ended with exit code $code, not ${2:-0}"
 }
 
-# finish_rping NAME [EXCUSE]: as finish, but rping may trip over its own end, when all is done: it
+# finish_rping NAME: as finish, but rping may trip over its own end, when all is done: it
 # closes a channel while a thread of its own is on the way to ask that for the next event. That one
-# finds the descriptor gone, as it would on a kernel, and ends the program with -1. And it may fail
-# where the command EXCUSE succeeds.
+# finds the descriptor gone, as it would on a kernel, and ends the program with -1.
 finish_rping() {
   local code=0
   wait "${pid_of[$1]}" || code=$?
   unset "pid_of[$1]"
   [[ $code -ne 0 ]] || return 0
-  [[ -z ${2:-} ]] || ! "$2" || return 0
   if [[ $code -ne 255 ]] || ! grep -q 'DISCONNECT EVENT' "$work/$1.out" ||
     ! grep -q '^rdma_get_cm_event: Bad file descriptor' "$work/$1.out"; then
     fail "$1 ended with exit code $code"
@@ -163,25 +161,17 @@ free_port() {
   fail "no free TCP port"
 }
 
-# await_agent KEEPER: until programs in the namespace can listen, as far as the outside can tell.
-await_agent() {
-  local tries socket
-  socket=$XDG_RUNTIME_DIR/weft/agent-$(stat -L -c %i "/proc/$1/ns/net").sock
-  for ((tries = 0; tries < 500; tries++)); do
-    [[ ! -S $socket ]] || { sleep 1; return; }
-    sleep 0.02
-  done
-  fail "no host agent was started"
-}
-
-# await_identifier ADDRESS:PORT: until an identifier of rdma_cm listens there.
+# await_identifier [ADDRESS:PORT [KEEPER]]: until an identifier of rdma_cm listens there, or
+# anywhere, in the namespace.
 await_identifier() {
-  local tries
+  local tries look=() at=${1:-[^ ]+}
+  [[ -z ${2:-} ]] || look=(in_namespace "$2")
   for ((tries = 0; tries < 500; tries++)); do
-    [[ -z $("$weft" resource show cm_id | grep "state LISTEN.* pid .*src_addr $1") ]] || return 0
+    [[ -z $("${look[@]}" "$weft" resource show cm_id |
+      grep -E "state LISTEN.* pid .*src_addr $at ") ]] || return 0
     sleep 0.05
   done
-  fail "nobody ever listened at $1"
+  fail "no identifier of rdma_cm ever listened${1:+ at $1}"
 }
 
 # await_listener NAME PORT [KEEPER]: until somebody listens on the TCP port, in the namespace.

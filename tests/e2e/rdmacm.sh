@@ -13,39 +13,17 @@ ip link set lo up
 ip link set lo multicast on
 begin
 
-# both "SERVER COMMAND" "CLIENT COMMAND": the client begins when the server listens, or a moment
-# before, for which the host agent keeps its request.
+# both "SERVER COMMAND" "CLIENT COMMAND"
 both() {
   local server client
   read -ra server <<<"$1"
   read -ra client <<<"$2"
   need "${server[0]}" "${client[0]}"
   spawn server "$weft" run --wire "$wire" -- "${server[@]}"
-  await_agent
-  # Nothing shows from outside that the server listens by now: a client that finds nobody tries
-  # again.
-  local tries
-  for tries in 1 2 3 4 5; do
-    spawn client "$weft" run --wire "$wire" -- "${client[@]}"
-    finish_rping client nobody_listens
-    nobody_listens || break
-    [[ $tries -lt 5 ]] || fail "${server[0]} never listened"
-    sleep 2
-  done
+  await_identifier
+  spawn client "$weft" run --wire "$wire" -- "${client[@]}"
+  finish_rping client
   finish_rping server
-}
-
-# A client may have found nobody.
-nobody_listens() { grep -qE 'UNREACHABLE|REJECTED' "$work/client.out"; }
-
-# Until the server's file is open: it binds and listens right after.
-await_agent() {
-  local tries
-  for ((tries = 0; tries < 500; tries++)); do
-    compgen -G "$XDG_RUNTIME_DIR/weft/agent-*.sock" >/dev/null && return
-    sleep 0.02
-  done
-  fail "no host agent was started"
 }
 
 # over_sockets "SERVER COMMAND" "CLIENT COMMAND", for a shell: programs for TCP, over rsockets.
@@ -56,7 +34,7 @@ over_sockets() {
     skip "librspreload is missing: script/bootstrap"
   export work
   spawn server env LD_PRELOAD="$preloaded" "$weft" run --wire "$wire" -- sh -c "exec $1"
-  await_agent
+  await_identifier
   spawn client env LD_PRELOAD="$preloaded" "$weft" run --wire "$wire" -- sh -c "exec $2"
   finish client
   finish server
@@ -67,7 +45,7 @@ over_sockets() {
 perftest_over_cm() {
   need "$1"
   spawn server "$weft" run --wire "$wire" -- "$@" -R
-  await_agent
+  await_identifier
   spawn client "$weft" run --wire "$wire" -- "$@" -R 127.0.0.1
   finish client
   finish server
@@ -133,7 +111,7 @@ scenario() {
     cmtime)
       need cmtime
       spawn server "$weft" run --wire "$wire" -- cmtime  # for ever
-      await_agent
+      await_identifier
       run client "$weft" run --wire "$wire" -- cmtime -s 127.0.0.1 -c 50
       stop server
       expect client '^connect +: +[0-9.]+'

@@ -30,7 +30,7 @@ case $1 in
     at "$right" --capture "$work/right.pcapng" --fault loss=3%,seed=5 -- \
       rping -s -a 10.79.0.2 -C 40 -S 65000
     spawn right "${words[@]}"
-    await_agent "$right"
+    await_identifier '' "$right"
     at "$left" --capture "$work/left.pcapng" --fault loss=3%,seed=6 --stats -- \
       rping -c -a 10.79.0.2 -C 40 -S 65000
     spawn left "${words[@]}"
@@ -59,7 +59,7 @@ case $1 in
     expect as-server 'message came again, 16 bytes'
     at "$right" -- rdma_server
     spawn server "${words[@]}"
-    await_agent "$right"
+    await_identifier '' "$right"
     puppet as-client server 10.79.0.1 10.79.0.2
     finish as-client
     finish server
