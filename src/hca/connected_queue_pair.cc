@@ -366,6 +366,7 @@ void ConnectedQueuePair::flush_receives() {
 bool ConnectedQueuePair::next_burst(Burst& burst, Time now) {
   see(now);
   if (out_ != Out::kNothing) return false;  // `burst` may be the one that is out
+  rate_.ask_again();
   look_after_peer();
   if (acks_first_ && responds()) responder_.acknowledge_now();
   const Half first = whose_turn();
@@ -393,8 +394,16 @@ Path ConnectedQueuePair::path_of_packets() const {
   return path;
 }
 
+bool ConnectedQueuePair::rate_holds(Half half, Time now) {
+  const bool sends = half == Half::kRequests || responder_.has_answers();
+  if (!sends || rate_.admits(connection_.path, now)) return false;
+  if (half == Half::kRequests) requester_.expire(now);
+  return true;
+}
+
 bool ConnectedQueuePair::fill(Half half, Burst& burst, Time now) {
   burst.clear();
+  if (rate_holds(half, now)) return false;
   if (half == Half::kRequests) {
     if (!requests() || !requester_.fill(burst, now)) return false;
     question_due_ |= requester_.take_question();
@@ -426,6 +435,7 @@ void ConnectedQueuePair::sent(const Burst& burst, SendResult result, Time now) {
   assert(out_ != Out::kNothing);
   const Out was = std::exchange(out_, Out::kNothing);
   if (was == Out::kQuestion) return;  // one that was not taken is as good as lost
+  if (result.outcome == SendOutcome::kSent) rate_.sent(connection_.path, burst.bytes(), now);
   if (was != Out::kResponses) requester_.sent(burst, result, now);
   if (was != Out::kRequests) responder_.sent(burst, result, now);
   // Whatever was wrong with the requests, it is not to hold the acknowledgement up again.
@@ -445,7 +455,8 @@ bool ConnectedQueuePair::only_acks_due() const {
 
 std::optional<Time> ConnectedQueuePair::deadline() const {
   std::optional<Time> first = requests() ? requester_.deadline() : std::nullopt;
-  for (const auto& at : {responds() ? responder_.deadline() : std::nullopt, watch_due()}) {
+  for (const auto& at :
+       {responds() ? responder_.deadline() : std::nullopt, rate_.until(), watch_due()}) {
     if (at && (!first || *at < *first)) first = at;
   }
   return first;

@@ -10,6 +10,7 @@
 #include "hca/queue_pair.h"
 #include "hca/requester.h"
 #include "hca/responder.h"
+#include "hca/static_rate.h"
 #include "hca/work_queue.h"
 #include "wire/bth.h"
 
@@ -91,6 +92,9 @@ class ConnectedQueuePair final : public QueuePair {
   [[nodiscard]] Half whose_turn() const;
   [[nodiscard]] Path path_of_packets() const;
   bool fill(Half half, Burst& burst, Time now);
+  // Whether what this half has to send, waits for its turn by the path's static rate. Answers do
+  // that, nothing else of the responder's.
+  [[nodiscard]] bool rate_holds(Half half, Time now);
   [[nodiscard]] bool requests() const { return state_ == QpState::kRts || state_ == QpState::kSqd; }
   [[nodiscard]] bool responds() const {
     return requests() || state_ == QpState::kRtr || state_ == QpState::kSqe;
@@ -120,6 +124,7 @@ class ConnectedQueuePair final : public QueuePair {
   PeerWatch watch_;
   PacketCutter cutter_;
   PacketJoiner joiner_;
+  StaticRate rate_;
   bool question_due_ = false;
   QpState state_ = QpState::kReset;
   QpAttributes attributes_{};  // as set last; see query() for what changes by itself

@@ -59,6 +59,8 @@ class Responder {
   bool ride(Burst& burst, Time now);
   void sent(const Burst& burst, SendResult result, Time now);
   [[nodiscard]] bool has_work() const;
+  // Whether that is answers to reads and atomics.
+  [[nodiscard]] bool has_answers() const { return !answers_.empty(); }
   // Whether has_work() only because of an acknowledgement without bad news: of a gap the peer is to
   // hear at once.
   [[nodiscard]] bool only_acks_due() const;

@@ -18,6 +18,7 @@
 #include "hca/qp_state.h"
 #include "hca/queue_pair.h"
 #include "hca/receive_source.h"
+#include "hca/static_rate.h"
 #include "hca/types.h"
 #include "hca/ud_counters.h"
 #include "hca/ud_granter.h"
@@ -222,6 +223,7 @@ class UdQueuePair final : public QueuePair {
   InFlight in_flight_;
   std::size_t one_by_one_ = 0;  // the next so many go in bursts of one, to find what is refused
   LruMap<FlowKey, OutFlow, FlowKeyHash> flows_{kMaxFlows};
+  StaticRate rate_;
   std::optional<Time> stalled_until_;
   Psn unpaced_psn_;  // numbers what no credit paces: multicast, other wires
 

@@ -130,6 +130,10 @@ bool UdQueuePair::begin_run(Burst& burst, const SendSlot& slot, std::uint32_t co
   in_flight_ = InFlight{.unpaced_psn_before = unpaced_psn_};
   burst.path = slot.path;
   burst.destination = slot.remote_qpn;
+  if (!rate_.admits(slot.path, now_)) {
+    stalled_until_ = rate_.until();
+    return false;
+  }
   if (!paces(slot.remote_qpn)) return true;
   OutFlow& flow = out_flow({slot.path.dgid, slot.remote_qpn});
   const std::uint64_t stalls = flow.pacer.stalls();
@@ -203,6 +207,7 @@ void UdQueuePair::sent(const Burst& burst, SendResult result, Time now) {
   pins_.release();
   if (in_flight_.kind == InFlight::Kind::kData) {
     assert(burst.size() == in_flight_.slots);
+    if (result.outcome == SendOutcome::kSent) rate_.sent(burst.path, burst.bytes(), now);
     data_sent(result);
   } else if (!in_flight_.abandoned) {
     if (result.outcome == SendOutcome::kSent) counters_.add(UdCounter::kTxCredits);
@@ -211,7 +216,6 @@ void UdQueuePair::sent(const Burst& burst, SendResult result, Time now) {
       credit_due(in_flight_.credit);
     }
   }
-  (void)burst;
   in_flight_ = InFlight{};
   settle_sends();
 }

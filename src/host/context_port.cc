@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/context.h"
+#include "wire/sa/rate.h"
 
 namespace weft::host {
 namespace {
@@ -102,6 +103,7 @@ Expected<void> Context::complete_path(hca::Path& path) {
         fmt::format("ah_attr.port_num {}: {} has ports 1 to {}", path.port, device_.name, ports()));
   }
   const port::PortAttributes port = port_->attributes(path.port);
+  if (wire::rate_mbps(path.static_rate) >= port.rate_mbps) path.static_rate = 0;
   if (port.link_layer == port::LinkLayer::kInfiniband) {
     return complete_path_by_lid(path, port, device_.name);
   }

@@ -20,6 +20,8 @@ lab_file=$work/lab.toml
   cat "$source_tree/examples/labs/two-switches.toml"
 } >"$lab_file"
 c=127.254.0.3  # node c's
+# Both cables between the switches are slow then.
+[[ $what != slow ]] || sed -i '/^name = "trunk"/a width = "1x"\nspeed = "sdr"' "$lab_file"
 
 # node_counter NODE COUNTER: of its rdma_cm.
 node_counter() {
@@ -109,6 +111,14 @@ case $what in
       finish server
       expect client '^ (65536|2) +500 '
     done
+    ;;
+  slow)
+    # The path's rate is 2.5 Gb/s, the ports' 40: who sends holds to the path's (MiB/s).
+    both "ib_write_bw -R -F -n 2000" "ib_write_bw -R -F -n 2000 $c"
+    read -r -a cell <<<"$(perftest_row client)"
+    is_above "${cell[3]}" 0 || fail "ib_write_bw measured nothing"
+    ! is_above "${cell[3]}" 299 || fail "${cell[3]} MiB/s over a path of 2.5 Gb/s"
+    echo "ib_write_bw over a path of 2.5 Gb/s: ${cell[3]} MiB/s"
     ;;
   mckey)
     need mckey
