@@ -25,6 +25,7 @@ struct Unit {
 constexpr std::array<Unit, 4> kTimes{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 // Bits are said, bytes are kept.
 constexpr std::array<Unit, 3> kRates{{{"kb/s", 125}, {"Mb/s", 125e3}, {"Gb/s", 125e6}}};
+constexpr std::uint64_t kShortestFlap = 1'000'000, kLongestFlap = 86'400'000'000'000;  // ns
 constexpr std::uint64_t kMostSeed = std::numeric_limits<std::int64_t>::max();  // TOML's integers
 
 std::optional<double> parse_number(std::string_view text) {
@@ -56,14 +57,19 @@ std::string quantity_text(std::uint64_t amount, std::span<const Unit> units) {
   return fmt::format("{}{}", value / best->value, best->name);
 }
 
+std::string time_text(Duration time) {
+  return quantity_text(static_cast<std::uint64_t>(time.count()), kTimes);
+}
+
 tl::unexpected<Error> must(std::string_view what) {
   return fail(std::errc::invalid_argument, fmt::format("must be {}", what));
 }
 
+template <std::uint64_t Emulation::*kField>
 Expected<void> set_rate(Emulation& emulation, std::string_view value) {
   const auto bytes = parse_quantity(value, kRates);
   if (!bytes || *bytes == 0) return must("a rate in Gb/s, Mb/s or kb/s, as in 2.5Gb/s, not 0");
-  emulation.rate_bytes_per_s = *bytes;
+  emulation.*kField = *bytes;
   return {};
 }
 
@@ -71,6 +77,17 @@ Expected<void> set_delay(Emulation& emulation, std::string_view value) {
   const auto ns = parse_quantity(value, kTimes);
   if (!ns) return must("a time in ns, us, ms or s, as in 2ms");
   emulation.delay = Duration(static_cast<Duration::rep>(*ns));
+  return {};
+}
+
+// Ports that go up and down without end are work for everybody.
+template <Duration Emulation::*kField>
+Expected<void> set_flap(Emulation& emulation, std::string_view value) {
+  const auto ns = parse_quantity(value, kTimes);
+  if (!ns || *ns < kShortestFlap || *ns > kLongestFlap) {
+    return must("a time of 1ms to 86400s, as in 10s or 500ms");
+  }
+  emulation.*kField = Duration(static_cast<Duration::rep>(*ns));
   return {};
 }
 
@@ -103,14 +120,17 @@ struct Setting {
   Expected<void> (*set)(Emulation&, std::string_view);
   double Emulation::*probability;  // null: none
 };
-constexpr std::array<Setting, 8> kSettings{{
-    {"rate", set_rate, nullptr},
+constexpr std::array<Setting, 11> kSettings{{
+    {"rate", set_rate<&Emulation::rate_bytes_per_s>, nullptr},
     {"delay", set_delay, nullptr},
     {"loss", set_probability<&Emulation::loss>, &Emulation::loss},
     {"credit_loss", set_probability<&Emulation::credit_loss>, &Emulation::credit_loss},
     {"bit_errors", set_probability<&Emulation::bit_errors>, &Emulation::bit_errors},
     {"duplicate", set_probability<&Emulation::duplicate>, &Emulation::duplicate},
     {"reorder", set_probability<&Emulation::reorder>, &Emulation::reorder},
+    {"drain", set_rate<&Emulation::drain_bytes_per_s>, nullptr},
+    {"flap", set_flap<&Emulation::flap>, nullptr},
+    {"outage", set_flap<&Emulation::outage>, nullptr},
     {"seed", set_seed, nullptr},
 }};
 
@@ -163,13 +183,17 @@ std::vector<std::pair<std::string_view, std::string>> emulation_settings(
   if (emulation.rate_bytes_per_s != 0) {
     settings.emplace_back("rate", quantity_text(emulation.rate_bytes_per_s, kRates));
   }
-  if (emulation.delay != 0ns) {
-    const auto ns = static_cast<std::uint64_t>(emulation.delay.count());
-    settings.emplace_back("delay", quantity_text(ns, kTimes));
-  }
+  if (emulation.delay != 0ns) settings.emplace_back("delay", time_text(emulation.delay));
   for (const Setting& setting : kSettings) {
     if (setting.probability == nullptr || emulation.*setting.probability == 0) continue;
     settings.emplace_back(setting.name, fmt::format("{}", emulation.*setting.probability));
+  }
+  if (emulation.drain_bytes_per_s != 0) {
+    settings.emplace_back("drain", quantity_text(emulation.drain_bytes_per_s, kRates));
+  }
+  if (emulation.flap != 0ns) {
+    settings.emplace_back("flap", time_text(emulation.flap));
+    settings.emplace_back("outage", time_text(emulation.outage));
   }
   if (emulation.seed != Emulation{}.seed) {
     settings.emplace_back("seed", fmt::to_string(emulation.seed));

@@ -25,6 +25,8 @@ void DirectLink::join(Port& first, Port& second, Time now) {
   assert(&first != &second && !first.connected() && !second.connected());
   ends_[0].port_ = &first;
   ends_[1].port_ = &second;
+  for (End& end : ends_)
+    end.port_->set_drain_rate(emulation_.drain_bytes_per_s, now);
   first.connect(&ends_[0], now);
   second.connect(&ends_[1], now);
 }
@@ -36,7 +38,16 @@ void DirectLink::set_plugged(bool plugged, Time now) {
 
 void DirectLink::set_emulation(const Emulation& emulation, Time now) {
   emulation_ = emulation;
+  flapping_.start(emulation, now);
+  for (End& end : ends_) {
+    if (end.port_ != nullptr) end.port_->set_drain_rate(emulation.drain_bytes_per_s, now);
+  }
   make_lines(now);
+  settle(now);
+}
+
+void DirectLink::flap(Time now) {
+  if (flapping_.run(now)) settle(now);
 }
 
 void DirectLink::make_lines(Time now) {
@@ -62,7 +73,7 @@ void DirectLink::make_lines(Time now) {
 }
 
 void DirectLink::settle(Time now) {
-  const bool joined = plugged_ && ends_[0].polling_ && ends_[1].polling_;
+  const bool joined = plugged_ && !flapping_.out() && ends_[0].polling_ && ends_[1].polling_;
   if (joined == up_at_.has_value()) return;
   if (joined) {
     up_at_ = now + training_;
@@ -134,6 +145,7 @@ void DirectLink::End::tell_physical(Port& port, Time now) {
 }
 
 void DirectLink::End::deliver(Port& port, Time now) {
+  link_->flap(now);
   tell_physical(port, now);
   if (line_ && line_->idle(now)) busy_ = false;
   Line* const incoming = link_->other(*this).line_.get();
@@ -165,6 +177,7 @@ std::optional<Time> DirectLink::End::deadline() const {
   };
   if (!told_up_) earlier(link_->up_at_);
   if (busy_) earlier(line_->free_at());
+  earlier(link_->flapping_.deadline());
   const Line* const incoming = link_->ends_[1 - side_].line_.get();
   if (incoming != nullptr) earlier(incoming->held_until());
   return first;

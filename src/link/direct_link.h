@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "link/carrier.h"
 #include "link/emulation.h"
+#include "link/flapping.h"
 #include "link/inbox.h"
 #include "link/line.h"
 #include "link/link.h"
@@ -71,6 +72,7 @@ class DirectLink final : public Link {
   // One of the three that make the link has changed: both ends poll, the cable is in.
   void settle(Time now);
   void make_lines(Time now);
+  void flap(Time now);
 
   PacketPool& pool_;
   const Duration training_;
@@ -78,6 +80,7 @@ class DirectLink final : public Link {
   LinkTap* tap_ = nullptr;
   std::array<End, 2> ends_;
   bool plugged_ = true;
+  Flapping flapping_;
   std::optional<Time> up_at_;  // up, or in training till then
   std::uint32_t epoch_ = 0;    // how often it has gone down
   LinkCounters counters_;

@@ -21,6 +21,7 @@ HalfLink::~HalfLink() {
 void HalfLink::join(Port& port, Time now) {
   assert(port_ == nullptr && !port.connected());
   port_ = &port;
+  port.set_drain_rate(emulation_.drain_bytes_per_s, now);
   port.connect(this, now);
 }
 
@@ -47,7 +48,7 @@ void HalfLink::set_polling(bool polling, Time now) {
 
 void HalfLink::settle(Time now) {
   if (channel_ == nullptr) return;
-  const bool seek = plugged_ && polling_;
+  const bool seek = plugged_ && !flapping_.out() && polling_;
   if (seek == seeking_) return;
   seeking_ = seek;
   channel_->seek(seek, now);
@@ -55,6 +56,10 @@ void HalfLink::settle(Time now) {
 
 void HalfLink::set_emulation(const Emulation& emulation, Time now) {
   emulation_ = emulation;
+  // One end pulls the cable, for both.
+  flapping_.start(side_ == 0 ? emulation : Emulation{}, now);
+  settle(now);
+  if (port_ != nullptr) port_->set_drain_rate(emulation.drain_bytes_per_s, now);
   // What the old line held back goes its way, ahead of what the new one gets.
   if (line_) line_->release_held(outbox_, Time::max());
   const Time last = line_ ? std::max(line_->last_arrival(), now) : now;
@@ -134,6 +139,7 @@ void HalfLink::tell_physical(Port& port, Time now) {
 }
 
 void HalfLink::deliver(Port& port, Time now) {
+  if (flapping_.run(now)) settle(now);
   tell_physical(port, now);
   pump(now);
   for (int i = 0; i < kMostAtOnce && !arrivals_.empty() && !lost_; ++i) {
@@ -153,6 +159,7 @@ std::optional<Time> HalfLink::deadline() const {
   const auto earlier = [&](std::optional<Time> when) {
     if (when && (!first || *when < *first)) first = when;
   };
+  earlier(flapping_.deadline());
   if (!arrivals_.empty()) earlier(came_at_);
   if (lost_ || connected_ != told_up_) earlier(came_at_);
   if (busy_) earlier(line_->free_at());

@@ -12,6 +12,7 @@
 
 #include "link/carrier.h"
 #include "link/channel.h"
+#include "link/flapping.h"
 #include "link/inbox.h"
 #include "link/line.h"
 #include "link/link.h"
@@ -79,6 +80,7 @@ class HalfLink final : public Link, private Carrier, private ChannelUser {
   // What has come; it is the channel's business to bring no more than there is room for.
   std::deque<std::variant<PacketPtr, Signal>> arrivals_;
   Time came_at_{};  // the last of it
+  Flapping flapping_;
   bool plugged_ = true;
   bool polling_ = false;
   bool seeking_ = false;

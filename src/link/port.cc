@@ -129,6 +129,7 @@ void Port::wake() {
 
 void Port::run(Time now) {
   woken_ = true;  // what happens in here is dealt with in here
+  drain(now);
   if (carrier_ != nullptr) {
     carrier_->deliver(*this, now);
     send_waiting(now);
@@ -139,11 +140,13 @@ void Port::run(Time now) {
 }
 
 std::optional<Time> Port::deadline() const {
-  if (carrier_ == nullptr) return std::nullopt;
-  std::optional<Time> first = carrier_->deadline();
+  std::optional<Time> first;
   const auto earlier = [&](std::optional<Time> when) {
     if (when && (!first || *when < *first)) first = when;
   };
+  if (!draining_.empty()) earlier(drained_at_);
+  if (carrier_ == nullptr) return first;
+  earlier(carrier_->deadline());
   for (std::uint16_t rest = waiting_ & kDataLanes; rest != 0; rest &= rest - 1)
     earlier(head_limit(lanes_[lowest_lane(rest)]));
   earlier(credit_deadline());

@@ -101,6 +101,9 @@ class Port final : private ReceiveBuffer::Observer {
   // From the carrier at any time: its line rate is another, but what was sent before that arrives
   // until `old_until`.
   void line_changed(Time now, Time old_until);
+  // A slow receiver: packets of data VLs that have come in wait in the receive buffer until those
+  // before them have gone on at this rate. 0: nothing waits.
+  void set_drain_rate(std::uint64_t bytes_per_s, Time now);
 
   // --- the element ---------------------------------------------------------------------------
   // Sends on `vl` when arbitration and credit allow; the LRH's VL is rewritten where it differs.
@@ -165,6 +168,9 @@ class Port final : private ReceiveBuffer::Observer {
   // port_receive.cc
   [[nodiscard]] std::optional<PortCounter> flaw(const Packet& packet) const;
   void count_received(const Packet& packet);
+  void hand_on(PacketPtr packet, Time now);
+  void drain(Time now);
+  [[nodiscard]] Duration time_to_drain(const Packet& packet) const;
 
   // port_transmit.cc
   [[nodiscard]] std::optional<PortCounter> obstacle(const Packet& packet, Vl vl, Time now);
@@ -215,6 +221,9 @@ class Port final : private ReceiveBuffer::Observer {
   std::uint16_t owed_ = 0;     // bit n: lane n's credit is to be told
   Time next_period_{};         // kPeriodic: when all lanes are to be told
   std::optional<Time> wait_since_;
+  std::uint64_t drain_bytes_per_s_ = 0;
+  PacketQueue draining_;
+  Time drained_at_{};  // when the first of them goes on
   ReceiveBuffer::Ptr buffer_;
   std::array<Lane, kVls> lanes_;
   VlArbitration arbitration_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "link/iba_values.h"
@@ -72,7 +73,33 @@ void Port::receive(PacketPtr packet, Time now) {
   }
   count_received(*packet);
   packet->arrived_at = now;
-  owner_.received(*this, std::move(packet), now);
+  hand_on(std::move(packet), now);
+}
+
+void Port::hand_on(PacketPtr packet, Time now) {
+  const bool waits = drain_bytes_per_s_ != 0 || !draining_.empty();
+  if (!waits || packet->vl() == kVl15) return owner_.received(*this, std::move(packet), now);
+  if (draining_.empty()) drained_at_ = std::max(drained_at_, now) + time_to_drain(*packet);
+  draining_.push(std::move(packet));
+}
+
+void Port::set_drain_rate(std::uint64_t bytes_per_s, Time now) {
+  if (bytes_per_s == drain_bytes_per_s_) return;
+  drain_bytes_per_s_ = bytes_per_s;
+  drained_at_ = now;
+  wake();
+}
+
+Duration Port::time_to_drain(const Packet& packet) const {
+  if (drain_bytes_per_s_ == 0) return 0ns;
+  return Duration(std::uint64_t{packet.size()} * 1'000'000'000 / drain_bytes_per_s_);
+}
+
+void Port::drain(Time now) {
+  while (!draining_.empty() && drained_at_ <= now) {
+    owner_.received(*this, draining_.pop(), now);
+    if (!draining_.empty()) drained_at_ += time_to_drain(*draining_.front());
+  }
 }
 
 void Port::receive_flow_control(Bytes bytes, Time now) {

@@ -181,6 +181,25 @@ TEST(HalfLink, EmulatesADelayInEachDirection) {
   EXPECT_THAT(pair.links.b.numbers, ElementsAre(1));
 }
 
+TEST(HalfLink, FlapsForBothEnds) {
+  RingPair pair(kRoomy, {.flap = 9ms, .outage = 1ms});
+  pair.run_for(1s);
+  for (const link::Station* const each : {&pair.links.a, &pair.links.b})
+    EXPECT_NEAR(static_cast<double>(count(each->port, link::PortCounter::kLinkUps)), 100, 15);
+}
+
+TEST(HalfLink, HandsOnNoFasterThanASlowReceiverTakes) {
+  RingPair pair(kRoomy, {.drain_bytes_per_s = 998'000'000});
+  pair.activate();
+  pair.run_for(1ms);
+  for (std::uint32_t i = 0; i < 100; ++i)
+    pair.links.send(pair.links.a, {.payload = 972, .number = i});
+  pair.run_for(50us);
+  EXPECT_EQ(pair.links.b.numbers.size(), 50);
+  pair.run_for(50us);
+  EXPECT_EQ(pair.links.b.numbers.size(), 100);
+}
+
 TEST(HalfLink, CarriesNoMoreThanItsRate) {
   RingPair pair(kRoomy, {.rate_bytes_per_s = 1'000'000'000});
   pair.activate();

@@ -60,7 +60,10 @@ expect degraded '"emulation": "[^"]*loss'
 spawn wrong "$weft" link trunk degrade los=1%
 finish wrong 2
 expect wrong 'los'
+run flapping "$weft" link trunk degrade none,flap=100ms,outage=200ms
+await_states '{"Active":6,"Down":1}'
 run healed "$weft" link trunk degrade none
+await_states '{"Active":7}'
 
 # It ends when it is told to, and leaves nothing; killed, it can be begun again.
 stop opensm

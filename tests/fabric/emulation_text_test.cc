@@ -40,7 +40,8 @@ TEST(EmulationText, ChangesOnlyWhatTheListNames) {
 TEST(EmulationText, IsWrittenSoThatItReadsBackTheSame) {
   for (const char* list : {"rate=2.5Gb/s", "rate=1kb/s", "delay=1ns", "delay=1.5ms", "delay=3s",
                            "loss=0.001,credit_loss=0.25,bit_errors=1e-12,duplicate=1,reorder=0.1",
-                           "rate=100Mb/s,delay=20us,loss=0.05,seed=9223372036854775807"}) {
+                           "rate=100Mb/s,delay=20us,loss=0.05,seed=9223372036854775807",
+                           "drain=1Gb/s", "loss=0.05,flap=10s,outage=500ms,seed=2"}) {
     EXPECT_EQ(to_string(parsed(list)), list);
   }
   EXPECT_EQ(to_string(link::Emulation{}), "");
@@ -49,7 +50,10 @@ TEST(EmulationText, IsWrittenSoThatItReadsBackTheSame) {
 TEST(EmulationText, RefusesWithTheWordAndTheChoices) {
   EXPECT_EQ(refusal("los=1%"),
             "los=1%: there is no such setting; there are rate, delay, loss, credit_loss, "
-            "bit_errors, duplicate, reorder, seed");
+            "bit_errors, duplicate, reorder, drain, flap, outage, seed");
+  EXPECT_EQ(refusal("flap=0s"), "flap=0s: must be a time of 1ms to 86400s, as in 10s or 500ms");
+  EXPECT_EQ(refusal("outage=25h").substr(0, 11), "outage=25h:");
+  EXPECT_EQ(refusal("drain=0Gb/s").substr(0, 17), "drain=0Gb/s: must");
   EXPECT_EQ(refusal("loss=1%,loss=2"), "loss=2: must be a probability from 0 to 1, or as in 0.1%");
   EXPECT_EQ(refusal("delay"), "delay: must be a time in ns, us, ms or s, as in 2ms");
   EXPECT_EQ(refusal("delay=1e300s"), "delay=1e300s: must be a time in ns, us, ms or s, as in 2ms");

@@ -131,6 +131,9 @@ Emulation Chain::draw_emulation() {
   Emulation emulation{.seed = random_.next()};
   if (random_.chance(0.5)) emulation.rate_bytes_per_s = random_.between(50'000'000, 5'000'000'000);
   if (random_.chance(0.5)) emulation.delay = Duration(random_.below(300'000));
+  if (random_.chance(0.3)) {
+    emulation.drain_bytes_per_s = random_.between(50'000'000, 5'000'000'000);
+  }
   if (!faults_.loss) return emulation;
   if (random_.chance(0.7)) emulation.loss = 0.3 * static_cast<double>(random_.below(100)) / 100;
   if (random_.chance(0.7))

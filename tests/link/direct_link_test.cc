@@ -220,5 +220,80 @@ TEST(DirectLink, LetsOtherPortsHaveTheirTurnWhenMuchArrives) {
   EXPECT_EQ(rig.b.numbers.size(), 1'000);
 }
 
+TEST(DirectLink, HandsOnNoFasterThanASlowReceiverTakes) {
+  Rig rig(kRoomy, {.drain_bytes_per_s = 998'000'000});
+  rig.activate();
+  rig.worker.run_for(1ms);
+  send_many(rig, 100, 972);  // 998 bytes: a microsecond each
+  rig.worker.run_for(50us);
+  EXPECT_EQ(rig.b.numbers.size(), 50U);
+  rig.link.set_emulation({}, rig.now());
+  rig.worker.settle();
+  EXPECT_THAT(rig.b.numbers, ElementsAreArray(numbers(100)));
+}
+
+TEST(DirectLink, HoldsUpTheSenderOfASlowReceiverAndLosesNothing) {
+  Rig rig({}, {.drain_bytes_per_s = 998'000'000});
+  rig.activate();
+  rig.worker.run_for(1ms);
+  send_many(rig, 1000, 972);
+  rig.worker.run_for(100us);
+  const std::size_t buffered = PortOptions{}.vl_buffer / 16;  // packets of 16 blocks
+  EXPECT_GE(rig.a.port.backlog(Vl{0}), 1000 - 100 - buffered);
+  EXPECT_EQ(rig.b.port.receive_room(Vl{0}) / 16, 0U);
+  rig.worker.run_for(1ms);
+  EXPECT_THAT(rig.b.numbers, ElementsAreArray(numbers(1000)));
+  EXPECT_EQ(count(rig.b.port, PortCounter::kRxOverrun), 0U);
+}
+
+TEST(DirectLink, HandsOnWhatHadArrivedWhenTheCableWasPulled) {
+  Rig rig(kRoomy, {.drain_bytes_per_s = 998'000'000});
+  rig.activate();
+  send_many(rig, 10, 972);
+  rig.worker.run_for(1us);
+  rig.link.set_plugged(false, rig.now());
+  rig.worker.run_for(20us);
+  EXPECT_EQ(rig.b.port.state(), PortState::kDown);
+  EXPECT_THAT(rig.b.numbers, ElementsAreArray(numbers(10)));
+}
+
+// When the link came up, in the second after it was joined.
+std::vector<Duration> times_up(const Emulation& emulation) {
+  Rig rig(kRoomy, emulation);
+  const Time start = rig.now();
+  std::vector<Duration> times;
+  while (rig.now() < start + 1s) {
+    const std::size_t before = rig.b.changes.size();
+    rig.worker.run_until(rig.worker.next_deadline().value_or(start + 1s));
+    for (std::size_t i = before; i < rig.b.changes.size(); ++i) {
+      if (rig.b.changes[i].first == PortState::kDown) times.push_back(rig.now() - start);
+    }
+  }
+  return times;
+}
+
+TEST(DirectLink, FlapsBySeed) {
+  const Emulation flaps{.flap = 9ms, .outage = 1ms, .seed = 3};
+  const auto times = times_up(flaps);
+  EXPECT_NEAR(static_cast<double>(times.size()), 100, 15);
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    EXPECT_GE(times[i] - times[i - 1], 5500us);
+    EXPECT_LE(times[i] - times[i - 1], 14500us);
+  }
+  EXPECT_EQ(times_up(flaps), times);
+  EXPECT_NE(times_up({.flap = 9ms, .outage = 1ms, .seed = 4}), times);
+}
+
+TEST(DirectLink, StaysInWhenItFlapsNoMore) {
+  Rig rig(kRoomy, {.flap = 1ms, .outage = 1s});
+  rig.worker.run_for(2ms);
+  EXPECT_FALSE(rig.link.up(rig.now()));
+  EXPECT_TRUE(rig.link.plugged()) << "nobody has pulled it";
+  rig.link.set_emulation({}, rig.now());
+  rig.worker.run_for(100s);
+  EXPECT_TRUE(rig.link.up(rig.now()));
+  EXPECT_EQ(rig.b.port.state(), PortState::kInitialize);
+}
+
 }  // namespace
 }  // namespace weft::link
