@@ -39,7 +39,8 @@ class Outlet final : public MadOutlet {
   std::uint64_t answers = 0;  // and segments of long ones
 };
 
-// A switch, and those of the hosts that are there, with LIDs from 1 on.
+// A switch, and those of the hosts that are there, with LIDs from 1 on. The upper bits of
+// `present`: what another manager has left at one of them.
 sm::Subnet subnet_of(std::uint8_t present) {
   sm::Subnet subnet;
   const auto add = [&](wire::NodeType type, std::uint8_t ports, std::uint64_t guid) {
@@ -71,6 +72,11 @@ sm::Subnet subnet_of(std::uint8_t present) {
     sm::SubnetPort& port = subnet.nodes[host].ports[1];
     port.guid = Guid{0x1000 * (i + 1) + 1};
     port.info = info(Lid{static_cast<std::uint16_t>(i + 2)});
+    const std::uint64_t left = present >> 6u;
+    if (left != 0 && (present >> 4u & 3u) == i) {
+      port.tables.guids.resize(2);
+      port.tables.guids[0] = wire::GuidBlock{{port.guid, Guid{left}, Guid{0x1001}}};
+    }
     port.peer = sm::PortRef{sw, static_cast<std::uint8_t>(i + 1)};
     subnet.nodes[sw].ports[i + 1].info = info({});
     subnet.nodes[sw].ports[i + 1].peer = sm::PortRef{host, 1};

@@ -31,6 +31,7 @@ constexpr std::size_t kSwitch = 2;
 constexpr std::size_t kMostInFlight = 256;
 constexpr std::uint64_t kMostInPeace = 200'000;  // packets in ten minutes
 constexpr std::size_t kData = wire::smp::kDataOffset;
+constexpr std::uint64_t kOtherKey = 7;  // that the manager knows
 
 struct Flying {
   std::size_t to;
@@ -80,7 +81,13 @@ class Fuzzer {
     for (std::size_t i = 0; i < kNodes; ++i)
       nodes_[i] = std::make_unique<Node>(i, network_);
     sm::ManagerOptions options{.mastership = {.priority = 3}};
-    if (input_.byte() & 1) options.setup.mkey = 1;
+    const std::uint8_t keys = input_.byte();
+    if (keys & 1) options.setup.mkey = 1;
+    if (keys & 2) {
+      nodes_[1]->model.infos[1].mkey = kOtherKey;
+      nodes_[1]->model.infos[1].mkey_protect = keys >> 2 & 3;
+      options.mkeys.put(Guid{0x2001}, kOtherKey);
+    }
     if (input_.byte() & 1) options.mastership.sm_key = 1;
     manager_ = std::make_unique<sm::SubnetManager>(nodes_[0]->management.mad_port(1), options);
     manager_->on_event([](const sm::ManagerEvent& event) { require(!event.text.empty()); });

@@ -190,6 +190,11 @@ void define_sm(CLI::App& app, SmOptions& options, SmRunOptions& run) {
       ->option_text("FILE");
   sm->add_option("--qos", run.qos, "Of run: a file with OpenSM's qos_ options")
       ->option_text("FILE");
+  sm->add_option("--mkeys", run.mkeys, "Of run: protect ports; a file that keeps their M_Keys")
+      ->option_text("FILE");
+  sm->add_option("--mkey-protect", run.mkey_protect, "Of run: how much, 0 to 3; default 1")
+      ->option_text("LEVEL")
+      ->check(CLI::Range(0, 3));
   sm->add_flag("--once", run.once, "Of run: end when the subnet is set up");
 }
 
@@ -311,8 +316,8 @@ int sm_or_run(Options& options) {
   if (options.sm.action != "run") {
     if (!options.sm_run.any()) return sm(options.sm);
     return refuse("sm",
-                  "--node, --port, --engine, --priority, --lmc, --partitions, --qos and "
-                  "--once are of run only");
+                  "--node, --port, --engine, --priority, --lmc, --partitions, --qos, --mkeys, "
+                  "--mkey-protect and --once are of run only");
   }
   if (!options.sm.from.empty()) {
     return refuse("sm", fmt::format("{}: one word too many", options.sm.from));

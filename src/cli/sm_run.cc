@@ -20,6 +20,8 @@
 namespace weft::cli {
 namespace {
 
+constexpr unsigned kUsualProtection = 1;  // others may read, but do not see the key
+
 // For the signal handler, which is told nothing.
 std::atomic<daemon::ManagerProcess*> managing{nullptr};
 
@@ -62,12 +64,20 @@ fabric::LabManagement management_of(const SmRunOptions& options) {
 }  // namespace
 
 int sm_run(const SmRunOptions& options) {
+  if (options.mkey_protect && !options.mkeys) {
+    return refuse("sm",
+                  "--mkey-protect is for ports that have keys: say where they are kept, "
+                  "with --mkeys FILE");
+  }
   auto place = find_place(options);
   if (!place) return refuse("sm", place.error().message);
-  const daemon::ManagerProcessConfig config{.place = std::move(*place),
-                                            .port = options.port,
-                                            .management = management_of(options),
-                                            .once = options.once};
+  const daemon::ManagerProcessConfig config{
+      .place = std::move(*place),
+      .port = options.port,
+      .management = management_of(options),
+      .mkeys = options.mkeys.value_or(""),
+      .mkey_protect = static_cast<std::uint8_t>(options.mkey_protect.value_or(kUsualProtection)),
+      .once = options.once};
   const bool json = options.json;
   const auto process = daemon::ManagerProcess::open(config, [json](const sm::ManagerEvent& event) {
     // Where there is no room for what it says, it goes on all the same.

@@ -18,12 +18,15 @@ struct SmRunOptions {
   std::optional<unsigned> lmc;
   std::optional<std::string> partitions;  // files
   std::optional<std::string> qos;
+  std::optional<std::string> mkeys;
+  std::optional<unsigned> mkey_protect;
   bool once = false;
   bool json = false;
 
   // Whether any is given that other actions of `weft sm` do not have.
   [[nodiscard]] bool any() const {
-    return node || port || engine || priority || lmc || partitions || qos || once;
+    return node || port || engine || priority || lmc || partitions || qos || mkeys ||
+           mkey_protect || once;
   }
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -31,7 +32,15 @@ std::string words(const SmpResult& result) {
 
 }  // namespace
 
+Discovery::Discovery(SmpQueue& smps, const Options& options)
+    : smps_(smps),
+      options_(options),
+      other_keys_(options.mkeys == nullptr ? std::vector<std::uint64_t>{}
+                                           : options.mkeys->others(options.mkey)) {
+}
+
 void Discovery::start() {
+  smps_.forget_keys();
   visit({}, std::nullopt);
 }
 
@@ -44,8 +53,14 @@ std::string Discovery::name(const PortRef& at) const {
   return fmt::format("{:#018x} port {}", node.info.node_guid.value(), at.port);
 }
 
-void Discovery::visit(const DirectedRoute& route, std::optional<PortRef> from) {
-  smps_.get(route, SmAttribute::kNodeInfo, 0, [this, route, from](const SmpResult& result) {
+// IBA 14.2.4.1: from level 2 on, a port that wants another key does not even say who it is.
+void Discovery::visit(const DirectedRoute& route, std::optional<PortRef> from, std::size_t tried) {
+  if (!other_keys_.empty()) {
+    smps_.use_key(route, tried == 0 ? options_.mkey : other_keys_[tried - 1]);
+  }
+  smps_.get(route, SmAttribute::kNodeInfo, 0, [this, route, from, tried](const SmpResult& result) {
+    const bool is_silent = result.outcome == SmpResult::Outcome::kTimedOut;
+    if (is_silent && tried < other_keys_.size()) return visit(route, from, tried + 1);
     const auto info = wire::NodeInfo::parse(result.data);
     if (result.answered() && info && is_sane(*info)) return arrive(route, from, *info);
     const std::string who =
@@ -159,9 +174,12 @@ void Discovery::read_port(const PortRef& at, const DirectedRoute& route) {
     const auto info = wire::PortInfo::parse(result.data);
     // Of a switch port 0 has the M_Key, and IsSM; of an adapter all that are asked.
     const bool is_end = subnet_.port(at).guid != Guid{};
+    const DirectedRoute& route = subnet_.route_to(at);
+    const bool foreign = result.answered() && info && is_end && is_foreign(route, *info);
+    if (foreign && has_other_key(at, route)) return read_port(at, route);
     if (!result.answered() || !info) {
       problem(name(at) + " " + words(result));
-    } else if (is_end && is_foreign(*info)) {
+    } else if (foreign) {
       leave_out(at, *info);
     } else {
       subnet_.port(at).info = info;
@@ -173,8 +191,23 @@ void Discovery::read_port(const PortRef& at, const DirectedRoute& route) {
 }
 
 // At level 1 a port shows 0 to whoever has not its key.
-bool Discovery::is_foreign(const wire::PortInfo& info) const {
-  return info.mkey == 0 ? info.mkey_protect != 0 : info.mkey != options_.mkey;
+bool Discovery::is_foreign(const DirectedRoute& route, const wire::PortInfo& info) const {
+  return info.mkey == 0 ? info.mkey_protect != 0 : info.mkey != smps_.key_of(route);
+}
+
+// First the manager's own, then that of this very port, then those of others.
+bool Discovery::has_other_key(const PortRef& at, const DirectedRoute& route) {
+  if (options_.mkeys == nullptr) return false;
+  std::vector<std::uint64_t> order{options_.mkey};
+  const auto add = [&](std::uint64_t key) {
+    if (std::find(order.begin(), order.end(), key) == order.end()) order.push_back(key);
+  };
+  if (const auto known = options_.mkeys->of(subnet_.port(at).guid)) add(*known);
+  std::for_each(other_keys_.begin(), other_keys_.end(), add);
+  const auto tried = std::find(order.begin(), order.end(), smps_.key_of(route));
+  if (tried == order.end() || tried + 1 == order.end()) return false;
+  smps_.use_key(route, *(tried + 1));
+  return true;
 }
 
 void Discovery::leave_out(const PortRef& at, const wire::PortInfo& info) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sm/mastership.h"
+#include "sm/mkeys.h"
 #include "sm/smp_queue.h"
 #include "sm/subnet.h"
 
@@ -26,13 +27,14 @@ class Discovery {
   static constexpr std::size_t kMostPorts = 0x8'0000;
 
   struct Options {
-    std::uint8_t own_port = 1;  // of the manager's node; 0 on a switch
-    bool is_master = true;      // who is not writes nothing
-    std::uint64_t mkey = 0;     // ports with another one are left out
+    std::uint8_t own_port = 1;     // of the manager's node; 0 on a switch
+    bool is_master = true;         // who is not writes nothing
+    std::uint64_t mkey = 0;        // ports with another one are left out, unless it is known
+    const MKeys* mkeys = nullptr;  // that are known; null: none. Outlives it
   };
 
   // `smps` outlives it; handlers refer to it until smps.idle().
-  Discovery(SmpQueue& smps, const Options& options) : smps_(smps), options_(options) {}
+  Discovery(SmpQueue& smps, const Options& options);
   Discovery(const Discovery&) = delete;
   Discovery& operator=(const Discovery&) = delete;
 
@@ -48,7 +50,8 @@ class Discovery {
   [[nodiscard]] std::uint64_t problem_count() const { return problem_count_; }
 
  private:
-  void visit(const DirectedRoute& route, std::optional<PortRef> from);
+  // `tried`: how many of other_keys_ have not been answered.
+  void visit(const DirectedRoute& route, std::optional<PortRef> from, std::size_t tried = 0);
   void arrive(const DirectedRoute& route, std::optional<PortRef> from, const wire::NodeInfo& info);
   std::uint32_t add_node(const DirectedRoute& route, const wire::NodeInfo& info);
   bool join(const PortRef& a, const PortRef& b);
@@ -61,13 +64,16 @@ class Discovery {
   [[nodiscard]] bool is_own(const PortRef& at) const { return at == PortRef{0, options_.own_port}; }
   void ask_manager(const PortRef& at);
   // Another manager's, as its M_Key tells.
-  [[nodiscard]] bool is_foreign(const wire::PortInfo& info) const;
+  [[nodiscard]] bool is_foreign(const DirectedRoute& route, const wire::PortInfo& info) const;
+  // Its key is known, and was not tried before: it is used from now on.
+  bool has_other_key(const PortRef& at, const DirectedRoute& route);
   void leave_out(const PortRef& at, const wire::PortInfo& info);
   [[nodiscard]] std::string name(const PortRef& at) const;
   void problem(std::string text);
 
   SmpQueue& smps_;
   const Options options_;
+  const std::vector<std::uint64_t> other_keys_;
   Subnet subnet_;
   // Of switches, by node: SwitchInfo and PortInfo of port 0 come before the rest.
   std::unordered_map<std::uint32_t, unsigned> halves_;

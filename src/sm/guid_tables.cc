@@ -29,6 +29,24 @@ void GuidTables::set(std::vector<PortGuids> ports) {
   ports_ = std::move(then);
 }
 
+void GuidTables::read(Changes& changes, Subnet& subnet) {
+  for (const PortRef& end : subnet.end_ports()) {
+    SubnetPort& port = subnet.port(end);
+    if (std::exchange(port.tables.asked_guids, true)) continue;
+    // The first entry is its own. A port without a LID has forgotten what it was told.
+    if (port.info->lid == Lid{} || port.info->guid_cap <= 1) continue;
+    port.tables.guids.resize((std::size_t{port.info->guid_cap} + kBlock - 1) / kBlock);
+    for (std::size_t number = 0; number < port.tables.guids.size(); ++number) {
+      changes.get(subnet.route_to(end), wire::SmAttribute::kGuidInfo,
+                  static_cast<std::uint32_t>(number),
+                  [&subnet, end, number](const SmpResult& result) {
+                    if (!result.answered()) return;
+                    subnet.port(end).tables.guids[number] = wire::GuidBlock::parse(result.data);
+                  });
+    }
+  }
+}
+
 void GuidTables::write(Changes& changes, Subnet& subnet) {
   changed_ = false;
   if (ports_.empty()) return;

@@ -25,6 +25,14 @@ class GuidTables {
   // Of all ports that have any. Entries of a port that is not among them any more are freed, once
   // the port is there.
   void set(std::vector<PortGuids> ports);
+  // Who has become master knows nothing: nothing is written until set() has said it anew.
+  void forget() {
+    ports_.clear();
+    changed_ = false;
+  }
+  // Asks ports for what somebody else may have left there: those that have a LID, and have not been
+  // asked since they were found. Both outlive what is on its way.
+  static void read(Changes& changes, Subnet& subnet);
   // write() has something to do that was set since the last one.
   [[nodiscard]] bool changed() const { return changed_; }
   // Writes all that is different from what the ports of `subnet` are known to have. Both outlive

@@ -111,17 +111,18 @@ std::optional<SlToVl> LaneTables::lanes_wanted(const PortRef& at) const {
   return asked == nullptr ? std::nullopt : std::optional(fitted(asked->sl_to_vl, lanes));
 }
 
-void LaneTables::write() {
+void LaneTables::write(const MayTouch& may_touch) {
   if (plan_.lanes <= 1 && !(qos_ && qos_->on)) return;
   for (std::uint32_t node = 0; node < subnet_.nodes.size(); ++node) {
     const SubnetNode& at = subnet_.nodes[node];
     for (std::size_t number = 1; number < at.ports.size(); ++number) {
       const PortRef port{node, static_cast<std::uint8_t>(number)};
-      if (!is_up(at.ports[number])) continue;
+      if (!is_up(at.ports[number]) || !may_touch(port)) continue;
       if (!at.is_switch()) write_adapter(port);
       write_arbitration(port);
     }
-    if (at.is_switch() && at.switch_info && at.ports[0].info) write_switch(node);
+    const bool is_known = at.is_switch() && at.switch_info && at.ports[0].info;
+    if (is_known && may_touch({node, 0})) write_switch(node);
   }
 }
 

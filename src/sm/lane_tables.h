@@ -38,8 +38,9 @@ class LaneTables {
   LaneTables(const LaneTables&) = delete;
   LaneTables& operator=(const LaneTables&) = delete;
 
-  // What is different from what nodes are known to have. Links have their operational lanes by now.
-  void write();
+  // What is different from what nodes are known to have, as far as they may be touched. Links have
+  // their operational lanes by now.
+  void write(const MayTouch& may_touch);
   // What QoS says of a port; null: nothing.
   [[nodiscard]] const QosProfile* profile(const PortRef& at) const;
 

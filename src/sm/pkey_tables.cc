@@ -121,8 +121,9 @@ void PKeyTables::read() {
   }
 }
 
-void PKeyTables::write() {
+void PKeyTables::write(const MayTouch& may_touch) {
   for (const PortRef& end : subnet_.end_ports()) {
+    if (!may_touch(end)) continue;
     const Partitions::Keys keys = keys_of(end);
     write_end_port(end, keys);
     const auto& peer = subnet_.port(end).peer;

@@ -48,9 +48,10 @@ class PKeyTables {
   PKeyTables& operator=(const PKeyTables&) = delete;
 
   // One step after the other, each when the queue is idle: asks for what is not known of end ports;
-  // writes their tables, and those of the switch ports that are to enforce them.
+  // writes the tables of those that may be touched, and of the switch ports that are to enforce
+  // them.
   void read();
-  void write();
+  void write(const MayTouch& may_touch);
   // Afterwards: whether a switch's port is to enforce partitions, and has the table for it.
   [[nodiscard]] bool enforces_in(const PortRef& at) const;
   [[nodiscard]] bool enforces_out(const PortRef& at) const;

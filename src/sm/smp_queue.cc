@@ -39,6 +39,20 @@ Expected<void> SmpQueue::open(TrapHandler traps, RequestHandler requests) {
   return listen(wire::MgmtClass::kSubnDirected, {kGet, kSet});
 }
 
+void SmpQueue::use_key(const DirectedRoute& route, std::uint64_t mkey) {
+  if (mkey != limits_.mkey) {
+    keys_[route] = mkey;
+  } else if (!keys_.empty()) {
+    keys_.erase(route);
+  }
+}
+
+std::uint64_t SmpQueue::key_of(const DirectedRoute& route) const {
+  if (keys_.empty()) return limits_.mkey;
+  const auto found = keys_.find(route);
+  return found == keys_.end() ? limits_.mkey : found->second;
+}
+
 void SmpQueue::get(const DirectedRoute& route, wire::SmAttribute attribute, std::uint32_t modifier,
                    Handler handler) {
   queue(wire::MadMethod::kGet, route, attribute, modifier, {}, std::move(handler));
@@ -61,7 +75,7 @@ void SmpQueue::queue(wire::MadMethod method, const DirectedRoute& route,
                   .attribute_id = static_cast<std::uint16_t>(attribute),
                   .attribute_modifier = modifier}
       .write(smp.mad);
-  wire::smp::set_mkey(smp.mad, limits_.mkey);
+  wire::smp::set_mkey(smp.mad, key_of(route));
   wire::smp::set_dr_lids(smp.mad, wire::kPermissiveLid, wire::kPermissiveLid);
   for (std::size_t hop = 0; hop < route.size(); ++hop)
     wire::smp::set_initial_path(smp.mad, hop + 1, route[hop]);

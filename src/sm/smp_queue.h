@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -123,6 +124,12 @@ class SmpQueue final : private mgmt::MadClient {
   // Reports to the manager at a LID; its TrapRepress is the answer.
   void trap(Lid to, const wire::Notice& notice, Handler handler);
 
+  // What is asked from now on by that route, is asked with this M_Key, and not with that of the
+  // limits; until they are forgotten.
+  void use_key(const DirectedRoute& route, std::uint64_t mkey);
+  [[nodiscard]] std::uint64_t key_of(const DirectedRoute& route) const;
+  void forget_keys() { keys_.clear(); }
+
   // Sends what the window allows. Call it after anything else was called.
   void run(Time now);
   // Nothing waits, and nothing is on its way.
@@ -151,6 +158,7 @@ class SmpQueue final : private mgmt::MadClient {
   TrapHandler traps_;
   RequestHandler requests_;
   Time now_{};
+  std::map<DirectedRoute, std::uint64_t> keys_;  // that are not limits_.mkey
   std::deque<Smp> waiting_;
   std::unordered_map<std::uint64_t, Handler> flying_;  // by cookie
   std::uint64_t last_cookie_ = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -23,11 +24,15 @@ struct PortRef {
   friend bool operator==(const PortRef&, const PortRef&) = default;
 };
 
+// Whether a port is the manager's to change.
+using MayTouch = std::function<bool(const PortRef&)>;
+
 // Of the tables of a port what they are known to hold: what was read, or written and confirmed.
 // Nothing: nobody has asked.
 struct PortTables {
   std::vector<std::optional<wire::PKeyBlock>> pkeys{};  // by block
   std::vector<std::optional<wire::GuidBlock>> guids{};  // by block
+  bool asked_guids = false;  // the port has been asked for them, or has none for sure
   // Of packets that leave by this port: by the port where they come in, of an adapter the first.
   std::vector<std::optional<wire::SlToVl>> sl_to_vl{};
   // By half, from 0 on: low 1 to 32, low 33 to 64, high 1 to 32, high 33 to 64.

@@ -125,7 +125,8 @@ void SubnetManager::begin_sweep() {
   const bool is_master = state() == wire::SmState::kMaster;
   discovery_ = std::make_unique<Discovery>(smps_, Discovery::Options{.own_port = options_.own_port,
                                                                      .is_master = is_master,
-                                                                     .mkey = options_.setup.mkey});
+                                                                     .mkey = options_.setup.mkey,
+                                                                     .mkeys = &options_.mkeys});
   discovery_->start();
   phase_ = Phase::kDiscovery;
 }
@@ -261,6 +262,7 @@ void SubnetManager::decide() {
   if (course == Course::kManage) {
     // Who was not the master does not know what others have written meanwhile.
     if (!is_first_) found.keep_tables(subnet_);
+    if (is_first_) guids_.forget();
     // What it has seen while it was not the master is not recorded yet.
     if (is_first_ && store_ != nullptr) tell_changes({}, subnet_, nullptr, store_);
     has_changed_ = tell_changes(subnet_, found, tell_, store_) > 0;

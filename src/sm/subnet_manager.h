@@ -28,6 +28,7 @@
 #include "sm/lid_plan.h"
 #include "sm/manager_event.h"
 #include "sm/mastership.h"
+#include "sm/mkeys.h"
 #include "sm/multicast_tables.h"
 #include "sm/routing/routing.h"
 #include "sm/service_lids.h"
@@ -43,6 +44,8 @@ struct ManagerOptions {
   RoutingOptions routing{};
   SetupOptions setup{};
   SmpLimits smps{};  // its M_Key is that of `setup`
+  // Of ports that somebody else has protected. They are managed, and get the key of `setup`.
+  MKeys mkeys{};
   MastershipOptions mastership{};
   // Between two looks at whether something has changed; a trap tells sooner.
   Duration look_every = 10s;
@@ -103,7 +106,8 @@ class SubnetManager {
   void set_groups(std::vector<MulticastGroup> groups) {
     multicast_.set_groups(std::move(groups), now_);
   }
-  // The same of GUIDs that ports have beside their own.
+  // The same of GUIDs that ports have beside their own; to be said anew when this has become master
+  // again, for what ports have by then is found in them.
   void set_guids(std::vector<PortGuids> ports) { guids_.set(std::move(ports)); }
   // And of LIDs that are no port's own, and lead to a port (service_lids.h); revision() tells when
   // they do. Errors as ServiceLids::set() has them. A LID is a port's as long as it is kept for it.

@@ -38,7 +38,8 @@ PortInfo unchanged(const PortInfo& now) {
 }  // namespace
 
 SubnetSetup::SubnetSetup(SmpQueue& smps, Subnet& subnet, Plan plan, const SetupOptions& options)
-    : changes_(smps),
+    : smps_(smps),
+      changes_(smps),
       subnet_(subnet),
       plan_(std::move(plan)),
       options_(options),
@@ -51,11 +52,16 @@ bool SubnetSetup::next_step() {
     case Step::kMove:
       cut_off_unknown();
       pkeys_.read();
+      if (plan_.guids != nullptr) GuidTables::read(changes_, subnet_);
       move_first();
+      step_ = Step::kProtect;
+      return true;
+    case Step::kProtect:
+      protect();
       step_ = Step::kKeys;
       return true;
     case Step::kKeys:
-      pkeys_.write();
+      pkeys_.write([this](const PortRef& at) { return may_touch(at); });
       step_ = Step::kPorts;
       return true;
     case Step::kPorts:
@@ -86,12 +92,17 @@ void SubnetSetup::set_port(const PortRef& at, const PortInfo& info) {
   std::array<std::byte, wire::smp::kDataSize> data{};
   info.write(data);
   changes_.set(subnet_.route_to(at), SmAttribute::kPortInfo, at.port, data,
-               [this, at](const SmpResult& result) {
+               [this, at, mkey = info.mkey](const SmpResult& result) {
                  const auto now = PortInfo::parse(result.data);
                  if (result.answered() && now) {
-                   subnet_.port(at).info = now;
+                   SubnetPort& port = subnet_.port(at);
+                   port.info = now;
                    // A command, which some ports repeat in their answer.
-                   subnet_.port(at).info->client_reregister = false;
+                   port.info->client_reregister = false;
+                   if (port.guid == Guid{}) return;
+                   // Who has asked with the key of before is not shown the new one.
+                   port.info->mkey = mkey;
+                   smps_.use_key(subnet_.route_to(at), mkey);
                    return;
                  }
                  changes_.failed("PortInfo of " + name_of(subnet_, at), result);
@@ -137,6 +148,21 @@ void SubnetSetup::move_first() {
     if (!may_touch(plan_.ends[move.port])) continue;
     moved_[move.port] = true;
     write_end_port(move.port, move.to, false);
+  }
+}
+
+void SubnetSetup::protect(PortInfo& info) const {
+  info.mkey = options_.mkey;
+  info.mkey_protect = options_.mkey_protect;
+  info.mkey_lease_period = options_.mkey_lease;
+}
+
+void SubnetSetup::protect() {
+  for (const PortRef& end : plan_.ends) {
+    if (smps_.key_of(subnet_.route_to(end)) == options_.mkey || !may_touch(end)) continue;
+    PortInfo info = unchanged(*subnet_.port(end).info);
+    protect(info);
+    set_port(end, info);
   }
 }
 
@@ -210,9 +236,7 @@ void SubnetSetup::write_end_port(std::size_t end, Lid lid, bool is_last) {
   const PortRef at = plan_.ends[end];
   const SubnetPort& port = subnet_.port(at);
   PortInfo info = unchanged(*port.info);
-  info.mkey = options_.mkey;
-  info.mkey_protect = options_.mkey_protect;
-  info.mkey_lease_period = options_.mkey_lease;
+  protect(info);
   info.gid_prefix = options_.gid_prefix;
   info.lid = lid;
   info.lmc = lmc(end);
@@ -233,6 +257,7 @@ void SubnetSetup::write_end_port(std::size_t end, Lid lid, bool is_last) {
 void SubnetSetup::write_switch_port(const PortRef& at) {
   const SubnetPort& port = subnet_.port(at);
   if (!port.info || port.info->state < PortState::kInitialize || !port.peer) return;
+  if (!may_touch(at)) return;
   PortInfo info = unchanged(*port.info);
   info.hoq_life = options_.hoq_life;
   info.enforce_partition_inbound = pkeys_.enforces_in(at);
@@ -254,7 +279,7 @@ void SubnetSetup::write_tables() {
     if (plan_.multicast != nullptr) info.multicast_top = plan_.multicast->top(subnet_, node);
     write_switch_info(changes_, subnet_, node, info);
   }
-  lanes_.write();
+  lanes_.write([this](const PortRef& at) { return may_touch(at); });
   if (plan_.guids != nullptr) plan_.guids->write(changes_, subnet_);
 }
 

@@ -58,9 +58,9 @@ class SubnetSetup {
   SubnetSetup(const SubnetSetup&) = delete;
   SubnetSetup& operator=(const SubnetSetup&) = delete;
 
-  // One step after the other, each when the queue is idle: P_Keys; addresses, those that others are
-  // to get first; tables; then the states, so that no link carries data before every table is
-  // right, nor as long as two ports may have the same LID. False: there are no more steps.
+  // One step after the other, each when the queue is idle: M_Keys; P_Keys; addresses, those that
+  // others are to get first; tables; then the states, so that no link carries data before every
+  // table is right, nor as long as two ports may have the same LID. False: there are no more steps.
   bool next_step();
 
   [[nodiscard]] const Changes& changes() const { return changes_; }
@@ -69,9 +69,22 @@ class SubnetSetup {
   [[nodiscard]] bool own_is_closed() const { return joining_ && joining_->own_is_closed(); }
 
  private:
-  enum class Step : std::uint8_t { kMove, kKeys, kPorts, kTables, kArm, kActivate, kDone };
+  enum class Step : std::uint8_t {
+    kMove,
+    kProtect,
+    kKeys,
+    kPorts,
+    kTables,
+    kArm,
+    kActivate,
+    kDone
+  };
 
   void move_first();
+  // Ports with other M_Keys get that of the options, before anything else is said to them: what
+  // comes with the key of before is not for them any more.
+  void protect();
+  void protect(wire::PortInfo& info) const;
   void write_ports();
   void write_end_port(std::size_t end, Lid lid, bool is_last);
   // Of the ends, as they are known to have them, and as they are to have them.
@@ -95,6 +108,7 @@ class SubnetSetup {
   [[nodiscard]] std::uint8_t most_lanes(const PortRef& at) const;
   void set_port(const PortRef& at, const wire::PortInfo& info);
 
+  SmpQueue& smps_;
   Changes changes_;
   Subnet& subnet_;
   const Plan plan_;

@@ -29,15 +29,24 @@ class AdministeredLab {
                            const AdministratorOptions& options = {}, SubnetStore* store = nullptr)
       : lab(std::move(lab), node, std::move(manager), store),
         at_(*this->lab.running.fabric.find_node(node)) {
-    administrator = std::make_unique<Administrator>(at_.management().mad_port(1), options);
-    if (store != nullptr) left_out = administrator->restore(store->load(), this->lab.running.now);
-    administrator->record_to(store);
-    EXPECT_TRUE(administrator->start());
-    administrator->set_multicast_source(
-        [this]() -> const Subnet& { return this->lab.manager->subnet(); });
-    this->lab.manager->on_trap(
-        [this](const ReceivedTrap& trap) { administrator->take_trap(trap); });
+    begin(options, store);
     sweep();
+  }
+
+  // Manager and administrator end, and others begin at the same node, which know nothing.
+  void restart() {
+    administrator.reset();
+    restart_manager();
+    groups_generation_ = guids_generation_ = 0;
+    begin({}, nullptr);
+    sweep();
+  }
+  // The same of the manager alone, until the next sweep().
+  void restart_manager() {
+    lab.stop(0);
+    lab.start(0);
+    revision_ = 0;
+    listen();
   }
 
   void sweep() {
@@ -232,6 +241,19 @@ class AdministeredLab {
     EXPECT_TRUE(asker.node->management().mad_port(1).send(
         asker.agent, {.to = mad.from, .mad = back}, lab.running.now));
     asker.node->management_used();
+  }
+
+  void begin(const AdministratorOptions& options, SubnetStore* store) {
+    administrator = std::make_unique<Administrator>(at_.management().mad_port(1), options);
+    if (store != nullptr) left_out = administrator->restore(store->load(), lab.running.now);
+    administrator->record_to(store);
+    EXPECT_TRUE(administrator->start());
+    administrator->set_multicast_source(
+        [this]() -> const Subnet& { return lab.manager->subnet(); });
+    listen();
+  }
+  void listen() {
+    lab.manager->on_trap([this](const ReceivedTrap& trap) { administrator->take_trap(trap); });
   }
 
   fabric::Node& at_;

@@ -21,9 +21,10 @@ constexpr std::uint64_t kKey = 0x1234;
 fabric::Node& node(ManagedLab& lab, const std::string& name) {
   return *lab.running.fabric.find_node(name);
 }
-void set_mkey(ManagedLab& lab, const std::string& name, std::uint8_t port, std::uint8_t level) {
+void set_mkey(ManagedLab& lab, const std::string& name, std::uint8_t port, std::uint8_t level,
+              std::uint64_t mkey = 0xBAD) {
   wire::PortInfo info = node(lab, name).port_info(port);
-  info.mkey = 0xBAD;
+  info.mkey = mkey;
   info.mkey_protect = level;
   node(lab, name).set_port_info(port, info, lab.running.now);
 }
@@ -129,6 +130,74 @@ TEST(Hostile, ASwitchWithTheKeyOfAnotherManagerIsLeftOutAndSaid) {
     EXPECT_EQ(lab.active_links(), 2u);
     EXPECT_TRUE(lab.reaches("a", "b"));
   }
+}
+
+Guid end_guid(ManagedLab& lab, const std::string& name, std::uint8_t port) {
+  return node(lab, name).guids(port, 0).guids[0];
+}
+
+TEST(Hostile, PortsWhoseKeysAreKnownAreTakenOverAndGetTheManagersOwn) {
+  for (const std::uint64_t own : {std::uint64_t{0}, kKey}) {
+    for (std::uint8_t level = 0; level < 4; ++level) {
+      SCOPED_TRACE(unsigned{level});
+      ManagedLab model(fabric::lab_of(fabric::kFourNodes), "a");
+      MKeys keys;
+      keys.put(end_guid(model, "c", 1), 0xBAD);
+      keys.put(end_guid(model, "s2", 0), 0xBAD2);
+      keys.put(end_guid(model, "b", 1), 0xBAD2);  // b has none by now, and d has that
+      ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a",
+                     {.setup = {.mkey = own, .mkey_protect = 2}, .mkeys = keys});
+      set_mkey(lab, "c", 1, level);
+      set_mkey(lab, "s2", 0, level, 0xBAD2);
+      set_mkey(lab, "d", 1, level, 0xBAD2);
+      EXPECT_THAT(lab.sweep().problems, IsEmpty());
+      EXPECT_EQ(lab.manager->report().failures, 0u);
+      EXPECT_EQ(lab.active_links(), 5u);
+      EXPECT_TRUE(lab.reaches("b", "d"));
+      for (const std::string name : {"a", "b", "c", "d"}) {
+        EXPECT_EQ(node(lab, name).port_info(1).mkey, own) << name;
+        EXPECT_EQ(node(lab, name).port_info(1).mkey_protect, own == 0 ? 0 : 2) << name;
+      }
+      EXPECT_EQ(node(lab, "s2").port_info(0).mkey, own);
+      // From now on they are as any other.
+      EXPECT_EQ(lab.sweep().writes, 0u);
+      EXPECT_THAT(lab.manager->report().problems, IsEmpty());
+    }
+  }
+}
+
+TEST(Hostile, PortsThatHaveOtherKeysThanIsKnownAreLeftOut) {
+  for (std::uint8_t level = 0; level < 4; ++level) {
+    SCOPED_TRACE(unsigned{level});
+    ManagedLab model(fabric::lab_of(fabric::kFourNodes), "a");
+    MKeys keys;
+    keys.put(end_guid(model, "c", 1), 0xBEEF);
+    ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a", {.mkeys = keys});
+    set_mkey(lab, "c", 1, level);
+    EXPECT_THAT(sweep_to_the_end(lab).problems, Contains(HasSubstr("M_Key")));
+    EXPECT_EQ(lab.lid("c"), Lid{});
+    EXPECT_EQ(lab.active_links(), 4u);
+  }
+}
+
+// Who has begun anew and finds something silent among what carries data, looks again before it
+// changes anything there.
+TEST(Hostile, NothingIsWrittenToAPartOfWhichNotAllIsKnown) {
+  ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a");
+  lab.sweep();
+  lab.stop(0);
+  set_mkey(lab, "d", 1, 2);
+  wire::PKeyBlock keys = node(lab, "c").pkeys(1, 0);
+  keys.pkeys[1] = PKey{0x8123};
+  node(lab, "c").set_pkeys(1, 0, keys);
+  lab.start(0);
+  do {
+    lab.sweep();
+  } while (lab.manager->report().state != State::kMaster);
+  EXPECT_EQ(node(lab, "c").pkeys(1, 0), keys);
+  EXPECT_FALSE(is_active(lab, "d:1")) << "nobody knows its LID";
+  lab.run_for(20s);
+  EXPECT_NE(node(lab, "c").pkeys(1, 0), keys);
 }
 
 TEST(Hostile, TheKeyThatIsGivenProtectsEveryNodeAndKeepsOthersOut) {

@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "base/random.h"
+#include "managed_lab.h"
+#include "memory_store.h"
 
 namespace weft::sm {
 namespace {
@@ -85,6 +89,40 @@ TEST(LidMoves, NeverMakeTwoPortsHaveTheSame) {
     }
     ASSERT_FALSE(::testing::Test::HasFailure()) << "round " << round;
   }
+}
+
+// What all of this is for: one sweep is enough, and nobody ever has what another one has.
+TEST(LidMoves, AreMadeInOneSweepWithoutADuplicate) {
+  MemoryStore store;
+  const auto guid = [](const fabric::Lab& lab, const std::string& name) {
+    return lab.find_node(name)->port_guids.at(0);
+  };
+  const fabric::Lab model = fabric::lab_of(fabric::kFourNodes);
+  const std::map<std::string, std::uint16_t> now{{"b", 10}, {"c", 11}, {"d", 12}};
+  // b and c want each other's, d what nobody has; and who comes last, d's.
+  const std::map<std::string, std::uint16_t> then{{"b", 11}, {"c", 10}, {"d", 13}, {"a", 12}};
+  for (const auto& [name, lid] : then)
+    store.record_lid(guid(model, name), {.first = Lid{lid}});
+  ManagedLab lab(model, "a", {}, &store);
+  for (const auto& [name, lid] : now) {
+    fabric::Node& node = *lab.running.fabric.find_node(name);
+    wire::PortInfo info = node.port_info(1);
+    info.lid = Lid{lid};
+    node.set_port_info(1, info, lab.running.now);
+  }
+  lab.watch = [&] {
+    std::map<Lid, unsigned> holders;
+    for (const std::string name : {"a", "b", "c", "d"})
+      ++holders[lab.lid(name)];
+    holders.erase(Lid{});
+    for (const auto& [lid, count] : holders)
+      EXPECT_EQ(count, 1u) << lid.value();
+  };
+  EXPECT_THAT(lab.sweep().problems, IsEmpty());
+  EXPECT_EQ(lab.manager->report().failures, 0u);
+  for (const auto& [name, lid] : then)
+    EXPECT_EQ(lab.lid(name), Lid{lid}) << name;
+  EXPECT_EQ(lab.active_links(), 5u);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 namespace weft::sm {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using State = wire::SmState;
@@ -52,6 +53,32 @@ TEST(Managers, AmongEqualsTheLowerGuidBecomesMaster) {
   lab.run_for(kLong);
   EXPECT_EQ(lab.state(0), first_is_lower ? State::kMaster : State::kStandby);
   EXPECT_EQ(lab.state(1), first_is_lower ? State::kStandby : State::kMaster);
+}
+
+// It began when the other one had looked at its port already, and nobody was there.
+TEST(Managers, OneThatIsAskedWhileItLooksAroundLooksAgainBeforeItBecomesMaster) {
+  std::string text = fabric::kFourNodes;
+  const std::string far = "ends = [\"c:1\", \"s2:1\"]\n";
+  text.insert(text.find(far) + far.size(), "delay = \"50ms\"\n");
+  ManagedLab lab(fabric::lab_of(text), {place("a", 3), place("d", 7)});
+  lab.stop(1);
+  lab.stop(0);
+  lab.run_for(1s);  // until all links are there
+  std::vector<std::string> said;
+  lab.on_event = [&](std::size_t who, const ManagerEvent& event) {
+    if (who == 0 && event.kind == ManagerEvent::Kind::kState) said.push_back(event.text);
+  };
+  lab.start(0);
+  lab.manager->sweep();
+  lab.run_for(10ms);
+  ASSERT_EQ(lab.manager->sweeps(), 0u) << "it waits for c";
+  lab.start(1);
+  lab.managers[1]->sweep();
+  lab.run_for(kLong);
+  EXPECT_EQ(lab.state(0), State::kStandby);
+  EXPECT_EQ(lab.state(1), State::kMaster);
+  EXPECT_THAT(said, ElementsAre(HasSubstr("STANDBY")));
+  EXPECT_EQ(lab.manager->report().writes, 0u);
 }
 
 TEST(Managers, AMasterHandsOverToAHigherOneThatComes) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "administered_lab.h"
+#include "sa_records.h"
 #include "wire/endian.h"
 #include "wire/grh.h"
 #include "wire/sa/inform_info.h"
@@ -23,22 +24,8 @@ using wire::SaAttribute;
 using wire::SaStatus;
 using wire::ServiceRecord;
 
-std::uint16_t status_of(SaStatus status) {
-  return static_cast<std::uint16_t>(status);
-}
-
-template <class Record>
-std::vector<std::byte> bytes_of(const Record& record) {
-  std::vector<std::byte> data(200);
-  record.write(data);
-  return data;
-}
-
 constexpr std::uint64_t kToJoin =
     MemberRecord::kHasMgid | MemberRecord::kHasPortGid | MemberRecord::kHasJoinState;
-constexpr std::uint64_t kToCreate = kToJoin | MemberRecord::kHasQKey |
-                                    MemberRecord::kHasTrafficClass | MemberRecord::kHasPKey |
-                                    MemberRecord::kHasFlowLabel | MemberRecord::kHasSl;
 
 Gid some_group() {
   return make_gid(0xFF12'401B'FFFF'0000, Guid{0x0000'0000'0000'0042});
@@ -72,7 +59,7 @@ struct Groups : ::testing::Test {
 };
 
 TEST_F(Groups, AreMadeByTheFirstFullMember) {
-  const Answer made = join("b", kToCreate, wish("b", MemberRecord::kFullMember));
+  const Answer made = join("b", kToMakeGroup, wish("b", MemberRecord::kFullMember));
   ASSERT_EQ(made.status, 0);
   const auto record = *MemberRecord::parse(made.records.at(0));
   EXPECT_GE(record.mlid.value(), 0xC000);
@@ -88,26 +75,26 @@ TEST_F(Groups, AreMadeByTheFirstFullMember) {
 TEST_F(Groups, AreNotMadeByHalf) {
   EXPECT_EQ(join("b", kToJoin, wish("b", MemberRecord::kFullMember)).status,
             status_of(SaStatus::kInsufficientComponents));
-  EXPECT_EQ(join("b", kToCreate, wish("b", MemberRecord::kNonMember)).status,
+  EXPECT_EQ(join("b", kToMakeGroup, wish("b", MemberRecord::kNonMember)).status,
             status_of(SaStatus::kRequestInvalid));
   MemberRecord foreign = wish("b", MemberRecord::kFullMember);
   foreign.pkey = PKey{0x8123};
-  EXPECT_EQ(join("b", kToCreate, foreign).status, status_of(SaStatus::kRequestInvalid));
+  EXPECT_EQ(join("b", kToMakeGroup, foreign).status, status_of(SaStatus::kRequestInvalid));
   // No scope, no such flag, and as the administrator's own are.
   for (const std::uint64_t prefix :
        {0xFF10'401B'FFFF'0000, 0xFF22'401B'FFFF'0000, 0xFF12'A01B'FFFF'0000}) {
     MemberRecord other = wish("b", MemberRecord::kFullMember);
     other.mgid = make_gid(prefix, Guid{0x42});
-    EXPECT_EQ(join("b", kToCreate, other).status, status_of(SaStatus::kRequestInvalid));
+    EXPECT_EQ(join("b", kToMakeGroup, other).status, status_of(SaStatus::kRequestInvalid));
   }
   EXPECT_THAT(sa.administrator->groups().groups(), IsEmpty());
 }
 
 TEST_F(Groups, TakeNobodyWhoWantsAnotherOne) {
-  join("b", kToCreate, wish("b", MemberRecord::kFullMember));
+  join("b", kToMakeGroup, wish("b", MemberRecord::kFullMember));
   MemberRecord other = wish("c", MemberRecord::kFullMember);
   other.qkey = QKey{7};
-  EXPECT_EQ(join("c", kToCreate, other).status, status_of(SaStatus::kRequestInvalid));
+  EXPECT_EQ(join("c", kToMakeGroup, other).status, status_of(SaStatus::kRequestInvalid));
   MemberRecord large = wish("c", MemberRecord::kFullMember);
   large.mtu = {.selector = wire::SaValue::Selector::kAbove, .value = 4};
   EXPECT_EQ(
@@ -117,7 +104,7 @@ TEST_F(Groups, TakeNobodyWhoWantsAnotherOne) {
 }
 
 TEST_F(Groups, EndWithTheirLastFullMember) {
-  join("b", kToCreate, wish("b", MemberRecord::kFullMember | MemberRecord::kSendOnlyNonMember));
+  join("b", kToMakeGroup, wish("b", MemberRecord::kFullMember | MemberRecord::kSendOnlyNonMember));
   join("c", kToJoin, wish("c", MemberRecord::kNonMember));
   EXPECT_EQ(leave("c", wish("c", MemberRecord::kFullMember)).status,
             status_of(SaStatus::kRequestInvalid));
@@ -132,7 +119,7 @@ TEST_F(Groups, EndWithTheirLastFullMember) {
 }
 
 TEST_F(Groups, AreChangedByNobodyElse) {
-  join("b", kToCreate, wish("b", MemberRecord::kFullMember));
+  join("b", kToMakeGroup, wish("b", MemberRecord::kFullMember));
   EXPECT_EQ(leave("c", wish("b", MemberRecord::kFullMember)).status,
             status_of(SaStatus::kRequestInvalid));
   EXPECT_EQ(join("c", kToJoin, wish("b", MemberRecord::kNonMember)).status,
@@ -147,8 +134,8 @@ TEST_F(Groups, AreChangedByNobodyElse) {
 TEST_F(Groups, GiveMgidsToThoseWhoHaveNone) {
   MemberRecord record = wish("b", MemberRecord::kFullMember);
   record.mgid = Gid{};
-  const Answer one = join("b", kToCreate, record);
-  const Answer two = join("b", kToCreate, record);
+  const Answer one = join("b", kToMakeGroup, record);
+  const Answer two = join("b", kToMakeGroup, record);
   ASSERT_EQ(one.status, 0);
   ASSERT_EQ(two.status, 0);
   const auto first = *MemberRecord::parse(one.records.at(0));
@@ -159,7 +146,7 @@ TEST_F(Groups, GiveMgidsToThoseWhoHaveNone) {
 }
 
 TEST_F(Groups, TellTheirMembersToTheTrustedAlone) {
-  join("b", kToCreate, wish("b", MemberRecord::kFullMember));
+  join("b", kToMakeGroup, wish("b", MemberRecord::kFullMember));
   join("c", kToJoin, wish("c", MemberRecord::kFullMember));
   AdministeredLab::Query query{.attribute = SaAttribute::kMemberRecord};
   const Answer veiled = sa.ask("d", query);
@@ -170,7 +157,7 @@ TEST_F(Groups, TellTheirMembersToTheTrustedAlone) {
 }
 
 TEST_F(Groups, AreFoundByTheStateOfTheirMembers) {
-  join("b", kToCreate, wish("b", MemberRecord::kFullMember));
+  join("b", kToMakeGroup, wish("b", MemberRecord::kFullMember));
   join("c", kToJoin, wish("c", MemberRecord::kNonMember));
   const auto found = [&](std::uint8_t state, std::uint64_t sm_key) {
     return sa
@@ -187,7 +174,7 @@ TEST_F(Groups, AreFoundByTheStateOfTheirMembers) {
 }
 
 TEST_F(Groups, ForgetPortsThatAreGone) {
-  join("b", kToCreate, wish("b", MemberRecord::kFullMember));
+  join("b", kToMakeGroup, wish("b", MemberRecord::kFullMember));
   join("d", kToJoin, wish("d", MemberRecord::kFullMember));
   const std::size_t cable = *sa.lab.running.fabric.find_link("d:1");
   sa.lab.running.fabric.link(cable).set_plugged(false, sa.lab.running.now);
@@ -208,13 +195,13 @@ TEST_F(Groups, AreInTheTablesThatAreShownWithoutASweep) {
         ->multicast_top.value();
   };
   EXPECT_EQ(top(), 0xBFFF);
-  join("b", kToCreate, wish("b", MemberRecord::kFullMember));
+  join("b", kToMakeGroup, wish("b", MemberRecord::kFullMember));
   EXPECT_EQ(top(), 0xC01F);
   EXPECT_THAT(shown(SaAttribute::kMulticastRecord), SizeIs(1));
 }
 
 TEST_F(Groups, HavePaths) {
-  join("b", kToCreate, wish("b", MemberRecord::kFullMember));
+  join("b", kToMakeGroup, wish("b", MemberRecord::kFullMember));
   const Answer answer =
       sa.ask("c", {.method = MadMethod::kGet,
                    .attribute = SaAttribute::kPathRecord,
@@ -288,7 +275,7 @@ struct Subscribed : Groups {
 
 TEST_F(Subscribed, AreToldOfGroupsThatComeAndGo) {
   ASSERT_EQ(subscribe("d", {.lid_begin = wire::InformInfo::kAnyLid, .subscribe = true}).status, 0);
-  join("b", kToCreate, wish("b", MemberRecord::kFullMember));
+  join("b", kToMakeGroup, wish("b", MemberRecord::kFullMember));
   sa.run_for(1s);
   EXPECT_EQ(told("d", wire::TrapNumber::kGroupCreated), 1u);
   EXPECT_EQ(gid_of(sa.notices("d").at(0)), some_group());

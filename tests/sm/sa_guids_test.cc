@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "administered_lab.h"
+#include "sa_records.h"
 #include "wire/endian.h"
 #include "wire/sa/inform_info.h"
 #include "wire/sa/member_record.h"
@@ -19,17 +20,6 @@ using wire::GuidBlock;
 using wire::MadMethod;
 using wire::SaAttribute;
 using wire::SaStatus;
-
-std::uint16_t status_of(SaStatus status) {
-  return static_cast<std::uint16_t>(status);
-}
-
-template <class Record>
-std::vector<std::byte> bytes_of(const Record& record) {
-  std::vector<std::byte> data(200);
-  record.write(data);
-  return data;
-}
 
 constexpr Guid kAlias{0x1234'5678'9ABC'DEF0};
 constexpr std::uint64_t kLid = 1u << 0;
@@ -196,17 +186,13 @@ TEST_F(Guids, ArePathsEnds) {
 
 TEST_F(Guids, JoinGroupsBesideTheirPort) {
   using wire::MemberRecord;
-  constexpr std::uint64_t kToCreate = MemberRecord::kHasMgid | MemberRecord::kHasPortGid |
-                                      MemberRecord::kHasJoinState | MemberRecord::kHasQKey |
-                                      MemberRecord::kHasTrafficClass | MemberRecord::kHasPKey |
-                                      MemberRecord::kHasFlowLabel | MemberRecord::kHasSl;
   give("d", 1, kAlias);
   const Gid mgid = make_gid(0xFF12'401B'FFFF'0000, Guid{0x42});
   for (const Gid& gid : {sa.gid("d"), gid_of(kAlias)}) {
     const Answer joined =
         sa.ask("d", {.method = MadMethod::kSet,
                      .attribute = SaAttribute::kMemberRecord,
-                     .mask = kToCreate,
+                     .mask = kToMakeGroup,
                      .data = bytes_of(MemberRecord{.mgid = mgid,
                                                    .port_gid = gid,
                                                    .pkey = PKey{0xFFFF},
@@ -262,6 +248,75 @@ TEST_F(Guids, AreWrittenAgainToAPortThatHasLostThem) {
   EXPECT_EQ(at_port("d", 1), Guid{});
   sa.sweep();
   EXPECT_EQ(at_port("d", 1), kAlias);
+}
+
+TEST_F(Guids, AreTakenOverByTheNextManager) {
+  give("b", 2, kAlias);
+  Wish second{.of = "b", .mask = entry(1), .block = {}, .number = 1};
+  second.block.guids[1] = Guid{77};
+  ASSERT_EQ(say("b", MadMethod::kSet, second).status, 0);
+  sa.restart();
+  EXPECT_EQ(block_of(say("c", MadMethod::kGet, {.of = "b"})).guids[2], kAlias);
+  EXPECT_EQ(block_of(say("c", MadMethod::kGet, {.of = "b", .number = 1})).guids[1], Guid{77});
+  EXPECT_EQ(block_of(give("c", 1, kAlias)).guids[1], Guid{}) << "it is another's";
+  sa.sweep();
+  EXPECT_EQ(at_port("b", 2), kAlias);
+  EXPECT_EQ(at_port("b", 9), Guid{77});
+  EXPECT_EQ(take("b", 2).status, 0);
+  EXPECT_EQ(at_port("b", 2), Guid{});
+  EXPECT_EQ(at_port("b", 9), Guid{77});
+}
+
+TEST_F(Guids, OfTwoPortsAreLeftToOneByTheNextManager) {
+  const auto leave = [&](const std::string& node, std::size_t index, Guid guid) {
+    fabric::Node& at = *sa.lab.running.fabric.find_node(node);
+    GuidBlock block = at.guids(1, 0);
+    block.guids[index] = guid;
+    at.set_guids(1, 0, block);
+  };
+  leave("b", 1, kAlias);
+  leave("c", 2, kAlias);
+  leave("d", 3, guid_of(sa.gid("b")));
+  sa.restart();
+  const bool has_b = at_port("b", 1) == kAlias;
+  EXPECT_EQ(at_port("b", 1), has_b ? kAlias : Guid{});
+  EXPECT_EQ(at_port("c", 2), has_b ? Guid{} : kAlias);
+  EXPECT_EQ(at_port("d", 3), Guid{}) << "b's own";
+  EXPECT_EQ(sa.administrator->view().aliases().port_of(kAlias), guid_of(sa.gid(has_b ? "b" : "c")));
+}
+
+// Its manager was not the master for a while.
+TEST_F(Guids, AreWhatThePortHasWhenTheManagerIsMasterAgain) {
+  give("b", 1, kAlias);
+  give("c", 1, Guid{77});
+  sa.administrator->set_master(false);
+  GuidBlock block = sa.lab.running.fabric.find_node("b")->guids(1, 0);
+  block.guids[1] = Guid{};
+  block.guids[2] = Guid{55};
+  sa.lab.running.fabric.find_node("b")->set_guids(1, 0, block);
+  sa.restart_manager();
+  sa.administrator->set_master(true);
+  sa.sweep();
+  EXPECT_EQ(at_port("b", 1), Guid{});
+  EXPECT_EQ(at_port("b", 2), Guid{55});
+  EXPECT_EQ(at_port("c", 1), Guid{77});
+  EXPECT_EQ(block_of(say("d", MadMethod::kGet, {.of = "b"})), block);
+  EXPECT_EQ(block_of(give("d", 1, kAlias)).guids[1], kAlias) << "it is free";
+}
+
+TEST_F(Guids, ComeWithAPortFromElsewhere) {
+  plug("d:1", false);
+  sa.sweep();
+  GuidBlock block = sa.lab.running.fabric.find_node("d")->guids(1, 0);
+  block.guids[1] = kAlias;
+  sa.lab.running.fabric.find_node("d")->set_guids(1, 0, block);
+  plug("d:1", true);
+  sa.sweep();
+  EXPECT_EQ(block_of(say("c", MadMethod::kGet, {.of = "d"})).guids[1], kAlias);
+  sa.sweep();
+  EXPECT_EQ(at_port("d", 1), kAlias);
+  // Ports are asked once, and not in every sweep.
+  EXPECT_EQ(sa.lab.manager->report().writes, 0u);
 }
 
 TEST_F(Guids, GoWithTheirPort) {

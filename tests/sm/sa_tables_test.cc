@@ -5,6 +5,7 @@
 
 #include "administered_lab.h"
 #include "fabric/lab_generate.h"
+#include "sa_records.h"
 #include "wire/class_port_info.h"
 #include "wire/endian.h"
 #include "wire/sm/node_info.h"
@@ -21,10 +22,6 @@ std::vector<std::byte> bytes_of_lid(Lid lid, std::size_t size = 200) {
   std::vector<std::byte> data(size);
   wire::store_be16(data.data(), lid.value());
   return data;
-}
-
-std::uint16_t status_of(SaStatus status) {
-  return static_cast<std::uint16_t>(status);
 }
 
 TEST(SaTables, ShowEveryNodeWithItsName) {

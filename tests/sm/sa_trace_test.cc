@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "administered_lab.h"
+#include "sa_records.h"
 #include "wire/endian.h"
 #include "wire/sa/path_record.h"
 #include "wire/sa/trace_record.h"
@@ -16,10 +17,6 @@ using wire::PathRecord;
 using wire::SaAttribute;
 using wire::SaStatus;
 using wire::TraceRecord;
-
-std::uint16_t status_of(SaStatus status) {
-  return static_cast<std::uint16_t>(status);
-}
 
 Answer trace(AdministeredLab& sa, std::uint64_t mask, const PathRecord& record) {
   std::vector<std::byte> data(200);

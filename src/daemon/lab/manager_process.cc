@@ -10,6 +10,7 @@
 
 #include "daemon/lab/manager_options.h"
 #include "io/clock.h"
+#include "io/system_entropy.h"
 
 namespace weft::daemon {
 namespace {
@@ -20,6 +21,24 @@ Expected<std::uint32_t> usual_port(const umad::Place& place) {
   const auto adapter = umad::describe(place);
   if (!adapter) return tl::unexpected(adapter.error());
   return adapter->facts.node_type == kSwitch ? 0u : 1u;
+}
+
+// What the file of M_Keys has is the options' from now on.
+Expected<std::optional<MKeyFile>> read_keys(const ManagerProcessConfig& config, std::uint32_t port,
+                                            sm::ManagerOptions& options) {
+  if (config.mkeys.empty()) return std::nullopt;
+  const auto adapter = umad::describe(config.place);
+  if (!adapter) return tl::unexpected(adapter.error());
+  auto file = MKeyFile::open(config.mkeys);
+  if (!file) return tl::unexpected(file.error());
+  const umad::Port* const own = adapter->find(port);
+  io::SystemEntropy entropy;
+  const auto key = file->own_key(Guid{own == nullptr ? 0 : own->facts.guid}, entropy);
+  if (!key) return tl::unexpected(key.error());
+  options.setup.mkey = *key;
+  options.setup.mkey_protect = config.mkey_protect;
+  options.mkeys = file->keys();
+  return std::move(*file);
 }
 
 Error in_words(Error error, const umad::Place& place, std::uint32_t port) {
@@ -40,13 +59,17 @@ Expected<std::unique_ptr<ManagerProcess>> ManagerProcess::open(const ManagerProc
   if (!reactor) return tl::unexpected(reactor.error());
   auto layer = RemoteMadLayer::open(config.place, *port, **reactor);
   if (!layer) return tl::unexpected(layer.error());
-  const auto read = read_manager_options(config.management, static_cast<std::uint8_t>(*port));
+  auto read = read_manager_options(config.management, static_cast<std::uint8_t>(*port));
   if (!read) return tl::unexpected(read.error());
+  auto mkeys = read_keys(config, *port, read->options);
+  if (!mkeys) return tl::unexpected(mkeys.error());
   std::unique_ptr<ManagerProcess> process(new ManagerProcess(
       config.once, *port, std::move(*reactor), std::move(*layer), read->options));
   for (const std::string& note : read->notes)
     tell({.kind = sm::ManagerEvent::Kind::kProblem, .text = note});
   process->management_.on_event(tell);
+  process->tell_ = tell;
+  process->mkeys_ = std::move(*mkeys);
   if (auto started = process->management_.start(); !started) {
     return tl::unexpected(in_words(started.error(), config.place, *port));
   }
@@ -79,6 +102,7 @@ Expected<void> ManagerProcess::run() {
   while (!stopping_.load()) {
     const Time now = io::now();
     management_.run(now);
+    keep_keys();
     if (layer_->ended()) return tl::unexpected(*layer_->ended());
     if (const auto done = outcome()) return *done;
     const auto deadline = management_.deadline();
@@ -86,6 +110,15 @@ Expected<void> ManagerProcess::run() {
     if (auto turn = reactor_->run_once(wait); !turn) return tl::unexpected(turn.error());
   }
   return {};
+}
+
+void ManagerProcess::keep_keys() {
+  const sm::SubnetManager& manager = management_.manager();
+  if (!mkeys_ || !manager.manages() || manager.sweeps() == kept_sweeps_) return;
+  kept_sweeps_ = manager.sweeps();
+  if (auto kept = mkeys_->keep(manager.subnet()); !kept) {
+    tell_({.kind = sm::ManagerEvent::Kind::kProblem, .text = kept.error().message});
+  }
 }
 
 std::optional<Expected<void>> ManagerProcess::outcome() const {

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/error.h"
+#include "daemon/lab/mkey_file.h"
 #include "daemon/lab/remote_mad_layer.h"
 #include "fabric/lab.h"
 #include "io/reactor.h"
@@ -25,6 +27,10 @@ struct ManagerProcessConfig {
   std::optional<std::uint32_t> port{};
   // Engine, LMC, priority and files count.
   fabric::LabManagement management{};
+  // The file of M_Keys; empty: ports are not protected. With it, how much of them others may see:
+  // 0 to 3, IBA 14.2.4.1.
+  std::string mkeys{};
+  std::uint8_t mkey_protect = 1;
   // It ends when it has set up the subnet, or has found that it is not the one to do so.
   bool once = false;
 };
@@ -51,6 +57,8 @@ class ManagerProcess {
   ManagerProcess(bool once, std::uint32_t port, std::unique_ptr<io::Reactor> reactor,
                  std::unique_ptr<RemoteMadLayer> layer, const sm::ManagerOptions& options);
   Expected<void> announce(const umad::Place& place);
+  // What the last sweep has come to.
+  void keep_keys();
   // Of one that runs once: nothing while there is something to do.
   [[nodiscard]] std::optional<Expected<void>> outcome() const;
 
@@ -59,7 +67,10 @@ class ManagerProcess {
   std::unique_ptr<io::Reactor> reactor_;
   std::unique_ptr<RemoteMadLayer> layer_;
   sm::SubnetManagement management_;
-  io::UniqueFd is_manager_;  // open: the port's CapabilityMask has IsSM
+  sm::EventHandler tell_;
+  std::optional<MKeyFile> mkeys_;
+  std::uint64_t kept_sweeps_ = 0;  // whose keys are in the file
+  io::UniqueFd is_manager_;        // open: the port's CapabilityMask has IsSM
   std::atomic<bool> stopping_{false};
 };
 

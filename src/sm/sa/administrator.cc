@@ -104,6 +104,7 @@ void Administrator::subnet_changed(const Subnet& subnet, const Routes& routes,
   std::vector<Guid> before;
   for (const ViewEnd& end : view_.ends())
     before.push_back(end.guid);
+  std::sort(before.begin(), before.end());
   view_.update(subnet, routes, gid_prefix);
   std::size_t mlids = SIZE_MAX;
   for (const SubnetNode& node : subnet.nodes) {
@@ -111,6 +112,7 @@ void Administrator::subnet_changed(const Subnet& subnet, const Routes& routes,
   }
   groups_.set_mlids(mlids);
   guids_.forget_missing(view_);
+  adopt_guids(before);
   notice_guids();
   groups_.forget_missing(view_);
   subscriptions_.forget_missing(view_);
@@ -120,7 +122,17 @@ void Administrator::subnet_changed(const Subnet& subnet, const Routes& routes,
   reporter_.run(*agent_, now);
 }
 
+// Who becomes master takes over what there is; who is it already, only what comes from elsewhere.
+void Administrator::adopt_guids(const std::vector<Guid>& before) {
+  for (const ViewEnd& end : view_.ends()) {
+    const bool is_new = !std::binary_search(before.begin(), before.end(), end.guid);
+    if (is_new_master_ || is_new) guids_.adopt(view_, end);
+  }
+  if (master_ && std::exchange(is_new_master_, false)) guids_.touch();
+}
+
 void Administrator::set_master(bool master) {
+  is_new_master_ = is_new_master_ || (master && !master_);
   master_ = master;
   if (!master) reporter_.clear();
 }
@@ -148,16 +160,16 @@ void Administrator::notice(wire::TrapNumber trap, const Gid& about, std::optiona
 
 void Administrator::notice_ports(const std::vector<Guid>& before) {
   if (subscriptions_.size() == 0) return;
-  std::vector<Guid> old = before;
   std::vector<Guid> here;
   for (const ViewEnd& end : view_.ends())
     here.push_back(end.guid);
-  std::sort(old.begin(), old.end());
   std::sort(here.begin(), here.end());
   std::vector<Guid> gone;
   std::vector<Guid> come;
-  std::set_difference(old.begin(), old.end(), here.begin(), here.end(), std::back_inserter(gone));
-  std::set_difference(here.begin(), here.end(), old.begin(), old.end(), std::back_inserter(come));
+  std::set_difference(before.begin(), before.end(), here.begin(), here.end(),
+                      std::back_inserter(gone));
+  std::set_difference(here.begin(), here.end(), before.begin(), before.end(),
+                      std::back_inserter(come));
   for (const Guid guid : gone)
     notice(wire::TrapNumber::kGidOutOfService, make_gid(view_.gid_prefix(), guid));
   for (const Guid guid : come)

@@ -109,7 +109,7 @@ class Administrator final : private mgmt::MadClient {
   [[nodiscard]] const GroupTable& groups() const { return groups_; }
   // GUIDs that ports have beside their own, for the manager to write; they are as they were as long
   // as the number is.
-  [[nodiscard]] std::vector<PortGuids> guids() const { return guid_tables(view_.aliases()); }
+  [[nodiscard]] std::vector<PortGuids> guids() const { return guids_.tables(view_); }
   [[nodiscard]] std::uint64_t guids_generation() const { return guids_.generation(); }
   [[nodiscard]] std::size_t services() const { return services_.size(); }
   [[nodiscard]] std::size_t subscriptions() const { return subscriptions_.size(); }
@@ -144,6 +144,8 @@ class Administrator final : private mgmt::MadClient {
   // Those who had them are in no group by them.
   void notice_guids();
   void notice_ports(const std::vector<Guid>& before);
+  // The GUIDs that another manager has given to ports that are new here.
+  void adopt_guids(const std::vector<Guid>& before);
 
   mgmt::MadLayer& port_;
   const AdministratorOptions options_;
@@ -156,6 +158,7 @@ class Administrator final : private mgmt::MadClient {
   PathFinder paths_;
   std::vector<Manager> managers_;
   bool master_ = true;
+  bool is_new_master_ = true;  // has answered from no subnet since it is the master
   std::function<const Subnet&()> multicast_source_;
   std::map<Lid, Queue> waiting_;
   Lid last_served_{};

@@ -131,12 +131,42 @@ void GuidRecords::forget_missing(SubnetView& view) {
   }
   for (const auto& [port, index] : gone)
     put(view, port, index, Guid{});
+  std::erase_if(refused_, [&](Guid port) { return view.end_of(port) == SubnetView::kNobody; });
 }
 
-std::vector<PortGuids> guid_tables(const AliasMap& aliases) {
+void GuidRecords::adopt(SubnetView& view, const ViewEnd& port) {
+  const SubnetPort& found = view.port_of(port);
+  const std::size_t entries =
+      std::min<std::size_t>(found.info->guid_cap, found.tables.guids.size() * kBlock);
+  const auto left = [&](std::size_t index) {
+    const auto& block = found.tables.guids[index / kBlock];
+    return block ? std::optional(block->guids[index % kBlock]) : std::nullopt;
+  };
+  // What it has no more may be another entry's by now.
+  for (std::size_t index = 1; index < entries; ++index) {
+    const Guid own = view.aliases().at(port.guid, index);
+    if (own != Guid{} && left(index).value_or(own) != own) put(view, port.guid, index, Guid{});
+  }
+  for (std::size_t index = 1; index < entries; ++index) {
+    const Guid guid = left(index).value_or(Guid{});
+    if (guid == Guid{} || guid == view.aliases().at(port.guid, index)) continue;
+    if (view.end_of(guid) == SubnetView::kNobody && view.aliases().size() < most_) {
+      put(view, port.guid, index, guid);
+    } else {
+      refused_.insert(port.guid);
+      ++generation_;
+    }
+  }
+}
+
+std::vector<PortGuids> GuidRecords::tables(const SubnetView& view) const {
+  const auto& aliases = view.aliases().ports();
   std::vector<PortGuids> tables;
-  for (const auto& [port, guids] : aliases.ports())
+  for (const auto& [port, guids] : aliases)
     tables.push_back({.port = port, .guids = guids});
+  for (const Guid port : refused_) {
+    if (!aliases.contains(port)) tables.push_back({.port = port, .guids = {}});
+  }
   return tables;
 }
 

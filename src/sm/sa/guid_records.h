@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -33,11 +34,19 @@ class GuidRecords {
   void remove(SubnetView& view, const SaRequest& request, SaReply& reply);
   // Those of ports that are gone, and those that have turned out to be a port's own.
   void forget_missing(SubnetView& view);
+  // What another manager has given to a port that was not asked before, as the manager has found it
+  // in its table: from now on the port has that, and nothing else, but for what is another port's,
+  // which tables() takes out of it.
+  void adopt(SubnetView& view, const ViewEnd& port);
+  // What has to be written is to be written anew, be it what it was or not.
+  void touch() { ++generation_; }
 
   // Grows whenever something has changed.
   [[nodiscard]] std::uint64_t generation() const { return generation_; }
   // What has happened since the last call.
   [[nodiscard]] std::vector<Event> take_events() { return std::exchange(events_, {}); }
+  // As the subnet manager writes them.
+  [[nodiscard]] std::vector<PortGuids> tables(const SubnetView& view) const;
 
  private:
   // The block that a question is about.
@@ -54,11 +63,9 @@ class GuidRecords {
   void put(SubnetView& view, Guid port, std::size_t index, Guid guid);
 
   const std::size_t most_;
+  std::set<Guid> refused_;  // ports whose tables have had something that was not accepted
   std::uint64_t generation_ = 0;
   std::vector<Event> events_;
 };
-
-// As the subnet manager writes them.
-[[nodiscard]] std::vector<PortGuids> guid_tables(const AliasMap& aliases);
 
 }  // namespace weft::sm
