@@ -64,7 +64,7 @@ class Partition {
   [[nodiscard]] std::uint16_t number() const { return number_; }
   [[nodiscard]] PKey full_key() const { return PKey{static_cast<std::uint16_t>(number_ | 0x8000)}; }
 
-  Sl sl{};  // of its paths, where QoS says nothing else
+  Sl sl{};  // of its paths, where routing needs no other
 
  private:
   std::string name_;
@@ -96,8 +96,10 @@ struct Partitions {
   [[nodiscard]] static Partitions standard();
   // Of a file in the format of OpenSM's partitions.conf. `name` is what errors call it. Errors: the
   // first line that cannot be understood, and what would be right. A file without any definition
-  // stands for standard().
-  [[nodiscard]] static Expected<Partitions> parse(std::string_view text, const std::string& name);
+  // stands for standard(). Without quality of service (`qos` false) the service level of a
+  // partition is 0 whatever the file says, as OpenSM has it, and a note says so.
+  [[nodiscard]] static Expected<Partitions> parse(std::string_view text, const std::string& name,
+                                                  bool qos = true);
 
   struct Keys {
     std::vector<PKey> all;      // in the order of the partitions

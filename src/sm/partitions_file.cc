@@ -38,7 +38,7 @@ struct GroupFlags {
 
 class Parser {
  public:
-  explicit Parser(const std::string& name) : name_(name) {}
+  Parser(const std::string& name, bool qos) : name_(name), qos_(qos) {}
 
   Expected<Partitions> parse(std::string_view text);
 
@@ -79,6 +79,7 @@ class Parser {
   void collect_numbers(std::string_view text);
 
   const std::string& name_;
+  const bool qos_;
   Partitions all_;
   std::set<std::uint16_t> given_numbers_;
   std::uint16_t last_chosen_ = 0;
@@ -148,6 +149,11 @@ Expected<void> Parser::header(std::string_view text) {
   while (!text.empty()) {
     const OptionToken token = token_of(cut(text, ','));
     if (auto done = header_flag(token, made); !done) return done;
+  }
+  if (!qos_ && made.flags.sl != 0) {
+    note(fmt::format("sl={} of P_Key {:#06x} counts with quality of service only: 0 is taken",
+                     made.flags.sl, all_.partitions[made.partition].number()));
+    made.flags.sl = 0;
   }
   open_ = made;
   all_.partitions[made.partition].sl = Sl{made.flags.sl};
@@ -400,8 +406,8 @@ void Parser::add_group(const PartitionGroup& made) {
 
 }  // namespace
 
-Expected<Partitions> Partitions::parse(std::string_view text, const std::string& name) {
-  return Parser(name).parse(text);
+Expected<Partitions> Partitions::parse(std::string_view text, const std::string& name, bool qos) {
+  return Parser(name, qos).parse(text);
 }
 
 }  // namespace weft::sm

@@ -7,12 +7,37 @@
 
 namespace weft::sm {
 
+namespace {
+
+constexpr Vl kNoLane{15};  // of data
+
+// The levels that do not end at a port.
+std::uint16_t levels_of(const QosProfile& profile) {
+  unsigned levels = 0;
+  for (std::size_t sl = 0; sl < profile.sl_to_vl.vls.size(); ++sl)
+    levels |= profile.sl_to_vl.vls[sl] == kNoLane ? 0u : 1u << sl;
+  return static_cast<std::uint16_t>(levels);
+}
+
+PathOptions path_options(const SetupOptions& setup) {
+  PathOptions options;
+  for (const Partition& partition : setup.partitions.partitions)
+    options.levels.emplace(partition.number(), partition.sl);
+  if (setup.qos && setup.qos->on) {
+    options.adapter_levels = levels_of(setup.qos->adapters);
+    options.switch_levels = levels_of(setup.qos->switch_ports);
+  }
+  return options;
+}
+
+}  // namespace
+
 SubnetManagement::SubnetManagement(mgmt::MadLayer& port, const ManagerOptions& options,
                                    LidPlan lids)
     : gid_prefix_(options.setup.gid_prefix),
       groups_(options.setup.partitions.groups),
       manager_(port, options, std::move(lids)),
-      administrator_(port, {.own_port = options.own_port}) {
+      administrator_(port, {.paths = path_options(options.setup), .own_port = options.own_port}) {
   administrator_.set_multicast_source([this]() -> const Subnet& { return manager_.subnet(); });
   manager_.on_trap([this](const ReceivedTrap& trap) { administrator_.take_trap(trap); });
 }

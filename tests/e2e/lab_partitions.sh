@@ -46,7 +46,7 @@ guid_of() {  # NODE
 b=$(guid_of b) c=$(guid_of c) d=$(guid_of d)
 cat >"$work/partitions.conf" <<PARTITIONS
 Default=0x7fff, ipoib: ALL=full;
-blue=0x0011, ipoib: $b=full, $c=limited;
+blue=0x0011, ipoib, sl=3: $b=full, $c=limited;
 PARTITIONS
 manage
 
@@ -65,6 +65,13 @@ keys() {
 for node in b c d; do
   [[ $(keys $node) =~ 0xffff ]] || fail "$node is not in the default partition"
 done
+# Service levels of partitions count with quality of service only.
+on path b saquery PR --slid "$(lid_of b)" --dlid "$(lid_of c)" --pkey 0x8011
+expect path '\ssl\.+0x0$'
+if [[ $who == weft ]]; then
+  run history "$weft" sm history
+  expect history 'partitions.conf:2: sl=3 of P_Key 0x0011 counts with quality of service only'
+fi
 # The group of the partition for IP, with its key.
 on groups b saquery -g
 expect groups '401b:8011'

@@ -11,7 +11,7 @@ begin
 source "$(dirname "$0")/lab_lib.sh"
 who=$1
 {
-  echo 'sm = { qos = "qos.conf" }'
+  echo 'sm = { qos = "qos.conf", partitions = "partitions.conf" }'
   cat "$source_tree/examples/labs/two-switches.toml"
 } >"$work/lab.toml"
 cat >"$work/qos.conf" <<'QOS'
@@ -21,10 +21,15 @@ qos_max_vls 4
 qos_high_limit 3
 qos_vlarb_high 1:64,2:128
 qos_vlarb_low 0:16,3:32
-qos_sl2vl 0,1,2,3,3,2,1,0,0,0,0,0,0,0,0,0
+qos_sl2vl 0,1,2,3,3,2,1,0,0,0,0,0,0,0,0,15
 QOS
+cat >"$work/partitions.conf" <<'PARTITIONS'
+Default=0x7fff, ipoib: ALL=full;
+blue=0x0011, ipoib, sl=2: ALL=full;
+red=0x0012, sl=15: ALL=full;
+PARTITIONS
 if [[ $who == opensm ]]; then
-  start_lab "$work/lab.toml" 7 -F "$work/qos.conf"
+  start_lab "$work/lab.toml" 7 -F "$work/qos.conf" -P "$work/partitions.conf"
 else
   spawn lab "$weft" up "$work/lab.toml"
   await_states '{"Active":7}'
@@ -59,6 +64,25 @@ for place in "$(lid_of b) 1" "$switch 1" "$switch 7"; do
   holds '^VL    : \|0x0 \|0x3 \|' vlarb "$lid" "$port"
   holds '^WEIGHT: \|0x10\|0x20\|' vlarb "$lid" "$port"
 done
+
+# path NAME ARGUMENT ...: from b to c.
+path() {
+  local name=$1
+  shift
+  on "$name" b saquery PR --slid "$(lid_of b)" --dlid "$(lid_of c)" "$@"
+}
+# Paths are on the level of their partition; one that has no lane is no path.
+path default --pkey 0xffff
+expect default '\ssl\.+0x0$'
+path blue --pkey 0x8011
+expect blue '\ssl\.+0x2$'
+path asked --pkey 0x8011 --sl 5
+expect asked '\ssl\.+0x5$'
+path red --pkey 0x8012
+! grep -q 'PathRecord dump' "$work/red.out" || fail "a path to nowhere: $(cat "$work/red.out")"
+on groups c saquery MCMR
+level=$(awk '/MGID/ { blue = /401b:8011/ } blue && /SL\./' "$work/groups.out")
+[[ $level =~ 0x2$ ]] || fail "the group of blue is on another level: $(cat "$work/groups.out")"
 for node in b c d; do on "reached-$node" a perfquery "$(lid_of "$node")" 1; done
 [[ $who == weft ]] || exit 0
 

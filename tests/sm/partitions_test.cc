@@ -142,6 +142,24 @@ P=0x8021,mtu=5,sl=2,scope=2,scope=5,ipoib:
   EXPECT_THAT(keys(file, 9), ElementsAre(0xFFFF, 0x8021));
 }
 
+TEST(Partitions, HaveNoServiceLevelsWithoutQualityOfService) {
+  const auto file = Partitions::parse(R"(
+P=0x8021,sl=2,ipoib:
+  mgid=ff12::1
+  mgid=ff12::2,sl=3
+  ALL=full;
+)",
+                                      "p.conf", false);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->partitions[1].sl, Sl{0});
+  // Of its groups too, but for those that say so themselves.
+  ASSERT_THAT(file->groups, SizeIs(3));
+  EXPECT_EQ(file->groups[0].sl, Sl{0});
+  EXPECT_EQ(file->groups[1].sl, Sl{0});
+  EXPECT_EQ(file->groups[2].sl, Sl{3});
+  EXPECT_THAT(file->notes, ElementsAre(HasSubstr("p.conf:2: sl=2 of P_Key 0x0021 counts with")));
+}
+
 TEST(Partitions, ChooseAPKeyThatNobodyAsksFor) {
   const Partitions file = parsed("A : ALL ; B=0x2 : ALL; C : ALL; A : SELF=full; 0x3 : ALL=full;");
   EXPECT_THAT(keys(file, 1), ElementsAre(0x7FFF, 0x1, 0x2, 0x4, 0x8003));

@@ -7,6 +7,7 @@
 
 #include "administered_lab.h"
 #include "fabric/lab_generate.h"
+#include "sa_records.h"
 #include "wire/endian.h"
 #include "wire/grh.h"
 #include "wire/sa/path_record.h"
@@ -20,16 +21,6 @@ using wire::PathRecord;
 using wire::SaAttribute;
 using wire::SaStatus;
 using wire::SaValue;
-
-std::uint16_t status_of(SaStatus status) {
-  return static_cast<std::uint16_t>(status);
-}
-
-std::vector<std::byte> bytes_of(const PathRecord& record) {
-  std::vector<std::byte> data(200);
-  record.write(data);
-  return data;
-}
 
 std::vector<PathRecord> paths_of(const Answer& answer) {
   std::vector<PathRecord> paths;
@@ -95,7 +86,7 @@ TEST(SaPaths, TellAllOfOnePort) {
   AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
   const Answer answer = sa.ask("b", {.attribute = SaAttribute::kPathRecord,
                                      .mask = PathRecord::kHasSgid,
-                                     .data = bytes_of({.sgid = sa.gid("b")})});
+                                     .data = bytes_of(PathRecord{.sgid = sa.gid("b")})});
   std::set<Lid> lids;
   for (const PathRecord& path : paths_of(answer))
     lids.insert(path.dlid);
@@ -105,8 +96,8 @@ TEST(SaPaths, TellAllOfOnePort) {
 TEST(SaPaths, AreNotToldOfPortsThatThereAreNot) {
   AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
   AdministeredLab::Query query = between(sa, "b", "d");
-  query.data =
-      bytes_of({.dgid = make_gid(AdministeredLab::kPrefix, Guid{0x1234}), .sgid = sa.gid("b")});
+  query.data = bytes_of(
+      PathRecord{.dgid = make_gid(AdministeredLab::kPrefix, Guid{0x1234}), .sgid = sa.gid("b")});
   EXPECT_EQ(sa.ask("b", query).status, status_of(SaStatus::kInvalidGid));
   // A GID and a LID that are not of one port.
   EXPECT_EQ(
@@ -149,6 +140,42 @@ TEST(SaPaths, AreOnTheLevelThatIsAskedForWhereRoutingNeedsNone) {
   EXPECT_EQ(level(Engine::kLayered, Sl{9}), std::nullopt);
 }
 
+TEST(SaPaths, AreOnTheLevelOfTheirPartitionWhereRoutingNeedsNone) {
+  const auto partitions =
+      Partitions::parse("Default: ALL=full; blue=0x11, sl=5: ALL=full;", "file");
+  const auto ring = fabric::generate_torus({5}, 1, "ring");
+  const auto level = [&](Engine engine, PKey pkey) {
+    AdministeredLab sa(*ring, ring->nodes.back().name,
+                       {.engine = engine, .setup = {.partitions = *partitions}},
+                       {.paths = {.levels = {{0x11, Sl{5}}}}});
+    const std::string& from = ring->nodes[5].name;
+    const Answer answer =
+        sa.ask(from, between(sa, from, ring->nodes[7].name, PathRecord::kHasPKey, {.pkey = pkey}));
+    EXPECT_EQ(answer.status, 0);
+    return paths_of(answer).at(0).sl;
+  };
+  EXPECT_EQ(level(Engine::kMinHop, PKey{0x8011}), Sl{5});
+  EXPECT_EQ(level(Engine::kMinHop, PKey{0x0011}), Sl{5});
+  EXPECT_EQ(level(Engine::kMinHop, PKey{0xFFFF}), Sl{0});
+  // What keeps the fabric free of deadlock comes first.
+  EXPECT_EQ(level(Engine::kLayered, PKey{0x8011}), level(Engine::kLayered, PKey{0xFFFF}));
+}
+
+TEST(SaPaths, AreNotToldOfLevelsThatHaveNoLane) {
+  const auto status = [](const PathOptions& options, const std::string& from, const std::string& to,
+                         Sl sl) {
+    AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a", {}, {.paths = options});
+    return sa.ask(from, between(sa, from, to, PathRecord::kHasSl, {.sl = sl})).status;
+  };
+  const PathOptions adapters{.adapter_levels = 0xFFF7};
+  EXPECT_EQ(status(adapters, "b", "d", Sl{2}), 0);
+  EXPECT_EQ(status(adapters, "b", "d", Sl{3}), status_of(SaStatus::kNoRecords));
+  EXPECT_EQ(status(adapters, "b", "b", Sl{3}), 0);  // on no link
+  const PathOptions switches{.switch_levels = 0x7FFF};
+  EXPECT_EQ(status(switches, "b", "d", Sl{14}), 0);
+  EXPECT_EQ(status(switches, "b", "d", Sl{15}), status_of(SaStatus::kNoRecords));
+}
+
 TEST(SaPaths, AreOneForWhoAsksForOneWhateverNumberItSays) {
   AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
   EXPECT_EQ(sa.ask("b", between(sa, "b", "d", PathRecord::kHasNumbPath, {.paths = 0})).status, 0);
@@ -158,7 +185,7 @@ TEST(SaPaths, AreAnEmptyTableWhereThereAreNone) {
   AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
   const Answer none = sa.ask("b", {.attribute = SaAttribute::kPathRecord,
                                    .mask = PathRecord::kHasDlid,
-                                   .data = bytes_of({.dlid = Lid{0x7777}})});
+                                   .data = bytes_of(PathRecord{.dlid = Lid{0x7777}})});
   ASSERT_TRUE(none.came);
   EXPECT_EQ(none.status, 0);
   EXPECT_TRUE(none.records.empty());
@@ -194,6 +221,48 @@ TEST(SaPaths, HaveTheLevelThatRoutingNeeds) {
   for (const PathRecord& path : paths_of(answer))
     levels.insert(path.sl);
   EXPECT_GT(levels.size(), 1u);
+}
+
+// Of a subnet whose node c is a router, which those of labs are not.
+TEST(SaPaths, ToOtherSubnetsLeadToARouter) {
+  constexpr std::uint64_t kElsewhere = 0xFEC0'0000'0000'0007;
+  const Gid far = make_gid(kElsewhere, Guid{0x1234});
+  const auto path_to_far = [&](const std::vector<PrefixRoute>& routes) {
+    AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a", {},
+                       {.paths = {.prefix_routes = routes}});
+    Subnet subnet = sa.lab.manager->subnet();
+    for (const std::string name : {"c", "d"}) {
+      const Guid guid = sa.lab.running.fabric.find_node(name)->node_info(1).node_guid;
+      subnet.nodes[subnet.by_guid.at(guid.value())].info.type = wire::NodeType::kRouter;
+    }
+    sa.administrator->subnet_changed(subnet, sa.lab.manager->routes(), AdministeredLab::kPrefix,
+                                     sa.lab.running.now);
+    const Answer answer =
+        sa.ask("b", {.method = MadMethod::kGet,
+                     .attribute = SaAttribute::kPathRecord,
+                     .mask = kEnds,
+                     .data = bytes_of(PathRecord{.dgid = far, .sgid = sa.gid("b")})});
+    if (answer.status != 0) {
+      EXPECT_EQ(answer.status, status_of(SaStatus::kInvalidGid));
+      return std::string("nowhere");
+    }
+    const PathRecord path = paths_of(answer).at(0);
+    EXPECT_EQ(path.dgid, far);
+    EXPECT_EQ(path.sgid, sa.gid("b"));
+    EXPECT_EQ(path.hop_limit, 255);
+    EXPECT_EQ(path.slid, sa.lab.lid("b"));
+    return path.dlid == sa.lab.lid("c")   ? std::string("c")
+           : path.dlid == sa.lab.lid("d") ? std::string("d")
+                                          : std::string("somebody else");
+  };
+  const auto guid = [](const std::string& name) {
+    return fabric::lab_of(fabric::kFourNodes).find_node(name)->port_guids.at(0);
+  };
+  EXPECT_THAT(path_to_far({{}}), ::testing::AnyOf("c", "d"));
+  EXPECT_EQ(path_to_far({{.prefix = kElsewhere, .router = guid("c")}}), "c");
+  EXPECT_EQ(path_to_far({{.prefix = 1, .router = guid("c")}, {.router = guid("d")}}), "d");
+  EXPECT_EQ(path_to_far({{.prefix = kElsewhere, .router = Guid{5}}, {}}), "nowhere");
+  EXPECT_EQ(path_to_far({}), "nowhere");
 }
 
 TEST(SaPaths, PassThePolicy) {

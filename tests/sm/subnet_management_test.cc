@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "running_lab.h"
 #include "sm/metrics.h"
+#include "wire/sa/path_record.h"
 #include "wire/sa/sa_header.h"
 
 namespace weft::sm {
@@ -52,7 +54,8 @@ class Managed : private mgmt::MadClient {
   }
 
   // The status of the answer; nothing: none came.
-  std::optional<std::uint16_t> ask(MadMethod method, SaAttribute attribute) {
+  std::optional<std::uint16_t> ask(MadMethod method, SaAttribute attribute, std::uint64_t mask = 0,
+                                   Bytes record = {}) {
     wire::MadBuffer mad{};
     wire::MadHeader{.mgmt_class = wire::MgmtClass::kSubnAdm,
                     .class_version = wire::kSaClassVersion,
@@ -60,6 +63,8 @@ class Managed : private mgmt::MadClient {
                     .transaction_id = ++last_question_,
                     .attribute_id = static_cast<std::uint16_t>(attribute)}
         .write(mad);
+    wire::SaHeader{.component_mask = mask}.write(mad);
+    std::copy(record.begin(), record.end(), mad.begin() + wire::SaHeader::kDataOffset);
     const wire::PortInfo info = running.fabric.find_node("b")->port(1).port_info();
     status_.reset();
     EXPECT_TRUE(port("b").send(agent_,
@@ -76,6 +81,7 @@ class Managed : private mgmt::MadClient {
   fabric::RunningLab running;
   SubnetManagement management;
   std::vector<std::string> events;
+  std::vector<std::byte> record;  // of the last answer
 
  private:
   mgmt::MadPort& port(const std::string& node) {
@@ -90,6 +96,8 @@ class Managed : private mgmt::MadClient {
   }
   void received(mgmt::AgentId, const mgmt::ReceivedMad& mad) override {
     status_ = wire::MadHeader::parse(mad.mad)->status;
+    const Bytes data = mad.mad.subspan(wire::SaHeader::kDataOffset);
+    record.assign(data.begin(), data.end());
   }
   void finished(mgmt::AgentId, std::uint64_t, Bytes, mgmt::MadResult) override {}
 
@@ -115,6 +123,32 @@ TEST(SubnetManagement, IsTheOnlyOneAtItsPort) {
   const auto started = second.start();
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, std::errc::address_in_use);
+}
+
+TEST(SubnetManagement, TellsPathsOnTheLevelsOfPartitionsThatHaveALane) {
+  Qos qos;
+  qos.switch_ports.sl_to_vl.vls[7] = Vl{15};
+  Managed managed(
+      {.setup = {.partitions = *Partitions::parse(
+                     "Default: ALL=full; blue=0x11,sl=5: ALL=full; red=0x12,sl=7: ALL=full;", "p"),
+                 .qos = qos}});
+  const auto level = [&](PKey pkey) -> std::optional<Sl> {
+    const auto gid = [&](const std::string& node) {
+      return make_gid(0xFE80'0000'0000'0000,
+                      managed.running.fabric.find_node(node)->guids(1, 0).guids[0]);
+    };
+    std::array<std::byte, wire::PathRecord::kSize> asked{};
+    wire::PathRecord{.dgid = gid("d"), .sgid = gid("b"), .pkey = pkey}.write(asked);
+    const auto status = managed.ask(
+        MadMethod::kGet, SaAttribute::kPathRecord,
+        wire::PathRecord::kHasSgid | wire::PathRecord::kHasDgid | wire::PathRecord::kHasPKey,
+        asked);
+    if (status != 0) return std::nullopt;
+    return wire::PathRecord::parse(managed.record)->sl;
+  };
+  EXPECT_EQ(level(PKey{0xFFFF}), Sl{0});
+  EXPECT_EQ(level(PKey{0x8011}), Sl{5});
+  EXPECT_EQ(level(PKey{0x8012}), std::nullopt);
 }
 
 TEST(SubnetManagement, CountsQuestionsByTheirKind) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "sm/partitions.h"
 #include "sm/sa/selector.h"
 #include "wire/sa/multi_path_record.h"
 #include "wire/sm/tables.h"
@@ -22,6 +23,10 @@ constexpr std::uint8_t kRouterHops = 0xFF;
 
 wire::SaValue exactly(std::uint8_t value) {
   return {.selector = Selector::kExactly, .value = value};
+}
+
+std::uint16_t number_of(PKey pkey) {
+  return pkey.value() & Partitions::kDefaultNumber;
 }
 
 bool is_multicast(Lid lid) {
@@ -141,12 +146,9 @@ bool PathFinder::path(const Question& question, const ViewEnd& from, const ViewE
       question.has(PathRecord::kHasPKey) ? std::optional(question.asked.pkey) : std::nullopt);
   if (!pkey) return false;
   answer.pkey = *pkey;
-  answer.sl = view_.level(from, answer.dlid);
-  if (question.has(PathRecord::kHasSl)) {
-    // Where routing needs no levels, all of them lead there.
-    if (question.asked.sl != answer.sl && view_.uses_levels()) return false;
-    answer.sl = question.asked.sl;
-  }
+  const auto sl = level(question, from, answer, *way);
+  if (!sl) return false;
+  answer.sl = *sl;
   const wire::PortInfo& own = *view_.port_of(from).info;
   const bool inside = way->links == 0;
   if (!fit(question, inside ? own.mtu_cap : way->mtu, inside ? wire::rate_code(own) : way->rate,
@@ -161,6 +163,26 @@ bool PathFinder::path(const Question& question, const ViewEnd& from, const ViewE
   }
   answer.reversible = true;
   return true;
+}
+
+std::optional<Sl> PathFinder::level(const Question& question, const ViewEnd& from,
+                                    const PathRecord& answer, const Way& way) const {
+  const bool is_asked = question.has(PathRecord::kHasSl);
+  if (view_.uses_levels()) {
+    const Sl own = view_.level(from, answer.dlid);
+    return is_asked && question.asked.sl != own ? std::nullopt : std::optional(own);
+  }
+  // All of them lead there, as long as they have a lane.
+  Sl sl = question.asked.sl;
+  if (!is_asked) {
+    const auto of_partition = options_.levels.find(number_of(answer.pkey));
+    sl = of_partition == options_.levels.end() ? Sl{} : of_partition->second;
+  }
+  const bool by_adapter = way.links > 0 && !view_.subnet().nodes[from.at.node].is_switch();
+  const bool by_switch = way.links > (by_adapter ? 1u : 0u);
+  const unsigned usable = (by_adapter ? options_.adapter_levels : 0xFFFFu) &
+                          (by_switch ? options_.switch_levels : 0xFFFFu);
+  return (usable >> sl.value() & 1) != 0 ? std::optional(sl) : std::nullopt;
 }
 
 bool PathFinder::fit(const Question& question, std::uint8_t mtu, std::uint8_t rate,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "sm/sa/exchange.h"
@@ -23,6 +24,12 @@ struct PrefixRoute {
 struct PathOptions {
   std::uint8_t packet_life = 18;  // 4.096 us * 2^n
   std::vector<PrefixRoute> prefix_routes{{}};
+  // Where routing needs no service levels: those of partitions, by their numbers; others have 0.
+  std::unordered_map<std::uint16_t, Sl> levels{};
+  // The service levels, a bit each, that adapters send, and that switches forward: others have
+  // VL 15 for their lane, and paths by them are not told.
+  std::uint16_t adapter_levels = 0xFFFF;
+  std::uint16_t switch_levels = 0xFFFF;
 };
 
 // Sees every path before it is told, and may change it. False: there is none for this asker.
@@ -68,6 +75,9 @@ class PathFinder {
                SaReply& reply) const;
   [[nodiscard]] bool path(const Question& question, const ViewEnd& from, const ViewEnd& to,
                           wire::PathRecord& answer) const;
+  // The service level of a path whose P_Key is chosen. Nothing: not that which is asked for.
+  [[nodiscard]] std::optional<Sl> level(const Question& question, const ViewEnd& from,
+                                        const wire::PathRecord& answer, const Way& way) const;
   [[nodiscard]] bool fit(const Question& question, std::uint8_t mtu, std::uint8_t rate,
                          wire::PathRecord& answer) const;
   void to_group(const Question& question, SaReply& reply) const;
