@@ -231,7 +231,8 @@ Expected<void> Listing::read_node(NodeKind kind, LineCursor cursor) {
   if (node.description.empty()) node.description = listed.id;
   std::replace_if(
       node.description.begin(), node.description.end(), [](char c) { return !printable(c); }, '?');
-  node.enhanced_port0 = cursor.rest().find("enhanced port 0") != std::string_view::npos;
+  node.enhanced_port0 =
+      kind == NodeKind::kSwitch && cursor.rest().find("enhanced port 0") != std::string_view::npos;
   GuidLine& guids = kind == NodeKind::kSwitch ? switch_guids_ : adapter_guids_;
   if (guids.next) {
     node.guid = Guid{*guids.next};

@@ -127,6 +127,16 @@ TEST(LabImport, UnderstandsGroupingByChassis) {
   EXPECT_EQ(lab.find_node("h")->limits.speed, LinkSpeed::kQdr);
 }
 
+TEST(LabImport, GivesAnEnhancedPortZeroToSwitchesAlone) {
+  const Lab lab = imported(
+                      "Switch 8 \"S\" # \"s\" enhanced port 0 lid 1 lmc 0\n"
+                      "Ca 1 \"H\" # \"h\" enhanced port 0 lid 2 lmc 0\n")
+                      .lab;
+  EXPECT_TRUE(lab.find_node("s")->enhanced_port0);
+  EXPECT_FALSE(lab.find_node("h")->enhanced_port0);
+  EXPECT_TRUE(parse_lab(write_lab(lab), "lab.toml"));
+}
+
 TEST(LabImport, RefusesWhatCannotBeWithItsLine) {
   EXPECT_EQ(refusal(""), "net: there is no node in it");
   EXPECT_EQ(refusal("[1] \"S\"[2]\n"), "net:1: a port, but no Switch, Ca or Hca above it");
