@@ -67,12 +67,16 @@ bool CompletionQueue::make_ready() {
     const std::uint32_t full = full_polls_.load(std::memory_order_relaxed) + 1;
     full_polls_.store(full, std::memory_order_relaxed);
     if (full % kFullPolls == 0) make_progress();
-    return found_some();
+    be_patient();
+    return true;
   }
   // Only an empty queue is worth a system call: a program that keeps finding completions drains
   // what is here first.
-  make_progress();
-  if (has_completions()) return found_some();
+  const bool read_some = make_progress();
+  // What was read may have been for another queue: then more may be there for this one.
+  if (read_some || has_completions()) be_patient();
+  if (has_completions()) return true;
+  if (read_some) return false;
   const std::uint32_t empty = empty_polls_.load(std::memory_order_relaxed);
   if (empty < looks_.load(std::memory_order_relaxed).before_yield()) {
     empty_polls_.store(empty + 1, std::memory_order_relaxed);
@@ -100,10 +104,9 @@ void CompletionQueue::let_others_run() {
   looks_.store(looks, std::memory_order_relaxed);
 }
 
-bool CompletionQueue::found_some() {
+void CompletionQueue::be_patient() {
   empty_polls_.store(0, std::memory_order_relaxed);
   waits_since_.store({}, std::memory_order_relaxed);
-  return true;
 }
 
 // In both of these, when another thread is at work for a queue pair, it may be one that this CPU is
@@ -150,19 +153,26 @@ void CompletionQueue::note_deferred(QueuePair& queue_pair, bool deferred) {
   deferred_.fetch_add(deferred ? 1 : -1, std::memory_order_relaxed);
 }
 
-void CompletionQueue::make_progress() {
+// False: there was nothing to read.
+bool CompletionQueue::make_progress() {
+  const std::size_t budget = context_->carried_by_process() ? kFewPackets : 1;
   bool all_free = true;
+  std::size_t read = 0;
   {
     const DrivingToken token(driving_, DrivingToken::Mode::kTry);
     all_free = static_cast<bool>(token);
     if (token && receivers_.size() > Progress::kFewReceivers) {
-      context_->receive_ready();
+      read = context_->receive_ready();
     } else if (token) {
-      for (Receiver* receiver : receivers_)
-        all_free = receiver->receive(1, Receiver::Acks::kMayWait).has_value() && all_free;
+      for (Receiver* receiver : receivers_) {
+        const auto count = receiver->receive(budget, Receiver::Acks::kMayWait);
+        all_free = count.has_value() && all_free;
+        read += count.value_or(0);
+      }
     }
   }
   if (!all_free) std::this_thread::yield();
+  return read > 0;
 }
 
 void CompletionQueue::arm(hca::CompletionQueue::Arm arm) {

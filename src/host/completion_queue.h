@@ -79,6 +79,9 @@ class CompletionQueue final : public hca::CompletionSink {
   static constexpr unsigned kFewPolls = 8;
   // Of polls that find completions one in so many looks for more.
   static constexpr std::uint32_t kFullPolls = 4;
+  // Read by a poll at once, there, where that takes no call to the kernel: a message and what goes
+  // with it.
+  static constexpr std::size_t kFewPackets = 4;
   // After so long in vain the thread sleeps for a moment, there.
   static constexpr Duration kVainTime = 200us;
   class DrivingToken;
@@ -87,8 +90,8 @@ class CompletionQueue final : public hca::CompletionSink {
   void send_deferred(Waiting waiting);
   void take_waiting();
   void list(QueuePair& queue_pair);
-  void make_progress();
-  bool found_some();
+  bool make_progress();
+  void be_patient();
   void let_others_run();
   [[nodiscard]] bool has_completions() const { return stored_.load(std::memory_order_acquire) > 0; }
 

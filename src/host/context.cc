@@ -347,8 +347,8 @@ void Context::arm_deadline(QueuePair& queue_pair, Time when) {
 void Context::watch(Receiver& receiver) {
   progress_->watch(receiver);
 }
-void Context::receive_ready() {
-  progress_->receive_ready();
+std::size_t Context::receive_ready() {
+  return progress_->receive_ready();
 }
 
 Context::Report Context::report() {

@@ -130,8 +130,8 @@ class Context : public std::enable_shared_from_this<Context> {
   void take_agreements();
   // By completion queues: the thread watches the receiver, from now on or again.
   void watch(Receiver& receiver);
-  // By completion queues with many receivers: reads those that have something.
-  void receive_ready();
+  // By completion queues with many receivers: reads those that have something; how much that was.
+  std::size_t receive_ready();
 
   // A snapshot for `weft resource`, and the sum of counters for --stats.
   struct Report {

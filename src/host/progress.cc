@@ -205,8 +205,9 @@ void Progress::rearm(Receiver& receiver, int operation) {
 // A socket that is in no epoll costs a sender less: there is nobody to wake.
 void Progress::leave_to_program(Receiver& receiver, std::uint64_t polls) {
   receiver.polls_seen_ = polls;
-  receiver.review_after_ = kFirstReview;
-  receiver.review_at_ = io::now() + kFirstReview;
+  // Whose program was just mistaken for one that had stopped polling may look so again.
+  receiver.review_after_ = receiver.kept_in_vain() ? kLastReview : kFirstReview;
+  receiver.review_at_ = io::now() + receiver.review_after_;
   if (receiver.left_to_program_.load()) return;
   // Out of the epoll before it is called left: a program that asks for an event in between finds
   // nothing to watch again, and review() takes the socket over.
@@ -328,6 +329,7 @@ bool Progress::take_over(Receiver& receiver) {
   if (!count) return false;
   const bool was_left = receiver.left_to_program_.exchange(false);
   if (was_left && *count > 0) receiver.kept_for_ = kKeptFor;
+  receiver.note_read(*count);
   if (*count > 0 && !was_left && io::now() >= crowded_until_) {
     hot_.push_back(receiver.shared_from_this());
   } else {
@@ -356,24 +358,21 @@ void Progress::spin() {
   Time last = io::now();
   unsigned slow_yields = 0;
   std::size_t read = 0;  // since others had their turn
-  std::vector<std::uint64_t> polls;
   for (unsigned round = 1; !hot_.empty() && !stop_.load(std::memory_order_relaxed); ++round) {
-    for (std::size_t i = polls.size(); i < hot_.size(); ++i)
-      polls.push_back(hot_[i]->polls());
     bool found = false;
     for (std::size_t i = 0; i < hot_.size();) {
-      const auto count = hot_[i]->receive(budget_of(*hot_[i]), Receiver::Acks::kAtOnce);
+      Receiver& receiver = *hot_[i];
+      const auto count = receiver.receive(budget_of(receiver), Receiver::Acks::kAtOnce);
       found |= count.value_or(0) > 0;
       read += count.value_or(0);
-      const bool kept = hot_[i]->kept_for_ > 0;
-      if (count && (kept || polls[i] == hot_[i]->polls())) {
+      const bool polled = receiver.note_read(count.value_or(0));
+      if (count && (receiver.kept_for_ > 0 || !polled)) {
         ++i;
         continue;
       }
       // The program polls again: leave it to that.
-      leave_to_program(*hot_[i], hot_[i]->polls());
+      leave_to_program(receiver, receiver.polls_seen_);
       hot_.erase(hot_.begin() + static_cast<std::ptrdiff_t>(i));
-      polls.erase(polls.begin() + static_cast<std::ptrdiff_t>(i));
     }
     // A round of many busy receivers takes long, and the next one begins with those that became so.
     if (round % 16 == 0 || read >= kSharedBudget) {
@@ -453,16 +452,18 @@ void Progress::answer_request() {
   answered_.store(asked);
 }
 
-void Progress::receive_ready() {
+std::size_t Progress::receive_ready() {
   std::array<epoll_event, kEvents> events;
+  std::size_t read = 0;
   const int count = epoll_wait(ready_.get(), events.data(), kEvents, 0);
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     if (const auto receiver = find(event.data.u64)) {
       if ((event.events & EPOLLERR) != 0) receiver->expect_errors();
-      receiver->receive(1, Receiver::Acks::kMayWait);
+      read += receiver->receive(1, Receiver::Acks::kMayWait).value_or(0);
     }
   }
+  return read;
 }
 
 void Progress::handle_events(Duration timeout) {

@@ -21,8 +21,8 @@ namespace weft::host {
 // of their receivers; when one has something and the program has polled since it last looked, the
 // socket is left to the program and looked at again a little later: soon at first, later and later
 // while the program keeps polling. A socket that was left in vain is kept for a while: its program
-// polls now and then, but waits for memory that a peer writes. A program that asks for an event is
-// about to sleep, so its sockets come back at once.
+// polls now and then, but waits for memory that a peer writes. One that is kept in vain is left for
+// longer. A program that asks for an event is about to sleep, so its sockets come back at once.
 //
 // Waking a thread on another processor costs its waker more than a datagram does, so the thread
 // spins for a moment after it has read something, unless others want its processor.
@@ -55,8 +55,8 @@ class Progress {
   // for long. Takes no lock: it may be called from a signal handler that has interrupted one who
   // holds some.
   void send_owed() noexcept;
-  // Reads every receiver that has something, in the caller's thread.
-  void receive_ready();
+  // Reads every receiver that has something, in the caller's thread; returns how many datagrams.
+  std::size_t receive_ready();
 
  private:
   // How soon a socket that was left to a polling program is looked at: first, and at last.

@@ -107,6 +107,17 @@ std::optional<std::size_t> Receiver::receive(std::size_t budget, Acks acks) {
   return count;
 }
 
+// What is read just after a poll would have been found by the next one: a program that polls again
+// and again is not to be kept from it. It had only looked idle, because others had its processor.
+bool Receiver::note_read(std::size_t count) {
+  const std::uint64_t polls = this->polls();
+  const bool polled = std::exchange(polls_seen_, polls) != polls;
+  if (count > 0 && !polled) in_vain_ = 0;
+  if (count > 0 && polled && kept_for_ > 0) ++in_vain_;
+  if (kept_in_vain()) kept_for_ = 0;
+  return polled;
+}
+
 bool Receiver::finish_run(Time give_up) {
   Token token(receiving_);
   while (!token.take()) {

@@ -65,6 +65,7 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   friend class Progress;
   class Token;
   static constexpr std::size_t kFewDatagrams = 4;  // as many as a reply and what goes with it
+  static constexpr std::uint32_t kMostInVain = 8;  // reads in a row of what a program polls for
   static constexpr unsigned kPerSection = 8;  // datagrams for which a queue pair is locked at once
 
   void deliver(const hca::InDatagram& datagram) override;
@@ -103,12 +104,18 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   Time now_{};  // read with the first datagram: most looks find nothing
   std::atomic<std::uint64_t> strays_{0};
 
+  // By the context's thread, after it has read so many. Returns whether the program has polled
+  // since the thread read before.
+  bool note_read(std::size_t count);
+  [[nodiscard]] bool kept_in_vain() const { return in_vain_ >= kMostInVain; }
+
   // Who reads: the context's thread waits on it, or leaves it to a program that polls. By the
   // context's thread only, but for the flag.
-  std::uint64_t polls_seen_ = 0;
-  Duration review_after_{};     // while left: how long until the next look
-  Time review_at_{};            // while left
-  std::uint32_t kept_for_ = 0;  // not to be left for so many times that something arrives
+  std::uint64_t polls_seen_ = 0;  // when the thread last looked
+  Duration review_after_{};       // while left: how long until the next look
+  Time review_at_{};              // while left
+  std::uint32_t kept_for_ = 0;    // not to be left for so many times that something arrives
+  std::uint32_t in_vain_ = 0;     // reads in a row, while kept, that the program was about to do
   std::atomic<bool> left_to_program_{false};
 };
 
