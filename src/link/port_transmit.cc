@@ -28,8 +28,13 @@ void Port::transmit(PacketPtr packet, Vl vl, Time now) {
   Lane& lane = lanes_[vl.value()];
   const bool first = lane.queue.empty();
   if (first) lane.head_since = now;
+  // Most packets find that nothing waits, and need not wait either. No limit of time is so short
+  // that one could have met it that has just come.
+  const bool passes = waiting_ == 0 && vl != kVl15 && packet->arrived_at == now &&
+                      lane.send.allows(packet->blocks()) && carrier_->ready();
   lane.queue.push(std::move(packet));
   waiting_ |= bit(vl);
+  if (passes && arbitration_.choose(bit(vl))) return send_head(vl, now);
   if (carrier_->ready()) send_waiting(now);
   if (first && !lane.queue.empty()) wake();  // it has a deadline now
 }
