@@ -20,6 +20,12 @@ constexpr std::uint32_t kMostSource = 0xFFFFFF;
 // take its packets leaves the sender blocks for others.
 constexpr std::size_t kMostHeld = kBlocks / 4 * 3;
 
+// So many arrivals are shown by one store. The program looks at their count all the time, so that
+// its line travels from processor to processor for each. A message and what goes with it are not
+// kept waiting.
+constexpr std::uint64_t kShownTogether = 8;
+constexpr std::uint64_t kShownAtOnce = 2;
+
 // A value that the program may be changing: it is read once, whatever is done with it.
 template <class T>
 T peek(const T& shared) {
@@ -191,8 +197,16 @@ Arrival DaemonEnd::arrive(std::uint8_t port, Bytes header, Bytes payload, const 
   slot.trailer_size = static_cast<std::uint8_t>(trailer.size());
   std::copy(header.begin(), header.end(), slot.header.begin());
   std::copy(trailer.begin(), trailer.end(), slot.trailer.begin());
-  ours_.page.arrived.store(++arrived_, std::memory_order_release);
+  ++arrived_;
+  if (arrived_ - announced_ <= kShownAtOnce || arrived_ - shown_arrived_ == kShownTogether) {
+    show_arrivals();
+  }
   return how;
+}
+
+void DaemonEnd::show_arrivals() {
+  if (shown_arrived_ == arrived_) return;
+  ours_.page.arrived.store(shown_arrived_ = arrived_, std::memory_order_release);
 }
 
 void DaemonEnd::publish() {
@@ -203,6 +217,7 @@ void DaemonEnd::publish() {
   if (shown_freed_ != freed_) {
     ours_.page.freed.store(shown_freed_ = freed_, std::memory_order_release);
   }
+  show_arrivals();
   if (!more_room && announced_ == arrived_) return;
   // Between showing it and asking who waits for it; the program does the same in reverse.
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -78,7 +78,8 @@ class DaemonEnd final : private ProgramBlocks::Home {
 
   // --- what arrives for it -----------------------------------------------------------------------
   // Copies of it are spared when the payload is in memory that the program has mapped, as long as
-  // programs do not hold most of that memory's blocks.
+  // programs do not hold most of that memory's blocks. The program sees it at the latest with
+  // publish(): the first two since the last of these at once, others together.
   [[nodiscard]] Arrival arrive(std::uint8_t port, Bytes header, Bytes payload,
                                const BufferRef& owner, Bytes trailer);
   // The program has mapped the memory of that number, besides its own.
@@ -116,6 +117,7 @@ class DaemonEnd final : private ProgramBlocks::Home {
   void release(Held& held);
   bool lied(std::string_view what);
   void wake();
+  void show_arrivals();
 
   std::shared_ptr<ProgramBlocks> program_;
   const ProgramMemory& theirs_;
@@ -141,6 +143,7 @@ class DaemonEnd final : private ProgramBlocks::Home {
 
   std::uint64_t shown_accepted_ = 0;
   std::uint64_t shown_freed_ = 0;
+  std::uint64_t shown_arrived_ = 0;
   std::uint64_t announced_ = 0;  // arrivals of which a program that waits was told
   std::unordered_set<std::uint32_t> mapped_;
   std::array<Held, kSlots> held_;  // of the arrival in each slot
