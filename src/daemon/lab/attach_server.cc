@@ -127,6 +127,11 @@ bool AttachServer::poll(Time now) {
   return moved;
 }
 
+bool AttachServer::awaits_answer(Time now) {
+  return std::any_of(active_.begin(), active_.end(),
+                     [now](AttachSession* session) { return session->program()->is_awaited(now); });
+}
+
 void AttachServer::deactivate(std::size_t index) {
   active_[index]->active = false;
   active_[index] = active_.back();

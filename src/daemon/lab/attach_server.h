@@ -48,6 +48,8 @@ class AttachServer {
   // Looks at the rings of programs that were lately active. True: there was something.
   bool poll(Time now);
   void flush(Time now);
+  // Something of a program is likely to come within a microsecond or so.
+  [[nodiscard]] bool awaits_answer(Time now);
   // Some are looked at: their packets come without a descriptor that becomes ready.
   [[nodiscard]] bool any_active() const { return !active_.empty(); }
   // From now on, and until awake(), descriptors become ready for whatever programs do. False: one

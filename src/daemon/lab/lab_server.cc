@@ -90,6 +90,7 @@ Expected<void> LabServer::run() {
     const Time now = io::now();
     const bool worked = work(now);
     if (worked) patience.reset();
+    if (!worked && programs_->awaits_answer(now)) continue;
     if (worked || patience.look_again(now)) {
       if (programs_->any_active() && ++turns % kTurnsPerLook != 0) continue;
       const auto ready = reactor_->run_once(0ns);

@@ -11,6 +11,8 @@ using port::ring::ProgramBlocks;
 
 // So many packets of one program before others get their turn.
 constexpr int kTurn = 64;
+// A message and what goes with it: what comes in greater numbers is not waiting to be answered.
+constexpr std::uint64_t kMessage = 4;
 
 }  // namespace
 
@@ -51,11 +53,13 @@ bool RingProgram::poll(Time now) {
   if (offence()) return false;
   bool moved = collect(now);
   if (blocked_) return moved;
+  const std::uint64_t sent = sent_;
   for (int i = 0; i < kTurn; ++i) {
     if (pending_ == nullptr && !take_next()) break;
     moved = true;
     if (pending_ != nullptr && !send_pending(now)) break;
   }
+  if (sent != sent_) habit_.answered();
   if (moved || offence()) owner_.touched();
   return moved;
 }
@@ -107,6 +111,12 @@ bool RingProgram::send_pending(Time now) {
       return false;
   }
   return false;
+}
+
+void RingProgram::flush() {
+  end_->publish();
+  const std::uint64_t news = arrived_ - std::exchange(shown_, arrived_);
+  if (news > 0 && news <= kMessage) habit_.given();
 }
 
 void RingProgram::leave(Time now) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/time.h"
+#include "daemon/lab/answer_habit.h"
 #include "daemon/lab/attach_counters.h"
 #include "fabric/attachment.h"
 #include "fabric/channel_adapter.h"
@@ -66,7 +67,9 @@ class RingProgram final : private port::ring::DaemonEnd::Watcher {
     return sent_ > packet || (sent_ == packet && pending_ == nullptr);
   }
   // Shows the program what has changed.
-  void flush() { end_->publish(); }
+  void flush();
+  // It is likely to send something within a microsecond or so, unless it needs our processor.
+  [[nodiscard]] bool is_awaited(Time now) { return habit_.is_awaited(now); }
   // Nobody polls until the program rings or the owner is told; false when there is something now.
   [[nodiscard]] bool sleep() { return blocked_ || end_->sleep(); }
   void look() { end_->look(); }
@@ -125,6 +128,8 @@ class RingProgram final : private port::ring::DaemonEnd::Watcher {
   std::uint64_t to_send_ = 0;  // when leaving
   std::uint64_t sent_ = 0;
   std::uint64_t arrived_ = 0;
+  std::uint64_t shown_ = 0;  // of these
+  AnswerHabit habit_;
 };
 
 }  // namespace weft::daemon
