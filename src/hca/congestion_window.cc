@@ -14,6 +14,11 @@ constexpr double kSegment = 1448;      // bytes; TCP's, so that both grow at one
 constexpr double kCubicScale = 0.4;    // segments per second cubed, RFC 9438's C
 constexpr double kOpenGrowth = 0.125;  // of the window per round trip, while no queue builds up
 
+// After a notification of the network it is not taken for open for so long: several times what it
+// takes to fill the path again.
+constexpr Duration kToldFor = 1s;
+constexpr int kToldRounds = 64;  // round trips
+
 constexpr Duration kRun = 1ms;
 
 constexpr Duration kLeastLifetime = 10s;
@@ -81,7 +86,7 @@ void CongestionWindow::grow(std::uint64_t bytes, Time now) {
   const double share = arrived / window_;  // of one round trip
   if (slow_start_) {
     gain = arrived;
-  } else if (const double calm = this->calm(); calm > 0) {
+  } else if (const double calm = this->calm(now); calm > 0) {
     gain = kOpenGrowth * calm * window_ * share;
   } else {
     // The Reno-friendly rate for this factor, and the cubic curve (RFC 9438, 4.2 and 4.3).
@@ -93,9 +98,17 @@ void CongestionWindow::grow(std::uint64_t bytes, Time now) {
 }
 
 // From 1 on a path without queues and losses to 0 where the next loss would be congestion.
-double CongestionWindow::calm() const {
-  if (inflated()) return 0;
+double CongestionWindow::calm(Time now) const {
+  if (inflated() || told_lately(now)) return 0;
   return std::max(0.0, 1 - double{kTolerated} * losses_ / std::max(packets_, kTolerated));
+}
+
+// Flows that grow by parts of themselves, and give way by parts of themselves, keep their shares
+// for ever, however unequal (Chiu and Jain 1989). Where a path is full whenever somebody grows,
+// there is nothing to be gained by that.
+bool CongestionWindow::told_lately(Time now) const {
+  if (!told_at_) return false;
+  return now - *told_at_ < std::max(kToldFor, kToldRounds * smoothed_.value_or(Duration{}));
 }
 
 double CongestionWindow::cubic_target(Time now) const {
@@ -124,6 +137,7 @@ void CongestionWindow::lost(Time sent_at, Time now) {
 void CongestionWindow::congested(Time now) {
   // Likewise, where nobody says which packet it was.
   if (gave_way_at_ && now - *gave_way_at_ < smoothed_.value_or(1ms)) return;
+  told_at_ = now;
   give_way(kKeep, now);
 }
 

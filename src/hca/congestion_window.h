@@ -16,7 +16,8 @@ namespace weft::hca {
 // inflated or more than about one packet in fifty is lost: software wires lose single packets for
 // other reasons, and giving way to those gains nobody anything. What is taken for congestion, or is
 // said to be by the network, costs a seventh of the window, and what had been sent by then costs
-// nothing more.
+// nothing more. Where the network says so, growth is CUBIC's alone for a while, so that flows which
+// share a path come to equal shares.
 class CongestionWindow {
  public:
   // Two or three times what TCP begins with (RFC 6928): eight that begin at once do not flood a
@@ -54,7 +55,8 @@ class CongestionWindow {
  private:
   void give_way(double keep, Time now);
   void grow(std::uint64_t bytes, Time now);
-  [[nodiscard]] double calm() const;
+  [[nodiscard]] double calm(Time now) const;
+  [[nodiscard]] bool told_lately(Time now) const;
   [[nodiscard]] double cubic_target(Time now) const;
   [[nodiscard]] bool inflated() const;
   [[nodiscard]] std::uint32_t least() const { return 2 * packet_; }
@@ -65,9 +67,10 @@ class CongestionWindow {
   double fraction_ = 0;  // of a byte, left over from growing
   bool slow_start_ = true;
   std::optional<Time> gave_way_at_;
-  double before_ = 0;  // the window when it last gave way
-  double start_ = 0;   // what that left of it
-  Time epoch_{};       // when growing began anew after that
+  std::optional<Time> told_at_;  // that the network is congested, and gave way
+  double before_ = 0;            // the window when it last gave way
+  double start_ = 0;             // what that left of it
+  Time epoch_{};                 // when growing began anew after that
 
   std::optional<Duration> smoothed_;
   std::optional<Duration> recent_;  // follows clean samples faster than smoothed_

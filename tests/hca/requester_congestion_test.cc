@@ -128,12 +128,28 @@ TEST_F(Congestion, RecoversSlowlyWhileAQueueIsThereAndQuicklyWhenItIsGone) {
     round(10ms);
   for (int i = 0; i < 5; ++i)
     round(20ms);
-  window.congested(now);
+  window.lost(now - 20ms, now);
   const std::uint32_t after = window.bytes();
   for (int i = 0; i < 3; ++i)
     round(20ms);
   EXPECT_LT(window.bytes(), after * 1.1);
   for (int i = 0; i < 10; ++i)
+    round(10ms);
+  EXPECT_EQ(window.bytes(), CongestionWindow::kMost);
+}
+
+TEST_F(Congestion, RecoversSlowlyForAWhileWhenTheNetworkHasSaidThatItIsFull) {
+  for (int i = 0; i < 5; ++i)
+    round(10ms);
+  const std::uint32_t before = window.bytes();
+  window.congested(now);
+  const std::uint32_t after = window.bytes();
+  EXPECT_EQ(after, static_cast<std::uint32_t>(before * 0.85));
+  for (int i = 0; i < 50; ++i)
+    round(10ms);  // no queue builds up
+  EXPECT_GT(window.bytes(), after);
+  EXPECT_LT(window.bytes(), before);
+  for (int i = 0; i < 60; ++i)
     round(10ms);
   EXPECT_EQ(window.bytes(), CongestionWindow::kMost);
 }

@@ -180,6 +180,7 @@ TEST_P(Sharing, GiveWayToMarksBeforeAnythingIsLost) {
   EXPECT_GT(counts.marked, 0u);
   EXPECT_EQ(counts.dropped + counts.overrun, 0u);
   EXPECT_GT(incast.at_senders(hca::ConnectedCounter::kRxCnps), 0u);
+  EXPECT_GE(jain(incast.bytes()), 0.9);
   EXPECT_GE(sum(incast.bytes()), 0.9 * capacity());
 }
 
