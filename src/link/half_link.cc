@@ -88,6 +88,7 @@ void HalfLink::send(PacketPtr packet, Time now) {
   if (!line_) return channel_->send(*packet, now);
   line_->send(std::move(packet), outbox_, now);
   pump(now);
+  wake();  // the deadline may be another
 }
 
 void HalfLink::send(const wire::FlowControl& packet, Time now) {
@@ -97,6 +98,7 @@ void HalfLink::send(const wire::FlowControl& packet, Time now) {
   if (!line_) return channel_->send_flow_control(packet.bytes(), now);
   line_->send(packet, outbox_, now);
   pump(now);
+  wake();  // the deadline may be another
 }
 
 void HalfLink::pump(Time now) {

@@ -200,6 +200,16 @@ TEST(HalfLink, HandsOnNoFasterThanASlowReceiverTakes) {
   EXPECT_EQ(pair.links.b.numbers.size(), 100);
 }
 
+// A worker asks a port for its deadline only after it has woken it.
+TEST(HalfLink, WakesItsPortWhenTheLineHoldsAPacket) {
+  RingPair pair(kRoomy, {.delay = 5ms});
+  pair.activate();
+  pair.run_for(100ms);
+  const int before = pair.links.a.wakes;
+  pair.links.send(pair.links.a, {.number = 1});
+  EXPECT_GT(pair.links.a.wakes, before);
+}
+
 TEST(HalfLink, CarriesNoMoreThanItsRate) {
   RingPair pair(kRoomy, {.rate_bytes_per_s = 1'000'000'000});
   pair.activate();
