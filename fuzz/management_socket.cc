@@ -147,9 +147,9 @@ class Stage {
   }
 
  private:
-  std::optional<daemon::MadNode> find(std::string_view name) {
+  Expected<daemon::MadNode> find(std::string_view name) {
     fabric::Node* const node = lab_.fabric.find_node(name);
-    if (node == nullptr) return std::nullopt;
+    if (node == nullptr) return fail(std::errc::no_such_device, "");
     return daemon::MadNode{&node->management(), node, [node] { node->management_used(); }};
   }
 

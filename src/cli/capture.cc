@@ -89,20 +89,18 @@ int capture(const CaptureOptions& options) {
                   "standard output is a terminal: weft capture LINK | tshark -i -, or "
                   "-w FILE");
   }
-  const auto paths = choose_running_lab(options.lab);
-  if (!paths) return refuse("capture", paths.error().message);
-  auto lab = LabClient::connect(*paths);
+  const auto lab = choose_running_lab(options.lab);
   if (!lab) return refuse("capture", lab.error().message);
-  const auto link = lab->ask({{"do", "capture"}, {"link", options.link}});
-  if (!link) return refuse("capture", link.error().message);
+  auto begun = ask_parts(*lab, {{"do", "capture"}, {"link", options.link}});
+  if (!begun) return refuse("capture", begun.error().message);
   end_with_signals();
-  const auto interfaces = interfaces_of(*link);
+  const auto interfaces = interfaces_of(begun->report);
   auto file = io::PcapngFile::create(to_stdout ? "/dev/stdout" : options.file, interfaces,
-                                     "Weft lab " + paths->name);
+                                     "Weft lab " + begun->lab.title());
   if (!file) return refuse("capture", file.error().message);
   fmt::print(stderr, "weft capture: listening on {}\n", options.link);
   Totals totals;
-  const auto recorded = record(*lab, *file, *filter, options, totals);
+  const auto recorded = record(begun->client, *file, *filter, options, totals);
   // Whoever reads a pipe may have had enough.
   if (!recorded && recorded.error().code != std::errc::broken_pipe) {
     return refuse("capture", recorded.error().message);

@@ -60,6 +60,7 @@ struct UpOptions {
   std::string file;  // a lab file or a listing; "-": standard input
   std::string name;  // empty: the file's own
   std::string sm;    // weft, opensm or none; empty: as the file has it
+  std::string part;  // of a lab in parts, which to run; else empty
   bool detach = false;
 };
 // Runs a lab in the foreground, or behind, until it is told to end.

@@ -138,6 +138,7 @@ Examples
   weft up examples/labs/two-switches.toml
   ibnetdiscover > real.topo; weft up --detach real.topo
   weft run --node host1 -- ibstat    in another terminal
+  weft up --part left examples/labs/in-parts.toml    one part of a lab, others elsewhere
 )";
 }
 

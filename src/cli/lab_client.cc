@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
@@ -42,7 +43,7 @@ Expected<LabClient> LabClient::connect(const daemon::LabPaths& lab) {
   auto socket = io::connect_unix(lab.admin, io::UnixKind::kSeqPacket, kPatience);
   if (!socket) {
     return fail(socket.error().code,
-                fmt::format("lab {} does not answer: {}", lab.name, socket.error().message));
+                fmt::format("lab {} does not answer: {}", lab.title(), socket.error().message));
   }
   return LabClient(std::move(*socket));
 }
@@ -64,6 +65,8 @@ Expected<Json> LabClient::ask(const Json& request) {
   const auto* const begin = reinterpret_cast<const char*>(buffer.data());
   const Json answer = Json::parse(begin, begin + (*message)->size, nullptr, false);
   if (!answer.is_object()) return fail(std::errc::bad_message, "the lab answers nonsense");
+  const auto part = answer.find("part");
+  other_part_ = part != answer.end() && part->is_string() ? part->get<std::string>() : "";
   if (const auto error = answer.find("error"); error != answer.end() && error->is_string()) {
     return fail(std::errc::invalid_argument, error->get<std::string>());
   }
@@ -80,16 +83,37 @@ Expected<std::optional<std::size_t>> LabClient::next(MutableBytes buffer) {
   return std::optional((*message)->size);
 }
 
-Expected<daemon::LabPaths> choose_running_lab(const std::string& name) {
+Expected<std::vector<daemon::LabPaths>> choose_running_lab(const std::string& name) {
   return daemon::choose_lab(daemon::running_labs(io::runtime_directories()), name);
+}
+
+const daemon::LabPaths* find_part(const std::vector<daemon::LabPaths>& lab, std::string_view part) {
+  const auto found = std::find_if(
+      lab.begin(), lab.end(), [part](const daemon::LabPaths& each) { return each.part == part; });
+  return found == lab.end() ? nullptr : &*found;
+}
+
+Expected<LabAnswer> ask_parts(const std::vector<daemon::LabPaths>& lab, const Json& request) {
+  const daemon::LabPaths* asked = &lab.front();
+  while (true) {
+    auto client = LabClient::connect(*asked);
+    if (!client) return tl::unexpected(client.error());
+    auto report = client->ask(request);
+    if (report) return LabAnswer{*asked, std::move(*client), std::move(*report)};
+    const daemon::LabPaths* const other =
+        client->other_part().empty() ? nullptr : find_part(lab, client->other_part());
+    // No part sends back to one that was asked before, and so none in a circle.
+    if (other == nullptr || asked != &lab.front()) return tl::unexpected(report.error());
+    asked = other;
+  }
 }
 
 Expected<Json> ask_lab(const std::string& name, const Json& request) {
   const auto lab = choose_running_lab(name);
   if (!lab) return tl::unexpected(lab.error());
-  auto client = LabClient::connect(*lab);
-  if (!client) return tl::unexpected(client.error());
-  return client->ask(request);
+  auto answer = ask_parts(*lab, request);
+  if (!answer) return tl::unexpected(answer.error());
+  return std::move(answer->report);
 }
 
 }  // namespace weft::cli

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -22,6 +23,8 @@ class LabClient {
   // The report that came with the answer; null when none did. The error is the lab's own where it
   // refused.
   Expected<nlohmann::json> ask(const nlohmann::json& request);
+  // Of the last error, in a lab in parts: the part that could have done it; empty: none.
+  [[nodiscard]] const std::string& other_part() const { return other_part_; }
 
   // After a capture was asked for: the next message in `buffer`. Nothing when the lab has ended;
   // interrupted: none came for a moment, or a signal did.
@@ -32,10 +35,24 @@ class LabClient {
  private:
   explicit LabClient(io::UniqueFd socket) : socket_(std::move(socket)) {}
   io::UniqueFd socket_;
+  std::string other_part_;
 };
 
-// The lab that a command means (daemon::choose_lab), of those in this user's directories.
-Expected<daemon::LabPaths> choose_running_lab(const std::string& name);
+// The lab that a command means (daemon::choose_lab), of those in this user's directories; of a lab
+// in parts, those that run here.
+Expected<std::vector<daemon::LabPaths>> choose_running_lab(const std::string& name);
+// Null: that part does not run here, or is not meant.
+[[nodiscard]] const daemon::LabPaths* find_part(const std::vector<daemon::LabPaths>& lab,
+                                                std::string_view part);
+
+struct LabAnswer {
+  daemon::LabPaths lab;  // who gave it
+  LabClient client;
+  nlohmann::json report;
+};
+// One question to the lab, or to that part of it that has the answer.
+Expected<LabAnswer> ask_parts(const std::vector<daemon::LabPaths>& lab,
+                              const nlohmann::json& request);
 
 // One question to the lab that is meant.
 Expected<nlohmann::json> ask_lab(const std::string& name, const nlohmann::json& request);

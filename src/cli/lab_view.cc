@@ -11,6 +11,12 @@ namespace {
 
 using Json = nlohmann::json;
 
+// "two-switches", and of a part of a lab "two-switches@left".
+std::string title_of(const Json& lab) {
+  const std::string name = printable(text_of(lab, "name"));
+  return lab.contains("part") ? name + "@" + printable(text_of(lab, "part")) : name;
+}
+
 // "3 Active, 1 Down"
 std::string states_of(const Json& links) {
   std::string out;
@@ -43,6 +49,12 @@ void print_link(const Json& link) {
       "  link {} {} {}{}{}\n", printable(text_of(link, "name")), ends,
       link.value("plugged", Json()) == Json(true) ? printable(text_of(link, "state")) : "unplugged",
       emulation.empty() ? "" : " degraded ", emulation);
+}
+
+void print_part(const Json& part) {
+  fmt::print("  part {} {} links {} connected {}\n", printable(text_of(part, "name")),
+             printable(text_of(part, "carrier")), number_of(part, "links"),
+             number_of(part, "connected"));
 }
 
 void print_program(const Json& program) {
@@ -88,10 +100,11 @@ void print_lab(const Json& lab, bool details, const Style& style) {
   const Json& links = object_of(lab, "links");
   const std::string states = states_of(links);
   fmt::print("{} pid {} switches {} cas {} links {}{}{}{}\n",
-             style.bold(fmt::format("lab {}:", printable(text_of(lab, "name")))),
-             number_of(lab, "pid"), number_of(lab, "switches"), number_of(lab, "cas"),
-             number_of(links, "count"), states.empty() ? "" : " (", states,
-             states.empty() ? "" : ")");
+             style.bold(fmt::format("lab {}:", title_of(lab))), number_of(lab, "pid"),
+             number_of(lab, "switches"), number_of(lab, "cas"), number_of(links, "count"),
+             states.empty() ? "" : " (", states, states.empty() ? "" : ")");
+  for (const Json& part : list_of(lab, "parts"))
+    print_part(part);
   if (lab.contains("sm")) print_manager(object_of(lab, "sm"));
   for (const Json& program : list_of(lab, "programs"))
     print_program(program);

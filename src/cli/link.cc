@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/lab_client.h"
@@ -23,7 +24,18 @@ void print_link(const Json& link) {
              plugged ? "state " + printable(text_of(link, "state")) : "unplugged",
              emulation.empty() ? "" : " degraded ", emulation);
   print_counters(object_of(link, "counters"));
+  const Json& beyond = object_of(link, "beyond");
+  if (!beyond.empty()) {
+    fmt::print("  to part {} by {}\n", printable(text_of(beyond, "part")),
+               printable(text_of(beyond, "carrier")));
+    print_counters(object_of(beyond, "counters"));
+  }
   for (const Json& end : list_of(link, "ends")) {
+    if (!end.contains("state")) {
+      fmt::print("  {} in part {}\n", printable(text_of(end, "at")),
+                 printable(text_of(end, "part")));
+      continue;
+    }
     fmt::print("  {} state {} physical_state {}\n", printable(text_of(end, "at")),
                printable(text_of(end, "state")), printable(text_of(end, "physical_state")));
     print_counters(object_of(end, "counters"));
@@ -46,6 +58,34 @@ Expected<Json> request_of(const LinkOptions& options) {
                                 options.action));
 }
 
+// What the part that has the other half of the link says of its end.
+void complete(Json& link, const Json& other) {
+  const Json& theirs = list_of(other, "ends");
+  Json& ends = link["ends"];
+  for (std::size_t i = 0; i < ends.size() && i < theirs.size(); ++i) {
+    if (!ends[i].contains("state")) ends[i] = theirs[i];
+  }
+}
+
+// Of a link between two parts each has a half, and what is done to the link is done to both.
+int do_at_other_half(const std::vector<daemon::LabPaths>& lab, const Json& request,
+                     const LinkOptions& options, Json& report) {
+  if (!report.contains("beyond")) return kOk;
+  const std::string part = text_of(report["beyond"], "part");
+  const daemon::LabPaths* const other = find_part(lab, part);
+  if (other != nullptr) {
+    const auto answer = ask_parts({*other}, request);
+    if (!answer) return refuse("link", answer.error().message);
+    complete(report, answer->report);
+  } else if (options.action == "degrade") {
+    fmt::print(stderr,
+               "weft link: what part {} sends on this link stays as it is: the part does not run "
+               "here, and is to be told there\n",
+               printable(part));
+  }
+  return kOk;
+}
+
 }  // namespace
 
 int link(const LinkOptions& options) {
@@ -54,12 +94,18 @@ int link(const LinkOptions& options) {
   if (options.action != "degrade" && !options.value.empty()) {
     return refuse("link", options.value + ": one word too many");
   }
-  const auto report = ask_lab(options.lab, *request);
-  if (!report) return refuse("link", report.error().message);
+  const auto lab = choose_running_lab(options.lab);
+  if (!lab) return refuse("link", lab.error().message);
+  auto answer = ask_parts(*lab, *request);
+  if (!answer) return refuse("link", answer.error().message);
+  Json& report = answer->report;
+  if (const int other = do_at_other_half(*lab, *request, options, report); other != kOk) {
+    return other;
+  }
   if (options.json) {
-    print_json(*report);
+    print_json(report);
   } else if (options.action == "show") {
-    print_link(*report);
+    print_link(report);
   }
   return kOk;
 }

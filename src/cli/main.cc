@@ -206,6 +206,7 @@ void define_labs(CLI::App& app, Options& options) {
   up->add_option("--sm", options.up.sm, "Subnet manager, whatever FILE says: weft, opensm, none")
       ->option_text("WHO")
       ->check(CLI::IsMember({"weft", "opensm", "none"}));
+  up->add_option("--part", options.up.part, "Of a lab in parts: run this one")->option_text("NAME");
   up->add_flag("-d,--detach", options.up.detach, "In the background; returns when it runs");
 
   CLI::App* down = add_command(app, "down", "End a lab", " [LAB]", down_footer());

@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "daemon/lab/lab_paths.h"
-#include "io/runtime_dir.h"
+#include "cli/lab_client.h"
 
 namespace weft::cli {
 namespace {
@@ -28,14 +27,25 @@ Expected<NodePlace> find_node_place(const RunOptions& options) {
                             "one of them out",
                             option));
   }
-  const auto lab =
-      daemon::choose_lab(daemon::running_labs(io::runtime_directories()), options.lab.value_or(""));
+  return find_node(options.lab.value_or(""), *options.node);
+}
+
+Expected<NodePlace> find_node(const std::string& name, const std::string& node) {
+  const auto lab = choose_running_lab(name);
   if (!lab) return tl::unexpected(lab.error());
-  NodePlace out{.place = {.lab = lab->directory, .node = *options.node}, .adapter = {}};
-  auto adapter = umad::describe(out.place);
-  if (!adapter) return tl::unexpected(adapter.error());
-  out.adapter = std::move(*adapter);
-  return out;
+  // Of a lab in parts, one has the node; each of the others knows which, and says so.
+  Error why;
+  for (const daemon::LabPaths& part : *lab) {
+    NodePlace out{.place = {.lab = part.directory, .node = node}, .adapter = {}};
+    auto adapter = umad::describe(out.place);
+    if (adapter) {
+      out.adapter = std::move(*adapter);
+      return out;
+    }
+    why = std::move(adapter.error());
+    if (why.code != std::errc::no_such_device) break;
+  }
+  return tl::unexpected(std::move(why));
 }
 
 Environment node_environment(const NodePlace& place) {

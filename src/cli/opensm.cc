@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -44,14 +43,6 @@ constexpr int kMostPauses = 300;
 
 }  // namespace
 
-std::string opensm_node(const fabric::Lab& lab) {
-  if (!lab.management.node.empty()) return lab.management.node;
-  const auto found = std::find_if(
-      lab.nodes.begin(), lab.nodes.end(),
-      [](const fabric::LabNode& node) { return node.kind == fabric::NodeKind::kChannelAdapter; });
-  return found == lab.nodes.end() ? "" : found->name;
-}
-
 Expected<std::string> OpenSm::find() {
   for (const std::string& path : {program_search_path(), std::string("/usr/sbin:/sbin")}) {
     if (auto found = find_program("opensm", path)) return *found;
@@ -60,16 +51,18 @@ Expected<std::string> OpenSm::find() {
               "opensm is not installed: apt-get install opensm, or leave it to --sm weft");
 }
 
-Expected<void> OpenSm::start(const fabric::Lab& lab, const std::string& directory) {
+Expected<void> OpenSm::start(const fabric::Lab& lab, const daemon::LabPaths& paths) {
   const auto program = find();
   if (!program) return tl::unexpected(program.error());
-  const std::string node = opensm_node(lab);
-  if (node.empty()) {
+  const fabric::LabNode* const node = lab.managing_node();
+  if (node == nullptr) {
     return fail(std::errc::no_such_device,
                 "the lab has no channel adapter that OpenSM could run on");
   }
-  std::vector<std::string> words{"weft", "run", "--lab",  lab.name, "--node",
-                                 node,   "--",  *program, "-f",     directory + "/opensm.log"};
+  const std::string& directory = paths.directory;
+  std::vector<std::string> words{
+      "weft",     "run", "--lab",  paths.title(), "--node",
+      node->name, "--",  *program, "-f",          directory + "/opensm.log"};
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (std::string& word : words)

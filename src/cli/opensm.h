@@ -7,12 +7,10 @@
 #include <string>
 
 #include "base/error.h"
+#include "daemon/lab/lab_paths.h"
 #include "fabric/lab.h"
 
 namespace weft::cli {
-
-// Where it runs: the node that the lab names for it, or the first one.
-[[nodiscard]] std::string opensm_node(const fabric::Lab& lab);
 
 class OpenSm {
  public:
@@ -23,9 +21,9 @@ class OpenSm {
 
   // Its path. no_such_file_or_directory says how to come by it.
   static Expected<std::string> find();
-  // As `weft run --node … -- opensm`; what it says and logs goes to files in `directory`. The lab's
-  // sockets are there already.
-  Expected<void> start(const fabric::Lab& lab, const std::string& directory);
+  // As `weft run --node … -- opensm`; what it says and logs goes to files in the lab's directory.
+  // Its sockets are there already.
+  Expected<void> start(const fabric::Lab& lab, const daemon::LabPaths& paths);
 
  private:
   pid_t process_ = -1;

@@ -13,7 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/event_view.h"
-#include "cli/lab_client.h"
+#include "cli/node_place.h"
 #include "daemon/lab/manager_process.h"
 #include "io/clock.h"
 
@@ -46,9 +46,9 @@ Expected<umad::Place> find_place(const SmRunOptions& options) {
     return fail(std::errc::invalid_argument,
                 "say on which node of a lab it is to run, with --node NAME");
   }
-  const auto lab = choose_running_lab(options.lab);
-  if (!lab) return tl::unexpected(lab.error());
-  return umad::Place{.lab = lab->directory, .node = *options.node};
+  auto found = find_node(options.lab, *options.node);
+  if (!found) return tl::unexpected(found.error());
+  return std::move(found->place);
 }
 
 fabric::LabManagement management_of(const SmRunOptions& options) {

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft up` and `weft down`: a lab begins and ends.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/lab_client.h"
@@ -81,11 +86,36 @@ Expected<fabric::Lab> read_lab(const UpOptions& options) {
   return lab;
 }
 
+using Part = std::optional<std::uint16_t>;
+
+Expected<Part> choose_part(const fabric::Lab& lab, const std::string& name) {
+  if (lab.parts.empty() && name.empty()) return Part();
+  if (lab.parts.empty()) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("--part {}: lab {} is not in parts", name, lab.name));
+  }
+  if (const Part part = lab.find_part(name)) return part;
+  std::vector<std::string_view> names;
+  for (const fabric::LabPart& part : lab.parts)
+    names.push_back(part.name);
+  return fail(std::errc::invalid_argument,
+              name.empty() ? fmt::format("lab {} is in parts: say with --part which to run ({})",
+                                         lab.name, fmt::join(names, ", "))
+                           : fmt::format("--part {}: lab {} has the parts {}", name, lab.name,
+                                         fmt::join(names, ", ")));
+}
+
+// Whether the subnet manager that comes with the lab runs in this process.
+bool manages(const fabric::Lab& lab, Part part) {
+  const fabric::LabNode* const node = lab.managing_node();
+  return !part || (node != nullptr && node->part == *part);
+}
+
 // The file by which the lab's own manager remembers; empty: none.
-std::string database_of(const fabric::Lab& lab) {
+std::string database_of(const fabric::Lab& lab, Part part) {
   const fabric::LabManagement& management = lab.management;
   const bool has_none = management.manager != fabric::LabManagement::Manager::kWeft ||
-                        management.database == fabric::kNoDatabase;
+                        management.database == fabric::kNoDatabase || !manages(lab, part);
   if (has_none) return "";
   if (!management.database.empty()) return management.database;
   auto directory = io::state_directory();
@@ -101,40 +131,64 @@ std::string database_of(const fabric::Lab& lab) {
   return "";
 }
 
-std::string first_adapter(const fabric::Lab& lab) {
+bool is_here(const fabric::LabNode& node, Part part) {
+  return !part || node.part == *part;
+}
+
+std::string first_adapter(const fabric::Lab& lab, Part part) {
   for (const fabric::LabNode& node : lab.nodes) {
-    if (node.kind == fabric::NodeKind::kChannelAdapter) return node.name;
+    if (node.kind == fabric::NodeKind::kChannelAdapter && is_here(node, part)) return node.name;
   }
   return lab.nodes.empty() ? "NODE" : lab.nodes[0].name;
 }
 
-std::string manager_line(const fabric::Lab& lab) {
+std::string manager_line(const fabric::Lab& lab, Part part) {
+  const fabric::LabNode* const node = lab.managing_node();
+  if (node != nullptr && !manages(lab, part)) return "in part " + lab.parts[node->part].name;
   switch (lab.management.manager) {
     case fabric::LabManagement::Manager::kWeft:
       return fmt::format("its own ({})", lab.management.engine);
     case fabric::LabManagement::Manager::kOpenSm:
-      return "opensm on " + opensm_node(lab);
+      return "opensm on " + (node != nullptr ? node->name : "no node");
     case fabric::LabManagement::Manager::kNone:
-      return fmt::format("weft sm run --node {}", first_adapter(lab));
+      return fmt::format("weft sm run --node {}", first_adapter(lab, part));
   }
   return "";
 }
 
-void greet(const fabric::Lab& lab, const std::string& database) {
+// How much of the lab is here.
+std::string size_of(const fabric::Lab& lab, Part part) {
   std::size_t switches = 0;
-  for (const fabric::LabNode& node : lab.nodes)
-    switches += node.kind == fabric::NodeKind::kSwitch ? 1 : 0;
-  const std::string adapter = first_adapter(lab);
+  std::size_t adapters = 0;
+  for (const fabric::LabNode& node : lab.nodes) {
+    if (is_here(node, part)) ++(node.kind == fabric::NodeKind::kSwitch ? switches : adapters);
+  }
+  std::size_t links = 0;
+  std::size_t cut = 0;
+  for (const fabric::LabLink& link : lab.links) {
+    const bool first = is_here(lab.nodes[link.ends[0].node], part);
+    const bool second = is_here(lab.nodes[link.ends[1].node], part);
+    links += first || second ? 1 : 0;
+    cut += first != second ? 1 : 0;
+  }
+  std::string out =
+      fmt::format("{} switches, {} channel adapters, {} links", switches, adapters, links);
+  return cut == 0 ? out : fmt::format("{}, {} of them to other parts", out, cut);
+}
+
+void greet(const fabric::Lab& lab, Part part, const daemon::LabPaths& paths) {
+  const std::string adapter = first_adapter(lab, part);
+  const std::string& database = paths.database;
   fmt::print(
-      "lab {}: {} switches, {} channel adapters, {} links\n"
+      "lab {}: {}\n"
       "  subnet manager     {}\n"
       "{}"
       "  what is there      weft run --node {} -- ibnetdiscover\n"
       "  its state          weft status -d\n"
       "  its end            weft down{}\n",
-      lab.name, switches, lab.nodes.size() - switches, lab.links.size(), manager_line(lab),
+      paths.title(), size_of(lab, part), manager_line(lab, part),
       database.empty() ? "" : fmt::format("  remembers by       {}\n", database), adapter,
-      " " + lab.name);
+      " " + paths.title());
   std::fflush(stdout);
 }
 
@@ -145,23 +199,27 @@ int up(const UpOptions& options) {
   if (!lab) return refuse("up", lab.error().message);
   const auto runtime = io::runtime_directory();
   if (!runtime) return refuse("up", runtime.error().message);
-  auto paths = daemon::lab_paths(*runtime, lab->name);
+  const auto part = choose_part(*lab, options.part);
+  if (!part) return refuse("up", part.error().message);
+  auto paths = daemon::lab_paths(*runtime, lab->name, options.part);
   if (!paths) return refuse("up", paths.error().message);
   daemon::allow_many_descriptors();
-  if (lab->management.manager == fabric::LabManagement::Manager::kOpenSm) {
+  const bool with_opensm =
+      lab->management.manager == fabric::LabManagement::Manager::kOpenSm && manages(*lab, *part);
+  if (with_opensm) {
     if (auto found = OpenSm::find(); !found) return refuse("up", found.error().message);
   }
-  paths->database = database_of(*lab);
-  const auto server = daemon::LabServer::open(*lab, *paths);
+  paths->database = database_of(*lab, *part);
+  const auto server = daemon::LabServer::open(*lab, *paths, *part);
   if (!server) return refuse("up", server.error().message);
   handle_signals(**server);
   for (const std::string& note : (*server)->notes())
     fmt::print(stderr, "weft up: {}\n", note);
-  greet(*lab, paths->database);
+  greet(*lab, *part, *paths);
   if (options.detach) daemon::leave_parent();
   OpenSm opensm;
-  if (lab->management.manager == fabric::LabManagement::Manager::kOpenSm) {
-    if (auto started = opensm.start(*lab, paths->directory); !started) {
+  if (with_opensm) {
+    if (auto started = opensm.start(*lab, *paths); !started) {
       return refuse("up", started.error().message);
     }
   }
@@ -175,14 +233,17 @@ int up(const UpOptions& options) {
 int down(const DownOptions& options) {
   const auto lab = choose_running_lab(options.name);
   if (!lab) return refuse("down", lab.error().message);
-  const auto asked = ask_lab(lab->name, {{"do", "stop"}});
-  if (!asked) return refuse("down", asked.error().message);
-  // It has heard; when it is gone, its name is free again.
+  for (const daemon::LabPaths& part : *lab) {
+    const auto asked = ask_parts({part}, {{"do", "stop"}});
+    if (!asked) return refuse("down", asked.error().message);
+  }
+  // They have heard; when one is gone, its name is free again.
+  const std::string name = options.name.empty() ? lab->front().name : options.name;
   for (int pauses = 0; pauses < kMostPauses; ++pauses) {
-    if (!choose_running_lab(lab->name)) return kOk;
+    if (!choose_running_lab(name)) return kOk;
     usleep(kPauseUs);
   }
-  fmt::print(stderr, "weft down: lab {} has not ended yet\n", lab->name);
+  fmt::print(stderr, "weft down: lab {} has not ended yet\n", name);
   return kProblem;
 }
 

@@ -6,11 +6,13 @@
 
 #include "fabric/channel_adapter.h"
 #include "fabric/switch.h"
+#include "link/direct_link.h"
 
 namespace weft::fabric {
 
-Fabric::Fabric(Lab lab, const FabricLimits& limits)
+Fabric::Fabric(Lab lab, const FabricLimits& limits, std::optional<std::uint16_t> part)
     : lab_(std::move(lab)),
+      part_(part),
       payloads_(link::PacketPool::kPayloadBlock, limits.payload_blocks),
       pool_(limits.packets, payloads_) {
   nodes_.reserve(lab_.nodes.size());
@@ -26,6 +28,10 @@ Fabric::Fabric(Lab lab, const FabricLimits& limits)
                           .pool = pool_,
                           .timed_ports = timed[nodes_.size()],
                           .first_qpn = limits.first_qpn};
+    if (part_ && node.part != *part_) {
+      nodes_.push_back(nullptr);
+      continue;
+    }
     if (node.kind == NodeKind::kSwitch) {
       nodes_.push_back(std::make_unique<Switch>(node, parts));
     } else {
@@ -38,9 +44,14 @@ Fabric::Fabric(Lab lab, const FabricLimits& limits)
 // What is on its way belongs to links, ports and their buffers: first they let go of each other.
 Fabric::~Fabric() {
   for (std::size_t i = 0; i < links_.size(); ++i) {
-    end(i, 0).link().connect(nullptr, now_);
-    end(i, 1).link().connect(nullptr, now_);
+    for (const std::size_t side : {0U, 1U}) {
+      if (has_end(i, side)) end(i, side).link().connect(nullptr, now_);
+    }
   }
+}
+
+bool Fabric::has_end(std::size_t link, std::size_t side) const {
+  return has_node(lab_.links[link].ends[side].node);
 }
 
 NodePort& Fabric::end(std::size_t link, std::size_t side) {
@@ -51,17 +62,52 @@ NodePort& Fabric::end(std::size_t link, std::size_t side) {
 void Fabric::start(Time now) {
   now_ = now;
   links_.reserve(lab_.links.size());
-  for (const LabLink& cable : lab_.links) {
-    const std::size_t index = links_.size();
-    links_.push_back(std::make_unique<link::DirectLink>(pool_));
-    NodePort& first = end(index, 0);
-    NodePort& second = end(index, 1);
-    first.set_partner(&second, cable.width, cable.speed);
-    second.set_partner(&first, cable.width, cable.speed);
-    if (!cable.up) links_.back()->set_plugged(false, now);
-    if (cable.emulation.any()) links_.back()->set_emulation(cable.emulation, now);
-    links_.back()->join(first.link(), second.link(), now);
+  for (std::size_t index = 0; index < lab_.links.size(); ++index) {
+    const bool first = has_end(index, 0);
+    if (first && has_end(index, 1)) {
+      links_.push_back(join_here(index, now));
+    } else if (first || has_end(index, 1)) {
+      links_.push_back(join_half(index, first ? 0 : 1, now));
+    } else {
+      links_.push_back(nullptr);
+    }
   }
+}
+
+namespace {
+
+void prepare(link::Link& link, const LabLink& cable, Time now) {
+  if (!cable.up) link.set_plugged(false, now);
+  if (cable.emulation.any()) link.set_emulation(cable.emulation, now);
+}
+
+}  // namespace
+
+std::unique_ptr<link::Link> Fabric::join_here(std::size_t index, Time now) {
+  const LabLink& cable = lab_.links[index];
+  auto link = std::make_unique<link::DirectLink>(pool_);
+  NodePort& first = end(index, 0);
+  NodePort& second = end(index, 1);
+  first.set_partner(&second, cable.width, cable.speed);
+  second.set_partner(&first, cable.width, cable.speed);
+  prepare(*link, cable, now);
+  link->join(first.link(), second.link(), now);
+  return link;
+}
+
+std::unique_ptr<link::Link> Fabric::join_half(std::size_t index, std::size_t side, Time now) {
+  const LabLink& cable = lab_.links[index];
+  auto link = std::make_unique<link::HalfLink>(pool_, side);
+  NodePort& port = end(index, side);
+  port.set_far_partner(lab_.nodes[cable.ends[1 - side].node].limits, cable.width, cable.speed);
+  prepare(*link, cable, now);
+  link->join(port.link(), now);
+  return link;
+}
+
+link::HalfLink* Fabric::half_link(std::size_t index) {
+  if (has_end(index, 0) == has_end(index, 1)) return nullptr;
+  return static_cast<link::HalfLink*>(links_[index].get());
 }
 
 bool Fabric::run(Time now, std::size_t budget) {

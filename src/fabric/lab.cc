@@ -32,6 +32,25 @@ std::string Lab::link_name(const LabLink& link) const {
   return link.name.empty() ? end_name(link.ends[0]) : link.name;
 }
 
+std::optional<std::uint16_t> Lab::find_part(std::string_view wanted) const {
+  const auto found = std::find_if(parts.begin(), parts.end(),
+                                  [&](const LabPart& part) { return part.name == wanted; });
+  if (found == parts.end()) return std::nullopt;
+  return static_cast<std::uint16_t>(found - parts.begin());
+}
+
+const LabNode* Lab::managing_node() const {
+  if (management.manager == LabManagement::Manager::kNone) return nullptr;
+  if (!management.node.empty()) return find_node(management.node);
+  // The first switch, which is the first node where there is one: programs on nodes may have
+  // managers of their own beside it. OpenSM is such a program.
+  const bool on_any = management.manager == LabManagement::Manager::kWeft;
+  const auto found = std::find_if(nodes.begin(), nodes.end(), [on_any](const LabNode& node) {
+    return on_any || node.kind == NodeKind::kChannelAdapter;
+  });
+  return found == nodes.end() ? nullptr : &*found;
+}
+
 namespace {
 
 constexpr std::array<std::string_view, 3> kManagers{"weft", "opensm", "none"};

@@ -12,6 +12,7 @@
 
 #include "base/ids.h"
 #include "fabric/lab_addresses.h"
+#include "fabric/lab_parts.h"
 #include "fabric/link_values.h"
 #include "link/emulation.h"
 
@@ -46,6 +47,7 @@ struct LabNode {
   std::uint16_t linear_entries = 49152;
   std::uint16_t multicast_entries = 1024;
   bool enhanced_port0 = false;
+  std::uint16_t part = 0;  // index in Lab::parts; 0 where there are none
   friend bool operator==(const LabNode&, const LabNode&) = default;
 };
 
@@ -100,6 +102,7 @@ struct Lab {
   std::string name;
   LabManagement management;
   Ipv4Network network;         // that its addresses are of
+  std::vector<LabPart> parts;  // none: one process runs all of it
   std::vector<LabNode> nodes;  // switches first
   std::vector<LabLink> links;
   friend bool operator==(const Lab&, const Lab&) = default;
@@ -110,6 +113,13 @@ struct Lab {
   [[nodiscard]] std::string end_name(const LabEnd& end) const;  // "leaf1:3"
   // Its name; of one without, that of its first end.
   [[nodiscard]] std::string link_name(const LabLink& link) const;
+  [[nodiscard]] std::optional<std::uint16_t> find_part(std::string_view name) const;
+  // Between two parts.
+  [[nodiscard]] bool is_cut(const LabLink& link) const {
+    return nodes[link.ends[0].node].part != nodes[link.ends[1].node].part;
+  }
+  // Where LabManagement has the manager; null: there is no manager, or no node that could have it.
+  [[nodiscard]] const LabNode* managing_node() const;
 };
 
 // The most ports that a node can have (NodeInfo.NumPorts), and the most LIDs of a subnet: each

@@ -11,6 +11,7 @@ namespace weft::fabric {
 namespace {
 
 constexpr std::size_t kMaxName = 63;
+constexpr std::size_t kMaxParts = 256;
 
 // Names stand in commands, in port references after which a colon comes, and in paths.
 bool good_name(std::string_view name) {
@@ -35,6 +36,28 @@ tl::unexpected<Error> LabBuilder::wrong(const Where& where, const std::string& m
   if (where.line != 0) place += fmt::format(":{}", where.line);
   if (!where.key.empty()) place += fmt::format(": {}", where.key);
   return fail(std::errc::invalid_argument, fmt::format("{}: {}", place, message));
+}
+
+Expected<void> LabBuilder::add_part(LabPart part, Where where) {
+  // It becomes a file name.
+  if (!good_name(part.name) || part.name.front() == '.') {
+    return wrong(where, fmt::format("the name of a part has 1 to {} letters, digits and ._-, the "
+                                    "first no '.'",
+                                    kMaxName));
+  }
+  for (std::size_t i = 0; part.address && i < lab_.parts.size(); ++i) {
+    if (lab_.parts[i].address != part.address) continue;
+    const Where key{.line = where.line, .key = where.key + ".address"};
+    return wrong(
+        key, fmt::format("{} is the address of part {} of line {} too", to_string(*part.address),
+                         lab_.parts[i].name, part_where_[i].line));
+  }
+  if (lab_.parts.size() >= kMaxParts) {
+    return wrong(where, fmt::format("a lab has at most {} parts", kMaxParts));
+  }
+  lab_.parts.push_back(std::move(part));
+  part_where_.push_back(std::move(where));
+  return {};
 }
 
 Expected<void> LabBuilder::add_node(LabNode node, Where where) {
@@ -284,6 +307,31 @@ Expected<void> LabBuilder::check_management() const {
   return {};
 }
 
+Expected<void> LabBuilder::check_parts() const {
+  std::vector<bool> used(lab_.parts.size());
+  for (std::size_t i = 0; i < lab_.nodes.size() && !used.empty(); ++i)
+    used[lab_.nodes[i].part] = true;
+  if (const auto empty = std::find(used.begin(), used.end(), false); empty != used.end()) {
+    const auto part = static_cast<std::size_t>(empty - used.begin());
+    return wrong(part_where_[part],
+                 fmt::format("no switch or node is in part {0}: they say so with "
+                             "part = \"{0}\"",
+                             lab_.parts[part].name));
+  }
+  for (std::size_t i = 0; i < lab_.links.size(); ++i) {
+    if (!lab_.is_cut(lab_.links[i])) continue;
+    const LabPart& a = lab_.parts[lab_.nodes[lab_.links[i].ends[0].node].part];
+    const LabPart& b = lab_.parts[lab_.nodes[lab_.links[i].ends[1].node].part];
+    if (carrier_between(a, b)) continue;
+    const LabPart& without = a.address ? b : a;
+    return wrong(link_where_[i],
+                 fmt::format("it joins parts {} and {}, and {} has no address: give it one, or "
+                             "neither where both run on one machine",
+                             a.name, b.name, without.name));
+  }
+  return {};
+}
+
 Expected<Lab> LabBuilder::finish() {
   if (lab_.name.empty()) lab_.name = "lab";
   if (!good_name(lab_.name)) {
@@ -298,6 +346,7 @@ Expected<Lab> LabBuilder::finish() {
   if (const auto done = resolve_links(); !done) return tl::unexpected(done.error());
   if (const auto done = check_link_names(); !done) return tl::unexpected(done.error());
   if (const auto done = check_management(); !done) return tl::unexpected(done.error());
+  if (const auto done = check_parts(); !done) return tl::unexpected(done.error());
   return std::move(lab_);
 }
 

@@ -47,6 +47,9 @@ class LabBuilder {
     lab_.management = std::move(management);
     management_where_ = std::move(where);
   }
+  // Before the nodes that are in it.
+  [[nodiscard]] Expected<void> add_part(LabPart part, Where where);
+  [[nodiscard]] const std::vector<LabPart>& parts() const { return lab_.parts; }
   // GUIDs that are 0 are derived in the end, and so are addresses; an empty description is the
   // node's name.
   [[nodiscard]] Expected<void> add_node(LabNode node, Where where);
@@ -72,11 +75,13 @@ class LabBuilder {
   [[nodiscard]] Expected<void> take_free_port(LabEnd& end, std::size_t link, const Where& where);
   [[nodiscard]] Expected<void> check_link_names() const;
   [[nodiscard]] Expected<void> check_management() const;
+  [[nodiscard]] Expected<void> check_parts() const;
 
   std::string file_;
   Lab lab_;
   Where network_where_{.line = 0, .key = "network"};
   Where management_where_{.line = 0, .key = "sm"};
+  std::vector<Where> part_where_;
   std::vector<Where> node_where_;
   std::vector<LinkText> link_texts_;
   std::vector<Where> link_where_;

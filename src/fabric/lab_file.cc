@@ -6,170 +6,16 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "fabric/emulation_text.h"
 #include "fabric/lab_builder.h"
-#include "fabric/toml.h"
+#include "fabric/lab_value.h"
 
 namespace weft::fabric {
 namespace {
-
-using Done = Expected<void>;
-
-// A value of the file and where it stands: what it must be, or an error that says so.
-class Value {
- public:
-  Value(const LabBuilder& builder, const toml::node& node, std::string key)
-      : builder_(builder), node_(node), where_{node.source().begin.line, std::move(key)} {}
-
-  [[nodiscard]] const Where& where() const { return where_; }
-  [[nodiscard]] tl::unexpected<Error> wrong(const std::string& message) const {
-    return builder_.wrong(where_, message);
-  }
-
-  [[nodiscard]] Expected<std::int64_t> integer(std::int64_t low, std::int64_t high) const {
-    const auto* value = node_.as_integer();
-    if (value == nullptr || value->get() < low || value->get() > high) {
-      return wrong(fmt::format("must be a number from {} to {}", low, high));
-    }
-    return value->get();
-  }
-  [[nodiscard]] Expected<std::int64_t> choice(const std::vector<std::int64_t>& choices) const {
-    const auto* value = node_.as_integer();
-    if (value == nullptr ||
-        std::find(choices.begin(), choices.end(), value->get()) == choices.end()) {
-      return wrong(fmt::format("must be one of {}", fmt::join(choices, ", ")));
-    }
-    return value->get();
-  }
-  [[nodiscard]] Expected<std::string> string() const {
-    const auto* value = node_.as_string();
-    if (value == nullptr || value->get().empty()) return wrong("must be a string, not empty");
-    return value->get();
-  }
-  [[nodiscard]] Expected<bool> boolean() const {
-    const auto* value = node_.as_boolean();
-    if (value == nullptr) return wrong("must be true or false");
-    return value->get();
-  }
-  [[nodiscard]] Expected<Guid> guid() const {
-    const auto* text = node_.as_string();
-    const auto guid = text == nullptr ? std::nullopt : parse_guid(text->get());
-    if (!guid || *guid == Guid{}) {
-      return wrong("must be a GUID other than 0, as in \"0x0002c90300001dd0\"");
-    }
-    return *guid;
-  }
-  [[nodiscard]] Expected<Ipv4> ipv4() const {
-    const auto* text = node_.as_string();
-    const auto address = text == nullptr ? std::nullopt : parse_ipv4(text->get());
-    if (!address) return wrong("must be an IPv4 address, as in \"10.254.0.1\"");
-    return *address;
-  }
-  [[nodiscard]] Expected<Ipv4Network> network() const {
-    const auto* text = node_.as_string();
-    const auto network = text == nullptr ? std::nullopt : parse_network(text->get());
-    if (!network) return wrong("must be an IPv4 network, as in \"10.254.0.0/16\"");
-    return *network;
-  }
-  [[nodiscard]] Expected<LinkWidth> width() const {
-    const auto* text = node_.as_string();
-    const auto width = text == nullptr ? std::nullopt : parse_width(text->get());
-    if (!width) return wrong(fmt::format("must be {}", kWidthNames));
-    return *width;
-  }
-  [[nodiscard]] Expected<LinkSpeed> speed() const {
-    const auto* text = node_.as_string();
-    const auto speed = text == nullptr ? std::nullopt : parse_speed(text->get());
-    if (!speed) return wrong(fmt::format("must be {}", kSpeedNames));
-    return *speed;
-  }
-  // A string, or a number as one would write it.
-  [[nodiscard]] Expected<std::string> words() const;
-  // Its values in the order of the file; the parser sorts them by name.
-  [[nodiscard]] Expected<std::vector<std::pair<std::string, Value>>> table() const;
-  [[nodiscard]] Expected<std::vector<Value>> array() const;
-
- private:
-  const LabBuilder& builder_;
-  const toml::node& node_;
-  Where where_;
-};
-
-Expected<std::string> Value::words() const {
-  if (const auto* number = node_.as_integer()) return fmt::to_string(number->get());
-  if (const auto* number = node_.as_floating_point()) return fmt::format("{}", number->get());
-  return string();
-}
-
-Expected<std::vector<std::pair<std::string, Value>>> Value::table() const {
-  const toml::table* table = node_.as_table();
-  if (table == nullptr) return wrong("must be a table");
-  std::vector<std::pair<std::string_view, const toml::node*>> nodes;
-  nodes.reserve(table->size());
-  for (const auto& [key, node] : *table)
-    nodes.emplace_back(key.str(), &node);
-  std::stable_sort(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) {
-    const toml::source_position& left = a.second->source().begin;
-    const toml::source_position& right = b.second->source().begin;
-    return std::tie(left.line, left.column) < std::tie(right.line, right.column);
-  });
-  const std::string prefix = where_.key.empty() ? "" : where_.key + ".";
-  std::vector<std::pair<std::string, Value>> values;
-  values.reserve(nodes.size());
-  for (const auto& [key, node] : nodes)
-    values.emplace_back(key, Value(builder_, *node, prefix + std::string(key)));
-  return values;
-}
-
-Expected<std::vector<Value>> Value::array() const {
-  const toml::array* array = node_.as_array();
-  if (array == nullptr) return wrong("must be an array");
-  std::vector<Value> values;
-  values.reserve(array->size());
-  for (const toml::node& node : *array)
-    values.emplace_back(builder_, node, where_.key);
-  return values;
-}
-
-template <class Field, class Read>
-Done store(Field& field, Expected<Read> read) {
-  if (!read) return tl::unexpected(std::move(read.error()));
-  field = static_cast<Field>(std::move(*read));
-  return {};
-}
-
-template <class Target>
-struct Key {
-  std::string_view name;
-  std::function<Done(Target&, const Value&)> set;
-};
-template <class Target>
-using Keys = std::vector<Key<Target>>;
-
-template <class Target>
-Done read_keys(const Keys<Target>& keys, Target& target, const Value& value) {
-  const auto entries = value.table();
-  if (!entries) return tl::unexpected(entries.error());
-  for (const auto& [name, entry] : *entries) {
-    const std::string& wanted = name;
-    const auto key = std::find_if(keys.begin(), keys.end(),
-                                  [&](const Key<Target>& row) { return row.name == wanted; });
-    if (key == keys.end()) {
-      std::vector<std::string_view> names;
-      for (const Key<Target>& row : keys)
-        names.push_back(row.name);
-      return entry.wrong(fmt::format("there is no such key; there are {}", fmt::join(names, ", ")));
-    }
-    if (Done done = key->set(target, entry); !done) return done;
-  }
-  return {};
-}
 
 template <class Target, PortLimits& (*kLimits)(Target&)>
 void add_limits(Keys<Target>& keys) {
@@ -216,6 +62,7 @@ Keys<LabNode> node_keys() {
        [](LabNode& node, const Value& value) {
          return store(node.revision, value.integer(0, 0xFFFF'FFFF));
        }},
+      {"part", [](LabNode& node, const Value& value) { return store(node.part, value.part()); }},
   };
   add_limits<LabNode, own_limits>(keys);
   return keys;
@@ -365,11 +212,23 @@ Done read_management(LabManagement& management, const Value& value) {
   return read_keys(management_keys(), management, value);
 }
 
-// What is read first, wherever it stands: the defaults hold for the whole file.
+Keys<LabPart> part_keys() {
+  return {{"address", [](LabPart& part, const Value& value) -> Done {
+             const auto text = value.string();
+             part.address = text ? parse_part_address(*text) : std::nullopt;
+             if (part.address) return {};
+             return value.wrong(
+                 "must be an IP address of the machine and a UDP port, as in \"192.0.2.1:18515\" "
+                 "or \"[2001:db8::1]:18515\"");
+           }}};
+}
+
+// What is read first, wherever it stands: the defaults hold for the whole file, and nodes name
+// their parts.
 struct Top {
   std::string name;
   PortLimits limits;
-  std::vector<Value> networks, managements, switches, nodes, links;
+  std::vector<Value> networks, managements, parts, switches, nodes, links;
 };
 
 Keys<Top> top_keys() {
@@ -391,6 +250,11 @@ Keys<Top> top_keys() {
          add_limits<PortLimits, itself>(keys);
          return read_keys(keys, top.limits, value);
        }},
+      {"part",
+       [](Top& top, const Value& value) {
+         top.parts.push_back(value);
+         return Done{};
+       }},
       {"switch",
        [](Top& top, const Value& value) {
          top.switches.push_back(value);
@@ -407,6 +271,17 @@ Keys<Top> top_keys() {
          return Done{};
        }},
   };
+}
+
+Done add_parts(LabBuilder& builder, const Value& table) {
+  const auto entries = table.table();
+  if (!entries) return tl::unexpected(entries.error());
+  for (const auto& [name, value] : *entries) {
+    LabPart part{.name = name, .address = {}};
+    if (Done done = read_keys(part_keys(), part, value); !done) return done;
+    if (Done done = builder.add_part(std::move(part), value.where()); !done) return done;
+  }
+  return {};
 }
 
 Done add_nodes(LabBuilder& builder, const Value& table, const Keys<LabNode>& keys,
@@ -454,6 +329,9 @@ Expected<Lab> read_lab(const toml::table& root, const std::string& file) {
     const Done done = read_management(management, value);
     if (!done) return tl::unexpected(done.error());
     builder.set_management(management, value.where());
+  }
+  for (const Value& value : top.parts) {
+    if (const Done done = add_parts(builder, value); !done) return tl::unexpected(done.error());
   }
   LabNode model;
   model.limits = top.limits;

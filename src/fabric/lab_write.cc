@@ -97,6 +97,7 @@ std::string words_of(const Lab& lab, const LabNode& node, bool with_addresses) {
     add(words, "multicast_entries", fmt::to_string(node.multicast_entries));
   }
   if (node.enhanced_port0) add(words, "enhanced_port0", "true");
+  if (node.part != 0) add(words, "part", quoted(lab.parts[node.part].name));
   add_limits(words, node.limits);
   return words.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(words, ", "));
 }
@@ -117,6 +118,15 @@ void write_nodes(Out out, const Lab& lab, NodeKind kind, std::string_view headin
     if (node.kind != kind) continue;
     if (std::exchange(first, false)) fmt::format_to(out, "\n[{}]\n", heading);
     fmt::format_to(out, "{} = {}\n", key(node.name), words_of(lab, node, with_addresses));
+  }
+}
+
+void write_parts(Out out, const Lab& lab) {
+  if (!lab.parts.empty()) fmt::format_to(out, "\n[part]\n");
+  for (const LabPart& part : lab.parts) {
+    const std::string address =
+        part.address ? fmt::format("{{ address = \"{}\" }}", to_string(*part.address)) : "{}";
+    fmt::format_to(out, "{} = {}\n", key(part.name), address);
   }
 }
 
@@ -155,6 +165,7 @@ std::string write_lab(const Lab& lab, std::string_view comment) {
     fmt::format_to(out, "network = \"{}\"\n", to_string(lab.network));
   }
   write_management(out, lab.management);
+  write_parts(out, lab);
   write_nodes(out, lab, NodeKind::kSwitch, "switch");
   write_nodes(out, lab, NodeKind::kChannelAdapter, "node");
   if (!lab.links.empty()) text += '\n';

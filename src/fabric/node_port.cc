@@ -95,13 +95,22 @@ NodePort::NodePort(Kind kind, std::uint8_t number, const PortLimits& limits, Gui
 void NodePort::set_partner(const NodePort* partner, std::optional<LinkWidth> width,
                            std::optional<LinkSpeed> speed) {
   partner_ = partner;
+  plugged_ = partner != nullptr;
   cable_width_ = width;
   cable_speed_ = speed;
 }
 
+void NodePort::set_far_partner(const PortLimits& partner, std::optional<LinkWidth> width,
+                               std::optional<LinkSpeed> speed) {
+  partner_ = nullptr;
+  plugged_ = true;
+  cable_width_ = std::min(partner.width, width.value_or(partner.width));
+  cable_speed_ = std::min(partner.speed, speed.value_or(partner.speed));
+}
+
 void NodePort::trained() {
-  if (partner_ == nullptr) return;
-  const wire::PortInfo& other = partner_->info_;
+  if (!plugged_) return;
+  const wire::PortInfo& other = partner_ != nullptr ? partner_->info_ : info_;
   std::uint8_t widths = info_.link_width_enabled & other.link_width_enabled;
   SpeedBits speeds{
       .speed = static_cast<std::uint8_t>(info_.link_speed_enabled & other.link_speed_enabled),

@@ -39,6 +39,9 @@ class NodePort final : public Task {
   // allows is what the link trains to. Null: nothing is plugged in.
   void set_partner(const NodePort* partner, std::optional<LinkWidth> width,
                    std::optional<LinkSpeed> speed);
+  // The same of a port in another part of the lab: what it enables is what it can do.
+  void set_far_partner(const PortLimits& partner, std::optional<LinkWidth> width,
+                       std::optional<LinkSpeed> speed);
   // The physical layer has trained: fills in what is active.
   void trained();
 
@@ -98,6 +101,7 @@ class NodePort final : public Task {
   std::vector<PKey> pkeys_;
   std::vector<Guid> guids_;
   const NodePort* partner_ = nullptr;
+  bool plugged_ = false;  // there is a partner, here or in another part
   std::optional<LinkWidth> cable_width_;
   std::optional<LinkSpeed> cable_speed_;
   std::unique_ptr<link::Port> link_;

@@ -21,7 +21,7 @@ class Scene {
 
   void act() {
     const std::size_t link = random_.below(lab_.fabric.link_count());
-    link::DirectLink& cable = lab_.fabric.link(link);
+    link::Link& cable = lab_.fabric.link(link);
     const auto number = random_.below(100);
     if (number < 3) {
       cable.set_plugged(!cable.plugged(), lab_.now);

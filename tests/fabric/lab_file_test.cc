@@ -113,6 +113,44 @@ TEST(LabFile, IsWrittenWithAddressesWhereTheyAreNotTheUsualOnes) {
   EXPECT_EQ(parsed(write_lab(lab, "")), lab);
 }
 
+TEST(LabFile, PutsNodesIntoThePartsThatTheyNameAndOthersIntoTheFirst) {
+  const Lab lab = parsed(
+      "[node]\na = {}\nb = { part = 'right' }\n[switch]\ns = { part = 'right' }\n"
+      "[part]\nleft = { address = '192.0.2.1:18515' }\n"
+      "right = { address = '[2001:db8::1]:1' }\n[[link]]\nends = ['a', 's']\n"
+      "[[link]]\nends = ['b', 's']");
+  EXPECT_EQ(lab.find_part("right"), 1);
+  EXPECT_EQ(lab.find_part("middle"), std::nullopt);
+  EXPECT_EQ(lab.find_node("a")->part, 0);
+  EXPECT_EQ(lab.find_node("b")->part, 1);
+  EXPECT_TRUE(lab.is_cut(lab.links[0]));
+  EXPECT_FALSE(lab.is_cut(lab.links[1]));
+  EXPECT_EQ(to_string(*lab.parts[0].address), "192.0.2.1:18515");
+  EXPECT_EQ(to_string(*lab.parts[1].address), "[2001:db8::1]:1");
+  EXPECT_EQ(parsed(write_lab(lab, "")), lab);
+}
+
+TEST(LabParts, TakeAnAddressThatOneMachineHas) {
+  for (const char* wrong :
+       {"", ":1", "192.0.2.1", "192.0.2.1:0", "192.0.2.1:65536", "192.0.2.1:+1", "192.0.2.1:1 ",
+        "0.0.0.0:1", "224.0.0.1:1", "[::]:1", "[ff02::1]:1", "[fe80::1]:1", "2001:db8::1:1",
+        "[192.0.2.1]:1", "[2001:db8::1:1", "host:1"}) {
+    EXPECT_FALSE(parse_part_address(wrong)) << wrong;
+  }
+  EXPECT_TRUE(parse_part_address("127.0.0.1:65535"));
+  EXPECT_TRUE(parse_part_address("[::1]:1"));
+}
+
+TEST(LabParts, AreJoinedByRingsOnOneMachineAndByDatagramsOtherwise) {
+  const auto part = [](const char* address) {
+    return LabPart{.name = "p", .address = parse_part_address(address)};
+  };
+  EXPECT_EQ(carrier_between(part(""), part("")), PartCarrier::kRings);
+  EXPECT_EQ(carrier_between(part("192.0.2.1:1"), part("192.0.2.1:2")), PartCarrier::kRings);
+  EXPECT_EQ(carrier_between(part("192.0.2.1:1"), part("192.0.2.2:1")), PartCarrier::kDatagrams);
+  EXPECT_EQ(carrier_between(part("192.0.2.1:1"), part("")), std::nullopt);
+}
+
 TEST(LabFile, AppliesDefaultsWhereverTheyStand) {
   const Lab lab = parsed("[node.a]\n[node.b]\nmtu = 256\n[defaults]\nmtu = 2048\nvls = 4\n");
   EXPECT_EQ(lab.nodes[0].limits.mtu, 2048);
@@ -203,15 +241,15 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Refused{"", ": there is no node in it"},
         Refused{"\nnodes = {}",
-                ":2: nodes: there is no such key; there are name, network, sm, defaults, switch, "
-                "node, link"},
+                ":2: nodes: there is no such key; there are name, network, sm, defaults, part, "
+                "switch, node, link"},
         Refused{"[node.a]\nguid = 'x'",
                 ":2: node.a.guid: must be a GUID other than 0, as in "
                 "\"0x0002c90300001dd0\""},
         Refused{"[node.a]\nprots = 2",
                 ":2: node.a.prots: there is no such key; there are ports, "
                 "description, guid, system_guid, vendor, device, revision, "
-                "vls, mtu, width, speed, ip, port_guids"},
+                "part, vls, mtu, width, speed, ip, port_guids"},
         Refused{"[node.a]\nports = 0", ":2: node.a.ports: must be a number from 1 to 254"},
         Refused{"[node.a]\nports = 255", ":2: node.a.ports: must be a number from 1 to 254"},
         Refused{"[node.a]\nports = '2'", ":2: node.a.ports: must be a number from 1 to 254"},
@@ -266,8 +304,29 @@ INSTANTIATE_TEST_SUITE_P(
                 ":3: node.b.ip: 10.254.0.9 is the address of a:1 too"},
         Refused{"[switch.a]\nip = '10.254.0.9'",
                 ":2: switch.a.ip: there is no such key; there are ports, description, guid, "
-                "system_guid, vendor, device, revision, vls, mtu, width, speed, port_guid, "
-                "linear_entries, multicast_entries, enhanced_port0"},
+                "system_guid, vendor, device, revision, part, vls, mtu, width, speed, "
+                "port_guid, linear_entries, multicast_entries, enhanced_port0"},
+        Refused{"[node.a]\npart = 'p'",
+                ":2: node.a.part: there is no part p; a part is begun with [part.p]"},
+        Refused{"[part.p]\n[part.q]\n[node.a]\npart = 'r'",
+                ":4: node.a.part: there is no part r; there are p, q"},
+        Refused{"[part.p]\n[part.q]\n[node.a]",
+                ":2: part.q: no switch or node is in part q: they say so with part = \"q\""},
+        Refused{"[part.p]\nhost = 'x'\n[node.a]",
+                ":2: part.p.host: there is no such key; there are address"},
+        Refused{"[part.'.p']\n[node.a]",
+                ":1: part..p: the name of a part has 1 to 63 letters, digits and ._-, the first no "
+                "'.'"},
+        Refused{"[part.p]\naddress = '192.0.2.1'\n[node.a]",
+                ":2: part.p.address: must be an IP address of the machine and a UDP port, as in "
+                "\"192.0.2.1:18515\" or \"[2001:db8::1]:18515\""},
+        Refused{
+            "[part]\np = { address = '192.0.2.1:7' }\nq = { address = '192.0.2.1:7' }\n[node.a]",
+            ":3: part.q.address: 192.0.2.1:7 is the address of part p of line 2 too"},
+        Refused{"[part]\np = { address = '192.0.2.1:7' }\nq = {}\n[node]\na = {}\n"
+                "b = { part = 'q' }\n[[link]]\nends = ['a', 'b']",
+                ":7: link: it joins parts p and q, and q has no address: give it one, or neither "
+                "where both run on one machine"},
         Refused{"link = 3\n[node.a]", ":1: link: links are written [[link]], one after the other"},
         Refused{"[node.a]\n[[link]]\n",
                 ":2: link: a link needs its ends, as in ends = "

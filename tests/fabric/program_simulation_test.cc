@@ -137,7 +137,7 @@ class Stage {
     program.take_more(random_.below(200), lab_.now);
   }
   void flap() {
-    link::DirectLink& cable = lab_.fabric.link(random_.below(lab_.fabric.link_count()));
+    link::Link& cable = lab_.fabric.link(random_.below(lab_.fabric.link_count()));
     cable.set_plugged(!cable.plugged(), lab_.now);
     lab_.settle();
     if (random_.chance(0.7)) heal_states();

@@ -330,7 +330,7 @@ TEST(Hostile, AFabricThatFlapsAllTheTimeIsUpWhereItDoesNot) {
   ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a");
   lab.sweep();
   const std::size_t cable = *lab.running.fabric.find_link("d:1");
-  link::DirectLink& flapping = lab.running.fabric.link(cable);
+  link::Link& flapping = lab.running.fabric.link(cable);
   for (int i = 0; i < 2000; ++i) {
     flapping.set_plugged(!flapping.plugged(), lab.running.now);
     lab.run_for(30ms);

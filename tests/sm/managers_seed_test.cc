@@ -85,7 +85,7 @@ void start(ManagedLab& lab, std::size_t i) {
 
 void something_happens(ManagedLab& lab, Random& random) {
   fabric::Fabric& fabric = lab.running.fabric;
-  link::DirectLink& cable = fabric.link(random.below(fabric.link_count()));
+  link::Link& cable = fabric.link(random.below(fabric.link_count()));
   const auto i = static_cast<std::size_t>(random.below(lab.managers.size()));
   switch (random.below(5)) {
     case 0:

@@ -233,7 +233,7 @@ TEST(MulticastTables, AreRightAtTheEndWhateverHappensMeanwhile) {
       for (const auto& [lid, names] : members)
         groups.push_back(group_of(managed, {names.begin(), names.end()}, {}, lid));
       managed.manager->set_groups(groups);
-      link::DirectLink& cable = fabric.link(random.below(fabric.link_count()));
+      link::Link& cable = fabric.link(random.below(fabric.link_count()));
       if (random.chance(0.2)) {
         cable.set_emulation({.loss = 0.2, .seed = random.next()}, managed.running.now);
       } else if (random.chance(0.5)) {

@@ -179,7 +179,7 @@ TEST(Sweep, EndsWithAWholeFabricWhateverHappensMeanwhile) {
     fabric::Fabric& fabric = managed.running.fabric;
     managed.manager->sweep();
     for (int event = 0; event < 30; ++event) {
-      link::DirectLink& cable = fabric.link(random.below(fabric.link_count()));
+      link::Link& cable = fabric.link(random.below(fabric.link_count()));
       if (random.chance(0.3)) {
         cable.set_emulation({.loss = 0.2, .seed = random.next()}, managed.running.now);
       } else {

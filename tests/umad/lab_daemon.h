@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/lab/lab_node.h"
 #include "daemon/lab/mad_server.h"
 #include "fabric/fabric.h"
 #include "io/clock.h"
@@ -18,9 +19,9 @@
 namespace weft::daemon {
 
 inline FindMadNode find_in(fabric::Fabric& fabric) {
-  return [&fabric](std::string_view name) -> std::optional<MadNode> {
+  return [&fabric](std::string_view name) -> Expected<MadNode> {
     fabric::Node* node = fabric.find_node(name);
-    if (node == nullptr) return std::nullopt;
+    if (node == nullptr) return no_such_node(fabric, name);
     return MadNode{.management = &node->management(), .node = node, .used = [node] {
                      node->management_used();
                    }};

@@ -64,7 +64,7 @@ _weft() {
       fi
       ;;
     up)
-      mapfile -t COMPREPLY < <(compgen -f -W '--name --sm --detach --help' -- \
+      mapfile -t COMPREPLY < <(compgen -f -W '--name --part --sm --detach --help' -- \
         "$current") ;;
     down) mapfile -t COMPREPLY < <(compgen -W '--help' -- "$current") ;;
     link)

@@ -70,7 +70,15 @@ bool AdminSession::on_request(Bytes message) {
     lab_.counters_.add(LabCounter::kNonsense);
     return false;
   }
+  other_part_.clear();
   return answer(carry_out(request));
+}
+
+tl::unexpected<Error> AdminSession::elsewhere(std::uint16_t part, const std::string& what) {
+  const fabric::Lab& lab = lab_.fabric_.lab();
+  other_part_ = lab.parts[part].name;
+  return fail(std::errc::no_such_device, fmt::format("{} part {} of lab {}, not in part {}", what,
+                                                     other_part_, lab.name, lab_.paths_.part));
 }
 
 Expected<Json> AdminSession::carry_out(const Json& request) {
@@ -100,10 +108,13 @@ Expected<Json> AdminSession::status(const Json& request) {
   out["since"] = std::chrono::duration_cast<std::chrono::seconds>(lab_.since_).count();
   out["programs"] = lab_.programs_->report();
   if (lab_.manager_) out["sm"] = lab_.manager_->report();
+  if (lab_.parts_) out["parts"] = lab_.parts_->report();
   if (all) add_connections(out["nodes"]);
   out["counters"] = Json::object();
-  for (const auto& counters : {lab_.counters_.snapshot(), lab_.programs_->counters().snapshot(),
-                               lab_.connections_->counters().snapshot()}) {
+  for (const auto& counters :
+       {lab_.counters_.snapshot(), lab_.programs_->counters().snapshot(),
+        lab_.connections_->counters().snapshot(),
+        lab_.parts_ ? lab_.parts_->counters() : std::vector<CounterValue>{}}) {
     for (const CounterValue& counter : counters)
       out["counters"][std::string(counter.name)] = counter.value;
   }
@@ -111,36 +122,50 @@ Expected<Json> AdminSession::status(const Json& request) {
 }
 
 void AdminSession::add_connections(Json& nodes) const {
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
+  std::size_t reported = 0;
+  for (std::size_t i = 0; i < lab_.fabric_.node_count(); ++i) {
+    if (!lab_.fabric_.has_node(i)) continue;
+    Json& entry = nodes[reported++];
     const NodeCm* const node = lab_.connections_->node(i);
     if (node == nullptr) continue;
     Json& out =
-        nodes[i]["rdma_cm"] = {{"ids", node->core().identities()}, {"counters", Json::object()}};
+        entry["rdma_cm"] = {{"ids", node->core().identities()}, {"counters", Json::object()}};
     for (const CounterValue& counter : node->counters()) {
       if (counter.value != 0) out["counters"][std::string(counter.name)] = counter.value;
     }
   }
 }
 
-Expected<std::size_t> AdminSession::find_link(const Json& request) const {
+Expected<std::size_t> AdminSession::find_link(const Json& request) {
   const std::string name = text_of(request, "link");
   const auto index = lab_.fabric_.find_link(name);
-  if (index) return *index;
+  if (index && lab_.fabric_.has_link(*index)) return *index;
+  if (index) {
+    const fabric::Lab& lab = lab_.fabric_.lab();
+    return elsewhere(lab.nodes[lab.links[*index].ends[0].node].part, name + " is in");
+  }
   return fail(
       std::errc::no_such_device,
       fmt::format("lab {} has no link {}; weft status -d lists them all", lab_.paths_.name, name));
 }
 
+Json AdminSession::report_of(std::size_t link) const {
+  Json out = link_report(lab_.fabric_, link, io::now());
+  Json beyond = lab_.parts_ ? lab_.parts_->report(link) : Json();
+  if (!beyond.is_null()) out["beyond"] = std::move(beyond);
+  return out;
+}
+
 Expected<Json> AdminSession::show_link(const Json& request) {
   const auto link = find_link(request);
   if (!link) return tl::unexpected(link.error());
-  return link_report(lab_.fabric_, *link, io::now());
+  return report_of(*link);
 }
 
 Expected<Json> AdminSession::set_link(const Json& request) {
   const auto index = find_link(request);
   if (!index) return tl::unexpected(index.error());
-  link::DirectLink& link = lab_.fabric_.link(*index);
+  link::Link& link = lab_.fabric_.link(*index);
   if (const auto list = request.find("emulation"); list != request.end()) {
     const std::string text = text_of(request, "emulation");
     const auto emulation = text.empty() ? Expected<link::Emulation>(link::Emulation{})
@@ -152,7 +177,7 @@ Expected<Json> AdminSession::set_link(const Json& request) {
       plugged != request.end() && plugged->is_boolean()) {
     link.set_plugged(plugged->get<bool>(), io::now());
   }
-  return link_report(lab_.fabric_, *index, io::now());
+  return report_of(*index);
 }
 
 Expected<Json> AdminSession::capture(const Json& request) {
@@ -161,15 +186,19 @@ Expected<Json> AdminSession::capture(const Json& request) {
   if (!index) return tl::unexpected(index.error());
   captured_ = *index;
   lab_.captures_.add(*index, lab_.fabric_.link(*index), socket_.get());
-  return link_report(lab_.fabric_, *index, io::now());
+  return report_of(*index);
 }
 
 Expected<Json> AdminSession::manager(const Json& request) {
   if (!lab_.manager_) {
+    const fabric::Lab& lab = lab_.fabric_.lab();
+    const bool has_one = lab.management.manager == fabric::LabManagement::Manager::kWeft;
+    const fabric::LabNode* const node = has_one ? lab.managing_node() : nullptr;
+    if (node != nullptr) return elsewhere(node->part, "the subnet manager is in");
     return fail(
         std::errc::operation_not_supported,
         fmt::format("lab {} has no subnet manager of its own: it was begun with sm = \"{}\"",
-                    lab_.paths_.name, fabric::to_string(lab_.fabric_.lab().management.manager)));
+                    lab_.paths_.name, fabric::to_string(lab.management.manager)));
   }
   const std::string what = text_of(request, "what");
   if (what == "status") return lab_.manager_->report();
@@ -189,7 +218,9 @@ Expected<Json> AdminSession::stop(const Json&) {
 
 bool AdminSession::answer(const Expected<Json>& result) {
   if (!result) {
-    const std::string text = Json{{"error", result.error().message}}.dump();
+    Json error{{"error", result.error().message}};
+    if (!other_part_.empty()) error["part"] = other_part_;
+    const std::string text = error.dump();
     return io::send_message(socket_.get(), bytes_of(text)).has_value();
   }
   io::UniqueFd report;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One connection to a lab's administration. A request is a message, a JSON object of at most
 // kLongestRequest bytes whose "do" says what; the answer is {"ok": true} or {"error": "…"}, and
-// what there is to report comes beside it as a file of JSON.
+// what there is to report comes beside it as a file of JSON. An error that another part of the lab
+// would not have has "part": that one.
 //
 //   {"do": "status", "all": false}      the lab, with "all" each node and link of it
 //   {"do": "link", "link": "leaf1:3"}   one link, by its name or one of its ends
@@ -53,13 +54,17 @@ class AdminSession {
   Expected<nlohmann::json> stop(const nlohmann::json& request);
   // To each of the lab's nodes that has an rdma_cm, what it does.
   void add_connections(nlohmann::json& nodes) const;
-  [[nodiscard]] Expected<std::size_t> find_link(const nlohmann::json& request) const;
+  [[nodiscard]] Expected<std::size_t> find_link(const nlohmann::json& request);
+  [[nodiscard]] nlohmann::json report_of(std::size_t link) const;
   bool answer(const Expected<nlohmann::json>& result);
+  // An error, and which part of the lab is to be asked instead.
+  tl::unexpected<Error> elsewhere(std::uint16_t part, const std::string& what);
 
   LabServer& lab_;
   std::uint64_t id_;
   io::UniqueFd socket_;
   std::optional<std::size_t> captured_;  // the link
+  std::string other_part_;               // of the answer, if it is an error: who can do it
   io::Reactor::Registration watch_;
 };
 

@@ -15,6 +15,7 @@
 #include "daemon/hello.h"
 #include "daemon/lab/attach_facts.h"
 #include "daemon/lab/attach_server.h"
+#include "daemon/lab/lab_node.h"
 #include "io/pass_descriptor.h"
 
 namespace weft::daemon {
@@ -90,9 +91,10 @@ bool AttachSession::on_hello(Bytes message) {
   fabric::ChannelAdapter* const adapter = server_.fabric_.find_adapter(node_);
   if (adapter == nullptr) {
     const bool is_switch = server_.fabric_.find_node(node_) != nullptr;
-    return turn_away({std::errc::no_such_device,
-                      is_switch ? fmt::format("{} is a switch, which has no queue pairs", node_)
-                                : fmt::format("this lab has no node '{}'", node_)});
+    return turn_away(is_switch
+                         ? Error{std::errc::no_such_device,
+                                 fmt::format("{} is a switch, which has no queue pairs", node_)}
+                         : no_such_node(server_.fabric_, node_).value());
   }
   return hello->attach == 0 ? welcome(program_welcome(*adapter)) : attach(*adapter);
 }

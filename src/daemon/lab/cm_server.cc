@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/lab/lab_node.h"
+
 namespace weft::daemon {
 
 CmServer::CmServer(const CmServerConfig& config, fabric::Fabric& fabric, io::Reactor& reactor,
@@ -63,6 +65,7 @@ const NodeCm* CmServer::node(std::size_t index) const {
 // Whoever looks up a neighbour's address is about to write to it, and a host's connection manager
 // is there before its programs are.
 Expected<NodeCm*> CmServer::open_node(std::size_t index) {
+  if (!hosts_.fabric().has_node(index)) return no_such_node(hosts_.fabric(), index);
   const auto found = nodes_.find(index);
   if (found != nodes_.end()) return found->second.get();
   auto opened = NodeCm::open(
@@ -70,6 +73,16 @@ Expected<NodeCm*> CmServer::open_node(std::size_t index) {
       entropy_);
   if (!opened) return tl::unexpected(opened.error());
   return (nodes_[index] = std::move(*opened)).get();
+}
+
+void CmServer::open_all_nodes() {
+  const std::vector<fabric::LabNode>& nodes = hosts_.fabric().lab().nodes;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const bool has_cm =
+        nodes[i].kind == fabric::NodeKind::kChannelAdapter && hosts_.fabric().has_node(i);
+    // What cannot be opened is tried again when a program asks for it, and hears why.
+    if (has_cm) static_cast<void>(open_node(i));
+  }
 }
 
 Expected<std::uint64_t> CmServer::open_file(std::string_view name) {

@@ -58,6 +58,10 @@ class CmServer {
   CmServer& operator=(const CmServer&) = delete;
   ~CmServer();
 
+  // From now on each adapter here answers to those who connect to it. Otherwise one does so when
+  // its address is looked up, which in other parts of the lab happens unseen.
+  void open_all_nodes();
+
   [[nodiscard]] const LabHosts& hosts() const { return hosts_; }
   [[nodiscard]] const CmServerCounters& counters() const { return counters_; }
   // Of a node; null: nobody there has used rdma_cm yet, nor anybody who wanted to reach it.

@@ -25,6 +25,8 @@ Gid make_gid(std::uint64_t prefix, Guid guid) {
 LabHosts::LabHosts(fabric::Fabric& fabric) : fabric_(fabric) {
   const std::vector<fabric::LabNode>& nodes = fabric.lab().nodes;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
+    const bool is_switch = nodes[node].kind == fabric::NodeKind::kSwitch;
+    if (fabric.has_node(node)) here_ = {node, static_cast<mgmt::PortNumber>(is_switch ? 0 : 1)};
     for (std::size_t i = 0; i < nodes[node].addresses.size(); ++i) {
       const Place place{node, static_cast<mgmt::PortNumber>(i + 1)};
       by_address_[Gid::from_ipv4(nodes[node].addresses[i].value())] = place;
@@ -42,14 +44,18 @@ std::optional<LabHosts::Place> LabHosts::find(const Gid& address) const {
   const auto found = by_guid_.find(Guid{wire::load_be64(raw.data() + 8)});
   if (found == by_guid_.end()) return std::nullopt;
   const Place& place = found->second;
-  const std::uint64_t current = fabric_.node(place.node).port_info(place.port).gid_prefix;
-  return prefix == current || prefix == kDefaultPrefix ? std::optional(place) : std::nullopt;
+  return prefix == prefix_of(place) || prefix == kDefaultPrefix ? std::optional(place)
+                                                                : std::nullopt;
+}
+
+std::uint64_t LabHosts::prefix_of(const Place& place) const {
+  const Place& known = fabric_.has_node(place.node) ? place : here_;
+  return fabric_.node(known.node).port_info(known.port).gid_prefix;
 }
 
 Gid LabHosts::gid_of(const Place& place) const {
   const fabric::LabNode& node = fabric_.lab().nodes[place.node];
-  return make_gid(fabric_.node(place.node).port_info(place.port).gid_prefix,
-                  node.port_guids[place.port - 1u]);
+  return make_gid(prefix_of(place), node.port_guids[place.port - 1u]);
 }
 
 Gid LabHosts::address_of(const Place& place) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <unordered_map>
 
@@ -26,13 +27,17 @@ class LabHosts {
 
   // Of an IP address, or of a GID that is the port's now: the one of its own GUID.
   [[nodiscard]] std::optional<Place> find(const Gid& address) const;
+  // Of the same subnet prefix as the ports of this part of the lab, for a place in another one.
   [[nodiscard]] Gid gid_of(const Place& place) const;
   [[nodiscard]] Gid address_of(const Place& place) const;  // ::ffff:a.b.c.d
 
   [[nodiscard]] fabric::Fabric& fabric() const { return fabric_; }
 
  private:
+  [[nodiscard]] std::uint64_t prefix_of(const Place& place) const;
+
   fabric::Fabric& fabric_;
+  Place here_;  // any port that runs here
   std::unordered_map<Gid, Place> by_address_;
   std::unordered_map<Guid, Place> by_guid_;
 };

@@ -18,21 +18,11 @@ using fabric::NodeKind;
 
 constexpr std::size_t kMostEvents = SubnetDatabaseWriter::kMostEvents;
 
-// The first switch: programs on nodes may have managers of their own beside it.
-const LabNode* choose_node(const fabric::Lab& lab) {
-  if (!lab.management.node.empty()) return lab.find_node(lab.management.node);
-  const auto found = std::find_if(lab.nodes.begin(), lab.nodes.end(), [](const LabNode& node) {
-    return node.kind == NodeKind::kSwitch;
-  });
-  if (found != lab.nodes.end()) return &*found;
-  return lab.nodes.empty() ? nullptr : &lab.nodes.front();
-}
-
 }  // namespace
 
 Expected<std::unique_ptr<LabManager>> LabManager::open(fabric::Fabric& fabric,
                                                        const std::string& database) {
-  const LabNode* const where = choose_node(fabric.lab());
+  const LabNode* const where = fabric.lab().managing_node();
   if (where == nullptr)
     return fail(std::errc::no_such_device, "a lab without nodes has no manager");
   fabric::Node& node = *fabric.find_node(where->name);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <tuple>
 
 #include "io/runtime_dir.h"
 
@@ -36,22 +37,32 @@ bool is_running(const LabPaths& lab) {
 
 }  // namespace
 
-Expected<LabPaths> lab_paths(const std::string& runtime_directory, std::string_view name) {
-  if (!is_name(name)) {
-    return fail(
-        std::errc::invalid_argument,
-        fmt::format("lab name '{}': 1 to {} letters, digits, '.', '_' and '-', the first no "
-                    "'.'",
-                    name, kLongestName));
-  }
-  const std::string directory = fmt::format("{}{}/{}", runtime_directory, kLabs, name);
+Expected<LabPaths> lab_paths(const std::string& runtime_directory, std::string_view name,
+                             std::string_view part) {
+  const auto refuse = [](const char* what, std::string_view text) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("{} name '{}': 1 to {} letters, digits, '.', '_' and '-', the first no "
+                            "'.'",
+                            what, text, kLongestName));
+  };
+  if (!is_name(name)) return refuse("lab", name);
+  if (!part.empty() && !is_name(part)) return refuse("part", part);
+  const std::string directory =
+      fmt::format("{}{}/{}{}{}", runtime_directory, kLabs, name, part.empty() ? "" : "@", part);
   return LabPaths{.name = std::string(name),
+                  .part = std::string(part),
                   .directory = directory,
                   .lock = directory + "/lock",
                   .attach = directory + "/attach",
                   .mads = directory + "/mads",
                   .rdma_cm = directory + "/rdma_cm",
-                  .admin = directory + "/admin"};
+                  .admin = directory + "/admin",
+                  .parts = directory + "/parts"};
+}
+
+LabPaths paths_of_part(const LabPaths& paths, const std::string& part) {
+  const std::string runtime = paths.directory.substr(0, paths.directory.rfind(kLabs));
+  return *lab_paths(runtime, paths.name, part);
 }
 
 std::vector<LabPaths> running_labs(const std::vector<std::string>& runtime_directories) {
@@ -60,21 +71,29 @@ std::vector<LabPaths> running_labs(const std::vector<std::string>& runtime_direc
     std::error_code error;
     for (std::filesystem::directory_iterator at(runtime + std::string(kLabs), error), end;
          !error && at != end; at.increment(error)) {
-      auto lab = lab_paths(runtime, at->path().filename().string());
+      const std::string directory = at->path().filename().string();
+      const std::size_t sign = std::min(directory.find('@'), directory.size());
+      auto lab = lab_paths(runtime, directory.substr(0, sign),
+                           directory.substr(std::min(sign + 1, directory.size())));
       if (lab && is_running(*lab)) out.push_back(std::move(*lab));
     }
   }
-  std::sort(out.begin(), out.end(),
-            [](const LabPaths& a, const LabPaths& b) { return a.name < b.name; });
+  std::sort(out.begin(), out.end(), [](const LabPaths& a, const LabPaths& b) {
+    return std::tie(a.name, a.part) < std::tie(b.name, b.part);
+  });
   return out;
 }
 
-Expected<LabPaths> choose_lab(const std::vector<LabPaths>& running, std::string_view name) {
-  std::vector<std::string_view> names;
+Expected<std::vector<LabPaths>> choose_lab(const std::vector<LabPaths>& running,
+                                           std::string_view name) {
+  std::vector<std::string> names;
+  std::vector<LabPaths> chosen;
   for (const LabPaths& lab : running) {
-    if (lab.name == name || (name.empty() && running.size() == 1)) return lab;
-    names.push_back(lab.name);
+    names.push_back(lab.title());
+    const bool only_one = lab.name == running.front().name && lab.name == running.back().name;
+    if (name.empty() ? only_one : lab.name == name || lab.title() == name) chosen.push_back(lab);
   }
+  if (!chosen.empty()) return chosen;
   if (names.empty()) {
     return fail(std::errc::no_such_file_or_directory,
                 name.empty() ? "no lab runs; to start one: weft up LAB.toml"
@@ -99,9 +118,12 @@ Expected<io::UniqueFd> claim_lab(const LabPaths& paths) {
   if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
   if (errno != EWOULDBLOCK) return fail_errno(errno, paths.lock);
   return fail(std::errc::device_or_resource_busy,
-              fmt::format("a lab named {} runs already: weft down {}, or choose another name with "
-                          "--name",
-                          paths.name, paths.name));
+              paths.part.empty()
+                  ? fmt::format("a lab named {0} runs already: weft down {0}, or choose another "
+                                "name with --name",
+                                paths.name)
+                  : fmt::format("part {} of lab {} runs already: weft down {}", paths.part,
+                                paths.name, paths.title()));
 }
 
 }  // namespace weft::daemon

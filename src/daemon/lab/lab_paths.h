@@ -14,30 +14,39 @@ namespace weft::daemon {
 
 struct LabPaths {
   std::string name;       // of the lab
-  std::string directory;  // <runtime directory>/labs/<name>
+  std::string part;       // of a lab in parts, which of them; else empty
+  std::string directory;  // <runtime directory>/labs/<name>, or <name>@<part>
   std::string lock;       // held while the lab runs
   std::string attach;     // SEQPACKET: a program attaches to a node as an application
   std::string mads;     // SEQPACKET: management packets of a node; who may open it owns the fabric
   std::string rdma_cm;  // SEQPACKET: a program on a node makes connections by IP address
   std::string admin;    // stream: one JSON request each: state, links, captures, the end
+  std::string parts;    // SEQPACKET: other parts of the lab, for links between them
   // What the lab's own subnet manager remembers by, wherever it is; empty: it does not. Not of the
   // running lab alone, so nothing that lab_paths() knows.
   std::string database{};
+
+  [[nodiscard]] std::string title() const { return part.empty() ? name : name + "@" + part; }
 };
 
-// invalid_argument unless the name is 1 to 64 letters, digits, '.', '_' and '-', and does not begin
-// with '.': it becomes a file name.
-Expected<LabPaths> lab_paths(const std::string& runtime_directory, std::string_view name);
+// invalid_argument unless both names are 1 to 64 letters, digits, '.', '_' and '-', and do not
+// begin with '.': they become a file name. `part` may be empty.
+Expected<LabPaths> lab_paths(const std::string& runtime_directory, std::string_view name,
+                             std::string_view part = {});
+// Of another part of the same lab, in the same place.
+LabPaths paths_of_part(const LabPaths& paths, const std::string& part);
 
-// The labs that run now, in the order of their names: those whose lock is held.
+// The labs, and parts of labs, that run now, in the order of their names: those whose lock is held.
 std::vector<LabPaths> running_labs(const std::vector<std::string>& runtime_directories);
 
-// The lab that a command means: `name`, or, when that is empty, the only one that runs.
-// no_such_file_or_directory when it, or any, does not run; invalid_argument when several do. The
-// message says what to do.
-Expected<LabPaths> choose_lab(const std::vector<LabPaths>& running, std::string_view name);
+// The lab that a command means: `name`, or, when that is empty, the only one that runs; of a lab in
+// parts all that run here, or the one of "LAB@PART". no_such_file_or_directory when it, or any,
+// does not run; invalid_argument when several do. The message says what to do.
+Expected<std::vector<LabPaths>> choose_lab(const std::vector<LabPaths>& running,
+                                           std::string_view name);
 
-// Creates the lab's directory and takes its lock. device_or_resource_busy: a lab of that name runs.
+// Creates the lab's directory and takes its lock. device_or_resource_busy: a lab of that name runs,
+// or that part of it.
 Expected<io::UniqueFd> claim_lab(const LabPaths& paths);
 
 }  // namespace weft::daemon

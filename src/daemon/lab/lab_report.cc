@@ -90,16 +90,34 @@ Json node_json(const fabric::Node& node, const fabric::LabNode& lab) {
   return out;
 }
 
-// The state of a link is that of its end that is further from Active.
+// The state of a link is that of its end that is further from Active, of those that are here.
 wire::PortState state_of(fabric::Fabric& fabric, std::size_t link) {
-  return std::min(fabric.end(link, 0).link().state(), fabric.end(link, 1).link().state());
+  wire::PortState state = wire::PortState::kActive;
+  for (const std::size_t side : {0U, 1U}) {
+    if (fabric.has_end(link, side)) state = std::min(state, fabric.end(link, side).link().state());
+  }
+  return state;
+}
+
+// Nothing else is known here of an end in another part.
+Json end_json(fabric::Fabric& fabric, std::size_t index, std::size_t side) {
+  const fabric::Lab& lab = fabric.lab();
+  const fabric::LabEnd& at = lab.links[index].ends[side];
+  Json out{{"at", lab.end_name(at)}};
+  if (fabric.part()) out["part"] = lab.parts[lab.nodes[at.node].part].name;
+  if (!fabric.has_end(index, side)) return out;
+  const fabric::NodePort& end = fabric.end(index, side);
+  out["state"] = text(end.link().state());
+  out["physical_state"] = text(end.link().physical_state());
+  out["counters"] = counters_json(end.link().counters().snapshot());
+  return out;
 }
 
 }  // namespace
 
 Json link_report(fabric::Fabric& fabric, std::size_t index, Time now) {
   const fabric::LabLink& lab = fabric.lab().links[index];
-  const link::DirectLink& link = fabric.link(index);
+  const link::Link& link = fabric.link(index);
   Json out{{"name", fabric.lab().link_name(lab)},
            {"plugged", link.plugged()},
            {"up", link.up(now)},
@@ -107,34 +125,41 @@ Json link_report(fabric::Fabric& fabric, std::size_t index, Time now) {
            {"emulation", fabric::to_string(link.emulation())},
            {"counters", counters_json(link.counters().snapshot())},
            {"ends", Json::array()}};
-  for (const std::size_t side : {0U, 1U}) {
-    const fabric::NodePort& end = fabric.end(index, side);
-    out["ends"].push_back({{"at", fabric.lab().end_name(lab.ends[side])},
-                           {"state", text(end.link().state())},
-                           {"physical_state", text(end.link().physical_state())},
-                           {"counters", counters_json(end.link().counters().snapshot())}});
-  }
+  for (const std::size_t side : {0U, 1U})
+    out["ends"].push_back(end_json(fabric, index, side));
   return out;
 }
 
 Json lab_report(fabric::Fabric& fabric, LabDetail detail, Time now) {
   std::map<std::string_view, std::size_t> states;
-  for (std::size_t i = 0; i < fabric.link_count(); ++i)
+  std::size_t links = 0;
+  for (std::size_t i = 0; i < fabric.link_count(); ++i) {
+    if (!fabric.has_link(i)) continue;
+    ++links;
     ++states[text(state_of(fabric, i))];
+  }
   std::size_t switches = 0;
-  for (std::size_t i = 0; i < fabric.node_count(); ++i)
-    switches += fabric.node(i).kind() == fabric::NodeKind::kSwitch ? 1 : 0;
+  std::size_t adapters = 0;
+  for (std::size_t i = 0; i < fabric.node_count(); ++i) {
+    if (!fabric.has_node(i)) continue;
+    ++(fabric.node(i).kind() == fabric::NodeKind::kSwitch ? switches : adapters);
+  }
   Json out{{"name", fabric.lab().name},
            {"switches", switches},
-           {"cas", fabric.node_count() - switches},
-           {"links", {{"count", fabric.link_count()}, {"states", states}}}};
+           {"cas", adapters},
+           {"links", {{"count", links}, {"states", states}}}};
+  if (fabric.part()) out["part"] = fabric.lab().parts[*fabric.part()].name;
   if (detail == LabDetail::kSummary) return out;
   out["nodes"] = Json::array();
-  for (std::size_t i = 0; i < fabric.node_count(); ++i)
-    out["nodes"].push_back(node_json(fabric.node(i), fabric.lab().nodes[i]));
+  for (std::size_t i = 0; i < fabric.node_count(); ++i) {
+    if (fabric.has_node(i)) {
+      out["nodes"].push_back(node_json(fabric.node(i), fabric.lab().nodes[i]));
+    }
+  }
   out["links"]["each"] = Json::array();
-  for (std::size_t i = 0; i < fabric.link_count(); ++i)
-    out["links"]["each"].push_back(link_report(fabric, i, now));
+  for (std::size_t i = 0; i < fabric.link_count(); ++i) {
+    if (fabric.has_link(i)) out["links"]["each"].push_back(link_report(fabric, i, now));
+  }
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/lab/lab_node.h"
 #include "io/clock.h"
 #include "io/spin_wait.h"
 #include "io/system_entropy.h"
@@ -27,16 +28,19 @@ fabric::FabricLimits limits_of_lab() {
 
 }  // namespace
 
-LabServer::LabServer(fabric::Lab lab, LabPaths paths)
-    : paths_(std::move(paths)), fabric_(std::move(lab), limits_of_lab()), since_(io::wall_clock()) {
+LabServer::LabServer(fabric::Lab lab, LabPaths paths, std::optional<std::uint16_t> part)
+    : paths_(std::move(paths)),
+      fabric_(std::move(lab), limits_of_lab(), part),
+      since_(io::wall_clock()) {
 }
 
 LabServer::~LabServer() = default;
 
-Expected<std::unique_ptr<LabServer>> LabServer::open(fabric::Lab lab, const LabPaths& paths) {
+Expected<std::unique_ptr<LabServer>> LabServer::open(fabric::Lab lab, const LabPaths& paths,
+                                                     std::optional<std::uint16_t> part) {
   auto lock = claim_lab(paths);
   if (!lock) return tl::unexpected(lock.error());
-  std::unique_ptr<LabServer> server(new LabServer(std::move(lab), paths));
+  std::unique_ptr<LabServer> server(new LabServer(std::move(lab), paths, part));
   server->lock_ = std::move(*lock);
   if (const auto started = server->start(); !started) return tl::unexpected(started.error());
   return server;
@@ -46,22 +50,13 @@ Expected<void> LabServer::start() {
   auto reactor = io::Reactor::create(0us);  // run() has the patience
   if (!reactor) return tl::unexpected(reactor.error());
   reactor_ = std::move(*reactor);
-  if (fabric_.lab().management.manager == fabric::LabManagement::Manager::kWeft) {
-    auto manager = LabManager::open(fabric_, paths_.database);
-    if (!manager) return tl::unexpected(manager.error());
-    manager_ = std::move(*manager);
+  if (auto started = start_manager(); !started) return started;
+  if (fabric_.part()) {
+    auto parts = PartLinks::open(fabric_, paths_, *reactor_, entropy_);
+    if (!parts) return tl::unexpected(parts.error());
+    parts_ = std::move(*parts);
   }
-  auto mads = MadServer::open(
-      {.socket = paths_.mads, .directory = paths_.directory},
-      [this](std::string_view name) { return find_mad_node(name); }, *reactor_);
-  if (!mads) return tl::unexpected(mads.error());
-  mads_ = std::move(*mads);
-  auto programs = AttachServer::open({.socket = paths_.attach}, fabric_, *reactor_);
-  if (!programs) return tl::unexpected(programs.error());
-  programs_ = std::move(*programs);
-  auto connections = CmServer::open({.socket = paths_.rdma_cm}, fabric_, *reactor_, entropy_);
-  if (!connections) return tl::unexpected(connections.error());
-  connections_ = std::move(*connections);
+  if (auto started = start_programs(); !started) return started;
   auto admin = Listener::open(
       paths_.admin, *reactor_,
       [this](io::UniqueFd socket, const io::PeerCredentials&) { take(std::move(socket)); },
@@ -74,15 +69,43 @@ Expected<void> LabServer::start() {
   return {};
 }
 
-std::optional<MadNode> LabServer::find_mad_node(std::string_view name) {
+Expected<void> LabServer::start_manager() {
+  const fabric::LabNode* const node = fabric_.lab().managing_node();
+  const bool has_one = fabric_.lab().management.manager == fabric::LabManagement::Manager::kWeft &&
+                       node != nullptr && fabric_.find_node(node->name) != nullptr;
+  if (!has_one) return {};
+  auto manager = LabManager::open(fabric_, paths_.database);
+  if (!manager) return tl::unexpected(manager.error());
+  manager_ = std::move(*manager);
+  return {};
+}
+
+Expected<void> LabServer::start_programs() {
+  auto mads = MadServer::open(
+      {.socket = paths_.mads, .directory = paths_.directory},
+      [this](std::string_view name) { return find_mad_node(name); }, *reactor_);
+  if (!mads) return tl::unexpected(mads.error());
+  mads_ = std::move(*mads);
+  auto programs = AttachServer::open({.socket = paths_.attach}, fabric_, *reactor_);
+  if (!programs) return tl::unexpected(programs.error());
+  programs_ = std::move(*programs);
+  auto connections = CmServer::open({.socket = paths_.rdma_cm}, fabric_, *reactor_, entropy_);
+  if (!connections) return tl::unexpected(connections.error());
+  connections_ = std::move(*connections);
+  if (parts_) connections_->open_all_nodes();
+  return {};
+}
+
+Expected<MadNode> LabServer::find_mad_node(std::string_view name) {
   fabric::Node* const node = fabric_.find_node(name);
-  if (node == nullptr) return std::nullopt;
+  if (node == nullptr) return no_such_node(fabric_, name);
   return MadNode{&node->management(), node, [node] { node->management_used(); }};
 }
 
 Expected<void> LabServer::run() {
   const Time begin = io::now();
   fabric_.start(begin);
+  if (parts_) parts_->start(begin);
   if (manager_) manager_->start(begin);
   io::SpinWait patience(kPatience);
   unsigned turns = 0;
@@ -106,12 +129,14 @@ Expected<void> LabServer::run() {
 
 bool LabServer::work(Time now) {
   const bool sent = programs_->poll(now);
+  const bool came = parts_ && parts_->poll(now);
   const auto deadline = fabric_.deadline();
   const bool due = deadline && *deadline <= now;
   if (due) fabric_.run(now);
   const bool managed = manager_ && manage(now, due);
   programs_->flush(now);
-  return sent || due || managed;
+  if (parts_) parts_->flush();
+  return sent || came || due || managed;
 }
 
 // False: neither was there anything for it in the fabric, nor is it due.
@@ -126,16 +151,22 @@ Duration LabServer::time_to_deadline(Time now) const {
   const auto fabric = fabric_.deadline();
   const auto programs = programs_->deadline();
   const auto manager = manager_ ? manager_->deadline() : std::nullopt;
-  if (!fabric && !programs && !manager) return -1ns;  // for ever
+  const auto parts = parts_ ? parts_->deadline() : std::nullopt;
+  if (!fabric && !programs && !manager && !parts) return -1ns;  // for ever
   const Time next = std::min({fabric.value_or(Time::max()), programs.value_or(Time::max()),
-                              manager.value_or(Time::max())});
+                              manager.value_or(Time::max()), parts.value_or(Time::max())});
   return std::max(next - now, Duration::zero());
 }
 
 Expected<void> LabServer::sleep(Time now) {
   if (!programs_->sleep()) return {};
+  if (parts_ && !parts_->sleep()) {
+    programs_->awake();
+    return {};
+  }
   const auto turn = reactor_->run_once(time_to_deadline(now));
   programs_->awake();
+  if (parts_) parts_->awake();
   if (!turn) return tl::unexpected(turn.error());
   return {};
 }

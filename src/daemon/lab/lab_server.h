@@ -24,6 +24,7 @@
 #include "daemon/lab/lab_paths.h"
 #include "daemon/lab/link_captures.h"
 #include "daemon/lab/mad_server.h"
+#include "daemon/lab/part_links.h"
 #include "daemon/listener.h"
 #include "fabric/fabric.h"
 #include "fabric/lab.h"
@@ -45,8 +46,10 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(LabCounter::kC
 class LabServer {
  public:
   // Takes the lab's name for itself and listens at its sockets; what programs ask waits until
-  // run(). device_or_resource_busy: a lab of that name runs.
-  static Expected<std::unique_ptr<LabServer>> open(fabric::Lab lab, const LabPaths& paths);
+  // run(). device_or_resource_busy: a lab of that name runs. `part`: runs only this one of
+  // Lab::parts, which `paths` name.
+  static Expected<std::unique_ptr<LabServer>> open(
+      fabric::Lab lab, const LabPaths& paths, std::optional<std::uint16_t> part = std::nullopt);
   ~LabServer();
 
   // What is to be said to whoever begins it: sentences.
@@ -61,10 +64,12 @@ class LabServer {
  private:
   friend class AdminSession;
 
-  LabServer(fabric::Lab lab, LabPaths paths);
+  LabServer(fabric::Lab lab, LabPaths paths, std::optional<std::uint16_t> part);
   Expected<void> start();
+  Expected<void> start_manager();
+  Expected<void> start_programs();
   void take(io::UniqueFd socket);
-  std::optional<MadNode> find_mad_node(std::string_view name);
+  Expected<MadNode> find_mad_node(std::string_view name);
   void end(std::uint64_t session);
   // One turn of what programs send and the fabric does with it. False: there was nothing to do.
   bool work(Time now);
@@ -78,10 +83,11 @@ class LabServer {
   std::unique_ptr<io::Reactor> reactor_;
   LinkCaptures captures_;  // the fabric's links know it
   fabric::Fabric fabric_;
-  std::unique_ptr<LabManager> manager_;  // null: the lab has none of its own
+  io::SystemEntropy entropy_;
+  std::unique_ptr<LabManager> manager_;  // null: the lab has none of its own, or not in this part
+  std::unique_ptr<PartLinks> parts_;     // null: the lab has no other parts
   std::unique_ptr<MadServer> mads_;
   std::unique_ptr<AttachServer> programs_;
-  io::SystemEntropy entropy_;
   std::unique_ptr<CmServer> connections_;
   CounterSet<LabCounter, kLabCounters> counters_;
   std::map<std::uint64_t, std::unique_ptr<AdminSession>> sessions_;

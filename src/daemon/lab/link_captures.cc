@@ -18,7 +18,7 @@ constexpr std::size_t kLongestPacket = 4096 + 128 + 16;
 
 }  // namespace
 
-void LinkCaptures::add(std::size_t index, link::DirectLink& link, int socket) {
+void LinkCaptures::add(std::size_t index, link::Link& link, int socket) {
   std::unique_ptr<Tap>& tap = taps_[index];
   if (!tap) tap = std::make_unique<Tap>(link);
   tap->watchers.push_back({socket, 0});

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "link/direct_link.h"
+#include "link/link.h"
 
 namespace weft::daemon {
 
@@ -30,7 +30,7 @@ class LinkCaptures {
 
   // Packets that `link`, number `index` of its fabric, carries go to `socket` from now on. The link
   // and the socket stay until remove().
-  void add(std::size_t index, link::DirectLink& link, int socket);
+  void add(std::size_t index, link::Link& link, int socket);
   void remove(std::size_t index, int socket);
 
  private:
@@ -40,12 +40,12 @@ class LinkCaptures {
   };
   class Tap final : public link::LinkTap {
    public:
-    explicit Tap(link::DirectLink& link) : link_(&link) { link.set_tap(this); }
+    explicit Tap(link::Link& link) : link_(&link) { link.set_tap(this); }
     void sent(std::size_t from, const link::Packet& packet, Time now) override;
     // Credit is no packet to those who look for packets; `weft link show` counts it.
     void sent(std::size_t, const wire::FlowControl&, Time) override {}
 
-    link::DirectLink* link_;
+    link::Link* link_;
     std::vector<Watcher> watchers;
   };
 

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,8 +21,9 @@ struct MadNode {
   std::function<void()> used;
 };
 
-// Nothing: the lab has no node of that name. What it names lasts as long as the lab.
-using FindMadNode = std::function<std::optional<MadNode>(std::string_view name)>;
+// no_such_device, in words for a person: no node of that name runs here. What it names lasts as
+// long as the lab.
+using FindMadNode = std::function<Expected<MadNode>(std::string_view name)>;
 
 // The ports that have a MAD layer: of a switch 0, of a channel adapter 1 and up.
 [[nodiscard]] std::vector<mgmt::PortNumber> mad_ports(const MadNode& node);

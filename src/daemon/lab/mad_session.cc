@@ -125,12 +125,10 @@ bool MadSession::on_hello(Bytes message) {
     return false;
   }
   const std::string name(hello->node, strnlen(hello->node, sizeof hello->node));
-  std::optional<MadNode> node = server_.find_(name);
-  if (!node) {
-    return turn_away({std::errc::no_such_device, "this lab has no node '" + name + "'"});
-  }
+  auto node = server_.find_(name);
+  if (!node) return turn_away(node.error());
   if (hello->purpose == kDescribe) {
-    node_ = std::move(node);
+    node_ = std::move(*node);
     const bool described = describe();
     node_.reset();
     return described;
@@ -139,7 +137,7 @@ bool MadSession::on_hello(Bytes message) {
   if (!port) return turn_away(port.error());
   Welcome out{};
   if (hello->purpose == kOpen) {
-    node_ = std::move(node);
+    node_ = std::move(*node);
     port_ = *port;
     return welcome(out);
   }
