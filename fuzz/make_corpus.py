@@ -10,7 +10,8 @@ Lives of connections, as fuzz/rdmacm_commands.cc reads them, are written here by
 usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is made of
                                corpus/rdmacm_commands, corpus/fabric_packets,
                                corpus/attachments, corpus/attach_socket, corpus/program_end,
-                               corpus/management_socket and corpus/lab_file, beside this
+                               corpus/management_socket, corpus/part_socket and corpus/lab_file,
+                               beside this
                                script
 """
 import pathlib
@@ -159,6 +160,18 @@ def management_socket():
         yield "steps-%d" % seed, bytes(steps)
 
 
+def part_socket():
+    """(name, bytes): processes as fuzz/part_socket.cc reads their steps."""
+    for seed in range(8):
+        chance = random.Random(seed)
+        steps = bytearray((0, 0, 1, 0, 1, 1))  # a good hello, and what it hears
+        for _ in range(40):
+            action = chance.choice((0, 2, 2, 3, 3, 4, 5, 6, 7, 7, 7, 7, 8))
+            steps += bytes((chance.randrange(2), action))
+            steps += bytes(chance.randrange(256 if seed > 3 else 8) for _ in range(6))
+        yield "steps-%d" % seed, bytes(steps)
+
+
 def program_end():
     """(name, bytes): what a daemon and a program do, as fuzz/program_end.cc reads their steps."""
     for seed in range(8):
@@ -197,6 +210,7 @@ def main():
     for folder, made in (("fabric_packets", fabric_packets()), ("lab_file", lab_files()),
                          ("attachments", attachments()), ("attach_socket", attach_socket()),
                          ("management_socket", management_socket()),
+                         ("part_socket", part_socket()),
                          ("program_end", program_end())):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)
         for name, blob in made:
