@@ -147,16 +147,18 @@ Expected<std::size_t> Reactor::run_ready(const timespec& wait) {
   }
   std::size_t ran = 0;
   for (int i = 0; i < count; ++i) {
-    const epoll_event& event = events[static_cast<std::size_t>(i)];
-    if (event.data.u64 == kEventKey) {
+    // The kernel's structure is packed: its members cannot be referred to.
+    const std::uint64_t key = events[static_cast<std::size_t>(i)].data.u64;
+    const std::uint32_t ready = events[static_cast<std::size_t>(i)].events;
+    if (key == kEventKey) {
       std::uint64_t drained = 0;
       [[maybe_unused]] const ssize_t got = read(event_.get(), &drained, sizeof drained);
       continue;
     }
     // A callback before this one may have ended the registration.
-    const auto found = entries_.find(event.data.u64);
+    const auto found = entries_.find(key);
     if (found == entries_.end()) continue;
-    found->second->ready(event.events);
+    found->second->ready(ready);
     ++ran;
   }
   return ran;
