@@ -207,6 +207,7 @@ std::errc CommandCore::resolve_route(Call& call) {
   if (!found) return found.error();
   Identity& identity = **found;
   if (identity.state != IdState::kAddressResolved) return std::errc::invalid_argument;
+  if (!identity.device) return std::errc::no_such_device;  // it is gone, and the program knows
   if (identity.device->end.on_fabric) {
     if (identity.asks_for_route) return std::errc::invalid_argument;
     if (routes_ == nullptr) return std::errc::function_not_supported;
@@ -237,6 +238,9 @@ void CommandCore::route_found(std::uint32_t identifier, const PathRecord& path) 
   if (identity == nullptr) return;
   // The port may have got its LID since the program bound to it.
   if (const auto device = interfaces_.describe(identity->path.sgid, 0)) identity->device = device;
+  if (!identity->device) {
+    return post(*identity, abi::Event::kRouteError, status_of(std::errc::no_such_device));
+  }
   const mgmt::LocalEnd& end = identity->device->end;
   if (!hca::is_unicast(path.dlid) || !mgmt::path_bits(end, path.slid) ||
       !interfaces_.pkey_index(end, path.pkey)) {

@@ -185,6 +185,17 @@ TEST_F(Identities, LearnThatTheirDeviceIsGone) {
   EXPECT_EQ(program.expect(abi::Event::kDeviceRemoval).id, id);
 }
 
+TEST_F(Identities, HaveNoRouteWithoutADevice) {
+  Program program(client);
+  const auto id = program.create(PortSpace::kTcp, 1).value();
+  ASSERT_EQ(program.resolve(id, Address::ip(server.address, kPort)), std::errc{});
+  program.expect(abi::Event::kAddrResolved);
+  client.has_address = false;
+  client.core->interfaces_changed();
+  program.expect(abi::Event::kDeviceRemoval);
+  EXPECT_EQ(program.resolve_route(id), std::errc::no_such_device);
+}
+
 TEST_F(Identities, TakeOnlyOptionsThatThereAre) {
   Program program(client);
   const auto id = program.create(PortSpace::kTcp, 1).value();
