@@ -10,9 +10,8 @@ Lives of connections, as fuzz/rdmacm_commands.cc reads them, are written here by
 usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is made of
                                corpus/rdmacm_commands, corpus/fabric_packets,
                                corpus/attachments, corpus/attach_socket, corpus/program_end,
-                               corpus/management_socket, corpus/part_socket and corpus/lab_file,
-                               beside this
-                               script
+                               corpus/management_socket, corpus/part_socket,
+                               corpus/subnet_database and corpus/lab_file, beside this script
 """
 import pathlib
 import random
@@ -191,6 +190,48 @@ def lab_files():
         yield path.name.replace(".", "-"), b"\1" + path.read_bytes()
 
 
+def subnet_database():
+    """(name, bytes): files, changes and rows as fuzz/subnet_database.cc reads them. Whole files are
+    made by hand of genuine ones: `VACUUM` with pages of 512 bytes."""
+    def put(what, at, data):
+        return struct.pack(">BIB", what, at, len(data)) + data
+
+    def cut(what, at):
+        return struct.pack(">BI", 0xF8 | what, at)
+    yield "changed-nothing", b"\1"
+    yield "changed-version", b"\1" + cut(1, 0) + put(0, 60, b"\0\0\0\7")
+    yield "changed-application", b"\1" + cut(1, 0) + put(0, 68, b"else")
+    yield "changed-page", b"\1" + cut(1, 0) + put(0, 4096, bytes(200))
+    yield "changed-schema", b"\1" + cut(1, 0) + put(0, 3900, b"\xff" * 40)
+    yield "changed-cell", b"\1" + cut(1, 0) + put(0, 2 * 4096 - 8, b"\x7f" * 8)
+    yield "changed-log", b"\1" + put(1, 32, bytes(24)) + put(1, 5000, b"x" * 99)
+    yield "changed-log-frame", b"\1" + put(1, 2000, b"x")
+    yield "cut-file", b"\1" + cut(0, 5000) + cut(1, 0)
+    yield "cut-log", b"\1" + cut(1, 4200)
+    null, some, byte, guid, gid, blob, record = range(7)
+    numbers = (0, 1, -1, 0xBFFF, 0xC000, 1 << 32, (1 << 63) - 1, -(1 << 63))
+
+    def number(value):
+        return bytes((some, numbers.index(value)))
+    yield "rows-lid", b"\2" + b"".join(
+        bytes((1, guid)) + number(lid) + bytes((byte, 3)) for lid in numbers)
+    yield "rows-group", b"\2" + bytes((2, gid, 1)) + number(0xC000) + number(1) + bytes(
+        (record, 2, 16)) + bytes([0xFF, 0x12]) + bytes(14) + bytes((3, gid, 1, gid, 0, guid)) + (
+            number(1) + number(0))
+    yield "rows-service", b"\2" + bytes((4, guid, gid, 0)) + number((1 << 63) - 1) + number(
+        (1 << 63) - 1) + bytes((record, 6, 9)) + bytes(9)
+    yield "rows-subscription", b"\2" + bytes((8, gid, 0, blob, 36)) + bytes(
+        [0] * 23 + [1] + [0] * 12) + number(1) * 7 + bytes((gid, 0)) + number(1) * 4
+    yield "rows-alias", b"\2" + bytes((9, guid)) + number(1) + bytes((guid,)) + bytes(
+        (9, guid, byte, 255, 7, 3)) + b"0x7"
+    yield "rows-event", b"\2" + bytes((7, null)) + number(-(1 << 63)) + bytes((7, 4)) + (
+        b"link" + bytes((7, 3)) + b"\x1b[m")
+    yield "rows-past", b"\2" + bytes((5, null, guid, 7, 2)) + b"ca" + bytes((7, 1)) + (
+        b"\xff" + number((1 << 63) - 1) + bytes((null, 6, null, guid)) + number(1 << 32)
+        + bytes((guid,)) + number(-1) + number(0) + bytes((null,)) + bytes((0,)) + number(1)
+        + number(-1))
+
+
 def main():
     shortest = {}
     for name, blob in seeds():
@@ -211,6 +252,7 @@ def main():
                          ("attachments", attachments()), ("attach_socket", attach_socket()),
                          ("management_socket", management_socket()),
                          ("part_socket", part_socket()),
+                         ("subnet_database", subnet_database()),
                          ("program_end", program_end())):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)
         for name, blob in made:

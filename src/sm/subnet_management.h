@@ -34,7 +34,7 @@ class SubnetManagement {
   SubnetManagement& operator=(const SubnetManagement&) = delete;
 
   // What the administrator knew when it was recorded; before start(). Of the groups that were to
-  // last, those do that the partitions still have. Returns how many groups and services make no
+  // last, those do that the partitions still have. Returns how many of what it knew make no
   // sense beside the others, and are left out.
   std::size_t restore(StoredSubnet before, Time now);
   // What changes from now on is told to `store`, which outlives this; null: to nobody.

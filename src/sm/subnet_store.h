@@ -8,9 +8,6 @@
 //   manager.record_to(&store);
 //   administrator.restore(stored, now);
 //   administrator.record_to(&store);
-//
-// Subscriptions are not kept: who has any is asked to register anew (IBA 14.4.11) by a manager that
-// begins.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +18,10 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "mgmt/mad/mad_client.h"
 #include "sm/lid_plan.h"
 #include "sm/manager_event.h"
+#include "wire/sa/inform_info.h"
 #include "wire/sa/member_record.h"
 #include "wire/sa/service_record.h"
 #include "wire/sm/node_info.h"
@@ -50,6 +49,25 @@ struct ServiceState {
   friend bool operator==(const ServiceState&, const ServiceState&) = default;
 };
 
+// Who wants to be told of which events. It is the same one as another that has its subscriber and
+// all of its InformInfo.
+struct SubscriptionState {
+  Gid subscriber{};
+  std::uint16_t number = 0;  // InformInfoRecord's Enum
+  mgmt::MadAddress to{};     // where reports go, from the administrator's port
+  wire::InformInfo info{};   // with Subscribe, and the queue pair of `to`
+  bool trusted = false;      // it has the SM_Key
+  friend bool operator==(const SubscriptionState&, const SubscriptionState&) = default;
+};
+
+// A GUID that a port has beside its own, in GUIDInfo at this index, which is not 0.
+struct AliasGuid {
+  Guid port{};
+  std::uint8_t index = 0;
+  Guid guid{};
+  friend bool operator==(const AliasGuid&, const AliasGuid&) = default;
+};
+
 // A node, and a link by its two ends, as the history of the topology has them.
 struct TopologyNode {
   Guid guid{};
@@ -72,6 +90,8 @@ struct StoredSubnet {
   std::map<Guid, LidRange> lids;  // by port GUID
   std::vector<GroupState> groups;
   std::vector<ServiceState> services;  // whose lease has not ended
+  std::vector<SubscriptionState> subscriptions;
+  std::vector<AliasGuid> aliases;
 };
 
 class SubnetStore {
@@ -81,7 +101,8 @@ class SubnetStore {
   // All of the last life that was kept; empty: there was none, or nothing is known of it.
   [[nodiscard]] virtual StoredSubnet load() = 0;
 
-  // What is recorded replaces what was of the same port, group, member or service.
+  // What is recorded replaces what was of the same port, group, member, service, subscription or
+  // index.
   virtual void record_lid(Guid port, const LidRange& lids) = 0;
   virtual void forget_lid(Guid port) = 0;
   virtual void record_group(const wire::MemberRecord& like, bool lasting) = 0;
@@ -91,6 +112,10 @@ class SubnetStore {
   virtual void record_service(const ServiceState& service) = 0;
   // The one with the same ServiceID, ServiceGID and P_Key.
   virtual void forget_service(const wire::ServiceRecord& service) = 0;
+  virtual void record_subscription(const SubscriptionState& subscription) = 0;
+  virtual void forget_subscription(const SubscriptionState& subscription) = 0;
+  virtual void record_alias(const AliasGuid& alias) = 0;
+  virtual void forget_alias(Guid port, std::uint8_t index) = 0;
   // Recording what is there already, or is gone already, changes nothing.
   virtual void record_node(const TopologyNode& node, bool is_there) = 0;
   virtual void record_link(const TopologyLink& link, bool is_up) = 0;

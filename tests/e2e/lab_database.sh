@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: lab_database.sh: a lab that ends, is killed, and begins again with another node: its subnet
-# manager remembers LIDs, groups, services and events. And what becomes of a file of which it
-# cannot remember anything.
+# manager remembers LIDs, groups, services, subscriptions, GUIDs and events. And what becomes of a
+# file of which it cannot remember anything.
 set -euo pipefail
+time_limit=150
 source "$(dirname "$0")/lib.sh"
 need saquery mckey python3
 begin
@@ -68,6 +69,17 @@ on service b python3 "$source_tree/tests/e2e/register_service.py" "$(of_node b g
   "$(of_node left lid)" 0x1234 1000
 expect service '^status 0'
 registered=$SECONDS
+on set d python3 "$source_tree/tests/e2e/remembered.py" set "$(of_node left lid)" \
+  "$(of_node d lid)" 0x77
+expect set '^subscribed 0'
+expect set '^given 0'
+show() {
+  on "$1" d python3 "$source_tree/tests/e2e/remembered.py" show "$(of_node left lid)" \
+    "$(of_node d lid)"
+}
+show shown
+expect shown '^subscription fe80'
+expect shown '^guids 0x[0-9a-f]+ 0x77 '
 end_lab first
 stop two
 sleep 4  # a lease runs on while no lab is there
@@ -86,6 +98,8 @@ lease=$(sed -n 's/.*ServiceLease\.*\(0x[0-9A-Fa-f]*\).*/\1/p' "$work/services.ou
 passed=$((SECONDS - registered))
 ((lease > 0 && lease <= 1002 - passed)) ||
   fail "of the lease of 1000 s $((lease)) s are left after $passed s"
+show again
+diff "$work/shown.out" "$work/again.out" || fail "subscriptions and GUIDs are others"
 run history "$weft" sm history
 [[ $(grep -c 'SUBNET UP' "$work/history.out") -ge 2 ]] || fail "nothing of the first life"
 run topology "$weft" sm topology
@@ -93,6 +107,18 @@ expect topology "^[0-9: -]{19}  -                    ca .*\(e\)"
 expect topology "^[0-9: -]{19}  [0-9: -]{19}  switch .*\(left\)"
 run status "$weft" sm --json
 expect status '"trouble": ""'
+
+# As an older Weft had written it: read, and made one of this version.
+end_lab second
+python3 - "$database" <<'END'
+import sqlite3
+import sys
+sqlite3.connect(sys.argv[1]).executescript(
+    "DROP TABLE subscription; DROP TABLE alias_guid; PRAGMA user_version = 1")
+END
+begin_lab second 8
+expect_lids "$with_e"
+refuse second 'weft up:'
 
 # Killed, it knows what it had written.
 kill -KILL "$(lab_pid)"

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sm/subnet_store.h"
@@ -16,11 +17,14 @@ namespace weft::sm {
 class MemoryStore final : public SubnetStore {
  public:
   [[nodiscard]] StoredSubnet load() override {
-    StoredSubnet out{.lids = lids, .groups = {}, .services = {}};
+    StoredSubnet out{
+        .lids = lids, .groups = {}, .services = {}, .subscriptions = subscriptions, .aliases = {}};
     for (const auto& [mgid, group] : groups)
       out.groups.push_back(group);
     for (const auto& [name, service] : services)
       out.services.push_back(service);
+    for (const auto& [place, guid] : aliases)
+      out.aliases.push_back({.port = place.first, .index = place.second, .guid = guid});
     return out;
   }
   void record_lid(Guid port, const LidRange& range) override { lids[port] = range; }
@@ -42,6 +46,19 @@ class MemoryStore final : public SubnetStore {
   void forget_service(const wire::ServiceRecord& service) override {
     services.erase(name_of(service));
   }
+  void record_subscription(const SubscriptionState& subscription) override {
+    forget_subscription(subscription);
+    subscriptions.push_back(subscription);
+  }
+  void forget_subscription(const SubscriptionState& subscription) override {
+    std::erase_if(subscriptions, [&](const SubscriptionState& each) {
+      return each.subscriber == subscription.subscriber && each.info == subscription.info;
+    });
+  }
+  void record_alias(const AliasGuid& alias) override {
+    aliases[{alias.port, alias.index}] = alias.guid;
+  }
+  void forget_alias(Guid port, std::uint8_t index) override { aliases.erase({port, index}); }
   void record_node(const TopologyNode& node, bool is_there) override {
     if (is_there) {
       nodes[node.guid] = node;
@@ -61,6 +78,8 @@ class MemoryStore final : public SubnetStore {
   std::map<Guid, LidRange> lids;
   std::map<Gid, GroupState> groups;
   std::map<std::tuple<std::uint64_t, Gid, std::uint16_t>, ServiceState> services;
+  std::vector<SubscriptionState> subscriptions;
+  std::map<std::pair<Guid, std::uint8_t>, Guid> aliases;
   std::map<Guid, TopologyNode> nodes;
   std::set<TopologyLink> links;
   std::vector<ManagerEvent> events;

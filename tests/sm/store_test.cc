@@ -7,11 +7,14 @@
 
 #include "administered_lab.h"
 #include "memory_store.h"
+#include "wire/endian.h"
+#include "wire/sa/inform_info.h"
 
 namespace weft::sm {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Key;
 using ::testing::Not;
@@ -52,10 +55,11 @@ class Store : public ::testing::Test {
     sa = std::make_unique<AdministeredLab>(fabric::lab_of(text), "a", ManagerOptions{},
                                            AdministratorOptions{}, &store);
   }
-  void join(const std::string& node, std::uint64_t number) {
+  void join(const std::string& node, std::uint64_t number) { join(node, number, sa->gid(node)); }
+  void join(const std::string& node, std::uint64_t number, const Gid& gid) {
     std::vector<std::byte> data(wire::SaHeader::kDataSize);
     MemberRecord{.mgid = group_number(number),
-                 .port_gid = sa->gid(node),
+                 .port_gid = gid,
                  .qkey = QKey{0xB1B},
                  .pkey = PKey{0xFFFF},
                  .join_state = MemberRecord::kFullMember}
@@ -89,6 +93,47 @@ class Store : public ::testing::Test {
     return sa->ask(
         "b",
         {.method = method, .attribute = SaAttribute::kServiceRecord, .mask = mask, .data = data});
+  }
+  void say_interest(const std::string& node, bool subscribe, std::uint64_t sm_key = 0) {
+    std::vector<std::byte> data(wire::SaHeader::kDataSize);
+    wire::InformInfo{.subscribe = subscribe, .qpn = subscribe ? Qpn{} : kQp1}.write(data);
+    EXPECT_EQ(sa->ask(node, {.method = MadMethod::kSet,
+                             .attribute = SaAttribute::kInformInfo,
+                             .data = data,
+                             .sm_key = sm_key})
+                  .status,
+              0);
+  }
+  // What a node is told when the buffers of another one overrun.
+  [[nodiscard]] std::vector<wire::TrapNumber> told(const std::string& node,
+                                                   const std::string& about) {
+    sa->notices(node).clear();
+    fabric::Node& other = *sa->lab.running.fabric.find_node(about);
+    other.management().buffer_overrun(1, sa->lab.running.now);
+    other.management_used();
+    sa->run_for(100ms);
+    std::vector<wire::TrapNumber> traps;
+    for (const wire::Notice& notice : sa->notices(node))
+      traps.push_back(notice.trap);
+    return traps;
+  }
+  // Gives a port a GUID, or takes the one there back (0).
+  void set_guid(const std::string& node, unsigned index, Guid guid) {
+    std::vector<std::byte> data(wire::SaHeader::kDataSize);
+    wire::store_be16(data.data(), sa->lab.lid(node).value());
+    wire::GuidBlock block;
+    block.guids[index] = guid;
+    block.write(MutableBytes(data).subspan(8));
+    EXPECT_EQ(sa->ask(node, {.method = guid == Guid{} ? MadMethod::kDelete : MadMethod::kSet,
+                             .attribute = SaAttribute::kGuidInfoRecord,
+                             .mask = 3 | std::uint64_t{1} << (4 + index),
+                             .data = data})
+                  .status,
+              0);
+  }
+  // As the port itself has it.
+  [[nodiscard]] Guid guid_at(const std::string& node, std::size_t index) {
+    return sa->lab.running.fabric.find_node(node)->guids(1, 0).guids[index];
   }
   [[nodiscard]] const GroupState* group(std::uint64_t number) {
     return sa->administrator->groups().find(group_number(number));
@@ -178,6 +223,99 @@ TEST_F(Store, ForgetsServicesThatWereEnded) {
   EXPECT_THAT(store.services, IsEmpty());
 }
 
+TEST_F(Store, KeepsSubscriptions) {
+  begin();
+  say_interest("b", true);
+  say_interest("c", true, 1);
+  say_interest("c", false);
+  EXPECT_THAT(store.subscriptions, SizeIs(1));
+  say_interest("c", true, 1);
+  const std::vector<SubscriptionState> before = store.subscriptions;
+  begin();
+  EXPECT_EQ(sa->left_out, 0u);
+  EXPECT_EQ(store.subscriptions, before);
+  EXPECT_EQ(sa->administrator->subscriptions(), 2u);
+  EXPECT_THAT(sa->notices("b"), IsEmpty()) << "ports are found, and have not come";
+  EXPECT_THAT(told("b", "d"), ElementsAre(wire::TrapNumber::kBufferOverrun));
+  say_interest("b", true);
+  EXPECT_EQ(sa->administrator->subscriptions(), 2u) << "it has registered anew";
+  say_interest("b", false);
+  EXPECT_THAT(store.subscriptions, SizeIs(1));
+}
+
+TEST_F(Store, TellsSubscribersWhereTheyAreNow) {
+  begin();
+  say_interest("d", true);
+  const Lid then = sa->lab.lid("d");
+  store.lids.clear();
+  begin(five_nodes());
+  ASSERT_NE(sa->lab.lid("d"), then);
+  EXPECT_THAT(told("d", "b"), ElementsAre(wire::TrapNumber::kBufferOverrun));
+  EXPECT_EQ(store.subscriptions.at(0).to.lid, sa->lab.lid("d"));
+}
+
+TEST_F(Store, ForgetsWhatPortsHadThatDoNotComeBack) {
+  begin();
+  say_interest("d", true);
+  say_interest("b", true);
+  set_guid("d", 1, Guid{0x77});
+  begin(without_node_d());
+  EXPECT_THAT(store.subscriptions, SizeIs(1));
+  EXPECT_THAT(store.aliases, IsEmpty());
+  EXPECT_EQ(sa->left_out, 0u);
+}
+
+TEST_F(Store, KeepsGuidsAndWhatHasJoinedByThem) {
+  begin();
+  set_guid("b", 2, Guid{0x77});
+  set_guid("b", 3, Guid{0x78});
+  set_guid("b", 3, Guid{});
+  join("b", 1, make_gid(AdministeredLab::kPrefix, Guid{0x77}));
+  begin();
+  EXPECT_EQ(guid_at("b", 2), Guid{0x77});
+  EXPECT_EQ(guid_at("b", 3), Guid{});
+  ASSERT_NE(group(1), nullptr);
+  EXPECT_THAT(group(1)->members, SizeIs(1));
+  set_guid("b", 2, Guid{});
+  EXPECT_THAT(store.aliases, IsEmpty());
+  EXPECT_EQ(group(1), nullptr);
+}
+
+TEST_F(Store, LeavesOutSubscriptionsAndGuidsThatMakeNoSense) {
+  begin();
+  say_interest("b", true);
+  const Guid b = guid_at("b", 0);
+  const Guid c = guid_at("c", 0);
+  const SubscriptionState good = store.subscriptions.at(0);
+  const auto add = [&](auto spoil) {
+    store.subscriptions.push_back(good);
+    store.subscriptions.back().number = 7;
+    spoil(store.subscriptions.back());
+  };
+  add([](SubscriptionState&) {});  // the same wish
+  add([](SubscriptionState& each) { each.subscriber = Gid{}; });
+  add([](SubscriptionState& each) { each.info.subscribe = false; });
+  add([](SubscriptionState& each) { each.info.qpn = Qpn{9}; });
+  add([](SubscriptionState& each) { each.to.lid = Lid{}; });
+  store.aliases = {{{b, 0}, Guid{1}}, {{b, 1}, Guid{2}}, {{b, 2}, Guid{}}, {{c, 1}, Guid{2}}};
+  begin();
+  EXPECT_EQ(sa->left_out, 8u);
+  EXPECT_EQ(sa->administrator->subscriptions(), 1u);
+  EXPECT_EQ(guid_at("b", 1), Guid{2});
+  EXPECT_EQ(guid_at("c", 1), Guid{});
+}
+
+TEST_F(Store, FreesGuidsForWhichPortsHaveNoRoomOrWhichArePortsOwn) {
+  begin();
+  const Guid b = guid_at("b", 0);
+  store.aliases = {{{b, 255}, Guid{1}}, {{b, 1}, guid_at("c", 0)}, {{b, 2}, Guid{3}}};
+  begin();
+  EXPECT_EQ(sa->left_out, 0u);
+  EXPECT_THAT(store.aliases, SizeIs(1));
+  EXPECT_EQ(guid_at("b", 1), Guid{});
+  EXPECT_EQ(guid_at("b", 2), Guid{3});
+}
+
 TEST_F(Store, LeavesOutGroupsThatMakeNoSense) {
   begin();
   join("b", 1);
@@ -252,6 +390,8 @@ TEST_F(Store, CanBeToldAllAnew) {
   join("b", 1);
   join("c", 1);
   service(MadMethod::kSet, ServiceRecord::kForEver);
+  say_interest("c", true);
+  set_guid("d", 4, Guid{0x77});
   MemoryStore other;
   sa->lab.manager->record_to(&other);
   sa->administrator->record_to(&other);
@@ -260,6 +400,8 @@ TEST_F(Store, CanBeToldAllAnew) {
   EXPECT_EQ(other.lids, store.lids);
   EXPECT_EQ(other.groups, store.groups);
   EXPECT_EQ(other.services, store.services);
+  EXPECT_EQ(other.subscriptions, store.subscriptions);
+  EXPECT_EQ(other.aliases, store.aliases);
   EXPECT_EQ(other.nodes, store.nodes);
   EXPECT_EQ(other.links, store.links);
 }

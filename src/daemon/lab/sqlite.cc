@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -16,6 +17,7 @@ std::errc code_of(int result) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
     case SQLITE_FORMAT:
+    case SQLITE_TOOBIG:
     case SQLITE_ERROR:  // of statements that are right: the schema is not
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
@@ -51,7 +53,7 @@ std::string text_of(int result, sqlite3* connection) {
   if (is_io && system != 0) {
     return fmt::format("{}: {}", sqlite3_errstr(result), std::generic_category().message(system));
   }
-  return sqlite3_errmsg(connection);
+  return printable(sqlite3_errmsg(connection));  // which has names that are in the file
 }
 
 tl::unexpected<Error> failed(int result, sqlite3* connection) {
@@ -62,6 +64,13 @@ tl::unexpected<Error> failed(int result, sqlite3* connection) {
 }
 
 }  // namespace
+
+std::string printable(std::string_view text) {
+  std::string out(text);
+  std::replace_if(
+      out.begin(), out.end(), [](unsigned char c) { return c < ' ' || c >= 0x7F; }, '?');
+  return out;
+}
 
 SqliteStatement& SqliteStatement::bind(int parameter, std::int64_t value) {
   sqlite3_bind_int64(statement_.get(), parameter, value);
@@ -141,11 +150,15 @@ Expected<Sqlite> Sqlite::open(const std::string& file) {
   }
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  if (auto done = opened.run("PRAGMA cell_size_check = ON; PRAGMA locking_mode = EXCLUSIVE");
-      !done) {
-    return tl::unexpected(done.error());
-  }
+  sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, kLongest);
+  constexpr const char* kCare =
+      "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA locking_mode = EXCLUSIVE";
+  if (auto done = opened.run(kCare); !done) return tl::unexpected(done.error());
   return opened;
+}
+
+void Sqlite::keep_log(bool keep) {
+  sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep ? 1 : 0, nullptr);
 }
 
 Expected<void> Sqlite::run(const std::string& statements) {

@@ -15,6 +15,10 @@
 
 namespace weft::daemon {
 
+// What is in a file, as it may go to terminals and into JSON: ASCII, with '?' for all that is not
+// printable.
+[[nodiscard]] std::string printable(std::string_view text);
+
 // A statement that is made once and run often. Parameters count from 1, columns from 0.
 class SqliteStatement {
  public:
@@ -54,6 +58,11 @@ class Sqlite {
   //   no_space_on_device, read_only_file_system, io_error
   static Expected<Sqlite> open(const std::string& file);
 
+  // No row, text or blob is longer, whatever the file says: it is bad_message.
+  static constexpr int kLongest = 1 << 20;
+
+  // Whether the log stays as it is when the connection goes, instead of becoming part of the file.
+  void keep_log(bool keep);
   // Statements without rows, separated by semicolons.
   Expected<void> run(const std::string& statements);
   Expected<SqliteStatement> prepare(std::string_view statement);

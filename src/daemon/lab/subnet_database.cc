@@ -11,7 +11,10 @@
 namespace weft::daemon {
 
 SubnetDatabase::SubnetDatabase(Options options)
-    : options_(std::move(options)), due_(Time{}), retry_after_(options_.retry_after) {
+    : options_(std::move(options)),
+      thread_(options_.file),
+      due_(Time{}),
+      retry_after_(options_.retry_after) {
 }
 
 Expected<std::unique_ptr<SubnetDatabase>> SubnetDatabase::open(Options options) {
@@ -31,7 +34,7 @@ Expected<void> SubnetDatabase::read() {
   auto opened = SubnetDatabaseFile::open(options_.file);
   if (!opened) return tl::unexpected(opened.error());
   if (!opened->set_aside.empty()) notes_.push_back(opened->set_aside);
-  auto contents = read_contents(opened->connection, io::wall_clock());
+  auto contents = read_contents(opened->connection, opened->version, io::wall_clock());
   if (!contents) return tl::unexpected(contents.error());
   contents_ = std::move(*contents);
   if (contents_.left_out > 0) {
@@ -42,14 +45,12 @@ Expected<void> SubnetDatabase::read() {
 }
 
 void SubnetDatabase::run(Time now) {
+  if (auto outcome = thread_.take_outcome()) heed(std::move(*outcome), now);
   if (!due_ && waits()) due_ = now + options_.write_after;
   if (!due_ || *due_ > now) return;
-  due_.reset();
-  auto done = begin();
-  if (done) done = write(options_.rows_at_once, options_.rows_at_once);
-  if (!done) return failed(done.error(), now);
-  // The rest at once, but after whatever else waits.
-  if (waits()) due_ = now;
+  // What has become of it is looked at when that may have come to something.
+  due_ = now + options_.write_after;
+  if (!thread_.is_busy()) thread_.begin(next_job());
 }
 
 // Until the next run() nobody knows the time for what has come since.
@@ -57,110 +58,76 @@ std::optional<Time> SubnetDatabase::deadline() const {
   return due_ || !waits() ? due_ : std::optional(Time{});
 }
 
-Expected<void> SubnetDatabase::begin() {
-  if (writer_) return {};
-  auto done = begin_anew();
-  if (!done) {
-    writer_.reset();
-    return done;
+DatabaseJob SubnetDatabase::next_job() {
+  const bool anew = !std::exchange(is_open_, true);
+  if (anew && record_all_) {
+    changes_.clear();
+    is_asking_ = true;
+    record_all_();
+    is_asking_ = false;
   }
-  if (!std::exchange(trouble_, {}).empty()) {
+  return {
+      .anew = anew, .changes = std::exchange(changes_, {}), .events = std::exchange(events_, {})};
+}
+
+void SubnetDatabase::heed(DatabaseOutcome outcome, Time now) {
+  due_ = is_open_ ? std::nullopt : std::optional(Time{});
+  for (std::string& note : outcome.notes)
+    notes_.push_back(std::move(note));
+  if (!outcome.error) {
+    counters_.add(DatabaseCounter::kTransactions);
+    counters_.add(DatabaseCounter::kRows, outcome.rows);
+    retry_after_ = options_.retry_after;
+    if (std::exchange(trouble_, {}).empty()) return;
     notes_.push_back(fmt::format("the subnet database {} is written again", options_.file));
+    return;
   }
-  retry_after_ = options_.retry_after;
-  return {};
-}
-
-Expected<void> SubnetDatabase::begin_anew() {
-  auto opened = SubnetDatabaseFile::open(options_.file);
-  if (!opened) return tl::unexpected(opened.error());
-  if (!opened->set_aside.empty()) notes_.push_back(opened->set_aside);
-  auto writer = SubnetDatabaseWriter::open(std::move(opened->connection));
-  if (!writer) return tl::unexpected(writer.error());
-  writer_ = std::move(*writer);
-  identity_ = identity_of(options_.file);
-  changes_.clear();
-  is_asking_ = true;
-  if (record_all_) record_all_();
-  is_asking_ = false;
-  // In one transaction: who dies in the middle of it has what was true before.
-  auto done = writer_->begin();
-  if (done) done = writer_->clear();
-  for (const SubnetChange& change : changes_) {
-    if (done) done = writer_->write(change);
-  }
-  if (done) done = writer_->commit(io::wall_clock());
-  if (!done) return done;
-  counters_.add(DatabaseCounter::kTransactions);
-  counters_.add(DatabaseCounter::kRows, changes_.size());
-  changes_.clear();
-  return {};
-}
-
-Expected<void> SubnetDatabase::write(std::size_t changes, std::size_t events) {
-  changes = std::min(changes, changes_.size());
-  events = std::min(events, events_.size());
-  if (changes + events == 0) return {};
-  // SQLite would go on with a file that nobody will ever find again.
-  if (identity_of(options_.file) != identity_) {
-    return fail(std::errc::no_such_file_or_directory,
-                options_.file + ": it has been moved or removed");
-  }
-  auto done = writer_->begin();
-  for (std::size_t i = 0; done && i < changes; ++i)
-    done = writer_->write(changes_[i]);
-  for (std::size_t i = 0; done && i < events; ++i)
-    done = writer_->write(events_[i]);
-  if (done) done = writer_->commit(io::wall_clock());
-  if (!done) return done;
-  changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(changes));
-  events_.erase(events_.begin(), events_.begin() + static_cast<std::ptrdiff_t>(events));
-  counters_.add(DatabaseCounter::kTransactions);
-  counters_.add(DatabaseCounter::kRows, changes + events);
-  return {};
-}
-
-Expected<void> SubnetDatabase::write_all() {
-  auto done = begin();
-  if (done) done = write(changes_.size(), events_.size());
-  return done;
-}
-
-void SubnetDatabase::failed(const Error& error, Time now) {
   counters_.add(DatabaseCounter::kFailures);
-  writer_.reset();
+  is_open_ = false;
   changes_.clear();
-  if (trouble_.empty()) {
-    notes_.push_back(fmt::format(
-        "the subnet database cannot be written, and is tried again later: {}", error.message));
+  // What has come meanwhile is later than what was not written.
+  while (!outcome.events.empty() && events_.size() < SubnetDatabaseWriter::kMostEvents) {
+    events_.push_front(std::move(outcome.events.back()));
+    outcome.events.pop_back();
   }
-  trouble_ = error.message;
+  if (trouble_.empty()) {
+    notes_.push_back(
+        fmt::format("the subnet database cannot be written, and is tried again later: {}",
+                    outcome.error->message));
+  }
+  trouble_ = outcome.error->message;
   due_ = now + retry_after_;
   retry_after_ = std::min(2 * retry_after_, options_.retry_at_most);
 }
 
+void SubnetDatabase::write_all(Time now, std::optional<Duration> end) {
+  const auto finish = [&] {
+    thread_.wait();
+    if (auto outcome = thread_.take_outcome()) heed(std::move(*outcome), now);
+  };
+  finish();
+  if (is_open_ && !waits() && !end) return;
+  DatabaseJob job = next_job();
+  job.end = end;
+  thread_.begin(std::move(job));
+  finish();
+}
+
 void SubnetDatabase::close(Time now) {
-  auto done = write_all();
-  if (done) done = writer_->begin();
-  if (done) done = writer_->end_topology(io::wall_clock());
-  if (done) done = writer_->commit(io::wall_clock());
-  if (!done) failed(done.error(), now);
-  writer_.reset();
+  write_all(now, io::wall_clock());
 }
 
 Expected<PastTopology> SubnetDatabase::topology(Time now, std::size_t most) {
-  if (auto done = write_all(); !done) {
-    failed(done.error(), now);
-    return tl::unexpected(done.error());
-  }
-  return read_topology(writer_->connection(), most);
+  write_all(now, std::nullopt);
+  if (!trouble_.empty()) return fail(std::errc::io_error, trouble_);
+  return thread_.topology(most);
 }
 
 // While the file is not open, nothing need wait: all is going to be recorded anew.
 void SubnetDatabase::add(SubnetChange change) {
-  if (!writer_) return;
+  if (!is_open_) return;
   if (changes_.size() >= options_.most_changes && !is_asking_) {
-    writer_.reset();
+    is_open_ = false;
     changes_.clear();
     due_ = Time{};
     return;
@@ -204,6 +171,25 @@ void SubnetDatabase::record_service(const sm::ServiceState& service) {
 
 void SubnetDatabase::forget_service(const wire::ServiceRecord& service) {
   add(ServiceChange{.record = std::make_unique<const wire::ServiceRecord>(service)});
+}
+
+void SubnetDatabase::record_subscription(const sm::SubscriptionState& subscription) {
+  add(SubscriptionChange{
+      .subscription = std::make_unique<const sm::SubscriptionState>(subscription),
+      .is_there = true});
+}
+
+void SubnetDatabase::forget_subscription(const sm::SubscriptionState& subscription) {
+  add(SubscriptionChange{.subscription =
+                             std::make_unique<const sm::SubscriptionState>(subscription)});
+}
+
+void SubnetDatabase::record_alias(const sm::AliasGuid& alias) {
+  add(AliasChange{.port = alias.port, .index = alias.index, .guid = alias.guid});
+}
+
+void SubnetDatabase::forget_alias(Guid port, std::uint8_t index) {
+  add(AliasChange{.port = port, .index = index});
 }
 
 void SubnetDatabase::record_node(const sm::TopologyNode& node, bool is_there) {

@@ -7,11 +7,12 @@
 //   (*database)->set_source([&] { manager.record_all(); administrator.record_all(now); });
 //   … run(now) after what happened, and at deadline(); close(now) before the cores go …
 //
-// What is recorded waits, and is written a quarter of a second later at most, some hundred rows at
-// a time: the lab's packets wait for it. Between load() and the first run() nothing is open, so
-// that the process may fork. When something cannot be written, the database says so once, lets go
-// of the file, and comes back to it after one second, two, four, … sixty: then it opens it as at
-// the beginning, asks for all that is true by now, and writes that.
+// What is recorded waits, and a quarter of a second later at most a thread begins to write it
+// (subnet_database_thread.h): nothing here waits for a disk but open(), topology() and close().
+// Between load() and the first run() nothing is open, and there is no thread, so that the process
+// may fork. When something cannot be written, the database says so once, lets go of the file, and
+// comes back to it after one second, two, four, … sixty: then it asks for all that is true by now,
+// opens the file as at the beginning, and writes that.
 #pragma once
 
 #include <array>
@@ -27,8 +28,8 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/time.h"
-#include "daemon/lab/subnet_database_file.h"
 #include "daemon/lab/subnet_database_rows.h"
+#include "daemon/lab/subnet_database_thread.h"
 #include "sm/subnet_store.h"
 
 namespace weft::daemon {
@@ -48,7 +49,6 @@ class SubnetDatabase final : public sm::SubnetStore {
     Duration write_after = 250ms;  // the first change that waits
     Duration retry_after = 1s;     // a failure; twice as long after each further one
     Duration retry_at_most = 60s;
-    std::size_t rows_at_once = 500;
     std::size_t most_changes = 250'000;  // that wait; beyond them all is recorded anew
   };
 
@@ -63,13 +63,16 @@ class SubnetDatabase final : public sm::SubnetStore {
   // What its owner is to say to people since the last call: sentences.
   [[nodiscard]] std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
-  // Called from inside of run() and close(): records all that is true by now but events.
+  // Called from inside of run(), topology() and close(): records all that is true by now but
+  // events.
   void set_source(std::function<void()> record_all) { record_all_ = std::move(record_all); }
-  // Writes what is due.
+  // Has written what is due, and learns what has become of what was due before.
   void run(Time now);
+  // Until the thread has ended what it has in hand; the next run() knows of it.
+  void wait() { thread_.wait(); }
   [[nodiscard]] std::optional<Time> deadline() const;
-  // Writes all that waits, and that all nodes and links are gone: the lab is at its end. What fails
-  // now is lost. Nothing else is called after it.
+  // Writes all that waits, and then that all nodes and links are gone: the lab is at its end. What
+  // fails now is lost. Nothing else is called after it.
   void close(Time now);
 
   // From the file itself, with all that waits. Errors: it cannot be written or read just now.
@@ -90,6 +93,10 @@ class SubnetDatabase final : public sm::SubnetStore {
   void forget_member(const Gid& mgid, const Gid& port) override;
   void record_service(const sm::ServiceState& service) override;
   void forget_service(const wire::ServiceRecord& service) override;
+  void record_subscription(const sm::SubscriptionState& subscription) override;
+  void forget_subscription(const sm::SubscriptionState& subscription) override;
+  void record_alias(const sm::AliasGuid& alias) override;
+  void forget_alias(Guid port, std::uint8_t index) override;
   void record_node(const sm::TopologyNode& node, bool is_there) override;
   void record_link(const sm::TopologyLink& link, bool is_up) override;
   void record_event(const sm::ManagerEvent& event) override;
@@ -99,23 +106,21 @@ class SubnetDatabase final : public sm::SubnetStore {
   [[nodiscard]] bool waits() const { return !changes_.empty() || !events_.empty(); }
   Expected<void> read();
   void add(SubnetChange change);
-  // Opens the file and has all recorded anew, if it is not open.
-  Expected<void> begin();
-  Expected<void> begin_anew();
-  // So many changes, and so many events.
-  Expected<void> write(std::size_t changes, std::size_t events);
-  Expected<void> write_all();
-  void failed(const Error& error, Time now);
+  // All that waits, or if the file is not open all that is true.
+  [[nodiscard]] DatabaseJob next_job();
+  void heed(DatabaseOutcome outcome, Time now);
+  // Waits for what is in hand, and for that all else is written too.
+  void write_all(Time now, std::optional<Duration> end);
 
   const Options options_;
   std::function<void()> record_all_;
   SubnetDatabaseContents contents_;
   std::vector<std::string> notes_;
-  std::optional<SubnetDatabaseWriter> writer_;  // nothing: all is to be recorded anew
-  std::optional<FileIdentity> identity_;        // of what it writes to
-  bool is_asking_ = false;                      // for all
-  std::deque<SubnetChange> changes_;            // that wait
-  std::deque<PastEvent> events_;                // no more than the file keeps
+  SubnetDatabaseThread thread_;
+  bool is_open_ = false;              // else all is to be recorded anew
+  bool is_asking_ = false;            // for all
+  std::deque<SubnetChange> changes_;  // that wait
+  std::deque<PastEvent> events_;      // no more than the file keeps
   std::optional<Time> due_;
   Duration retry_after_;
   std::string trouble_;

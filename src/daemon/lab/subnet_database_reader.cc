@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "base/gid_text.h"
@@ -18,6 +19,9 @@ constexpr std::int64_t kLastUnicastLid = 0xBFFF;
 constexpr std::int64_t kMostLmc = 7;
 constexpr std::int64_t kMostPort = 255;
 constexpr std::int64_t kMostJoinState = 15;
+constexpr std::int64_t kMostSl = 15;
+constexpr std::int64_t kMostPathBits = 127;
+constexpr std::int64_t kMostFlowLabel = 0xFFFFF;
 
 Duration since_1970(std::int64_t milliseconds) {
   // Times that a Duration cannot hold are of nobody's clock.
@@ -27,14 +31,6 @@ Duration since_1970(std::int64_t milliseconds) {
 
 bool within(std::int64_t value, std::int64_t low, std::int64_t high) {
   return value >= low && value <= high;
-}
-
-// It goes to terminals, and into JSON.
-std::string printable(std::string_view text) {
-  std::string out(text);
-  std::replace_if(
-      out.begin(), out.end(), [](unsigned char c) { return c < ' ' || c >= 0x7F; }, '?');
-  return out;
 }
 
 std::optional<sm::ManagerEvent::Kind> kind_of(std::string_view name) {
@@ -108,6 +104,59 @@ bool take_service(const SqliteStatement& row, Duration now,
   return true;
 }
 
+// A number of a field; nothing: it is out of its range, and `makes_sense` is false from then on.
+std::int64_t field(const SqliteStatement& row, int column, std::int64_t most, bool& makes_sense) {
+  const std::int64_t value = row.integer(column);
+  if (within(value, 0, most)) return value;
+  makes_sense = false;
+  return 0;
+}
+
+template <class Number>
+Number field(const SqliteStatement& row, int column, bool& makes_sense) {
+  return static_cast<Number>(field(row, column, std::numeric_limits<Number>::max(), makes_sense));
+}
+
+bool take_subscription(const SqliteStatement& row, std::vector<sm::SubscriptionState>& all) {
+  const auto subscriber = parse_gid(row.text(0));
+  const auto info = wire::InformInfo::parse(row.blob(1));
+  if (!subscriber || !info) return false;
+  bool makes_sense = true;
+  sm::SubscriptionState state{
+      .subscriber = *subscriber,
+      .number = field<std::uint16_t>(row, 2, makes_sense),
+      .to = {.lid = Lid{static_cast<std::uint16_t>(field(row, 4, kLastUnicastLid, makes_sense))},
+             .sl = Sl{static_cast<std::uint8_t>(field(row, 5, kMostSl, makes_sense))},
+             .path_bits = static_cast<std::uint8_t>(field(row, 6, kMostPathBits, makes_sense)),
+             .qpn = info->qpn,
+             .qkey = QKey{field<std::uint32_t>(row, 7, makes_sense)},
+             .pkey_index = field<std::uint16_t>(row, 8, makes_sense)},
+      .info = *info,
+      .trusted = row.integer(3) != 0};
+  if (!row.is_null(9)) {
+    const auto gid = parse_gid(row.text(9));
+    if (!gid) return false;
+    state.to.global = {
+        .gid = *gid,
+        .gid_index = field<std::uint8_t>(row, 10, makes_sense),
+        .flow_label = static_cast<std::uint32_t>(field(row, 11, kMostFlowLabel, makes_sense)),
+        .hop_limit = field<std::uint8_t>(row, 12, makes_sense),
+        .traffic_class = field<std::uint8_t>(row, 13, makes_sense)};
+  }
+  if (makes_sense) all.push_back(state);
+  return makes_sense;
+}
+
+bool take_alias(const SqliteStatement& row, std::vector<sm::AliasGuid>& all) {
+  const auto port = fabric::parse_guid(row.text(0));
+  const auto guid = fabric::parse_guid(row.text(2));
+  bool makes_sense = true;
+  const auto index = field<std::uint8_t>(row, 1, makes_sense);
+  if (!port || !guid || !makes_sense) return false;
+  all.push_back({.port = *port, .index = index, .guid = *guid});
+  return true;
+}
+
 bool take_event(const SqliteStatement& row, std::vector<PastEvent>& events) {
   const auto kind = kind_of(row.text(1));
   if (!kind) return false;
@@ -151,7 +200,7 @@ bool take_link(const SqliteStatement& row, std::vector<PastLink>& links) {
 
 }  // namespace
 
-Expected<SubnetDatabaseContents> read_contents(Sqlite& connection, Duration now) {
+Expected<SubnetDatabaseContents> read_contents(Sqlite& connection, int version, Duration now) {
   SubnetDatabaseContents out;
   std::map<Gid, sm::GroupState> groups;
   Expected<void> done;
@@ -172,6 +221,12 @@ Expected<SubnetDatabaseContents> read_contents(Sqlite& connection, Duration now)
        [&](const auto& row) { return take_member(row, groups); });
   read("SELECT ends, record FROM service",
        [&](const auto& row) { return take_service(row, now, out.subnet.services); });
+  if (version >= 2) {
+    read("SELECT * FROM subscription",
+         [&](const auto& row) { return take_subscription(row, out.subnet.subscriptions); });
+    read("SELECT port_guid, number, guid FROM alias_guid",
+         [&](const auto& row) { return take_alias(row, out.subnet.aliases); });
+  }
   read(fmt::format("SELECT time, kind, text FROM event ORDER BY number DESC LIMIT {}",
                    SubnetDatabaseWriter::kMostEvents),
        [&](const auto& row) { return take_event(row, out.events); });

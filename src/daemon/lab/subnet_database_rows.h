@@ -40,6 +40,15 @@ struct ServiceChange {
   bool is_there = false;
   std::optional<Duration> ends{};  // on the wall's clock; nothing: never
 };
+struct SubscriptionChange {
+  std::unique_ptr<const sm::SubscriptionState> subscription;
+  bool is_there = false;
+};
+struct AliasChange {
+  Guid port{};
+  std::uint8_t index = 0;
+  Guid guid{};  // 0: it is no more
+};
 struct NodeChange {
   Duration when{};  // on the wall's clock, as below
   bool is_there = false;
@@ -50,8 +59,8 @@ struct LinkChange {
   bool is_up = false;
   sm::TopologyLink link;
 };
-using SubnetChange =
-    std::variant<LidChange, GroupChange, MemberChange, ServiceChange, NodeChange, LinkChange>;
+using SubnetChange = std::variant<LidChange, GroupChange, MemberChange, ServiceChange,
+                                  SubscriptionChange, AliasChange, NodeChange, LinkChange>;
 
 struct PastEvent {
   Duration when{};
@@ -92,7 +101,8 @@ class SubnetDatabaseWriter {
   Expected<void> begin();
   Expected<void> commit(Duration now);
   // What was true of a moment before is not known to be true any more: no LIDs, groups, services,
-  // and nodes and links are gone since when the database was written last.
+  // subscriptions, additional GUIDs, and nodes and links are gone since when the database was
+  // written last.
   Expected<void> clear();
   // All nodes and links that are there are gone.
   Expected<void> end_topology(Duration when);
@@ -112,6 +122,10 @@ class SubnetDatabaseWriter {
     kEraseMember,
     kPutService,
     kEraseService,
+    kPutSubscription,
+    kEraseSubscription,
+    kPutAlias,
+    kEraseAlias,
     kPutNode,
     kEndNode,
     kPutLink,
@@ -125,6 +139,8 @@ class SubnetDatabaseWriter {
   Expected<void> put(const GroupChange& change);
   Expected<void> put(const MemberChange& change);
   Expected<void> put(const ServiceChange& change);
+  Expected<void> put(const SubscriptionChange& change);
+  Expected<void> put(const AliasChange& change);
   Expected<void> put(const NodeChange& change);
   Expected<void> put(const LinkChange& change);
 
@@ -140,8 +156,9 @@ struct SubnetDatabaseContents {
   std::size_t left_out = 0;       // rows that make no sense
 };
 
-// `now`, on the wall's clock, decides whose lease has ended.
-Expected<SubnetDatabaseContents> read_contents(Sqlite& connection, Duration now);
+// Of a database of this version or an older one. `now`, on the wall's clock, decides whose lease
+// has ended.
+Expected<SubnetDatabaseContents> read_contents(Sqlite& connection, int version, Duration now);
 // The topology and its history: what is there first, then what was there last; at most `most` of
 // nodes, and as many links.
 Expected<PastTopology> read_topology(Sqlite& connection, std::size_t most);

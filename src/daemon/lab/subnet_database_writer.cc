@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <chrono>
@@ -21,6 +22,10 @@ constexpr std::array kSql{
     "DELETE FROM member WHERE mgid = ? AND port_gid = ?",
     "INSERT OR REPLACE INTO service VALUES (?, ?, ?, ?, ?)",
     "DELETE FROM service WHERE service_id = ? AND service_gid = ? AND pkey = ?",
+    "INSERT OR REPLACE INTO subscription VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    "DELETE FROM subscription WHERE subscriber = ? AND inform_info = ?",
+    "INSERT OR REPLACE INTO alias_guid VALUES (?, ?, ?)",
+    "DELETE FROM alias_guid WHERE port_guid = ? AND number = ?",
     "INSERT OR IGNORE INTO node (guid, type, description, appeared) VALUES (?, ?, ?, ?)",
     "UPDATE node SET gone = ? WHERE guid = ? AND gone IS NULL",
     "INSERT OR IGNORE INTO link (from_node, from_port, to_node, to_port, up) "
@@ -85,11 +90,15 @@ Expected<void> SubnetDatabaseWriter::commit(Duration now) {
   return done;
 }
 
+// Events that make no sense go too: whoever has read them has said so, once.
 Expected<void> SubnetDatabaseWriter::clear() {
-  return connection_.run(
+  return connection_.run(fmt::format(
       "DELETE FROM lid; DELETE FROM multicast_group; DELETE FROM member; DELETE FROM service; "
+      "DELETE FROM subscription; DELETE FROM alias_guid; "
       "UPDATE node SET gone = (SELECT written FROM life) WHERE gone IS NULL; "
-      "UPDATE link SET down = (SELECT written FROM life) WHERE down IS NULL");
+      "UPDATE link SET down = (SELECT written FROM life) WHERE down IS NULL; "
+      "DELETE FROM event WHERE kind NOT IN ('{}')",
+      fmt::join(sm::kManagerEventKinds, "', '")));
 }
 
 Expected<void> SubnetDatabaseWriter::end_topology(Duration when) {
@@ -166,6 +175,46 @@ Expected<void> SubnetDatabaseWriter::put(const ServiceChange& change) {
     statement.bind_null(4);
   }
   return statement.bind(5, Bytes(record)).run();
+}
+
+Expected<void> SubnetDatabaseWriter::put(const SubscriptionChange& change) {
+  SqliteStatement& statement = statements_[change.is_there ? kPutSubscription : kEraseSubscription];
+  const sm::SubscriptionState& state = *change.subscription;
+  std::array<std::byte, wire::InformInfo::kSize> info{};
+  state.info.write(info);
+  statement.bind(1, state.subscriber.to_string()).bind(2, Bytes(info));
+  if (!change.is_there) return statement.run();
+  const mgmt::MadAddress& to = state.to;
+  statement.bind(3, state.number)
+      .bind(4, std::int64_t{state.trusted})
+      .bind(5, to.lid.value())
+      .bind(6, to.sl.value())
+      .bind(7, to.path_bits)
+      .bind(8, to.qkey.value())
+      .bind(9, to.pkey_index);
+  if (to.global) {
+    statement.bind(10, to.global->gid.to_string())
+        .bind(11, to.global->gid_index)
+        .bind(12, to.global->flow_label)
+        .bind(13, to.global->hop_limit)
+        .bind(14, to.global->traffic_class);
+  } else {
+    for (int parameter = 10; parameter <= 14; ++parameter)
+      statement.bind_null(parameter);
+  }
+  return statement.run();
+}
+
+Expected<void> SubnetDatabaseWriter::put(const AliasChange& change) {
+  const std::string port = fabric::to_string(change.port);
+  if (change.guid == Guid{}) {
+    return statements_[kEraseAlias].bind(1, port).bind(2, change.index).run();
+  }
+  return statements_[kPutAlias]
+      .bind(1, port)
+      .bind(2, change.index)
+      .bind(3, fabric::to_string(change.guid))
+      .run();
 }
 
 Expected<void> SubnetDatabaseWriter::put(const NodeChange& change) {

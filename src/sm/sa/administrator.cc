@@ -86,17 +86,25 @@ std::size_t Administrator::restore(const StoredSubnet& stored, Time now) {
     left_out += groups_.restore(group) ? 0 : 1;
   for (const ServiceState& service : stored.services)
     left_out += services_.restore(service, now) ? 0 : 1;
+  for (const SubscriptionState& subscription : stored.subscriptions)
+    left_out += subscriptions_.restore(subscription) ? 0 : 1;
+  for (const AliasGuid& alias : stored.aliases)
+    left_out += guids_.restore(view_, alias) ? 0 : 1;
   return left_out;
 }
 
 void Administrator::record_to(SubnetStore* store) {
   groups_.record_to(store);
   services_.record_to(store);
+  subscriptions_.record_to(store);
+  guids_.record_to(store);
 }
 
 void Administrator::record_all(Time now) const {
   groups_.record_all();
   services_.record_all(now);
+  subscriptions_.record_all();
+  guids_.record_all(view_);
 }
 
 void Administrator::subnet_changed(const Subnet& subnet, const Routes& routes,
@@ -115,7 +123,7 @@ void Administrator::subnet_changed(const Subnet& subnet, const Routes& routes,
   adopt_guids(before);
   notice_guids();
   groups_.forget_missing(view_);
-  subscriptions_.forget_missing(view_);
+  subscriptions_.view_changed(view_);
   notice_groups();
   notice_ports(before);
   reporter_.view_changed();
@@ -159,7 +167,8 @@ void Administrator::notice(wire::TrapNumber trap, const Gid& about, std::optiona
 }
 
 void Administrator::notice_ports(const std::vector<Guid>& before) {
-  if (subscriptions_.size() == 0) return;
+  // With the first view of its life, ports have not come: they are found.
+  if (subscriptions_.size() == 0 || before.empty()) return;
   std::vector<Guid> here;
   for (const ViewEnd& end : view_.ends())
     here.push_back(end.guid);

@@ -91,12 +91,12 @@ class Administrator final : private mgmt::MadClient {
   void set_policy(PathPolicy policy) { paths_.set_policy(std::move(policy)); }
   // Groups that are there without anybody having joined, as IPoIB wants it. False: no MLID is left.
   bool add_group(const wire::MemberRecord& like) { return groups_.add_lasting(like); }
-  // Groups and services of before, before anything is asked; returns how many of them make no
-  // sense, and are left out.
+  // What it knew before, before anything is asked; returns how many of the groups, services,
+  // subscriptions and additional GUIDs make no sense, and are left out.
   std::size_t restore(const StoredSubnet& stored, Time now);
-  // What becomes of groups and services is recorded there from now on; null: nowhere.
+  // What becomes of them is recorded there from now on; null: nowhere.
   void record_to(SubnetStore* store);
-  // Records all groups and services that there are.
+  // Records all of them that there are.
   void record_all(Time now) const;
   // Of a node of the subnet: those who subscribed to such traps are told by the next run().
   void take_trap(const ReceivedTrap& trap);

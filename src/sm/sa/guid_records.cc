@@ -81,6 +81,37 @@ void GuidRecords::put(SubnetView& view, Guid port, std::size_t index, Guid guid)
   if (before != Guid{}) events_.push_back({.added = false, .guid = before});
   if (guid != Guid{}) events_.push_back({.added = true, .guid = guid});
   ++generation_;
+  if (store_ == nullptr) return;
+  const auto number = static_cast<std::uint8_t>(index);  // below a GUIDCap
+  if (guid != Guid{}) {
+    store_->record_alias({.port = port, .index = number, .guid = guid});
+  } else {
+    store_->forget_alias(port, number);
+  }
+}
+
+void GuidRecords::record_all(const SubnetView& view) const {
+  if (store_ == nullptr) return;
+  for (const auto& [port, guids] : view.aliases().ports()) {
+    for (std::size_t index = 0; index < guids.size(); ++index) {
+      if (guids[index] == Guid{}) continue;
+      store_->record_alias(
+          {.port = port, .index = static_cast<std::uint8_t>(index), .guid = guids[index]});
+    }
+  }
+}
+
+// Nobody is told: it has been there all the time.
+bool GuidRecords::restore(SubnetView& view, const AliasGuid& alias) {
+  AliasMap& aliases = view.aliases();
+  const bool has_place = alias.index != 0 && alias.port != Guid{} && alias.guid != Guid{} &&
+                         aliases.at(alias.port, alias.index) == Guid{} &&
+                         !aliases.port_of(alias.guid) && aliases.size() < most_;
+  if (!has_place) return false;
+  aliases.put(alias.port, alias.index, alias.guid);
+  restored_.insert(alias.port);
+  ++generation_;
+  return true;
 }
 
 bool GuidRecords::give(SubnetView& view, Guid port, std::size_t index, Guid asked) {
@@ -125,13 +156,16 @@ void GuidRecords::forget_missing(SubnetView& view) {
     for (std::size_t index = 0; index < guids.size(); ++index) {
       if (guids[index] == Guid{}) continue;
       const std::uint32_t end = view.end_of(guids[index]);
-      if (end == SubnetView::kNobody || view.ends()[end].guid != port)
-        gone.emplace_back(port, index);
+      const bool is_there = end != SubnetView::kNobody && view.ends()[end].guid == port &&
+                            index < view.port_of(view.ends()[end]).info->guid_cap;
+      if (!is_there) gone.emplace_back(port, index);
     }
   }
   for (const auto& [port, index] : gone)
     put(view, port, index, Guid{});
-  std::erase_if(refused_, [&](Guid port) { return view.end_of(port) == SubnetView::kNobody; });
+  const auto is_gone = [&](Guid port) { return view.end_of(port) == SubnetView::kNobody; };
+  std::erase_if(refused_, is_gone);
+  std::erase_if(restored_, is_gone);
 }
 
 void GuidRecords::adopt(SubnetView& view, const ViewEnd& port) {
@@ -142,10 +176,14 @@ void GuidRecords::adopt(SubnetView& view, const ViewEnd& port) {
     const auto& block = found.tables.guids[index / kBlock];
     return block ? std::optional(block->guids[index % kBlock]) : std::nullopt;
   };
-  // What it has no more may be another entry's by now.
+  // A port that has nothing where it was given something before this life has lost it, and gets it
+  // again; else another manager has taken it back. What it has no more may be another entry's by now.
+  const bool has_lost = restored_.erase(port.guid) > 0;
   for (std::size_t index = 1; index < entries; ++index) {
     const Guid own = view.aliases().at(port.guid, index);
-    if (own != Guid{} && left(index).value_or(own) != own) put(view, port.guid, index, Guid{});
+    const Guid now = left(index).value_or(own);
+    if (own == Guid{} || now == own || (has_lost && now == Guid{})) continue;
+    put(view, port.guid, index, Guid{});
   }
   for (std::size_t index = 1; index < entries; ++index) {
     const Guid guid = left(index).value_or(Guid{});

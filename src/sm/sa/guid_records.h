@@ -13,6 +13,7 @@
 #include "sm/guid_tables.h"
 #include "sm/sa/exchange.h"
 #include "sm/sa/subnet_view.h"
+#include "sm/subnet_store.h"
 
 namespace weft::sm {
 
@@ -32,14 +33,21 @@ class GuidRecords {
   // given GUIDs by itself and by the trusted.
   void set(SubnetView& view, const SaRequest& request, SaReply& reply);
   void remove(SubnetView& view, const SaRequest& request, SaReply& reply);
-  // Those of ports that are gone, and those that have turned out to be a port's own.
+  // Those of ports that are gone or have no such index, and those that have turned out to be a
+  // port's own.
   void forget_missing(SubnetView& view);
   // What another manager has given to a port that was not asked before, as the manager has found it
   // in its table: from now on the port has that, and nothing else, but for what is another port's,
-  // which tables() takes out of it.
+  // which tables() takes out of it, and what was restored where the port has nothing.
   void adopt(SubnetView& view, const ViewEnd& port);
   // What has to be written is to be written anew, be it what it was or not.
   void touch() { ++generation_; }
+
+  // What is given and taken back is recorded there from now on; null: nowhere.
+  void record_to(SubnetStore* store) { store_ = store; }
+  void record_all(const SubnetView& view) const;
+  // One of before. False: it makes no sense, or there is no room for it.
+  [[nodiscard]] bool restore(SubnetView& view, const AliasGuid& alias);
 
   // Grows whenever something has changed.
   [[nodiscard]] std::uint64_t generation() const { return generation_; }
@@ -63,9 +71,11 @@ class GuidRecords {
   void put(SubnetView& view, Guid port, std::size_t index, Guid guid);
 
   const std::size_t most_;
+  std::set<Guid> restored_;  // ports whose tables were not looked at since
   std::set<Guid> refused_;  // ports whose tables have had something that was not accepted
   std::uint64_t generation_ = 0;
   std::vector<Event> events_;
+  SubnetStore* store_ = nullptr;
 };
 
 }  // namespace weft::sm

@@ -79,12 +79,10 @@ void Subscriptions::set(const SubnetView& view, const SaRequest& request, SaRepl
     return reply.fail(SaStatus::kRequestInvalid);
   }
   const Gid subscriber = view.gid_of(view.ends()[request.requester]);
-  const auto found = std::find_if(all_.begin(), all_.end(), [&](const Subscription& each) {
-    return each.subscriber == subscriber && same_wish(each.info, info) &&
-           each.to.qpn == request.from.qpn;
-  });
+  const auto found = find_like(subscriber, info, request.from.qpn);
   if (!info.subscribe) {
     if (found == all_.end()) return reply.fail(SaStatus::kRequestInvalid);
+    if (store_ != nullptr) store_->forget_subscription(*found);
     all_.erase(found);
   } else if (found == all_.end()) {
     if (all_.size() >= most_) return reply.fail(SaStatus::kNoResources);
@@ -94,14 +92,46 @@ void Subscriptions::set(const SubnetView& view, const SaRequest& request, SaRepl
                     .to = request.from,
                     .info = info,
                     .trusted = request.trusted});
-  } else {
+    record(all_.back());
+  } else if (found->to != request.from || found->trusted != request.trusted) {
+    found->to = request.from;
     found->trusted = request.trusted;
+    record(*found);
   }
   info.write(reply.add((InformInfo::kSize + 7) / 8 * 8));
 }
 
+Subscriptions::All::iterator Subscriptions::find_like(const Gid& subscriber, const InformInfo& info,
+                                                      Qpn qpn) {
+  return std::find_if(all_.begin(), all_.end(), [&](const SubscriptionState& each) {
+    return each.subscriber == subscriber && same_wish(each.info, info) && each.to.qpn == qpn;
+  });
+}
+
+void Subscriptions::record(const SubscriptionState& subscription) const {
+  if (store_ != nullptr) store_->record_subscription(subscription);
+}
+
+void Subscriptions::record_all() const {
+  for (const SubscriptionState& each : all_)
+    record(each);
+}
+
+bool Subscriptions::restore(const SubscriptionState& subscription) {
+  const InformInfo& info = subscription.info;
+  const bool makes_sense = info.subscribe && info.qpn == subscription.to.qpn &&
+                           !subscription.subscriber.is_zero() && subscription.to.lid != Lid{};
+  if (!makes_sense || all_.size() >= most_ ||
+      find_like(subscription.subscriber, info, info.qpn) != all_.end()) {
+    return false;
+  }
+  last_number_ = std::max(last_number_, subscription.number);
+  all_.push_back(subscription);
+  return true;
+}
+
 void Subscriptions::find(const SaRequest& request, SaReply& reply) const {
-  for (const Subscription& each : all_) {
+  for (const SubscriptionState& each : all_) {
     if (reply.full()) return;
     const MutableBytes record = reply.add(wire::kInformInfoRecord.size);
     wire::store_gid(record.data(), each.subscriber);
@@ -112,7 +142,7 @@ void Subscriptions::find(const SaRequest& request, SaReply& reply) const {
   }
 }
 
-bool Subscriptions::may_know(const SubnetView& view, const Subscription& subscription,
+bool Subscriptions::may_know(const SubnetView& view, const SubscriptionState& subscription,
                              const Report& report) {
   const std::uint32_t subscriber = view.end_of(subscription.subscriber);
   if (subscriber == SubnetView::kNobody) return false;
@@ -126,9 +156,13 @@ bool Subscriptions::may_know(const SubnetView& view, const Subscription& subscri
 
 std::vector<Recipient> Subscriptions::who_wants(const SubnetView& view, const Report& report) {
   std::vector<Recipient> found;
-  std::erase_if(all_, [&](const Subscription& each) {
+  std::erase_if(all_, [&](const SubscriptionState& each) {
     if (!fits(each.info, report)) return false;
-    if (!may_know(view, each, report)) return names_lids(each.info);
+    if (!may_know(view, each, report)) {
+      if (!names_lids(each.info)) return false;
+      if (store_ != nullptr) store_->forget_subscription(each);
+      return true;
+    }
     const auto known = std::find_if(found.begin(), found.end(),
                                     [&](const Recipient& other) { return other.to == each.to; });
     if (known == found.end()) {
@@ -141,9 +175,18 @@ std::vector<Recipient> Subscriptions::who_wants(const SubnetView& view, const Re
   return found;
 }
 
-void Subscriptions::forget_missing(const SubnetView& view) {
-  std::erase_if(all_, [&](const Subscription& each) {
-    return view.end_of(each.subscriber) == SubnetView::kNobody;
+void Subscriptions::view_changed(const SubnetView& view) {
+  std::erase_if(all_, [&](SubscriptionState& each) {
+    const std::uint32_t subscriber = view.end_of(each.subscriber);
+    if (subscriber == SubnetView::kNobody) {
+      if (store_ != nullptr) store_->forget_subscription(each);
+      return true;
+    }
+    if (view.end_of(each.to.lid) != subscriber) {
+      each.to.lid = view.ends()[subscriber].lid;
+      record(each);
+    }
+    return false;
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "mgmt/mad/mad_client.h"
 #include "sm/sa/exchange.h"
+#include "sm/subnet_store.h"
 #include "wire/sa/inform_info.h"
 #include "wire/sm/notice.h"
 
@@ -41,25 +42,32 @@ class Subscriptions {
   // partition with what it is about (o13-17.1.1). Whoever has named LIDs and does not, has no
   // subscription any more (o13-17.1.2).
   [[nodiscard]] std::vector<Recipient> who_wants(const SubnetView& view, const Report& report);
-  void forget_missing(const SubnetView& view);
+  // The view is another one: those of ports that are gone end, and who has another LID by now is
+  // told there.
+  void view_changed(const SubnetView& view);
   [[nodiscard]] std::size_t size() const { return all_.size(); }
 
+  // What begins, changes and ends is recorded there from now on; null: nowhere.
+  void record_to(SubnetStore* store) { store_ = store; }
+  void record_all() const;
+  // One of before. False: it makes no sense, or there is no room for it.
+  [[nodiscard]] bool restore(const SubscriptionState& subscription);
+
  private:
-  struct Subscription {
-    Gid subscriber{};
-    std::uint16_t number = 0;
-    mgmt::MadAddress to{};
-    wire::InformInfo info{};
-    bool trusted = false;
-  };
+  using All = std::vector<SubscriptionState>;
+  // The one by which a queue pair of a port wants to be told the same.
+  [[nodiscard]] All::iterator find_like(const Gid& subscriber, const wire::InformInfo& info,
+                                        Qpn qpn);
+  void record(const SubscriptionState& subscription) const;
   [[nodiscard]] static bool may_subscribe(const SubnetView& view, std::uint32_t requester,
                                           const wire::InformInfo& info);
-  [[nodiscard]] static bool may_know(const SubnetView& view, const Subscription& subscription,
+  [[nodiscard]] static bool may_know(const SubnetView& view, const SubscriptionState& subscription,
                                      const Report& report);
 
   const std::size_t most_;
   std::uint16_t last_number_ = 0;
-  std::vector<Subscription> all_;
+  All all_;
+  SubnetStore* store_ = nullptr;
 };
 
 // What the traps of the administrator itself are about, in DataDetails: the GID of a port or group.
