@@ -81,8 +81,11 @@ struct LinkOptions {
 int link(const LinkOptions& options);
 
 struct SmOptions {
-  std::string lab;                // empty: the only one
-  std::string action = "status";  // "status", "history", "metrics", "path", "explain"
+  std::string lab;  // empty: the only one
+  // Of a node: the manager that `weft sm run` runs there; neither: the lab's own.
+  std::optional<std::string> node;
+  std::optional<std::uint32_t> port;
+  std::string action = "status";  // "status", "history", "topology", "metrics", "path", "explain"
   std::string from, to;           // end ports, of path and explain
   bool json = false;
 };

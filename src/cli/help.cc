@@ -171,13 +171,15 @@ when to when. metrics is what it counts, in the form that Prometheus reads. path
 end port to another as its forwarding tables make it, explain the same hop by hop, with the reasons.
 
 run is a subnet manager, with its administrator, as a process on a node, as opensm is one. Of
-several in a lab the one with the highest priority is the master.
+several in a lab the one with the highest priority is the master. The lab's own is asked; with
+--node, that of weft sm run on this node.
 
 Examples
   weft sm
   weft sm history
   weft sm explain a d:2
   weft up --sm none lab.toml; weft sm run --node b --priority 3
+  weft sm history --node b
 )";
 }
 

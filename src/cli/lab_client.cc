@@ -28,24 +28,28 @@ constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 Expected<Json> read_report(int file) {
   const auto size = io::sealed_file_size(file);
   if (!size) return tl::unexpected(size.error());
-  if (*size > kMostBytes) return fail(std::errc::message_size, "the lab's report has no end");
+  if (*size > kMostBytes) return fail(std::errc::message_size, "the report has no end");
   std::string text(*size, '\0');
   const auto all = io::read_sealed_file(file, std::as_writable_bytes(std::span(text)));
   if (!all) return tl::unexpected(all.error());
   Json report = Json::parse(text, nullptr, false);
-  if (!report.is_object()) return fail(std::errc::bad_message, "the lab's report is not JSON");
+  if (!report.is_object()) return fail(std::errc::bad_message, "the report is not JSON");
   return report;
 }
 
 }  // namespace
 
 Expected<LabClient> LabClient::connect(const daemon::LabPaths& lab) {
-  auto socket = io::connect_unix(lab.admin, io::UnixKind::kSeqPacket, kPatience);
-  if (!socket) {
-    return fail(socket.error().code,
-                fmt::format("lab {} does not answer: {}", lab.title(), socket.error().message));
+  return connect(lab.admin, fmt::format("lab {}", lab.title()));
+}
+
+Expected<LabClient> LabClient::connect(const std::string& socket, std::string who) {
+  auto connected = io::connect_unix(socket, io::UnixKind::kSeqPacket, kPatience);
+  if (!connected) {
+    return fail(connected.error().code,
+                fmt::format("{} does not answer: {}", who, connected.error().message));
   }
-  return LabClient(std::move(*socket));
+  return LabClient(std::move(*connected), std::move(who));
 }
 
 Expected<Json> LabClient::ask(const Json& request) {
@@ -54,17 +58,17 @@ Expected<Json> LabClient::ask(const Json& request) {
   if (!said) return tl::unexpected(said.error());
   pollfd watched{socket_.get(), POLLIN, 0};
   if (poll(&watched, 1, kPatience / 1ms) <= 0) {
-    return fail(std::errc::timed_out, "the lab does not answer");
+    return fail(std::errc::timed_out, who_ + " does not answer");
   }
   std::array<std::byte, kLongestAnswer> buffer;
   auto message = io::receive_message(socket_.get(), buffer);
   if (!message) return tl::unexpected(message.error());
   if (!*message || (*message)->size == 0) {
-    return fail(std::errc::connection_reset, "the lab has closed the connection");
+    return fail(std::errc::connection_reset, who_ + " has closed the connection");
   }
   const auto* const begin = reinterpret_cast<const char*>(buffer.data());
   const Json answer = Json::parse(begin, begin + (*message)->size, nullptr, false);
-  if (!answer.is_object()) return fail(std::errc::bad_message, "the lab answers nonsense");
+  if (!answer.is_object()) return fail(std::errc::bad_message, who_ + " answers nonsense");
   const auto part = answer.find("part");
   other_part_ = part != answer.end() && part->is_string() ? part->get<std::string>() : "";
   if (const auto error = answer.find("error"); error != answer.end() && error->is_string()) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Talking to a running lab's administration; daemon/lab/admin_session.h has what is said.
+// Talking to a running lab's administration, or to that of a subnet manager that is a process of
+// its own; daemon/lab/admin_session.h has what is said.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -19,6 +21,8 @@ class LabClient {
  public:
   // timed_out, connection_refused: the lab is going, or another user's.
   static Expected<LabClient> connect(const daemon::LabPaths& lab);
+  // The same at any such socket; errors call who is there `who`.
+  static Expected<LabClient> connect(const std::string& socket, std::string who);
 
   // The report that came with the answer; null when none did. The error is the lab's own where it
   // refused.
@@ -33,9 +37,11 @@ class LabClient {
   [[nodiscard]] int fd() const { return socket_.get(); }
 
  private:
-  explicit LabClient(io::UniqueFd socket) : socket_(std::move(socket)) {}
+  LabClient(io::UniqueFd socket, std::string who)
+      : socket_(std::move(socket)), who_(std::move(who)) {}
   io::UniqueFd socket_;
   std::string other_part_;
+  std::string who_;
 };
 
 // The lab that a command means (daemon::choose_lab), of those in this user's directories; of a lab

@@ -163,7 +163,7 @@ void define_lab(CLI::App& app, LabOptions& options) {
 constexpr const char* kWhich = "The lab; not needed when only one runs";
 
 void define_sm(CLI::App& app, SmOptions& options, SmRunOptions& run) {
-  CLI::App* sm = add_command(app, "sm", "Ask a lab's own subnet manager, or run another one",
+  CLI::App* sm = add_command(app, "sm", "Ask a subnet manager of a lab, or run one",
                              " [OPTIONS] [status|history|topology|metrics]"
                              "\n       weft sm [OPTIONS] path|explain FROM TO"
                              "\n       weft sm run [OPTIONS]",
@@ -174,8 +174,9 @@ void define_sm(CLI::App& app, SmOptions& options, SmRunOptions& run) {
   sm->add_option("TO", options.to, "Another one");
   sm->add_option("--lab", options.lab, kWhich)->option_text("LAB");
   sm->add_flag("--json", options.json, "Print JSON");
-  sm->add_option("--node", run.node, "Of run: the node of a lab to run on")->option_text("NAME");
-  sm->add_option("--port", run.port, "Of run: the node's port; default 1, of a switch 0")
+  sm->add_option("--node", run.node, "The node where to ask weft sm run, or where to run")
+      ->option_text("NAME");
+  sm->add_option("--port", run.port, "The node's port; default 1, of a switch 0")
       ->option_text("NUMBER");
   sm->add_option("--engine", run.engine, "Of run: minhop (default), updn, ftree, dor, layered")
       ->option_text("NAME")
@@ -195,6 +196,8 @@ void define_sm(CLI::App& app, SmOptions& options, SmRunOptions& run) {
   sm->add_option("--mkey-protect", run.mkey_protect, "Of run: how much, 0 to 3; default 1")
       ->option_text("LEVEL")
       ->check(CLI::Range(0, 3));
+  sm->add_option("--database", run.database, "Of run: the file to remember by, or none")
+      ->option_text("FILE");
   sm->add_flag("--once", run.once, "Of run: end when the subnet is set up");
 }
 
@@ -315,10 +318,12 @@ int show_resources(Options& options) {
 
 int sm_or_run(Options& options) {
   if (options.sm.action != "run") {
+    options.sm.node = options.sm_run.node;
+    options.sm.port = options.sm_run.port;
     if (!options.sm_run.any()) return sm(options.sm);
     return refuse("sm",
-                  "--node, --port, --engine, --priority, --lmc, --partitions, --qos, --mkeys, "
-                  "--mkey-protect and --once are of run only");
+                  "--engine, --priority, --lmc, --partitions, --qos, --mkeys, --mkey-protect, "
+                  "--database and --once are of run only");
   }
   if (!options.sm.from.empty()) {
     return refuse("sm", fmt::format("{}: one word too many", options.sm.from));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft sm`: what a lab's own subnet manager is, has done, and knows of paths.
+// `weft sm`: what a subnet manager of a lab is, has done, and knows of paths.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include "cli/lab_client.h"
 #include "cli/lab_view.h"
 #include "cli/report_view.h"
+#include "cli/sm_place.h"
 #include "cli/style.h"
 
 namespace weft::cli {
@@ -138,12 +139,20 @@ void print_metrics(const Json& report) {
     fmt::print("{}\n", printable(line));
 }
 
+// The lab's own manager, or where a node or port is named the process there.
+Expected<Json> ask(const SmOptions& options, const Json& request) {
+  if (!options.node && !options.port) return ask_lab(options.lab, request);
+  const auto place = manager_place(options.lab, options.node);
+  if (!place) return tl::unexpected(place.error());
+  return ask_manager(*place, options.port, request);
+}
+
 }  // namespace
 
 int sm(const SmOptions& options) {
   const auto request = request_of(options);
   if (!request) return refuse("sm", request.error().message);
-  const auto report = ask_lab(options.lab, *request);
+  const auto report = ask(options, *request);
   if (!report) return refuse("sm", report.error().message);
   const Style style = Style::for_stream(stdout);
   if (options.json) {

@@ -7,13 +7,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/database_place.h"
 #include "cli/event_view.h"
-#include "cli/node_place.h"
+#include "cli/sm_place.h"
 #include "daemon/lab/manager_process.h"
 #include "io/clock.h"
 
@@ -37,18 +39,15 @@ void handle_signals(daemon::ManagerProcess& process) {
     sigaction(signal, &action, nullptr);
 }
 
-// The node that --node names; without it, the one that `weft run --node` runs this on.
-Expected<umad::Place> find_place(const SmRunOptions& options) {
-  if (!options.node && options.lab.empty()) {
-    if (auto place = umad::place_from_environment()) return place;
-  }
-  if (!options.node) {
-    return fail(std::errc::invalid_argument,
-                "say on which node of a lab it is to run, with --node NAME");
-  }
-  auto found = find_node(options.lab, *options.node);
-  if (!found) return tl::unexpected(found.error());
-  return std::move(found->place);
+// The file by which the manager remembers; empty: none.
+std::string database_of(const SmRunOptions& options, const umad::Place& place, std::uint32_t port) {
+  if (options.database == fabric::kNoDatabase) return "";
+  if (options.database) return std::filesystem::absolute(*options.database);
+  const std::string lab = std::filesystem::path(place.lab).filename();
+  const auto usual = usual_database(lab, fmt::format("subnet-{}:{}.db", place.node, port));
+  if (usual) return *usual;
+  fmt::print(stderr, "weft sm: nothing is remembered: {}\n", usual.error().message);
+  return "";
 }
 
 fabric::LabManagement management_of(const SmRunOptions& options) {
@@ -69,14 +68,19 @@ int sm_run(const SmRunOptions& options) {
                   "--mkey-protect is for ports that have keys: say where they are kept, "
                   "with --mkeys FILE");
   }
-  auto place = find_place(options);
+  auto place = manager_place(options.lab, options.node);
   if (!place) return refuse("sm", place.error().message);
+  const auto port =
+      options.port ? Expected<std::uint32_t>(*options.port) : daemon::usual_manager_port(*place);
+  if (!port) return refuse("sm", port.error().message);
+  const std::string database = database_of(options, *place, *port);
   const daemon::ManagerProcessConfig config{
       .place = std::move(*place),
-      .port = options.port,
+      .port = *port,
       .management = management_of(options),
       .mkeys = options.mkeys.value_or(""),
       .mkey_protect = static_cast<std::uint8_t>(options.mkey_protect.value_or(kUsualProtection)),
+      .database = database,
       .once = options.once};
   const bool json = options.json;
   const auto process = daemon::ManagerProcess::open(config, [json](const sm::ManagerEvent& event) {

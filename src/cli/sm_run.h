@@ -20,13 +20,14 @@ struct SmRunOptions {
   std::optional<std::string> qos;
   std::optional<std::string> mkeys;
   std::optional<unsigned> mkey_protect;
+  std::optional<std::string> database;  // a file, or fabric::kNoDatabase; nothing: the usual one
   bool once = false;
   bool json = false;
 
   // Whether any is given that other actions of `weft sm` do not have.
   [[nodiscard]] bool any() const {
-    return node || port || engine || priority || lmc || partitions || qos || mkeys ||
-           mkey_protect || once;
+    return engine || priority || lmc || partitions || qos || mkeys || mkey_protect || database ||
+           once;
   }
 };
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/database_place.h"
 #include "cli/lab_client.h"
 #include "cli/opensm.h"
 #include "daemon/background.h"
@@ -23,7 +24,6 @@
 #include "fabric/lab_file.h"
 #include "fabric/lab_import.h"
 #include "io/runtime_dir.h"
-#include "io/state_dir.h"
 #include "io/text_file.h"
 
 namespace weft::cli {
@@ -118,16 +118,10 @@ std::string database_of(const fabric::Lab& lab, Part part) {
                         management.database == fabric::kNoDatabase || !manages(lab, part);
   if (has_none) return "";
   if (!management.database.empty()) return management.database;
-  auto directory = io::state_directory();
-  if (directory) {
-    *directory += "/" + lab.name;
-    if (auto made = io::ensure_private_directory(*directory); !made) {
-      directory = tl::unexpected(made.error());
-    }
-  }
-  if (directory) return *directory + "/subnet.db";
+  const auto usual = usual_database(lab.name, "subnet.db");
+  if (usual) return *usual;
   fmt::print(stderr, "weft up: nothing is remembered of lab {}: {}\n", lab.name,
-             directory.error().message);
+             usual.error().message);
   return "";
 }
 

@@ -56,7 +56,7 @@ finish wrong 2
 expect wrong "^weft sm: $work/wrong.conf:1: 'qos_sl2vl'"
 spawn nowhere "$weft" sm run
 finish nowhere 2
-expect nowhere '^weft sm: say on which node of a lab it is to run'
+expect nowhere '^weft sm: say on which node of a lab it is'
 spawn misplaced "$weft" sm history --once
 finish misplaced 2
 expect misplaced 'are of run only'

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -13,65 +14,33 @@
 #include "daemon/lab/lab_server.h"
 #include "fabric/emulation_text.h"
 #include "io/clock.h"
-#include "io/pass_descriptor.h"
-#include "io/sealed_file.h"
 
 namespace weft::daemon {
-namespace {
 
 using Json = nlohmann::json;
 
-std::string text_of(const Json& request, const char* name) {
-  const auto found = request.find(name);
-  return found != request.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-Bytes bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
-
-}  // namespace
-
 AdminSession::AdminSession(LabServer& lab, std::uint64_t id, io::UniqueFd socket)
-    : lab_(lab), id_(id), socket_(std::move(socket)) {
+    : lab_(lab), id_(id), connection_(std::move(socket), *this) {
 }
 
 AdminSession::~AdminSession() {
-  if (captured_) lab_.captures_.remove(*captured_, socket_.get());
+  if (captured_) lab_.captures_.remove(*captured_, connection_.socket());
 }
 
 Expected<void> AdminSession::start() {
-  auto watch = lab_.reactor_->watch(socket_.get(), EPOLLIN, [this](std::uint32_t) {
-    if (!read_all()) lab_.end(id_);
-  });
-  if (!watch) return tl::unexpected(watch.error());
-  watch_ = std::move(*watch);
-  return {};
+  return connection_.start(*lab_.reactor_);
 }
 
-bool AdminSession::read_all() {
-  std::array<std::byte, kLongestRequest> buffer;
-  while (true) {
-    const auto message = io::receive_message(socket_.get(), buffer);
-    if (!message) {
-      lab_.counters_.add(LabCounter::kNonsense);
-      return false;
-    }
-    if (!*message) return true;
-    if ((*message)->size == 0) return false;
-    if (!on_request(Bytes(buffer).first((*message)->size))) return false;
-  }
+Json AdminSession::beside_error() const {
+  return other_part_.empty() ? Json::object() : Json{{"part", other_part_}};
 }
 
-bool AdminSession::on_request(Bytes message) {
-  const auto* const text = reinterpret_cast<const char*>(message.data());
-  const Json request = Json::parse(text, text + message.size(), nullptr, false);
-  if (!request.is_object()) {
-    lab_.counters_.add(LabCounter::kNonsense);
-    return false;
-  }
-  other_part_.clear();
-  return answer(carry_out(request));
+void AdminSession::on_nonsense() {
+  lab_.counters_.add(LabCounter::kNonsense);
+}
+
+void AdminSession::on_end() {
+  lab_.end(id_);
 }
 
 tl::unexpected<Error> AdminSession::elsewhere(std::uint16_t part, const std::string& what) {
@@ -92,6 +61,7 @@ Expected<Json> AdminSession::carry_out(const Json& request) {
                                             {"capture", &AdminSession::capture},
                                             {"sm", &AdminSession::manager},
                                             {"stop", &AdminSession::stop}}};
+  other_part_.clear();
   const std::string name = text_of(request, "do");
   for (const Action& action : kActions) {
     if (action.name == name) return (this->*action.method)(request);
@@ -185,7 +155,7 @@ Expected<Json> AdminSession::capture(const Json& request) {
   const auto index = find_link(request);
   if (!index) return tl::unexpected(index.error());
   captured_ = *index;
-  lab_.captures_.add(*index, lab_.fabric_.link(*index), socket_.get());
+  lab_.captures_.add(*index, lab_.fabric_.link(*index), connection_.socket());
   return report_of(*index);
 }
 
@@ -197,41 +167,16 @@ Expected<Json> AdminSession::manager(const Json& request) {
     if (node != nullptr) return elsewhere(node->part, "the subnet manager is in");
     return fail(
         std::errc::operation_not_supported,
-        fmt::format("lab {} has no subnet manager of its own: it was begun with sm = \"{}\"",
+        fmt::format("lab {} has no subnet manager of its own: it was begun with sm = \"{}\"; that "
+                    "of weft sm run on a node is asked with --node NAME",
                     lab_.paths_.name, fabric::to_string(lab.management.manager)));
   }
-  const std::string what = text_of(request, "what");
-  if (what == "status") return lab_.manager_->report();
-  if (what == "history") return lab_.manager_->history();
-  if (what == "topology") return lab_.manager_->topology();
-  if (what == "metrics") return lab_.manager_->metrics();
-  if (what == "path") {
-    return lab_.manager_->path(text_of(request, "from"), text_of(request, "to"));
-  }
-  return fail(std::errc::invalid_argument, fmt::format("sm: nothing is called '{}'", what));
+  return lab_.manager_->answer(request);
 }
 
 Expected<Json> AdminSession::stop(const Json&) {
   lab_.stop();
   return Json();
-}
-
-bool AdminSession::answer(const Expected<Json>& result) {
-  if (!result) {
-    Json error{{"error", result.error().message}};
-    if (!other_part_.empty()) error["part"] = other_part_;
-    const std::string text = error.dump();
-    return io::send_message(socket_.get(), bytes_of(text)).has_value();
-  }
-  io::UniqueFd report;
-  if (!result->is_null()) {
-    const std::string report_text = result->dump();
-    auto file = io::make_sealed_file("weft-lab-report", bytes_of(report_text));
-    if (!file) return answer(tl::unexpected(file.error()));
-    report = std::move(*file);
-  }
-  const std::string text = Json{{"ok", true}}.dump();
-  return io::send_message(socket_.get(), bytes_of(text), report ? report.get() : -1).has_value();
 }
 
 }  // namespace weft::daemon

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lab that runs in this process: its fabric, driven by the clock, and the sockets by which others
-// use it. One thread does it all.
+// use it. One thread does it all, but for what is written to the subnet database.
 #pragma once
 
 #include <array>

@@ -17,12 +17,6 @@ namespace {
 
 constexpr std::uint32_t kSwitch = 2;  // NodeType, IBA 14.2.5.3
 
-Expected<std::uint32_t> usual_port(const umad::Place& place) {
-  const auto adapter = umad::describe(place);
-  if (!adapter) return tl::unexpected(adapter.error());
-  return adapter->facts.node_type == kSwitch ? 0u : 1u;
-}
-
 // What the file of M_Keys has is the options' from now on.
 Expected<std::optional<MKeyFile>> read_keys(const ManagerProcessConfig& config, std::uint32_t port,
                                             sm::ManagerOptions& options) {
@@ -51,46 +45,57 @@ Error in_words(Error error, const umad::Place& place, std::uint32_t port) {
 
 }  // namespace
 
+Expected<std::uint32_t> usual_manager_port(const umad::Place& place) {
+  const auto adapter = umad::describe(place);
+  if (!adapter) return tl::unexpected(adapter.error());
+  return adapter->facts.node_type == kSwitch ? 0u : 1u;
+}
+
+// Beside the file that says that a manager is there: as long as the lab runs, it is the port's.
+Expected<std::string> manager_admin_path(const umad::Place& place, std::uint32_t port) {
+  const auto path = umad::subnet_manager_path(place, port);
+  if (!path) return tl::unexpected(path.error());
+  return *path + kManagerAdminSuffix;
+}
+
 Expected<std::unique_ptr<ManagerProcess>> ManagerProcess::open(const ManagerProcessConfig& config,
                                                                const sm::EventHandler& tell) {
-  const auto port = config.port ? Expected<std::uint32_t>(*config.port) : usual_port(config.place);
-  if (!port) return tl::unexpected(port.error());
   auto reactor = io::Reactor::create(0us);
   if (!reactor) return tl::unexpected(reactor.error());
-  auto layer = RemoteMadLayer::open(config.place, *port, **reactor);
+  auto layer = RemoteMadLayer::open(config.place, config.port, **reactor);
   if (!layer) return tl::unexpected(layer.error());
-  auto read = read_manager_options(config.management, static_cast<std::uint8_t>(*port));
+  auto read = read_manager_options(config.management, static_cast<std::uint8_t>(config.port));
   if (!read) return tl::unexpected(read.error());
-  auto mkeys = read_keys(config, *port, read->options);
+  auto mkeys = read_keys(config, config.port, read->options);
   if (!mkeys) return tl::unexpected(mkeys.error());
-  std::unique_ptr<ManagerProcess> process(new ManagerProcess(
-      config.once, *port, std::move(*reactor), std::move(*layer), read->options));
-  for (const std::string& note : read->notes)
-    tell({.kind = sm::ManagerEvent::Kind::kProblem, .text = note});
-  process->management_.on_event(tell);
+  auto subnet = ManagedSubnet::open(**layer, config.place.node, *read, config.database, tell);
+  if (!subnet) return tl::unexpected(in_words(subnet.error(), config.place, config.port));
+  std::unique_ptr<ManagerProcess> process(
+      new ManagerProcess(config.once, std::move(*reactor), std::move(*layer), std::move(*subnet)));
   process->tell_ = tell;
   process->mkeys_ = std::move(*mkeys);
-  if (auto started = process->management_.start(); !started) {
-    return tl::unexpected(in_words(started.error(), config.place, *port));
-  }
-  if (auto announced = process->announce(config.place); !announced) {
+  if (auto announced = process->announce(config.place, config.port); !announced) {
     return tl::unexpected(announced.error());
   }
   return process;
 }
 
-ManagerProcess::ManagerProcess(bool once, std::uint32_t port, std::unique_ptr<io::Reactor> reactor,
+ManagerProcess::ManagerProcess(bool once, std::unique_ptr<io::Reactor> reactor,
                                std::unique_ptr<RemoteMadLayer> layer,
-                               const sm::ManagerOptions& options)
+                               std::unique_ptr<ManagedSubnet> subnet)
     : once_(once),
-      port_(port),
       reactor_(std::move(reactor)),
       layer_(std::move(layer)),
-      management_(*layer_, options) {
+      subnet_(std::move(subnet)) {
 }
 
-Expected<void> ManagerProcess::announce(const umad::Place& place) {
-  const auto path = umad::subnet_manager_path(place, port_);
+Expected<void> ManagerProcess::announce(const umad::Place& place, std::uint32_t port) {
+  const auto socket = manager_admin_path(place, port);
+  if (!socket) return tl::unexpected(socket.error());
+  auto admin = ManagerAdmin::open(*socket, *subnet_, *reactor_);
+  if (!admin) return tl::unexpected(admin.error());
+  admin_ = std::move(*admin);
+  const auto path = umad::subnet_manager_path(place, port);
   if (!path) return tl::unexpected(path.error());
   is_manager_.reset(::open(path->c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!is_manager_) return fail_errno(errno, *path);
@@ -98,14 +103,14 @@ Expected<void> ManagerProcess::announce(const umad::Place& place) {
 }
 
 Expected<void> ManagerProcess::run() {
-  management_.sweep();
+  subnet_->sweep();
   while (!stopping_.load()) {
     const Time now = io::now();
-    management_.run(now);
+    subnet_->run(now);
     keep_keys();
     if (layer_->ended()) return tl::unexpected(*layer_->ended());
     if (const auto done = outcome()) return *done;
-    const auto deadline = management_.deadline();
+    const auto deadline = subnet_->deadline();
     const Duration wait = deadline ? std::max(*deadline - now, Duration::zero()) : -1ns;
     if (auto turn = reactor_->run_once(wait); !turn) return tl::unexpected(turn.error());
   }
@@ -113,7 +118,7 @@ Expected<void> ManagerProcess::run() {
 }
 
 void ManagerProcess::keep_keys() {
-  const sm::SubnetManager& manager = management_.manager();
+  const sm::SubnetManager& manager = subnet_->manager();
   if (!mkeys_ || !manager.manages() || manager.sweeps() == kept_sweeps_) return;
   kept_sweeps_ = manager.sweeps();
   if (auto kept = mkeys_->keep(manager.subnet()); !kept) {
@@ -122,7 +127,7 @@ void ManagerProcess::keep_keys() {
 }
 
 std::optional<Expected<void>> ManagerProcess::outcome() const {
-  const sm::SubnetManager& manager = management_.manager();
+  const sm::SubnetManager& manager = subnet_->manager();
   if (!once_ || manager.sweeps() == 0) return std::nullopt;
   switch (manager.state()) {
     case wire::SmState::kDiscovering:

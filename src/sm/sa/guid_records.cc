@@ -177,7 +177,8 @@ void GuidRecords::adopt(SubnetView& view, const ViewEnd& port) {
     return block ? std::optional(block->guids[index % kBlock]) : std::nullopt;
   };
   // A port that has nothing where it was given something before this life has lost it, and gets it
-  // again; else another manager has taken it back. What it has no more may be another entry's by now.
+  // again; else another manager has taken it back. What it has no more may be another entry's by
+  // now.
   const bool has_lost = restored_.erase(port.guid) > 0;
   for (std::size_t index = 1; index < entries; ++index) {
     const Guid own = view.aliases().at(port.guid, index);

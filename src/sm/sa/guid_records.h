@@ -72,7 +72,7 @@ class GuidRecords {
 
   const std::size_t most_;
   std::set<Guid> restored_;  // ports whose tables were not looked at since
-  std::set<Guid> refused_;  // ports whose tables have had something that was not accepted
+  std::set<Guid> refused_;   // ports whose tables have had something that was not accepted
   std::uint64_t generation_ = 0;
   std::vector<Event> events_;
   SubnetStore* store_ = nullptr;

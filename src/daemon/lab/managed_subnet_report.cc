@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a lab's subnet manager says of itself and of the subnet.
+// What a subnet manager says of itself and of the subnet.
 #include <fmt/format.h>
 
 #include <charconv>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "daemon/lab/lab_manager.h"
+#include "daemon/lab/admin_connection.h"
+#include "daemon/lab/managed_subnet.h"
+#include "fabric/lab.h"
 #include "io/clock.h"
 #include "sm/metrics.h"
 #include "sm/sa/explain.h"
@@ -16,7 +18,6 @@ namespace weft::daemon {
 namespace {
 
 using Json = nlohmann::json;
-using fabric::NodeKind;
 
 constexpr std::size_t kMostPast = 10'000;  // nodes, and links, in one answer
 
@@ -45,12 +46,49 @@ Json manager_json(const sm::OtherManager& manager) {
           {"state", wire::to_string(manager.info.state)}};
 }
 
+// All of the text as a number; nothing: it is none.
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// The end ports whose node describes itself by the name, with the port behind a colon or without.
+std::vector<std::uint32_t> ends_called(const sm::SubnetView& view, std::string_view name) {
+  const std::size_t colon = name.rfind(':');
+  const auto port = colon == std::string_view::npos
+                        ? std::nullopt
+                        : number_in<std::uint8_t>(name.substr(colon + 1));
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < view.ends().size(); ++i) {
+    const sm::PortRef& at = view.ends()[i].at;
+    const sm::SubnetNode& node = view.subnet().nodes[at.node];
+    const std::uint8_t usual = node.is_switch() ? 0 : 1;
+    const bool is_it = (node.description == name && at.port == usual) ||
+                       (port == at.port && node.description == name.substr(0, colon));
+    if (is_it) found.push_back(i);
+  }
+  return found;
+}
+
 }  // namespace
 
-Json LabManager::report() const {
+Expected<Json> ManagedSubnet::answer(const Json& request) {
+  const std::string what = text_of(request, "what");
+  if (what == "status") return report();
+  if (what == "history") return history();
+  if (what == "topology") return topology();
+  if (what == "metrics") return metrics();
+  if (what == "path") return path(text_of(request, "from"), text_of(request, "to"));
+  return fail(std::errc::invalid_argument, fmt::format("sm: nothing is called '{}'", what));
+}
+
+Json ManagedSubnet::report() const {
   const sm::SweepReport& sweep = management_.manager().report();
   const sm::SmpCounts& smps = management_.manager().smps();
-  Json out{{"node", node_.name()},
+  Json out{{"node", node_},
            {"port", port_},
            {"state", wire::to_string(management_.manager().state())},
            {"priority", management_.manager().info().priority},
@@ -91,11 +129,11 @@ Json LabManager::report() const {
   return out;
 }
 
-Json LabManager::metrics() const {
+Json ManagedSubnet::metrics() const {
   return {{"text", sm::metrics_text(management_)}};
 }
 
-Json LabManager::history() const {
+Json ManagedSubnet::history() const {
   Json out = Json::array();
   for (const PastEvent& event : events_) {
     out.push_back({{"time", seconds(event.when)},
@@ -105,9 +143,9 @@ Json LabManager::history() const {
   return {{"events", std::move(out)}};
 }
 
-Expected<Json> LabManager::topology() {
+Expected<Json> ManagedSubnet::topology() {
   if (!database_) {
-    return fail(std::errc::operation_not_supported, "this lab keeps no subnet database");
+    return fail(std::errc::operation_not_supported, "this subnet manager keeps no subnet database");
   }
   const auto past = database_->topology(io::now(), kMostPast);
   if (!past) return tl::unexpected(past.error());
@@ -128,32 +166,25 @@ Expected<Json> LabManager::topology() {
   return out;
 }
 
-std::string LabManager::name_of(const sm::PortRef& port) const {
+std::string ManagedSubnet::name_of(const sm::PortRef& port) const {
   const sm::SubnetNode& node = management_.administrator().view().subnet().nodes[port.node];
   return fmt::format("{}:{}", node.description, port.port);
 }
 
-Expected<sm::ViewEnd> LabManager::find_end(std::string_view name) const {
+Expected<sm::ViewEnd> ManagedSubnet::find_end(std::string_view name) const {
   const sm::SubnetView& view = management_.administrator().view();
-  std::uint32_t found = sm::SubnetView::kNobody;
-  const std::size_t colon = name.rfind(':');
-  if (const fabric::LabNode* const node = fabric_.lab().find_node(name.substr(0, colon))) {
-    std::uint64_t port = 1;
-    const bool is_switch = node->kind == NodeKind::kSwitch;
-    if (colon != std::string_view::npos) {
-      const std::string_view digits = name.substr(colon + 1);
-      std::from_chars(digits.data(), digits.data() + digits.size(), port);
-    } else if (is_switch) {
-      port = 0;
-    }
-    const std::size_t index = is_switch ? port : port - 1;
-    if (index < node->port_guids.size()) found = view.end_of(node->port_guids[index]);
-  } else if (name.starts_with("0x")) {
+  const auto ends = ends_called(view, name);
+  if (ends.size() > 1) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("{}: several end ports of the subnet are called so; name a LID or a "
+                            "GUID with 0x in front",
+                            name));
+  }
+  std::uint32_t found = ends.empty() ? sm::SubnetView::kNobody : ends.front();
+  if (ends.empty() && name.starts_with("0x")) {
     if (const auto guid = fabric::parse_guid(name)) found = view.end_of(*guid);
-  } else {
-    std::uint16_t lid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), lid);
-    if (error == std::errc{} && end == name.data() + name.size()) found = view.end_of(Lid{lid});
+  } else if (ends.empty()) {
+    if (const auto lid = number_in<std::uint16_t>(name)) found = view.end_of(Lid{*lid});
   }
   if (found != sm::SubnetView::kNobody) return view.ends()[found];
   return fail(std::errc::no_such_device,
@@ -162,7 +193,7 @@ Expected<sm::ViewEnd> LabManager::find_end(std::string_view name) const {
                           name));
 }
 
-Json LabManager::end_json(const sm::ViewEnd& end) const {
+Json ManagedSubnet::end_json(const sm::ViewEnd& end) const {
   return {{"at", name_of(end.at)},
           {"lid", end.lid.value()},
           {"lmc", end.lmc},
@@ -170,7 +201,7 @@ Json LabManager::end_json(const sm::ViewEnd& end) const {
           {"gid", management_.administrator().view().gid_of(end).to_string()}};
 }
 
-Expected<Json> LabManager::path(std::string_view from, std::string_view to) const {
+Expected<Json> ManagedSubnet::path(std::string_view from, std::string_view to) const {
   const auto source = find_end(from);
   if (!source) return tl::unexpected(source.error());
   const auto destination = find_end(to);

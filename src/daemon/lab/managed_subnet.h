@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weft's subnet manager and administrator at a port, with what their owner in a process adds to
+// them: a database by which they remember, the history of what they had to say, and answers to what
+// people ask about the subnet. A lab's own is one (lab_manager.h), a process is another
+// (manager_process.h).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "daemon/lab/manager_options.h"
+#include "daemon/lab/subnet_database.h"
+#include "sm/subnet_management.h"
+
+namespace weft::daemon {
+
+class ManagedSubnet {
+ public:
+  // `layer` is of the port that the options name, of the node `node`, and outlives it. `database`
+  // is the file by which it remembers what was before; empty: it does not. `tell` hears all that it
+  // has to say, also here. Errors: another manager is at this port; the database is another
+  // program's.
+  static Expected<std::unique_ptr<ManagedSubnet>> open(mgmt::MadLayer& layer, std::string node,
+                                                       const ReadManagerOptions& read,
+                                                       const std::string& database,
+                                                       sm::EventHandler tell = {});
+  ~ManagedSubnet();
+  ManagedSubnet(const ManagedSubnet&) = delete;
+  ManagedSubnet& operator=(const ManagedSubnet&) = delete;
+
+  // A sweep begins with the next run().
+  void sweep() { management_.sweep(); }
+  // Call it after everything that arrived at the port, and at deadline(). True: something was sent.
+  bool run(Time now);
+  [[nodiscard]] std::optional<Time> deadline() const;
+
+  // What the database had to say when it was opened: sentences.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  [[nodiscard]] const sm::SubnetManager& manager() const { return management_.manager(); }
+
+  // What `request` asks for by its "what" (admin_session.h). Errors: there is no such thing, or
+  // what is said below.
+  [[nodiscard]] Expected<nlohmann::json> answer(const nlohmann::json& request);
+  // What it is and has done; docs/cli.md has the form of it, as of all that answer() tells.
+  [[nodiscard]] nlohmann::json report() const;
+
+ private:
+  ManagedSubnet(mgmt::MadLayer& layer, std::string node, const sm::ManagerOptions& options,
+                std::unique_ptr<SubnetDatabase> database, std::map<Guid, sm::LidRange> lids,
+                sm::EventHandler tell);
+  void restore(const sm::StoredSubnet& before);
+  void hear(const sm::ManagerEvent& event);
+  void keep(PastEvent event);
+  [[nodiscard]] nlohmann::json history() const;
+  // sm::metrics_text() as "text".
+  [[nodiscard]] nlohmann::json metrics() const;
+  // The way from one end port to another with the reasons. An end port is called by the description
+  // of its node and its port, as in "d:2", where there is one port by the node alone, or by a LID
+  // or a GUID. Errors: there is no such one, or several.
+  [[nodiscard]] Expected<nlohmann::json> path(std::string_view from, std::string_view to) const;
+  // Which nodes and links there are and were, by the database. Errors: there is none, or it cannot
+  // be read just now.
+  [[nodiscard]] Expected<nlohmann::json> topology();
+  [[nodiscard]] Expected<sm::ViewEnd> find_end(std::string_view name) const;
+  [[nodiscard]] std::string name_of(const sm::PortRef& port) const;
+  [[nodiscard]] nlohmann::json end_json(const sm::ViewEnd& end) const;
+
+  const std::string node_;
+  const std::uint8_t port_;
+  const sm::EventHandler tell_;
+  std::unique_ptr<SubnetDatabase> database_;  // null: none; what follows knows it
+  bool has_begun_ = false;                    // else there is nothing to write to it at the end
+  sm::SubnetManagement management_;
+  std::deque<PastEvent> events_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace weft::daemon
