@@ -205,7 +205,7 @@ class Stage {
   }
 
   void plug() {
-    link::DirectLink& link = lab_.fabric.link(input_.one_of(kPlaces));
+    link::Link& link = lab_.fabric.link(input_.one_of(kPlaces));
     link.set_plugged(!link.plugged(), lab_.now);
     lab_.settle();
     configure();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to a lab's administration (admin_connection.h), where "do" says what. An error that
-// another part of the lab would not have has "part": that one.
+// One connection to a lab's administration (admin_connection.h), where "do" says what. An error
+// that another part of the lab would not have has "part": that one.
 //
 //   {"do": "status", "all": false}      the lab, with "all" each node and link of it
 //   {"do": "link", "link": "leaf1:3"}   one link, by its name or one of its ends
