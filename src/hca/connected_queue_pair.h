@@ -46,6 +46,8 @@ class ConnectedQueuePair final : public QueuePair {
   [[nodiscard]] std::size_t queued_bytes() const override { return requester_.queued_bytes(); }
   [[nodiscard]] std::size_t queued_packets() const override { return requester_.queued_packets(); }
   [[nodiscard]] bool queue_fills() const override { return requester_.queue_fills(); }
+  void hold_requests(bool hold) override { requester_.wait_turn(hold); }
+  [[nodiscard]] bool awaits_answers() const override { return requester_.outstanding(); }
   void receive(const InDatagram& datagram, Time now) override;
   void end_run(Time now) override;
   bool undelivered(const Undelivered& packet, Time now) override;

@@ -97,6 +97,12 @@ class QueuePair {
   // cannot post more before something completes would wait for it, and it for the program.
   [[nodiscard]] virtual bool queue_fills() const { return false; }
 
+  // Others have their turn at the wire: no request goes that has not been sent before, until it is
+  // said that they may again. Of use to reliable connections.
+  virtual void hold_requests(bool hold) { static_cast<void>(hold); }
+  // Requests were sent and are not answered. Never, where nobody answers.
+  [[nodiscard]] virtual bool awaits_answers() const { return false; }
+
   // A region that it wrote to may stay pinned until end_run(), so call that before this thread does
   // anything else.
   virtual void receive(const InDatagram& datagram, Time now) = 0;

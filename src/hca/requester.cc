@@ -229,6 +229,12 @@ void Requester::hold(bool hold) {
   stalled_ = false;
 }
 
+void Requester::wait_turn(bool wait) {
+  if (wait == waits_turn_) return;
+  waits_turn_ = wait;
+  stalled_ = false;
+}
+
 bool Requester::idle() const {
   return records_.empty() && !out_.active && next_offset_ == 0;
 }

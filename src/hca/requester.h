@@ -77,6 +77,8 @@ class Requester {
 
   // SQD (IBA 10.3.1.5): begins no further message, finishes those begun.
   void hold(bool hold);
+  // Others have their turn: nothing goes but what went before.
+  void wait_turn(bool wait);
   // Nothing is outstanding; while held, the send queue has come to rest.
   [[nodiscard]] bool idle() const;
 
@@ -413,6 +415,7 @@ class Requester {
   bool selective_ = false;
   bool paced_ = false;
   bool hold_ = false;
+  bool waits_turn_ = false;
   bool flushed_ = false;
   bool failed_ = false;
   Time now_{};

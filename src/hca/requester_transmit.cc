@@ -136,7 +136,7 @@ bool Requester::fill(Burst& burst, Time now) {
 
 // Whether more could be sent right after this burst.
 bool Requester::fresh_possible() {
-  if (doom_ || !unsent()) return false;
+  if (doom_ || waits_turn_ || !unsent()) return false;
   const Slot& slot = this->slot(next_request_);
   if (is_local(slot.opcode)) return false;  // what comes after it, is not looked at
   if (next_offset_ == 0 && !may_begin(slot)) return false;
@@ -191,7 +191,7 @@ std::optional<CompletionStatus> Requester::flaw(std::uint64_t request) {
 }
 
 bool Requester::append_fresh(Burst& burst) {
-  if (doom_ || !skip_local()) return false;
+  if (doom_ || waits_turn_ || !skip_local()) return false;
   Slot& slot = this->slot(next_request_);
   if (next_offset_ == 0) {
     if (!may_begin(slot)) return false;

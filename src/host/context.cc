@@ -197,7 +197,8 @@ Expected<std::shared_ptr<Receiver>> Context::receiver_for(
   const std::lock_guard guard(mutex_);
   SharedReceiver& entry = receivers_[inlet.get()];
   if (!entry.receiver) {
-    entry.receiver = std::make_shared<Receiver>(inlet, next_receiver_++, busy_sharers_);
+    entry.receiver =
+        std::make_shared<Receiver>(inlet, next_receiver_++, busy_sharers_, progress_->turns());
     if (auto added = progress_->add(entry.receiver); !added) {
       receivers_.erase(inlet.get());
       return tl::unexpected(added.error());
@@ -343,6 +344,12 @@ void Context::arm_flush(QueuePair& queue_pair, Time when) {
 }
 void Context::arm_deadline(QueuePair& queue_pair, Time when) {
   progress_->arm_deadline(queue_pair, when);
+}
+void Context::arm_turns(Time when) {
+  progress_->arm_turns(when);
+}
+SendTurns& Context::send_turns() {
+  return progress_->turns();
 }
 void Context::watch(Receiver& receiver) {
   progress_->watch(receiver);

@@ -124,6 +124,10 @@ class Context : public std::enable_shared_from_this<Context> {
   [[nodiscard]] Gid group_address(const Gid& group) const { return port_->group_address(group); }
   // By queue pairs: have the thread look after it at `when`, a deadline of its core.
   void arm_deadline(QueuePair& queue_pair, Time when);
+  // By queue pairs: whose turn it is to send; and have the thread look at `when` whether somebody's
+  // has come.
+  [[nodiscard]] SendTurns& send_turns();
+  void arm_turns(Time when);
   // By queue pairs: the receiver may have more descriptors now.
   Expected<void> refresh(Receiver& receiver) { return progress_->refresh(receiver); }
   // By queue pairs: hands them the agreements that the connection manager has told of.

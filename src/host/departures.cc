@@ -43,6 +43,13 @@ bool Departures::flush(QueuePair& queue_pair) {
   return true;
 }
 
+void Departures::serve(SendTurns& turns) {
+  while (auto next = turns.next(now_)) {
+    flush(*next);
+    served_.push_back(std::move(next));
+  }
+}
+
 // Whether a burst may join those that wait: together they are like one.
 bool Departures::takes(const QueuePair& queue_pair, const hca::Burst& burst) const {
   const hca::Burst& first = burst_at(0);

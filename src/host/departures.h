@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
+#include <vector>
 
 #include "base/time.h"
 #include "hca/datagram.h"
@@ -10,6 +12,7 @@
 namespace weft::host {
 
 class QueuePair;
+class SendTurns;
 
 // Sends what several queue pairs have waiting, in as few calls to the kernel as it takes: short
 // bursts of queue pairs that share a socket leave together when they go to one socket of a peer.
@@ -25,6 +28,8 @@ class Departures {
 
   // As QueuePair::flush(), but what it sends may not be gone before go().
   bool flush(QueuePair& queue_pair);
+  // Those whose turn has come.
+  void serve(SendTurns& turns);
   void go();
 
  private:
@@ -34,6 +39,7 @@ class Departures {
   void take(QueuePair& queue_pair);
 
   Time now_;
+  std::vector<std::shared_ptr<QueuePair>> served_;  // until they are gone
   // Who waits, with its sending token, and its burst: that of the same number of the thread's.
   std::array<QueuePair*, kMost> waiting_;
   std::size_t count_ = 0;

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <span>
 
+#include "host/patience.h"
 #include "host/queue_pair.h"
 #include "io/clock.h"
 
@@ -216,106 +217,6 @@ void Progress::leave_to_program(Receiver& receiver, std::uint64_t polls) {
   left_.push_back(receiver.weak_from_this());
 }
 
-void Progress::set_timer(Time when) {
-  timer_at_ = when;
-  const auto at = std::max<std::int64_t>(when.time_since_epoch().count(), 1);  // 0 would disarm
-  itimerspec spec{};
-  spec.it_value.tv_sec = at / 1'000'000'000;
-  spec.it_value.tv_nsec = at % 1'000'000'000;
-  timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
-}
-
-void Progress::arm_deadline(QueuePair& queue_pair, Time when) {
-  const std::lock_guard guard(deferred_mutex_);
-  // Only the first to list it; a deadline that moves forward again needs the alarm only.
-  if (queue_pair.watched_until_.exchange(when) == Time::max()) {
-    timed_.push_back(queue_pair.weak_from_this());
-  }
-  next_deadline_ = std::min(next_deadline_, when);
-  if (when < timer_at_) set_timer(when);
-}
-
-// Deadlines mostly move away before they are reached, since answers come. The alarm is not moved
-// with them: it rings at the first, finds what is left, and is set for the next.
-void Progress::meet_deadlines(Time now) {
-  std::vector<std::weak_ptr<QueuePair>> timed;
-  {
-    const std::lock_guard guard(deferred_mutex_);
-    if (next_deadline_ > now) {
-      if (next_deadline_ < timer_at_) set_timer(next_deadline_);
-      return;
-    }
-    timed.swap(timed_);
-    next_deadline_ = Time::max();
-  }
-  for (const auto& weak : timed) {
-    const auto queue_pair = weak.lock();
-    if (queue_pair && queue_pair->deadline_.load() <= now) queue_pair->flush(now);
-  }
-  const Time soonest = now + std::max(kDeadlineGrain, look_time(timed.size()));
-  const std::lock_guard guard(deferred_mutex_);
-  for (auto& weak : timed) {
-    const auto queue_pair = weak.lock();
-    if (!queue_pair) continue;
-    // Unwatched first: whoever sets a deadline after this look sees that, and comes here.
-    queue_pair->watched_until_.store(Time::max());
-    const Time deadline = queue_pair->deadline_.load();
-    if (deadline == Time::max()) continue;
-    queue_pair->watched_until_.store(deadline);
-    next_deadline_ = std::min(next_deadline_, std::max(deadline, soonest));
-    timed_.push_back(std::move(weak));
-  }
-  if (next_deadline_ < timer_at_) set_timer(next_deadline_);
-}
-
-void Progress::arm_flush(QueuePair& queue_pair, Time when) {
-  // A queue pair that is listed already is looked at soon enough; most calls end here.
-  if (queue_pair.listed_.exchange(true)) return;
-  const std::lock_guard guard(deferred_mutex_);
-  deferred_.push_back(queue_pair.weak_from_this());
-  if (when < timer_at_) set_timer(when);
-}
-
-// Setting an alarm and taking it back costs several microseconds where a hypervisor emulates the
-// timer, so the alarm of a program that keeps posting is not touched for each of its runs: it
-// rings, finds that the program has sent by itself, and rings again twice as late.
-void Progress::flush_deferred(Time now, Due when) {
-  std::vector<std::weak_ptr<QueuePair>> due;
-  {
-    const std::lock_guard guard(deferred_mutex_);
-    timer_at_ = Time::max();
-    due.swap(deferred_);
-  }
-  std::vector<std::weak_ptr<QueuePair>> again;
-  for (auto& weak : due) {
-    const auto queue_pair = weak.lock();
-    if (!queue_pair) continue;
-    if (when == Due::kNow) {
-      queue_pair->send_owed();
-    } else if (queue_pair->deferred_for(now) >= QueuePair::kGatherTime && !queue_pair->driven()) {
-      queue_pair->flush(now);
-    }
-    const std::uint64_t deferrals = queue_pair->deferrals_.load();
-    if (queue_pair->has_deferred_sends() || deferrals != queue_pair->deferrals_seen_) {
-      queue_pair->deferrals_seen_ = deferrals;
-      again.push_back(std::move(weak));
-      continue;
-    }
-    queue_pair->listed_.store(false);
-    // It may have deferred a send just before that, and relied on being listed.
-    if (queue_pair->has_deferred_sends()) arm_flush(*queue_pair, now + QueuePair::kGatherTime);
-  }
-  const std::lock_guard guard(deferred_mutex_);
-  if (again.empty()) {
-    alarm_after_ = QueuePair::kGatherTime;
-    return;
-  }
-  deferred_.insert(deferred_.end(), std::make_move_iterator(again.begin()),
-                   std::make_move_iterator(again.end()));
-  alarm_after_ = std::min(alarm_after_ * 2, std::max(kLatestAlarm, look_time(again.size())));
-  if (now + alarm_after_ < timer_at_) set_timer(now + alarm_after_);
-}
-
 // With a processor to itself the thread answers at once. Else the program is about to run, and what
 // it posts can take the acknowledgement along.
 Receiver::Acks Progress::acks() const {
@@ -409,7 +310,9 @@ void Progress::review(Time now) {
       if (idle && take_over(*receiver)) continue;
       receiver->polls_seen_ = polls;
       receiver->review_after_ = std::min(receiver->review_after_ * 2, kLastReview);
-      receiver->review_at_ = now + receiver->review_after_;
+      // Those of many receivers fall together: each costs a wake-up.
+      const Duration early = now.time_since_epoch() % receiver->review_after_;
+      receiver->review_at_ = now - early + receiver->review_after_;
     }
     left_.push_back(std::move(weak));
   }
@@ -428,8 +331,8 @@ void Progress::send_owed() noexcept {
   const std::uint32_t ticket = asked_.fetch_add(1) + 1;
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = write(wake_.get(), &one, sizeof one);
-  const Time give_up = io::now() + kLastWait;
-  while (static_cast<std::int32_t>(answered_.load() - ticket) < 0 && io::now() < give_up) {
+  Patience patience(io::now());
+  while (static_cast<std::int32_t>(answered_.load() - ticket) < 0 && patience.left(io::now())) {
     constexpr timespec kMoment{0, 20'000};
     nanosleep(&kMoment, nullptr);
   }
@@ -445,9 +348,9 @@ void Progress::answer_request() {
       if (auto receiver = weak.lock()) receivers.push_back(std::move(receiver));
     }
   }
-  const Time give_up = io::now() + kReadersWait;
+  Patience patience(io::now());
   for (const auto& receiver : receivers)
-    receiver->finish_run(give_up);
+    receiver->finish_run(patience);
   flush_deferred(io::now(), Due::kNow);
   answered_.store(asked);
 }
@@ -476,6 +379,7 @@ void Progress::handle_events(Duration timeout) {
       drain(timer_.get());
       flush_deferred(now, Due::kInTime);
       meet_deadlines(now);
+      serve_turns(now);
     } else if (tag == kWakeTag) {
       drain(wake_.get());
       answer_request();

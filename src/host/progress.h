@@ -51,6 +51,10 @@ class Progress {
   void arm_flush(QueuePair& queue_pair, Time when);
   // Have next_burst() called at `when`; not before the thread has looked at an earlier deadline.
   void arm_deadline(QueuePair& queue_pair, Time when);
+  // Whose turn it is to send, of all queue pairs; and have the thread serve those who wait at
+  // `when`, though nothing was answered.
+  [[nodiscard]] SendTurns& turns() { return turns_; }
+  void arm_turns(Time when);
   // Has the thread answer what has arrived and send all that waits, and waits for that, though not
   // for long. Takes no lock: it may be called from a signal handler that has interrupted one who
   // holds some.
@@ -79,9 +83,6 @@ class Progress {
   static constexpr Duration look_time(std::size_t queue_pairs) {
     return 1us * static_cast<std::int64_t>(queue_pairs);
   }
-  // send_owed() waits so long for the thread, and the thread for those who read.
-  static constexpr Duration kLastWait = 100ms;
-  static constexpr Duration kReadersWait = 50ms;
 
   Progress(io::UniqueFd epoll, io::UniqueFd ready, io::UniqueFd timer, io::UniqueFd wake,
            std::function<void()> on_news, Carrier carrier);
@@ -95,12 +96,15 @@ class Progress {
   void flush_deferred(Time now, Due due);
   void answer_request();
   void meet_deadlines(Time now);
+  void serve_turns(Time now);
   void review(Time now);
   [[nodiscard]] Receiver::Acks acks() const;
   bool take_over(Receiver& receiver);
   void leave_to_program(Receiver& receiver, std::uint64_t polls);
   void rearm(Receiver& receiver, int operation);
-  void set_timer(Time when);  // with deferred_mutex_ held
+  // With deferred_mutex_ held.
+  void set_timer(Time when);
+  void watch_deadline(Time when);
   Expected<void> register_descriptors(Receiver& receiver, int epoll, std::uint32_t events);
   std::shared_ptr<Receiver> find(std::uint64_t tag);
 
@@ -118,12 +122,15 @@ class Progress {
   std::unordered_map<std::uint64_t, std::weak_ptr<Receiver>> receivers_;
   bool many_ = false;  // guarded by mutex_: sockets are in ready_ too
 
+  SendTurns turns_;
   std::mutex deferred_mutex_;
   std::vector<std::weak_ptr<QueuePair>> deferred_;  // with sends that wait, now or lately
   std::vector<std::weak_ptr<QueuePair>> timed_;     // with a deadline, now or lately
-  Time next_deadline_ = Time::max();                // no deadline of timed_ is watched before
-  Time timer_at_ = Time::max();                     // max: not set
-  Duration alarm_after_ = QueuePair::kGatherTime;   // the next time it rings in vain
+  // No deadline of timed_ is watched before. Changed with the mutex.
+  std::atomic<Time> next_deadline_{Time::max()};
+  Time turns_at_ = Time::max();                    // max: nobody waits for a turn
+  Time timer_at_ = Time::max();                    // max: not set
+  Duration alarm_after_ = QueuePair::kGatherTime;  // the next time it rings in vain
 
   // The thread's own: left to programs that poll; read just now and not waited on yet.
   std::vector<std::shared_ptr<Receiver>> hot_;

@@ -90,9 +90,12 @@ QueuePair::QueuePair(std::shared_ptr<Context> context, const QueuePairConfig& co
       receiver_(std::move(receiver)),
       qpn_(endpoint_->qpn()),
       core_(make_core(*context_, config_, *endpoint_)) {
+  if (hca::is_reliable(type())) context_->send_turns().join(turns_);
 }
 
-QueuePair::~QueuePair() = default;
+QueuePair::~QueuePair() {
+  context_->send_turns().leave(turns_);
+}
 
 std::vector<CompletionQueue*> QueuePair::completion_queues() const {
   std::vector<CompletionQueue*> queues;
@@ -203,6 +206,7 @@ void QueuePair::note_posts(std::size_t requests) {
 // program that posted many between its polls, to whatever queue pairs, the first one gathers, too:
 // more will come, and a call to the kernel costs as much as a dozen short messages.
 QueuePair::Next QueuePair::after_post() {
+  if (requests_held()) return Next::kNothing;
   const bool run_is_full = core_->queued_packets() >= kRunPackets ||
                            core_->queued_bytes() >= kRunBytes || core_->queue_fills();
   if (run_is_full) return Next::kFlush;
@@ -279,6 +283,7 @@ void QueuePair::destroy() {
   {
     const std::lock_guard guard(lock_);
     destroyed_ = true;
+    context_->send_turns().leave(turns_);
     set_deferred(false, {});
     deadline_.store(Time::max());
   }
@@ -292,35 +297,6 @@ void QueuePair::destroy() {
   context_->remove(*this);
 }
 
-// An adapter takes packets as they come. Here some may still lie in the socket when the program,
-// which has heard by another way that its peer is leaving, gives the connection up: the
-// acknowledgement of its last send for one. What others of the inlet get meanwhile is not waited
-// for.
-void QueuePair::take_what_has_arrived() {
-  const Time give_up = io::now() + kOwedTime;
-  for (unsigned reads = 0; reads < kMostReads && io::now() < give_up;) {
-    const auto count = receiver_->receive(kReadBudget, Receiver::Acks::kAtOnce);
-    if (!count) {  // another thread is reading
-      std::this_thread::yield();
-    } else if (*count == 0) {
-      return;
-    } else {
-      ++reads;
-    }
-  }
-}
-
-// The reader of a run completes requests before it answers, and whoever holds the sending token
-// answers for others: both may be other threads, which have yet to come to it.
-void QueuePair::send_owed() {
-  const Time give_up = io::now() + kOwedTime;
-  receiver_->finish_run(give_up);
-  while (!flush(io::now()) || has_deferred_sends()) {
-    if (io::now() >= give_up) return;
-    std::this_thread::yield();
-  }
-}
-
 std::size_t QueuePair::queued_datagrams() const {
   const std::lock_guard guard(lock_);
   return config_.type == hca::QpType::kUd ? core_->queued_packets() : 0;
@@ -328,16 +304,20 @@ std::size_t QueuePair::queued_datagrams() const {
 
 bool QueuePair::next_burst(hca::Burst& burst, Time now) {
   After after;
+  bool filled = false;
+  bool first_to_wait = false;
   {
     const std::lock_guard guard(lock_);
     if (destroyed_) return false;
     // A program may answer a message before the run that the message was part of has ended.
     core_->set_acks_first(waits_for_events());
-    if (core_->next_burst(burst, now)) return true;
-    after = settle(now, Blocked::kNo);
+    first_to_wait = ask_for_turn(now);
+    filled = fill(burst, now);
+    if (!filled) after = settle(now, Blocked::kNo);
   }
-  follow_up(after);
-  return false;
+  if (first_to_wait) context_->arm_turns(now + SendTurns::kLongest);
+  if (!filled) follow_up(after);
+  return filled;
 }
 
 bool QueuePair::sent(hca::Burst& burst, hca::SendResult result, Time now) {
@@ -349,7 +329,7 @@ bool QueuePair::sent(hca::Burst& burst, hca::SendResult result, Time now) {
     sent_at_ = now;
     if (destroyed_) return false;
     const bool blocked = result.outcome == hca::SendOutcome::kWouldBlock;
-    if (!blocked && core_->next_burst(burst, now)) return true;
+    if (!blocked && fill(burst, now)) return true;
     after = settle(now, blocked ? Blocked::kYes : Blocked::kNo);
   }
   follow_up(after);
@@ -396,6 +376,7 @@ bool QueuePair::end_run(Time now, Receiver::Acks acks, std::optional<std::uint32
     if (receive_share) core_->set_receive_budget(*receive_share);
     core_->end_run(now);
     if (destroyed_) return false;
+    end_turn_if_done();
     work = core_->has_work();
     const bool may_wait =
         acks == Receiver::Acks::kMayWait && core_->only_acks_due() && !waits_for_events();
@@ -447,6 +428,7 @@ bool QueuePair::flush(Time now) {
 // What is still queued waits for a poll; the timer sees to it if none comes.
 QueuePair::After QueuePair::settle(Time now, Blocked blocked) {
   After after;
+  end_turn_if_done();
   after.events = core_->take_events();
   const bool waiting = core_->has_work();
   acks_only_.store(false, std::memory_order_relaxed);

@@ -16,6 +16,7 @@
 #include "hca/queue_pair.h"
 #include "host/completion_queue.h"
 #include "host/receiver.h"
+#include "host/send_turns.h"
 #include "host/shared_receive_queue.h"
 #include "host/unacknowledged.h"
 #include "port/port.h"
@@ -83,7 +84,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
 
   // Before the queue pair stops answering: what has arrived is acknowledged, and what waits for
   // company goes. An adapter acknowledges a message before its program can see the completion, so a
-  // program may leave the moment that it does. Gives up when the kernel takes nothing for a while.
+  // program may leave the moment that it does. Gives up when the kernel takes nothing, or another
+  // thread is not done, for a while (Patience), and no later than a peer would that hears nothing.
   void send_owed();
 
   // Datagrams that are posted and not sent: nothing but a moment keeps them from completing.
@@ -130,6 +132,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   Expected<void> move_to(std::uint8_t port);
   // Before the program gives the connection up.
   void take_what_has_arrived();
+  // After which a peer that hears nothing gives up, if its connection is set up as this one.
+  [[nodiscard]] Duration retry_time() const;
   // Beyond this much waiting a send does not wait for the next poll: a full run is ready.
   static constexpr std::size_t kRunBytes = 56 * 1024;
   static constexpr std::size_t kRunPackets = hca::Burst::kMaxPackets;
@@ -139,7 +143,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   static constexpr std::size_t kManyPosts = 16;    // between two polls: it posts in runs
   static constexpr std::size_t kPostsPerLook = 4;  // packets, at the clock
   static constexpr Duration kRetryTime = 200us;    // after the kernel's send buffer was full
-  static constexpr Duration kOwedTime = 50ms;      // the most that send_owed() takes
   // Of take_what_has_arrived(): system calls in a read, and reads.
   static constexpr std::size_t kReadBudget = 16;
   static constexpr unsigned kMostReads = 64;
@@ -157,6 +160,15 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   // place: false when there is none, and all that follows from that is done.
   [[nodiscard]] bool next_burst(hca::Burst& burst, Time now);
   [[nodiscard]] bool sent(hca::Burst& burst, hca::SendResult result, Time now);
+  // Where there are many connections, requests go in turns (SendTurns); with lock_ held. Whether it
+  // is the first of those who wait.
+  [[nodiscard]] bool ask_for_turn(Time now);
+  [[nodiscard]] bool fill(hca::Burst& burst, Time now);
+  void end_pass();
+  void end_turn_if_done();
+  [[nodiscard]] bool requests_held() const {
+    return turn_ == Turn::kSpent || turn_ == Turn::kWaits;
+  }
   // Sends that burst and all others.
   void send_on(hca::Burst& burst, Time& now);
   // Gives the token back.
@@ -214,7 +226,11 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   bool listed_by_receives_ = false;
   std::uint64_t polls_at_send_ = ~std::uint64_t{0};  // guarded by lock_: polls() when it last sent
   Time sent_at_{};                                   // guarded by lock_
-  std::optional<hca::Agreement> agreement_;          // guarded by lock_
+  // Guarded by lock_. Requests go while it is none or kHas, and after a pass if nobody waited.
+  enum class Turn : std::uint8_t { kNone, kHas, kPassed, kSpent, kWaits };
+  Turn turn_ = Turn::kNone;
+  SendTurns::Member turns_{*this};
+  std::optional<hca::Agreement> agreement_;  // guarded by lock_
 
   // When the core wants to be called though nothing happens, and when the context's thread is going
   // to look at that; max: never.

@@ -7,6 +7,7 @@
 
 #include "hca/credit.h"
 #include "host/departures.h"
+#include "host/patience.h"
 #include "host/queue_pair.h"
 #include "io/clock.h"
 #include "wire/endian.h"
@@ -38,11 +39,12 @@ class Receiver::Token {
 };
 
 Receiver::Receiver(std::shared_ptr<port::Inlet> inlet, std::uint64_t tag,
-                   std::shared_ptr<std::atomic<std::uint32_t>> busy)
+                   std::shared_ptr<std::atomic<std::uint32_t>> busy, SendTurns& turns)
     : inlet_(std::move(inlet)),
       tag_(tag),
       busy_(std::move(busy)),
-      shares_(hca::grant_budget(inlet_->capacity())) {
+      shares_(hca::grant_budget(inlet_->capacity())),
+      turns_(turns) {
 }
 
 void Receiver::add(QueuePair& queue_pair) {
@@ -118,10 +120,10 @@ bool Receiver::note_read(std::size_t count) {
   return polled;
 }
 
-bool Receiver::finish_run(Time give_up) {
+bool Receiver::finish_run(Patience& patience) {
   Token token(receiving_);
   while (!token.take()) {
-    if (io::now() >= give_up) return false;
+    if (!patience.left(io::now())) return false;
     std::this_thread::yield();
   }
   return true;
@@ -211,6 +213,7 @@ void Receiver::finish(Acks acks) {
     if (was_shared_) share = share_of(*queue_pair);
     if (queue_pair->end_run(now_, acks, share)) departures.flush(*queue_pair);
   }
+  departures.serve(turns_);
   departures.go();
   touched_.clear();
   now_ = Time{};

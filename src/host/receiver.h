@@ -17,7 +17,9 @@
 namespace weft::host {
 
 class CompletionQueue;
+class Patience;
 class QueuePair;
+class SendTurns;
 
 // Where the packets of one queue pair arrive, or of several that share a socket, and who reads
 // there: a program that polls, or the context's thread. An owner token says who does so now.
@@ -25,9 +27,9 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
  public:
   // `tag` tells it from the others of its context.
   // `busy`: how many queue pairs that share a socket have been sent something lately, of all
-  // receivers of the context.
+  // receivers of the context. `turns`: of the context; an acknowledgement may end one.
   Receiver(std::shared_ptr<port::Inlet> inlet, std::uint64_t tag,
-           std::shared_ptr<std::atomic<std::uint32_t>> busy);
+           std::shared_ptr<std::atomic<std::uint32_t>> busy, SendTurns& turns);
 
   // These two wait until nobody reads: not from inside a completion or an event.
   void add(QueuePair& queue_pair);
@@ -40,9 +42,9 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   // Reads what is there, at most about `budget` datagrams, hands it to the queue pairs and sends
   // what they answer. Returns how many there were; nothing when another thread is doing so.
   std::optional<std::size_t> receive(std::size_t budget, Acks acks);
-  // Waits until a read that is under way has been answered, as add() does, but no longer than until
-  // `give_up`. False: it was not over by then.
-  bool finish_run(Time give_up);
+  // Waits until a read that is under way has been answered, as add() does, but no longer than there
+  // is patience. False: it was not over by then.
+  bool finish_run(Patience& patience);
 
   // Its descriptors say that the network has news of what was sent.
   void expect_errors() { inlet_->expect_errors(); }
@@ -90,6 +92,7 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   std::shared_ptr<std::atomic<std::uint32_t>> busy_;
   hca::ReceiveShares shares_;
   bool was_shared_ = false;
+  SendTurns& turns_;
 
   // Changed with the token and mutex_; read with either.
   mutable std::mutex mutex_;

@@ -259,5 +259,33 @@ TEST_F(RequesterRun, SaysWhenAThirdOfTheSendQueueWaits) {
   EXPECT_FALSE(requester->queue_fills());
 }
 
+TEST_F(RequesterRun, WaitsForItsTurnWithWhatIsNewAndSendsAgainWhatIsNot) {
+  start_weft();
+  ASSERT_EQ(write(1, 4 * kMtu), std::errc{});
+  requester->wait_turn(true);
+  EXPECT_FALSE(requester->has_work());
+  EXPECT_TRUE(transmit().empty());
+  EXPECT_FALSE(requester->outstanding());
+
+  requester->wait_turn(false);
+  EXPECT_TRUE(requester->has_work());
+  EXPECT_EQ(transmit().size(), 4u);
+  EXPECT_TRUE(requester->outstanding());
+  requester->wait_turn(true);
+  ASSERT_EQ(write(2, kMtu), std::errc{});
+  EXPECT_TRUE(transmit().empty());
+  ASSERT_TRUE(wait());  // nobody answers: a probe
+  const auto again = transmit();
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].bth.psn, kFirstPsn);
+  EXPECT_TRUE(again[0].bth.ack_request);
+
+  weft_ack(3);
+  EXPECT_FALSE(requester->outstanding());
+  EXPECT_FALSE(requester->has_work());
+  requester->wait_turn(false);
+  EXPECT_EQ(transmit().size(), 1u);
+}
+
 }  // namespace
 }  // namespace weft::hca::test
