@@ -214,7 +214,7 @@ class Stage {
       case 6:
         return process.end();
       case 7:
-        lab_.now += Duration{input_.word() * 100'000};
+        lab_.now += Duration{std::int64_t{input_.word()} * 100'000};
         return settle();
       case 8:
         return settle();

@@ -159,7 +159,6 @@ void put_changed(Input& input) {
 void bind_something(Input& input, SqliteStatement& statement, int parameter) {
   constexpr std::array<std::int64_t, 8> kNumbers{
       0, 1, -1, 0xBFFF, 0xC000, 0x1'0000'0000, INT64_MAX, INT64_MIN};
-  const Bytes none;
   switch (input.one_of(8)) {
     case 0:
       statement.bind_null(parameter);
