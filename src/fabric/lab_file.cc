@@ -357,8 +357,12 @@ Expected<Lab> parse_lab(std::string_view text, const std::string& file) {
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
+    // It quotes what it met as it was, line ends too.
+    std::string description(error.description());
+    std::ranges::replace_if(
+        description, [](char c) { return !printable(c); }, '?');
     return fail(std::errc::invalid_argument,
-                fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
+                fmt::format("{}:{}: {}", file, error.source().begin.line, description));
   }
   return read_lab(parsed.table(), file);
 }

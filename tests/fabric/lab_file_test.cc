@@ -14,6 +14,7 @@
 namespace weft::fabric {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -369,6 +370,14 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(LabFile, NamesTheLineWhereItIsNoToml) {
   EXPECT_THAT(refusal("[node.a]\nports = \n"), StartsWith("lab.toml:2: "));
   EXPECT_THAT(refusal("[node.a]\n[node.a]\n"), StartsWith("lab.toml:2: "));
+  EXPECT_THAT(refusal("[node.a]\nports = i\n"), EndsWith("saw 'i?'")) << "one line";
+}
+
+// What fuzz/lab_file has found under UBSan: toml++ took such letters for unreachable.
+TEST(LabFile, NamesTheLineOfALetterThatIsNone) {
+  EXPECT_THAT(refusal("[node.a]\n4\u027f"), StartsWith("lab.toml:2: "));
+  EXPECT_THAT(refusal("[node.a]\n\nports = 4\u4e00"), StartsWith("lab.toml:3: "));
+  EXPECT_THAT(refusal("[node.\ufefe]"), StartsWith("lab.toml:1: "));
 }
 
 TEST(LabFile, RefusesMoreThanASubnetHasLids) {
