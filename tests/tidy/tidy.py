@@ -33,6 +33,7 @@ MAY_INCLUDE = {
     "fabric": {"base", "wire", "link", "mgmt"},
     "sm": {"base", "wire", "mgmt"},
     "rdmacm": {"base", "wire", "hca", "mgmt"},
+    "wan": {"base", "wire", "link"},
     "sim": {"base", "wire", "hca"},
     "port": {"base", "wire", "io", "hca"},
     "host": {"base", "wire", "io", "hca", "port"},
@@ -42,7 +43,7 @@ MAY_INCLUDE = {
     "cli": {"base", "wire", "io", "umad", "hca", "fabric", "port", "host", "daemon", "verbs"},
 }
 # Protocol without I/O, clock, threads or a random device.
-CORES = {"wire", "link", "carrier", "hca", "mgmt", "fabric", "sm", "rdmacm", "sim"}
+CORES = {"wire", "link", "carrier", "hca", "mgmt", "fabric", "sm", "rdmacm", "wan", "sim"}
 WORLD_HEADERS = re.compile(
     r"<(sys/|netinet/|arpa/|net/|linux/|infiniband/|unistd\.h|poll\.h|fcntl\.h|signal\.h|pthread\.h"
     r"|time\.h|ctime|thread|mutex|shared_mutex|condition_variable|future|random|fstream|iostream"
