@@ -45,9 +45,9 @@ MAY_INCLUDE = {
 # Protocol without I/O, clock, threads or a random device.
 CORES = {"wire", "link", "carrier", "hca", "mgmt", "fabric", "sm", "rdmacm", "wan", "sim"}
 WORLD_HEADERS = re.compile(
-    r"<(sys/|netinet/|arpa/|net/|linux/|infiniband/|unistd\.h|poll\.h|fcntl\.h|signal\.h|pthread\.h"
-    r"|time\.h|ctime|thread|mutex|shared_mutex|condition_variable|future|random|fstream|iostream"
-    r"|filesystem|cstdio|stdio\.h|semaphore|stop_token)[^>]*>")
+    r"<(sys/|netinet/|arpa/|net/|linux/|infiniband/|openssl/|unistd\.h|poll\.h|fcntl\.h|signal\.h"
+    r"|pthread\.h|time\.h|ctime|thread|mutex|shared_mutex|condition_variable|future|random|fstream"
+    r"|iostream|filesystem|cstdio|stdio\.h|semaphore|stop_token)[^>]*>")
 # Core files that may nevertheless: path and why.
 MAY_TOUCH = {
     "src/hca/memory_table.h": "threads of a process register memory in one table: a mutex",

@@ -104,6 +104,7 @@ class Rules(unittest.TestCase):
 
     def test_cores__refuses_io_clocks_threads_and_random_devices(self):
         for bad in ("#include <sys/socket.h>", "#include <thread>", "#include <fstream>",
+                    "#include <openssl/evp.h>",
                     "auto t = std::chrono::steady_clock::now();", "clock_gettime(0, &t);",
                     "std::random_device r;", "getrandom(p, 4, 0);", "std::mutex m;"):
             self.one("cores", "src/wire/bth.cc", 2, files={"src/wire/bth.cc": LICENCE + bad + "\n"})

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/tcp_socket.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace weft::io {
+namespace {
+
+Expected<void> set(int socket, int level, int option, int value, const char* name) {
+  if (setsockopt(socket, level, option, &value, sizeof value) == 0) return {};
+  return fail_errno(errno, std::string("setsockopt ") + name);
+}
+
+int family_of(const SocketAddress& address) {
+  return address.is_ipv4() ? AF_INET : AF_INET6;
+}
+
+Expected<UniqueFd> make_socket(const SocketAddress& address) {
+  UniqueFd fd(::socket(family_of(address), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fail_errno(errno, "socket for " + address.to_string());
+  const auto done = set(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
+  if (!done) return tl::unexpected(done.error());
+  return fd;
+}
+
+}  // namespace
+
+Expected<UniqueFd> listen_tcp(const SocketAddress& address, int backlog) {
+  auto fd = make_socket(address);
+  if (!fd) return fd;
+  // A listener that was there before leaves connections behind that are still closing.
+  auto done = set(fd->get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
+  if (done && !address.is_ipv4()) {
+    const bool is_any = address.address == Gid{};
+    done = set(fd->get(), IPPROTO_IPV6, IPV6_V6ONLY, is_any ? 0 : 1, "IPV6_V6ONLY");
+  }
+  if (!done) return tl::unexpected(done.error());
+  sockaddr_storage raw{};
+  const socklen_t length = address.to_sockaddr(family_of(address), raw);
+  if (::bind(fd->get(), reinterpret_cast<const sockaddr*>(&raw), length) != 0) {
+    return fail_errno(errno, "bind " + address.to_string());
+  }
+  if (::listen(fd->get(), backlog) != 0) {
+    return fail_errno(errno, "listen on " + address.to_string());
+  }
+  return fd;
+}
+
+Expected<std::optional<TcpConnection>> accept_tcp(int listener) {
+  for (;;) {
+    sockaddr_storage raw{};
+    socklen_t length = sizeof raw;
+    UniqueFd fd(::accept4(listener, reinterpret_cast<sockaddr*>(&raw), &length,
+                          SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (fd) {
+      // A connection that has failed already tells so when it is used.
+      (void)set(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
+      return TcpConnection{std::move(fd), SocketAddress::from_sockaddr(raw)};
+    }
+    if (errno == EAGAIN) return std::optional<TcpConnection>();
+    if (errno != EINTR && errno != ECONNABORTED) return fail_errno(errno, "accept");
+  }
+}
+
+Expected<UniqueFd> connect_tcp(const SocketAddress& address) {
+  auto fd = make_socket(address);
+  if (!fd) return fd;
+  sockaddr_storage raw{};
+  const socklen_t length = address.to_sockaddr(family_of(address), raw);
+  if (::connect(fd->get(), reinterpret_cast<const sockaddr*>(&raw), length) != 0 &&
+      errno != EINPROGRESS) {
+    return fail_errno(errno, "connect to " + address.to_string());
+  }
+  return fd;
+}
+
+Expected<SocketAddress> local_address(int socket) {
+  sockaddr_storage raw{};
+  socklen_t length = sizeof raw;
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&raw), &length) != 0) {
+    return fail_errno(errno, "getsockname");
+  }
+  return SocketAddress::from_sockaddr(raw);
+}
+
+}  // namespace weft::io
