@@ -11,7 +11,8 @@ usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is ma
                                corpus/rdmacm_commands, corpus/fabric_packets,
                                corpus/attachments, corpus/attach_socket, corpus/program_end,
                                corpus/management_socket, corpus/part_socket,
-                               corpus/subnet_database and corpus/lab_file, beside this script
+                               corpus/subnet_database, corpus/sealed_datagrams,
+                               corpus/tls_stream and corpus/lab_file, beside this script
 """
 import pathlib
 import random
@@ -232,6 +233,39 @@ def subnet_database():
         + number(-1))
 
 
+def sealed_datagrams():
+    """(name, bytes): a path as fuzz/sealed_datagrams.cc reads its steps."""
+    def seal(size):
+        return bytes((0, size)) + bytes(i & 255 for i in range(size))
+
+    def arrive(number):
+        return struct.pack(">BH", 3, number)
+    rotate, later = b"\1", struct.pack(">BH", 2, 11000)
+    yield "in-order", b"".join(seal(size) + arrive(at) for at, size in enumerate((0, 1, 40, 200)))
+    yield "reversed-and-twice", seal(9) * 7 + b"".join(arrive(6 - at // 2) for at in range(14))
+    yield "old-epoch", seal(5) * 3 + arrive(0) + rotate + seal(5) + arrive(3) + arrive(1) + (
+        later + arrive(2))
+    yield "epochs-ahead", seal(3) + (rotate + seal(3)) * 20 + arrive(16) + arrive(20) + arrive(0)
+    yield "changed", seal(20) + b"".join(
+        struct.pack(">BHBBB", 4, 0, 2, at, 1 << at % 8) for at in range(0, 51, 5)) + arrive(0)
+    yield "cut-and-longer", seal(20) + bytes((4, 0, 0, 0, 30, 4, 0, 0, 0, 30, 4, 0, 0, 1, 7))
+    yield "made-up", b"".join(bytes((5, size)) + bytes(size) for size in (0, 2, 30, 31, 80))
+
+
+def tls_stream():
+    """(name, bytes): messages, and a stranger's bytes, as fuzz/tls_stream.cc cuts them."""
+    def pieces(blob, size, more=b""):
+        return b"".join(bytes((len(blob[at:at + size]),)) + blob[at:at + size] + more
+                        for at in range(0, len(blob), size))
+    stream = b"".join(struct.pack(">I", size) + bytes(size) for size in (0, 1, 200, 0, 7))
+    for size in (1, 4, 5, 255):
+        yield "messages-by-%d" % size, b"\0" + pieces(stream, size, b"\1")
+    yield "message-too-long", b"\0" + pieces(stream + struct.pack(">I", 201), 100, b"\0")
+    yield "no-tls", b"\1\0" + pieces(b"GET / HTTP/1.1\r\n\r\n", 255)
+    yield "no-tls-to-client", b"\1\1" + pieces(b"SSH-2.0-x\r\n", 255)
+    yield "alert", b"\1\0" + pieces(bytes((21, 3, 3, 0, 2, 2, 40)), 3)
+
+
 def main():
     shortest = {}
     for name, blob in seeds():
@@ -253,6 +287,7 @@ def main():
                          ("management_socket", management_socket()),
                          ("part_socket", part_socket()),
                          ("subnet_database", subnet_database()),
+                         ("sealed_datagrams", sealed_datagrams()), ("tls_stream", tls_stream()),
                          ("program_end", program_end())):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)
         for name, blob in made:
