@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "fabric/emulation_text.h"
 #include "fabric/lab_builder.h"
 #include "fabric/lab_value.h"
+#include "link/emulation_text.h"
 
 namespace weft::fabric {
 namespace {
@@ -153,11 +153,11 @@ Keys<LabBuilder::LinkText> link_keys() {
       {"up",
        [](LinkText& text, const Value& value) { return store(text.link.up, value.boolean()); }},
   };
-  for (const std::string_view name : emulation_names()) {
+  for (const std::string_view name : link::emulation_names()) {
     keys.push_back({name, [name](LinkText& text, const Value& value) -> Done {
                       const auto words = value.words();
                       if (!words) return tl::unexpected(words.error());
-                      const Done done = set_emulation(text.link.emulation, name, *words);
+                      const Done done = link::set_emulation(text.link.emulation, name, *words);
                       if (!done) return value.wrong(done.error().message);
                       return {};
                     }});

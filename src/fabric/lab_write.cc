@@ -4,8 +4,8 @@
 
 #include <iterator>
 
-#include "fabric/emulation_text.h"
 #include "fabric/lab_file.h"
+#include "link/emulation_text.h"
 
 namespace weft::fabric {
 namespace {
@@ -103,7 +103,7 @@ std::string words_of(const Lab& lab, const LabNode& node, bool with_addresses) {
 }
 
 void write_emulation(Out out, const link::Emulation& emulation) {
-  for (const auto& [name, value] : emulation_settings(emulation)) {
+  for (const auto& [name, value] : link::emulation_settings(emulation)) {
     // TOML's numbers need no quotes; those with a unit do.
     const bool number = value.find_first_not_of("0123456789.e+-") == std::string::npos;
     const std::string_view quote = number ? "" : "\"";

@@ -12,8 +12,8 @@
 
 #include "daemon/lab/lab_report.h"
 #include "daemon/lab/lab_server.h"
-#include "fabric/emulation_text.h"
 #include "io/clock.h"
+#include "link/emulation_text.h"
 
 namespace weft::daemon {
 
@@ -139,7 +139,7 @@ Expected<Json> AdminSession::set_link(const Json& request) {
   if (const auto list = request.find("emulation"); list != request.end()) {
     const std::string text = text_of(request, "emulation");
     const auto emulation = text.empty() ? Expected<link::Emulation>(link::Emulation{})
-                                        : fabric::parse_emulation(text, link.emulation());
+                                        : link::parse_emulation(text, link.emulation());
     if (!emulation) return tl::unexpected(emulation.error());
     link.set_emulation(*emulation, io::now());
   }

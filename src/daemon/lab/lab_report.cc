@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/counters.h"
-#include "fabric/emulation_text.h"
 #include "fabric/link_values.h"
+#include "link/emulation_text.h"
 
 namespace weft::daemon {
 namespace {
@@ -122,7 +122,7 @@ Json link_report(fabric::Fabric& fabric, std::size_t index, Time now) {
            {"plugged", link.plugged()},
            {"up", link.up(now)},
            {"state", text(state_of(fabric, index))},
-           {"emulation", fabric::to_string(link.emulation())},
+           {"emulation", link::to_string(link.emulation())},
            {"counters", counters_json(link.counters().snapshot())},
            {"ends", Json::array()}};
   for (const std::size_t side : {0U, 1U})

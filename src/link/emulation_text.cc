@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/emulation_text.h"
+#include "link/emulation_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,59 +7,16 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <limits>
-#include <optional>
-#include <span>
 
-namespace weft::fabric {
+#include "base/quantity.h"
+
+namespace weft::link {
 namespace {
 
-using link::Emulation;
-
-struct Unit {
-  std::string_view name;
-  double value;
-};
-constexpr std::array<Unit, 4> kTimes{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
-// Bits are said, bytes are kept.
-constexpr std::array<Unit, 3> kRates{{{"kb/s", 125}, {"Mb/s", 125e3}, {"Gb/s", 125e6}}};
 constexpr std::uint64_t kShortestFlap = 1'000'000, kLongestFlap = 86'400'000'000'000;  // ns
 constexpr std::uint64_t kMostSeed = std::numeric_limits<std::int64_t>::max();  // TOML's integers
-
-std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc{} && end == text.data() + text.size();
-  return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
-// A number with one of these units behind it, as a multiple of the unit's value.
-std::optional<std::uint64_t> parse_quantity(std::string_view text, std::span<const Unit> units) {
-  for (const Unit& unit : units) {
-    if (!text.ends_with(unit.name)) continue;
-    const auto number = parse_number(text.substr(0, text.size() - unit.name.size()));
-    if (!number) continue;
-    const double value = *number * unit.value;
-    if (value >= 0 && value < 0x1p62) return static_cast<std::uint64_t>(std::llround(value));
-  }
-  return std::nullopt;
-}
-
-// With the largest unit of which it is at least one.
-std::string quantity_text(std::uint64_t amount, std::span<const Unit> units) {
-  const auto value = static_cast<double>(amount);
-  const Unit* best = &units.front();
-  for (const Unit& unit : units) {
-    if (value >= unit.value) best = &unit;
-  }
-  return fmt::format("{}{}", value / best->value, best->name);
-}
-
-std::string time_text(Duration time) {
-  return quantity_text(static_cast<std::uint64_t>(time.count()), kTimes);
-}
 
 tl::unexpected<Error> must(std::string_view what) {
   return fail(std::errc::invalid_argument, fmt::format("must be {}", what));
@@ -67,14 +24,14 @@ tl::unexpected<Error> must(std::string_view what) {
 
 template <std::uint64_t Emulation::*kField>
 Expected<void> set_rate(Emulation& emulation, std::string_view value) {
-  const auto bytes = parse_quantity(value, kRates);
+  const auto bytes = parse_quantity(value, kRateUnits);
   if (!bytes || *bytes == 0) return must("a rate in Gb/s, Mb/s or kb/s, as in 2.5Gb/s, not 0");
   emulation.*kField = *bytes;
   return {};
 }
 
 Expected<void> set_delay(Emulation& emulation, std::string_view value) {
-  const auto ns = parse_quantity(value, kTimes);
+  const auto ns = parse_quantity(value, kTimeUnits);
   if (!ns) return must("a time in ns, us, ms or s, as in 2ms");
   emulation.delay = Duration(static_cast<Duration::rep>(*ns));
   return {};
@@ -83,7 +40,7 @@ Expected<void> set_delay(Emulation& emulation, std::string_view value) {
 // Ports that go up and down without end are work for everybody.
 template <Duration Emulation::*kField>
 Expected<void> set_flap(Emulation& emulation, std::string_view value) {
-  const auto ns = parse_quantity(value, kTimes);
+  const auto ns = parse_quantity(value, kTimeUnits);
   if (!ns || *ns < kShortestFlap || *ns > kLongestFlap) {
     return must("a time of 1ms to 86400s, as in 10s or 500ms");
   }
@@ -181,7 +138,7 @@ std::vector<std::pair<std::string_view, std::string>> emulation_settings(
     const Emulation& emulation) {
   std::vector<std::pair<std::string_view, std::string>> settings;
   if (emulation.rate_bytes_per_s != 0) {
-    settings.emplace_back("rate", quantity_text(emulation.rate_bytes_per_s, kRates));
+    settings.emplace_back("rate", quantity_text(emulation.rate_bytes_per_s, kRateUnits));
   }
   if (emulation.delay != 0ns) settings.emplace_back("delay", time_text(emulation.delay));
   for (const Setting& setting : kSettings) {
@@ -189,7 +146,7 @@ std::vector<std::pair<std::string_view, std::string>> emulation_settings(
     settings.emplace_back(setting.name, fmt::format("{}", emulation.*setting.probability));
   }
   if (emulation.drain_bytes_per_s != 0) {
-    settings.emplace_back("drain", quantity_text(emulation.drain_bytes_per_s, kRates));
+    settings.emplace_back("drain", quantity_text(emulation.drain_bytes_per_s, kRateUnits));
   }
   if (emulation.flap != 0ns) {
     settings.emplace_back("flap", time_text(emulation.flap));
@@ -209,4 +166,4 @@ std::string to_string(const Emulation& emulation) {
   return list;
 }
 
-}  // namespace weft::fabric
+}  // namespace weft::link

@@ -11,24 +11,23 @@
 #include "base/error.h"
 #include "link/emulation.h"
 
-namespace weft::fabric {
+namespace weft::link {
 
-// rate, delay, loss, credit_loss, bit_errors, duplicate, reorder, seed.
+// rate, delay, loss and so on.
 [[nodiscard]] const std::vector<std::string_view>& emulation_names();
 
 // Changes one of them. The error does not name it: "must be a time in ns, us, ms or s, as in 2ms".
-[[nodiscard]] Expected<void> set_emulation(link::Emulation& emulation, std::string_view name,
+[[nodiscard]] Expected<void> set_emulation(Emulation& emulation, std::string_view name,
                                            std::string_view value);
 
 // `base` with the settings of a list; "none" stands for as it is without emulation. Errors name
 // the setting and what it may be.
-[[nodiscard]] Expected<link::Emulation> parse_emulation(std::string_view list,
-                                                        const link::Emulation& base);
+[[nodiscard]] Expected<Emulation> parse_emulation(std::string_view list, const Emulation& base);
 
 // Those that are set, so that set_emulation() gives the same again.
 [[nodiscard]] std::vector<std::pair<std::string_view, std::string>> emulation_settings(
-    const link::Emulation& emulation);
+    const Emulation& emulation);
 // As a list; empty when there is no emulation.
-[[nodiscard]] std::string to_string(const link::Emulation& emulation);
+[[nodiscard]] std::string to_string(const Emulation& emulation);
 
-}  // namespace weft::fabric
+}  // namespace weft::link

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/emulation_text.h"
+#include "link/emulation_text.h"
 
 #include <gtest/gtest.h>
 
-namespace weft::fabric {
+namespace weft::link {
 namespace {
 
-link::Emulation parsed(std::string_view list, const link::Emulation& base = {}) {
+Emulation parsed(std::string_view list, const Emulation& base = {}) {
   const auto emulation = parse_emulation(list, base);
   EXPECT_TRUE(emulation) << emulation.error().message;
-  return emulation.value_or(link::Emulation{});
+  return emulation.value_or(Emulation{});
 }
 
 std::string refusal(std::string_view list) {
@@ -19,7 +19,7 @@ std::string refusal(std::string_view list) {
 }
 
 TEST(EmulationText, ReadsAListOfSettings) {
-  const link::Emulation emulation = parsed("loss=1%,delay=2ms,rate=2.5Gb/s,bit_errors=1e-9,seed=7");
+  const Emulation emulation = parsed("loss=1%,delay=2ms,rate=2.5Gb/s,bit_errors=1e-9,seed=7");
   EXPECT_DOUBLE_EQ(emulation.loss, 0.01);
   EXPECT_EQ(emulation.delay, 2ms);
   EXPECT_EQ(emulation.rate_bytes_per_s, 312'500'000u);
@@ -28,11 +28,11 @@ TEST(EmulationText, ReadsAListOfSettings) {
 }
 
 TEST(EmulationText, ChangesOnlyWhatTheListNames) {
-  const link::Emulation before = parsed("loss=0.5,delay=3us");
-  const link::Emulation after = parsed("delay=4us", before);
+  const Emulation before = parsed("loss=0.5,delay=3us");
+  const Emulation after = parsed("delay=4us", before);
   EXPECT_DOUBLE_EQ(after.loss, 0.5);
   EXPECT_EQ(after.delay, 4us);
-  EXPECT_EQ(parsed("none", before), link::Emulation{});
+  EXPECT_EQ(parsed("none", before), Emulation{});
   EXPECT_EQ(parsed("none,loss=0.5", before), parsed("loss=0.5"));
   EXPECT_EQ(parsed("", before), before);
 }
@@ -44,7 +44,7 @@ TEST(EmulationText, IsWrittenSoThatItReadsBackTheSame) {
                            "drain=1Gb/s", "loss=0.05,flap=10s,outage=500ms,seed=2"}) {
     EXPECT_EQ(to_string(parsed(list)), list);
   }
-  EXPECT_EQ(to_string(link::Emulation{}), "");
+  EXPECT_EQ(to_string(Emulation{}), "");
 }
 
 TEST(EmulationText, RefusesWithTheWordAndTheChoices) {
@@ -65,4 +65,4 @@ TEST(EmulationText, RefusesWithTheWordAndTheChoices) {
 }
 
 }  // namespace
-}  // namespace weft::fabric
+}  // namespace weft::link
