@@ -117,4 +117,35 @@ struct LabOptions {
 // Writes lab files to standard output.
 int lab(const LabOptions& options);
 
+struct WanEmulatorOptions {
+  std::string carries;         // "udp" or "stream"
+  std::string listen, target;  // addresses
+  std::string path;            // settings of both directions
+  std::string forward;         // what differs towards the target
+  std::string backward;
+  std::string settings;  // a file with such lists; empty: none
+  std::string memory;    // a size; empty: as is usual
+  double interval = 0;   // seconds between reports; 0: at the end only
+  bool json = false;
+};
+// Makes the way between two programs look like a WAN, until it is interrupted.
+int wan_emulator(const WanEmulatorOptions& options);
+
+struct ExtendOptions {
+  bool plan = false;
+  bool json = false;
+  // With units, as given; what is not given is as is usual.
+  std::optional<std::string> distance;
+  std::optional<std::string> per_metre;
+  std::optional<std::string> equipment;
+  std::optional<std::string> round_trip;
+  std::optional<std::string> rate;
+  std::optional<std::string> signalling;
+  std::optional<std::string> local_credit;
+  std::optional<unsigned> lanes;
+  std::optional<unsigned> sites;
+};
+// What an extension of a fabric over a WAN needs.
+int extend(const ExtendOptions& options);
+
 }  // namespace weft::cli

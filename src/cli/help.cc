@@ -25,6 +25,8 @@ Commands
   link      look at a link of a lab, pull its cable, degrade it
   sm        ask a lab's own subnet manager: sweeps, paths and why they are so
   capture   record what a link of a lab carries
+  extend    plan how a fabric is extended over a WAN
+  wan-emulator  make the way between two programs look like a WAN
   help      explain a command: weft help run
 
 Try first
@@ -191,6 +193,41 @@ Examples
   weft capture leaf1:3 | tshark -i -
   weft capture uplink mad -w mads.pcapng
   weft capture host1:1 data qp=0x48 -c 100 -w 100.pcapng
+)";
+}
+
+std::string extend_footer() {
+  return R"(A path holds what is sent until the first of it is answered. The far site's buffer must
+take all of that, for each virtual lane and each remote site, or the path is not full.
+
+Examples
+  weft extend --plan --distance 5000km --vls 15
+  weft extend --plan --round-trip 130us --signalling 10Gb/s
+  weft extend --plan --distance 100km --sites 4 --json
+)";
+}
+
+std::string wan_emulator_footer() {
+  return R"(LISTEN and TARGET are IP addresses with ports, [::1]:4000 as 127.0.0.1:4000; of streams
+also unix:PATH. Answers of the target go back the way. LIST is of these words:
+  rate=10Gb/s          of the line; packets wait in a queue before it
+  delay=50ms           one way; jitter=5ms: and up to so much more, in order
+  loss=1%, duplicate=1%, reorder=1%, bit_errors=1e-9
+                       of datagrams at random; late=1ms: how late what is reordered may be
+  queue=60MB           what may wait; default: what the line sends in 50 ms
+  mark=1MB             mark datagrams capable of ECN when more than that waits
+  mtu=1500             drop longer datagrams
+  flap=10s,outage=1s   out for a while, about so often
+  seed=7               from which all of this is drawn
+  none                 as if there were no WAN, from here on in the list
+
+Signals: SIGUSR1 prints a report, SIGHUP reads --settings again. Its lines begin with path, forward
+or backward, and go on with a list.
+
+Examples
+  weft wan-emulator --path rate=10Gb/s,delay=50ms udp 127.0.0.1:4000 127.0.0.1:5000
+  weft wan-emulator --forward loss=0.1%,seed=7 --interval 1 udp [::]:4000 [2001:db8::2]:4000
+  weft wan-emulator --path delay=50ms stream unix:/tmp/wan 127.0.0.1:5000
 )";
 }
 

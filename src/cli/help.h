@@ -17,6 +17,8 @@ std::string down_footer();
 std::string link_footer();
 std::string sm_footer();
 std::string capture_footer();
+std::string extend_footer();
+std::string wan_emulator_footer();
 
 std::string lab_footer();
 

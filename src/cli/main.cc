@@ -78,6 +78,8 @@ struct Options {
   SmOptions sm;
   SmRunOptions sm_run;
   CaptureOptions capture;
+  ExtendOptions extend;
+  WanEmulatorOptions wan_emulator;
   StatusOptions status;
   Words show;
   Words topics;
@@ -239,6 +241,63 @@ void define_labs(CLI::App& app, Options& options) {
   capture->add_option("--lab", options.capture.lab, kWhich)->option_text("LAB");
 }
 
+void define_extend(CLI::App& app, ExtendOptions& options) {
+  CLI::App* extend = add_command(app, "extend", "Plan how a fabric is extended over a WAN",
+                                 " --plan [OPTIONS]", extend_footer());
+  extend->add_flag("--plan", options.plan, "Print what a path of this length needs")->required();
+  extend->add_flag("--json", options.json, "Print JSON");
+  extend->add_option("--distance", options.distance, "Length of the fibre, as in 5000km")
+      ->option_text("LENGTH");
+  extend->add_option("--per-metre", options.per_metre, "Delay of the fibre; default 5ns")
+      ->option_text("TIME");
+  extend->add_option("--equipment", options.equipment, "What else delays, one way; default 0ns")
+      ->option_text("TIME");
+  extend->add_option("--round-trip", options.round_trip, "Measured, instead of a distance")
+      ->option_text("TIME");
+  CLI::Option* rate = extend->add_option("--rate", options.rate, "Of data; default 10Gb/s");
+  rate->option_text("RATE");
+  extend->add_option("--signalling", options.signalling, "Instead: of a line with 8b/10b code")
+      ->option_text("RATE")
+      ->excludes(rate);
+  extend->add_option("--vls", options.lanes, "Data virtual lanes in use, 1 (default) to 15")
+      ->option_text("NUMBER")
+      ->check(CLI::Range(1, 15));
+  extend->add_option("--sites", options.sites, "Sites with an extender each; default 2")
+      ->option_text("NUMBER")
+      ->check(CLI::Range(2, 65'536));
+  extend
+      ->add_option("--local-credit", options.local_credit,
+                   "What the local link advertises per VL; default 8KiB")
+      ->option_text("SIZE");
+}
+
+void define_wan(CLI::App& app, Options& options) {
+  define_extend(app, options.extend);
+  WanEmulatorOptions& wan = options.wan_emulator;
+  CLI::App* emulator = add_command(app, "wan-emulator", "Make the way between programs a WAN",
+                                   " [OPTIONS] udp|stream LISTEN TARGET", wan_emulator_footer());
+  emulator->add_option("CARRIES", wan.carries, "udp: datagrams; stream: TCP or Unix sockets")
+      ->required()
+      ->check(CLI::IsMember({"udp", "stream"}));
+  emulator->add_option("LISTEN", wan.listen, "Where it listens, as in 127.0.0.1:4000")->required();
+  emulator->add_option("TARGET", wan.target, "Where that goes, as in [::1]:5000")->required();
+  emulator->add_option("--path", wan.path, "Both directions, as in rate=10Gb/s,delay=50ms,loss=1%")
+      ->option_text("LIST");
+  emulator->add_option("--forward", wan.forward, "What is different from LISTEN to TARGET")
+      ->option_text("LIST");
+  emulator->add_option("--backward", wan.backward, "What is different from TARGET to LISTEN")
+      ->option_text("LIST");
+  emulator->add_option("--settings", wan.settings, "A file of such lists, read again on SIGHUP")
+      ->option_text("FILE");
+  emulator
+      ->add_option("--memory", wan.memory, "For what is under way, each direction; default 1GiB")
+      ->option_text("SIZE");
+  emulator->add_option("--interval", wan.interval, "Report so often; default: at the end")
+      ->option_text("SECONDS")
+      ->check(CLI::Range(0.0, 1e6));
+  emulator->add_flag("--json", wan.json, "Report in JSON, a line each");
+}
+
 void define(CLI::App& app, Options& options) {
   define_run(app, options.run);
 
@@ -268,6 +327,7 @@ void define(CLI::App& app, Options& options) {
 
   define_lab(app, options.lab);
   define_labs(app, options);
+  define_wan(app, options);
 
   CLI::App* help = add_command(app, "help", "Explain a command", " [TOPIC]", "");
   help->add_option("TOPIC", options.topics, "The name of a command")->expected(0, 1);
@@ -345,6 +405,8 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "link") return link(options.link);
   if (command == "sm") return sm_or_run(options);
   if (command == "capture") return capture(options.capture);
+  if (command == "extend") return extend(options.extend);
+  if (command == "wan-emulator") return wan_emulator(options.wan_emulator);
   return help("", app);
 }
 

@@ -49,7 +49,7 @@ json() {
 # Help and version.
 expect 0 '^weft [0-9]+\.[0-9]+' "$weft" --version
 for form in "" --help -h help; do expect 0 'Try first' "$weft" $form; done
-for command in run devices doctor status resource lab; do
+for command in run devices doctor status resource lab extend wan-emulator; do
   expect 0 "^Usage: weft $command" "$weft" help $command
   expect 0 "^Usage: weft $command" "$weft" $command --help
 done
@@ -240,6 +240,44 @@ if [[ $(id -u) == 0 ]] && command -v setpriv > /dev/null &&
 else
   echo "not tried: setuid programs (needs root, and a file system that honours the bit)"
 fi
+
+# Plans of long links.
+plan() { expect 0 "$1" "$weft" extend --plan "${@:2}"; }
+plan '^buffer of a site +894\.1 MiB \(1 remote, 937500000 B\)$' --distance 5000km --vls 15
+plan '^under way in one direction +610\.4 KiB \(5 Mbit\)$' --distance 100km
+plan '128 KiB per VL, enough: it fills a round trip of 131\.072us' --round-trip 130us \
+  --signalling 10Gb/s
+plan '^data rate, each way +8Gb/s$' --round-trip 130us --signalling 10Gb/s
+plan 'buffer of a site +3\.6 MiB \(3 remote' --distance 100km --sites 4
+plan '^what the local link advertises +8KiB per VL: it fills a round trip of 8\.192us$' \
+  --distance 100km --signalling 10Gb/s
+json "$weft" extend --plan --distance 5000km --vls 15 --json
+grep -q '"buffer_bytes": 937500000' "$work/json" || fail "no buffer_bytes: $(cat "$work/json")"
+refused 'extend: .*--plan is required' "$weft" extend --distance 5km
+refused 'extend: how far is it\?' "$weft" extend --plan
+refused '--distance 5: must be as in 100km or 300m' "$weft" extend --plan --distance 5
+refused '--rate 0Gb/s: must be as in 10Gb/s, not 0' "$weft" extend --plan --distance 5km \
+  --rate 0Gb/s
+refused 'instead of --distance' "$weft" extend --plan --distance 5km --round-trip 5ms
+refused '[Ee]xcludes' "$weft" extend --plan --distance 5km --rate 1Gb/s --signalling 1Gb/s
+refused 'no machine has a buffer' "$weft" extend --plan --distance 1e9km --sites 65536 \
+  --rate 1000000Gb/s
+
+# An emulated WAN.
+emulator() { refused "$1" "$weft" wan-emulator "${@:2}"; }
+emulator 'forward: rate=10Gb/s,delay=1s: needs 1\..*GB of memory .*more than the 1GiB' \
+  --forward rate=10Gb/s,delay=1s udp 127.0.0.1:0 127.0.0.1:5
+emulator '--path los=1: there is no such setting; there are rate, ' --path los=1 \
+  udp 127.0.0.1:0 127.0.0.1:5
+emulator 'backward: loss is of datagrams' --backward loss=1% stream 127.0.0.1:0 127.0.0.1:5
+emulator '127\.0\.0\.1: the port is missing' udp 127.0.0.1:0 127.0.0.1
+emulator 'unix:: the path is missing' stream unix: 127.0.0.1:5
+emulator 'must be a size, as in 512MiB' --memory 5 udp 127.0.0.1:0 127.0.0.1:5
+emulator 'absent: No such file' --settings "$work/absent" udp 127.0.0.1:0 127.0.0.1:5
+emulator 'tcp not in' tcp 127.0.0.1:0 127.0.0.1:5
+printf 'path delay=1ms\nsideways loss=1%%\n' > "$work/settings"
+emulator 'settings:2: a line is path, forward or backward' --settings "$work/settings" \
+  udp 127.0.0.1:0 127.0.0.1:5
 
 echo "$failures failures"
 [[ $failures == 0 ]]

@@ -34,13 +34,14 @@ MAY_INCLUDE = {
     "sm": {"base", "wire", "mgmt"},
     "rdmacm": {"base", "wire", "hca", "mgmt"},
     "wan": {"base", "wire", "link"},
-    "sim": {"base", "wire", "hca"},
+    "sim": {"base", "wire", "hca", "wan"},
     "port": {"base", "wire", "io", "hca"},
     "host": {"base", "wire", "io", "hca", "port"},
     "daemon": {"base", "wire", "io", "umad", "hca", "mgmt", "link", "carrier", "fabric", "rdmacm",
-               "port", "host", "sm"},
+               "port", "host", "sm", "wan"},
     "verbs": {"base", "wire", "io", "hca", "port", "host"},
-    "cli": {"base", "wire", "io", "umad", "hca", "fabric", "port", "host", "daemon", "verbs"},
+    "cli": {"base", "wire", "io", "umad", "hca", "fabric", "wan", "port", "host", "daemon",
+            "verbs"},
 }
 # Protocol without I/O, clock, threads or a random device.
 CORES = {"wire", "link", "carrier", "hca", "mgmt", "fabric", "sm", "rdmacm", "wan", "sim"}

@@ -4,7 +4,7 @@
 _weft() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
   local command=${COMP_WORDS[1]} at
-  local commands='run devices doctor status resource lab up down link sm capture'
+  local commands='run devices doctor status resource lab up down link sm capture extend wan-emulator'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     mapfile -t COMPREPLY < <(compgen -W "$commands help --help --version" -- "$current")
@@ -83,6 +83,23 @@ _weft() {
     capture)
       mapfile -t COMPREPLY < <(compgen -f -W 'mad data vl= sl= lid= slid= dlid= qp= --write --count
         --lab --help' -- "$current") ;;
+    extend)
+      case $previous in
+        --distance | --per-metre | --equipment | --round-trip | --rate | --signalling | --vls | \
+          --sites | --local-credit) ;;
+        *) mapfile -t COMPREPLY < <(compgen -W '--plan --distance --per-metre --equipment
+             --round-trip --rate --signalling --vls --sites --local-credit --json --help' -- \
+             "$current") ;;
+      esac
+      ;;
+    wan-emulator)
+      case $previous in
+        --settings) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        --path | --forward | --backward | --memory | --interval) ;;
+        *) mapfile -t COMPREPLY < <(compgen -W 'udp stream --path --forward --backward --settings
+             --memory --interval --json --help' -- "$current") ;;
+      esac
+      ;;
     help) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current") ;;
   esac
 }

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft wan-emulator`: makes the way between two programs look like a WAN.
+#include "daemon/wan/wan_emulator.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/quantity.h"
+#include "cli/commands.h"
+#include "cli/report_view.h"
+#include "cli/style.h"
+#include "io/text_file.h"
+
+namespace weft::cli {
+namespace {
+
+using Json = nlohmann::json;
+using Config = daemon::WanEmulatorConfig;
+
+constexpr const char* kCommand = "wan-emulator";
+constexpr std::size_t kMostSettings = 65'536;  // bytes of a file of them
+
+// For the signal handler, which is told nothing.
+std::atomic<daemon::WanEmulator*> emulating{nullptr};
+std::atomic<bool> read_again{false};
+std::atomic<bool> report_now{false};
+
+void on_signal(int signal) {
+  daemon::WanEmulator* const emulator = emulating.load();
+  if (emulator == nullptr) return;
+  if (signal != SIGHUP && signal != SIGUSR1) return emulator->stop();
+  (signal == SIGHUP ? read_again : report_now) = true;
+  emulator->wake();
+}
+
+void handle_signals(daemon::WanEmulator& emulator) {
+  emulating = &emulator;
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1})
+    sigaction(signal, &action, nullptr);
+}
+
+struct Directions {
+  wan::PathEmulation forward;
+  wan::PathEmulation backward;
+};
+
+// `which`: "path", both of them, "forward" or "backward". Errors name the setting.
+Expected<void> apply(Directions& directions, std::string_view which, std::string_view list) {
+  for (const bool forward : {true, false}) {
+    if (which == (forward ? "backward" : "forward")) continue;
+    wan::PathEmulation& emulation = forward ? directions.forward : directions.backward;
+    const auto parsed = wan::parse_path_emulation(list, emulation);
+    if (!parsed) return tl::unexpected(parsed.error());
+    emulation = *parsed;
+  }
+  return {};
+}
+
+// Lines as "forward loss=1%,delay=2ms". Errors name file and line.
+Expected<void> apply_file(Directions& directions, const std::string& file) {
+  const auto text = io::read_text_file(file, kMostSettings);
+  if (!text) return tl::unexpected(text.error());
+  std::string_view rest = *text;
+  for (int number = 1; !rest.empty(); ++number) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    line = line.substr(0, line.find('#'));
+    const auto word = [&line] {
+      line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+      const std::string_view taken = line.substr(0, line.find_first_of(" \t\r"));
+      line.remove_prefix(taken.size());
+      return taken;
+    };
+    const std::string_view which = word();
+    const std::string_view list = word();
+    if (which.empty()) continue;
+    const bool known = which == "path" || which == "forward" || which == "backward";
+    const auto done =
+        known && word().empty()
+            ? apply(directions, which, list)
+            : Expected<void>(fail(std::errc::invalid_argument,
+                                  "a line is path, forward or backward, and a list without "
+                                  "blanks, as in: path rate=1Gb/s,delay=50ms"));
+    if (!done) {
+      return fail(done.error().code, fmt::format("{}:{}: {}", file, number, done.error().message));
+    }
+  }
+  return {};
+}
+
+Expected<Directions> directions_of(const WanEmulatorOptions& options) {
+  Directions directions;
+  for (const auto& [which, list] :
+       {std::pair("path", &options.path), std::pair("forward", &options.forward),
+        std::pair("backward", &options.backward)}) {
+    if (const auto done = apply(directions, which, *list); !done) {
+      return fail(done.error().code, fmt::format("--{} {}", which, done.error().message));
+    }
+  }
+  if (options.settings.empty()) return directions;
+  if (const auto done = apply_file(directions, options.settings); !done) {
+    return tl::unexpected(done.error());
+  }
+  return directions;
+}
+
+Expected<Config> config_of(const WanEmulatorOptions& options) {
+  Config config;
+  config.carries = options.carries == "udp" ? Config::Carries::kUdp : Config::Carries::kStream;
+  config.listen = options.listen;
+  config.target = options.target;
+  if (!options.memory.empty()) {
+    const auto memory = parse_quantity(options.memory, kSizeUnits);
+    if (!memory || *memory == 0) {
+      return fail(std::errc::invalid_argument,
+                  fmt::format("--memory {}: must be a size, as in 512MiB or 2GB", options.memory));
+    }
+    config.memory = *memory;
+  }
+  auto directions = directions_of(options);
+  if (!directions) return tl::unexpected(directions.error());
+  config.forward = directions->forward;
+  config.backward = directions->backward;
+  return config;
+}
+
+void print_report(const Json& report, bool json) {
+  // Where there is no room for what it says, it goes on all the same.
+  if (std::ferror(stdout) != 0) return;
+  if (json) {
+    fmt::print("{}\n", report.dump());
+  } else {
+    const Style style = Style::for_stream(stdout);
+    for (const char* name : {"forward", "backward"}) {
+      const Json& direction = object_of(report, name);
+      const std::string emulation = text_of(direction, "emulation");
+      fmt::print("{} {}\n", style.bold(std::string(name) + ":"),
+                 emulation.empty() ? "none" : emulation);
+      fmt::print("  {}\n", members(direction, {"under_way", "under_way_bytes", "waiting_bytes"}));
+      print_counters(object_of(direction, "counters"));
+    }
+  }
+  std::fflush(stdout);
+}
+
+void read_settings_again(daemon::WanEmulator& emulator, const WanEmulatorOptions& options) {
+  const auto directions = directions_of(options);
+  const auto done = directions ? emulator.change(directions->forward, directions->backward)
+                               : Expected<void>(tl::unexpected(directions.error()));
+  if (!done) {
+    fmt::print(stderr, "weft {}: nothing is changed: {}\n", kCommand, done.error().message);
+    return;
+  }
+  fmt::print(stderr, "weft {}: the settings are changed\n", kCommand);
+}
+
+}  // namespace
+
+int wan_emulator(const WanEmulatorOptions& options) {
+  const auto config = config_of(options);
+  if (!config) return refuse(kCommand, config.error().message);
+  const auto emulator = daemon::WanEmulator::open(*config);
+  if (!emulator) return refuse(kCommand, emulator.error().message);
+  handle_signals(**emulator);
+  fmt::print(stderr, "weft {}: {} {} to {}\n", kCommand, options.carries, (*emulator)->listens(),
+             options.target);
+  const auto report = [&] { print_report((*emulator)->report(), options.json); };
+  const auto interval =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.interval));
+  const auto ended = (*emulator)->run(interval, report, [&] {
+    if (read_again.exchange(false)) read_settings_again(**emulator, options);
+    if (report_now.exchange(false)) report();
+  });
+  emulating = nullptr;
+  report();
+  if (ended) return kOk;
+  fmt::print(stderr, "weft {}: {}\n", kCommand, ended.error().message);
+  return kProblem;
+}
+
+}  // namespace weft::cli
