@@ -13,6 +13,8 @@ usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is ma
                                corpus/management_socket, corpus/part_socket,
                                corpus/subnet_database, corpus/sealed_datagrams,
                                corpus/tls_stream and corpus/lab_file, beside this script
+                               corpus/subnet_database, corpus/wan_encapsulation and
+                               corpus/lab_file, beside this script
 """
 import pathlib
 import random
@@ -264,6 +266,50 @@ def tls_stream():
     yield "no-tls", b"\1\0" + pieces(b"GET / HTTP/1.1\r\n\r\n", 255)
     yield "no-tls-to-client", b"\1\1" + pieces(b"SSH-2.0-x\r\n", 255)
     yield "alert", b"\1\0" + pieces(bytes((21, 3, 3, 0, 2, 2, 40)), 3)
+def wan_encapsulation():
+    """(name, bytes): a stack's number, a flag and a packet, as fuzz/wan_encapsulation.cc reads
+    them: from the remote, address 2 and port 5000, to address 1 and port 4000."""
+    def checksum(data):
+        total = sum(struct.unpack(">%dH" % (len(data) // 2), data + bytes(len(data) % 2)))
+        while total >> 16:
+            total = (total & 0xFFFF) + (total >> 16)
+        return struct.pack(">H", ~total & 0xFFFF)
+    near, far = (bytes.fromhex("fd") + bytes(14) + bytes([end]) for end in (1, 2))
+    near4, far4 = (bytes((192, 0, 2, end)) for end in (1, 2))
+    frame = bytes(range(64))
+
+    def udp(source, destination):
+        head = struct.pack(">HHHH", 5000, 4000, 8 + len(frame), 0)
+        pseudo = source + destination + struct.pack(">II", 8 + len(frame), 17)
+        return head[:6] + checksum(pseudo + head + frame) + frame
+
+    def ipv6(following, body):
+        head = struct.pack(">IHBB", 6 << 28 | 0xBA << 20, len(body), following, 64)
+        return head + far + near + body
+
+    def ipv4(protocol, body):
+        head = struct.pack(">BBHHHBBH", 0x45, 0xBA, 20 + len(body), 0, 0x4000, 64, protocol, 0)
+        return head[:10] + checksum(head + far4 + near4) + far4 + near4 + body
+
+    def options(following, body, pad=bytes.fromhex("010400000000")):
+        return bytes((following, 1, 0x1E, 6)) + b"credit" + pad + body
+
+    def ethernet(kind, body):
+        return bytes((2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2)) + kind + body
+    v6, v4 = b"\x86\xdd", b"\x08\x00"
+    udp6, udp4 = udp(far, near), udp(far4, near4)
+    yield "null", b"\0\0" + frame
+    yield "udp-ipv6", b"\1\0" + ipv6(17, udp6)
+    yield "udp-ipv6-unchecked", b"\1\1" + ipv6(17, udp6[:6] + bytes(2) + frame)
+    yield "udp-ipv4", b"\2\0" + ipv4(17, udp4)
+    yield "ipv6", b"\3\0" + ipv6(253, frame)
+    yield "udp-options-ipv6", b"\4\0" + ipv6(60, options(17, udp6))
+    yield "udp-options-ipv6-absent", b"\4\0" + ipv6(17, udp6)
+    yield "udp-options-ipv6-others", b"\4\0" + ipv6(60, options(17, udp6, b"\x3e\2ab\0\0"))
+    yield "options-ipv6-ethernet", b"\5\0" + ethernet(v6, ipv6(60, options(253, frame)))
+    yield "udp-ipv4-ethernet", b"\6\0" + ethernet(v4, ipv4(17, udp4) + bytes(9))
+    yield "ethernet", b"\7\0" + ethernet(b"\x88\xb5", frame)
+    yield "udp-options-ipv6-ethernet", b"\x08\0" + ethernet(v6, ipv6(60, options(17, udp6)))
 
 
 def main():
@@ -288,6 +334,7 @@ def main():
                          ("part_socket", part_socket()),
                          ("subnet_database", subnet_database()),
                          ("sealed_datagrams", sealed_datagrams()), ("tls_stream", tls_stream()),
+                         ("wan_encapsulation", wan_encapsulation()),
                          ("program_end", program_end())):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)
         for name, blob in made:
