@@ -120,6 +120,8 @@ class Port final : private ReceiveBuffer::Observer {
   // Commands of the subnet manager: Down, Armed or Active, from where IBA 7.2.7 allows; false where
   // it does not. Active in state Armed takes effect when the other end is known to be armed too.
   bool set_state(PortState state, Time now);
+  // The other end has left Initialize, by its last flow-control packet: it takes data packets.
+  [[nodiscard]] bool peer_armed() const { return peer_armed_; }
   // Polling, Sleep or Disabled.
   void set_physical_state(PortPhysicalState state, Time now);
   // LinkDownDefaultState: kPolling or kSleep.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wan/bulk_buffer.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "link/packet_pool.h"
+
+namespace weft::wan {
+
+bool Fifo::reserve(std::uint64_t blocks) {
+  if (blocks > capacity_ - used_) return false;
+  used_ += blocks;
+  most_used_ = std::max(most_used_, used_);
+  return true;
+}
+
+void Fifo::give_up(std::uint64_t blocks) {
+  assert(blocks <= used_ - queued_);
+  used_ -= blocks;
+}
+
+void Fifo::push(link::PacketPtr packet) {
+  queued_ += block_.blocks(packet->size());
+  assert(queued_ <= used_);
+  queue_.push(std::move(packet));
+}
+
+link::PacketPtr Fifo::pop() {
+  link::PacketPtr packet = queue_.pop();
+  if (packet == nullptr) return nullptr;
+  const std::uint64_t blocks = block_.blocks(packet->size());
+  queued_ -= blocks;
+  used_ -= blocks;
+  return packet;
+}
+
+std::size_t Fifo::clear() {
+  const std::size_t packets = queue_.size();
+  used_ -= std::exchange(queued_, 0);
+  queue_.clear();
+  return packets;
+}
+
+BulkBuffer::Share::Share(const Options& options, BulkMemory& memory) : memory_(memory) {
+  for (auto& fifo : fifos_)
+    fifo = std::make_unique<Fifo>(options.lane_bytes, options.block);
+}
+
+std::uint64_t BulkBuffer::Share::used_bytes() const {
+  std::uint64_t blocks = 0;
+  for (const auto& fifo : fifos_)
+    blocks += fifo->used();
+  return blocks * block().bytes();
+}
+
+BulkBuffer::BulkBuffer(const Options& options)
+    : memory_({.block_bytes = link::PacketPool::kPayloadBlock,
+               .most_bytes = options.most_memory,
+               .spare_slabs = options.spare_slabs}) {
+  for (std::size_t remote = 0; remote < options.remotes; ++remote)
+    shares_.push_back(std::make_unique<Share>(options, memory_));
+}
+
+}  // namespace weft::wan

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wan/frame.h"
+
+#include <cassert>
+#include <utility>
+
+#include "link/channel.h"
+#include "link/iba_values.h"
+#include "wire/endian.h"
+
+namespace weft::wan {
+namespace {
+
+constexpr std::uint8_t kWantsAnswer = 1;
+constexpr std::uint8_t kRecovery = 2;
+
+void begin(ItemType type, std::uint8_t second, MutableBytes out, std::size_t size) {
+  assert(out.size() >= size);
+  wire::store_u8(out.data(), static_cast<std::uint8_t>(type));
+  wire::store_u8(out.data() + 1, second);
+}
+
+bool is_packet_size(std::size_t bytes) {
+  return bytes >= link::kShortestPacket && bytes <= link::kLongestPacket;
+}
+
+// Takes one item from the front: nothing when it cannot be.
+class ItemReader {
+ public:
+  explicit ItemReader(Bytes bytes) : cursor_(bytes) {}
+  [[nodiscard]] Bytes rest() const { return cursor_.rest(); }
+  [[nodiscard]] bool at_end() const {
+    return cursor_.remaining() == 0 || type() == ItemType::kFill;
+  }
+
+  [[nodiscard]] std::optional<Item> take() {
+    if (at_end()) return std::nullopt;
+    switch (type()) {
+      case ItemType::kFill:
+        break;
+      case ItemType::kPacket:
+        return packet();
+      case ItemType::kSegment:
+        return segment();
+      case ItemType::kManagement:
+        return management();
+      case ItemType::kCredit:
+        return credit();
+      case ItemType::kAcknowledge:
+        return acknowledge();
+      case ItemType::kHello:
+        return hello();
+      case ItemType::kRefusal:
+        return refusal();
+      case ItemType::kEnd:
+        if (!cursor_.take(EndItem::kSize)) return std::nullopt;
+        return EndItem{};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  [[nodiscard]] ItemType type() const {
+    return static_cast<ItemType>(wire::load_u8(cursor_.rest().data()));
+  }
+  static std::optional<Vl> data_vl(std::uint8_t value) {
+    return value < kLanes ? std::optional(Vl{value}) : std::nullopt;
+  }
+  static std::optional<PacketTag> tag(const std::byte* at) {
+    const auto vl = data_vl(wire::load_u8(at + 1));
+    if (!vl) return std::nullopt;
+    return PacketTag{
+        .vl = *vl, .sequence = wire::load_be32(at + 4), .position = wire::load_be32(at + 8)};
+  }
+
+  std::optional<Item> packet() {
+    const auto head = cursor_.take(PacketItem::kSize);
+    if (!head) return std::nullopt;
+    const auto of = tag(head->data());
+    const std::uint16_t length = wire::load_be16(head->data() + 2);
+    const auto bytes = cursor_.take(length);
+    if (!of || !bytes || !is_packet_size(length)) return std::nullopt;
+    return PacketItem{.tag = *of, .offset = 0, .total = length, .bytes = *bytes};
+  }
+
+  std::optional<Item> segment() {
+    const auto head = cursor_.take(PacketItem::kSegmentSize);
+    if (!head) return std::nullopt;
+    const auto of = tag(head->data());
+    const std::uint16_t length = wire::load_be16(head->data() + 2);
+    const std::uint16_t offset = wire::load_be16(head->data() + 12);
+    const std::uint16_t total = wire::load_be16(head->data() + 14);
+    const auto bytes = cursor_.take(length);
+    if (!of || !bytes || length == 0 || !is_packet_size(total)) return std::nullopt;
+    if (std::size_t{offset} + length > total) return std::nullopt;
+    return PacketItem{.tag = *of, .offset = offset, .total = total, .bytes = *bytes};
+  }
+
+  std::optional<Item> management() {
+    const auto head = cursor_.take(ManagementItem::kSize);
+    if (!head) return std::nullopt;
+    const std::uint16_t length = wire::load_be16(head->data() + 2);
+    const auto bytes = cursor_.take(length);
+    if (!bytes || length < link::kShortestPacket ||
+        length > link::longest_packet(link::kManagementMtu)) {
+      return std::nullopt;
+    }
+    return ManagementItem{.packet = *bytes};
+  }
+
+  std::optional<Item> credit() {
+    const auto item = cursor_.take(CreditItem::kSize);
+    if (!item) return std::nullopt;
+    const std::byte* const at = item->data();
+    const auto vl = data_vl(wire::load_u8(at + 1));
+    if (!vl) return std::nullopt;
+    return CreditItem{.credit = {.vl = *vl,
+                                 .packets = wire::load_be32(at + 4),
+                                 .sent = wire::load_be64(at + 12),
+                                 .limit = wire::load_be64(at + 20)},
+                      .settled = wire::load_be32(at + 8)};
+  }
+
+  std::optional<Item> acknowledge() {
+    const auto head = cursor_.take(AcknowledgeItem::kSize);
+    if (!head) return std::nullopt;
+    const std::size_t count = wire::load_u8(head->data() + 1);
+    const auto ranges = cursor_.take(count * AcknowledgeItem::kRangeSize);
+    if (!ranges || count > AcknowledgeItem::kMostRanges) return std::nullopt;
+    return AcknowledgeItem{.ranges = *ranges};
+  }
+
+  std::optional<Item> hello() {
+    const auto item = cursor_.take(Hello::kSize);
+    if (!item) return std::nullopt;
+    const std::byte* const at = item->data();
+    const std::uint8_t flags = wire::load_u8(at + 1);
+    const std::uint8_t mode = wire::load_u8(at + 2);
+    const std::uint8_t scale = wire::load_u8(at + 4);
+    Hello hello{.own = wire::load_be64(at + 8),
+                .wants_answer = (flags & kWantsAnswer) != 0,
+                .recovery = (flags & kRecovery) != 0,
+                .mode = static_cast<TunnelMode>(mode),
+                .data_vls = wire::load_u8(at + 3),
+                .block = {},
+                .longest_frame = wire::load_be32(at + 16),
+                .silence_ms = wire::load_be32(at + 20),
+                .capacity = {}};
+    const bool known_mode = hello.mode == TunnelMode::kBridge || hello.mode == TunnelMode::kRouter;
+    const bool lanes = hello.data_vls >= 1 && hello.data_vls <= kLanes;
+    if (hello.own == 0 || !known_mode || !lanes || scale > BlockSize::kMostScale) {
+      return std::nullopt;
+    }
+    hello.block = BlockSize(scale);
+    for (std::size_t vl = 0; vl < kLanes; ++vl) {
+      hello.capacity[vl] = wire::load_be64(at + 32 + 8 * vl);
+      if (hello.capacity[vl] > kMostBlocks) return std::nullopt;
+    }
+    return hello;
+  }
+
+  std::optional<Item> refusal() {
+    const auto item = cursor_.take(RefusalItem::kSize);
+    if (!item) return std::nullopt;
+    const std::uint8_t why = wire::load_u8(item->data() + 1);
+    if (why < 1 || why > kLastRefusal) return std::nullopt;
+    return RefusalItem{.why = static_cast<Refusal>(why)};
+  }
+
+  ByteCursor cursor_;
+};
+
+}  // namespace
+
+void FrameHead::write(MutableBytes out) const {
+  assert(out.size() >= kSize);
+  std::byte* const at = out.data();
+  wire::store_u8(at, kVersion);
+  wire::store_u8(at + 1, static_cast<std::uint8_t>(type));
+  wire::store_u8(at + 2, port_state);
+  wire::store_u8(at + 3, port_downs);
+  wire::store_be32(at + 4, open);
+  wire::store_be64(at + 8, epoch);
+  wire::store_be64(at + 16, sequence);
+  wire::store_be64(at + 24, acknowledged);
+}
+
+AcknowledgeItem::Range AcknowledgeItem::at(std::size_t index) const {
+  const std::byte* const at = ranges.subspan(index * kRangeSize, kRangeSize).data();
+  return {.offset = wire::load_be32(at), .length = wire::load_be32(at + 4)};
+}
+
+void write_packet_item(const PacketTag& tag, std::uint16_t length, MutableBytes out) {
+  begin(ItemType::kPacket, tag.vl.value(), out, PacketItem::kSize);
+  wire::store_be16(out.data() + 2, length);
+  wire::store_be32(out.data() + 4, tag.sequence);
+  wire::store_be32(out.data() + 8, tag.position);
+}
+
+void write_segment_item(const PacketTag& tag, std::uint16_t offset, std::uint16_t length,
+                        std::uint16_t total, MutableBytes out) {
+  assert(out.size() >= PacketItem::kSegmentSize);
+  write_packet_item(tag, length, out);
+  wire::store_u8(out.data(), static_cast<std::uint8_t>(ItemType::kSegment));
+  wire::store_be16(out.data() + 12, offset);
+  wire::store_be16(out.data() + 14, total);
+}
+
+void write_management_item(std::uint16_t length, MutableBytes out) {
+  begin(ItemType::kManagement, 0, out, ManagementItem::kSize);
+  wire::store_be16(out.data() + 2, length);
+}
+
+void write_credit_item(const CreditItem& item, MutableBytes out) {
+  begin(ItemType::kCredit, item.credit.vl.value(), out, CreditItem::kSize);
+  wire::store_be16(out.data() + 2, 0);
+  wire::store_be32(out.data() + 4, item.credit.packets);
+  wire::store_be32(out.data() + 8, item.settled);
+  wire::store_be64(out.data() + 12, item.credit.sent);
+  wire::store_be64(out.data() + 20, item.credit.limit);
+}
+
+void write_acknowledge_item(std::uint8_t ranges, MutableBytes out) {
+  begin(ItemType::kAcknowledge, ranges, out, AcknowledgeItem::kSize);
+}
+
+void write_range(const AcknowledgeItem::Range& range, MutableBytes out) {
+  assert(out.size() >= AcknowledgeItem::kRangeSize);
+  wire::store_be32(out.data(), range.offset);
+  wire::store_be32(out.data() + 4, range.length);
+}
+
+void write_hello_item(const Hello& hello, MutableBytes out) {
+  const auto flags = static_cast<std::uint8_t>((hello.wants_answer ? kWantsAnswer : 0) |
+                                               (hello.recovery ? kRecovery : 0));
+  begin(ItemType::kHello, flags, out, Hello::kSize);
+  std::byte* const at = out.data();
+  wire::store_u8(at + 2, static_cast<std::uint8_t>(hello.mode));
+  wire::store_u8(at + 3, hello.data_vls);
+  wire::store_u8(at + 4, hello.block.scale());
+  wire::store_be24(at + 5, 0);
+  wire::store_be64(at + 8, hello.own);
+  wire::store_be32(at + 16, hello.longest_frame);
+  wire::store_be32(at + 20, hello.silence_ms);
+  wire::store_be64(at + 24, 0);
+  for (std::size_t vl = 0; vl < kLanes; ++vl)
+    wire::store_be64(at + 32 + 8 * vl, hello.capacity[vl]);
+}
+
+void write_refusal_item(Refusal why, MutableBytes out) {
+  begin(ItemType::kRefusal, static_cast<std::uint8_t>(why), out, RefusalItem::kSize);
+  wire::store_be16(out.data() + 2, 0);
+}
+
+void write_end_item(MutableBytes out) {
+  begin(ItemType::kEnd, 0, out, EndItem::kSize);
+  wire::store_be16(out.data() + 2, 0);
+}
+
+tl::expected<FrameView, FrameError> FrameView::parse(Bytes frame) {
+  if (frame.empty()) return tl::unexpected(FrameError::kMalformed);
+  if (wire::load_u8(frame.data()) != FrameHead::kVersion) {
+    return tl::unexpected(FrameError::kVersion);
+  }
+  if (frame.size() < FrameHead::kSize) return tl::unexpected(FrameError::kMalformed);
+  const std::byte* const at = frame.data();
+  const FrameHead head{.type = static_cast<FrameType>(wire::load_u8(at + 1)),
+                       .port_state = wire::load_u8(at + 2),
+                       .port_downs = wire::load_u8(at + 3),
+                       .open = wire::load_be32(at + 4),
+                       .epoch = wire::load_be64(at + 8),
+                       .sequence = wire::load_be64(at + 16),
+                       .acknowledged = wire::load_be64(at + 24)};
+  if (head.type != FrameType::kSession && head.type != FrameType::kTraffic) {
+    return tl::unexpected(FrameError::kMalformed);
+  }
+  const Bytes items = frame.subspan(FrameHead::kSize);
+  ItemReader reader(items);
+  while (!reader.at_end()) {
+    if (!reader.take()) return tl::unexpected(FrameError::kMalformed);
+  }
+  return FrameView(head, items);
+}
+
+std::optional<Item> FrameView::next() {
+  ItemReader reader(rest_);
+  auto item = reader.take();
+  rest_ = reader.rest();
+  return item;
+}
+
+}  // namespace weft::wan

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "link/packet.h"
+#include "wan/frame.h"
+
+namespace weft::wan {
+
+// Puts a frame together without copying payloads: a list of parts, of which the payloads belong to
+// the packets, and all else to this. What does not fit is not put in.
+class FrameBuilder {
+ public:
+  // Begins a frame of at most `most` bytes, from kLeastFrame to kLongestFrame.
+  void begin(std::size_t most);
+  // Bytes that are left.
+  [[nodiscard]] std::size_t room() const { return most_ - size_; }
+  // And that there are in a frame that is empty.
+  [[nodiscard]] std::size_t most_room() const { return most_ - FrameHead::kSize; }
+
+  [[nodiscard]] bool add(const CreditItem& item);
+  [[nodiscard]] bool add(const Hello& hello);
+  [[nodiscard]] bool add(Refusal why);
+  [[nodiscard]] bool add_end();
+  // As many of the ranges as fit; none at all is put in as nothing.
+  void add(std::span<const AcknowledgeItem::Range> ranges);
+  [[nodiscard]] bool add_management(const link::Packet& packet);
+  // `length` bytes of the packet from `offset` on, a segment where that is not all of it. The
+  // packet stays as it is until the frame is sent.
+  [[nodiscard]] bool add(const PacketTag& tag, const link::Packet& packet, std::size_t offset,
+                         std::size_t length);
+  // What of a packet that has `length` bytes to go fits in: all, as many bytes as there is room
+  // for, or 0 where a piece would not be worth its head.
+  [[nodiscard]] std::size_t fitting(std::size_t length, bool whole) const;
+
+  // Writes the head. Good until the next begin().
+  void finish(const FrameHead& head);
+  [[nodiscard]] std::span<const Bytes> parts() const { return parts_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  // Room that the caller fills; `count` is at most room().
+  [[nodiscard]] MutableBytes write(std::size_t count);
+  void copy(Bytes bytes);
+  void refer(Bytes bytes);
+  void slice(const link::Packet& packet, std::size_t offset, std::size_t length);
+
+  std::size_t most_ = 0;
+  std::size_t size_ = 0;
+  std::size_t written_ = 0;         // of scratch_
+  std::vector<std::byte> scratch_;  // never grows while a frame is put together
+  std::vector<Bytes> parts_;
+};
+
+}  // namespace weft::wan

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/time.h"
+
+namespace weft::wan {
+
+// A frame on its way out: its bytes in order. They stay as they are until send() returns.
+struct OutFrame {
+  std::span<const Bytes> parts;
+  std::size_t size = 0;  // of all of them
+};
+
+// What a tunnel sends frames through to one remote: encapsulations and sockets, or a simulation. It
+// may lose, double, delay and mix up frames, and say nothing of it. What comes goes to
+// TunnelEnd::receive(); whenever one of the answers below has changed, TunnelEnd::path_changed().
+class Path {
+ public:
+  virtual ~Path() = default;
+
+  // The network below has found the other end: a connection is set up, an address resolved. Where
+  // there is no such thing, always.
+  [[nodiscard]] virtual bool established() const = 0;
+  // Whether it takes frames now; a path with a pace says no until the next may leave.
+  [[nodiscard]] virtual bool ready() const = 0;
+  // Bytes of the longest frame that it carries, kLeastFrame to kLongestFrame. It may change.
+  [[nodiscard]] virtual std::size_t longest_frame() const = 0;
+  // While it is ready.
+  virtual void send(std::span<const OutFrame> frames, Time now) = 0;
+};
+
+}  // namespace weft::wan

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "link/iba_values.h"
+#include "wan/tunnel_end.h"
+
+namespace weft::wan {
+
+// Often enough for the other end's patience, whatever is lost.
+Duration TunnelEnd::period() const {
+  return std::clamp<Duration>(session_.agreement().silence / 8, 1ms, options_.credit_period);
+}
+
+// All lanes' credit and the port's state are said again now and then, for what was lost.
+void TunnelEnd::note_due(Time now) {
+  if (now >= next_period_) {
+    next_period_ = now + period();
+    credit_due_ = link::kDataLanes;
+    state_due_ = true;
+  }
+  for (std::uint8_t vl = 0; vl < kLanes; ++vl) {
+    if (receiver_.worth_telling(Vl{vl})) credit_due_ |= link::bit(Vl{vl});
+  }
+}
+
+bool TunnelEnd::has_work(Time now) const {
+  if (!sender_.may_leave()) return false;
+  if (state_due_ || credit_due_ != 0 || sender_.has_work()) return true;
+  return unacknowledged_ != 0 && now >= acknowledge_at_;
+}
+
+void TunnelEnd::send(Time now) {
+  if (!path_.established() || !started_) return;
+  if (path_.ready() && session_.hello_due()) send_session(now);
+  if (!session_.up()) return;
+  note_due(now);
+  while (path_.ready() && has_work(now)) {
+    std::size_t frames = 0;
+    while (frames < kBurst && has_work(now))
+      put_together(builders_[frames++], now);
+    give(frames, now);
+    sender_.departed();
+  }
+}
+
+void TunnelEnd::put_together(FrameBuilder& frame, Time now) {
+  frame.begin(std::clamp<std::size_t>(
+      std::min<std::size_t>(path_.longest_frame(), session_.agreement().longest_frame), kLeastFrame,
+      kLongestFrame));
+  if (unacknowledged_ != 0 && arrivals_.gaps() && session_.agreement().recovery) {
+    // Older ones have been told before. A short frame is to have room for packets.
+    std::array<AcknowledgeItem::Range, 32> ranges;
+    const std::size_t room = frame.room() > 1024 ? ranges.size() : 4;
+    frame.add(std::span(ranges).first(arrivals_.ranges(std::span(ranges).first(room))));
+  }
+  unacknowledged_ = 0;
+  add_credit(frame);
+  sender_.fill(frame);
+  FrameHead head{.port_state = mirror_.state(),
+                 .port_downs = mirror_.downs(),
+                 .epoch = session_.send_epoch(),
+                 .acknowledged = arrivals_.next()};
+  state_due_ = false;
+  sender_.leaves(head, now);
+  frame.finish(head);
+}
+
+void TunnelEnd::add_credit(FrameBuilder& frame) {
+  for (std::uint16_t rest = credit_due_; rest != 0; rest &= rest - 1) {
+    const Vl vl{static_cast<std::uint8_t>(link::lowest_lane(rest))};
+    if (frame.room() < CreditItem::kSize) return;
+    credit_due_ &= static_cast<std::uint16_t>(~link::bit(vl));
+    const CreditItem item{.credit = {.vl = vl,
+                                     .packets = sender_.packets(vl),
+                                     .sent = sender_.blocks(vl),
+                                     .limit = receiver_.tell(vl)},
+                          .settled = receiver_.settled(vl)};
+    if (frame.add(item)) counters_.add_in_turn(TunnelCounter::kTxCredit);
+  }
+}
+
+void TunnelEnd::give(std::size_t count, Time now) {
+  std::array<OutFrame, kBurst> frames;
+  for (std::size_t i = 0; i < count; ++i)
+    frames[i] = {.parts = builders_[i].parts(), .size = builders_[i].size()};
+  counters_.add_in_turn(TunnelCounter::kTxFrames, count);
+  path_.send(std::span(frames).first(count), now);
+}
+
+void TunnelEnd::send_session(Time now) {
+  FrameBuilder& frame = builders_[0];
+  frame.begin(kLeastFrame);
+  const FrameHead head{.type = FrameType::kSession, .epoch = session_.named()};
+  const auto why_not = session_.why_not();
+  if (!frame.add(session_.hello(now))) return;
+  if (why_not && !frame.add(*why_not)) return;
+  frame.finish(head);
+  give(1, now);
+}
+
+void TunnelEnd::send_end(Time now) {
+  if (!path_.established() || !path_.ready()) return;
+  FrameBuilder& frame = builders_[0];
+  frame.begin(kLeastFrame);
+  if (!frame.add_end()) return;
+  frame.finish({.type = FrameType::kSession, .epoch = session_.send_epoch()});
+  give(1, now);
+}
+
+}  // namespace weft::wan

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the fabric into the WAN: packets wait here, one queue for each lane of the far end, until
+// the FIFO there has room for them and the path takes a frame. With recovery, what was sent is kept
+// until the other end has it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "link/packet.h"
+#include "wan/byte_ranges.h"
+#include "wan/frame_builder.h"
+#include "wan/sent_log.h"
+#include "wan/session.h"
+#include "wan/tunnel_counters.h"
+#include "wan/tunnel_credit.h"
+
+namespace weft::wan {
+
+class TunnelSender final : private SentLog::Observer {
+ public:
+  struct Options {
+    // By the lane that a packet came in on: the one that it leaves the far end on, whose FIFO and
+    // credit it uses.
+    std::array<Vl, kLanes> egress = straight();
+    std::size_t management_packets = 64;  // of VL15, that may wait
+
+    [[nodiscard]] static std::array<Vl, kLanes> straight();
+  };
+
+  TunnelSender(const Options& options, TunnelCounters& counters)
+      : options_(options), counters_(counters) {}
+
+  // A session is up, and everything is counted from zero; it is over, and what waits is dropped.
+  void begin(const Agreement& agreement);
+  void end();
+
+  // From the fabric, of a session that is up. Its space in the receive buffer is free when it has
+  // left in a frame.
+  void accept(link::PacketPtr packet);
+
+  // What the other end says.
+  void hear(const CreditItem& item);
+  void acknowledged(std::uint64_t before, std::span<const AcknowledgeItem::Range> ranges, Time now);
+
+  // Whether fill() would put something in.
+  [[nodiscard]] bool has_work() const;
+  // Puts in as much as fits. What it refers to stays until departed().
+  void fill(FrameBuilder& frame);
+  // Whether a frame may be sent, were it without packets.
+  [[nodiscard]] bool may_leave() const { return log_.has_room(); }
+  // The frame leaves: its number, and what else of its head this knows.
+  void leaves(FrameHead& head, Time now);
+  void departed() { leaving_.clear(); }
+
+  // For an advertisement: what was sent on a lane so far.
+  [[nodiscard]] std::uint32_t packets(Vl vl) const;
+  [[nodiscard]] std::uint64_t blocks(Vl vl) const { return lanes_[vl.value()].credit.sent(); }
+
+  void expire(Time now);
+  [[nodiscard]] std::optional<Time> deadline() const;
+
+  // What a lane may send, and has sent.
+  [[nodiscard]] const TunnelSendCredit& credit(Vl vl) const { return lanes_[vl.value()].credit; }
+
+ private:
+  // A packet that was sent and is not known to have come.
+  struct Kept {
+    link::PacketPtr packet;  // null: it has come
+    std::uint32_t position = 0;
+    std::vector<ByteRange> come;  // where it went in pieces
+  };
+  struct Lane {
+    link::PacketQueue queue;
+    TunnelSendCredit credit;
+    std::uint64_t sequence = 0;  // of the packet at the front, once it has begun; else of the next
+    std::uint64_t settled = 0;   // packets that the other end says have come, or never will
+    std::uint32_t position = 0;  // of the packet at the front, once it has begun
+    std::size_t offset = 0;      // of it, bytes that have left
+    // With recovery. One that has begun is here already, the last.
+    std::deque<Kept> kept;
+    std::uint64_t first_kept = 0;
+  };
+
+  // SentLog::Observer
+  void arrived(const SentPiece& piece) override;
+  void lost(const SentPiece& piece) override;
+
+  [[nodiscard]] std::size_t fitting(const FrameBuilder& frame, const link::Packet& packet,
+                                    std::size_t offset, std::size_t length) const;
+  [[nodiscard]] bool fill_again(FrameBuilder& frame);
+  [[nodiscard]] bool fill_management(FrameBuilder& frame);
+  [[nodiscard]] bool fill_data(FrameBuilder& frame);
+  [[nodiscard]] bool send_front(Lane& lane, Vl vl, FrameBuilder& frame);
+  [[nodiscard]] link::Packet& front(Lane& lane) const;
+  void begin_front(Lane& lane);
+  void end_front(Lane& lane);
+  [[nodiscard]] bool sendable(const Lane& lane) const;
+  [[nodiscard]] Kept* find(const SentPiece& piece);
+
+  const Options options_;
+  TunnelCounters& counters_;
+  bool recovery_ = false;
+  BlockSize block_;
+  std::array<Lane, kLanes> lanes_;
+  std::size_t turn_ = 0;  // the lane that is looked at first
+  link::PacketQueue management_;
+  std::deque<SentPiece> again_;
+  std::vector<SentPiece> pieces_;  // of the frame that is put together
+  SentLog log_;
+  link::PacketQueue leaving_;  // in frames that are put together
+};
+
+}  // namespace weft::wan

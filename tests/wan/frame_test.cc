@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wan/frame.h"
+
+#include <gtest/gtest.h>
+
+#include "../link/rig.h"
+#include "wan/frame_builder.h"
+
+namespace weft::wan {
+namespace {
+
+std::vector<std::byte> bytes_of(const FrameBuilder& frame) {
+  std::vector<std::byte> out;
+  for (const Bytes part : frame.parts())
+    out.insert(out.end(), part.begin(), part.end());
+  return out;
+}
+
+std::vector<std::byte> hex(std::initializer_list<int> values) {
+  std::vector<std::byte> out;
+  for (const int value : values)
+    out.push_back(std::byte(static_cast<std::uint8_t>(value)));
+  return out;
+}
+
+class Frames : public ::testing::Test {
+ protected:
+  link::PacketPtr packet(std::size_t payload) {
+    return pool.copy(link::make_packet({.payload = payload}));
+  }
+  template <class T>
+  T only(const std::vector<std::byte>& bytes) {
+    auto view = FrameView::parse(bytes);
+    EXPECT_TRUE(view);
+    const auto item = view->next();
+    EXPECT_TRUE(item && std::holds_alternative<T>(*item));
+    EXPECT_FALSE(view->next());
+    return std::get<T>(*item);
+  }
+  BufferPool payloads{link::PacketPool::kPayloadBlock, 100};
+  link::PacketPool pool{100, payloads};
+  FrameBuilder frame;
+};
+
+// docs/range-extension.md has these bytes as tables.
+TEST_F(Frames, HaveTheBytesOfTheTable) {
+  frame.begin(1000);
+  ASSERT_TRUE(frame.add(CreditItem{.credit = {.vl = Vl{3},
+                                              .packets = 0x01020304,
+                                              .sent = 0x1112131415161718,
+                                              .limit = 0x2122232425262728},
+                                   .settled = 0x05060708}));
+  frame.add(std::vector<AcknowledgeItem::Range>{{0x31, 0x32}});
+  ASSERT_TRUE(frame.add(Refusal::kMode));
+  ASSERT_TRUE(frame.add_end());
+  frame.finish({.type = FrameType::kTraffic,
+                .port_state = 4,
+                .port_downs = 9,
+                .open = 0x41424344,
+                .epoch = 0x5152535455565758,
+                .sequence = 0x6162636465666768,
+                .acknowledged = 0x7172737475767778});
+  EXPECT_EQ(bytes_of(frame),
+            hex({1,    2,    4,    9,    0x41, 0x42, 0x43, 0x44, 0x51, 0x52, 0x53, 0x54,
+                 0x55, 0x56, 0x57, 0x58, 0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68,
+                 0x71, 0x72, 0x73, 0x74, 0x75, 0x76, 0x77, 0x78,                       // head
+                 4,    3,    0,    0,    1,    2,    3,    4,    5,    6,    7,    8,  // credit
+                 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,                       //
+                 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,                       //
+                 5,    1,    0,    0,    0,    0x31, 0,    0,    0,    0x32,  // acknowledge
+                 7,    2,    0,    0,                                         // refusal
+                 8,    0,    0,    0}));                                      // end
+  EXPECT_EQ(frame.size(), bytes_of(frame).size());
+}
+
+TEST_F(Frames, CarryPacketsAsTheyAreWithoutCopyingPayloads) {
+  const auto sent = packet(2000);
+  frame.begin(9000);
+  const PacketTag tag{.vl = Vl{7}, .sequence = 0x01020304, .position = 0x05060708};
+  ASSERT_TRUE(frame.add(tag, *sent, 0, sent->size()));
+  frame.finish({});
+  const auto bytes = bytes_of(frame);
+  EXPECT_EQ(std::vector<std::byte>(bytes.begin() + 32, bytes.begin() + 44),
+            hex({1, 7, 2026 >> 8, 2026 & 255, 1, 2, 3, 4, 5, 6, 7, 8}));
+  const auto item = only<PacketItem>(bytes);
+  EXPECT_TRUE(item.whole());
+  const auto original = link::make_packet({.payload = 2000});
+  EXPECT_TRUE(std::equal(item.bytes.begin(), item.bytes.end(), original.begin(), original.end()));
+  EXPECT_EQ(frame.parts()[1].data(), sent->payload().data());
+  EXPECT_EQ(frame.parts().size(), 3);
+}
+
+TEST_F(Frames, CarryPacketsInPieces) {
+  const auto sent = packet(2000);
+  const auto original = link::make_packet({.payload = 2000});
+  std::vector<std::byte> together(original.size());
+  for (std::size_t offset = 0; offset < sent->size();) {
+    frame.begin(kLeastFrame);
+    const std::size_t length = frame.fitting(sent->size() - offset, offset == 0);
+    ASSERT_GT(length, 0);
+    ASSERT_TRUE(frame.add({.vl = Vl{1}}, *sent, offset, length));
+    frame.finish({});
+    EXPECT_LE(frame.size(), kLeastFrame);
+    const auto item = only<PacketItem>(bytes_of(frame));
+    EXPECT_FALSE(item.whole());
+    EXPECT_EQ(item.offset, offset);
+    EXPECT_EQ(item.total, sent->size());
+    std::copy(item.bytes.begin(), item.bytes.end(),
+              together.begin() + static_cast<long>(item.offset));
+    offset += length;
+  }
+  EXPECT_EQ(together, original);
+}
+
+TEST_F(Frames, CarryAHello) {
+  Hello hello{.own = 0x0102030405060708,
+              .wants_answer = true,
+              .recovery = true,
+              .mode = TunnelMode::kRouter,
+              .data_vls = 8,
+              .block = BlockSize{5},
+              .longest_frame = 9000,
+              .silence_ms = 3000,
+              .capacity = {}};
+  for (std::uint64_t vl = 0; vl < 8; ++vl)
+    hello.capacity[vl] = 1000 + vl;
+  frame.begin(kLeastFrame);
+  ASSERT_TRUE(frame.add(hello));
+  frame.finish({.type = FrameType::kSession});
+  EXPECT_EQ(only<Hello>(bytes_of(frame)), hello);
+}
+
+TEST_F(Frames, TakeNothingThatDoesNotFit) {
+  frame.begin(kLeastFrame);
+  const auto large = packet(4096);
+  EXPECT_FALSE(frame.add({}, *large, 0, large->size()));
+  while (frame.add(CreditItem{})) {
+  }
+  EXPECT_LT(frame.room(), CreditItem::kSize);
+  frame.finish({});
+  EXPECT_TRUE(FrameView::parse(bytes_of(frame)));
+}
+
+TEST_F(Frames, AreRefusedAsAWholeWhereTheyAreCutOrAnItemCannotBe) {
+  const auto sent = packet(64);
+  frame.begin(2000);
+  ASSERT_TRUE(frame.add({.vl = Vl{1}}, *sent, 0, sent->size()));
+  ASSERT_TRUE(frame.add(CreditItem{}));
+  ASSERT_TRUE(frame.add({.vl = Vl{1}}, *sent, 10, 30));
+  ASSERT_TRUE(frame.add_management(*sent));
+  frame.finish({});
+  const auto whole = bytes_of(frame);
+  ASSERT_TRUE(FrameView::parse(whole));
+  const std::set<std::size_t> ends{32, 32 + 102, 32 + 102 + 28, 32 + 102 + 28 + 46, whole.size()};
+  for (std::size_t length = 0; length <= whole.size(); ++length)
+    EXPECT_EQ(FrameView::parse(Bytes(whole).first(length)).has_value(), ends.contains(length));
+  const auto with = [&](std::size_t at, int value) {
+    auto bytes = whole;
+    bytes[at] = std::byte(static_cast<std::uint8_t>(value));
+    return FrameView::parse(bytes);
+  };
+  EXPECT_EQ(with(0, 2).error(), FrameError::kVersion);
+  EXPECT_EQ(with(1, 3).error(), FrameError::kMalformed) << "the type";
+  EXPECT_FALSE(with(32, 9)) << "an item's type";
+  EXPECT_FALSE(with(33, 15)) << "no data lane";
+  EXPECT_FALSE(with(32 + 102 + 28 + 15, 35)) << "a piece beyond the end of its packet";
+}
+
+TEST_F(Frames, EndWhereTheNetworkHasFilledThemUp) {
+  frame.begin(kLeastFrame);
+  ASSERT_TRUE(frame.add_end());
+  frame.finish({});
+  auto bytes = bytes_of(frame);
+  bytes.resize(60);
+  only<EndItem>(bytes);
+}
+
+TEST(FrameEpoch, IsAnotherOneWithEachEndAndDirection) {
+  EXPECT_NE(frame_epoch(1, 2), frame_epoch(2, 1));
+  EXPECT_NE(frame_epoch(1, 2), frame_epoch(1, 3));
+  EXPECT_NE(frame_epoch(1, 2), frame_epoch(3, 2));
+}
+
+TEST(AheadOf, CountsAcrossTheEndOf32Bits) {
+  EXPECT_EQ(ahead_of(5, 7), 2);
+  EXPECT_EQ(ahead_of(0, 0xFFFFFFFF), -1);
+  EXPECT_EQ(ahead_of(0x1'FFFF'FFFF, 3), 4);
+}
+
+}  // namespace
+}  // namespace weft::wan

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold of a tunnel whatever the WAN does, and what it keeps of the rate over any
+// distance.
+#include <gtest/gtest.h>
+
+#include "sim/seeds.h"
+#include "tunnel_world.h"
+#include "wire/endian.h"
+
+namespace weft::wan {
+namespace {
+
+struct Faults {
+  bool loss = false;
+  bool outages = false;
+  bool forgery = false;
+};
+
+// A tunnel with everything drawn from a seed, traffic both ways on all lanes.
+class Story {
+ public:
+  Story(std::uint64_t seed, const Faults& faults, bool recovery)
+      : faults_(faults), random_(seed), world(draw(seed, recovery)) {
+    world.at_each_moment = [this] { look(); };
+    if (!faults.forgery) return;
+    for (std::size_t site = 0; site < 2; ++site) {
+      world.paths[site]->look = [this, site](std::vector<std::byte>& frame) {
+        return tamper(site, frame);
+      };
+    }
+  }
+
+  void run(int steps) {
+    EXPECT_TRUE(world.activate() || faults_.loss) << world.describe();
+    for (int i = 0; i < steps; ++i)
+      step();
+    come_to_rest();
+  }
+
+  [[nodiscard]] std::uint64_t counted() const {
+    return world.count(TunnelCounter::kRxLost) + world.count(TunnelCounter::kRxSessionLost) +
+           (recovery_ ? 0 : world.count(TunnelCounter::kRxNoMemory));
+  }
+  [[nodiscard]] std::uint64_t delivered() const { return world.count(TunnelCounter::kRxPackets); }
+  [[nodiscard]] std::uint64_t sent() const { return world.count(TunnelCounter::kTxPackets); }
+
+ private:
+  WorldOptions draw(std::uint64_t seed, bool recovery) {
+    recovery_ = recovery;
+    WorldOptions options{.seed = seed};
+    options.tunnel.recovery = recovery;
+    options.tunnel.silence = faults_.outages ? 500ms : 3s;
+    options.tunnel.receiver.mixed = 12ms;
+    const auto scale = static_cast<std::uint8_t>(random_.below(5));
+    options.buffer = {.lane_bytes = random_.between(5'000, 300'000), .block = BlockSize(scale)};
+    options.wan = {.delay = Duration(random_.between(10'000, 30'000'000)),
+                   .jitter = random_.chance(0.5) ? Duration(random_.between(1, 10'000'000)) : 0ns,
+                   .longest_frame = random_.between(kLeastFrame, 10'000)};
+    if (random_.chance(0.5)) options.wan.rate_bytes_per_s = random_.between(5'000'000, 500'000'000);
+    if (faults_.loss) {
+      options.wan.loss = 0.2 * static_cast<double>(random_.below(100)) / 100;
+      options.wan.duplicate = 0.2 * static_cast<double>(random_.below(100)) / 100;
+    }
+    if (random_.chance(0.5))
+      options.link.rate_bytes_per_s = random_.between(20'000'000, 1'000'000'000);
+    return options;
+  }
+
+  void look() {
+    for (std::size_t site = 0; site < 2; ++site) {
+      for (std::uint8_t vl = 0; vl < kLanes; ++vl) {
+        const Fifo& fifo = world.buffers[site]->share(0).fifo(Vl{vl});
+        if (fifo.used() > fifo.capacity()) overflows = true;
+      }
+    }
+  }
+
+  // Whoever sits on the way replays frames, and puts forged credit into those that pass.
+  bool tamper(std::size_t site, std::vector<std::byte>& frame) {
+    if (random_.chance(0.05)) {
+      world.paths[site]->inject(frame, world.now() + Duration(random_.below(500'000'000)));
+    }
+    if (!random_.chance(0.1) || frame[1] != std::byte{2}) return true;
+    const std::size_t end = frame.size();
+    frame.resize(end + CreditItem::kSize);
+    write_credit_item({.credit = {.vl = Vl{static_cast<std::uint8_t>(random_.below(15))},
+                                  .packets = static_cast<std::uint32_t>(random_.next()),
+                                  .sent = random_.next() >> random_.below(64),
+                                  .limit = random_.next() >> random_.below(64)},
+                       .settled = static_cast<std::uint32_t>(random_.next())},
+                      MutableBytes(frame).subspan(end));
+    return true;
+  }
+
+  void step() {
+    for (auto& site : world.sites) {
+      if (random_.chance(0.3)) {
+        for (const PortState state : {PortState::kArmed, PortState::kActive})
+          site->port.set_state(state, world.now());
+      }
+      for (std::uint64_t i = random_.below(30); i > 0; --i) {
+        const auto vl = static_cast<std::uint8_t>(random_.below(15));
+        if (site->port.backlog(Vl{vl}) > 20) continue;
+        site->send(Sl{vl}, Vl{vl}, 4 * random_.below(random_.chance(0.3) ? 1024 : 64));
+      }
+      if (random_.chance(0.1)) site->blocked = static_cast<std::uint16_t>(random_.next() & 0x7FFF);
+      if (random_.chance(0.3)) release(*site);
+    }
+    if (faults_.outages) disturb();
+    world.run_for(Duration(random_.below(20'000'000)));
+  }
+
+  void disturb() {
+    const std::size_t site = random_.below(2);
+    SimPath& path = *world.paths[site];
+    if (random_.chance(path.cut ? 0.05 : 0.02)) path.cut = !path.cut;
+    if (random_.chance(0.01)) {
+      world.sites[site]->port.set_state(PortState::kDown, world.now());
+    }
+    if (random_.chance(0.02)) {
+      path.options.longest_frame = random_.between(kLeastFrame, 10'000);
+    }
+    if (random_.chance(0.01)) {
+      world.ends[site]->stop(world.now());
+      world.ends[site]->start(world.now());
+    }
+  }
+
+  static void release(Site& site) {
+    site.blocked = 0;
+    site.kept.clear();
+  }
+
+  void come_to_rest() {
+    for (std::size_t site = 0; site < 2; ++site) {
+      world.paths[site]->cut = false;
+      world.paths[site]->options.loss = 0;
+      release(*world.sites[site]);
+    }
+    world.run_for(4s);  // as long as it takes to notice whatever has come to pass
+    EXPECT_TRUE(world.activate()) << world.describe();
+    world.run_for(5s);
+    at_rest = world.pool.in_use() == 0;
+  }
+
+  using PortState = link::PortState;
+  const Faults faults_;
+  Random random_;
+  bool recovery_ = false;
+
+ public:
+  bool overflows = false;
+  bool at_rest = false;
+  World world;
+};
+
+constexpr int kSteps = 120;
+
+class Tunnels : public ::testing::Test {
+ protected:
+  static std::string replay(std::uint64_t seed) {
+    const auto* const info = ::testing::UnitTest::GetInstance()->current_test_info();
+    return sim::how_to_replay(seed, std::string(info->test_suite_name()) + "." + info->name());
+  }
+  static void check(const Story& story) {
+    EXPECT_GT(story.sent(), 20);
+    EXPECT_FALSE(story.overflows) << "a FIFO holds more than it has room for";
+    EXPECT_TRUE(story.at_rest) << "something waits for ever, or is kept: "
+                               << story.world.pool.in_use();
+    for (const auto& site : story.world.sites) {
+      EXPECT_EQ(site->disorder, 0);
+      EXPECT_EQ(site->damaged, 0);
+    }
+    // Delivered, or counted. Of what was on its way when a session ended nobody can say which.
+    const std::uint64_t unconfirmed = story.world.count(TunnelCounter::kTxUnconfirmed);
+    EXPECT_LE(story.delivered() + story.counted(), story.sent());
+    EXPECT_GE(story.delivered() + story.counted() + unconfirmed, story.sent());
+    if (HasFailure()) ADD_FAILURE() << story.world.describe();
+  }
+};
+
+TEST_F(Tunnels, LoseNothingWithRecoveryWhateverTheWanLoses) {
+  for (const std::uint64_t seed : sim::seeds(50)) {
+    SCOPED_TRACE(replay(seed));
+    Story story(seed, {.loss = true}, true);
+    story.run(kSteps);
+    check(story);
+    EXPECT_EQ(story.world.count(TunnelCounter::kRxOverrun), 0) << "packets beyond the credit";
+    EXPECT_EQ(story.delivered(), story.sent());
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(Tunnels, CountWhatTheWanLosesWithoutRecovery) {
+  for (const std::uint64_t seed : sim::seeds(50)) {
+    SCOPED_TRACE(replay(seed));
+    Story story(seed, {.loss = true}, false);
+    story.run(kSteps);
+    check(story);
+    EXPECT_EQ(story.world.count(TunnelCounter::kRxOverrun), 0) << "packets beyond the credit";
+    EXPECT_EQ(story.delivered() + story.counted(), story.sent());
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(Tunnels, LoseNothingWithoutRecoveryWhereTheWanOnlyDelaysAndMixesUp) {
+  for (const std::uint64_t seed : sim::seeds(50)) {
+    SCOPED_TRACE(replay(seed));
+    Story story(seed, {}, false);
+    story.run(kSteps);
+    check(story);
+    EXPECT_EQ(story.delivered(), story.sent());
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(Tunnels, CountWhatIsLostWhenPathsAndPortsComeAndGo) {
+  for (const std::uint64_t seed : sim::seeds(50)) {
+    SCOPED_TRACE(replay(seed));
+    Story story(seed, {.loss = seed % 2 == 0, .outages = true}, seed % 3 != 0);
+    story.run(kSteps);
+    check(story);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(Tunnels, AreNotDeceivedByReplayedFramesAndForgedCredit) {
+  for (const std::uint64_t seed : sim::seeds(50)) {
+    SCOPED_TRACE(replay(seed));
+    Story story(seed, {.forgery = true}, true);
+    story.run(kSteps);
+    check(story);
+    EXPECT_GT(story.world.count(TunnelCounter::kCreditForged), 0);
+    EXPECT_GT(story.world.count(TunnelCounter::kRxDoubled), 0);
+    EXPECT_EQ(story.delivered(), story.sent());
+    if (HasFailure()) return;
+  }
+}
+
+// --- distance ------------------------------------------------------------------------------------
+
+struct Measured {
+  double bytes_per_s = 0;
+  std::uint64_t most_buffered = 0;
+};
+
+constexpr std::uint64_t kRate = 100'000'000;
+
+Measured measure(Duration round_trip, std::uint64_t fifo, double loss = 0) {
+  WorldOptions options;
+  options.buffer.lane_bytes = fifo;
+  options.wan = {
+      .delay = round_trip / 2, .loss = loss, .rate_bytes_per_s = kRate, .longest_frame = 8192};
+  World world(options);
+  EXPECT_TRUE(world.activate()) << world.describe();
+  const auto send_for = [&](Duration time) {
+    const Time end = world.now() + time;
+    while (world.now() < end) {
+      world.sites[0]->keep_full(Vl{0}, 2048, 64);
+      world.run_for(200us);
+    }
+  };
+  send_for(5 * round_trip + 100ms);
+  const std::uint64_t before = world.sites[1]->came_bytes;
+  const Time began = world.now();
+  send_for(1s);
+  EXPECT_EQ(world.count(TunnelCounter::kRxOverrun), 0);
+  const double seconds = std::chrono::duration<double>(world.now() - began).count();
+  return {.bytes_per_s = static_cast<double>(world.sites[1]->came_bytes - before) / seconds,
+          .most_buffered = world.buffers[1]->share(0).fifo(Vl{0}).most_used() * 64};
+}
+
+TEST(Distance, OfTwoHundredMillisecondsKeepsTheRateOfNone) {
+  const std::uint64_t product = kRate / 5;
+  const Measured near = measure(0ms, product * 12 / 10);
+  const Measured far = measure(200ms, product * 12 / 10);
+  EXPECT_GT(near.bytes_per_s, 0.95 * kRate);
+  EXPECT_GE(far.bytes_per_s, 0.95 * near.bytes_per_s);
+  EXPECT_LE(far.most_buffered, product * 12 / 10);
+}
+
+TEST(Distance, WithCreditOfTheStandardIsWhatLimitsTheRate) {
+  const Measured far = measure(20ms, BulkBuffer::kLeastBytes);
+  EXPECT_LT(far.bytes_per_s, 1.1 * BulkBuffer::kLeastBytes / 0.02);
+  EXPECT_GT(far.bytes_per_s, 0.5 * BulkBuffer::kLeastBytes / 0.02);
+}
+
+TEST(Distance, WithOneFrameInAThousandLostKeepsNineTenths) {
+  const std::uint64_t product = kRate / 10;
+  const Measured whole = measure(100ms, 3 * product);
+  const Measured lossy = measure(100ms, 3 * product, 0.001);
+  EXPECT_GE(lossy.bytes_per_s, 0.9 * whole.bytes_per_s);
+}
+
+}  // namespace
+}  // namespace weft::wan

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two ends of a tunnel between two ports of a fabric.
+#include <gtest/gtest.h>
+
+#include "tunnel_world.h"
+
+namespace weft::wan {
+namespace {
+
+using link::PortPhysicalState;
+using link::PortState;
+
+std::uint64_t sum(const std::array<std::uint64_t, 16>& counts) {
+  std::uint64_t total = 0;
+  for (const std::uint64_t count : counts)
+    total += count;
+  return total;
+}
+
+TEST(Tunnel, JoinsTwoPortsAsOneCableWould) {
+  World world({});
+  ASSERT_TRUE(world.run_until(
+      [&] {
+        return world.sites[0]->port.state() == PortState::kInitialize &&
+               world.sites[1]->port.state() == PortState::kInitialize;
+      },
+      100ms))
+      << world.describe();
+  // Active waits until the port at the other site is armed.
+  world.sites[0]->port.set_state(PortState::kArmed, world.now());
+  world.sites[0]->port.set_state(PortState::kActive, world.now());
+  world.run_for(50ms);
+  EXPECT_EQ(world.sites[0]->port.state(), PortState::kArmed);
+  EXPECT_EQ(world.sites[1]->port.state(), PortState::kInitialize);
+  world.sites[1]->port.set_state(PortState::kArmed, world.now());
+  world.run_for(50ms);
+  EXPECT_EQ(world.sites[0]->port.state(), PortState::kActive);
+  EXPECT_EQ(world.sites[1]->port.state(), PortState::kArmed);
+  // The first data packet does the rest (IBA 7.2.7, ActiveTrigger).
+  ASSERT_TRUE(world.sites[0]->send(Sl{0}, Vl{0}, 64));
+  world.run_for(50ms);
+  EXPECT_EQ(world.sites[1]->port.state(), PortState::kActive);
+  EXPECT_EQ(world.sites[1]->came[0], 1) << world.describe();
+}
+
+TEST(Tunnel, CarriesPacketsOfEverySizeAndLaneUnchangedAndInOrder) {
+  World world({});
+  ASSERT_TRUE(world.activate()) << world.describe();
+  for (int i = 0; i < 300; ++i) {
+    for (auto& site : world.sites) {
+      const auto vl = static_cast<std::uint8_t>(world.random.below(15));
+      ASSERT_TRUE(site->send(Sl{vl}, Vl{vl}, 4 * world.random.below(1025)));
+    }
+    if (i % 7 == 0) world.run_for(1ms);
+  }
+  world.run_for(100ms);
+  for (const auto& site : world.sites) {
+    EXPECT_EQ(sum(site->came), 300);
+    EXPECT_EQ(site->disorder, 0);
+    EXPECT_EQ(site->damaged, 0);
+  }
+  EXPECT_LE(world.paths[0]->longest, 1472);
+  EXPECT_EQ(world.pool.in_use(), 0) << "something keeps packets";
+}
+
+TEST(Tunnel, PutsSeveralPacketsIntoAFrame) {
+  World world({.wan = {.longest_frame = 9000}});
+  ASSERT_TRUE(world.activate());
+  const std::uint64_t before = world.paths[0]->frames;
+  for (int i = 0; i < 400; ++i)
+    ASSERT_TRUE(world.sites[0]->send(Sl{1}, Vl{1}, 64));
+  world.run_for(50ms);
+  EXPECT_EQ(world.sites[1]->came[1], 400);
+  EXPECT_LT(world.paths[0]->frames - before, 100);
+}
+
+TEST(Tunnel, PassesManagementPacketsBeforeTheLinkIsActive) {
+  World world({});
+  ASSERT_TRUE(world.run_until(
+      [&] { return world.sites[0]->port.state() == PortState::kInitialize; }, 100ms));
+  world.sites[0]->port.transmit(
+      world.pool.copy(link::make_packet({.vl = link::kVl15, .payload = 256})), link::kVl15,
+      world.now());
+  world.run_for(50ms);
+  EXPECT_EQ(world.sites[1]->management, 1) << world.describe();
+}
+
+TEST(Tunnel, UsesTheLaneAtTheFarEndThatTheSenderChooses) {
+  WorldOptions options;
+  options.tunnel.sender.egress[2] = Vl{9};
+  options.tunnel.sender.egress[3] = Vl{9};
+  World world(options);
+  ASSERT_TRUE(world.activate());
+  for (int i = 0; i < 500; ++i) {
+    if (i == 10) world.sites[1]->blocked = 1U << 9;
+    world.sites[0]->keep_full(Vl{2}, 1024);
+    world.sites[0]->keep_full(Vl{3}, 1024);
+    world.run_for(1ms);
+  }
+  EXPECT_EQ(world.sites[1]->came_on[2], Vl{9});
+  EXPECT_EQ(world.sites[1]->came_on[3], Vl{9});
+  // It is that FIFO's credit that is spent, and no other's.
+  EXPECT_FALSE(world.ends[0]->sender().credit(Vl{9}).allows(20));
+  EXPECT_EQ(world.ends[0]->sender().credit(Vl{2}).sent(), 0);
+  EXPECT_GT(world.ends[1]->counters().get(TunnelCounter::kRxPackets), 10);
+}
+
+TEST(Tunnel, LetsFourteenLanesGoOnWhileOneIsBlocked) {
+  World world({.buffer = {.lane_bytes = 256U << 10}, .wan = {.rate_bytes_per_s = 100'000'000}});
+  ASSERT_TRUE(world.activate());
+  const auto run = [&](std::uint16_t blocked) {
+    world.sites[1]->blocked = blocked;
+    const auto before = world.sites[1]->came;
+    for (int i = 0; i < 400; ++i) {
+      for (std::uint8_t vl = 0; vl < 15; ++vl)
+        world.sites[0]->keep_full(Vl{vl}, 1024, 8);
+      world.run_for(1ms);
+    }
+    auto came = world.sites[1]->came;
+    for (std::size_t vl = 0; vl < 15; ++vl)
+      came[vl] -= before[vl];
+    return came;
+  };
+  const auto all = run(0);
+  const auto rest = run(1U << 4);
+  for (std::size_t vl = 0; vl < 15; ++vl) {
+    if (vl == 4) continue;
+    EXPECT_GE(static_cast<double>(rest[vl]), 0.98 * static_cast<double>(all[vl])) << "lane " << vl;
+  }
+  EXPECT_FALSE(world.ends[0]->sender().credit(Vl{4}).allows(17)) << "its FIFO is full";
+  EXPECT_EQ(world.count(TunnelCounter::kRxOverrun), 0);
+  // And nothing of the blocked lane is lost.
+  world.sites[1]->blocked = 0;
+  world.sites[1]->kept.clear();
+  world.run_for(500ms);
+  EXPECT_EQ(world.sites[1]->came[4], world.sites[0]->next[4]);
+}
+
+TEST(Tunnel, TakesThePortDownWhenThePathIsLostAndUpWhenItIsBack) {
+  World world({});
+  ASSERT_TRUE(world.activate());
+  world.paths[0]->cut = world.paths[1]->cut = true;
+  ASSERT_TRUE(world.run_until(
+      [&] {
+        return world.sites[0]->port.state() == PortState::kDown &&
+               world.sites[1]->port.state() == PortState::kDown;
+      },
+      4s))
+      << world.describe();
+  EXPECT_EQ(world.count(TunnelCounter::kSessionsSilent), 2);
+  world.run_for(60s);
+  world.paths[0]->cut = world.paths[1]->cut = false;
+  EXPECT_TRUE(world.activate()) << world.describe();
+  ASSERT_TRUE(world.sites[0]->send(Sl{0}, Vl{0}, 64));
+  world.run_for(50ms);
+  EXPECT_EQ(world.sites[1]->came[0], 1);
+}
+
+TEST(Tunnel, TakesThePortDownAtOnceWhenTheNetworkHasLostTheOtherEnd) {
+  World world({});
+  ASSERT_TRUE(world.activate());
+  world.paths[0]->unresolved = true;
+  world.ends[0]->path_changed();
+  world.settle();
+  EXPECT_EQ(world.sites[0]->port.state(), PortState::kDown);
+  world.paths[0]->unresolved = false;
+  world.ends[0]->path_changed();
+  EXPECT_TRUE(world.activate()) << world.describe();
+}
+
+TEST(Tunnel, FollowsAFabricPortThatGoesDownAtTheOtherSite) {
+  World world({});
+  ASSERT_TRUE(world.activate());
+  // The subnet manager takes one side down: it trains anew, and so does the other one.
+  const auto downs = link::count(world.sites[1]->port, link::PortCounter::kLinkDowned);
+  world.sites[0]->port.set_state(PortState::kDown, world.now());
+  world.run_for(100ms);
+  EXPECT_EQ(link::count(world.sites[1]->port, link::PortCounter::kLinkDowned), downs + 1);
+  EXPECT_EQ(world.sites[0]->port.state(), PortState::kInitialize);
+  EXPECT_EQ(world.sites[1]->port.state(), PortState::kInitialize);
+  EXPECT_TRUE(world.activate()) << world.describe();
+  EXPECT_EQ(link::count(world.sites[0]->port, link::PortCounter::kLinkUps), 2) << "once";
+}
+
+TEST(Tunnel, KeepsThePortDownWhileTheOtherSitesIsDisabled) {
+  World world({});
+  ASSERT_TRUE(world.activate());
+  world.sites[0]->port.set_physical_state(PortPhysicalState::kDisabled, world.now());
+  ASSERT_TRUE(world.run_until([&] { return world.sites[1]->port.state() == PortState::kDown; }, 2s))
+      << world.describe();
+  world.run_for(5s);
+  EXPECT_EQ(world.sites[1]->port.state(), PortState::kDown);
+  world.sites[0]->port.set_physical_state(PortPhysicalState::kPolling, world.now());
+  EXPECT_TRUE(world.activate()) << world.describe();
+}
+
+TEST(Tunnel, NoticesThatTheOtherEndHasBegunAnew) {
+  World world({});
+  ASSERT_TRUE(world.activate());
+  ASSERT_TRUE(world.sites[0]->send(Sl{0}, Vl{0}, 64));
+  world.run_for(20ms);
+  world.restart(1);
+  world.run_for(100ms);
+  EXPECT_EQ(world.count(0, TunnelCounter::kPeerRestarts), 1);
+  EXPECT_EQ(link::count(world.sites[0]->port, link::PortCounter::kLinkDowned), 1);
+  EXPECT_TRUE(world.activate()) << world.describe();
+  ASSERT_TRUE(world.sites[0]->send(Sl{0}, Vl{0}, 64));
+  ASSERT_TRUE(world.sites[1]->send(Sl{0}, Vl{0}, 64));
+  world.run_for(50ms);
+  EXPECT_EQ(world.sites[1]->came[0], 2);
+  EXPECT_EQ(world.sites[0]->came[0], 1);
+}
+
+TEST(Tunnel, EndsTheSessionWithAWordWhenItIsStopped) {
+  World world({});
+  ASSERT_TRUE(world.activate());
+  world.ends[1]->stop(world.now());
+  world.run_for(20ms);
+  EXPECT_EQ(world.sites[0]->port.state(), PortState::kDown);
+  EXPECT_EQ(world.sites[1]->port.state(), PortState::kDown);
+  EXPECT_EQ(world.count(0, TunnelCounter::kSessionsEnded), 1);
+  world.ends[1]->start(world.now());
+  EXPECT_TRUE(world.activate()) << world.describe();
+}
+
+TEST(Tunnel, RefusesAnEndInAnotherModeAndSaysWhy) {
+  WorldOptions options;
+  options.other = options.tunnel;
+  options.other->mode = TunnelMode::kRouter;
+  World world(options);
+  world.run_for(2s);
+  EXPECT_EQ(world.sites[0]->port.state(), PortState::kDown);
+  EXPECT_EQ(world.ends[0]->session().why(),
+            "the other end is in mode router, this one in mode bridge");
+  EXPECT_EQ(world.ends[1]->session().why(),
+            "the other end is in mode bridge, this one in mode router");
+  EXPECT_LT(world.paths[0]->frames, 20) << "they refuse each other without a pause";
+}
+
+TEST(Tunnel, TakesFewerLanesWhereTheOtherEndHasFewer) {
+  WorldOptions options;
+  options.other = options.tunnel;
+  options.other->port.data_vls = 4;
+  options.other->recovery = false;
+  World world(options);
+  ASSERT_TRUE(world.activate());
+  EXPECT_FALSE(world.ends[0]->session().agreement().recovery);
+  ASSERT_TRUE(world.sites[0]->send(Sl{3}, Vl{3}, 64));
+  ASSERT_TRUE(world.sites[0]->send(Sl{4}, Vl{4}, 64));
+  world.run_for(50ms);
+  EXPECT_EQ(world.sites[1]->came[3], 1);
+  EXPECT_EQ(world.count(0, TunnelCounter::kTxNoLane), 1);
+}
+
+TEST(Tunnel, GoesOnWhenThePathTakesShorterFrames) {
+  World world({.wan = {.loss = 0.02, .longest_frame = 9000}});
+  ASSERT_TRUE(world.activate());
+  for (int i = 0; i < 300; ++i) {
+    world.sites[0]->keep_full(Vl{0}, 4096);
+    if (i == 100) {
+      world.paths[0]->options.longest_frame = 1200;
+      world.paths[0]->longest = 0;
+    }
+    world.run_for(1ms);
+  }
+  world.run_for(2s);
+  EXPECT_EQ(world.sites[1]->came[0], world.sites[0]->next[0]);
+  EXPECT_EQ(world.sites[1]->disorder, 0);
+  EXPECT_LE(world.paths[0]->longest, 1200);
+}
+
+TEST(Tunnel, IsNotDisturbedByStrangersWhoKnowNeitherEndsNumber) {
+  World world({});
+  ASSERT_TRUE(world.activate());
+  const auto inject = [&](const FrameHead& head, bool hello) {
+    FrameBuilder frame;
+    frame.begin(kLeastFrame);
+    if (hello) {
+      Hello from_nowhere{.own = 77, .wants_answer = true, .block = {}, .longest_frame = 9000};
+      from_nowhere.capacity.fill(1000);
+      ASSERT_TRUE(frame.add(from_nowhere));
+    } else {
+      ASSERT_TRUE(frame.add_end());
+    }
+    frame.finish(head);
+    std::vector<std::byte> bytes;
+    for (const Bytes part : frame.parts())
+      bytes.insert(bytes.end(), part.begin(), part.end());
+    world.paths[1]->inject(std::move(bytes), world.now());
+  };
+  for (std::uint64_t guess = 0; guess < 100; ++guess) {
+    inject({.type = FrameType::kSession, .epoch = guess}, true);
+    inject({.type = FrameType::kSession, .epoch = guess}, false);
+    inject({.type = FrameType::kTraffic, .epoch = guess, .sequence = guess}, false);
+    world.run_for(1ms);
+  }
+  EXPECT_TRUE(world.active());
+  EXPECT_EQ(world.count(0, TunnelCounter::kSessions), 1);
+  EXPECT_EQ(world.count(0, TunnelCounter::kRxWrongSession), 100);
+  ASSERT_TRUE(world.sites[1]->send(Sl{0}, Vl{0}, 64));
+  world.run_for(20ms);
+  EXPECT_EQ(world.sites[0]->came[0], 1);
+}
+
+TEST(Tunnel, LosesNothingWhenTheFarSideIsOutOfMemory) {
+  // Room for 64 payloads behind FIFOs that promise more.
+  World world({.buffer = {.lane_bytes = 1U << 20, .most_memory = 64 * 4096}});
+  ASSERT_TRUE(world.activate());
+  world.sites[1]->blocked = 1;
+  for (int i = 0; i < 300; ++i) {
+    world.sites[0]->keep_full(Vl{0}, 2048);
+    world.run_for(1ms);
+  }
+  EXPECT_GT(world.count(1, TunnelCounter::kRxNoMemory), 0);
+  world.sites[1]->blocked = 0;
+  world.sites[1]->kept.clear();
+  world.run_for(5s);
+  EXPECT_EQ(world.sites[1]->came[0], world.sites[0]->next[0]) << world.describe();
+  EXPECT_EQ(world.sites[1]->disorder, 0);
+}
+
+}  // namespace
+}  // namespace weft::wan

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunnel_world.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace weft::wan {
+
+using link::PortState;
+
+bool SimPath::ready() const {
+  return options.rate_bytes_per_s == 0 || world_.now() >= free_at_;
+}
+
+void SimPath::send(std::span<const OutFrame> out, Time now) {
+  for (const OutFrame& frame : out) {
+    std::vector<std::byte> all;
+    all.reserve(frame.size);
+    for (const Bytes part : frame.parts)
+      all.insert(all.end(), part.begin(), part.end());
+    EXPECT_EQ(all.size(), frame.size);
+    EXPECT_LE(all.size(), options.longest_frame);
+    ++frames;
+    bytes += all.size();
+    longest = std::max(longest, all.size());
+    if (options.rate_bytes_per_s != 0) {
+      free_at_ =
+          std::max(free_at_, now) + Duration(all.size() * 1'000'000'000 / options.rate_bytes_per_s);
+      was_busy_ = true;
+    }
+    if (look && !look(all)) continue;
+    if (cut || random_.chance(options.loss)) continue;
+    if (random_.chance(options.duplicate)) carry(all, std::max(free_at_, now));
+    carry(std::move(all), std::max(free_at_, now));
+  }
+}
+
+void SimPath::carry(std::vector<std::byte> frame, Time now) {
+  Duration late = options.delay;
+  if (options.jitter != 0ns) {
+    late += Duration(random_.below(static_cast<std::uint64_t>(options.jitter.count())));
+  }
+  arrivals_.emplace(now + late, std::move(frame));
+}
+
+std::optional<Time> SimPath::deadline() const {
+  std::optional<Time> first;
+  if (!arrivals_.empty()) first = arrivals_.begin()->first;
+  if (was_busy_ && (!first || free_at_ < *first)) first = free_at_;
+  return first;
+}
+
+bool SimPath::run(Time now) {
+  bool done = false;
+  if (was_busy_ && now >= free_at_) {
+    was_busy_ = false;
+    world_.ends[from_]->path_changed();
+    done = true;
+  }
+  while (!arrivals_.empty() && arrivals_.begin()->first <= now) {
+    const auto frame = std::move(arrivals_.extract(arrivals_.begin()).mapped());
+    world_.ends[1 - from_]->receive(frame, now);
+    done = true;
+  }
+  return done;
+}
+
+void Site::received(link::Port&, link::PacketPtr packet, Time) {
+  if (packet->vl() == link::kVl15) {
+    ++management;
+    return;
+  }
+  if (!packet->vcrc_good()) ++damaged;
+  const std::size_t flow = packet->lrh().sl.value();
+  const std::uint32_t number = link::number_of(*packet);
+  if (number < seen[flow]) ++disorder;
+  seen[flow] = number + 1;
+  ++came[flow];
+  came_on[flow] = packet->vl();
+  came_bytes += packet->size();
+  if ((blocked >> packet->vl().value() & 1) != 0) kept.push_back(std::move(packet));
+}
+
+void Site::wake(link::Port& woken) {
+  world_.wake(woken);
+}
+
+bool Site::send(Sl flow, Vl vl, std::size_t payload) {
+  auto packet = world_.pool.copy(
+      link::make_packet({.vl = vl, .sl = flow, .payload = payload, .number = next[flow.value()]}));
+  if (packet == nullptr || port.state() != PortState::kActive) return false;
+  ++next[flow.value()];
+  packet->intact = true;
+  port.transmit(std::move(packet), vl, world_.now());
+  return true;
+}
+
+void Site::keep_full(Vl vl, std::size_t payload, std::size_t backlog) {
+  while (port.backlog(vl) < backlog && send(Sl{vl.value()}, vl, payload)) {
+  }
+}
+
+World::World(const WorldOptions& options) : options(options), random(options.seed) {
+  for (std::size_t site = 0; site < 2; ++site) {
+    buffers[site] = std::make_unique<BulkBuffer>(options.buffer);
+    paths[site] = std::make_unique<SimPath>(*this, site, options.wan, random.fork());
+    sites[site] = std::make_unique<Site>(*this, options.fabric);
+    worker.add(sites[site]->port);
+    links[site] = std::make_unique<link::DirectLink>(pool);
+    if (options.link.any()) links[site]->set_emulation(options.link, now_);
+    make_end(site);
+  }
+}
+
+World::~World() {
+  for (std::size_t site = 0; site < 2; ++site) {
+    sites[site]->kept.clear();
+    ends[site]->port().connect(nullptr, now_);
+    sites[site]->port.connect(nullptr, now_);
+    ends[site].reset();
+  }
+}
+
+void World::make_end(std::size_t site) {
+  const TunnelOptions& tunnel = site == 1 && options.other ? *options.other : options.tunnel;
+  ends[site] = std::make_unique<TunnelEnd>(tunnel, buffers[site]->share(0), pool, entropy,
+                                           *paths[site], *this);
+  links[site]->join(sites[site]->port, ends[site]->port(), now_);
+  ends[site]->start(now_);
+}
+
+void World::restart(std::size_t site) {
+  accumulate(buried_[site], ends[site]->counters().snapshot());
+  // What it had taken from the fabric and not sent, or not delivered, dies with it.
+  std::erase(woken_tunnels_, ends[site].get());
+  ends[site]->port().connect(nullptr, now_);
+  sites[site]->port.connect(nullptr, now_);
+  ends[site].reset();
+  std::erase(woken_tunnels_, nullptr);
+  buffers[site] = std::make_unique<BulkBuffer>(options.buffer);
+  links[site] = std::make_unique<link::DirectLink>(pool);
+  make_end(site);
+}
+
+void World::settle() {
+  for (int rounds = 0; rounds < 1'000'000; ++rounds) {
+    worker.run_until(now_);
+    bool done = false;
+    for (auto& path : paths)
+      done |= path->run(now_);
+    auto woken = std::exchange(woken_tunnels_, {});
+    for (auto& end : ends) {
+      const auto deadline = end->deadline();
+      if (deadline && *deadline <= now_) woken.push_back(end.get());
+    }
+    for (TunnelEnd* const end : woken)
+      end->run(now_);
+    if (at_each_moment) at_each_moment();
+    if (!done && woken.empty() && !worker.has_woken()) return;
+  }
+  ADD_FAILURE() << "never comes to rest\n" << describe();
+  std::abort();
+}
+
+std::optional<Time> World::next() const {
+  std::optional<Time> first = worker.next_deadline();
+  const auto earlier = [&](std::optional<Time> when) {
+    if (when && (!first || *when < *first)) first = when;
+  };
+  for (std::size_t site = 0; site < 2; ++site) {
+    earlier(paths[site]->deadline());
+    earlier(ends[site]->deadline());
+  }
+  return first;
+}
+
+void World::run_for(Duration time) {
+  run_until([] { return false; }, time);
+}
+
+bool World::run_until(const std::function<bool()>& holds, Duration most) {
+  const Time end = now_ + most;
+  for (settle(); !holds(); settle()) {
+    const auto when = next();
+    if (!when || *when > end) {
+      now_ = end;
+      worker.run_until(now_);
+      settle();
+      return holds();
+    }
+    now_ = std::max(now_, *when);
+  }
+  return true;
+}
+
+bool World::active() const {
+  return sites[0]->port.state() == PortState::kActive &&
+         sites[1]->port.state() == PortState::kActive;
+}
+
+bool World::activate() {
+  for (const Time end = now_ + 10s; now_ < end && !active();) {
+    for (const PortState state : {PortState::kArmed, PortState::kActive}) {
+      for (auto& site : sites)
+        site->port.set_state(state, now_);
+      run_for(options.wan.delay / 4 + 1ms);
+    }
+  }
+  run_for(2 * options.wan.delay + 10ms);
+  return active();
+}
+
+std::uint64_t World::count(std::size_t site, TunnelCounter counter) const {
+  std::uint64_t sum = ends[site]->counters().get(counter);
+  for (const CounterValue& value : buried_[site]) {
+    if (value.name == kTunnelCounters[static_cast<std::size_t>(counter)].name) sum += value.value;
+  }
+  return sum;
+}
+
+std::uint64_t World::count(TunnelCounter counter) const {
+  return count(0, counter) + count(1, counter);
+}
+
+std::string World::describe() const {
+  std::string out;
+  for (std::size_t site = 0; site < 2; ++site) {
+    out += fmt::format("site {}: port {}, tunnel port {}, session {}\n", site,
+                       static_cast<int>(sites[site]->port.state()),
+                       static_cast<int>(ends[site]->port().state()),
+                       static_cast<int>(ends[site]->session().state()));
+    out += format_counters(ends[site]->counters().snapshot());
+    out += format_counters(ends[site]->port().counters().snapshot());
+  }
+  return out;
+}
+
+}  // namespace weft::wan
