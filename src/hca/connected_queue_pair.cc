@@ -384,11 +384,13 @@ ConnectedQueuePair::Half ConnectedQueuePair::whose_turn() const {
   return responder_.only_acks_due() && !ack_alone_ ? Half::kRequests : Half::kResponses;
 }
 
-// Nothing but a reliable service gives way when it is told of congestion.
+// Nothing but a reliable service gives way when it is told of congestion, and standard peers need
+// not tell.
 Path ConnectedQueuePair::path_of_packets() const {
   Path path = connection_.path;
+  const ConnectedConfig& config = connection_.config;
   const bool unsaid = (path.traffic_class & wire::kEcnBits) == 0;
-  if (connection_.config.ecn && unsaid && is_reliable(type())) {
+  if (config.ecn && config.extensions && unsaid && is_reliable(type())) {
     path.traffic_class |= wire::kEcnCapable;
   }
   return path;

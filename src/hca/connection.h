@@ -35,7 +35,8 @@ struct ConnectedConfig {
   // The other end is Weft too: selective acknowledgements and receive windows may be used
   // (docs/wire-udp.md). In a Connection it becomes true when the ends agree so.
   bool extensions = false;
-  // RC and XRC packets are sent as capable of ECN unless the path's traffic class says so already.
+  // RC and XRC packets to a peer that has extensions are sent as capable of ECN, unless the path's
+  // traffic class says something of ECN itself.
   bool ecn = false;
   // How long a peer that has extensions may be silent on an idle connection before it is taken for
   // dead; zero: for ever. See PeerWatch.

@@ -8,6 +8,14 @@
 #include "io/clock.h"
 
 namespace weft::host {
+namespace {
+
+port::Service service_of(hca::QpType type) {
+  if (!hca::is_connected(type)) return port::Service::kDatagram;
+  return hca::is_reliable(type) ? port::Service::kReliable : port::Service::kUnreliable;
+}
+
+}  // namespace
 
 Context::Context(const DeviceInfo& device, const Config& config)
     : device_(device), config_(config) {
@@ -167,8 +175,7 @@ Expected<void> Context::check(const QueuePairConfig& config) const {
 
 Expected<std::shared_ptr<QueuePair>> Context::create_queue_pair(const QueuePairConfig& config) {
   if (auto checked = check(config); !checked) return tl::unexpected(checked.error());
-  auto endpoint = port_->open_endpoint(hca::is_connected(config.type) ? port::Service::kConnected
-                                                                      : port::Service::kDatagram);
+  auto endpoint = port_->open_endpoint(service_of(config.type));
   if (!endpoint) return tl::unexpected(endpoint.error());
   if (const auto agreements = port_->agreements()) {
     auto watched = progress_->watch_news(agreements->descriptor());

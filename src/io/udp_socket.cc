@@ -151,6 +151,7 @@ Expected<void> UdpSocket::configure(const UdpOptions& options) {
   if (ok) ok = set_both(IP_RECVTOS, IPV6_RECVTCLASS, 1, "IP_RECVTOS");
   static_assert(int{IP_PMTUDISC_DO} == int{IPV6_PMTUDISC_DO});
   if (ok) ok = set_both(IP_MTU_DISCOVER, IPV6_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER");
+  if (ok && options.tos != 0) ok = set_both(IP_TOS, IPV6_TCLASS, options.tos, "IP_TOS");
   if (ok && options.tell_overflows) ok = set(SOL_SOCKET, SO_RXQ_OVFL, 1, "SO_RXQ_OVFL");
   if (ok && options.only_joined_groups) {
     ok = set_both(IP_MULTICAST_ALL, IPV6_MULTICAST_ALL, 0, "IP_MULTICAST_ALL");
@@ -163,6 +164,7 @@ Expected<void> UdpSocket::configure(const UdpOptions& options) {
   }
   if (ok && options.deaf) ok = stop_ears();
   if (!ok) return ok;
+  tos_ = options.tos;
   gro_ = set(SOL_UDP, UDP_GRO, 1, "UDP_GRO").has_value();  // Linux 5.0; without it all are single
   if (!options.coalesce) set_coalescing(false);
   size_buffer(fd(), SO_RCVBUFFORCE, SO_RCVBUF, options.receive_buffer);

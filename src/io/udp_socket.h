@@ -42,13 +42,16 @@ struct UdpOptions {
   std::size_t receive_buffer =
       0;                        // wanted, in bytes as granted_receive_buffer(); 0: system default
   std::size_t send_buffer = 0;  // the same for sending
+  // Of datagrams that name none: IPv4 TOS or IPv6 traffic class, ECN bits included. To name one
+  // costs a control message, and a short datagram a tenth of its round trip.
+  std::uint8_t tos = 0;
 };
 
 struct SendDatagram {
   SocketAddress destination;
   Gid source;                        // of the destination's family; zero: chosen by route
   std::uint32_t source_ifindex = 0;  // leave by this interface; 0: by route
-  std::optional<std::uint8_t> tos;   // IPv4 TOS or IPv6 traffic class, ECN bits included
+  std::optional<std::uint8_t> tos;   // unless that of the socket
   std::optional<std::uint8_t> ttl;   // TTL or hop limit
   std::span<const iovec> data;
   // 0: one datagram. Else the kernel cuts `data` into datagrams of this many bytes, the last one
@@ -115,7 +118,8 @@ class UdpSocket {
   [[nodiscard]] const SocketAddress& local() const { return local_; }
   [[nodiscard]] std::uint16_t port() const { return local_.port; }
   [[nodiscard]] bool carries_ipv6() const { return family_ == AF_INET6; }
-  [[nodiscard]] bool gro() const { return gro_; }  // the kernel knows UDP_GRO
+  [[nodiscard]] bool gro() const { return gro_; }          // the kernel knows UDP_GRO
+  [[nodiscard]] std::uint8_t tos() const { return tos_; }  // UdpOptions::tos
 
   // What the kernel granted, in bytes of buffer memory (SO_RCVBUF as getsockopt tells it): queued
   // datagrams count with their overhead, so payload in flight must stay well below.
@@ -168,6 +172,7 @@ class UdpSocket {
   UniqueFd fd_;
   int family_ = AF_INET6;
   bool gro_ = false;
+  std::uint8_t tos_ = 0;
   SocketAddress local_;
 };
 

@@ -149,7 +149,11 @@ class Agreements {
   virtual std::optional<hca::Agreement> next() = 0;
 };
 
-enum class Service : std::uint8_t { kDatagram, kConnected };
+enum class Service : std::uint8_t {
+  kDatagram,
+  kUnreliable,  // connections without acknowledgements (UC)
+  kReliable,    // connections that give way to congestion (RC, XRC)
+};
 
 // The ports of an adapter. All but those on a fabric have one.
 class Port {

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: veth.sh 4|6: two network namespaces joined by a link with the stock MTU of 1500 bytes, over
 # IPv4 or IPv6. The device tells the MTU that fits, the programs run, what does not fit is refused.
+# Packets of RC, and no others, are capable of ECN: who could not give way says nothing of it.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
-need ibv_devinfo ibv_ud_pingpong ib_send_bw ib_send_lat ss ip unshare nsenter
+need ibv_devinfo ibv_ud_pingpong ib_send_bw ib_send_lat ib_write_bw ss ip unshare nsenter
 private_network "$0" "$@"
 begin
 
@@ -35,3 +36,19 @@ pair "$there" -- ib_send_bw "${options[@]}" -s 1024 -n 2000
 echo "ib_send_bw over veth, IPv$1: $(perftest_row client)"
 pair "$there" -- ib_send_lat "${options[@]}" -s 64 -n 500
 echo "ib_send_lat over veth, IPv$1: $(perftest_row client)"
+
+# capable: packets that have come to the server's host as ECT(0), as its kernel counts them.
+capable() {
+  if [[ $1 == 6 ]]; then
+    in_namespace "$right" awk '$1 == "Ip6InECT0Pkts" { print $2 }' /proc/net/snmp6
+  else
+    in_namespace "$right" awk '/^IpExt:/ && !names { names = split($0, name); next }
+      /^IpExt:/ { for (i = 1; i <= NF; ++i) if (name[i] == "InECT0Pkts") print $i }' \
+      /proc/net/netstat
+  fi
+}
+[[ $(capable "$1") -eq 0 ]] || fail "$(capable "$1") datagrams said that they are capable of ECN"
+pair "$there" -- ib_write_bw -x "$index" -F -s 4096 -n 500
+# Four packets each.
+[[ $(capable "$1") -ge 2000 ]] || fail "$(capable "$1") packets of 2000 were capable of ECN"
+echo "ib_write_bw over veth, IPv$1: $(perftest_row client)"

@@ -289,6 +289,32 @@ TEST_F(ConnectedQp, PassesCongestionOnInBothDirections) {
   EXPECT_FALSE(qp->has_work()) << "no notification of a notification";
 }
 
+TEST_F(ConnectedQp, SendsAsCapableOfEcnWhatAPeerWithExtensionsWillTellTheMarksOf) {
+  ConnectedConfig marking = config();
+  marking.ecn = true;
+  const auto sent_with = [this](std::uint8_t asked) {
+    to_init();
+    auto there = attributes();
+    there.path.traffic_class = asked;
+    EXPECT_TRUE(move(QpState::kRtr, rtr_mask(), there));
+    EXPECT_TRUE(move(QpState::kRts, rts_mask()));
+    EXPECT_EQ(post_send(1), std::errc{});
+    paths.clear();
+    flush();
+    return paths.at(0).traffic_class;
+  };
+  start(marking);
+  EXPECT_EQ(sent_with(0x68), 0x68) << "nobody knows that it has";
+  marking.extensions = true;
+  start(marking);
+  EXPECT_EQ(sent_with(0x68), 0x6A);
+  start(marking);
+  EXPECT_EQ(sent_with(0x69), 0x69) << "ECT(1), as the program wants it";
+  marking.type = QpType::kUc;
+  start(marking);
+  EXPECT_EQ(sent_with(0x68), 0x68) << "UC gives way to nothing";
+}
+
 TEST_F(ConnectedQp, HasNoMulticast) {
   EXPECT_FALSE(qp->attach(kGroup));
   EXPECT_FALSE(qp->detach(kGroup));

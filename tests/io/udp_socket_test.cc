@@ -179,6 +179,32 @@ TEST_P(UdpSocketOn, CarriesTrafficClassWithEcnBitsAndHopLimit) {
   EXPECT_EQ(info.ttl, 37);
 }
 
+TEST_P(UdpSocketOn, GivesDatagramsItsOwnTrafficClassUnlessTheyNameOne) {
+  auto wanted = options();
+  wanted.tos = 0x2A;
+  const auto sender = open_socket(wanted);
+  EXPECT_EQ(sender.tos(), 0x2A);
+  const auto receiver = open_socket(options());
+  auto payload = pattern(2 * 64);
+  const std::array<iovec, 1> data{vec(payload)};
+  const auto arrives_with = [&](std::optional<std::uint8_t> named, std::uint16_t segment_size) {
+    SendDatagram datagram;
+    datagram.destination = to(receiver);
+    datagram.data = data;
+    datagram.tos = named;
+    datagram.segment_size = segment_size;
+    EXPECT_EQ(sender.send(datagram).status, IoStatus::kDone);
+    std::vector<std::byte> got;
+    ReceivedDatagram info;
+    EXPECT_EQ(receive_one(receiver, got, info).status, IoStatus::kDone);
+    return info.tos;
+  };
+  EXPECT_EQ(arrives_with(std::nullopt, 0), 0x2A);
+  EXPECT_EQ(arrives_with(std::nullopt, 64), 0x2A);
+  EXPECT_EQ(arrives_with(0, 0), 0);
+  EXPECT_EQ(arrives_with(0xBA, 64), 0xBA);
+}
+
 TEST_P(UdpSocketOn, SendsFromTheSourceAddressThatIsAskedFor) {
   const auto sender = open_socket(options());
   const auto receiver = open_socket(options());

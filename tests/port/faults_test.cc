@@ -179,8 +179,8 @@ TEST_F(FaultyPort, FindsCorruptedDatagramsByTheirIcrc) {
   UdpPortConfig config = on_loopback();
   config.faults = faults("corrupt=100%");
   const auto port = open(config);
-  const auto sender = port->open_endpoint(Service::kConnected).value();
-  const auto receiver = port->open_endpoint(Service::kConnected).value();
+  const auto sender = port->open_endpoint(Service::kReliable).value();
+  const auto receiver = port->open_endpoint(Service::kReliable).value();
   fill(burst_, receiver->qpn(), 8, 1024, true, "127.0.0.1", "127.0.0.1");
   ASSERT_EQ(sender->send(burst_).outcome, hca::SendOutcome::kSent);
   wait_for(*receiver);
@@ -195,8 +195,8 @@ TEST_F(FaultyPort, WakesItsReaderWhenWhatItHeldIsDue) {
   UdpPortConfig config = on_loopback();
   config.faults = faults("delay=5ms,duplicate=100%");
   const auto port = open(config);
-  const auto sender = port->open_endpoint(Service::kConnected).value();
-  const auto receiver = port->open_endpoint(Service::kConnected).value();
+  const auto sender = port->open_endpoint(Service::kReliable).value();
+  const auto receiver = port->open_endpoint(Service::kReliable).value();
   fill(burst_, receiver->qpn(), 2, 4096, true, "127.0.0.1", "127.0.0.1");
   ASSERT_EQ(sender->send(burst_).outcome, hca::SendOutcome::kSent);
   wait_for(*receiver);

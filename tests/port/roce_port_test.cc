@@ -36,10 +36,10 @@ TEST_F(RocePortTest, SteersPacketsToTheSlotInTheirDestination) {
   const auto first = open_roce();
   const auto second = open_roce();
   const auto third = open_roce();
-  const auto sender = first->open_endpoint(Service::kConnected).value();
+  const auto sender = first->open_endpoint(Service::kReliable).value();
   std::vector<std::unique_ptr<Endpoint>> receivers;
   for (RocePort* port : {first.get(), second.get(), third.get()})
-    receivers.push_back(port->open_endpoint(Service::kConnected).value());
+    receivers.push_back(port->open_endpoint(Service::kReliable).value());
   for (const char* ip : {"127.0.0.1", "::1"}) {
     for (const auto& receiver : receivers) {
       fill(burst_, receiver->qpn(), 15, 4096, true, ip, ip);
@@ -57,7 +57,7 @@ TEST_F(RocePortTest, SteersPacketsToTheSlotInTheirDestination) {
 // On loopback a run is one packet, which the filter sends to one slot.
 TEST_F(RocePortTest, SendsNothingToTwoSlotsInOneCall) {
   const auto port = open_roce();
-  const auto sender = port->open_endpoint(Service::kConnected).value();
+  const auto sender = port->open_endpoint(Service::kReliable).value();
   hca::Burst next;
   fill(burst_, Qpn{0x01'0007}, 1, 64, true, "127.0.0.1", "127.0.0.1");
   fill(next, Qpn{0x01'0008}, 1, 64, true, "127.0.0.1", "127.0.0.1");
@@ -73,7 +73,7 @@ TEST_F(RocePortTest, TellsEachSlotWhatBecameOfItsOwnPackets) {
   std::vector<std::unique_ptr<Endpoint>> endpoints;
   for (int i = 0; i < 3; ++i) {
     ports.push_back(open_roce());
-    endpoints.push_back(ports.back()->open_endpoint(Service::kConnected).value());
+    endpoints.push_back(ports.back()->open_endpoint(Service::kReliable).value());
   }
   for (const char* ip : {"127.0.0.1", "127.0.0.2", "127.0.0.3", "::1"}) {
     for (std::uint32_t i = 0; i < endpoints.size(); ++i) {
@@ -121,7 +121,7 @@ TEST_F(RocePortTest, NumbersQueuePairsBelowTheirSlot) {
   std::set<Qpn> numbers;
   for (int i = 0; i < 100; ++i) {
     endpoints.push_back(
-        port->open_endpoint(i % 2 == 0 ? Service::kConnected : Service::kDatagram).value());
+        port->open_endpoint(i % 2 == 0 ? Service::kReliable : Service::kDatagram).value());
     numbers.insert(endpoints.back()->qpn());
     EXPECT_EQ(endpoints.back()->qpn().value() >> kSlotShift, 1u);
   }
@@ -133,10 +133,10 @@ TEST_F(RocePortTest, SaysWhenAllSlotsAreTakenAndTakesThemAgain) {
   const auto second = open_roce();
   const auto third = open_roce();
   const auto fourth = open_roce();
-  auto a = first->open_endpoint(Service::kConnected).value();
-  auto b = second->open_endpoint(Service::kConnected).value();
-  auto c = third->open_endpoint(Service::kConnected).value();
-  const auto refused = fourth->open_endpoint(Service::kConnected);
+  auto a = first->open_endpoint(Service::kReliable).value();
+  auto b = second->open_endpoint(Service::kReliable).value();
+  auto c = third->open_endpoint(Service::kReliable).value();
+  const auto refused = fourth->open_endpoint(Service::kReliable);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, std::errc::not_enough_memory);
 
@@ -146,7 +146,7 @@ TEST_F(RocePortTest, SaysWhenAllSlotsAreTakenAndTakesThemAgain) {
   ASSERT_EQ(a->send(burst_).outcome, hca::SendOutcome::kSent);
   wait_for(*b);
   b.reset();
-  const auto again = fourth->open_endpoint(Service::kConnected).value();
+  const auto again = fourth->open_endpoint(Service::kReliable).value();
   EXPECT_EQ(again->qpn().value() >> kSlotShift, freed.value() >> kSlotShift);
   EXPECT_EQ(again->inlet()->receive(collector_, 1), 0u);
 }
@@ -157,7 +157,7 @@ TEST_F(RocePortTest, SaysWhoMayHoldThePort) {
   const auto holder = io::UdpSocket::open(options);
   ASSERT_TRUE(holder);
   const auto port = open_roce();
-  const auto endpoint = port->open_endpoint(Service::kConnected);
+  const auto endpoint = port->open_endpoint(Service::kReliable);
   ASSERT_FALSE(endpoint);
   EXPECT_EQ(endpoint.error().code, std::errc::address_in_use);
   EXPECT_NE(endpoint.error().message.find("rdma_rxe"), std::string::npos);
@@ -165,7 +165,7 @@ TEST_F(RocePortTest, SaysWhoMayHoldThePort) {
 
 TEST_F(RocePortTest, DoesNotShareThePortWithAnotherGroup) {
   const auto port = open_roce();
-  const auto endpoint = port->open_endpoint(Service::kConnected).value();
+  const auto endpoint = port->open_endpoint(Service::kReliable).value();
   SlotGroupConfig config;
   config.udp_port = kPort;
   const auto second = SlotGroup::open(config);
@@ -203,7 +203,7 @@ TEST_F(RocePortTest, DeliversMulticastToTheSlotsOfMembersUntilTheLastOneLeaves) 
 
 TEST_F(RocePortTest, FindsACorruptedPacketThoughTheIdentificationIsUnknown) {
   const auto port = open_roce();
-  const auto receiver = port->open_endpoint(Service::kConnected).value();
+  const auto receiver = port->open_endpoint(Service::kReliable).value();
   const auto stranger = io::UdpSocket::open({}).value();
   std::vector<std::byte> garbage(64, std::byte{0x5A});
   garbage[5] = std::byte{1};

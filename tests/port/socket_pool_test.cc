@@ -18,7 +18,7 @@ constexpr unsigned kIndexShift = 16;
 std::vector<std::unique_ptr<Endpoint>> open_connected(Port& port, std::size_t count) {
   std::vector<std::unique_ptr<Endpoint>> out;
   for (std::size_t i = 0; i < count; ++i)
-    out.push_back(port.open_endpoint(Service::kConnected).value());
+    out.push_back(port.open_endpoint(Service::kReliable).value());
   return out;
 }
 
@@ -53,14 +53,14 @@ TEST_F(SocketPoolTest, TellsAsManyApartAsTheNumberHasBitsFor) {
   // One port: no other socket can be had.
   const auto port = open(hca::UdFraming::kBth, 61200, 61200 + SocketPool::kSoleConnected);
   auto endpoints = open_connected(*port, SocketPool::kSoleConnected + SocketPool::kPerSocket);
-  const auto full = port->open_endpoint(Service::kConnected);
+  const auto full = port->open_endpoint(Service::kReliable);
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().code, std::errc::not_enough_memory);
 
   // A number that is given back is the next one handed out when there is no other.
   const Qpn freed = endpoints.back()->qpn();
   endpoints.pop_back();
-  const auto again = port->open_endpoint(Service::kConnected);
+  const auto again = port->open_endpoint(Service::kReliable);
   ASSERT_TRUE(again);
   EXPECT_EQ((*again)->qpn(), freed);
 }
@@ -70,7 +70,7 @@ TEST_F(SocketPoolTest, DoesNotHandOutANumberAgainSoon) {
   const auto endpoints = open_connected(*port, SocketPool::kSoleConnected + 1);
   std::set<Qpn> seen;
   for (std::size_t i = 0; i < SocketPool::kPerSocket - 1; ++i) {
-    const auto brief = port->open_endpoint(Service::kConnected).value();
+    const auto brief = port->open_endpoint(Service::kReliable).value();
     EXPECT_EQ(brief->inlet(), endpoints.back()->inlet());
     EXPECT_TRUE(seen.insert(brief->qpn()).second) << i;
   }

@@ -5,6 +5,7 @@
 
 #include "port/udp/udp_inlet.h"
 #include "udp_fixture.h"
+#include "wire/ip.h"
 
 namespace weft::port {
 namespace {
@@ -31,7 +32,7 @@ TEST_F(UdpEndpointTest, SaysHowToWidenTheRangeWhenItIsExhausted) {
 
 TEST_F(UdpEndpointTest, RefusesConnectionsOnTheBareWire) {
   const auto port = open(hca::UdFraming::kBare);
-  const auto endpoint = port->open_endpoint(Service::kConnected);
+  const auto endpoint = port->open_endpoint(Service::kReliable);
   ASSERT_FALSE(endpoint);
   EXPECT_EQ(endpoint.error().code, std::errc::operation_not_supported);
 }
@@ -149,8 +150,8 @@ TEST_F(UdpEndpointTest, DeliversMulticastToEveryAttachedEndpointAndToNoOther) {
 
 TEST_F(UdpEndpointTest, TellsTheTrafficClassWithItsCongestionBits) {
   const auto port = open(hca::UdFraming::kBth);
-  const auto sender = port->open_endpoint(Service::kConnected).value();
-  const auto receiver = port->open_endpoint(Service::kConnected).value();
+  const auto sender = port->open_endpoint(Service::kReliable).value();
+  const auto receiver = port->open_endpoint(Service::kReliable).value();
   for (const char* ip : {"127.0.0.1", "::1"}) {
     fill(burst_, receiver->qpn(), 1, 8, true, ip, ip);
     burst_.path.traffic_class = 0x2B;  // DSCP 10, ECN CE
@@ -158,6 +159,36 @@ TEST_F(UdpEndpointTest, TellsTheTrafficClassWithItsCongestionBits) {
     collector_.arrivals.clear();
     collect(*receiver->inlet(), 1);
     EXPECT_EQ(collector_.arrivals.at(0).traffic_class, 0x2B) << ip;
+  }
+}
+
+// A control message in each send would cost a tenth of a short datagram's round trip.
+TEST_F(UdpEndpointTest, HasSocketsOfReliableConnectionsSayThemselvesThatTheyAreCapableOfEcn) {
+  const auto port = open(hca::UdFraming::kBth);
+  const auto receiver = port->open_endpoint(Service::kReliable).value();
+  const auto of_socket = [](const Endpoint& endpoint, int level, int option) {
+    int value = -1;
+    socklen_t length = sizeof value;
+    getsockopt(endpoint.inlet()->descriptors().at(0), level, option, &value, &length);
+    return value;
+  };
+  for (const auto service : {Service::kDatagram, Service::kUnreliable, Service::kReliable}) {
+    const auto sender = port->open_endpoint(service).value();
+    const int capable = service == Service::kReliable ? wire::kEcnCapable : 0;
+    EXPECT_EQ(of_socket(*sender, IPPROTO_IP, IP_TOS), capable);
+    EXPECT_EQ(of_socket(*sender, IPPROTO_IPV6, IPV6_TCLASS), capable);
+    for (const char* ip : {"127.0.0.1", "::1"}) {
+      for (const std::uint8_t asked : {wire::kEcnCapable, std::uint8_t{0}}) {
+        fill(burst_, receiver->qpn(), 2, 8, true, ip, ip);
+        burst_.path.traffic_class = asked;
+        ASSERT_EQ(sender->send(burst_).outcome, hca::SendOutcome::kSent);
+        collector_.arrivals.clear();
+        collect(*receiver->inlet(), 2);
+        ASSERT_EQ(collector_.arrivals.size(), 2u);
+        EXPECT_EQ(collector_.arrivals[0].traffic_class, asked) << ip;
+        EXPECT_EQ(collector_.arrivals[1].traffic_class, asked) << ip;
+      }
+    }
   }
 }
 
@@ -214,7 +245,7 @@ TEST_F(UdpEndpointTest, ReportsMemoryThatIsGoneAsAProtectionError) {
   UdpPortConfig config = on_loopback();
   config.guard = [](void (*)(void*), void*) { return false; };
   const auto port = open(config);
-  const auto guarded = port->open_endpoint(Service::kConnected).value();
+  const auto guarded = port->open_endpoint(Service::kReliable).value();
   fill(burst_, guarded->qpn(), 4, 2048, true, "127.0.0.1", "127.0.0.1");
   EXPECT_EQ(guarded->send(burst_).reason, hca::CompletionStatus::kLocalProtectionError);
   EXPECT_EQ(counter(*port, "udp_tx_calls"), 0u);
@@ -225,7 +256,7 @@ TEST_F(UdpEndpointTest, SendsBurstsOfEndpointsThatShareASocketInOneCall) {
   // The first have sockets of their own.
   std::vector<std::unique_ptr<Endpoint>> endpoints;
   while (endpoints.size() < 2 || endpoints.end()[-1]->inlet() != endpoints.end()[-2]->inlet())
-    endpoints.push_back(port->open_endpoint(Service::kConnected).value());
+    endpoints.push_back(port->open_endpoint(Service::kReliable).value());
   Endpoint& one = *endpoints.end()[-2];
   Endpoint& other = *endpoints.end()[-1];
   hca::Burst second;
@@ -256,7 +287,7 @@ TEST_F(UdpEndpointTest, SendsNothingTogetherThatHasMemoryWhichIsGone) {
   UdpPortConfig config = on_loopback();
   config.guard = [](void (*)(void*), void*) { return false; };
   const auto port = open(config);
-  const auto endpoint = port->open_endpoint(Service::kConnected).value();
+  const auto endpoint = port->open_endpoint(Service::kReliable).value();
   fill(burst_, endpoint->qpn(), 4, 2048, true, "127.0.0.1", "127.0.0.1");
   const hca::Burst* const bursts[]{&burst_, &burst_};
   EXPECT_FALSE(endpoint->send_together(bursts));

@@ -7,10 +7,18 @@
 #include <algorithm>
 #include <cassert>
 
+#include "wire/ip.h"
+
 namespace weft::port {
 namespace {
 
 constexpr unsigned kIndexShift = 16;  // of a queue pair number that shares its UDP port
+
+// What reliable connections have their packets leave with; whoever shares a socket with them and
+// does not says so with each call.
+std::uint8_t traffic_class_of(Service service) {
+  return service == Service::kReliable ? wire::kEcnCapable : 0;
+}
 
 void raise_descriptor_limit() {
   rlimit limit{};
@@ -28,12 +36,12 @@ SocketPool::SocketPool(std::shared_ptr<UdpShared> shared, std::uint16_t first_po
       numbers_(first_port, last_port, entropy, shared_->rules.management_port) {
 }
 
-Expected<std::shared_ptr<UdpInlet>> SocketPool::open_inlet() {
+Expected<std::shared_ptr<UdpInlet>> SocketPool::open_inlet(Service service) {
   bool raised = false;
   for (std::size_t tries = numbers_.available(); tries > 0; --tries) {
     const auto port = numbers_.take();
     if (!port) break;
-    auto socket = shared_->open_socket(*port);
+    auto socket = shared_->open_socket(*port, traffic_class_of(service));
     if (socket) {
       // Closed before its number is another's.
       Lease lease([pool = shared_from_this(), port = *port] { pool->numbers_.give_back(port); });
@@ -57,16 +65,16 @@ Expected<std::shared_ptr<UdpInlet>> SocketPool::open_inlet() {
 }
 
 Expected<std::unique_ptr<Endpoint>> SocketPool::open_sole() {
-  auto inlet = open_inlet();
+  auto inlet = open_inlet(Service::kDatagram);
   if (!inlet) return tl::unexpected(inlet.error());
   const Qpn qpn{(*inlet)->socket().port()};
   return std::make_unique<UdpEndpoint>(shared_, std::move(*inlet), qpn, Lease{});
 }
 
-Expected<std::unique_ptr<Endpoint>> SocketPool::open_connected() {
+Expected<std::unique_ptr<Endpoint>> SocketPool::open_connected(Service service) {
   const std::lock_guard guard(mutex_);
   if (sole_connected_ < kSoleConnected) {
-    auto inlet = open_inlet();
+    auto inlet = open_inlet(service);
     if (inlet) {
       ++sole_connected_;
       Lease lease([pool = shared_from_this()] {
@@ -85,7 +93,7 @@ Expected<std::unique_ptr<Endpoint>> SocketPool::open_connected() {
   const bool wants_another =
       least == kPerSocket || (least >= kComfortable && sockets_.size() < kSharedSockets);
   if (!wants_another) return share(*emptiest);
-  auto inlet = open_inlet();
+  auto inlet = open_inlet(Service::kReliable);
   if (!inlet) {
     if (least < kPerSocket) return share(*emptiest);
     return tl::unexpected(inlet.error());

@@ -33,7 +33,8 @@ class SocketPool : public std::enable_shared_from_this<SocketPool> {
 
   // ENOMEM when no port of the range is free.
   Expected<std::unique_ptr<Endpoint>> open_sole();
-  Expected<std::unique_ptr<Endpoint>> open_connected();
+  // `service`: of connections.
+  Expected<std::unique_ptr<Endpoint>> open_connected(Service service);
 
  private:
   struct SharedSocket {
@@ -42,7 +43,7 @@ class SocketPool : public std::enable_shared_from_this<SocketPool> {
     std::size_t next = 0;  // given back, an index comes around again only after all others
   };
 
-  Expected<std::shared_ptr<UdpInlet>> open_inlet();
+  Expected<std::shared_ptr<UdpInlet>> open_inlet(Service service);
   std::unique_ptr<Endpoint> share(const std::shared_ptr<SharedSocket>& socket);
   void leave(const std::shared_ptr<SharedSocket>& socket, std::size_t index);
 

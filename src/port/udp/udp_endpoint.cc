@@ -88,7 +88,7 @@ io::SendDatagram UdpEndpoint::address(const hca::Burst& burst) {
   datagram.destination = send_frames().destination();
   if (source_choice_.must_name_source(burst.path)) datagram.source = burst.path.sgid;
   if (burst.path.dgid.is_multicast()) datagram.source_ifindex = shared_->config.ifindex;
-  if (burst.path.traffic_class != 0) datagram.tos = burst.path.traffic_class;
+  if (burst.path.traffic_class != inlet_->socket().tos()) datagram.tos = burst.path.traffic_class;
   if (burst.path.hop_limit != 0) datagram.ttl = burst.path.hop_limit;
   datagram.data = send_frames().all();
   return datagram;

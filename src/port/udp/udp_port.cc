@@ -26,7 +26,7 @@ Expected<std::unique_ptr<Endpoint>> UdpPort::open_endpoint(Service service) {
     return fail(std::errc::operation_not_supported,
                 "wire bare has datagram queue pairs only: connections need a transport header");
   }
-  return sockets_->open_connected();
+  return sockets_->open_connected(service);
 }
 
 Expected<std::unique_ptr<Endpoint>> UdpPort::open_management() {

@@ -42,7 +42,8 @@ Expected<std::shared_ptr<UdpShared>> UdpShared::create(const NetworkConfig& conf
   return shared;
 }
 
-Expected<io::UdpSocket> UdpShared::open_socket(std::uint16_t port) const {
+Expected<io::UdpSocket> UdpShared::open_socket(std::uint16_t port,
+                                               std::uint8_t traffic_class) const {
   io::UdpOptions options;
   options.local.port = port;
   options.tell_overflows = false;
@@ -52,6 +53,7 @@ Expected<io::UdpSocket> UdpShared::open_socket(std::uint16_t port) const {
   options.accept_zero_checksum6 = rules.fixed_port != 0;
   options.receive_buffer = config.socket_buffer;
   options.send_buffer = config.socket_buffer;
+  options.tos = traffic_class;
   return io::UdpSocket::open(options);
 }
 
