@@ -10,14 +10,17 @@ namespace {
 
 constexpr double kKeep = 0.85;  // of the window, when it gives way
 constexpr double kKeepAfterTimeout = 0.5;
+// Below so much of where it gave way it brings about no losses of its own.
+constexpr double kLow = 0.9;
 constexpr double kSegment = 1448;      // bytes; TCP's, so that both grow at one pace
 constexpr double kCubicScale = 0.4;    // segments per second cubed, RFC 9438's C
 constexpr double kOpenGrowth = 0.125;  // of the window per round trip, while no queue builds up
 
-// After a notification of the network it is not taken for open for so long: several times what it
-// takes to fill the path again.
-constexpr Duration kToldFor = 1s;
-constexpr int kToldRounds = 64;  // round trips
+// After congestion the path is not taken for open for so long, and for several times what it takes
+// to fill it again.
+constexpr Duration kFullFor = 1s;
+constexpr int kFullRounds = 64;  // round trips
+constexpr double kFullRecoveries = 2;
 
 constexpr Duration kRun = 1ms;
 
@@ -77,6 +80,7 @@ void CongestionWindow::delivered(std::uint64_t bytes, std::uint32_t packets, boo
     packets_ /= 2;
     losses_ /= 2;
   }
+  noise_.delivered(packets, is_low());
   if (limited && window_ < kMost) grow(bytes, now);
 }
 
@@ -89,8 +93,7 @@ void CongestionWindow::grow(std::uint64_t bytes, Time now) {
   } else if (const double calm = this->calm(now); calm > 0) {
     gain = kOpenGrowth * calm * window_ * share;
   } else {
-    // The Reno-friendly rate for this factor, and the cubic curve (RFC 9438, 4.2 and 4.3).
-    gain = 3 * (1 - kKeep) / (1 + kKeep) * kSegment * share;
+    gain = friendly_gain() * share;
     gain = std::max(gain, (cubic_target(now) - window_) * share);
     gain = std::min(gain, arrived / 2);
   }
@@ -99,21 +102,38 @@ void CongestionWindow::grow(std::uint64_t bytes, Time now) {
 
 // From 1 on a path without queues and losses to 0 where the next loss would be congestion.
 double CongestionWindow::calm(Time now) const {
-  if (inflated() || told_lately(now)) return 0;
+  if (inflated() || full_lately(now)) return 0;
   return std::max(0.0, 1 - double{kTolerated} * losses_ / std::max(packets_, kTolerated));
 }
 
 // Flows that grow by parts of themselves, and give way by parts of themselves, keep their shares
 // for ever, however unequal (Chiu and Jain 1989). Where a path is full whenever somebody grows,
-// there is nothing to be gained by that.
-bool CongestionWindow::told_lately(Time now) const {
-  if (!told_at_) return false;
-  return now - *told_at_ < std::max(kToldFor, kToldRounds * smoothed_.value_or(Duration{}));
+// there is nothing to be gained by that; and who shares it needs that long to recover.
+bool CongestionWindow::full_lately(Time now) const {
+  if (!full_at_) return false;
+  const Duration round = smoothed_.value_or(Duration{});
+  const double linear = (before_ - start_) / friendly_gain() * seconds(round);
+  const double recoveries = kFullRecoveries * std::min(cubic_time(), linear);
+  const double since = seconds(now - *full_at_);
+  return since < std::max({seconds(kFullFor), seconds(kFullRounds * round), recoveries});
+}
+
+bool CongestionWindow::is_low() const {
+  return gave_way_at_ && window_ < kLow * before_;
+}
+
+// Bytes per round trip by which Reno would grow that gave way as this does (RFC 9438, 4.3).
+double CongestionWindow::friendly_gain() const {
+  return 3 * (1 - kKeep) / (1 + kKeep) * kSegment;
+}
+
+// Seconds until the cubic curve is back where the window gave way (RFC 9438, 4.2: K).
+double CongestionWindow::cubic_time() const {
+  return std::cbrt((before_ - start_) / kSegment / kCubicScale);
 }
 
 double CongestionWindow::cubic_target(Time now) const {
-  const double k = std::cbrt((before_ - start_) / kSegment / kCubicScale);
-  const double t = seconds(now - epoch_ + smoothed_.value_or(Duration{})) - k;
+  const double t = seconds(now - epoch_ + smoothed_.value_or(Duration{})) - cubic_time();
   return before_ + kCubicScale * t * t * t * kSegment;
 }
 
@@ -126,18 +146,36 @@ void CongestionWindow::set(double window) {
 }
 
 void CongestionWindow::lost(Time sent_at, Time now) {
-  ++packets_;
-  ++losses_;
   // One congestion loses many packets: what was sent before the window gave way says nothing new.
   if (gave_way_at_ && sent_at <= *gave_way_at_) return;
+  ++packets_;
+  ++losses_;
   const bool many = losses_ >= kFewestLosses && losses_ > packets_ / kTolerated;
-  if (many || inflated()) give_way(kKeep, now);
+  const bool queue = inflated();
+  if (!queue && !many) {
+    if (is_low()) {
+      if (noise_.lost_when_low()) take_back();
+      return;
+    }
+    if (noise_.bears()) return;
+  }
+  full_at_ = now;
+  give_way(kKeep, now);
+  in_doubt_ = !queue;
+}
+
+// It was noise that the window gave way to.
+void CongestionWindow::take_back() {
+  if (!in_doubt_) return;
+  slow_start_ = from_slow_start_;
+  full_at_.reset();
+  set(before_);
 }
 
 void CongestionWindow::congested(Time now) {
   // Likewise, where nobody says which packet it was.
   if (gave_way_at_ && now - *gave_way_at_ < smoothed_.value_or(1ms)) return;
-  told_at_ = now;
+  full_at_ = now;
   give_way(kKeep, now);
 }
 
@@ -152,7 +190,12 @@ void CongestionWindow::timed_out(Time now) {
 }
 
 void CongestionWindow::give_way(double keep, Time now) {
-  if (keep < 1) gave_way_at_ = now;
+  if (keep < 1) {
+    gave_way_at_ = now;
+    noise_.start();
+  }
+  in_doubt_ = false;
+  from_slow_start_ = slow_start_;
   slow_start_ = false;
   before_ = window_;
   epoch_ = now;

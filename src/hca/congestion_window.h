@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/time.h"
+#include "hca/loss_noise.h"
 
 namespace weft::hca {
 
@@ -13,11 +14,11 @@ namespace weft::hca {
 //
 // Grows by slow start, then as CUBIC does (RFC 9438), but quickly while the round trip time shows
 // that no queue builds up on the way. A loss is taken for congestion when the round trip time is
-// inflated or more than about one packet in fifty is lost: software wires lose single packets for
-// other reasons, and giving way to those gains nobody anything. What is taken for congestion, or is
-// said to be by the network, costs a seventh of the window, and what had been sent by then costs
-// nothing more. Where the network says so, growth is CUBIC's alone for a while, so that flows which
-// share a path come to equal shares.
+// inflated, when more than about one packet in fifty is lost, and otherwise unless the path has
+// been seen to lose packets anyway (LossNoise): giving way to those gains nobody anything. What is
+// taken for congestion, or is said to be by the network, costs a seventh of the window, and what
+// had been sent by then costs nothing more. Then growth is CUBIC's alone for a while, so that flows
+// which share a path come to equal shares.
 class CongestionWindow {
  public:
   // Two or three times what TCP begins with (RFC 6928): eight that begin at once do not flood a
@@ -54,9 +55,13 @@ class CongestionWindow {
 
  private:
   void give_way(double keep, Time now);
+  void take_back();
   void grow(std::uint64_t bytes, Time now);
   [[nodiscard]] double calm(Time now) const;
-  [[nodiscard]] bool told_lately(Time now) const;
+  [[nodiscard]] bool full_lately(Time now) const;
+  [[nodiscard]] bool is_low() const;
+  [[nodiscard]] double friendly_gain() const;
+  [[nodiscard]] double cubic_time() const;
   [[nodiscard]] double cubic_target(Time now) const;
   [[nodiscard]] bool inflated() const;
   [[nodiscard]] std::uint32_t least() const { return 2 * packet_; }
@@ -67,10 +72,12 @@ class CongestionWindow {
   double fraction_ = 0;  // of a byte, left over from growing
   bool slow_start_ = true;
   std::optional<Time> gave_way_at_;
-  std::optional<Time> told_at_;  // that the network is congested, and gave way
-  double before_ = 0;            // the window when it last gave way
-  double start_ = 0;             // what that left of it
-  Time epoch_{};                 // when growing began anew after that
+  std::optional<Time> full_at_;   // when the network, or losses, said last that the path was full
+  bool in_doubt_ = false;         // the window gave way to what may have been noise,
+  bool from_slow_start_ = false;  // and left slow start by that
+  double before_ = 0;             // the window when it last gave way
+  double start_ = 0;              // what that left of it
+  Time epoch_{};                  // when growing began anew after that
 
   std::optional<Duration> smoothed_;
   std::optional<Duration> recent_;  // follows clean samples faster than smoothed_
@@ -80,6 +87,7 @@ class CongestionWindow {
 
   std::uint32_t packets_ = 0;  // delivered or lost lately
   std::uint32_t losses_ = 0;
+  LossNoise noise_;
 };
 
 }  // namespace weft::hca

@@ -123,19 +123,60 @@ TEST_F(Congestion, EndsSlowStartWhenAQueueBuildsUp) {
   EXPECT_GE(window.bytes(), before);
 }
 
-TEST_F(Congestion, RecoversSlowlyWhileAQueueIsThereAndQuicklyWhenItIsGone) {
+TEST_F(Congestion, RecoversSlowlyWhileAQueueIsThereAndQuicklyWhenItHasBeenGoneForAWhile) {
   for (int i = 0; i < 5; ++i)
     round(10ms);
   for (int i = 0; i < 5; ++i)
     round(20ms);
+  const std::uint32_t before = window.bytes();
   window.lost(now - 20ms, now);
-  const std::uint32_t after = window.bytes();
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 200; ++i)
     round(20ms);
-  EXPECT_LT(window.bytes(), after * 1.1);
-  for (int i = 0; i < 10; ++i)
+  EXPECT_LT(window.bytes(), before);
+  for (int i = 0; i < 60; ++i)
+    round(10ms);
+  EXPECT_LT(window.bytes(), before * 1.05) << "who else gave way is not back yet";
+  for (int i = 0; i < 540; ++i)
     round(10ms);
   EXPECT_EQ(window.bytes(), CongestionWindow::kMost);
+}
+
+TEST_F(Congestion, GivesWayToASingleLossUntilItIsKnownForNoise) {
+  for (int i = 0; i < 6; ++i)
+    round(10ms);
+  const std::uint32_t before = window.bytes();
+  window.lost(now - 1ms, now);
+  const auto after = static_cast<std::uint32_t>(before * 0.85);
+  EXPECT_EQ(window.bytes(), after);
+  for (int i = 0; i < 30; ++i)
+    round(10ms, 1000);
+  EXPECT_GE(window.bytes(), after) << "what is lost now is none of its doing";
+  EXPECT_LT(window.bytes(), before);
+  for (int i = 0; i < 15; ++i)
+    round(10ms, 1000);
+  EXPECT_EQ(window.bytes(), before) << "eight in eight thousand are enough to know";
+  for (int i = 0; i < 200; ++i)
+    round(10ms, 1000);
+  EXPECT_EQ(window.bytes(), before);
+  bool gave_way = false;
+  for (int i = 0; i < 20; ++i) {
+    round(10ms, 200);
+    gave_way = gave_way || window.bytes() < before;
+  }
+  EXPECT_TRUE(gave_way) << "more than the path is known for";
+}
+
+TEST_F(Congestion, TakesRareLossesForThoseOfAFullPathHoweverOften) {
+  for (int i = 0; i < 5; ++i)
+    round(10ms);
+  std::uint32_t before = window.bytes();
+  for (int i = 0; i < 3; ++i) {
+    window.lost(now - 1ms, now);
+    EXPECT_LT(window.bytes(), before * 0.86);
+    for (int n = 0; n < 800 && window.bytes() < before; ++n)
+      round(10ms);
+    before = window.bytes();
+  }
 }
 
 TEST_F(Congestion, RecoversSlowlyForAWhileWhenTheNetworkHasSaidThatItIsFull) {
@@ -149,7 +190,7 @@ TEST_F(Congestion, RecoversSlowlyForAWhileWhenTheNetworkHasSaidThatItIsFull) {
     round(10ms);  // no queue builds up
   EXPECT_GT(window.bytes(), after);
   EXPECT_LT(window.bytes(), before);
-  for (int i = 0; i < 60; ++i)
+  for (int i = 0; i < 900; ++i)
     round(10ms);
   EXPECT_EQ(window.bytes(), CongestionWindow::kMost);
 }
