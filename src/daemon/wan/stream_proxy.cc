@@ -15,6 +15,7 @@ namespace weft::daemon {
 namespace {
 
 constexpr std::size_t kPiece = 64 * 1024;          // read at once: what a burst is on the line
+constexpr int kPiecesInATurn = 16;                 // then others, and what is due, have theirs
 constexpr std::size_t kMostWaiting = 1024 * 1024;  // for a receiver that does not read
 constexpr std::size_t kMostPieces = 64;            // written at once
 constexpr Duration kTryAgain = 1ms;                // where memory is what is missing
@@ -102,7 +103,11 @@ void StreamProxy::ready(std::uint32_t number, Side side, std::uint32_t events) {
 
 bool StreamProxy::read(std::uint32_t number, Connection& connection, Side from, Time now) {
   Pipe& pipe = connection.pipes[from];
-  while (pipe.wants && may_read(pipe, from, now)) {
+  for (int pieces = 0; pipe.wants && may_read(pipe, from, now); ++pieces) {
+    if (pieces == kPiecesInATurn) {
+      pipe.wants = false;  // epoll says again that there is more
+      return true;
+    }
     const MutableBytes room = directions_[from].line.room(kPiece);
     if (room.empty()) return true;  // run() tries again
     const ssize_t got = recv(connection.ends[from].get(), room.data(), room.size(), 0);
