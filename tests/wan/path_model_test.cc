@@ -142,8 +142,9 @@ TEST(PathModel, MakesPacketsLateByJitterAndKeepsTheirOrder) {
     last = arrives;
   }
   EXPECT_NEAR(sum / kPackets, 12, 0.06);  // five deviations of the mean of a uniform one
-  for (int i = 0; i < kPackets; ++i) {    // close to each other: never out of order
-    const Time arrives = *model.carry(100, false, last + i * 1us).arrives;
+  const Time begin = last;
+  for (int i = 0; i < kPackets; ++i) {  // close to each other: never out of order
+    const Time arrives = *model.carry(100, false, begin + i * 1us).arrives;
     EXPECT_GE(arrives, last);
     last = arrives;
   }
