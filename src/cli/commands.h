@@ -144,6 +144,7 @@ struct ExtendOptions {
   std::optional<std::string> local_credit;
   std::optional<unsigned> lanes;
   std::optional<unsigned> sites;
+  friend bool operator==(const ExtendOptions&, const ExtendOptions&) = default;
 };
 // What an extension of a fabric over a WAN needs.
 int extend(const ExtendOptions& options);

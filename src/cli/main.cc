@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/site_key.h"
 #include "cli/sm_run.h"
 #include "cli/suggest.h"
 #include "fabric/lab.h"
@@ -79,6 +80,7 @@ struct Options {
   SmRunOptions sm_run;
   CaptureOptions capture;
   ExtendOptions extend;
+  SiteKeyOptions site_key;
   WanEmulatorOptions wan_emulator;
   StatusOptions status;
   Words show;
@@ -241,10 +243,14 @@ void define_labs(CLI::App& app, Options& options) {
   capture->add_option("--lab", options.capture.lab, kWhich)->option_text("LAB");
 }
 
-void define_extend(CLI::App& app, ExtendOptions& options) {
+void define_extend(CLI::App& app, ExtendOptions& options, SiteKeyOptions& key) {
   CLI::App* extend = add_command(app, "extend", "Plan how a fabric is extended over a WAN",
-                                 " --plan [OPTIONS]", extend_footer());
-  extend->add_flag("--plan", options.plan, "Print what a path of this length needs")->required();
+                                 " --plan [OPTIONS]\n       weft extend keygen [--json] FILE"
+                                 "\n       weft extend fingerprint [--json] FILE",
+                                 extend_footer());
+  extend->add_option("ACTION", key.action, "keygen, fingerprint: of the key of a site");
+  extend->add_option("FILE", key.file, "Where it is, or shall be");
+  extend->add_flag("--plan", options.plan, "Print what a path of this length needs");
   extend->add_flag("--json", options.json, "Print JSON");
   extend->add_option("--distance", options.distance, "Length of the fibre, as in 5000km")
       ->option_text("LENGTH");
@@ -272,7 +278,7 @@ void define_extend(CLI::App& app, ExtendOptions& options) {
 }
 
 void define_wan(CLI::App& app, Options& options) {
-  define_extend(app, options.extend);
+  define_extend(app, options.extend, options.site_key);
   WanEmulatorOptions& wan = options.wan_emulator;
   CLI::App* emulator = add_command(app, "wan-emulator", "Make the way between programs a WAN",
                                    " [OPTIONS] udp|stream LISTEN TARGET", wan_emulator_footer());
@@ -393,6 +399,26 @@ int sm_or_run(Options& options) {
   return sm_run(options.sm_run);
 }
 
+int extend_or_key(Options& options) {
+  SiteKeyOptions& key = options.site_key;
+  if (key.action.empty()) {
+    if (options.extend.plan) return extend(options.extend);
+    return refuse("extend", "say what to do: --plan is required, or keygen or fingerprint");
+  }
+  const Words actions{"keygen", "fingerprint"};
+  if (std::find(actions.begin(), actions.end(), key.action) == actions.end()) {
+    return refuse("extend", fmt::format("{}: no such action{} (there are keygen and fingerprint)",
+                                        key.action, did_you_mean(key.action, actions)));
+  }
+  const bool json = options.extend.json;
+  options.extend.json = false;
+  if (options.extend != ExtendOptions{}) {
+    return refuse("extend", fmt::format("{}: takes a file, and nothing of a plan", key.action));
+  }
+  key.json = json;
+  return site_key(key);
+}
+
 int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "run") return run(options.run);
   if (command == "devices") return devices(options.devices);
@@ -405,7 +431,7 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "link") return link(options.link);
   if (command == "sm") return sm_or_run(options);
   if (command == "capture") return capture(options.capture);
-  if (command == "extend") return extend(options.extend);
+  if (command == "extend") return extend_or_key(options);
   if (command == "wan-emulator") return wan_emulator(options.wan_emulator);
   return help("", app);
 }

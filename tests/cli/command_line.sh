@@ -263,6 +263,27 @@ refused '[Ee]xcludes' "$weft" extend --plan --distance 5km --rate 1Gb/s --signal
 refused 'no machine has a buffer' "$weft" extend --plan --distance 1e9km --sites 65536 \
   --rate 1000000Gb/s
 
+# Keys of sites.
+key=$work/east.key
+expect 0 '^SHA256:[A-Za-z0-9+/]{43}$' "$weft" extend keygen "$key"
+[[ $(stat -c %a "$key") == 600 ]] || fail "others may read $key"
+fingerprint=$("$weft" extend fingerprint "$key")
+other=$(openssl pkey -in "$key" -pubout -outform DER | openssl dgst -sha256 -binary |
+  openssl base64)
+[[ $fingerprint == SHA256:${other%=} ]] || fail "$fingerprint is not SHA256:$other"
+json "$weft" extend fingerprint "$key" --json
+grep -qF "\"fingerprint\": \"$fingerprint\"" "$work/json" || fail "other than $fingerprint in JSON"
+refused 'east.key: there is a file already' "$weft" extend keygen "$key"
+[[ $("$weft" extend fingerprint "$key") == "$fingerprint" ]] || fail "a key was overwritten"
+refused 'extend keygen: name the file' "$weft" extend keygen
+refused 'extend fingerprint: name a file' "$weft" extend fingerprint
+refused 'absent: No such file' "$weft" extend fingerprint "$work/absent"
+refused 'run: Is a directory' "$weft" extend fingerprint "$work/run"
+refused 'command_line.sh: holds no key' "$weft" extend fingerprint "$0"
+refused 'kegen: no such action; did you mean keygen' "$weft" extend kegen "$key"
+refused 'keygen: takes a file, and nothing of a plan' "$weft" extend keygen "$key" --vls 3
+refused 'one word too many' "$weft" extend fingerprint "$key" "$key"
+
 # An emulated WAN.
 emulator() { refused "$1" "$weft" wan-emulator "${@:2}"; }
 emulator 'forward: rate=10Gb/s,delay=1s: needs 1\..*GB of memory .*more than the 1GiB' \

@@ -85,9 +85,10 @@ _weft() {
         --lab --help' -- "$current") ;;
     extend)
       case $previous in
+        keygen | fingerprint) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         --distance | --per-metre | --equipment | --round-trip | --rate | --signalling | --vls | \
           --sites | --local-credit) ;;
-        *) mapfile -t COMPREPLY < <(compgen -W '--plan --distance --per-metre --equipment
+        *) mapfile -t COMPREPLY < <(compgen -W 'keygen fingerprint --plan --distance --per-metre --equipment
              --round-trip --rate --signalling --vls --sites --local-credit --json --help' -- \
              "$current") ;;
       esac
