@@ -76,9 +76,14 @@ void MulticastTables::forget() {
   graph_.reset();
   switches_.clear();
   switch_at_.clear();
+  left_alone_.clear();
   ends_.clear();
   planned_.clear();
   different_.clear();
+}
+
+void MulticastTables::leave_alone(std::uint32_t node) {
+  left_alone_.insert(node);
 }
 
 void MulticastTables::take(const Subnet& subnet, SwitchGraph graph,
@@ -173,8 +178,11 @@ void MulticastTables::plan(Lid mlid, Changes& changes, const Subnet& subnet) {
 void MulticastTables::write(Changes& changes, Subnet& subnet) {
   for (const Lid mlid : std::exchange(changed_, {}))
     plan(mlid, changes, subnet);
-  for (const Block& block : std::exchange(different_, {}))
-    write_block(block, changes, subnet);
+  for (const Block& block : std::exchange(different_, {})) {
+    if (!is_left_alone(switches_[std::get<SwitchIndex>(block)].node)) {
+      write_block(block, changes, subnet);
+    }
+  }
 }
 
 void MulticastTables::write_block(const Block& block, Changes& changes, Subnet& subnet) {

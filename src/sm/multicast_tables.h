@@ -45,13 +45,18 @@ class MulticastTables {
   [[nodiscard]] std::optional<Time> deadline() const { return expires_; }
   // What a sweep has found. `index`: of the switches in the graph, by node.
   void take(const Subnet& subnet, SwitchGraph graph, const std::vector<SwitchIndex>& index);
+  // Leaves a switch as it is, until the next take(): it belongs to a part of the subnet that is not
+  // joined with the manager's yet.
+  void leave_alone(std::uint32_t node);
+  [[nodiscard]] bool is_left_alone(std::uint32_t node) const { return left_alone_.contains(node); }
   // There is no subnet, until take().
   void forget();
 
   // write() has something to do for groups that have changed since the last one.
   [[nodiscard]] bool changed() const { return trees_ != nullptr && !changed_.empty(); }
-  // Writes all that is different from what the switches are known to have. `subnet` is the one that
-  // was taken; it and `changes` outlive what is on its way. What fails, the next take() writes.
+  // Writes all that is different from what the switches are known to have, but for those that are
+  // left alone. `subnet` is the one that was taken; it and `changes` outlive what is on its way.
+  // What fails, the next take() writes.
   void write(Changes& changes, Subnet& subnet);
   // What a switch's MulticastFDBTop is to be, after write(): the end of the last block that is
   // used; as it is where the switch has none.
@@ -83,6 +88,7 @@ class MulticastTables {
   std::unordered_map<std::uint64_t, MulticastEnd> ends_;  // by port GUID
   std::vector<Switch> switches_;
   std::unordered_map<std::uint32_t, SwitchIndex> switch_at_;  // by node
+  std::set<std::uint32_t> left_alone_;                        // nodes
   std::unique_ptr<SwitchGraph> graph_;
   std::unique_ptr<MulticastTrees> trees_;
 };

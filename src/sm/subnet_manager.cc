@@ -180,6 +180,7 @@ void SubnetManager::write_updates() {
     const auto table = routes_.table(index++);
     // What the last sweep has left alone is for the next one.
     if (!at.switch_info || at.tables.linear.empty() || table.empty()) continue;
+    if (multicast_.is_left_alone(node)) continue;
     if (moves_services_) write_linear(*updates_, subnet_, node, table);
     wire::SwitchInfo info = *at.switch_info;
     info.linear_top = Lid{static_cast<std::uint16_t>(table.size() - 1)};

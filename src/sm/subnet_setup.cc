@@ -267,6 +267,9 @@ void SubnetSetup::write_switch_port(const PortRef& at) {
 }
 
 void SubnetSetup::write_tables() {
+  for (std::uint32_t node = 0; plan_.multicast != nullptr && node < subnet_.nodes.size(); ++node) {
+    if (!joining_->may_touch(node)) plan_.multicast->leave_alone(node);
+  }
   if (plan_.multicast != nullptr) plan_.multicast->write(changes_, subnet_);
   for (std::uint32_t node = 0; node < subnet_.nodes.size(); ++node) {
     const SubnetNode& at = subnet_.nodes[node];

@@ -190,14 +190,48 @@ TEST(Hostile, NothingIsWrittenToAPartOfWhichNotAllIsKnown) {
   wire::PKeyBlock keys = node(lab, "c").pkeys(1, 0);
   keys.pkeys[1] = PKey{0x8123};
   node(lab, "c").set_pkeys(1, 0, keys);
+  const wire::MulticastBlock groups = node(lab, "s2").multicast(0, 0);
   lab.start(0);
+  lab.manager->set_groups(
+      {{.mlid = Lid{0xC000}, .members = {end_guid(lab, "a", 1), end_guid(lab, "c", 1)}}});
   do {
     lab.sweep();
   } while (lab.manager->report().state != State::kMaster);
   EXPECT_EQ(node(lab, "c").pkeys(1, 0), keys);
+  EXPECT_EQ(node(lab, "s2").multicast(0, 0), groups);
   EXPECT_FALSE(is_active(lab, "d:1")) << "nobody knows its LID";
   lab.run_for(20s);
   EXPECT_NE(node(lab, "c").pkeys(1, 0), keys);
+  EXPECT_NE(node(lab, "s2").multicast(0, 0), groups);
+}
+
+// The part in which d is silent was away, and comes back.
+TEST(Hostile, NothingIsWrittenToAPartThatIsNotJoinedYet) {
+  ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a");
+  lab.sweep();
+  link::Link& trunk = lab.running.fabric.link(*lab.running.fabric.find_link("trunk"));
+  trunk.set_plugged(false, lab.running.now);
+  lab.sweep();
+  set_mkey(lab, "d", 1, 2);
+  lab.manager->set_groups(
+      {{.mlid = Lid{0xC000}, .members = {end_guid(lab, "b", 1), end_guid(lab, "c", 1)}}});
+  lab.run_for(1ms);
+  const wire::MulticastBlock groups = node(lab, "s2").multicast(0, 0);
+  const wire::SwitchInfo info = node(lab, "s2").switch_info();
+  trunk.set_plugged(true, lab.running.now);
+  lab.running.settle();
+  EXPECT_THAT(lab.sweep().problems, Contains(HasSubstr("carries data for something unknown")));
+  EXPECT_EQ(node(lab, "s2").multicast(0, 0), groups);
+  // Nor without a sweep.
+  lab.manager->set_groups(
+      {{.mlid = Lid{0xC000}, .members = {end_guid(lab, "a", 1), end_guid(lab, "c", 1)}}});
+  lab.run_for(1ms);
+  ASSERT_EQ(lab.manager->sweeps(), 3u);
+  EXPECT_EQ(node(lab, "s1").multicast(0, 0).masks[0], 1u << 1 | 1u << 4);
+  EXPECT_EQ(node(lab, "s2").multicast(0, 0), groups);
+  EXPECT_EQ(node(lab, "s2").switch_info(), info);
+  lab.run_for(20s);
+  EXPECT_NE(node(lab, "s2").multicast(0, 0), groups);
 }
 
 TEST(Hostile, TheKeyThatIsGivenProtectsEveryNodeAndKeepsOthersOut) {
