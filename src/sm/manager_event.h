@@ -21,14 +21,15 @@ struct ManagerEvent {
     kLid,       // a port was given one
     kDatabase,  // what is remembered: it cannot be read or written, or can again
     kProblem,   // something is left out, or could not be done
+    kTrap,      // a node has reported that somebody used a wrong key
   };
   Kind kind{};
   std::string text;  // one line
 };
 
 // What each kind is called, in reports and where events are kept.
-inline constexpr std::array<std::string_view, 8> kManagerEventKinds{
-    "state", "handover", "subnet-up", "node", "link", "lid", "database", "problem"};
+inline constexpr std::array<std::string_view, 9> kManagerEventKinds{
+    "state", "handover", "subnet-up", "node", "link", "lid", "database", "problem", "trap"};
 [[nodiscard]] constexpr std::string_view to_string(ManagerEvent::Kind kind) {
   return kManagerEventKinds[static_cast<std::size_t>(kind)];
 }

@@ -25,6 +25,7 @@
 #include "mgmt/mad/mad_layer.h"
 #include "sm/discovery.h"
 #include "sm/guid_tables.h"
+#include "sm/key_violations.h"
 #include "sm/lid_plan.h"
 #include "sm/manager_event.h"
 #include "sm/mastership.h"
@@ -166,6 +167,7 @@ class SubnetManager {
 
   // --- among others (subnet_manager_mastership.cc)
   void take_trap(const ReceivedTrap& trap);
+  void say_violation(const ReceivedTrap& trap);
   std::optional<SmInfoAnswer> take_request(const SmInfoRequest& request);
   std::optional<SmInfoAnswer> take_command(const SmInfoRequest& request);
   void take_visitor(const SmInfoRequest& request);
@@ -191,6 +193,7 @@ class SubnetManager {
   LidPlan lids_;
   Mastership mastership_;
   SweepPace pace_;
+  KeyViolations violations_;
   EventHandler tell_;
   std::function<void(const ReceivedTrap&)> report_trap_;
   SubnetStore* store_ = nullptr;

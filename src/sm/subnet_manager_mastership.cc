@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sm/subnet_changes.h"
 #include "sm/subnet_manager.h"
 
 namespace weft::sm {
@@ -82,6 +83,7 @@ void SubnetManager::take_trap(const ReceivedTrap& trap) {
   if (state() != State::kMaster || sweeps_ == 0) return;
   if (report_trap_) report_trap_(trap);
   if (!trap.notice.generic) return;
+  if (is_key_violation(trap.notice)) return say_violation(trap);
   switch (trap.notice.trap) {
     case wire::TrapNumber::kLinkStateChange:
     case wire::TrapNumber::kCapabilityChange:
@@ -91,6 +93,21 @@ void SubnetManager::take_trap(const ReceivedTrap& trap) {
     default:
       break;
   }
+}
+
+// Traps from LIDs that nobody has are made up, and fill no history.
+void SubnetManager::say_violation(const ReceivedTrap& trap) {
+  const auto unsaid = violations_.take(trap.from, trap.notice.trap, now_);
+  if (!unsaid) return;
+  const std::vector<PortRef> ends = subnet_.end_ports();
+  const auto from = std::find_if(ends.begin(), ends.end(), [&](const PortRef& end) {
+    return subnet_.port(end).info->lid == trap.from;
+  });
+  if (from == ends.end()) return;
+  std::string text =
+      fmt::format("{}, reported by {}", describe_violation(trap.notice), name_of(subnet_, *from));
+  if (*unsaid > 0) text += fmt::format("; {} more since it was said before", *unsaid);
+  say(Kind::kTrap, std::move(text));
 }
 
 // IBA 14.2.4.1: what the port's M_Key and its level of protection allow.

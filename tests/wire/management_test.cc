@@ -18,6 +18,7 @@
 #include "wire/sa/sa_header.h"
 #include "wire/sa/service_record.h"
 #include "wire/sa/trace_record.h"
+#include "wire/sm/bad_key.h"
 #include "wire/sm/node_info.h"
 #include "wire/sm/notice.h"
 #include "wire/sm/port_info.h"
@@ -91,6 +92,9 @@ TEST(ManagementFormats, ComeBackFromTheirBytes) {
   expect_round_trip<MulticastBlock>();
   expect_round_trip<SmInfo>();
   expect_round_trip<Notice>();
+  expect_round_trip<BadMkeyDetails>();
+  expect_round_trip<BadKeyDetails>();
+  expect_round_trip<BadPkeyAtSwitchDetails>();
   expect_round_trip<ClassPortInfo>();
   expect_round_trip<PathRecord>();
   expect_round_trip<InformInfo>();
