@@ -65,6 +65,9 @@ keys() {
 for node in b c d; do
   [[ $(keys $node) =~ 0xffff ]] || fail "$node is not in the default partition"
 done
+# Of both partitions that b and c are in, a path is told by that with the lower number.
+on lower b saquery PR --slid "$(lid_of b)" --dlid "$(lid_of c)"
+expect lower '\spkey\.+0x8011$'
 # Service levels of partitions count with quality of service only.
 on path b saquery PR --slid "$(lid_of b)" --dlid "$(lid_of c)" --pkey 0x8011
 expect path '\ssl\.+0x0$'

@@ -212,6 +212,34 @@ TEST(SaPaths, GoByAllLidsOfAPort) {
   EXPECT_EQ(destinations.size(), 4u);
 }
 
+// Of several partitions that both ends are in the one with the lowest number, wherever in their
+// tables it stands.
+TEST(SaPaths, HaveTheLowestPKeyThatBothEndsShare) {
+  const fabric::Lab model = fabric::lab_of(fabric::kFourNodes);
+  const auto guid = [&](const char* node) {
+    return fabric::to_string(model.find_node(node)->port_guids.at(0));
+  };
+  const std::string b = guid("b"), c = guid("c"), d = guid("d");
+  const std::string file = "Default=0x7fff : ALL=full;\nred=0x300 : " + b + "=full, " + c +
+                           "=full;\nblue=0x201 : " + b + "=full, " + d + ", " + c +
+                           ";\ngreen=0x1 : " + d + "=full, " + c + "=full;\n";
+  AdministeredLab sa(model, "a", {.setup = {.partitions = *Partitions::parse(file, "file")}});
+  const auto pkey = [&](const char* from, const char* to, std::uint64_t more = 0,
+                        const PathRecord& record = {}) {
+    const Answer answer = sa.ask("a", [&] {
+      AdministeredLab::Query query = between(sa, from, to, more, record);
+      query.sm_key = 1;
+      return query;
+    }());
+    return answer.records.empty() ? PKey{} : paths_of(answer).at(0).pkey;
+  };
+  EXPECT_EQ(pkey("b", "c"), PKey{0x8201});
+  EXPECT_EQ(pkey("c", "b"), PKey{0x0201}) << "as the one who sends has it";
+  EXPECT_EQ(pkey("c", "d"), PKey{0x8001}) << "by blue, limited members may not talk";
+  EXPECT_EQ(pkey("b", "a"), PKey{0xFFFF});
+  EXPECT_EQ(pkey("b", "c", PathRecord::kHasPKey, {.pkey = PKey{0x8300}}), PKey{0x8300});
+}
+
 TEST(SaPaths, HaveTheLevelThatRoutingNeeds) {
   const auto ring = fabric::generate_torus({6}, 1, "ring");
   AdministeredLab sa(*ring, ring->nodes.back().name, {.engine = Engine::kLayered});

@@ -27,6 +27,12 @@ void each_pkey(const SubnetPort& port, Each&& each) {
   if (!known) each(kDefaultPKey);
 }
 
+bool comes_before(PKey a, PKey b) {
+  const int a_number = a.value() & kPartition;
+  const int b_number = b.value() & kPartition;
+  return a_number != b_number ? a_number < b_number : a.value() > b.value();
+}
+
 }  // namespace
 
 std::uint64_t prefix_of(const Gid& gid) {
@@ -142,7 +148,8 @@ std::optional<PKey> SubnetView::common_pkey(const ViewEnd& from, const ViewEnd& 
                                             std::optional<PKey> wanted) const {
   std::optional<PKey> found;
   each_pkey(port_of(from), [&](PKey own) {
-    if (found || (wanted && ((own.value() ^ wanted->value()) & kPartition) != 0)) return;
+    if (wanted && ((own.value() ^ wanted->value()) & kPartition) != 0) return;
+    if (found && !comes_before(own, *found)) return;
     each_pkey(port_of(to), [&](PKey other) {
       const bool same = ((own.value() ^ other.value()) & kPartition) == 0;
       // Two limited members may not talk.

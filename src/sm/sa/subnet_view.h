@@ -75,8 +75,8 @@ class SubnetView {
 
   // Whether a port is in a partition, as a full member or a limited one.
   [[nodiscard]] bool has_partition(const ViewEnd& end, PKey pkey) const;
-  // A P_Key of `from` by which two ports may talk: of the partition `wanted`, or of any.
-  // IBA 10.9.3.
+  // A P_Key of `from` by which two ports may talk: of the partition `wanted`, or of that with the
+  // lowest number, as a full member where it is both. IBA 10.9.3.
   [[nodiscard]] std::optional<PKey> common_pkey(const ViewEnd& from, const ViewEnd& to,
                                                 std::optional<PKey> wanted = {}) const;
   // Whether one may be told of the other: they may talk, or are the same.
