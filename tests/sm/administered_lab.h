@@ -33,12 +33,13 @@ class AdministeredLab {
     sweep();
   }
 
-  // Manager and administrator end, and others begin at the same node, which know nothing.
-  void restart() {
+  // Manager and administrator end, and others begin at the same node, which know what is in the
+  // store of before, or nothing.
+  void restart(SubnetStore* store = nullptr) {
     administrator.reset();
     restart_manager();
     groups_generation_ = guids_generation_ = 0;
-    begin({}, nullptr);
+    begin({}, store);
     sweep();
   }
   // The same of the manager alone, until the next sweep().

@@ -281,6 +281,41 @@ TEST_F(Store, KeepsGuidsAndWhatHasJoinedByThem) {
   EXPECT_EQ(group(1), nullptr);
 }
 
+// While it was away another manager was the master, and has given and taken GUIDs.
+TEST_F(Store, TakesOverWhatPortsHaveByNowBesideTheGuidsOfBefore) {
+  begin();
+  set_guid("b", 1, Guid{0x77});
+  set_guid("b", 2, Guid{0x78});
+  set_guid("b", 3, Guid{0x79});
+  set_guid("d", 1, Guid{0x7A});
+  const auto leave = [&](const std::string& node, const std::vector<Guid>& guids) {
+    wire::GuidBlock block = sa->lab.running.fabric.find_node(node)->guids(1, 0);
+    std::copy(guids.begin(), guids.end(), block.guids.begin() + 1);
+    sa->lab.running.fabric.find_node(node)->set_guids(1, 0, block);
+  };
+  leave("b", {Guid{0x77}, Guid{0x88}, Guid{}, Guid{0x89}});
+  leave("c", {Guid{0x77}, Guid{0x8A}, guid_at("d", 0)});
+  leave("d", {Guid{}, Guid{0x8B}});
+  sa->restart(&store);
+  const auto has = [&](const std::string& node) {
+    const wire::GuidBlock block = sa->lab.running.fabric.find_node(node)->guids(1, 0);
+    return std::vector<Guid>(block.guids.begin() + 1, block.guids.begin() + 5);
+  };
+  EXPECT_THAT(has("b"), ElementsAre(Guid{0x77}, Guid{0x88}, Guid{0x79}, Guid{0x89}));
+  EXPECT_THAT(has("c"), ElementsAre(Guid{}, Guid{0x8A}, Guid{}, Guid{})) << "others' go";
+  EXPECT_THAT(has("d"), ElementsAre(Guid{0x7A}, Guid{0x8B}, Guid{}, Guid{}));
+  const Guid b = guid_at("b", 0), c = guid_at("c", 0), d = guid_at("d", 0);
+  EXPECT_EQ(store.aliases, (decltype(store.aliases){{{b, 1}, Guid{0x77}},
+                                                    {{b, 2}, Guid{0x88}},
+                                                    {{b, 3}, Guid{0x79}},
+                                                    {{b, 4}, Guid{0x89}},
+                                                    {{c, 2}, Guid{0x8A}},
+                                                    {{d, 1}, Guid{0x7A}},
+                                                    {{d, 2}, Guid{0x8B}}}));
+  sa->sweep();
+  EXPECT_EQ(sa->lab.manager->report().writes, 0u);
+}
+
 TEST_F(Store, LeavesOutSubscriptionsAndGuidsThatMakeNoSense) {
   begin();
   say_interest("b", true);
