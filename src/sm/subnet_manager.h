@@ -59,6 +59,8 @@ struct ManagerOptions {
 struct SweepReport {
   // Of the manager when it had looked; all below the problems is that of a master alone.
   wire::SmState state{};
+  // The manager's own port did not answer, or not to its M_Key: there is nothing that it can do.
+  bool own_is_silent = false;
   std::vector<std::string> problems;  // that another sweep may mend
   std::vector<std::string> warnings;  // what is not as asked for, and will not be
   std::vector<OtherManager> managers;

@@ -174,6 +174,7 @@ SubnetManager::Course SubnetManager::judge() {
       found.nodes.empty() ? nullptr : &found.port(PortRef{0, options_.own_port});
   const bool has_link = own != nullptr && own->info &&
                         (options_.own_port == 0 || own->info->state > wire::PortState::kDown);
+  report_.own_is_silent = own == nullptr || !own->info;
   if (own != nullptr) mastership_.identify(own->guid);
   if (!has_link) {
     unsure_ = 0;

@@ -76,6 +76,10 @@ spawn stranger "$weft" sm run --node c
 await stranger "the manager's own node does not answer: it cannot, or not to this manager's M_Key"
 kill -TERM "${pid_of[stranger]}"
 finish stranger
+# One that is to do it once does not wait for what will never come.
+spawn once "$weft" sm run --node c --once
+finish once 1
+expect once "^weft sm: the manager's own node does not answer: it cannot"
 run down "$weft" down
 finish lab
 

@@ -14,6 +14,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using State = wire::SmState;
 
 constexpr std::uint64_t kKey = 0x1234;
@@ -232,6 +233,27 @@ TEST(Hostile, NothingIsWrittenToAPartThatIsNotJoinedYet) {
   EXPECT_EQ(node(lab, "s2").switch_info(), info);
   lab.run_for(20s);
   EXPECT_NE(node(lab, "s2").multicast(0, 0), groups);
+}
+
+TEST(Hostile, AManagerWhoseOwnPortDoesNotAnswerSaysSo) {
+  for (std::uint8_t level = 1; level < 4; ++level) {
+    SCOPED_TRACE(unsigned{level});
+    ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a");
+    set_mkey(lab, "a", 1, level);
+    EXPECT_TRUE(lab.sweep().own_is_silent);
+    EXPECT_THAT(lab.manager->report().problems, Not(IsEmpty()));
+    EXPECT_EQ(lab.manager->state(), State::kDiscovering);
+    set_mkey(lab, "a", 1, 0, 0);
+    EXPECT_FALSE(lab.sweep().own_is_silent);
+  }
+}
+
+// Somebody may plug a cable in.
+TEST(Hostile, AManagerWithoutALinkWaitsForOne) {
+  ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a");
+  lab.running.fabric.link(*lab.running.fabric.find_link("a:1")).set_plugged(false, lab.running.now);
+  EXPECT_FALSE(lab.sweep().own_is_silent);
+  EXPECT_EQ(lab.manager->state(), State::kDiscovering);
 }
 
 TEST(Hostile, TheKeyThatIsGivenProtectsEveryNodeAndKeepsOthersOut) {

@@ -131,7 +131,8 @@ std::optional<Expected<void>> ManagerProcess::outcome() const {
   if (!once_ || manager.sweeps() == 0) return std::nullopt;
   switch (manager.state()) {
     case wire::SmState::kDiscovering:
-      return std::nullopt;
+      if (!manager.report().own_is_silent) return std::nullopt;
+      return fail(std::errc::timed_out, manager.report().problems.front());
     case wire::SmState::kStandby:
     case wire::SmState::kNotActive:
       return fail(std::errc::operation_not_permitted, "another subnet manager is the master");
