@@ -22,8 +22,6 @@
 namespace weft::cli {
 namespace {
 
-constexpr unsigned kUsualProtection = 1;  // others may read, but do not see the key
-
 // For the signal handler, which is told nothing.
 std::atomic<daemon::ManagerProcess*> managing{nullptr};
 
@@ -57,6 +55,8 @@ fabric::LabManagement management_of(const SmRunOptions& options) {
   out.priority = static_cast<std::uint8_t>(options.priority.value_or(out.priority));
   out.partitions = options.partitions.value_or("");
   out.qos = options.qos.value_or("");
+  out.mkeys = options.mkeys.value_or("");
+  if (options.mkey_protect) out.mkey_protect = static_cast<std::uint8_t>(*options.mkey_protect);
   return out;
 }
 
@@ -74,14 +74,11 @@ int sm_run(const SmRunOptions& options) {
       options.port ? Expected<std::uint32_t>(*options.port) : daemon::usual_manager_port(*place);
   if (!port) return refuse("sm", port.error().message);
   const std::string database = database_of(options, *place, *port);
-  const daemon::ManagerProcessConfig config{
-      .place = std::move(*place),
-      .port = *port,
-      .management = management_of(options),
-      .mkeys = options.mkeys.value_or(""),
-      .mkey_protect = static_cast<std::uint8_t>(options.mkey_protect.value_or(kUsualProtection)),
-      .database = database,
-      .once = options.once};
+  const daemon::ManagerProcessConfig config{.place = std::move(*place),
+                                            .port = *port,
+                                            .management = management_of(options),
+                                            .database = database,
+                                            .once = options.once};
   const bool json = options.json;
   const auto process = daemon::ManagerProcess::open(config, [json](const sm::ManagerEvent& event) {
     // Where there is no room for what it says, it goes on all the same.

@@ -75,8 +75,8 @@ Expected<fabric::Lab> read_lab(const UpOptions& options) {
     lab = std::move(*parsed);
   }
   const std::filesystem::path directory = std::filesystem::path(options.file).parent_path();
-  for (std::string* file :
-       {&lab.management.partitions, &lab.management.qos, &lab.management.database}) {
+  for (std::string* file : {&lab.management.partitions, &lab.management.qos,
+                            &lab.management.database, &lab.management.mkeys}) {
     if (file->empty() || *file == fabric::kNoDatabase) continue;
     *file = std::filesystem::absolute(directory / *file);
   }

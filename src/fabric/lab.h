@@ -90,9 +90,15 @@ struct LabManagement {
   // The file by which Weft's remembers what was before, as the lab file has it; empty: the usual
   // one. kNoDatabase: none.
   std::string database;
+  // Of Weft's: the file in which it keeps the M_Keys of all ports, likewise; empty: ports have
+  // none. With it, how much of them others may see: 0 to 3, IBA 14.2.4.1; nothing: the usual.
+  std::string mkeys;
+  std::optional<std::uint8_t> mkey_protect;
   friend bool operator==(const LabManagement&, const LabManagement&) = default;
 };
 inline constexpr std::string_view kNoDatabase = "none";
+// Others may read, but do not see the key.
+inline constexpr std::uint8_t kUsualMKeyProtect = 1;
 inline constexpr std::array<std::string_view, 5> kEngines{"minhop", "updn", "ftree", "dor",
                                                           "layered"};
 [[nodiscard]] std::string_view to_string(LabManagement::Manager manager);  // "weft"

@@ -295,6 +295,12 @@ Expected<void> LabBuilder::check_link_names() const {
 
 Expected<void> LabBuilder::check_management() const {
   const LabManagement& management = lab_.management;
+  if (management.mkey_protect && management.mkeys.empty()) {
+    const Where key{.line = management_where_.line, .key = management_where_.key + ".mkey_protect"};
+    return wrong(key,
+                 "is for ports that have keys: say where they are kept, as in mkeys = "
+                 "\"keys\"");
+  }
   if (management.node.empty()) return {};
   const LabNode* const node = lab_.find_node(management.node);
   if (node == nullptr) {

@@ -202,6 +202,12 @@ Keys<LabManagement> management_keys() {
                  const Value& value) { return store(management.qos, value.string()); }},
       {"database", [](LabManagement& management,
                       const Value& value) { return store(management.database, value.string()); }},
+      {"mkeys", [](LabManagement& management,
+                   const Value& value) { return store(management.mkeys, value.string()); }},
+      {"mkey_protect",
+       [](LabManagement& management, const Value& value) {
+         return store(management.mkey_protect, value.integer(0, 3));
+       }},
   };
 }
 

@@ -147,6 +147,10 @@ void write_management(Out out, const LabManagement& management) {
   }
   if (management.qos != usual.qos) add(words, "qos", quoted(management.qos));
   if (management.database != usual.database) add(words, "database", quoted(management.database));
+  if (management.mkeys != usual.mkeys) add(words, "mkeys", quoted(management.mkeys));
+  if (management.mkey_protect) {
+    add(words, "mkey_protect", fmt::to_string(*management.mkey_protect));
+  }
   if (!words.empty()) fmt::format_to(out, "sm = {{ {} }}\n", fmt::join(words, ", "));
 }
 

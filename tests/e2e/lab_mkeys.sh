@@ -32,6 +32,13 @@ key_of() {
   [[ $all =~ ^0x[0-9a-f]{16}$ ]] || fail "not one key in $1: $all"
   echo "$all"
 }
+# await_keys FILE: until it has those of all end ports; nobody else may read them.
+await_keys() {
+  local tries
+  for ((tries = 0; tries < 100 && $(grep -c 0x "$1") < 7; tries++)); do sleep 0.05; done
+  [[ $(grep -c 0x "$1") == 7 ]] || fail "not the keys of seven end ports: $(cat "$1")"
+  [[ $(stat -c %a "$1") == 600 ]] || fail "others may read the keys"
+}
 
 # A level without a key is said to be nothing.
 spawn bare "$weft" sm run --node b --mkey-protect 2
@@ -48,9 +55,7 @@ expect wrong "^weft sm: $work/wrong:1: want a port GUID and its M_Key"
 spawn first "$weft" sm run --node b --mkeys "$keys"
 await first 'SUBNET UP'
 await_states '{"Active":7}'
-for ((tries = 0; tries < 100 && $(grep -c 0x "$keys") < 7; tries++)); do sleep 0.05; done
-[[ $(grep -c 0x "$keys") == 7 ]] || fail "not the keys of seven end ports: $(cat "$keys")"
-[[ $(stat -c %a "$keys") == 600 ]] || fail "others may read the keys"
+await_keys "$keys"
 key=$(key_of "$keys")
 d=$(lid_of d)
 on veiled c smpquery -K portinfo "$d" 1
@@ -59,6 +64,7 @@ expect veiled 'ProtectBits:\.+1$'
 on shown c smpquery -K -y "$key" portinfo "$d" 1
 expect shown "Mkey:\.+$key\$"
 refused unset c ibportstate -t 200 "$d" 1 width 1
+await first 'Bad M_Key \(trap 256\): M_Key 0x0{16} in SubnSet of attribute 0x0015'
 on set c ibportstate -y "$key" "$d" 1 width 3
 kill -TERM "${pid_of[first]}"
 finish first
@@ -82,6 +88,35 @@ finish once 1
 expect once "^weft sm: the manager's own node does not answer: it cannot"
 run down "$weft" down
 finish lab
+
+# The lab's own manager has the same in the lab file.
+of_lab_file() {  # SM TABLE
+  printf 'sm = { %s }\n' "$1"
+  cat "$lab_file"
+}
+of_lab_file 'mkey_protect = 2' >"$work/lab.toml"
+spawn bare "$weft" up "$work/lab.toml"
+finish bare 2
+expect bare 'lab.toml:1: sm.mkey_protect: is for ports that have keys'
+of_lab_file 'mkeys = "wrong"' >"$work/lab.toml"
+spawn wrong "$weft" up "$work/lab.toml"
+finish wrong 2
+expect wrong "^weft up: $work/wrong:1: want a port GUID and its M_Key"
+of_lab_file 'mkeys = "lab.keys", mkey_protect = 2' >"$work/lab.toml"
+for time in first again; do
+  spawn lab "$weft" up "$work/lab.toml"
+  await_states '{"Active":7}'
+  await_keys "$work/lab.keys"
+  [[ $time == first ]] || [[ $(key_of "$work/lab.keys") == "$key" ]] || fail "another key"
+  key=$(key_of "$work/lab.keys")
+  d=$(lid_of d)
+  refused hidden c smpquery -t 200 portinfo "$d" 1
+  on known c smpquery -K -y "$key" portinfo "$d" 1
+  expect known "Mkey:\.+$key\$"
+  expect known 'ProtectBits:\.+2$'
+  run down "$weft" down
+  finish lab
+done
 
 # Ports that OpenSM has protected, by the file that it has written.
 printf 'm_key 0x1122334455667788\nm_key_protection_level 2\nm_key_lease_period 0\n' \

@@ -221,7 +221,8 @@ TEST(LabFile, SaysWhoManagesTheSubnet) {
   EXPECT_EQ(parsed("sm = 'none'\n[node.a]").management.manager, LabManagement::Manager::kNone);
   const Lab lab = parsed(
       "sm = { manager = 'opensm', node = 'a', engine = 'dor', lmc = 2, priority = 3, "
-      "partitions = 'p.conf', qos = 'q.conf', database = 's.db' }\n[node.a]");
+      "partitions = 'p.conf', qos = 'q.conf', database = 's.db', mkeys = 'k', mkey_protect = 0 }\n"
+      "[node.a]");
   EXPECT_EQ(lab.management, (LabManagement{.manager = LabManagement::Manager::kOpenSm,
                                            .node = "a",
                                            .engine = "dor",
@@ -229,7 +230,9 @@ TEST(LabFile, SaysWhoManagesTheSubnet) {
                                            .priority = 3,
                                            .partitions = "p.conf",
                                            .qos = "q.conf",
-                                           .database = "s.db"}));
+                                           .database = "s.db",
+                                           .mkeys = "k",
+                                           .mkey_protect = 0}));
   EXPECT_EQ(parsed(write_lab(lab, "")), lab);
 }
 
@@ -284,6 +287,12 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"sm = { manager = 'opensm', node = 's' }\n[node.a]\n[switch.s]",
                 ":1: sm: s is a switch; OpenSM runs on a node"},
         Refused{"sm = { lmc = 8 }\n[node.a]", ":1: sm.lmc: must be a number from 0 to 7"},
+        Refused{"sm = { mkeys = '' }\n[node.a]", ":1: sm.mkeys: must be a string, not empty"},
+        Refused{"sm = { mkeys = 'k', mkey_protect = 4 }\n[node.a]",
+                ":1: sm.mkey_protect: must be a number from 0 to 3"},
+        Refused{"\nsm = { mkey_protect = 1 }\n[node.a]",
+                ":2: sm.mkey_protect: is for ports that have keys: say where they are kept, as in "
+                "mkeys = \"keys\""},
         Refused{"sm = 3\n[node.a]", ":1: sm: must be weft, opensm or none, or a table"},
         Refused{"network = '10.0.0.0'\n[node.a]",
                 ":1: network: must be an IPv4 network, as in \"10.254.0.0/16\""},

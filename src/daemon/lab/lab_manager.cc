@@ -42,9 +42,11 @@ Expected<std::unique_ptr<LabManager>> LabManager::open(fabric::Fabric& fabric,
     return fail(std::errc::no_such_device, "a lab without nodes has no manager");
   fabric::Node& node = *fabric.find_node(where->name);
   const std::uint8_t port = where->kind == NodeKind::kSwitch ? 0 : 1;
-  const auto read = read_manager_options(fabric.lab().management, port);
+  auto read = read_manager_options(fabric.lab().management,
+                                   {.number = port, .guid = node.port(port).guid()});
   if (!read) return tl::unexpected(read.error());
-  auto subnet = ManagedSubnet::open(node.management().mad_port(port), where->name, *read, database);
+  auto subnet = ManagedSubnet::open(node.management().mad_port(port), where->name, std::move(*read),
+                                    database);
   if (!subnet) return tl::unexpected(subnet.error());
   return std::unique_ptr<LabManager>(new LabManager(fabric, node, port, std::move(*subnet)));
 }

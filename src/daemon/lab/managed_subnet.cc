@@ -17,7 +17,7 @@ constexpr std::size_t kMostEvents = SubnetDatabaseWriter::kMostEvents;
 
 Expected<std::unique_ptr<ManagedSubnet>> ManagedSubnet::open(mgmt::MadLayer& layer,
                                                              std::string node,
-                                                             const ReadManagerOptions& read,
+                                                             ReadManagerOptions read,
                                                              const std::string& database,
                                                              sm::EventHandler tell) {
   std::unique_ptr<SubnetDatabase> memory;
@@ -29,6 +29,7 @@ Expected<std::unique_ptr<ManagedSubnet>> ManagedSubnet::open(mgmt::MadLayer& lay
   const sm::StoredSubnet before = memory ? memory->load() : sm::StoredSubnet{};
   std::unique_ptr<ManagedSubnet> subnet(new ManagedSubnet(
       layer, std::move(node), read.options, std::move(memory), before.lids, std::move(tell)));
+  subnet->mkeys_ = std::move(read.mkeys);
   subnet->restore(before);
   for (const std::string& note : read.notes)
     subnet->hear({.kind = sm::ManagerEvent::Kind::kProblem, .text = note});
@@ -75,11 +76,20 @@ void ManagedSubnet::restore(const sm::StoredSubnet& before) {
 
 bool ManagedSubnet::run(Time now) {
   const bool sent = management_.run(now);
+  keep_keys();
   if (!database_) return sent;
   database_->run(now);
   for (std::string& note : database_->take_notes())
     hear({.kind = sm::ManagerEvent::Kind::kDatabase, .text = std::move(note)});
   return sent;
+}
+
+void ManagedSubnet::keep_keys() {
+  if (!mkeys_ || !manager().manages() || manager().sweeps() == kept_sweeps_) return;
+  kept_sweeps_ = manager().sweeps();
+  if (auto kept = mkeys_->keep(manager().subnet()); !kept) {
+    hear({.kind = sm::ManagerEvent::Kind::kProblem, .text = kept.error().message});
+  }
 }
 
 void ManagedSubnet::hear(const sm::ManagerEvent& event) {

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "daemon/lab/manager_options.h"
+#include "daemon/lab/mkey_file.h"
 #include "daemon/lab/subnet_database.h"
 #include "sm/subnet_management.h"
 
@@ -30,7 +31,7 @@ class ManagedSubnet {
   // has to say, also here. Errors: another manager is at this port; the database is another
   // program's.
   static Expected<std::unique_ptr<ManagedSubnet>> open(mgmt::MadLayer& layer, std::string node,
-                                                       const ReadManagerOptions& read,
+                                                       ReadManagerOptions read,
                                                        const std::string& database,
                                                        sm::EventHandler tell = {});
   ~ManagedSubnet();
@@ -58,6 +59,8 @@ class ManagedSubnet {
                 std::unique_ptr<SubnetDatabase> database, std::map<Guid, sm::LidRange> lids,
                 sm::EventHandler tell);
   void restore(const sm::StoredSubnet& before);
+  // The M_Keys that the last sweep has come to.
+  void keep_keys();
   void hear(const sm::ManagerEvent& event);
   void keep(PastEvent event);
   [[nodiscard]] nlohmann::json history() const;
@@ -80,6 +83,8 @@ class ManagedSubnet {
   std::unique_ptr<SubnetDatabase> database_;  // null: none; what follows knows it
   bool has_begun_ = false;                    // else there is nothing to write to it at the end
   sm::SubnetManagement management_;
+  std::optional<MKeyFile> mkeys_;
+  std::uint64_t kept_sweeps_ = 0;  // whose keys are in the file
   std::deque<PastEvent> events_;
   std::vector<std::string> notes_;
 };

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "io/system_entropy.h"
 #include "io/text_file.h"
 #include "sm/partitions.h"
 #include "sm/qos.h"
@@ -28,16 +29,31 @@ Expected<Options> read_options(const std::string& file, std::vector<std::string>
   return options;
 }
 
+Expected<std::optional<MKeyFile>> read_keys(const fabric::LabManagement& management, Guid port,
+                                            sm::ManagerOptions& options) {
+  if (management.mkeys.empty()) return std::nullopt;
+  auto file = MKeyFile::open(management.mkeys);
+  if (!file) return tl::unexpected(file.error());
+  io::SystemEntropy entropy;
+  const auto key = file->own_key(port, entropy);
+  if (!key) return tl::unexpected(key.error());
+  options.setup.mkey = *key;
+  options.setup.mkey_protect = management.mkey_protect.value_or(fabric::kUsualMKeyProtect);
+  options.mkeys = file->keys();
+  return std::move(*file);
+}
+
 }  // namespace
 
 Expected<ReadManagerOptions> read_manager_options(const fabric::LabManagement& management,
-                                                  std::uint8_t port) {
+                                                  const ManagerPort& port) {
   ReadManagerOptions out{
-      .options = {.own_port = port,
+      .options = {.own_port = port.number,
                   .engine = *sm::parse_engine(management.engine),
                   .setup = {.lmc = management.lmc},
                   .mastership = {.priority = management.priority, .sm_key = kSmKey}},
-      .notes = {}};
+      .notes = {},
+      .mkeys = {}};
   sm::SetupOptions& setup = out.options.setup;
   if (!management.qos.empty()) {
     auto qos = read_options<sm::Qos>(management.qos, out.notes);
@@ -50,6 +66,10 @@ Expected<ReadManagerOptions> read_manager_options(const fabric::LabManagement& m
     if (!partitions) return tl::unexpected(partitions.error());
     setup.partitions = std::move(*partitions);
   }
+  // Last: nothing is drawn for a manager that does not begin.
+  auto mkeys = read_keys(management, port.guid, out.options);
+  if (!mkeys) return tl::unexpected(mkeys.error());
+  out.mkeys = std::move(*mkeys);
   return out;
 }
 

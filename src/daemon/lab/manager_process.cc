@@ -17,22 +17,12 @@ namespace {
 
 constexpr std::uint32_t kSwitch = 2;  // NodeType, IBA 14.2.5.3
 
-// What the file of M_Keys has is the options' from now on.
-Expected<std::optional<MKeyFile>> read_keys(const ManagerProcessConfig& config, std::uint32_t port,
-                                            sm::ManagerOptions& options) {
-  if (config.mkeys.empty()) return std::nullopt;
-  const auto adapter = umad::describe(config.place);
+// Of a port that there is.
+Expected<Guid> guid_of(const umad::Place& place, std::uint32_t port) {
+  const auto adapter = umad::describe(place);
   if (!adapter) return tl::unexpected(adapter.error());
-  auto file = MKeyFile::open(config.mkeys);
-  if (!file) return tl::unexpected(file.error());
   const umad::Port* const own = adapter->find(port);
-  io::SystemEntropy entropy;
-  const auto key = file->own_key(Guid{own == nullptr ? 0 : own->facts.guid}, entropy);
-  if (!key) return tl::unexpected(key.error());
-  options.setup.mkey = *key;
-  options.setup.mkey_protect = config.mkey_protect;
-  options.mkeys = file->keys();
-  return std::move(*file);
+  return Guid{own == nullptr ? 0 : own->facts.guid};
 }
 
 Error in_words(Error error, const umad::Place& place, std::uint32_t port) {
@@ -64,16 +54,16 @@ Expected<std::unique_ptr<ManagerProcess>> ManagerProcess::open(const ManagerProc
   if (!reactor) return tl::unexpected(reactor.error());
   auto layer = RemoteMadLayer::open(config.place, config.port, **reactor);
   if (!layer) return tl::unexpected(layer.error());
-  auto read = read_manager_options(config.management, static_cast<std::uint8_t>(config.port));
+  const auto guid = guid_of(config.place, config.port);
+  if (!guid) return tl::unexpected(guid.error());
+  auto read = read_manager_options(
+      config.management, {.number = static_cast<std::uint8_t>(config.port), .guid = *guid});
   if (!read) return tl::unexpected(read.error());
-  auto mkeys = read_keys(config, config.port, read->options);
-  if (!mkeys) return tl::unexpected(mkeys.error());
-  auto subnet = ManagedSubnet::open(**layer, config.place.node, *read, config.database, tell);
+  auto subnet =
+      ManagedSubnet::open(**layer, config.place.node, std::move(*read), config.database, tell);
   if (!subnet) return tl::unexpected(in_words(subnet.error(), config.place, config.port));
   std::unique_ptr<ManagerProcess> process(
       new ManagerProcess(config.once, std::move(*reactor), std::move(*layer), std::move(*subnet)));
-  process->tell_ = tell;
-  process->mkeys_ = std::move(*mkeys);
   if (auto announced = process->announce(config.place, config.port); !announced) {
     return tl::unexpected(announced.error());
   }
@@ -107,7 +97,6 @@ Expected<void> ManagerProcess::run() {
   while (!stopping_.load()) {
     const Time now = io::now();
     subnet_->run(now);
-    keep_keys();
     if (layer_->ended()) return tl::unexpected(*layer_->ended());
     if (const auto done = outcome()) return *done;
     const auto deadline = subnet_->deadline();
@@ -115,15 +104,6 @@ Expected<void> ManagerProcess::run() {
     if (auto turn = reactor_->run_once(wait); !turn) return tl::unexpected(turn.error());
   }
   return {};
-}
-
-void ManagerProcess::keep_keys() {
-  const sm::SubnetManager& manager = subnet_->manager();
-  if (!mkeys_ || !manager.manages() || manager.sweeps() == kept_sweeps_) return;
-  kept_sweeps_ = manager.sweeps();
-  if (auto kept = mkeys_->keep(manager.subnet()); !kept) {
-    tell_({.kind = sm::ManagerEvent::Kind::kProblem, .text = kept.error().message});
-  }
 }
 
 std::optional<Expected<void>> ManagerProcess::outcome() const {

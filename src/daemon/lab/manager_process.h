@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "daemon/lab/managed_subnet.h"
 #include "daemon/lab/manager_admin.h"
-#include "daemon/lab/mkey_file.h"
 #include "daemon/lab/remote_mad_layer.h"
 #include "fabric/lab.h"
 #include "io/reactor.h"
@@ -37,12 +36,8 @@ Expected<std::string> manager_admin_path(const umad::Place& place, std::uint32_t
 struct ManagerProcessConfig {
   umad::Place place;
   std::uint32_t port = 1;
-  // Engine, LMC, priority and files count.
+  // All but manager, node and database count.
   fabric::LabManagement management{};
-  // The file of M_Keys; empty: ports are not protected. With it, how much of them others may see:
-  // 0 to 3, IBA 14.2.4.1.
-  std::string mkeys{};
-  std::uint8_t mkey_protect = 1;
   // The file by which it remembers; empty: it does not.
   std::string database{};
   // It ends when it has set up the subnet, or has found that it is not the one to do so.
@@ -69,8 +64,6 @@ class ManagerProcess {
   ManagerProcess(bool once, std::unique_ptr<io::Reactor> reactor,
                  std::unique_ptr<RemoteMadLayer> layer, std::unique_ptr<ManagedSubnet> subnet);
   Expected<void> announce(const umad::Place& place, std::uint32_t port);
-  // What the last sweep has come to.
-  void keep_keys();
   // Of one that runs once: nothing while there is something to do.
   [[nodiscard]] std::optional<Expected<void>> outcome() const;
 
@@ -79,10 +72,7 @@ class ManagerProcess {
   std::unique_ptr<RemoteMadLayer> layer_;
   std::unique_ptr<ManagedSubnet> subnet_;
   std::unique_ptr<ManagerAdmin> admin_;
-  sm::EventHandler tell_;
-  std::optional<MKeyFile> mkeys_;
-  std::uint64_t kept_sweeps_ = 0;  // whose keys are in the file
-  io::UniqueFd is_manager_;        // open: the port's CapabilityMask has IsSM
+  io::UniqueFd is_manager_;  // open: the port's CapabilityMask has IsSM
   std::atomic<bool> stopping_{false};
 };
 
