@@ -40,8 +40,10 @@ std::size_t count(const fabric::Lab& lab, fabric::NodeKind kind) {
 }
 
 std::string summary(const fabric::Lab& lab) {
-  return fmt::format("{} switches, {} nodes, {} links", count(lab, fabric::NodeKind::kSwitch),
-                     count(lab, fabric::NodeKind::kChannelAdapter), lab.links.size());
+  const std::size_t routers = count(lab, fabric::NodeKind::kRouter);
+  return fmt::format("{} switches, {} nodes, {}{} links", count(lab, fabric::NodeKind::kSwitch),
+                     count(lab, fabric::NodeKind::kChannelAdapter),
+                     routers == 0 ? "" : fmt::format("{} routers, ", routers), lab.links.size());
 }
 
 int check(const LabOptions& options) {

@@ -99,9 +99,11 @@ void print_manager(const Json& sm) {
 void print_lab(const Json& lab, bool details, const Style& style) {
   const Json& links = object_of(lab, "links");
   const std::string states = states_of(links);
-  fmt::print("{} pid {} switches {} cas {} links {}{}{}{}\n",
+  const std::string routers =
+      number_of(lab, "routers") == 0 ? "" : fmt::format(" routers {}", number_of(lab, "routers"));
+  fmt::print("{} pid {} switches {} cas {}{} links {}{}{}{}\n",
              style.bold(fmt::format("lab {}:", title_of(lab))), number_of(lab, "pid"),
-             number_of(lab, "switches"), number_of(lab, "cas"), number_of(links, "count"),
+             number_of(lab, "switches"), number_of(lab, "cas"), routers, number_of(links, "count"),
              states.empty() ? "" : " (", states, states.empty() ? "" : ")");
   for (const Json& part : list_of(lab, "parts"))
     print_part(part);

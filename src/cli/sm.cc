@@ -59,6 +59,9 @@ void print_ends(const Json& path, const Style& style) {
   fmt::print("{} lid {} to {} lid {}", style.bold(printable(text_of(from, "at"))),
              number_of(from, "lid"), style.bold(printable(text_of(to, "at"))),
              number_of(to, "lid"));
+  if (path.contains("beyond")) {
+    fmt::print(", the router for {}", printable(text_of(path, "beyond")));
+  }
   if (path.value("reachable", Json()) != Json(true)) {
     fmt::print(": {}\n", style.red("no way"));
     return;

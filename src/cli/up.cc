@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -152,10 +153,9 @@ std::string manager_line(const fabric::Lab& lab, Part part) {
 
 // How much of the lab is here.
 std::string size_of(const fabric::Lab& lab, Part part) {
-  std::size_t switches = 0;
-  std::size_t adapters = 0;
+  std::map<fabric::NodeKind, std::size_t> nodes;
   for (const fabric::LabNode& node : lab.nodes) {
-    if (is_here(node, part)) ++(node.kind == fabric::NodeKind::kSwitch ? switches : adapters);
+    if (is_here(node, part)) ++nodes[node.kind];
   }
   std::size_t links = 0;
   std::size_t cut = 0;
@@ -165,8 +165,11 @@ std::string size_of(const fabric::Lab& lab, Part part) {
     links += first || second ? 1 : 0;
     cut += first != second ? 1 : 0;
   }
+  const std::size_t routers = nodes[fabric::NodeKind::kRouter];
   std::string out =
-      fmt::format("{} switches, {} channel adapters, {} links", switches, adapters, links);
+      fmt::format("{} switches, {} channel adapters, {}{} links", nodes[fabric::NodeKind::kSwitch],
+                  nodes[fabric::NodeKind::kChannelAdapter],
+                  routers == 0 ? "" : fmt::format("{} routers, ", routers), links);
   return cut == 0 ? out : fmt::format("{}, {} of them to other parts", out, cut);
 }
 

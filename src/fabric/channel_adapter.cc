@@ -60,6 +60,7 @@ void ChannelAdapter::take(NodePort& in, link::PacketPtr packet, Time now) {
   if (lrh.vl == kManagementVl || (bth && bth->dest_qp.value() <= kQp1.value())) {
     return to_management(in, in, *packet, now);
   }
+  if (kind() == NodeKind::kRouter) return in.counters().add_in_turn(NodeCounter::kNotRouted);
   if (!bth || programs_[in.number() - 1u] == nullptr) {
     return in.counters().add_in_turn(NodeCounter::kNoQueuePair);
   }

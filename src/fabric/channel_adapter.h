@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A channel adapter's ports, its management, and the programs that are attached to it. Each port is
-// an end of the fabric: it forwards nothing.
+// an end of the fabric: it forwards nothing. Routers are made of it too, without programs.
 #pragma once
 
 #include <memory>

@@ -80,7 +80,7 @@ class Fabric {
 
   // Null: there is none of this name here.
   [[nodiscard]] Node* find_node(std::string_view name);
-  // Null: there is none here, or it is a switch.
+  // Null: there is none here, or it is a switch or a router.
   [[nodiscard]] ChannelAdapter* find_adapter(std::string_view name);
   // By its name or one of its ends (Lab::find_link), wherever they are.
   [[nodiscard]] std::optional<std::size_t> find_link(std::string_view name) const;

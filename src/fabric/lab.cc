@@ -10,6 +10,11 @@
 
 namespace weft::fabric {
 
+std::string_view to_string(NodeKind kind) {
+  constexpr std::array<std::string_view, 3> kKinds{"switch", "node", "router"};
+  return kKinds[static_cast<std::size_t>(kind)];
+}
+
 const LabNode* Lab::find_node(std::string_view wanted) const {
   const auto found = std::find_if(nodes.begin(), nodes.end(),
                                   [&](const LabNode& node) { return node.name == wanted; });

@@ -18,7 +18,11 @@
 
 namespace weft::fabric {
 
-enum class NodeKind : std::uint8_t { kSwitch, kChannelAdapter };
+// A router joins subnets. In a lab it is an end of the fabric as an adapter is, which programs
+// cannot use: it answers for itself, and has no way to another subnet.
+enum class NodeKind : std::uint8_t { kSwitch, kChannelAdapter, kRouter };
+// As lab files call it: "switch", "node", "router".
+[[nodiscard]] std::string_view to_string(NodeKind kind);
 
 // What the ports of a node can do. A link does what both its ends, and its cable, can.
 struct PortLimits {
@@ -37,7 +41,7 @@ struct LabNode {
   PortLimits limits;
   Guid guid{};
   Guid system_guid{};
-  // Of a switch one, which is port 0's; of a channel adapter one for each port.
+  // Of a switch one, which is port 0's; of others one for each port.
   std::vector<Guid> port_guids;
   std::vector<Ipv4> addresses;  // of a channel adapter one for each port
   std::uint32_t vendor_id = 0;  // 24 bits
@@ -109,7 +113,7 @@ struct Lab {
   LabManagement management;
   Ipv4Network network;         // that its addresses are of
   std::vector<LabPart> parts;  // none: one process runs all of it
-  std::vector<LabNode> nodes;  // switches first
+  std::vector<LabNode> nodes;  // switches first, routers last
   std::vector<LabLink> links;
   friend bool operator==(const Lab&, const Lab&) = default;
 
@@ -129,7 +133,7 @@ struct Lab {
 };
 
 // The most ports that a node can have (NodeInfo.NumPorts), and the most LIDs of a subnet: each
-// switch and each port of an adapter takes one at least (IBA 4.1.3).
+// switch and each port of another node takes one at least (IBA 4.1.3).
 inline constexpr unsigned kMaxPorts = 254;
 inline constexpr std::size_t kMaxLids = 0xBFFF;
 inline constexpr std::size_t kMaxDescription = 64;

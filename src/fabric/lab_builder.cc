@@ -65,10 +65,9 @@ Expected<void> LabBuilder::add_node(LabNode node, Where where) {
     return wrong(where, fmt::format("a name has 1 to {} letters, digits and ._-", kMaxName));
   }
   if (const auto other = index_.find(node.name); other != index_.end()) {
-    return wrong(
-        where, fmt::format("the name {} is taken by the {} of line {}", node.name,
-                           lab_.nodes[other->second].kind == NodeKind::kSwitch ? "switch" : "node",
-                           node_where_[other->second].line));
+    return wrong(where, fmt::format("the name {} is taken by the {} of line {}", node.name,
+                                    to_string(lab_.nodes[other->second].kind),
+                                    node_where_[other->second].line));
   }
   if (node.ports < 1 || node.ports > kMaxPorts) {
     return wrong(where, fmt::format("a node has 1 to {} ports, not {}", kMaxPorts, node.ports));
@@ -84,7 +83,7 @@ Expected<void> LabBuilder::add_node(LabNode node, Where where) {
     return wrong(where, fmt::format("{} port GUIDs for {}", node.port_guids.size(), guids));
   }
   node.port_guids.resize(guids);
-  const std::size_t addresses = node.kind == NodeKind::kSwitch ? 0 : node.ports;
+  const std::size_t addresses = node.kind == NodeKind::kChannelAdapter ? node.ports : 0;
   if (node.addresses.size() > addresses) {
     return wrong(where, fmt::format("{} addresses for {}", node.addresses.size(), addresses));
   }
@@ -100,11 +99,11 @@ void LabBuilder::add_link(LinkText link, Where where) {
   link_where_.push_back(std::move(where));
 }
 
-void LabBuilder::put_switches_first() {
+// Switches, nodes, routers: as they are written.
+void LabBuilder::put_in_order() {
   std::vector<std::uint32_t> order(lab_.nodes.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_partition(order.begin(), order.end(),
-                        [&](std::uint32_t i) { return lab_.nodes[i].kind == NodeKind::kSwitch; });
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return lab_.nodes[i].kind; });
   std::vector<LabNode> nodes;
   std::vector<Where> where;
   nodes.reserve(order.size());
@@ -218,7 +217,7 @@ Expected<void> LabBuilder::draw_addresses() {
 Expected<LabEnd> LabBuilder::resolve_end(const EndText& end, const Where& where) const {
   const auto node = index_.find(end.node);
   if (node == index_.end()) {
-    return wrong(where, fmt::format("{}: there is no such switch or node", end.node));
+    return wrong(where, fmt::format("{}: there is no such switch, node or router", end.node));
   }
   if (!end.port) return LabEnd{.node = node->second, .port = 0};
   const unsigned ports = lab_.nodes[node->second].ports;
@@ -306,9 +305,10 @@ Expected<void> LabBuilder::check_management() const {
   if (node == nullptr) {
     return wrong(management_where_, fmt::format("there is no node {}", management.node));
   }
-  if (node->kind == NodeKind::kSwitch && management.manager == LabManagement::Manager::kOpenSm) {
-    return wrong(management_where_,
-                 fmt::format("{} is a switch; OpenSM runs on a node", management.node));
+  if (node->kind != NodeKind::kChannelAdapter &&
+      management.manager == LabManagement::Manager::kOpenSm) {
+    return wrong(management_where_, fmt::format("{} is a {}; OpenSM runs on a node",
+                                                management.node, to_string(node->kind)));
   }
   return {};
 }
@@ -344,7 +344,7 @@ Expected<Lab> LabBuilder::finish() {
     return wrong({.line = 0, .key = "name"},
                  fmt::format("a name has 1 to {} letters, digits and ._-", kMaxName));
   }
-  put_switches_first();
+  put_in_order();
   if (const auto done = check_size(); !done) return tl::unexpected(done.error());
   if (const auto done = check_guids(); !done) return tl::unexpected(done.error());
   if (const auto done = check_addresses(); !done) return tl::unexpected(done.error());

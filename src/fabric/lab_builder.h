@@ -63,7 +63,7 @@ class LabBuilder {
   [[nodiscard]] tl::unexpected<Error> wrong(const Where& where, const std::string& message) const;
 
  private:
-  void put_switches_first();
+  void put_in_order();
   [[nodiscard]] Expected<void> check_guids();
   [[nodiscard]] Expected<void> claim_guid(Guid guid, std::uint32_t node);
   [[nodiscard]] Expected<void> check_size() const;

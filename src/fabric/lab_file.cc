@@ -105,10 +105,15 @@ Done read_addresses(LabNode& node, const Value& value) {
   return {};
 }
 
-Keys<LabNode> adapter_keys() {
+Keys<LabNode> router_keys() {
   Keys<LabNode> keys = node_keys();
-  keys.push_back({"ip", read_addresses});
   keys.push_back({"port_guids", read_port_guids});
+  return keys;
+}
+
+Keys<LabNode> adapter_keys() {
+  Keys<LabNode> keys = router_keys();
+  keys.push_back({"ip", read_addresses});
   return keys;
 }
 
@@ -234,7 +239,7 @@ Keys<LabPart> part_keys() {
 struct Top {
   std::string name;
   PortLimits limits;
-  std::vector<Value> networks, managements, parts, switches, nodes, links;
+  std::vector<Value> networks, managements, parts, switches, nodes, routers, links;
 };
 
 Keys<Top> top_keys() {
@@ -269,6 +274,11 @@ Keys<Top> top_keys() {
       {"node",
        [](Top& top, const Value& value) {
          top.nodes.push_back(value);
+         return Done{};
+       }},
+      {"router",
+       [](Top& top, const Value& value) {
+         top.routers.push_back(value);
          return Done{};
        }},
       {"link",
@@ -343,6 +353,11 @@ Expected<Lab> read_lab(const toml::table& root, const std::string& file) {
   model.limits = top.limits;
   for (const Value& value : top.nodes) {
     const Done done = add_nodes(builder, value, adapter_keys(), model);
+    if (!done) return tl::unexpected(done.error());
+  }
+  model.kind = NodeKind::kRouter;
+  for (const Value& value : top.routers) {
+    const Done done = add_nodes(builder, value, router_keys(), model);
     if (!done) return tl::unexpected(done.error());
   }
   model.kind = NodeKind::kSwitch;

@@ -95,6 +95,14 @@ struct GuidLine {
   Guid port{};  // of a switch's port 0
 };
 
+// Whose GUIDs a setting above a node gives; nothing: nobody's.
+std::optional<NodeKind> kind_of_guids(std::string_view key) {
+  if (key.starts_with("switchguid")) return NodeKind::kSwitch;
+  if (key.starts_with("rtguid")) return NodeKind::kRouter;
+  if (key.starts_with("caguid") || key.starts_with("hcaguid")) return NodeKind::kChannelAdapter;
+  return std::nullopt;
+}
+
 class Listing {
  public:
   Listing(std::string file, std::string name) : file_(std::move(file)), builder_(file_) {
@@ -111,6 +119,7 @@ class Listing {
   Done read_port(LineCursor cursor);
   void read_rate(std::string_view comment, ListedPort& port) const;
   Done read_options(LineCursor cursor, ListedPort& port) const;
+  GuidLine& guids_of(NodeKind kind);
   void choose_names();
   void limit_nodes();
   Done add_link(const ListedNode& node, const ListedPort& port);
@@ -128,16 +137,19 @@ class Listing {
   std::vector<std::string> notes_;
   std::vector<ListedNode> nodes_;
   std::unordered_map<std::string, std::size_t> by_id_;
-  std::set<std::string> routers_;
   std::size_t line_ = 0;
   bool in_node_ = false;
-  bool in_router_ = false;
   // Of the lines above a node.
   std::uint32_t vendor_ = 0;
   std::uint16_t device_ = 0;
   Guid system_guid_{};
-  GuidLine switch_guids_, adapter_guids_;
+  GuidLine switch_guids_, adapter_guids_, router_guids_;
 };
+
+GuidLine& Listing::guids_of(NodeKind kind) {
+  if (kind == NodeKind::kSwitch) return switch_guids_;
+  return kind == NodeKind::kRouter ? router_guids_ : adapter_guids_;
+}
 
 Expected<void> Listing::read(std::string_view text) {
   while (!text.empty()) {
@@ -154,7 +166,7 @@ Expected<void> Listing::read_line(std::string_view line) {
   cursor.skip_blank();
   if (cursor.rest().empty() || cursor.rest().front() == '#') return {};
   if (cursor.rest().front() == '[') return read_port(cursor);
-  in_node_ = in_router_ = false;
+  in_node_ = false;
   const std::size_t word =
       std::min(cursor.rest().find_first_not_of("abcdefghijklmnopqrstuvwxyz"), cursor.rest().size());
   if (word < cursor.rest().size() && cursor.rest()[word] == '=') {
@@ -164,13 +176,7 @@ Expected<void> Listing::read_line(std::string_view line) {
   if (cursor.take("Ca") || cursor.take("Hca")) {
     return read_node(NodeKind::kChannelAdapter, cursor);
   }
-  if (cursor.take("Rt")) {
-    in_router_ = true;
-    cursor.number();
-    if (const auto id = cursor.between('"', '"')) routers_.emplace(*id);
-    note(line_, "a router: left out, with its links");
-    return {};
-  }
+  if (cursor.take("Rt")) return read_node(NodeKind::kRouter, cursor);
   if (cursor.take("include")) {
     return wrong("put the files together first: labs have no include", line_, "include");
   }
@@ -194,16 +200,15 @@ Expected<void> Listing::read_setting(std::string_view key, std::string_view valu
     device_ = static_cast<std::uint16_t>(parsed->value());
   } else if (key == "sysimgguid") {
     system_guid_ = *parsed;
-  } else if (key.starts_with("switchguid") || key.starts_with("caguid") ||
-             key.starts_with("hcaguid")) {
-    GuidLine& guids = key.front() == 's' ? switch_guids_ : adapter_guids_;
+  } else if (const auto kind = kind_of_guids(key)) {
+    GuidLine& guids = guids_of(*kind);
     guids = {.next = parsed->value(), .port = {}};
     if (const auto port = cursor.between('(', ')')) {
       const auto guid = parse_guid(*port);
       if (!guid) return wrong(fmt::format("({}): no GUID", *port), line_, std::string(key));
       guids.port = *guid;
     }
-  } else if (key != "rtguid") {
+  } else {
     note(line_, fmt::format("left out: {}", key));
   }
   return {};
@@ -233,7 +238,7 @@ Expected<void> Listing::read_node(NodeKind kind, LineCursor cursor) {
       node.description.begin(), node.description.end(), [](char c) { return !printable(c); }, '?');
   node.enhanced_port0 =
       kind == NodeKind::kSwitch && cursor.rest().find("enhanced port 0") != std::string_view::npos;
-  GuidLine& guids = kind == NodeKind::kSwitch ? switch_guids_ : adapter_guids_;
+  GuidLine& guids = guids_of(kind);
   if (guids.next) {
     node.guid = Guid{*guids.next};
     if (guids.port != Guid{}) node.port_guids = {std::exchange(guids.port, Guid{})};
@@ -241,7 +246,7 @@ Expected<void> Listing::read_node(NodeKind kind, LineCursor cursor) {
   } else if (id->size() == 18 && (*id)[1] == '-') {
     node.guid = parse_guid(id->substr(2)).value_or(Guid{});
   }
-  if (kind == NodeKind::kChannelAdapter) node.port_guids.assign(*ports, Guid{});
+  if (kind != NodeKind::kSwitch) node.port_guids.assign(*ports, Guid{});
   if (!by_id_.emplace(listed.id, nodes_.size()).second) {
     return wrong(fmt::format("{} is listed twice", listed.id), line_);
   }
@@ -252,8 +257,7 @@ Expected<void> Listing::read_node(NodeKind kind, LineCursor cursor) {
 
 // [1](2c90300001dd1)  "S-0002c9020040d6a8"[4]  # lid 2 lmc 0 "leaf1" lid 1 4xQDR
 Expected<void> Listing::read_port(LineCursor cursor) {
-  if (in_router_) return {};
-  if (!in_node_) return wrong("a port, but no Switch, Ca or Hca above it", line_);
+  if (!in_node_) return wrong("a port, but no Switch, Ca, Hca or Rt above it", line_);
   ListedNode& node = nodes_.back();
   ListedPort port{
       .line = line_, .port = 0, .remote = {}, .remote_port = 1, .width = {}, .speed = {}};
@@ -271,7 +275,7 @@ Expected<void> Listing::read_port(LineCursor cursor) {
   if (const auto guid = cursor.between('(', ')')) {
     const auto parsed = parse_guid(*guid);
     if (!parsed) return wrong(fmt::format("({}): no GUID", *guid), line_, node.id);
-    if (node.node.kind == NodeKind::kChannelAdapter) node.node.port_guids[port.port - 1] = *parsed;
+    if (node.node.kind != NodeKind::kSwitch) node.node.port_guids[port.port - 1] = *parsed;
   }
   const auto remote = cursor.between('"', '"');
   if (!remote || remote->empty()) {
@@ -403,7 +407,6 @@ Expected<ImportedLab> Listing::finish() {
   }
   for (const ListedNode& listed : nodes_) {
     for (const ListedPort& port : listed.ports) {
-      if (routers_.contains(port.remote)) continue;
       if (const Done done = add_link(listed, port); !done) return tl::unexpected(done.error());
     }
   }

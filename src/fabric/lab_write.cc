@@ -111,12 +111,12 @@ void write_emulation(Out out, const link::Emulation& emulation) {
   }
 }
 
-void write_nodes(Out out, const Lab& lab, NodeKind kind, std::string_view heading) {
+void write_nodes(Out out, const Lab& lab, NodeKind kind) {
   const bool with_addresses = !usual_addresses(lab);
   bool first = true;
   for (const LabNode& node : lab.nodes) {
     if (node.kind != kind) continue;
-    if (std::exchange(first, false)) fmt::format_to(out, "\n[{}]\n", heading);
+    if (std::exchange(first, false)) fmt::format_to(out, "\n[{}]\n", to_string(kind));
     fmt::format_to(out, "{} = {}\n", key(node.name), words_of(lab, node, with_addresses));
   }
 }
@@ -170,8 +170,8 @@ std::string write_lab(const Lab& lab, std::string_view comment) {
   }
   write_management(out, lab.management);
   write_parts(out, lab);
-  write_nodes(out, lab, NodeKind::kSwitch, "switch");
-  write_nodes(out, lab, NodeKind::kChannelAdapter, "node");
+  for (const NodeKind kind : {NodeKind::kSwitch, NodeKind::kChannelAdapter, NodeKind::kRouter})
+    write_nodes(out, lab, kind);
   if (!lab.links.empty()) text += '\n';
   for (const LabLink& link : lab.links) {
     fmt::format_to(out, "[[link]]\nends = [\"{}\", \"{}\"]\n", lab.end_name(link.ends[0]),

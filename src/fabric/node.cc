@@ -10,10 +10,21 @@
 namespace weft::fabric {
 namespace {
 
+wire::NodeType type_of(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kSwitch:
+      return wire::NodeType::kSwitch;
+    case NodeKind::kRouter:
+      return wire::NodeType::kRouter;
+    case NodeKind::kChannelAdapter:
+      break;
+  }
+  return wire::NodeType::kChannelAdapter;
+}
+
 wire::NodeInfo info_of(const LabNode& lab) {
   wire::NodeInfo info;
-  info.type =
-      lab.kind == NodeKind::kSwitch ? wire::NodeType::kSwitch : wire::NodeType::kChannelAdapter;
+  info.type = type_of(lab.kind);
   info.ports = lab.ports;
   info.system_image_guid = lab.system_guid;
   info.node_guid = lab.guid;

@@ -101,6 +101,20 @@ TEST(LabFile, GivesThePortsOfNodesAddressesInTheirOrder) {
   EXPECT_EQ(all_of("c"), "10.254.0.5 ");
 }
 
+TEST(LabFile, HasRoutersBehindTheNodesWithGuidsAndNoAddresses) {
+  const Lab lab =
+      parsed("[router.r]\nports = 2\n[node.a]\n[switch.s]\n[[link]]\nends = ['r', 's']");
+  ASSERT_EQ(lab.nodes.size(), 3u);
+  const LabNode& router = lab.nodes[2];
+  EXPECT_EQ(router.name, "r");
+  EXPECT_EQ(router.kind, NodeKind::kRouter);
+  ASSERT_EQ(router.port_guids.size(), 2u);
+  EXPECT_EQ(router.port_guids[1].value(), router.guid.value() + 2);
+  EXPECT_TRUE(router.addresses.empty());
+  EXPECT_EQ(lab.end_name(lab.links[0].ends[0]), "r:1");
+  EXPECT_EQ(parsed(write_lab(lab, "")), lab);
+}
+
 TEST(LabFile, DrawsAddressesFromTheNetworkOfTheLab) {
   const Lab lab = parsed("network = '192.168.7.0/30'\n[node.a]\n[node.b]");
   EXPECT_EQ(to_string(lab.nodes[0].addresses[0]), "192.168.7.1");
@@ -246,14 +260,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"", ": there is no node in it"},
         Refused{"\nnodes = {}",
                 ":2: nodes: there is no such key; there are name, network, sm, defaults, part, "
-                "switch, node, link"},
+                "switch, node, router, link"},
         Refused{"[node.a]\nguid = 'x'",
                 ":2: node.a.guid: must be a GUID other than 0, as in "
                 "\"0x0002c90300001dd0\""},
         Refused{"[node.a]\nprots = 2",
                 ":2: node.a.prots: there is no such key; there are ports, "
                 "description, guid, system_guid, vendor, device, revision, "
-                "part, vls, mtu, width, speed, ip, port_guids"},
+                "part, vls, mtu, width, speed, port_guids, ip"},
         Refused{"[node.a]\nports = 0", ":2: node.a.ports: must be a number from 1 to 254"},
         Refused{"[node.a]\nports = 255", ":2: node.a.ports: must be a number from 1 to 254"},
         Refused{"[node.a]\nports = '2'", ":2: node.a.ports: must be a number from 1 to 254"},
@@ -286,6 +300,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"sm = { node = 'b' }\n[node.a]", ":1: sm: there is no node b"},
         Refused{"sm = { manager = 'opensm', node = 's' }\n[node.a]\n[switch.s]",
                 ":1: sm: s is a switch; OpenSM runs on a node"},
+        Refused{"sm = { manager = 'opensm', node = 'r' }\n[node.a]\n[router.r]",
+                ":1: sm: r is a router; OpenSM runs on a node"},
         Refused{"sm = { lmc = 8 }\n[node.a]", ":1: sm.lmc: must be a number from 0 to 7"},
         Refused{"sm = { mkeys = '' }\n[node.a]", ":1: sm.mkeys: must be a string, not empty"},
         Refused{"sm = { mkeys = 'k', mkey_protect = 4 }\n[node.a]",
@@ -316,6 +332,11 @@ INSTANTIATE_TEST_SUITE_P(
                 ":2: switch.a.ip: there is no such key; there are ports, description, guid, "
                 "system_guid, vendor, device, revision, part, vls, mtu, width, speed, "
                 "port_guid, linear_entries, multicast_entries, enhanced_port0"},
+        Refused{"[router.r]\nip = '10.254.0.9'",
+                ":2: router.r.ip: there is no such key; there are ports, description, guid, "
+                "system_guid, vendor, device, revision, part, vls, mtu, width, speed, port_guids"},
+        Refused{"[router.a]\n[switch.a]",
+                ":2: switch.a: the name a is taken by the router of line 1"},
         Refused{"[node.a]\npart = 'p'",
                 ":2: node.a.part: there is no part p; a part is begun with [part.p]"},
         Refused{"[part.p]\n[part.q]\n[node.a]\npart = 'r'",
@@ -344,7 +365,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"[node.a]\n[[link]]\nends = ['a']",
                 ":3: link.ends: must be the two ports, as in [\"host1:1\", \"leaf1:3\"]"},
         Refused{"[node.a]\n[[link]]\nends = ['a', 'b:1']",
-                ":2: link: b: there is no such switch or node"},
+                ":2: link: b: there is no such switch, node or router"},
         Refused{"[node.a]\n[node.b]\n[[link]]\nends = ['a:2', 'b:1']",
                 ":3: link: a:2: a has ports 1 to 1"},
         Refused{"[node.a]\n[node.b]\n[[link]]\nends = ['a:x', 'b:1']",

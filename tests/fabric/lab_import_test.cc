@@ -108,12 +108,31 @@ TEST(LabImport, TakesALinkThatOnlyOneEndLists) {
 }
 
 TEST(LabImport, SaysWhatItLeavesOut) {
-  const auto [lab, notes] = imported(
-      "do Error \"S\"\nSwitch 8 \"S\"\n[1] \"H-9\"[1]\n[2] \"R\"[1]\n\nRt 2 \"R\"\n[1] \"S\"[2]\n");
+  const auto [lab, notes] = imported("do Error \"S\"\nSwitch 8 \"S\"\n[1] \"H-9\"[1]\n");
   EXPECT_THAT(notes, ElementsAre("net:1: left out: do Error \"S\"",
-                                 "net:6: a router: left out, with its links",
                                  "net:3: H-9 is not in the listing: the link to it is left out"));
   EXPECT_THAT(lab.links, IsEmpty());
+}
+
+TEST(LabImport, TakesOverRouters) {
+  const auto [lab, notes] = imported(
+      "switchguid=0x50(50)\nSwitch 8 \"S-50\" # \"s\"\n"
+      "[2] \"R-20\"[1](21) # \"gate to the west\" lid 3 4xDDR\n\n"
+      "vendid=0x2c9\nrtguid=0x20\nRt 2 \"R-20\" # \"gate to the west\"\n"
+      "[1](21) \"S-50\"[2] # lid 3 lmc 0 \"s\" lid 1 4xDDR\n\n"
+      "caguid=0x30\nCa 1 \"H-30\" # \"h\"\n");
+  EXPECT_THAT(notes, IsEmpty());
+  const LabNode& router = *lab.find_node("gate");
+  EXPECT_EQ(router.kind, NodeKind::kRouter);
+  EXPECT_EQ(router.ports, 2);
+  EXPECT_EQ(router.description, "gate to the west");
+  EXPECT_EQ(router.vendor_id, 0x2c9u);
+  EXPECT_EQ(router.guid, Guid{0x20});
+  EXPECT_THAT(router.port_guids, ElementsAre(Guid{0x21}, Guid{0x22}));
+  EXPECT_EQ(router.limits.speed, LinkSpeed::kDdr);
+  EXPECT_THAT(link_texts(lab), ElementsAre("s:2 gate:1"));
+  EXPECT_EQ(lab.nodes.back().name, "gate") << "in the order in which labs are written";
+  EXPECT_EQ(parse_lab(write_lab(lab), "lab.toml"), lab);
 }
 
 TEST(LabImport, UnderstandsGroupingByChassis) {
@@ -139,7 +158,7 @@ TEST(LabImport, GivesAnEnhancedPortZeroToSwitchesAlone) {
 
 TEST(LabImport, RefusesWhatCannotBeWithItsLine) {
   EXPECT_EQ(refusal(""), "net: there is no node in it");
-  EXPECT_EQ(refusal("[1] \"S\"[2]\n"), "net:1: a port, but no Switch, Ca or Hca above it");
+  EXPECT_EQ(refusal("[1] \"S\"[2]\n"), "net:1: a port, but no Switch, Ca, Hca or Rt above it");
   EXPECT_EQ(refusal("\nSwitch 0 \"S\"\n"),
             "net:2: must be a number of ports from 1 to 254 and an identifier, as in Switch 36 "
             "\"S-0002c9020040d6a8\"");

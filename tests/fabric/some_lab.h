@@ -54,9 +54,9 @@ inline Ends ends_of(const Fabric& fabric) {
          ++number) {
       const NodePort& port = node.port(static_cast<mgmt::PortNumber>(number));
       ends.arrived += port.counters().get(kNoQueuePair) + port.counters().get(kDelivered);
-      for (const NodeCounter counter :
-           {kNoRoute, kLoop, kNoVl, kInboundPKey, kOutboundPKey, kInboundRaw, kOutboundRaw,
-            kNotMine, kBadPKey, kNoPacket, kForged, kOutdated, kProgramFull, kProgramStuck})
+      for (const NodeCounter counter : {kNoRoute, kLoop, kNoVl, kInboundPKey, kOutboundPKey,
+                                        kInboundRaw, kOutboundRaw, kNotMine, kBadPKey, kNotRouted,
+                                        kNoPacket, kForged, kOutdated, kProgramFull, kProgramStuck})
         ends.dropped += port.counters().get(counter);
       ends.created += port.counters().get(kReplicated);
       if (!port.has_link()) continue;

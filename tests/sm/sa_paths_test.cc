@@ -251,20 +251,14 @@ TEST(SaPaths, HaveTheLevelThatRoutingNeeds) {
   EXPECT_GT(levels.size(), 1u);
 }
 
-// Of a subnet whose node c is a router, which those of labs are not.
 TEST(SaPaths, ToOtherSubnetsLeadToARouter) {
   constexpr std::uint64_t kElsewhere = 0xFEC0'0000'0000'0007;
   const Gid far = make_gid(kElsewhere, Guid{0x1234});
+  std::string text = fabric::kFourNodes;
+  text.replace(text.find("c = {}\nd = {}\n"), 14, "[router]\nc = {}\nd = {}\n");
+  const fabric::Lab model = fabric::lab_of(text);
   const auto path_to_far = [&](const std::vector<PrefixRoute>& routes) {
-    AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a", {},
-                       {.paths = {.prefix_routes = routes}});
-    Subnet subnet = sa.lab.manager->subnet();
-    for (const std::string name : {"c", "d"}) {
-      const Guid guid = sa.lab.running.fabric.find_node(name)->node_info(1).node_guid;
-      subnet.nodes[subnet.by_guid.at(guid.value())].info.type = wire::NodeType::kRouter;
-    }
-    sa.administrator->subnet_changed(subnet, sa.lab.manager->routes(), AdministeredLab::kPrefix,
-                                     sa.lab.running.now);
+    AdministeredLab sa(model, "a", {}, {.paths = {.prefix_routes = routes}});
     const Answer answer =
         sa.ask("b", {.method = MadMethod::kGet,
                      .attribute = SaAttribute::kPathRecord,
@@ -283,8 +277,8 @@ TEST(SaPaths, ToOtherSubnetsLeadToARouter) {
            : path.dlid == sa.lab.lid("d") ? std::string("d")
                                           : std::string("somebody else");
   };
-  const auto guid = [](const std::string& name) {
-    return fabric::lab_of(fabric::kFourNodes).find_node(name)->port_guids.at(0);
+  const auto guid = [&](const std::string& name) {
+    return model.find_node(name)->port_guids.at(0);
   };
   EXPECT_THAT(path_to_far({{}}), ::testing::AnyOf("c", "d"));
   EXPECT_EQ(path_to_far({{.prefix = kElsewhere, .router = guid("c")}}), "c");

@@ -90,11 +90,11 @@ bool AttachSession::on_hello(Bytes message) {
   node_.assign(hello->node, strnlen(hello->node, sizeof hello->node));
   fabric::ChannelAdapter* const adapter = server_.fabric_.find_adapter(node_);
   if (adapter == nullptr) {
-    const bool is_switch = server_.fabric_.find_node(node_) != nullptr;
-    return turn_away(is_switch
-                         ? Error{std::errc::no_such_device,
-                                 fmt::format("{} is a switch, which has no queue pairs", node_)}
-                         : no_such_node(server_.fabric_, node_).value());
+    const fabric::Node* const node = server_.fabric_.find_node(node_);
+    return turn_away(node == nullptr ? no_such_node(server_.fabric_, node_).value()
+                                     : Error{std::errc::no_such_device,
+                                             fmt::format("{} is a {}, which has no queue pairs",
+                                                         node_, fabric::to_string(node->kind()))});
   }
   return hello->attach == 0 ? welcome(program_welcome(*adapter)) : attach(*adapter);
 }

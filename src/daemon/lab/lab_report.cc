@@ -77,10 +77,14 @@ Json port_json(const fabric::Node& node, mgmt::PortNumber number) {
   return out;
 }
 
+std::string_view text(fabric::NodeKind kind) {
+  return kind == fabric::NodeKind::kChannelAdapter ? "ca" : fabric::to_string(kind);
+}
+
 Json node_json(const fabric::Node& node, const fabric::LabNode& lab) {
   const bool is_switch = node.kind() == fabric::NodeKind::kSwitch;
   Json out{{"name", node.name()},
-           {"kind", is_switch ? "switch" : "ca"},
+           {"kind", text(node.kind())},
            {"guid", fabric::to_string(node.node_info(is_switch ? 0 : 1).node_guid)},
            {"ports", Json::array()}};
   for (unsigned port = is_switch ? 0 : 1; port <= node.port_count(); ++port)
@@ -138,15 +142,14 @@ Json lab_report(fabric::Fabric& fabric, LabDetail detail, Time now) {
     ++links;
     ++states[text(state_of(fabric, i))];
   }
-  std::size_t switches = 0;
-  std::size_t adapters = 0;
+  std::map<fabric::NodeKind, std::size_t> nodes;
   for (std::size_t i = 0; i < fabric.node_count(); ++i) {
-    if (!fabric.has_node(i)) continue;
-    ++(fabric.node(i).kind() == fabric::NodeKind::kSwitch ? switches : adapters);
+    if (fabric.has_node(i)) ++nodes[fabric.node(i).kind()];
   }
   Json out{{"name", fabric.lab().name},
-           {"switches", switches},
-           {"cas", adapters},
+           {"switches", nodes[fabric::NodeKind::kSwitch]},
+           {"cas", nodes[fabric::NodeKind::kChannelAdapter]},
+           {"routers", nodes[fabric::NodeKind::kRouter]},
            {"links", {{"count", links}, {"states", states}}}};
   if (fabric.part()) out["part"] = fabric.lab().parts[*fabric.part()].name;
   if (detail == LabDetail::kSummary) return out;

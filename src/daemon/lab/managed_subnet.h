@@ -67,8 +67,9 @@ class ManagedSubnet {
   // sm::metrics_text() as "text".
   [[nodiscard]] nlohmann::json metrics() const;
   // The way from one end port to another with the reasons. An end port is called by the description
-  // of its node and its port, as in "d:2", where there is one port by the node alone, or by a LID
-  // or a GUID. Errors: there is no such one, or several.
+  // of its node and its port, as in "d:2", where there is one port by the node alone, or by a LID,
+  // a GUID or a GID, that of another subnet too: then it is a router. Errors: there is no such one,
+  // or several.
   [[nodiscard]] Expected<nlohmann::json> path(std::string_view from, std::string_view to) const;
   // Which nodes and links there are and were, by the database. Errors: there is none, or it cannot
   // be read just now.

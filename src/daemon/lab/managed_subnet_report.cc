@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/gid_text.h"
 #include "daemon/lab/admin_connection.h"
 #include "daemon/lab/managed_subnet.h"
 #include "fabric/lab.h"
@@ -183,13 +184,15 @@ Expected<sm::ViewEnd> ManagedSubnet::find_end(std::string_view name) const {
   std::uint32_t found = ends.empty() ? sm::SubnetView::kNobody : ends.front();
   if (ends.empty() && name.starts_with("0x")) {
     if (const auto guid = fabric::parse_guid(name)) found = view.end_of(*guid);
+  } else if (const auto gid = parse_gid(name); ends.empty() && gid && !gid->is_multicast()) {
+    found = management_.administrator().end_towards(*gid);
   } else if (ends.empty()) {
     if (const auto lid = number_in<std::uint16_t>(name)) found = view.end_of(Lid{*lid});
   }
   if (found != sm::SubnetView::kNobody) return view.ends()[found];
   return fail(std::errc::no_such_device,
-              fmt::format("{}: no end port of the subnet is called so; a node, NODE:PORT, a LID or "
-                          "a GUID with 0x in front is",
+              fmt::format("{}: no end port of the subnet is called so; a node, NODE:PORT, a LID, a "
+                          "GUID with 0x in front or a GID is",
                           name));
 }
 
@@ -213,6 +216,8 @@ Expected<Json> ManagedSubnet::path(std::string_view from, std::string_view to) c
            {"engine", sm::to_string(management_.manager().report().engine)},
            {"reachable", way.has_value()},
            {"hops", Json::array()}};
+  const auto gid = parse_gid(to);
+  if (gid && !view.is_here(*gid)) out["beyond"] = gid->to_string();
   for (const sm::ExplainedHop& hop : sm::explain(view, *source, destination->lid).hops) {
     out["hops"].push_back({{"out", name_of(hop.out)},
                            {"in", name_of(hop.in)},

@@ -89,6 +89,8 @@ class Administrator final : private mgmt::MadClient {
   // are dropped and counted.
   void set_master(bool master);
   void set_policy(PathPolicy policy) { paths_.set_policy(std::move(policy)); }
+  // PathFinder::end_towards()
+  [[nodiscard]] std::uint32_t end_towards(const Gid& gid) const { return paths_.end_towards(gid); }
   // Groups that are there without anybody having joined, as IPoIB wants it. False: no MLID is left.
   bool add_group(const wire::MemberRecord& like) { return groups_.add_lasting(like); }
   // What it knew before, before anything is asked; returns how many of the groups, services,

@@ -40,9 +40,7 @@ PathFinder::Ends PathFinder::ends_of(const Question& question, std::uint64_t gid
   if (!question.has(gid_bit) && !question.has(lid_bit)) return {.all = true};
   Ends found;
   if (question.has(gid_bit)) {
-    found.one = view_.end_of(gid);
-    const bool elsewhere = gid_bit == PathRecord::kHasDgid && !view_.is_here(gid);
-    if (elsewhere) found.one = router_of(prefix_of(gid));
+    found.one = gid_bit == PathRecord::kHasDgid ? end_towards(gid) : view_.end_of(gid);
     if (found.one == SubnetView::kNobody) return {.status = SaStatus::kInvalidGid};
   }
   if (question.has(lid_bit)) {

@@ -43,6 +43,12 @@ class PathFinder {
 
   void set_policy(PathPolicy policy) { policy_ = std::move(policy); }
 
+  // The end port that packets for a GID go to: the one that has it, or for another subnet's a
+  // router. An index in ends(), or SubnetView::kNobody.
+  [[nodiscard]] std::uint32_t end_towards(const Gid& gid) const {
+    return view_.is_here(gid) ? view_.end_of(gid) : router_of(prefix_of(gid));
+  }
+
   // PathRecord: Get is for one, GetTable for all, or as many between two ports as NumbPath says.
   void paths(const SaRequest& request, SaReply& reply) const;
   // MultiPathRecord, GetMulti.
