@@ -1,43 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/event_files.h"
 
-#include <sys/eventfd.h>
-#include <sys/uio.h>
-#include <unistd.h>
+#include <rdma/rdma_user_cm.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
-#include <cstdint>
+#include <system_error>
 #include <utility>
 
 namespace weft::daemon {
 
-Expected<io::UniqueFd> EventFiles::make() const {
-  io::UniqueFd file(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
-  if (!file) return fail_errno(errno, "eventfd");
-  return file;
+Expected<EventFiles::File> EventFiles::make() const {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return fail_errno(errno, "socketpair");
+  }
+  return File{.ours = io::UniqueFd(ends[0]), .theirs = io::UniqueFd(ends[1]), .waiting = 0};
 }
 
-int EventFiles::add(rdmacm::ChannelId channel, io::UniqueFd file) {
-  return (files_[channel] = std::move(file)).get();
+int EventFiles::add(rdmacm::ChannelId channel, File file) {
+  return (files_[channel] = std::move(file)).theirs.get();
 }
 
 void EventFiles::raised(rdmacm::ChannelId channel) {
-  const std::uint64_t one = 1;
-  const auto found = files_.find(channel);
-  // It cannot be full: that would take 2^64 events.
-  if (found != files_.end()) static_cast<void>(::write(found->second.get(), &one, sizeof one) < 0);
-}
-
-// A program may be faster and have taken what stood for these events. It then finds none and waits
-// again; and so it does where the kernel cannot read without waiting.
-void EventFiles::withdrawn(rdmacm::ChannelId channel, std::size_t count) {
   const auto found = files_.find(channel);
   if (found == files_.end()) return;
-  std::uint64_t value = 0;
-  const iovec piece{&value, sizeof value};
-  while (count-- > 0) {
-    if (preadv2(found->second.get(), &piece, 1, -1, RWF_NOWAIT) < 0) return;
+  ++found->second.waiting;
+  // One for each, so that who waits for edges (EPOLLET) hears of each, as he would of a kernel.
+  // Whether it blocks is said with each call, since a program can change what it has opened. It
+  // fails where a program has let hundreds wait, or has shut its own end.
+  constexpr char kSome = 1;
+  static_cast<void>(
+      ::send(found->second.ours.get(), &kSome, sizeof kSome, MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+void EventFiles::withdrawn(rdmacm::ChannelId channel, std::size_t count) {
+  const auto found = files_.find(channel);
+  if (found == files_.end() || found->second.waiting == 0) return;
+  File& file = found->second;
+  file.waiting -= std::min(file.waiting, count);
+  if (file.waiting > 0) return;
+  std::array<char, 1024> some;
+  while (::recv(file.theirs.get(), some.data(), some.size(), MSG_DONTWAIT) > 0) {
   }
+}
+
+void EventFiles::answered(rdmacm::ChannelId channel, Bytes command, const rdmacm::Reply& reply) {
+  const auto header = rdmacm::abi::read<rdma_ucm_cmd_hdr>(command);
+  const bool took =
+      reply.error == std::errc{} && header && header->cmd == RDMA_USER_CM_CMD_GET_EVENT;
+  if (took) withdrawn(channel, 1);
 }
 
 }  // namespace weft::daemon

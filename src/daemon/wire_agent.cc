@@ -104,6 +104,7 @@ void WireAgent::close_file(std::uint64_t file) {
 rdmacm::Reply WireAgent::execute(std::uint64_t file, Bytes command, Bytes extra,
                                  std::uint64_t other) {
   auto reply = core_->execute(file, command, extra, other, io::now());
+  events_.answered(file, command, reply);
   set_timer();
   return reply;
 }

@@ -6,7 +6,7 @@
 //
 //   shim                                     agent
 //     Hello{kOpen}, faults, capture --------->
-//                    <-- Welcome, an eventfd --    once for each open rdma_cm file
+//                    <-- Welcome, a socket ---     once for each open rdma_cm file
 //     Request, command, option value  ------->
 //                    <-- Answer, response ----
 //
@@ -19,9 +19,9 @@
 //     Hello{kReport} ------------------------>
 //                    <-- Welcome, a file -----    the agent's report, JSON (docs/cli.md)
 //
-// The eventfd, in semaphore mode, is what the program polls: it holds one for each event that
-// waits. A forked child that goes on using its parent's file says Hello{kJoin} over a connection of
-// its own.
+// That socket is what the program polls: it is readable as long as events wait, and what is
+// readable there is not for the program to take. A forked child that goes on using its parent's
+// file says Hello{kJoin} over a connection of its own.
 //
 // The daemon of a lab is such an agent for each of its nodes, at a socket in the lab's directory:
 // it takes Hello{kOpen} and Hello{kJoin}, which name the node.
@@ -33,7 +33,7 @@
 namespace weft::host::door {
 
 inline constexpr uint32_t kMagic = 0x77656674;  // "weft"
-inline constexpr uint32_t kVersion = 5;
+inline constexpr uint32_t kVersion = 6;
 inline constexpr size_t kMostNode = 64;  // bytes of a node's name
 
 enum Purpose : uint32_t {

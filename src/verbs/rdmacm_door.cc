@@ -33,7 +33,7 @@ struct DoorFile {
   pthread_mutex_t mutex;
   unsigned references;  // by the table and by threads at work, under table_mutex
   int socket;
-  int events;   // the program's eventfd under a number of ours, which outlives the program's
+  int events;   // the program's file under a number of ours, which outlives the program's
   pid_t owner;  // who made the connection: a forked child makes its own
   uint64_t id;
   uint64_t secret;
@@ -56,7 +56,7 @@ constexpr const char* kFault = "WEFT_FAULT";
 constexpr const char* kCapture = "WEFT_CAPTURE";
 
 // Where a program waits for events: it may be interrupted or cancelled there, as in any read().
-constinit Libc<ssize_t(int, void*, size_t)> libc_read("read");
+constinit Libc<ssize_t(int, void*, size_t, int)> libc_recv("recv");
 
 DoorFile* table[kMostDescriptors];
 pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -346,14 +346,7 @@ ssize_t run_command(DoorFile* file, const void* bytes, size_t size) {
   command.size = size;
   int error = prepare(&command);
   if (error == 0) error = exchange(file, command);
-  if (error == 0) return static_cast<ssize_t>(size);
-  if (error == EAGAIN || size < sizeof(rdma_ucm_cmd_hdr)) return fail_with(error);
-  // An event that could not be taken is still there.
-  if (asks_for_event(command)) {
-    const uint64_t one = 1;
-    syscall(SYS_write, file->events, &one, sizeof one);
-  }
-  return fail_with(error);
+  return error == 0 ? static_cast<ssize_t>(size) : fail_with(error);
 }
 
 void give_up_waiting(void* file) {
@@ -361,13 +354,14 @@ void give_up_waiting(void* file) {
 }
 
 // Here a program waits, if its file blocks, and may be interrupted or cancelled. A program that
-// closes its file meanwhile does not end the wait: to the kernel, too, who waits has it open.
+// closes its file meanwhile does not end the wait: to the kernel, too, who waits has it open. What
+// is readable says that there is an event, and is the agent's to take away.
 ssize_t take_event(DoorFile* file, const void* bytes, size_t size) {
   while (true) {
-    uint64_t waiting = 0;
+    char waiting = 0;
     ssize_t done = 0;
     pthread_cleanup_push(give_up_waiting, file);
-    done = libc_read.get()(file->events, &waiting, sizeof waiting);
+    done = libc_recv.get()(file->events, &waiting, sizeof waiting, MSG_PEEK);
     pthread_cleanup_pop(0);
     if (done < 0) return done;
     done = run_command(file, bytes, size);
@@ -395,7 +389,7 @@ DoorFile* acquire_door(int fd) {
   DoorFile* file = table[fd];
   const bool open = status_of(fd, &status) == 0;
   const bool same =
-      file != nullptr && open && status.st_ino == file->inode && (status.st_mode & S_IFMT) == 0;
+      file != nullptr && open && status.st_ino == file->inode && S_ISSOCK(status.st_mode);
   if (same) {
     ++file->references;
   } else {
@@ -445,8 +439,8 @@ ssize_t write_to_door(DoorFile* file, const void* bytes, size_t size) {
   return written;
 }
 
-// In one step for other threads: what they write goes to the agent or nowhere, never to an eventfd
-// that is a file of ours no more.
+// In one step for other threads: what they write goes to the agent or nowhere, never to what was a
+// file of ours.
 int close_door(int fd) {
   const Uninterrupted here;
   pthread_mutex_lock(&table_mutex);

@@ -6,8 +6,8 @@
 
 namespace weft::verbs {
 
-// A file that a program has got for /dev/infiniband/rdma_cm: an eventfd that holds one for each
-// event that waits, with a connection to the host agent behind it.
+// A file that a program has got for /dev/infiniband/rdma_cm: a socket that is readable as long as
+// events wait, with a connection to the host agent beside it.
 struct DoorFile;
 
 // As open(2) of the path.

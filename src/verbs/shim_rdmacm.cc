@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libweft_rdmacm.so, preloaded by `weft run`: the door by which the distribution's own librdmacm
 // reaches the host agent, or the daemon of its lab. What it writes to /dev/infiniband/rdma_cm goes
-// there, and so come the answers (rdmacm_door.cc). The file that the program holds is an eventfd,
+// there, and so come the answers (rdmacm_door.cc). The file that the program holds is a socket,
 // so that poll, fcntl and epoll work as they are. No C++ runtime: this is in every process of a
 // run.
 #include <errno.h>

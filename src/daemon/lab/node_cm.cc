@@ -52,6 +52,7 @@ void NodeCm::close_file(std::uint64_t file) {
 
 rdmacm::Reply NodeCm::execute(std::uint64_t file, Bytes command, Bytes extra, std::uint64_t other) {
   auto reply = core_->execute(file, command, extra, other, io::now());
+  events_.answered(file, command, reply);
   set_timer();
   return reply;
 }
