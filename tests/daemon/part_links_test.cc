@@ -87,6 +87,8 @@ class RunningPart {
     ADD_FAILURE() << name;
     return 0;
   }
+  // Something is to be done at a certain time, and not only when somebody comes.
+  [[nodiscard]] bool has_timer() { return reactor_->timers().next_wakeup().has_value(); }
   fabric::Fabric& fabric() { return *fabric_; }
   PartLinks& links() { return *links_; }
 
@@ -149,6 +151,20 @@ TEST_F(Parts, FindEachOtherWhicheverComesFirst) {
   await_up();
   EXPECT_EQ(left->links().report()[0]["connected"], 2);
   EXPECT_EQ(left->links().report(0)["carrier"], "rings");
+}
+
+TEST_F(Parts, CallEachOtherOnlyAsLongAsOneIsMissing) {
+  start_right();
+  EXPECT_TRUE(right->has_timer());
+  start_left();
+  await_up();
+  await([this] { return !right->has_timer(); });
+  left.reset();
+  await([this] { return right->all_down(); });
+  EXPECT_TRUE(right->has_timer());
+  start_left();
+  await_up();
+  await([this] { return !right->has_timer(); });
 }
 
 TEST_F(Parts, OnTwoMachinesFindEachOtherOverUdp) {

@@ -177,7 +177,12 @@ bool RingPart::heard(RingSession&, Bytes bytes, std::span<io::UniqueFd> files) {
 }
 
 void RingPart::ended(RingSession&) {
-  end(io::now());
+  lose(io::now());
+}
+
+void RingPart::lose(Time now) {
+  end(now);
+  if (lost_) lost_();
 }
 
 void RingPart::end(Time now) {
@@ -190,7 +195,7 @@ void RingPart::end(Time now) {
 
 void RingPart::give_up(const std::string& why, Time now) {
   io::log(io::LogLevel::kError, fmt::format("part {} is disconnected: {}", name_, why));
-  end(now);
+  lose(now);
 }
 
 bool RingPart::poll(Time now) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,8 @@ class RingPart final : private carrier::RingHost, private RingSession::Owner {
 
   // Both sides have said hello. An earlier connection ends.
   void adopt(std::unique_ptr<RingSession> session);
+  // To be called whenever the connection has ended and no other one has taken its place.
+  void when_lost(std::function<void()> lost) { lost_ = std::move(lost); }
 
   // Takes in what has come. True: there was something.
   bool poll(Time now);
@@ -83,9 +86,11 @@ class RingPart final : private carrier::RingHost, private RingSession::Owner {
   // The connection makes no sense any more.
   void give_up(const std::string& why, Time now);
   void end(Time now);
+  void lose(Time now);
 
   const std::string name_;
   const bool makes_;
+  std::function<void()> lost_;
   std::unique_ptr<RingSession> session_;
   std::vector<std::unique_ptr<Link>> links_;
   std::unordered_map<std::uint64_t, Link*> by_number_;

@@ -82,7 +82,9 @@ Expected<void> RingParts::listen() {
 }
 
 RingPart& RingParts::add(const std::string& name, bool listens) {
-  return *parts_.emplace_back(std::make_unique<RingPart>(name, listens));
+  RingPart& part = *parts_.emplace_back(std::make_unique<RingPart>(name, listens));
+  if (!listens) part.when_lost([this, &part] { call_from(part, io::now() + kPause); });
+  return part;
 }
 
 void RingParts::start(Time now) {
@@ -103,7 +105,7 @@ RingSession* RingParts::add_newcomer(io::UniqueFd socket, RingPart* part) {
     return nullptr;
   }
   RingSession* const raw = session.get();
-  newcomers_[raw] = {.session = std::move(session), .part = part};
+  newcomers_[raw] = {.session = std::move(session), .part = part, .pause = kPause};
   return raw;
 }
 
@@ -111,30 +113,41 @@ std::unique_ptr<RingSession> RingParts::leave_newcomers(RingSession& session) {
   return std::move(newcomers_.extract(&session).mapped().session);
 }
 
-void RingParts::call_all(Time now) {
-  bool more = false;
-  for (const auto& part : parts_) {
-    if (part->makes()) continue;
-    more = true;
-    const bool called = part->connected() ||
-                        std::any_of(newcomers_.begin(), newcomers_.end(), [&](const auto& each) {
-                          return each.second.part == part.get();
-                        });
-    if (!called) call(*part);
-  }
-  if (more) timer_.set(now + kPause);
+bool RingParts::is_called(const RingPart& part) const {
+  return std::any_of(newcomers_.begin(), newcomers_.end(),
+                     [&](const auto& each) { return each.second.part == &part; });
 }
 
-void RingParts::call(RingPart& part) {
+void RingParts::call_from(const RingPart& part, Time when) {
+  call_from_[&part] = when;
+  if (!timer_.armed() || *timer_.deadline() > when) timer_.set(when);
+}
+
+// Who is connected or has not answered yet is called again when that has ended: as long as all are,
+// nothing is to be done here.
+void RingParts::call_all(Time now) {
+  for (const auto& part : parts_) {
+    if (part->makes() || part->connected() || is_called(*part)) continue;
+    const Time from = call_from_[part.get()];
+    if (now < from) {
+      call_from(*part, from);
+    } else if (!call(*part)) {
+      call_from(*part, now + kPause);
+    }
+  }
+}
+
+bool RingParts::call(RingPart& part) {
   auto socket = connect_part(socket_of_(part.name()));
-  if (!socket) return;
+  if (!socket) return false;
   RingSession* const session = add_newcomer(std::move(*socket), &part);
-  if (session == nullptr) return;
+  if (session == nullptr) return false;
   RingHello hello;
   write_name(hello.lab, config_.lab);
   write_name(hello.from, config_.part);
   write_name(hello.to, part.name());
   session->send(plain::bytes_of(hello));
+  return true;
 }
 
 bool RingParts::heard(RingSession& session, Bytes message, std::span<io::UniqueFd>) {
@@ -143,7 +156,8 @@ bool RingParts::heard(RingSession& session, Bytes message, std::span<io::UniqueF
 }
 
 void RingParts::ended(RingSession& session) {
-  newcomers_.erase(&session);
+  const Newcomer newcomer = std::move(newcomers_.extract(&session).mapped());
+  if (newcomer.part != nullptr) call_from(*newcomer.part, io::now() + newcomer.pause);
 }
 
 Expected<RingPart*> RingParts::part_of(const RingHello& hello) const {
@@ -196,7 +210,7 @@ bool RingParts::heard_welcome(RingSession& session, RingPart& part, Bytes messag
     io::log(io::LogLevel::kError, fmt::format("part {} refuses: {}", part.name(), why));
   }
   counters_.add(RingPartsCounter::kRefused);
-  timer_.set(io::now() + kLongPause);
+  newcomers_.at(&session).pause = kLongPause;
   return false;
 }
 

@@ -72,6 +72,7 @@ class RingParts final : private RingSession::Owner {
   struct Newcomer {
     std::unique_ptr<RingSession> session;
     RingPart* part = nullptr;  // that was called; null: it came by itself
+    Duration pause{};          // before that is called again, if nothing becomes of this
   };
 
   RingParts(Config config, SocketOf socket_of, io::Reactor& reactor);
@@ -79,9 +80,12 @@ class RingParts final : private RingSession::Owner {
   void take(io::UniqueFd socket, const io::PeerCredentials& peer);
   RingSession* add_newcomer(io::UniqueFd socket, RingPart* part);
   std::unique_ptr<RingSession> leave_newcomers(RingSession& session);
-  // Each part that is to be called and is not connected.
+  // Each part that is to be called and is not connected; and again, as long as there is one.
   void call_all(Time now);
-  void call(RingPart& part);
+  // False: nobody is there.
+  [[nodiscard]] bool call(RingPart& part);
+  [[nodiscard]] bool is_called(const RingPart& part) const;
+  void call_from(const RingPart& part, Time when);
   // RingSession::Owner
   bool heard(RingSession& session, Bytes message, std::span<io::UniqueFd> files) override;
   void ended(RingSession& session) override;
@@ -95,6 +99,7 @@ class RingParts final : private RingSession::Owner {
   CounterSet<RingPartsCounter, kRingPartsCounters> counters_;
   std::vector<std::unique_ptr<RingPart>> parts_;
   std::map<RingSession*, Newcomer> newcomers_;
+  std::map<const RingPart*, Time> call_from_;  // not before
   std::unique_ptr<Listener> listener_;
   io::Timer timer_;
 };
