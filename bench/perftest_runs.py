@@ -25,10 +25,13 @@ class Path:
     server: tuple = ()
     client: tuple = ()
     nodes: tuple = ()  # of a lab: the server's and the client's
+    labs: tuple = ()  # what each calls the lab; nothing: the only one
 
     def place(self, end):
         """What `weft run` is told of it; 0: the server, 1: the client."""
-        return ["--node", self.nodes[end]] if self.nodes else ["--interface", self.interface]
+        if not self.nodes:
+            return ["--interface", self.interface]
+        return ["--node", self.nodes[end], *(["--lab", self.labs[end]] if self.labs else [])]
 
 
 LOOPBACK = Path("loopback")

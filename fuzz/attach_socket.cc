@@ -22,6 +22,7 @@
 #include "io/unix_socket.h"
 #include "running_fabric.h"
 #include "steps.h"
+#include "umad/protocol.h"
 #include "wire/bth.h"
 #include "wire/deth.h"
 #include "wire/link_crc.h"
@@ -85,6 +86,17 @@ class Process {
     hello.node[1] = static_cast<char>('1' + node);
     say(plain::bytes_of(hello));
     node_ = node;
+  }
+  // As libibumad asks, or a purpose that it has elsewhere.
+  void ask_what_it_is(std::size_t node, std::uint32_t purpose) {
+    umad::protocol::Hello hello{.magic = umad::protocol::kMagic,
+                                .version = umad::protocol::kVersion,
+                                .purpose = purpose,
+                                .port = 0,
+                                .node = {}};
+    hello.node[0] = 'n';
+    hello.node[1] = static_cast<char>('1' + node);
+    say(plain::bytes_of(hello));
   }
   // False: the daemon has ended the connection.
   bool hear() {
@@ -234,7 +246,7 @@ class Stage {
     const std::uint8_t action = input_.one_of(14);
     if (!process.connected() || action == 0) {
       require(process.connect());
-      if (action != 1) process.say_hello(input_.one_of(kNodes), input_.rarely() ? 0 : 1);
+      if (action != 1) greet(process);
       return settle();
     }
     if (action == 1) return process.say(input_.some());
@@ -254,6 +266,13 @@ class Stage {
     }
     if (!process.placed()) return;
     write_memory(process, action);
+  }
+
+  void greet(Process& process) {
+    const std::size_t node = input_.one_of(kNodes);
+    if (!input_.rarely()) return process.say_hello(node, 1);
+    if (input_.one_of(2) == 0) return process.say_hello(node, 0);
+    process.ask_what_it_is(node, input_.one_of(4));
   }
 
   void ask(Process& process) {

@@ -51,16 +51,18 @@ struct DoctorOptions {
 int doctor(const DoctorOptions& options);
 
 struct StatusOptions {
+  std::string lab;  // nothing but that; empty: all that is this user's
   bool json = false;
   bool details = false;
 };
 int status(const StatusOptions& options);
 
 struct UpOptions {
-  std::string file;  // a lab file or a listing; "-": standard input
-  std::string name;  // empty: the file's own
-  std::string sm;    // weft, opensm or none; empty: as the file has it
-  std::string part;  // of a lab in parts, which to run; else empty
+  std::string file;                 // a lab file or a listing; "-": standard input
+  std::string name;                 // empty: the file's own
+  std::string sm;                   // weft, opensm or none; empty: as the file has it
+  std::string part;                 // of a lab in parts, which to run; else empty
+  std::vector<std::string> access;  // each "attach=everyone", whatever the file says
   bool detach = false;
 };
 // Runs a lab in the foreground, or behind, until it is told to end.

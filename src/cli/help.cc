@@ -141,6 +141,7 @@ Examples
   ibnetdiscover > real.topo; weft up --detach real.topo
   weft run --node host1 -- ibstat    in another terminal
   weft up --part left examples/labs/in-parts.toml    one part of a lab, others elsewhere
+  weft up --access attach=everyone lab.toml          other users: weft run --lab OWNER/LAB
 )";
 }
 

@@ -2,17 +2,22 @@
 #include "cli/lab_client.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
 
+#include "daemon/lab/shared_labs.h"
+#include "io/lab_refusal.h"
 #include "io/pass_descriptor.h"
 #include "io/runtime_dir.h"
 #include "io/sealed_file.h"
 #include "io/unix_socket.h"
+#include "io/user_names.h"
 
 namespace weft::cli {
 namespace {
@@ -40,7 +45,10 @@ Expected<Json> read_report(int file) {
 }  // namespace
 
 Expected<LabClient> LabClient::connect(const daemon::LabPaths& lab) {
-  return connect(lab.admin, fmt::format("lab {}", lab.title()));
+  auto client = connect(lab.admin, fmt::format("lab {}", lab.title()));
+  if (client) return client;
+  return tl::unexpected(
+      io::explain_refusal(std::move(client.error()), lab.directory, "administer"));
 }
 
 Expected<LabClient> LabClient::connect(const std::string& socket, std::string who) {
@@ -88,7 +96,17 @@ Expected<std::optional<std::size_t>> LabClient::next(MutableBytes buffer) {
 }
 
 Expected<std::vector<daemon::LabPaths>> choose_running_lab(const std::string& name) {
-  return daemon::choose_lab(daemon::running_labs(io::runtime_directories()), name);
+  if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
+    // What is this user's own is where he alone finds it.
+    if (io::find_user(name.substr(0, slash)) != geteuid()) return daemon::find_shared_lab(name);
+    return choose_running_lab(name.substr(slash + 1));
+  }
+  auto lab = daemon::choose_lab(daemon::running_labs(io::runtime_directories()), name);
+  if (lab || lab.error().code != std::errc::no_such_file_or_directory) return lab;
+  const std::vector<std::string> shared = daemon::shared_lab_names();
+  if (shared.empty()) return lab;
+  return fail(lab.error().code, fmt::format("{}; of other users there are: {}", lab.error().message,
+                                            fmt::join(shared, ", ")));
 }
 
 const daemon::LabPaths* find_part(const std::vector<daemon::LabPaths>& lab, std::string_view part) {

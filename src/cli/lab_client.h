@@ -19,7 +19,8 @@ namespace weft::cli {
 
 class LabClient {
  public:
-  // timed_out, connection_refused: the lab is going, or another user's.
+  // timed_out, connection_refused: the lab is going; permission_denied: it is another user's, who
+  // does not let this one administer it.
   static Expected<LabClient> connect(const daemon::LabPaths& lab);
   // The same at any such socket; errors call who is there `who`.
   static Expected<LabClient> connect(const std::string& socket, std::string who);
@@ -44,8 +45,8 @@ class LabClient {
   std::string who_;
 };
 
-// The lab that a command means (daemon::choose_lab), of those in this user's directories; of a lab
-// in parts, those that run here.
+// The lab that a command means (daemon::choose_lab), of those in this user's directories, or
+// "OWNER/LAB" (daemon::find_shared_lab); of a lab in parts, those that run here.
 Expected<std::vector<daemon::LabPaths>> choose_running_lab(const std::string& name);
 // Null: that part does not run here, or is not meant.
 [[nodiscard]] const daemon::LabPaths* find_part(const std::vector<daemon::LabPaths>& lab,

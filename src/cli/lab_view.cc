@@ -2,9 +2,11 @@
 #include "cli/lab_view.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/lab_client.h"
 #include "cli/report_view.h"
+#include "io/user_names.h"
 
 namespace weft::cli {
 namespace {
@@ -58,17 +60,19 @@ void print_part(const Json& part) {
 }
 
 void print_program(const Json& program) {
-  fmt::print("  program pid {} node {} qp {} sent {} arrived {}\n", number_of(program, "pid"),
+  const auto user = static_cast<uid_t>(number_of(program, "uid"));
+  fmt::print("  program pid {} node {} qp {} sent {} arrived {}{}\n", number_of(program, "pid"),
              printable(text_of(program, "node")), number_of(program, "qps"),
-             number_of(program, "sent"), number_of(program, "arrived"));
+             number_of(program, "sent"), number_of(program, "arrived"),
+             user == geteuid() ? "" : " user " + io::user_name(user));
 }
 
 }  // namespace
 
-std::vector<Json> collect_labs(const std::vector<std::string>& directories, bool all,
+std::vector<Json> collect_labs(const std::vector<daemon::LabPaths>& labs, bool all,
                                std::vector<std::string>& complaints) {
   std::vector<Json> out;
-  for (const daemon::LabPaths& lab : daemon::running_labs(directories)) {
+  for (const daemon::LabPaths& lab : labs) {
     auto client = LabClient::connect(lab);
     auto report = client ? client->ask({{"do", "status"}, {"all", all}})
                          : Expected<Json>(tl::unexpected(client.error()));

@@ -7,12 +7,13 @@
 
 #include "cli/report_client.h"
 #include "cli/style.h"
+#include "daemon/lab/lab_paths.h"
 
 namespace weft::cli {
 
-// What the labs that run in `directories` say about themselves, by name, with `all` each of their
-// nodes and links; a lab that does not answer is told in `complaints`.
-std::vector<nlohmann::json> collect_labs(const std::vector<std::string>& directories, bool all,
+// What these labs say about themselves, with `all` each of their nodes and links; a lab that does
+// not answer is told in `complaints`.
+std::vector<nlohmann::json> collect_labs(const std::vector<daemon::LabPaths>& labs, bool all,
                                          std::vector<std::string>& complaints);
 
 // What its subnet manager says: "  sm on s1: MASTER, minhop, 3 sweeps", and what the last sweep

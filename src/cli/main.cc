@@ -142,8 +142,9 @@ void define_run(CLI::App& app, RunOptions& options) {
       ->option_text("PORT");
   CLI::Option* node = run->add_option("--node", options.node, "Run on this node of a lab");
   node->option_text("NAME");
-  run->add_option("--lab", options.lab, "The node's lab, when more than one runs")
-      ->option_text("NAME")
+  run->add_option("--lab", options.lab,
+                  "The node's lab, when more than one runs; OWNER/LAB: another user's")
+      ->option_text("LAB")
       ->needs(node);
 }
 
@@ -164,7 +165,7 @@ void define_lab(CLI::App& app, LabOptions& options) {
   lab->add_option("--name", options.name, "The lab's name")->option_text("NAME");
 }
 
-constexpr const char* kWhich = "The lab; not needed when only one runs";
+constexpr const char* kWhich = "The lab; not needed when only one runs; OWNER/LAB: another user's";
 
 void define_sm(CLI::App& app, SmOptions& options, SmRunOptions& run) {
   CLI::App* sm = add_command(app, "sm", "Ask a subnet manager of a lab, or run one",
@@ -214,6 +215,9 @@ void define_labs(CLI::App& app, Options& options) {
       ->option_text("WHO")
       ->check(CLI::IsMember({"weft", "opensm", "none"}));
   up->add_option("--part", options.up.part, "Of a lab in parts: run this one")->option_text("NAME");
+  up->add_option("--access", options.up.access,
+                 "Who may also attach, manage, administer: owner, everyone, group:NAME")
+      ->option_text("RIGHT=WHO");
   up->add_flag("-d,--detach", options.up.detach, "In the background; returns when it runs");
 
   CLI::App* down = add_command(app, "down", "End a lab", " [LAB]", down_footer());
@@ -319,6 +323,8 @@ void define(CLI::App& app, Options& options) {
 
   CLI::App* status = add_command(app, "status", "Show what runs now, and what went wrong there",
                                  " [OPTIONS]", status_footer());
+  status->add_option("--lab", options.status.lab, "This lab alone; OWNER/LAB: another user's")
+      ->option_text("LAB");
   status->add_flag("--json", options.status.json, "Print JSON");
   status->add_flag("-d,--details", options.status.details,
                    "Nodes and links of labs, addresses and clients of agents too");

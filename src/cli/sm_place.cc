@@ -19,8 +19,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// "b:1" of each manager of the lab that is a process and answers.
-std::vector<std::string> managers_of(const std::string& lab) {
+// "b:1" of each manager that is a process and answers at a socket in `lab`.
+std::vector<std::string> managers_of(const std::filesystem::path& lab) {
   std::vector<std::string> out;
   std::error_code error;
   for (std::filesystem::directory_iterator at(lab, error), end; !error && at != end;
@@ -37,8 +37,8 @@ std::vector<std::string> managers_of(const std::string& lab) {
   return out;
 }
 
-Error nobody_at(const umad::Place& place, std::uint32_t port) {
-  const auto there = managers_of(place.lab);
+Error nobody_at(const umad::Place& place, std::uint32_t port, const std::string& socket) {
+  const auto there = managers_of(std::filesystem::path(socket).parent_path());
   return {std::errc::no_such_device,
           fmt::format("no weft sm run is at port {} of node {}; {}", port, place.node,
                       there.empty() ? "nor at any other of this lab"
@@ -72,7 +72,7 @@ Expected<Json> ask_manager(const umad::Place& place, std::optional<std::uint32_t
   // A process that was killed leaves its socket behind.
   const bool is_nobody = client.error().code == std::errc::no_such_file_or_directory ||
                          client.error().code == std::errc::connection_refused;
-  return tl::unexpected(is_nobody ? nobody_at(place, *number) : client.error());
+  return tl::unexpected(is_nobody ? nobody_at(place, *number, *path) : client.error());
 }
 
 }  // namespace weft::cli

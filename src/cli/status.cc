@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/counter_meaning.h"
+#include "cli/lab_client.h"
 #include "cli/lab_view.h"
 #include "cli/report_view.h"
 #include "cli/style.h"
@@ -196,14 +197,31 @@ void print_status(const Reports& programs, const Reports& agents, const std::vec
   }
 }
 
+// Of the lab alone.
+int lab_status(const StatusOptions& options) {
+  const auto running = choose_running_lab(options.lab);
+  if (!running) return refuse("status", running.error().message);
+  Reports none;
+  const auto labs = collect_labs(*running, options.details || options.json, none.complaints);
+  if (options.json) {
+    print_json(status_json(none, none, labs));
+  } else {
+    const Style style = Style::for_stream(stdout);
+    for (const Json& lab : labs)
+      print_lab(lab, options.details, style);
+  }
+  return complain("status", none);
+}
+
 }  // namespace
 
 int status(const StatusOptions& options) {
+  if (!options.lab.empty()) return lab_status(options);
   const auto directories = io::runtime_directories();
   const Reports agents = collect_agents(directories);
   Reports programs = collect_reports(directories);
-  const std::vector<Json> labs =
-      collect_labs(directories, options.details || options.json, programs.complaints);
+  const std::vector<Json> labs = collect_labs(daemon::running_labs(directories),
+                                              options.details || options.json, programs.complaints);
   if (options.json) {
     print_json(status_json(programs, agents, labs));
   } else {

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -26,6 +27,7 @@
 #include "fabric/lab_import.h"
 #include "io/runtime_dir.h"
 #include "io/text_file.h"
+#include "io/user_names.h"
 
 namespace weft::cli {
 namespace {
@@ -57,34 +59,57 @@ bool is_listing(const std::string& text) {
          text.find("\nHca") != std::string::npos || text.starts_with("Switch");
 }
 
-Expected<fabric::Lab> read_lab(const UpOptions& options) {
+// Each "attach=everyone".
+Expected<void> give_access(fabric::LabAccess& access, const std::vector<std::string>& given) {
+  for (const std::string& text : given) {
+    const std::size_t sign = std::min(text.find('='), text.size());
+    const auto right =
+        std::find_if(fabric::kLabRights.begin(), fabric::kLabRights.end(),
+                     [&](const auto& each) { return each.name == text.substr(0, sign); });
+    const auto users = fabric::parse_lab_users(text.substr(std::min(sign + 1, text.size())));
+    if (right == fabric::kLabRights.end() || !users) {
+      return fail(std::errc::invalid_argument,
+                  fmt::format("--access {}: must be attach, manage or administer, =, and owner, "
+                              "everyone or group:NAME",
+                              text));
+    }
+    access.*right->users = *users;
+  }
+  return {};
+}
+
+Expected<fabric::LabFile> read_lab(const UpOptions& options) {
   const auto text = io::read_text_file(options.file, fabric::kMostFile);
   if (!text) return tl::unexpected(text.error());
   const std::string file = options.file == "-" ? "standard input" : options.file;
   const std::string stem =
       options.file == "-" ? "lab" : std::filesystem::path(options.file).stem().string();
-  fabric::Lab lab;
+  fabric::LabFile out;
   if (is_listing(*text)) {
     auto imported = fabric::import_listing(*text, file, stem);
     if (!imported) return tl::unexpected(imported.error());
     for (const std::string& note : imported->notes)
       fmt::print(stderr, "weft up: {}\n", note);
-    lab = std::move(imported->lab);
+    out.lab = std::move(imported->lab);
   } else {
-    auto parsed = fabric::parse_lab(*text, file);
+    auto parsed = fabric::parse_lab_file(*text, file);
     if (!parsed) return tl::unexpected(parsed.error());
-    lab = std::move(*parsed);
+    out = std::move(*parsed);
   }
+  fabric::Lab& lab = out.lab;
   const std::filesystem::path directory = std::filesystem::path(options.file).parent_path();
   for (std::string* file : {&lab.management.partitions, &lab.management.qos,
                             &lab.management.database, &lab.management.mkeys}) {
     if (file->empty() || *file == fabric::kNoDatabase) continue;
     *file = std::filesystem::absolute(directory / *file);
   }
+  if (auto given = give_access(out.access, options.access); !given) {
+    return tl::unexpected(given.error());
+  }
   if (!options.name.empty()) lab.name = options.name;
   if (!options.sm.empty()) lab.management.manager = *fabric::parse_manager(options.sm);
   if (lab.name.empty()) lab.name = stem;
-  return lab;
+  return out;
 }
 
 using Part = std::optional<std::uint16_t>;
@@ -173,50 +198,66 @@ std::string size_of(const fabric::Lab& lab, Part part) {
   return cut == 0 ? out : fmt::format("{}, {} of them to other parts", out, cut);
 }
 
-void greet(const fabric::Lab& lab, Part part, const daemon::LabPaths& paths) {
+// What others call it, and what they may do.
+std::string access_line(const fabric::LabAccess& access, const daemon::LabPaths& paths) {
+  if (access == fabric::LabAccess{}) return "";
+  std::vector<std::string> rights;
+  for (const fabric::LabRight& right : fabric::kLabRights) {
+    const fabric::LabUsers& users = access.*right.users;
+    if (users != fabric::LabUsers{}) {
+      rights.push_back(fmt::format("{}={}", right.name, to_string(users)));
+    }
+  }
+  return fmt::format("  for other users    --lab {}/{} ({})\n", io::user_name(geteuid()),
+                     paths.title(), fmt::join(rights, ", "));
+}
+
+void greet(const fabric::LabFile& file, Part part, const daemon::LabPaths& paths) {
+  const fabric::Lab& lab = file.lab;
   const std::string adapter = first_adapter(lab, part);
   const std::string& database = paths.database;
   fmt::print(
       "lab {}: {}\n"
       "  subnet manager     {}\n"
-      "{}"
+      "{}{}"
       "  what is there      weft run --node {} -- ibnetdiscover\n"
       "  its state          weft status -d\n"
       "  its end            weft down{}\n",
       paths.title(), size_of(lab, part), manager_line(lab, part),
-      database.empty() ? "" : fmt::format("  remembers by       {}\n", database), adapter,
-      " " + paths.title());
+      database.empty() ? "" : fmt::format("  remembers by       {}\n", database),
+      access_line(file.access, paths), adapter, " " + paths.title());
   std::fflush(stdout);
 }
 
 }  // namespace
 
 int up(const UpOptions& options) {
-  auto lab = read_lab(options);
-  if (!lab) return refuse("up", lab.error().message);
+  const auto file = read_lab(options);
+  if (!file) return refuse("up", file.error().message);
+  const fabric::Lab& lab = file->lab;
   const auto runtime = io::runtime_directory();
   if (!runtime) return refuse("up", runtime.error().message);
-  const auto part = choose_part(*lab, options.part);
+  const auto part = choose_part(lab, options.part);
   if (!part) return refuse("up", part.error().message);
-  auto paths = daemon::lab_paths(*runtime, lab->name, options.part);
+  auto paths = daemon::lab_paths(*runtime, lab.name, options.part);
   if (!paths) return refuse("up", paths.error().message);
   daemon::allow_many_descriptors();
   const bool with_opensm =
-      lab->management.manager == fabric::LabManagement::Manager::kOpenSm && manages(*lab, *part);
+      lab.management.manager == fabric::LabManagement::Manager::kOpenSm && manages(lab, *part);
   if (with_opensm) {
     if (auto found = OpenSm::find(); !found) return refuse("up", found.error().message);
   }
-  paths->database = database_of(*lab, *part);
-  const auto server = daemon::LabServer::open(*lab, *paths, *part);
+  paths->database = database_of(lab, *part);
+  const auto server = daemon::LabServer::open(lab, *paths, *part, file->access);
   if (!server) return refuse("up", server.error().message);
   handle_signals(**server);
   for (const std::string& note : (*server)->notes())
     fmt::print(stderr, "weft up: {}\n", note);
-  greet(*lab, *part, *paths);
+  greet(*file, *part, *paths);
   if (options.detach) daemon::leave_parent();
   OpenSm opensm;
   if (with_opensm) {
-    if (auto started = opensm.start(*lab, *paths); !started) {
+    if (auto started = opensm.start(lab, *paths); !started) {
       return refuse("up", started.error().message);
     }
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "fabric/lab_access.h"
 #include "fabric/lab_builder.h"
 #include "fabric/lab_value.h"
 #include "link/emulation_text.h"
@@ -223,6 +224,23 @@ Done read_management(LabManagement& management, const Value& value) {
   return read_keys(management_keys(), management, value);
 }
 
+Keys<LabAccess> access_keys() {
+  Keys<LabAccess> keys;
+  for (const LabRight& right : kLabRights) {
+    keys.push_back(
+        {right.name, [users = right.users](LabAccess& access, const Value& value) -> Done {
+           const auto text = value.string();
+           const auto read = text ? parse_lab_users(*text) : std::nullopt;
+           if (!read) {
+             return value.wrong("must be owner, everyone, or a group as in group:rdma");
+           }
+           access.*users = *read;
+           return {};
+         }});
+  }
+  return keys;
+}
+
 Keys<LabPart> part_keys() {
   return {{"address", [](LabPart& part, const Value& value) -> Done {
              const auto text = value.string();
@@ -239,6 +257,7 @@ Keys<LabPart> part_keys() {
 struct Top {
   std::string name;
   PortLimits limits;
+  LabAccess access;
   std::vector<Value> networks, managements, parts, switches, nodes, routers, links;
 };
 
@@ -255,6 +274,8 @@ Keys<Top> top_keys() {
          top.managements.push_back(value);
          return Done{};
        }},
+      {"access",
+       [](Top& top, const Value& value) { return read_keys(access_keys(), top.access, value); }},
       {"defaults",
        [](Top& top, const Value& value) {
          Keys<PortLimits> keys;
@@ -328,7 +349,7 @@ Done add_links(LabBuilder& builder, const Value& array) {
   return {};
 }
 
-Expected<Lab> read_lab(const toml::table& root, const std::string& file) {
+Expected<LabFile> read_lab(const toml::table& root, const std::string& file) {
   LabBuilder builder(file);
   Top top;
   if (const Done done = read_keys(top_keys(), top, Value(builder, root, "")); !done) {
@@ -369,12 +390,20 @@ Expected<Lab> read_lab(const toml::table& root, const std::string& file) {
   for (const Value& value : top.links) {
     if (const Done done = add_links(builder, value); !done) return tl::unexpected(done.error());
   }
-  return builder.finish();
+  auto lab = builder.finish();
+  if (!lab) return tl::unexpected(lab.error());
+  return LabFile{.lab = std::move(*lab), .access = std::move(top.access)};
 }
 
 }  // namespace
 
 Expected<Lab> parse_lab(std::string_view text, const std::string& file) {
+  auto read = parse_lab_file(text, file);
+  if (!read) return tl::unexpected(read.error());
+  return std::move(read->lab);
+}
+
+Expected<LabFile> parse_lab_file(std::string_view text, const std::string& file) {
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();

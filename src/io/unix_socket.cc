@@ -47,6 +47,8 @@ Expected<UniqueFd> listen_unix(const std::string& path, UnixKind kind, int backl
   if (!address) return tl::unexpected(address.error());
   UniqueFd fd(::socket(AF_UNIX, type_of(kind) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail_errno(errno, "socket for " + path);
+  // The file takes its mode from the socket: there is no moment in which it has another.
+  if (fchmod(fd.get(), 0600) != 0) return fail_errno(errno, "mode of " + path);
   int error = bind_to(fd.get(), *address);
   if (error == EADDRINUSE && is_abandoned_socket(path, kind)) {
     (void)unlink(path.c_str());

@@ -16,8 +16,9 @@ namespace weft::io {
 
 enum class UnixKind : std::uint8_t { kSeqPacket, kStream };  // with and without message boundaries
 
-// A non-blocking listener at `path`. A socket file that nobody listens on any more is replaced;
-// address_in_use: somebody does. Two processes that may start at once need a lock of their own.
+// A non-blocking listener at `path`, to which only this user may connect until the file's mode is
+// another. A socket file that nobody listens on any more is replaced; address_in_use: somebody
+// does. Two processes that may start at once need a lock of their own.
 Expected<UniqueFd> listen_unix(const std::string& path, UnixKind kind, int backlog = 64);
 
 // The next connection, blocking or not as `nonblocking` says; nothing when none is waiting.

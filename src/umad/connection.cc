@@ -15,6 +15,7 @@
 #include "base/plain_bytes.h"
 #include "base/time.h"
 #include "io/await.h"
+#include "io/lab_refusal.h"
 #include "io/pass_descriptor.h"
 #include "io/sealed_file.h"
 #include "io/unix_socket.h"
@@ -65,8 +66,13 @@ Expected<Greeted> greet(const Place& place, Purpose purpose, std::uint32_t port)
     return fail(std::errc::no_such_device, fmt::format("'{}' is no node's name", place.node));
   }
   std::memcpy(hello.node, place.node.data(), place.node.size());
-  auto connection = io::connect_unix(place.lab + "/mads", io::UnixKind::kSeqPacket, kPatience);
-  if (!connection) return tl::unexpected(connection.error());
+  const bool describes = purpose == kDescribe;
+  const std::string socket = place.lab + (describes ? "/attach" : "/mads");
+  auto connection = io::connect_unix(socket, io::UnixKind::kSeqPacket, kPatience);
+  if (!connection) {
+    return tl::unexpected(io::explain_refusal(std::move(connection.error()), place.lab,
+                                              describes ? "attach" : "manage"));
+  }
   const int fd = connection->get();
   if (auto sent = send_waiting(fd, plain::bytes_of(hello)); !sent) {
     return tl::unexpected(sent.error());

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libibumad.so.3 and the daemon of a lab say to each other, over a SOCK_SEQPACKET socket in
+// What libibumad.so.3 and the daemon of a lab say to each other, over SOCK_SEQPACKET sockets in
 // the lab's directory, one message at a time. Both are built together and run on one machine, so
 // structures travel in host order as they are.
 //
 //   library                                  daemon
 //     Hello{kDescribe} -------------------->
 //                    <-- Welcome, then as many PortFacts as it says, each with its P_Keys
+//
+// At the socket `attach`, like all who want to run on a node; at the socket `mads`:
 //
 //     Hello{kSubnetManager} --------------->
 //                    <-- Welcome: the path that whoever opens it is the port's subnet manager
@@ -24,7 +26,7 @@
 // connection readable: programs poll it. A datagram of more than kMostInline bytes travels as a
 // sealed memory file; its first kFront bytes stand in the message too.
 //
-// Who is let in owns the fabric: management datagrams of every node go this way.
+// Who is let in at `mads` owns the fabric: management datagrams of every node go this way.
 #pragma once
 
 #include <stddef.h>

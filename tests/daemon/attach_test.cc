@@ -340,9 +340,12 @@ TEST_F(AttachedPrograms, AreListedWithWhatTheyHave) {
   settle();
   const nlohmann::json report = server_->report();
   ASSERT_EQ(report.size(), 2u);
-  EXPECT_EQ(
-      report[0],
-      (nlohmann::json{{"pid", getpid()}, {"node", "a"}, {"qps", 1}, {"sent", 1}, {"arrived", 0}}));
+  EXPECT_EQ(report[0], (nlohmann::json{{"pid", getpid()},
+                                       {"uid", geteuid()},
+                                       {"node", "a"},
+                                       {"qps", 1},
+                                       {"sent", 1},
+                                       {"arrived", 0}}));
   EXPECT_EQ(report[1]["arrived"], 1);
 }
 

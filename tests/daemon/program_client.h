@@ -245,7 +245,9 @@ class AttachedPrograms : public testing::Test {
 
   // A program that plays by the rules.
   ProgramClient placed(const std::string& node) {
-    ProgramClient client(config_.socket);
+    return placed(ProgramClient(config_.socket), node);
+  }
+  ProgramClient placed(ProgramClient client, const std::string& node) {
     EXPECT_TRUE(client.say(ProgramClient::hello(node)));
     settle();
     const auto welcome = client.hear<attach::Welcome>();

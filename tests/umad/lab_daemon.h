@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lab and its management socket, run by the thread that calls run(): what libibumad needs of a
-// daemon.
+// A lab and its sockets for management and for programs, run by the thread that calls run(): what
+// libibumad needs of a daemon. Nobody is attached.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/lab/attach_server.h"
 #include "daemon/lab/lab_node.h"
 #include "daemon/lab/mad_server.h"
 #include "fabric/fabric.h"
@@ -42,6 +43,10 @@ class LabDaemon {
     auto server = MadServer::open(config, find_in(daemon->fabric_), *daemon->reactor_);
     if (!server) return tl::unexpected(server.error());
     daemon->server_ = std::move(*server);
+    auto programs =
+        AttachServer::open({.socket = directory + "/attach"}, daemon->fabric_, *daemon->reactor_);
+    if (!programs) return tl::unexpected(programs.error());
+    daemon->programs_ = std::move(*programs);
     daemon->fabric_.start(io::now());
     return daemon;
   }
@@ -71,6 +76,7 @@ class LabDaemon {
   fabric::Fabric fabric_;
   std::unique_ptr<io::Reactor> reactor_;
   std::unique_ptr<MadServer> server_;
+  std::unique_ptr<AttachServer> programs_;
   std::atomic<bool> stopping_{false};
 };
 

@@ -46,7 +46,7 @@ _weft() {
       ;;
     devices) mapfile -t COMPREPLY < <(compgen -W '--json --verbose --help' -- "$current") ;;
     doctor) mapfile -t COMPREPLY < <(compgen -c -W '--json --help' -- "$current") ;;
-    status) mapfile -t COMPREPLY < <(compgen -W '--json --details --help' -- "$current") ;;
+    status) mapfile -t COMPREPLY < <(compgen -W '--json --details --lab --help' -- "$current") ;;
     resource)
       if [[ $previous == show ]]; then
         mapfile -t COMPREPLY < <(compgen -W 'qp cq mr cm_id' -- "$current")
@@ -64,7 +64,7 @@ _weft() {
       fi
       ;;
     up)
-      mapfile -t COMPREPLY < <(compgen -f -W '--name --part --sm --detach --help' -- \
+      mapfile -t COMPREPLY < <(compgen -f -W '--name --part --sm --access --detach --help' -- \
         "$current") ;;
     down) mapfile -t COMPREPLY < <(compgen -W '--help' -- "$current") ;;
     link)

@@ -19,8 +19,9 @@ namespace weft::daemon {
 
 using Json = nlohmann::json;
 
-AdminSession::AdminSession(LabServer& lab, std::uint64_t id, io::UniqueFd socket)
-    : lab_(lab), id_(id), connection_(std::move(socket), *this) {
+AdminSession::AdminSession(LabServer& lab, std::uint64_t id, io::UniqueFd socket,
+                           OtherUsers::Place place)
+    : lab_(lab), id_(id), place_(std::move(place)), connection_(std::move(socket), *this) {
 }
 
 AdminSession::~AdminSession() {

@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "daemon/lab/admin_connection.h"
+#include "daemon/lab/other_users.h"
 #include "io/unique_fd.h"
 
 namespace weft::daemon {
@@ -30,7 +31,7 @@ class LabServer;
 
 class AdminSession final : private AdminConnection::Owner {
  public:
-  AdminSession(LabServer& lab, std::uint64_t id, io::UniqueFd socket);
+  AdminSession(LabServer& lab, std::uint64_t id, io::UniqueFd socket, OtherUsers::Place place);
   AdminSession(const AdminSession&) = delete;
   AdminSession& operator=(const AdminSession&) = delete;
   ~AdminSession() override;
@@ -59,6 +60,7 @@ class AdminSession final : private AdminConnection::Owner {
   std::uint64_t id_;
   std::optional<std::size_t> captured_;  // the link
   std::string other_part_;               // of the answer, if it is an error: who can do it
+  const OtherUsers::Place place_;
   AdminConnection connection_;
 };
 

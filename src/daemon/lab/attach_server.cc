@@ -17,6 +17,9 @@ namespace {
 constexpr Duration kLately = 10ms;
 // So many are logged one by one; then, who attaches again and again does not fill a disk.
 constexpr std::uint64_t kMostLogged = 64;
+// What the kernel says of every user who has no number in the daemon's user namespace
+// (user_namespaces(7), overflowuid): two of them may be two users.
+constexpr uid_t kNobodyKnown = 65534;
 
 }  // namespace
 
@@ -26,7 +29,7 @@ AttachServer::AttachServer(const AttachServerConfig& config, fabric::Fabric& fab
 }
 
 AttachServer::~AttachServer() {
-  listener_.reset();
+  listeners_.clear();
   // Packets of one are held by others, which say so when they go.
   for (const auto& [id, session] : sessions_)
     session->leave(now_);
@@ -42,8 +45,8 @@ Expected<std::unique_ptr<AttachServer>> AttachServer::open(const AttachServerCon
 }
 
 Expected<void> AttachServer::start() {
-  auto listener = Listener::open(
-      config_.socket, reactor_,
+  auto listeners = Listener::open_all(
+      config_.socket, config_.shared, reactor_,
       [this](io::UniqueFd socket, const io::PeerCredentials& peer) {
         take(std::move(socket), peer);
       },
@@ -51,15 +54,19 @@ Expected<void> AttachServer::start() {
         counters_.add(why == Listener::Refused::kForeign ? AttachCounter::kForeign
                                                          : AttachCounter::kTurnedAway);
       });
-  if (!listener) return tl::unexpected(listener.error());
-  listener_ = std::move(*listener);
+  if (!listeners) return tl::unexpected(listeners.error());
+  listeners_ = std::move(*listeners);
   return {};
 }
 
 void AttachServer::take(io::UniqueFd socket, const io::PeerCredentials& peer) {
-  if (sessions_.size() >= config_.max_connections) return counters_.add(AttachCounter::kTurnedAway);
+  auto place = enter(config_.others, peer.uid);
+  if (!place || sessions_.size() >= config_.max_connections) {
+    return counters_.add(AttachCounter::kTurnedAway);
+  }
   const std::uint64_t id = ++last_session_;
-  auto session = std::make_unique<AttachSession>(*this, id, std::move(socket), peer);
+  auto session =
+      std::make_unique<AttachSession>(*this, id, std::move(socket), peer, std::move(*place));
   if (!session->start()) return counters_.add(AttachCounter::kTurnedAway);
   sessions_[id] = std::move(session);
   counters_.add(AttachCounter::kConnections);
@@ -93,7 +100,8 @@ void AttachServer::offered(const AttachSession& session, std::uint32_t arena) {
 bool AttachServer::may_read(const AttachSession& session,
                             const port::ring::ProgramBlocks& sender) const {
   const auto found = arenas_.find(sender.arena());
-  return found != arenas_.end() && found->second.user == session.peer().uid;
+  const uid_t user = session.peer().uid;
+  return user != kNobodyKnown && found != arenas_.end() && found->second.user == user;
 }
 
 AttachSession* AttachServer::find(std::uint64_t id) const {
@@ -248,8 +256,9 @@ void AttachServer::cut_off(AttachSession& session) {
       counters_.get(AttachCounter::kLied) + counters_.get(AttachCounter::kForged);
   if (times <= kMostLogged || std::has_single_bit(times)) {
     io::log(io::LogLevel::kError,
-            fmt::format("process {} on node {} was cut off: {} (cut off until now: {})",
-                        session.peer().pid, session.node(), *session.program()->offence(), times));
+            fmt::format("process {} of user {} on node {} was cut off: {} (cut off until now: {})",
+                        session.peer().pid, session.peer().uid, session.node(),
+                        *session.program()->offence(), times));
   }
   end(session);
 }
@@ -267,6 +276,7 @@ nlohmann::json AttachServer::report() const {
     const RingProgram* const program = session->program();
     if (program == nullptr || program->leaving_until()) continue;
     out.push_back({{"pid", session->peer().pid},
+                   {"uid", session->peer().uid},
                    {"node", session->node()},
                    {"qps", session->queue_pairs()},
                    {"sent", program->sent()},

@@ -18,6 +18,7 @@
 #include "base/time.h"
 #include "daemon/lab/attach_counters.h"
 #include "daemon/lab/attach_session.h"
+#include "daemon/lab/other_users.h"
 #include "daemon/listener.h"
 #include "fabric/fabric.h"
 #include "io/reactor.h"
@@ -27,6 +28,8 @@ namespace weft::daemon {
 
 struct AttachServerConfig {
   std::string socket;                  // path to listen at
+  std::optional<Entrance> shared{};    // of other users; nothing: they are not let in
+  OtherUsers* others = nullptr;        // bounds what they take; null: nothing does
   std::size_t max_connections = 4096;  // at a time; more are turned away
   std::size_t max_programs = 1024;     // of these, on a node
 };
@@ -108,7 +111,7 @@ class AttachServer {
   fabric::Fabric& fabric_;
   io::Reactor& reactor_;
   AttachCounters counters_;
-  std::unique_ptr<Listener> listener_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
   std::map<std::uint64_t, std::unique_ptr<AttachSession>> sessions_;
   std::uint64_t last_session_ = 0;
   std::unordered_map<std::uint32_t, Arena> arenas_;  // by their numbers

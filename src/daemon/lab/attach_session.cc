@@ -16,7 +16,9 @@
 #include "daemon/lab/attach_facts.h"
 #include "daemon/lab/attach_server.h"
 #include "daemon/lab/lab_node.h"
+#include "daemon/lab/mad_node.h"
 #include "io/pass_descriptor.h"
+#include "umad/protocol.h"
 
 namespace weft::daemon {
 namespace {
@@ -24,11 +26,14 @@ namespace {
 using namespace port::attach;
 using port::ring::ProgramBlocks;
 
-constexpr std::size_t kLongestMessage = std::max(sizeof(Hello), sizeof(Request));
+constexpr std::size_t kLongestMessage =
+    std::max({sizeof(Hello), sizeof(Request), sizeof(umad::protocol::Hello)});
 // So many messages of one program before others get their turn.
 constexpr int kTurn = 64;
 
 constexpr Greeting kGreeting{kMagic, kVersion, offsetof(Hello, attach), "the lab's daemon"};
+constexpr Greeting kQuestion{umad::protocol::kMagic, umad::protocol::kVersion,
+                             offsetof(umad::protocol::Hello, purpose), "the lab's daemon"};
 
 Expected<Qpn> without_qpn(const Expected<void>& done) {
   return done ? Expected<Qpn>(Qpn{}) : Expected<Qpn>(tl::unexpected(done.error()));
@@ -37,8 +42,13 @@ Expected<Qpn> without_qpn(const Expected<void>& done) {
 }  // namespace
 
 AttachSession::AttachSession(AttachServer& server, std::uint64_t id, io::UniqueFd socket,
-                             const io::PeerCredentials& peer)
-    : server_(server), id_(id), socket_(std::move(socket)), peer_(peer), buffer_(kLongestMessage) {
+                             const io::PeerCredentials& peer, OtherUsers::Place place)
+    : server_(server),
+      id_(id),
+      socket_(std::move(socket)),
+      peer_(peer),
+      place_(std::move(place)),
+      buffer_(kLongestMessage) {
 }
 
 AttachSession::~AttachSession() = default;
@@ -78,7 +88,31 @@ bool AttachSession::nonsense() {
   return false;
 }
 
+// What a node shows of itself to those who may run there (umad/protocol.h), a switch too.
+bool AttachSession::on_question(Bytes message) {
+  const auto hello = read_hello<umad::protocol::Hello>(message, kQuestion);
+  const bool is_one = hello && hello->purpose == umad::protocol::kDescribe;
+  if (!is_one && (hello || is_nonsense(hello.error()))) return nonsense();
+  const auto refuse = [this](const Error& why) {
+    return io::send_message(socket_.get(), plain::bytes_of(refusal<umad::protocol::Welcome>(why)))
+        .has_value();
+  };
+  if (!hello) return refuse(hello.error());
+  const std::string name(hello->node, strnlen(hello->node, sizeof hello->node));
+  fabric::Node* const node = server_.fabric_.find_node(name);
+  if (node == nullptr) return refuse(no_such_node(server_.fabric_, name).value());
+  const auto messages = description_of({&node->management(), node, {}});
+  return std::all_of(messages.begin(), messages.end(), [this](const auto& each) {
+    return io::send_message(socket_.get(), each).has_value();
+  });
+}
+
 bool AttachSession::on_hello(Bytes message) {
+  const auto magic = plain::read<std::uint32_t>(message);
+  if (magic == umad::protocol::kMagic) {
+    has_said_hello_ = true;
+    return on_question(message);
+  }
   const auto hello = read_hello<Hello>(message, kGreeting);
   has_said_hello_ = true;
   if (!hello) {

@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "daemon/lab/other_users.h"
 #include "daemon/lab/ring_program.h"
 #include "fabric/channel_adapter.h"
 #include "io/reactor.h"
@@ -32,7 +33,7 @@ class AttachServer;
 class AttachSession final : private RingOwner {
  public:
   AttachSession(AttachServer& server, std::uint64_t id, io::UniqueFd socket,
-                const io::PeerCredentials& peer);
+                const io::PeerCredentials& peer, OtherUsers::Place place);
   AttachSession(const AttachSession&) = delete;
   AttachSession& operator=(const AttachSession&) = delete;
   ~AttachSession() override;
@@ -79,6 +80,7 @@ class AttachSession final : private RingOwner {
   bool read_all();
   bool on_message(Bytes message);
   bool on_hello(Bytes message);
+  bool on_question(Bytes message);
   bool on_request(Bytes message);
   bool on_release(Qpn qpn);
   bool on_move(Qpn qpn, std::uint32_t port);
@@ -107,6 +109,7 @@ class AttachSession final : private RingOwner {
   const std::uint64_t id_;
   io::UniqueFd socket_;
   const io::PeerCredentials peer_;
+  const OtherUsers::Place place_;
   std::vector<std::byte> buffer_;
   bool has_said_hello_ = false;
   fabric::ChannelAdapter* adapter_ = nullptr;

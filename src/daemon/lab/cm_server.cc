@@ -16,7 +16,7 @@ CmServer::CmServer(const CmServerConfig& config, fabric::Fabric& fabric, io::Rea
 }
 
 CmServer::~CmServer() {
-  listener_.reset();
+  listeners_.clear();
   sessions_.clear();
 }
 
@@ -29,24 +29,28 @@ Expected<std::unique_ptr<CmServer>> CmServer::open(const CmServerConfig& config,
 }
 
 Expected<void> CmServer::start() {
-  auto listener = Listener::open(
-      config_.socket, reactor_,
-      [this](io::UniqueFd socket, const io::PeerCredentials&) { take(std::move(socket)); },
+  auto listeners = Listener::open_all(
+      config_.socket, config_.shared, reactor_,
+      [this](io::UniqueFd socket, const io::PeerCredentials& peer) {
+        take(std::move(socket), peer);
+      },
       [this](Listener::Refused why) {
         counters_.add(why == Listener::Refused::kForeign ? CmServerCounter::kForeign
                                                          : CmServerCounter::kTurnedAway);
       });
-  if (!listener) return tl::unexpected(listener.error());
-  listener_ = std::move(*listener);
+  if (!listeners) return tl::unexpected(listeners.error());
+  listeners_ = std::move(*listeners);
   return {};
 }
 
-void CmServer::take(io::UniqueFd socket) {
-  if (sessions_.size() >= config_.max_connections) {
+void CmServer::take(io::UniqueFd socket, const io::PeerCredentials& peer) {
+  auto place = enter(config_.others, peer.uid);
+  if (!place || sessions_.size() >= config_.max_connections) {
     return counters_.add(CmServerCounter::kTurnedAway);
   }
   const std::uint64_t id = ++last_session_;
-  auto session = std::make_unique<CmSession>(*this, id, std::move(socket));
+  auto session =
+      std::make_unique<CmSession>(*this, id, std::move(socket), peer.uid, std::move(*place));
   if (!session->start(reactor_)) return counters_.add(CmServerCounter::kTurnedAway);
   sessions_[id] = std::move(session);
   counters_.add(CmServerCounter::kConnections);
@@ -85,7 +89,7 @@ void CmServer::open_all_nodes() {
   }
 }
 
-Expected<std::uint64_t> CmServer::open_file(std::string_view name) {
+Expected<std::uint64_t> CmServer::open_file(std::string_view name, uid_t user) {
   const std::vector<fabric::LabNode>& nodes = hosts_.fabric().lab().nodes;
   const auto found = std::find_if(nodes.begin(), nodes.end(), [name](const fabric::LabNode& node) {
     return node.name == name && node.kind == fabric::NodeKind::kChannelAdapter;
@@ -99,7 +103,7 @@ Expected<std::uint64_t> CmServer::open_file(std::string_view name) {
   const auto opened = (*node)->open_file();
   if (!opened) return tl::unexpected(opened.error());
   const std::uint64_t id = ++last_file_;
-  files_[id] = {*node, opened->id, opened->events, entropy_.draw(), 1};
+  files_[id] = {*node, user, opened->id, opened->events, entropy_.draw(), 1};
   return id;
 }
 

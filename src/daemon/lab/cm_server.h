@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/counters.h"
 #include "base/entropy.h"
@@ -17,6 +19,7 @@
 #include "daemon/lab/cm_session.h"
 #include "daemon/lab/lab_hosts.h"
 #include "daemon/lab/node_cm.h"
+#include "daemon/lab/other_users.h"
 #include "daemon/listener.h"
 #include "io/reactor.h"
 #include "io/unique_fd.h"
@@ -25,6 +28,8 @@ namespace weft::daemon {
 
 struct CmServerConfig {
   std::string socket;                  // path to listen at
+  std::optional<Entrance> shared{};    // of other users; nothing: they are not let in
+  OtherUsers* others = nullptr;        // bounds what they take; null: nothing does
   std::size_t max_connections = 1024;  // at a time; more are turned away
 };
 
@@ -72,6 +77,7 @@ class CmServer {
   // A file that programs have open. It lives as long as a session names it.
   struct File {
     NodeCm* node = nullptr;
+    uid_t user = 0;        // whose it is
     std::uint64_t id = 0;  // the node's name of it
     int events = -1;
     std::uint64_t secret = 0;
@@ -81,13 +87,13 @@ class CmServer {
   CmServer(const CmServerConfig& config, fabric::Fabric& fabric, io::Reactor& reactor,
            Entropy& entropy);
   Expected<void> start();
-  void take(io::UniqueFd socket);
+  void take(io::UniqueFd socket, const io::PeerCredentials& peer);
   void end(std::uint64_t session);
   // Of a channel adapter; it is made when it is asked for.
   Expected<NodeCm*> open_node(std::size_t index);
 
   // What sessions ask for.
-  Expected<std::uint64_t> open_file(std::string_view node);
+  Expected<std::uint64_t> open_file(std::string_view node, uid_t user);
   Expected<void> join_file(std::uint64_t file, std::uint64_t secret);
   void leave_file(std::uint64_t file);
 
@@ -101,7 +107,7 @@ class CmServer {
   std::uint64_t last_file_ = 0;
   std::map<std::uint64_t, std::unique_ptr<CmSession>> sessions_;
   std::uint64_t last_session_ = 0;
-  std::unique_ptr<Listener> listener_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
 };
 
 }  // namespace weft::daemon

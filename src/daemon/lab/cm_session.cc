@@ -21,8 +21,14 @@ constexpr int kTurn = 64;
 
 }  // namespace
 
-CmSession::CmSession(CmServer& server, std::uint64_t id, io::UniqueFd socket)
-    : server_(server), id_(id), socket_(std::move(socket)), buffer_(kLongestDoorMessage) {
+CmSession::CmSession(CmServer& server, std::uint64_t id, io::UniqueFd socket, uid_t user,
+                     OtherUsers::Place place)
+    : server_(server),
+      id_(id),
+      socket_(std::move(socket)),
+      user_(user),
+      place_(std::move(place)),
+      buffer_(kLongestDoorMessage) {
 }
 
 // The last one that knows a file ends it: its peers are told that the program is gone.
@@ -61,7 +67,7 @@ bool CmSession::on_hello(Bytes message) {
   const std::string_view name(hello->node, strnlen(hello->node, sizeof hello->node));
   if (name.size() == sizeof hello->node) return nonsense();
   if (hello->purpose == door::kOpen) {
-    const auto opened = server_.open_file(name);
+    const auto opened = server_.open_file(name, user_);
     if (!opened) return turn_away(opened.error());
     file_ = *opened;
   } else if (hello->purpose == door::kJoin) {
@@ -82,9 +88,11 @@ bool CmSession::on_request(Bytes message) {
   const auto command = parse_door_command(message);
   if (!command) return nonsense();
   const CmServer::File& file = server_.files_.at(*file_);
-  // Another file of the same node, or nothing that it would know.
+  // Another file of the same node and user, or nothing that it would know: files are numbered, and
+  // whoever names one can take identifiers out of it.
   const auto other = server_.files_.find(command->other);
-  const bool known = other != server_.files_.end() && other->second.node == file.node;
+  const bool known = other != server_.files_.end() && other->second.node == file.node &&
+                     other->second.user == file.user;
   const rdmacm::Reply reply =
       file.node->execute(file.id, command->command, command->extra, known ? other->second.id : 0);
   return keep(send_door_answer(socket_.get(), reply));

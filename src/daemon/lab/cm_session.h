@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "daemon/lab/other_users.h"
 #include "host/door.h"
 #include "io/reactor.h"
 #include "io/unique_fd.h"
@@ -19,7 +20,8 @@ class CmServer;
 // sense ends the connection.
 class CmSession {
  public:
-  CmSession(CmServer& server, std::uint64_t id, io::UniqueFd socket);
+  CmSession(CmServer& server, std::uint64_t id, io::UniqueFd socket, uid_t user,
+            OtherUsers::Place place);
   ~CmSession();
   CmSession(const CmSession&) = delete;
   CmSession& operator=(const CmSession&) = delete;
@@ -39,6 +41,8 @@ class CmSession {
   CmServer& server_;
   std::uint64_t id_;
   io::UniqueFd socket_;
+  const uid_t user_;
+  const OtherUsers::Place place_;
   std::optional<std::uint64_t> file_;
   std::vector<std::byte> buffer_;
   io::Reactor::Registration watch_;

@@ -47,8 +47,11 @@ Expected<LabPaths> lab_paths(const std::string& runtime_directory, std::string_v
   };
   if (!is_name(name)) return refuse("lab", name);
   if (!part.empty() && !is_name(part)) return refuse("part", part);
-  const std::string directory =
-      fmt::format("{}{}/{}{}{}", runtime_directory, kLabs, name, part.empty() ? "" : "@", part);
+  return paths_below(runtime_directory + std::string(kLabs), name, part);
+}
+
+LabPaths paths_below(const std::string& labs, std::string_view name, std::string_view part) {
+  const std::string directory = fmt::format("{}/{}{}{}", labs, name, part.empty() ? "" : "@", part);
   return LabPaths{.name = std::string(name),
                   .part = std::string(part),
                   .directory = directory,
@@ -60,6 +63,14 @@ Expected<LabPaths> lab_paths(const std::string& runtime_directory, std::string_v
                   .parts = directory + "/parts"};
 }
 
+std::optional<LabPaths> paths_from(const std::string& labs, const std::string& directory) {
+  const std::size_t sign = std::min(directory.find('@'), directory.size());
+  const std::string name = directory.substr(0, sign);
+  const std::string part = directory.substr(std::min(sign + 1, directory.size()));
+  if (!is_name(name) || !(part.empty() || is_name(part))) return std::nullopt;
+  return paths_below(labs, name, part);
+}
+
 LabPaths paths_of_part(const LabPaths& paths, const std::string& part) {
   const std::string runtime = paths.directory.substr(0, paths.directory.rfind(kLabs));
   return *lab_paths(runtime, paths.name, part);
@@ -68,13 +79,11 @@ LabPaths paths_of_part(const LabPaths& paths, const std::string& part) {
 std::vector<LabPaths> running_labs(const std::vector<std::string>& runtime_directories) {
   std::vector<LabPaths> out;
   for (const std::string& runtime : runtime_directories) {
+    const std::string labs = runtime + std::string(kLabs);
     std::error_code error;
-    for (std::filesystem::directory_iterator at(runtime + std::string(kLabs), error), end;
-         !error && at != end; at.increment(error)) {
-      const std::string directory = at->path().filename().string();
-      const std::size_t sign = std::min(directory.find('@'), directory.size());
-      auto lab = lab_paths(runtime, directory.substr(0, sign),
-                           directory.substr(std::min(sign + 1, directory.size())));
+    for (std::filesystem::directory_iterator at(labs, error), end; !error && at != end;
+         at.increment(error)) {
+      auto lab = paths_from(labs, at->path().filename().string());
       if (lab && is_running(*lab)) out.push_back(std::move(*lab));
     }
   }

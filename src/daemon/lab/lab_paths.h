@@ -3,6 +3,7 @@
 // socket for each thing that may be asked of it, so that each can have permissions of its own.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,14 +26,23 @@ struct LabPaths {
   // What the lab's own subnet manager remembers by, wherever it is; empty: it does not. Not of the
   // running lab alone, so nothing that lab_paths() knows.
   std::string database{};
+  // Of another user's lab, whose it is; else empty.
+  std::string owner{};
 
-  [[nodiscard]] std::string title() const { return part.empty() ? name : name + "@" + part; }
+  // What commands call it: "pair", "pair@left", "alice/pair".
+  [[nodiscard]] std::string title() const {
+    return (owner.empty() ? "" : owner + "/") + (part.empty() ? name : name + "@" + part);
+  }
 };
 
 // invalid_argument unless both names are 1 to 64 letters, digits, '.', '_' and '-', and do not
 // begin with '.': they become a file name. `part` may be empty.
 Expected<LabPaths> lab_paths(const std::string& runtime_directory, std::string_view name,
                              std::string_view part = {});
+// The same in a directory of labs; both names are ones that lab_paths() takes.
+LabPaths paths_below(const std::string& labs, std::string_view name, std::string_view part);
+// The same of a directory's name, "pair@left". Nothing: no lab's is called so.
+std::optional<LabPaths> paths_from(const std::string& labs, const std::string& directory);
 // Of another part of the same lab, in the same place.
 LabPaths paths_of_part(const LabPaths& paths, const std::string& part);
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/lab/lab_server.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -26,10 +29,21 @@ fabric::FabricLimits limits_of_lab() {
   return limits;
 }
 
+// A program on a node takes seven descriptors of ours, so that half of all are left to the lab's
+// own user.
+std::size_t places_for_others() {
+  constexpr rlim_t kDescriptors = 14;
+  constexpr rlim_t kMost = 1024;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  return static_cast<std::size_t>(std::min(limit.rlim_cur / kDescriptors, kMost));
+}
+
 }  // namespace
 
 LabServer::LabServer(fabric::Lab lab, LabPaths paths, std::optional<std::uint16_t> part)
     : paths_(std::move(paths)),
+      others_(geteuid(), places_for_others()),
       fabric_(std::move(lab), limits_of_lab(), part),
       since_(io::wall_clock()) {
 }
@@ -37,16 +51,19 @@ LabServer::LabServer(fabric::Lab lab, LabPaths paths, std::optional<std::uint16_
 LabServer::~LabServer() = default;
 
 Expected<std::unique_ptr<LabServer>> LabServer::open(fabric::Lab lab, const LabPaths& paths,
-                                                     std::optional<std::uint16_t> part) {
+                                                     std::optional<std::uint16_t> part,
+                                                     const fabric::LabAccess& access) {
   auto lock = claim_lab(paths);
   if (!lock) return tl::unexpected(lock.error());
   std::unique_ptr<LabServer> server(new LabServer(std::move(lab), paths, part));
   server->lock_ = std::move(*lock);
-  if (const auto started = server->start(); !started) return tl::unexpected(started.error());
+  if (const auto started = server->start(access); !started) {
+    return tl::unexpected(started.error());
+  }
   return server;
 }
 
-Expected<void> LabServer::start() {
+Expected<void> LabServer::start(const fabric::LabAccess& access) {
   auto reactor = io::Reactor::create(0us);  // run() has the patience
   if (!reactor) return tl::unexpected(reactor.error());
   reactor_ = std::move(*reactor);
@@ -56,10 +73,19 @@ Expected<void> LabServer::start() {
     if (!parts) return tl::unexpected(parts.error());
     parts_ = std::move(*parts);
   }
+  auto doors = open_doors(paths_, access);
+  if (!doors) return tl::unexpected(doors.error());
+  doors_ = std::move(*doors);
   if (auto started = start_programs(); !started) return started;
-  auto admin = Listener::open(
-      paths_.admin, *reactor_,
-      [this](io::UniqueFd socket, const io::PeerCredentials&) { take(std::move(socket)); },
+  return start_administration();
+}
+
+Expected<void> LabServer::start_administration() {
+  auto admin = Listener::open_all(
+      paths_.admin, doors_.admin, *reactor_,
+      [this](io::UniqueFd socket, const io::PeerCredentials& peer) {
+        take(std::move(socket), peer);
+      },
       [this](Listener::Refused why) {
         counters_.add(why == Listener::Refused::kForeign ? LabCounter::kForeign
                                                          : LabCounter::kTurnedAway);
@@ -82,14 +108,21 @@ Expected<void> LabServer::start_manager() {
 
 Expected<void> LabServer::start_programs() {
   auto mads = MadServer::open(
-      {.socket = paths_.mads, .directory = paths_.directory},
+      {.socket = paths_.mads,
+       .shared = doors_.mads,
+       .others = &others_,
+       .directory = doors_.management_directory(paths_),
+       .admission = doors_.manage},
       [this](std::string_view name) { return find_mad_node(name); }, *reactor_);
   if (!mads) return tl::unexpected(mads.error());
   mads_ = std::move(*mads);
-  auto programs = AttachServer::open({.socket = paths_.attach}, fabric_, *reactor_);
+  auto programs = AttachServer::open(
+      {.socket = paths_.attach, .shared = doors_.attach, .others = &others_}, fabric_, *reactor_);
   if (!programs) return tl::unexpected(programs.error());
   programs_ = std::move(*programs);
-  auto connections = CmServer::open({.socket = paths_.rdma_cm}, fabric_, *reactor_, entropy_);
+  auto connections =
+      CmServer::open({.socket = paths_.rdma_cm, .shared = doors_.rdma_cm, .others = &others_},
+                     fabric_, *reactor_, entropy_);
   if (!connections) return tl::unexpected(connections.error());
   connections_ = std::move(*connections);
   if (parts_) connections_->open_all_nodes();
@@ -179,10 +212,11 @@ void LabServer::stop() {
   if (reactor_) reactor_->wake();
 }
 
-void LabServer::take(io::UniqueFd socket) {
-  if (sessions_.size() >= kMostSessions) return counters_.add(LabCounter::kTurnedAway);
+void LabServer::take(io::UniqueFd socket, const io::PeerCredentials& peer) {
+  auto place = others_.enter(peer.uid);
+  if (!place || sessions_.size() >= kMostSessions) return counters_.add(LabCounter::kTurnedAway);
   const std::uint64_t id = ++last_session_;
-  auto session = std::make_unique<AdminSession>(*this, id, std::move(socket));
+  auto session = std::make_unique<AdminSession>(*this, id, std::move(socket), std::move(*place));
   if (!session->start()) return counters_.add(LabCounter::kTurnedAway);
   sessions_[id] = std::move(session);
   counters_.add(LabCounter::kAdminSessions);

@@ -20,14 +20,17 @@
 #include "daemon/lab/admin_session.h"
 #include "daemon/lab/attach_server.h"
 #include "daemon/lab/cm_server.h"
+#include "daemon/lab/lab_doors.h"
 #include "daemon/lab/lab_manager.h"
 #include "daemon/lab/lab_paths.h"
 #include "daemon/lab/link_captures.h"
 #include "daemon/lab/mad_server.h"
+#include "daemon/lab/other_users.h"
 #include "daemon/lab/part_links.h"
 #include "daemon/listener.h"
 #include "fabric/fabric.h"
 #include "fabric/lab.h"
+#include "fabric/lab_access.h"
 #include "io/reactor.h"
 #include "io/system_entropy.h"
 #include "io/unique_fd.h"
@@ -47,9 +50,11 @@ class LabServer {
  public:
   // Takes the lab's name for itself and listens at its sockets; what programs ask waits until
   // run(). device_or_resource_busy: a lab of that name runs. `part`: runs only this one of
-  // Lab::parts, which `paths` name.
-  static Expected<std::unique_ptr<LabServer>> open(
-      fabric::Lab lab, const LabPaths& paths, std::optional<std::uint16_t> part = std::nullopt);
+  // Lab::parts, which `paths` name. `access`: who is let in besides this user; errors as
+  // open_doors() has them.
+  static Expected<std::unique_ptr<LabServer>> open(fabric::Lab lab, const LabPaths& paths,
+                                                   std::optional<std::uint16_t> part = std::nullopt,
+                                                   const fabric::LabAccess& access = {});
   ~LabServer();
 
   // What is to be said to whoever begins it: sentences.
@@ -65,10 +70,11 @@ class LabServer {
   friend class AdminSession;
 
   LabServer(fabric::Lab lab, LabPaths paths, std::optional<std::uint16_t> part);
-  Expected<void> start();
+  Expected<void> start(const fabric::LabAccess& access);
   Expected<void> start_manager();
   Expected<void> start_programs();
-  void take(io::UniqueFd socket);
+  Expected<void> start_administration();
+  void take(io::UniqueFd socket, const io::PeerCredentials& peer);
   Expected<MadNode> find_mad_node(std::string_view name);
   void end(std::uint64_t session);
   // One turn of what programs send and the fabric does with it. False: there was nothing to do.
@@ -80,6 +86,8 @@ class LabServer {
 
   LabPaths paths_;
   io::UniqueFd lock_;
+  LabDoors doors_;
+  OtherUsers others_;
   std::unique_ptr<io::Reactor> reactor_;
   LinkCaptures captures_;  // the fabric's links know it
   fabric::Fabric fabric_;
@@ -94,7 +102,7 @@ class LabServer {
   std::uint64_t last_session_ = 0;
   Duration since_{};  // on the wall's clock
   std::atomic<bool> stopping_{false};
-  std::unique_ptr<Listener> admin_;
+  std::vector<std::unique_ptr<Listener>> admin_;
 };
 
 }  // namespace weft::daemon

@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
+#include <utility>
+
+#include "base/plain_bytes.h"
 
 namespace weft::daemon {
 namespace {
@@ -107,6 +111,25 @@ std::vector<std::uint16_t> port_pkeys(const MadNode& node, mgmt::PortNumber port
     for (const PKey pkey : node.node->pkeys(port, block).pkeys) {
       if (out.size() < size) out.push_back(pkey.value());
     }
+  }
+  return out;
+}
+
+std::vector<std::vector<std::byte>> description_of(const MadNode& node) {
+  const std::vector<mgmt::PortNumber> ports = mad_ports(node);
+  Welcome welcome = adapter_facts(node);
+  welcome.ports = static_cast<std::uint32_t>(ports.size());
+  const Bytes first = plain::bytes_of(welcome);
+  std::vector<std::vector<std::byte>> out{{first.begin(), first.end()}};
+  for (const mgmt::PortNumber port : ports) {
+    PortFacts facts = port_facts(node, port);
+    const std::vector<std::uint16_t> pkeys = port_pkeys(node, port);
+    facts.pkeys = static_cast<std::uint32_t>(pkeys.size());
+    const Bytes head = plain::bytes_of(facts);
+    const Bytes tail = std::as_bytes(std::span(pkeys));
+    std::vector<std::byte> message(head.begin(), head.end());
+    message.insert(message.end(), tail.begin(), tail.end());
+    out.push_back(std::move(message));
   }
   return out;
 }

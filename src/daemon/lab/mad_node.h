@@ -2,6 +2,7 @@
 // A node of a lab as those see it who manage its ports from outside.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -36,5 +37,7 @@ Expected<mgmt::PortNumber> check_mad_port(const MadNode& node, std::string_view 
 [[nodiscard]] umad::protocol::PortFacts port_facts(const MadNode& node, mgmt::PortNumber port);
 // The whole table, free entries too.
 [[nodiscard]] std::vector<std::uint16_t> port_pkeys(const MadNode& node, mgmt::PortNumber port);
+// All of that in the messages that answer Hello{kDescribe}, one after the other.
+[[nodiscard]] std::vector<std::vector<std::byte>> description_of(const MadNode& node);
 
 }  // namespace weft::daemon

@@ -9,11 +9,11 @@ MadServer::MadServer(const MadServerConfig& config, FindMadNode find, io::Reacto
     : config_(config),
       find_(std::move(find)),
       reactor_(reactor),
-      files_(config.directory, reactor) {
+      files_(config.directory, config.admission, reactor) {
 }
 
 MadServer::~MadServer() {
-  listener_.reset();
+  listeners_.clear();
   sessions_.clear();
 }
 
@@ -25,22 +25,27 @@ Expected<std::unique_ptr<MadServer>> MadServer::open(const MadServerConfig& conf
 }
 
 Expected<void> MadServer::start() {
-  auto listener = Listener::open(
-      config_.socket, reactor_,
-      [this](io::UniqueFd socket, const io::PeerCredentials&) { take(std::move(socket)); },
+  auto listeners = Listener::open_all(
+      config_.socket, config_.shared, reactor_,
+      [this](io::UniqueFd socket, const io::PeerCredentials& peer) {
+        take(std::move(socket), peer);
+      },
       [this](Listener::Refused why) {
         counters_.add(why == Listener::Refused::kForeign ? MadCounter::kForeign
                                                          : MadCounter::kTurnedAway);
       });
-  if (!listener) return tl::unexpected(listener.error());
-  listener_ = std::move(*listener);
+  if (!listeners) return tl::unexpected(listeners.error());
+  listeners_ = std::move(*listeners);
   return {};
 }
 
-void MadServer::take(io::UniqueFd socket) {
-  if (sessions_.size() >= config_.max_connections) return counters_.add(MadCounter::kTurnedAway);
+void MadServer::take(io::UniqueFd socket, const io::PeerCredentials& peer) {
+  auto place = enter(config_.others, peer.uid);
+  if (!place || sessions_.size() >= config_.max_connections) {
+    return counters_.add(MadCounter::kTurnedAway);
+  }
   const std::uint64_t id = ++last_session_;
-  auto session = std::make_unique<MadSession>(*this, id, std::move(socket));
+  auto session = std::make_unique<MadSession>(*this, id, std::move(socket), std::move(*place));
   if (!session->start()) return counters_.add(MadCounter::kTurnedAway);
   sessions_[id] = std::move(session);
   counters_.add(MadCounter::kConnections);

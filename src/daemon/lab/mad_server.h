@@ -2,7 +2,7 @@
 // The management socket of a lab: programs that manage ports (libibumad's) come to it, say on which
 // node they run, and send and receive management datagrams through the MAD layer of its ports. See
 // umad/protocol.h for what is said there. Whoever comes may send to every node and owns the fabric:
-// only the lab's user and root are let in.
+// the lab's user and root are let in, and whom he lets manage it.
 #pragma once
 
 #include <array>
@@ -11,13 +11,16 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "daemon/lab/mad_node.h"
 #include "daemon/lab/mad_session.h"
+#include "daemon/lab/other_users.h"
 #include "daemon/lab/subnet_manager_files.h"
 #include "daemon/listener.h"
 #include "io/clock.h"
@@ -28,7 +31,10 @@ namespace weft::daemon {
 
 struct MadServerConfig {
   std::string socket;                  // path to listen at
+  std::optional<Entrance> shared{};    // of other users; nothing: they are not let in
+  OtherUsers* others = nullptr;        // bounds what they take; null: nothing does
   std::string directory;               // for files that programs open, such as issm0
+  Admission admission{};               // who may open these
   std::size_t max_connections = 4096;  // at a time; more are turned away
   MadOutbox::Limits outbox{};          // of each connection
   std::function<Time()> now = &io::now;
@@ -72,7 +78,7 @@ class MadServer {
   friend class MadSession;
   MadServer(const MadServerConfig& config, FindMadNode find, io::Reactor& reactor);
   Expected<void> start();
-  void take(io::UniqueFd socket);
+  void take(io::UniqueFd socket, const io::PeerCredentials& peer);
   void end(std::uint64_t session);
 
   MadServerConfig config_;
@@ -80,7 +86,7 @@ class MadServer {
   io::Reactor& reactor_;
   MadCounters counters_;
   SubnetManagerFiles files_;
-  std::unique_ptr<Listener> listener_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
   std::map<std::uint64_t, std::unique_ptr<MadSession>> sessions_;
   std::uint64_t last_session_ = 0;
 };

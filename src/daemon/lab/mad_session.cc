@@ -47,10 +47,12 @@ bool refuse(const io::UniqueFd& socket, const Error& why) {
 
 }  // namespace
 
-MadSession::MadSession(MadServer& server, std::uint64_t id, io::UniqueFd socket)
+MadSession::MadSession(MadServer& server, std::uint64_t id, io::UniqueFd socket,
+                       OtherUsers::Place place)
     : server_(server),
       id_(id),
       socket_(std::move(socket)),
+      place_(std::move(place)),
       outbox_(socket_.get(), server.config_.outbox),
       buffer_(kLongestMessage) {
 }
@@ -127,12 +129,6 @@ bool MadSession::on_hello(Bytes message) {
   const std::string name(hello->node, strnlen(hello->node, sizeof hello->node));
   auto node = server_.find_(name);
   if (!node) return turn_away(node.error());
-  if (hello->purpose == kDescribe) {
-    node_ = std::move(*node);
-    const bool described = describe();
-    node_.reset();
-    return described;
-  }
   const auto port = check_mad_port(*node, name, hello->port);
   if (!port) return turn_away(port.error());
   Welcome out{};
@@ -149,24 +145,6 @@ bool MadSession::on_hello(Bytes message) {
   }
   std::memcpy(out.message, path->data(), path->size());
   return welcome(out);
-}
-
-bool MadSession::describe() {
-  const std::vector<mgmt::PortNumber> ports = mad_ports(*node_);
-  Welcome out = adapter_facts(*node_);
-  out.ports = static_cast<std::uint32_t>(ports.size());
-  if (!welcome(out)) return false;
-  for (const mgmt::PortNumber port : ports) {
-    PortFacts facts = port_facts(*node_, port);
-    const std::vector<std::uint16_t> pkeys = port_pkeys(*node_, port);
-    facts.pkeys = static_cast<std::uint32_t>(pkeys.size());
-    const Bytes head = plain::bytes_of(facts);
-    const Bytes tail = std::as_bytes(std::span(pkeys));
-    std::vector<std::byte> message(head.begin(), head.end());
-    message.insert(message.end(), tail.begin(), tail.end());
-    if (!io::send_message(socket_.get(), message)) return false;
-  }
-  return true;
 }
 
 bool MadSession::welcome(const Welcome& answer) {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "daemon/lab/mad_node.h"
 #include "daemon/lab/mad_outbox.h"
+#include "daemon/lab/other_users.h"
 #include "io/reactor.h"
 #include "io/unique_fd.h"
 #include "mgmt/mad/mad_client.h"
@@ -25,7 +26,7 @@ class MadServer;
 // ends the connection. Its agents go when it does.
 class MadSession final : private mgmt::MadClient {
  public:
-  MadSession(MadServer& server, std::uint64_t id, io::UniqueFd socket);
+  MadSession(MadServer& server, std::uint64_t id, io::UniqueFd socket, OtherUsers::Place place);
   ~MadSession() override;
 
   Expected<void> start();
@@ -45,7 +46,6 @@ class MadSession final : private mgmt::MadClient {
   bool on_taken(Bytes message);
   bool nonsense();  // counts it
 
-  bool describe();
   bool welcome(const umad::protocol::Welcome& answer);
   bool turn_away(const Error& why);
   // To the program, unless it does not read.
@@ -68,6 +68,7 @@ class MadSession final : private mgmt::MadClient {
   MadServer& server_;
   std::uint64_t id_;
   io::UniqueFd socket_;
+  const OtherUsers::Place place_;
   MadOutbox outbox_;
   std::vector<std::byte> buffer_;
   bool has_said_hello_ = false;

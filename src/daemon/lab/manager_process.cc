@@ -3,17 +3,23 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 
 #include "daemon/lab/manager_options.h"
 #include "io/clock.h"
+#include "io/runtime_dir.h"
 #include "io/system_entropy.h"
 
 namespace weft::daemon {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::uint32_t kSwitch = 2;  // NodeType, IBA 14.2.5.3
 
@@ -41,11 +47,20 @@ Expected<std::uint32_t> usual_manager_port(const umad::Place& place) {
   return adapter->facts.node_type == kSwitch ? 0u : 1u;
 }
 
-// Beside the file that says that a manager is there: as long as the lab runs, it is the port's.
+// Beside the file that says that a manager is there: as long as the lab runs, it is the port's. In
+// another user's lab nobody else makes files: there, it is where this user's sockets are.
 Expected<std::string> manager_admin_path(const umad::Place& place, std::uint32_t port) {
   const auto path = umad::subnet_manager_path(place, port);
   if (!path) return tl::unexpected(path.error());
-  return *path + kManagerAdminSuffix;
+  const fs::path file(*path);
+  struct stat lab {};
+  if (stat(file.parent_path().c_str(), &lab) != 0 || lab.st_uid == geteuid()) {
+    return *path + kManagerAdminSuffix;
+  }
+  const auto own = io::runtime_directory();
+  if (!own) return tl::unexpected(own.error());
+  return fmt::format("{}/{}-{}-{}{}", *own, lab.st_uid, file.parent_path().filename().string(),
+                     file.filename().string(), kManagerAdminSuffix);
 }
 
 Expected<std::unique_ptr<ManagerProcess>> ManagerProcess::open(const ManagerProcessConfig& config,

@@ -25,8 +25,9 @@ bool has_readers(int writer) {
 
 }  // namespace
 
-SubnetManagerFiles::SubnetManagerFiles(std::string directory, io::Reactor& reactor)
-    : directory_(std::move(directory)), reactor_(reactor) {
+SubnetManagerFiles::SubnetManagerFiles(std::string directory, const Admission& admission,
+                                       io::Reactor& reactor)
+    : directory_(std::move(directory)), admission_(admission), reactor_(reactor) {
 }
 
 SubnetManagerFiles::~SubnetManagerFiles() {
@@ -70,6 +71,7 @@ Expected<std::unique_ptr<SubnetManagerFiles::File>> SubnetManagerFiles::make(
   if (!reader || !file->writer) return fail_errno(errno, path);
   file->watch = inotify_add_watch(inotify_.get(), path.c_str(), IN_OPEN);
   if (file->watch < 0) return fail_errno(errno, "inotify_add_watch " + path);
+  if (auto given = admission_.give(path, false); !given) return tl::unexpected(given.error());
   return file;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "daemon/lab/mad_node.h"
+#include "daemon/listener.h"
 #include "io/reactor.h"
 #include "io/unique_fd.h"
 
@@ -22,8 +23,8 @@ namespace weft::daemon {
 
 class SubnetManagerFiles {
  public:
-  // They are made in `directory`, and removed from it at the end.
-  SubnetManagerFiles(std::string directory, io::Reactor& reactor);
+  // They are made in `directory`, for those of `admission`, and removed from it at the end.
+  SubnetManagerFiles(std::string directory, const Admission& admission, io::Reactor& reactor);
   ~SubnetManagerFiles();
   SubnetManagerFiles(const SubnetManagerFiles&) = delete;
   SubnetManagerFiles& operator=(const SubnetManagerFiles&) = delete;
@@ -48,6 +49,7 @@ class SubnetManagerFiles {
   void look_at(File& file);
 
   std::string directory_;
+  Admission admission_;
   io::Reactor& reactor_;
   io::UniqueFd inotify_;
   io::Reactor::Registration news_;
