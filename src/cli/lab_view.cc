@@ -67,6 +67,17 @@ void print_program(const Json& program) {
              user == geteuid() ? "" : " user " + io::user_name(user));
 }
 
+void print_extender(const Json& extender) {
+  fmt::print("  extender {} at {}\n", printable(text_of(extender, "extender")),
+             printable(text_of(extender, "listen")));
+  for (const Json& remote : list_of(extender, "remotes")) {
+    const std::string why = remote.contains("why") ? text_of(remote, "why") : "";
+    fmt::print("    port {} to {} ({}): {}{}{}\n", number_of(remote, "port"),
+               printable(text_of(remote, "remote")), printable(text_of(remote, "address")),
+               printable(text_of(remote, "session")), why.empty() ? "" : ": ", printable(why));
+  }
+}
+
 }  // namespace
 
 std::vector<Json> collect_labs(const std::vector<daemon::LabPaths>& labs, bool all,
@@ -111,6 +122,8 @@ void print_lab(const Json& lab, bool details, const Style& style) {
              states.empty() ? "" : " (", states, states.empty() ? "" : ")");
   for (const Json& part : list_of(lab, "parts"))
     print_part(part);
+  for (const Json& extender : list_of(lab, "extenders"))
+    print_extender(extender);
   if (lab.contains("sm")) print_manager(object_of(lab, "sm"));
   for (const Json& program : list_of(lab, "programs"))
     print_program(program);

@@ -10,8 +10,8 @@ struct SiteKeyOptions {
   std::string file;
   bool json = false;
 };
-// `weft extend keygen FILE`, `weft extend fingerprint FILE`: the key of a site, and what others know
-// it by.
+// `weft extend keygen FILE`, `weft extend fingerprint FILE`: the key of a site, and what others
+// know it by.
 int site_key(const SiteKeyOptions& options);
 
 }  // namespace weft::cli

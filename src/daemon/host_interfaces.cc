@@ -7,7 +7,7 @@
 #include "host/config.h"
 #include "host/device_list.h"
 #include "io/clock.h"
-#include "io/source_address.h"
+#include "io/route.h"
 #include "port/udp/udp_port.h"
 
 namespace weft::daemon {

@@ -29,6 +29,12 @@ const LabLink* Lab::find_link(std::string_view wanted) const {
   return found == links.end() ? nullptr : &*found;
 }
 
+const LabExtender* Lab::find_extender(std::uint32_t node) const {
+  const auto found = std::find_if(extenders.begin(), extenders.end(),
+                                  [node](const auto& extender) { return extender.node == node; });
+  return found == extenders.end() ? nullptr : &*found;
+}
+
 std::string Lab::end_name(const LabEnd& end) const {
   return fmt::format("{}:{}", nodes[end.node].name, end.port);
 }

@@ -12,6 +12,7 @@
 
 #include "base/ids.h"
 #include "fabric/lab_addresses.h"
+#include "fabric/lab_extender.h"
 #include "fabric/lab_parts.h"
 #include "fabric/link_values.h"
 #include "link/emulation.h"
@@ -115,6 +116,7 @@ struct Lab {
   std::vector<LabPart> parts;  // none: one process runs all of it
   std::vector<LabNode> nodes;  // switches first, routers last
   std::vector<LabLink> links;
+  std::vector<LabExtender> extenders;
   friend bool operator==(const Lab&, const Lab&) = default;
 
   [[nodiscard]] const LabNode* find_node(std::string_view name) const;
@@ -124,6 +126,8 @@ struct Lab {
   // Its name; of one without, that of its first end.
   [[nodiscard]] std::string link_name(const LabLink& link) const;
   [[nodiscard]] std::optional<std::uint16_t> find_part(std::string_view name) const;
+  // Null: the node is none.
+  [[nodiscard]] const LabExtender* find_extender(std::uint32_t node) const;
   // Between two parts.
   [[nodiscard]] bool is_cut(const LabLink& link) const {
     return nodes[link.ends[0].node].part != nodes[link.ends[1].node].part;

@@ -53,6 +53,8 @@ class LabBuilder {
   // GUIDs that are 0 are derived in the end, and so are addresses; an empty description is the
   // node's name.
   [[nodiscard]] Expected<void> add_node(LabNode node, Where where);
+  // A switch of `node.ports` ports for links of the lab, which gets one more for each remote.
+  [[nodiscard]] Expected<void> add_extender(LabNode node, LabExtender extender, Where where);
   // Links may come before their nodes.
   void add_link(LinkText link, Where where);
   [[nodiscard]] bool has_node(const std::string& name) const { return index_.contains(name); }
@@ -70,6 +72,8 @@ class LabBuilder {
   [[nodiscard]] Expected<void> check_addresses();
   [[nodiscard]] Expected<void> draw_addresses();
   [[nodiscard]] Expected<void> resolve_links();
+  [[nodiscard]] Expected<void> check_remotes(const LabExtender& extender, const Where& where) const;
+  void resolve_extenders();
   [[nodiscard]] Expected<LabEnd> resolve_end(const EndText& end, const Where& where) const;
   [[nodiscard]] Expected<void> take_port(const LabEnd& end, std::size_t link, const Where& where);
   [[nodiscard]] Expected<void> take_free_port(LabEnd& end, std::size_t link, const Where& where);
@@ -83,6 +87,7 @@ class LabBuilder {
   Where management_where_{.line = 0, .key = "sm"};
   std::vector<Where> part_where_;
   std::vector<Where> node_where_;
+  std::vector<std::string> extender_names_;  // as Lab::extenders
   std::vector<LinkText> link_texts_;
   std::vector<Where> link_where_;
   std::unordered_map<std::string, std::uint32_t> index_;

@@ -12,6 +12,7 @@
 
 #include "fabric/lab_access.h"
 #include "fabric/lab_builder.h"
+#include "fabric/lab_extender_text.h"
 #include "fabric/lab_value.h"
 #include "link/emulation_text.h"
 
@@ -242,13 +243,8 @@ Keys<LabAccess> access_keys() {
 }
 
 Keys<LabPart> part_keys() {
-  return {{"address", [](LabPart& part, const Value& value) -> Done {
-             const auto text = value.string();
-             part.address = text ? parse_part_address(*text) : std::nullopt;
-             if (part.address) return {};
-             return value.wrong(
-                 "must be an IP address of the machine and a UDP port, as in \"192.0.2.1:18515\" "
-                 "or \"[2001:db8::1]:18515\"");
+  return {{"address", [](LabPart& part, const Value& value) {
+             return store(part.address, value.udp_address());
            }}};
 }
 
@@ -258,7 +254,7 @@ struct Top {
   std::string name;
   PortLimits limits;
   LabAccess access;
-  std::vector<Value> networks, managements, parts, switches, nodes, routers, links;
+  std::vector<Value> networks, managements, parts, switches, extenders, nodes, routers, links;
 };
 
 Keys<Top> top_keys() {
@@ -290,6 +286,11 @@ Keys<Top> top_keys() {
       {"switch",
        [](Top& top, const Value& value) {
          top.switches.push_back(value);
+         return Done{};
+       }},
+      {"extender",
+       [](Top& top, const Value& value) {
+         top.extenders.push_back(value);
          return Done{};
        }},
       {"node",
@@ -385,6 +386,11 @@ Expected<LabFile> read_lab(const toml::table& root, const std::string& file) {
   model.ports = 36;
   for (const Value& value : top.switches) {
     const Done done = add_nodes(builder, value, switch_keys(), model);
+    if (!done) return tl::unexpected(done.error());
+  }
+  model.ports = 1;
+  for (const Value& value : top.extenders) {
+    const Done done = add_extenders(builder, value, switch_keys(), model);
     if (!done) return tl::unexpected(done.error());
   }
   for (const Value& value : top.links) {

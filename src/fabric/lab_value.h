@@ -71,6 +71,16 @@ class Value {
     if (!address) return wrong("must be an IPv4 address, as in \"10.254.0.1\"");
     return *address;
   }
+  [[nodiscard]] Expected<PartAddress> udp_address() const {
+    const auto* text = node_.as_string();
+    const auto address = text == nullptr ? std::nullopt : parse_part_address(text->get());
+    if (!address) {
+      return wrong(
+          "must be an IP address of the machine and a UDP port, as in "
+          "\"192.0.2.1:18515\" or \"[2001:db8::1]:18515\"");
+    }
+    return *address;
+  }
   // Of the parts that the builder knows by now, its index.
   [[nodiscard]] Expected<std::uint16_t> part() const;
   [[nodiscard]] Expected<Ipv4Network> network() const {

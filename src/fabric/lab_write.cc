@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "fabric/lab_extender_text.h"
 #include "fabric/lab_file.h"
 #include "link/emulation_text.h"
 
@@ -79,11 +80,13 @@ void add_addresses(std::vector<std::string>& words, const LabNode& node) {
   if (!ports.empty()) add(words, "ip", fmt::format("[{}]", fmt::join(ports, ", ")));
 }
 
-std::string words_of(const Lab& lab, const LabNode& node, bool with_addresses) {
+std::string words_of(const Lab& lab, const LabNode& node, const LabExtender* extender,
+                     bool with_addresses) {
   const LabNode usual;
   std::vector<std::string> words;
-  const unsigned usual_ports = node.kind == NodeKind::kSwitch ? 36 : 1;
-  if (node.ports != usual_ports) add(words, "ports", fmt::to_string(node.ports));
+  const unsigned usual_ports = node.kind == NodeKind::kSwitch && extender == nullptr ? 36 : 1;
+  const unsigned ports = extender == nullptr ? node.ports : extender->first_port - 1u;
+  if (ports != usual_ports) add(words, "ports", fmt::to_string(ports));
   if (node.description != node.name) add(words, "description", quoted(node.description));
   add_guids(words, lab, node);
   if (with_addresses) add_addresses(words, node);
@@ -99,6 +102,7 @@ std::string words_of(const Lab& lab, const LabNode& node, bool with_addresses) {
   if (node.enhanced_port0) add(words, "enhanced_port0", "true");
   if (node.part != 0) add(words, "part", quoted(lab.parts[node.part].name));
   add_limits(words, node.limits);
+  if (extender != nullptr) return extender_words(*extender, std::move(words));
   return words.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(words, ", "));
 }
 
@@ -111,13 +115,16 @@ void write_emulation(Out out, const link::Emulation& emulation) {
   }
 }
 
-void write_nodes(Out out, const Lab& lab, NodeKind kind) {
+// Of a kind those that are extenders, or those that are not.
+void write_nodes(Out out, const Lab& lab, NodeKind kind, bool extenders, std::string_view heading) {
   const bool with_addresses = !usual_addresses(lab);
   bool first = true;
-  for (const LabNode& node : lab.nodes) {
-    if (node.kind != kind) continue;
-    if (std::exchange(first, false)) fmt::format_to(out, "\n[{}]\n", to_string(kind));
-    fmt::format_to(out, "{} = {}\n", key(node.name), words_of(lab, node, with_addresses));
+  for (std::uint32_t i = 0; i < lab.nodes.size(); ++i) {
+    const LabNode& node = lab.nodes[i];
+    const LabExtender* const extender = lab.find_extender(i);
+    if (node.kind != kind || (extender != nullptr) != extenders) continue;
+    if (std::exchange(first, false)) fmt::format_to(out, "\n[{}]\n", heading);
+    fmt::format_to(out, "{} = {}\n", key(node.name), words_of(lab, node, extender, with_addresses));
   }
 }
 
@@ -170,8 +177,10 @@ std::string write_lab(const Lab& lab, std::string_view comment) {
   }
   write_management(out, lab.management);
   write_parts(out, lab);
-  for (const NodeKind kind : {NodeKind::kSwitch, NodeKind::kChannelAdapter, NodeKind::kRouter})
-    write_nodes(out, lab, kind);
+  write_nodes(out, lab, NodeKind::kSwitch, false, "switch");
+  write_nodes(out, lab, NodeKind::kSwitch, true, "extender");
+  write_nodes(out, lab, NodeKind::kChannelAdapter, false, "node");
+  write_nodes(out, lab, NodeKind::kRouter, false, "router");
   if (!lab.links.empty()) text += '\n';
   for (const LabLink& link : lab.links) {
     fmt::format_to(out, "[[link]]\nends = [\"{}\", \"{}\"]\n", lab.end_name(link.ends[0]),

@@ -16,10 +16,10 @@ Duration TunnelEnd::period() const {
 void TunnelEnd::note_due(Time now) {
   if (now >= next_period_) {
     next_period_ = now + period();
-    credit_due_ = link::kDataLanes;
+    credit_due_ = static_cast<std::uint16_t>((1U << options_.port.data_vls) - 1);
     state_due_ = true;
   }
-  for (std::uint8_t vl = 0; vl < kLanes; ++vl) {
+  for (std::uint8_t vl = 0; vl < options_.port.data_vls; ++vl) {
     if (receiver_.worth_telling(Vl{vl})) credit_due_ |= link::bit(Vl{vl});
   }
 }

@@ -80,6 +80,7 @@ Expected<Json> AdminSession::status(const Json& request) {
   out["programs"] = lab_.programs_->report();
   if (lab_.manager_) out["sm"] = lab_.manager_->report();
   if (lab_.parts_) out["parts"] = lab_.parts_->report();
+  if (lab_.wan_) out["extenders"] = lab_.wan_->report();
   if (all) add_connections(out["nodes"]);
   out["counters"] = Json::object();
   for (const auto& counters :

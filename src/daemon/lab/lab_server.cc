@@ -48,7 +48,9 @@ LabServer::LabServer(fabric::Lab lab, LabPaths paths, std::optional<std::uint16_
       since_(io::wall_clock()) {
 }
 
-LabServer::~LabServer() = default;
+LabServer::~LabServer() {
+  if (wan_) wan_->stop(io::now());
+}
 
 Expected<std::unique_ptr<LabServer>> LabServer::open(fabric::Lab lab, const LabPaths& paths,
                                                      std::optional<std::uint16_t> part,
@@ -72,6 +74,11 @@ Expected<void> LabServer::start(const fabric::LabAccess& access) {
     auto parts = PartLinks::open(fabric_, paths_, *reactor_, entropy_);
     if (!parts) return tl::unexpected(parts.error());
     parts_ = std::move(*parts);
+  }
+  if (!fabric_.lab().extenders.empty()) {
+    auto wan = WanLinks::open(fabric_, *reactor_, entropy_);
+    if (!wan) return tl::unexpected(wan.error());
+    wan_ = std::move(*wan);
   }
   auto doors = open_doors(paths_, access);
   if (!doors) return tl::unexpected(doors.error());
@@ -139,6 +146,7 @@ Expected<void> LabServer::run() {
   const Time begin = io::now();
   fabric_.start(begin);
   if (parts_) parts_->start(begin);
+  if (wan_) wan_->start(begin);
   if (manager_) manager_->start(begin);
   io::SpinWait patience(kPatience);
   unsigned turns = 0;
@@ -166,10 +174,11 @@ bool LabServer::work(Time now) {
   const auto deadline = fabric_.deadline();
   const bool due = deadline && *deadline <= now;
   if (due) fabric_.run(now);
+  const bool crossed = wan_ && wan_->run(now);
   const bool managed = manager_ && manage(now, due);
   programs_->flush(now);
   if (parts_) parts_->flush();
-  return sent || came || due || managed;
+  return sent || came || due || crossed || managed;
 }
 
 // False: neither was there anything for it in the fabric, nor is it due.
@@ -188,9 +197,11 @@ Duration LabServer::time_to_deadline(Time now) const {
   const auto programs = programs_->deadline();
   const auto manager = manager_ ? manager_->deadline() : std::nullopt;
   const auto parts = parts_ ? parts_->deadline() : std::nullopt;
-  if (!fabric && !programs && !manager && !parts) return -1ns;  // for ever
+  const auto wan = wan_ ? wan_->deadline() : std::nullopt;
+  if (!fabric && !programs && !manager && !parts && !wan) return -1ns;  // for ever
   const Time next = std::min({fabric.value_or(Time::max()), programs.value_or(Time::max()),
-                              manager.value_or(Time::max()), parts.value_or(Time::max())});
+                              manager.value_or(Time::max()), parts.value_or(Time::max()),
+                              wan.value_or(Time::max())});
   return std::max(next - now, Duration::zero());
 }
 

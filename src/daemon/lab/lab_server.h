@@ -28,6 +28,7 @@
 #include "daemon/lab/other_users.h"
 #include "daemon/lab/part_links.h"
 #include "daemon/listener.h"
+#include "daemon/wan/wan_links.h"
 #include "fabric/fabric.h"
 #include "fabric/lab.h"
 #include "fabric/lab_access.h"
@@ -90,6 +91,8 @@ class LabServer {
   OtherUsers others_;
   std::unique_ptr<io::Reactor> reactor_;
   LinkCaptures captures_;  // the fabric's links know it
+  // Packets of the fabric lie in its memory. Null: the lab has no extender, or not in this part.
+  std::unique_ptr<WanLinks> wan_;
   fabric::Fabric fabric_;
   io::SystemEntropy entropy_;
   std::unique_ptr<LabManager> manager_;  // null: the lab has none of its own, or not in this part

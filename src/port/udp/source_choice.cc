@@ -2,7 +2,7 @@
 #include "port/udp/source_choice.h"
 
 #include "io/clock.h"
-#include "io/source_address.h"
+#include "io/route.h"
 
 namespace weft::port {
 

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/wan/udp_path.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "io/route.h"
+#include "wan/frame.h"
+
+namespace weft::daemon {
+namespace {
+
+using io::IoStatus;
+
+constexpr std::size_t kIpv4Headers = 20 + 8;
+constexpr std::size_t kIpv6Headers = 40 + 8;
+// Of one system call, as Linux has it (UIO_MAXIOV).
+constexpr std::size_t kMostParts = 1024;
+
+std::size_t frame_that_fits(const io::SocketAddress& remote) {
+  // Where there is no route yet, what every IPv6 link carries (RFC 8200, 5).
+  const std::size_t mtu = io::routed_mtu(remote).value_or(1280);
+  const std::size_t headers = remote.is_ipv4() ? kIpv4Headers : kIpv6Headers;
+  return std::clamp(mtu - std::min(mtu, headers), wan::kLeastFrame, wan::kLongestFrame);
+}
+
+}  // namespace
+
+UdpPath::UdpPath(const std::optional<io::SocketAddress>& remote, const io::UdpSocket& socket)
+    : fixed_(remote.has_value()),
+      remote_(remote),
+      socket_(socket),
+      longest_frame_(remote ? frame_that_fits(*remote) : wan::kLeastFrame) {
+}
+
+void UdpPath::set_remote(const io::SocketAddress& remote, Time now) {
+  remote_ = remote;
+  longest_frame_ = frame_that_fits(remote);
+  longest_cut_ = io::kMaxUdpPayload;
+  if (user_.changed) user_.changed(now);
+}
+
+std::size_t UdpPath::group(Frames frames) const {
+  const std::size_t segment = frames.front().size;
+  if (segment > longest_cut_) return 1;
+  std::size_t bytes = segment;
+  std::size_t parts = frames.front().parts.size();
+  std::size_t count = 1;
+  while (count < frames.size() && count < io::kMaxGsoSegments) {
+    const wan::OutFrame& next = frames[count];
+    bytes += next.size;
+    parts += next.parts.size();
+    if (next.size > segment || bytes > io::kMaxUdpPayload || parts > kMostParts) break;
+    ++count;
+    if (next.size < segment) break;  // the last one may be shorter
+  }
+  return count;
+}
+
+io::IoResult UdpPath::send_parts(std::span<const iovec> parts, std::size_t segment) const {
+  return socket_.send({.destination = *remote_,
+                       .source = {},
+                       .tos = {},
+                       .ttl = {},
+                       .data = parts,
+                       .segment_size = static_cast<std::uint16_t>(segment)});
+}
+
+std::size_t UdpPath::send_group(Frames frames, Time now) {
+  parts_.clear();
+  for (const wan::OutFrame& frame : frames) {
+    for (const Bytes part : frame.parts)
+      parts_.push_back({const_cast<std::byte*>(part.data()), part.size()});
+  }
+  const std::size_t segment = frames.size() > 1 ? frames.front().size : 0;
+  const io::IoResult sent = send_parts(parts_, segment);
+  switch (sent.status) {
+    case IoStatus::kDone:
+      return frames.size();
+    case IoStatus::kWouldBlock:
+      return 0;
+    case IoStatus::kSegmentationRefused:
+      longest_cut_ = frames.front().size - 1;
+      return send_group(frames.first(1), now);
+    case IoStatus::kFailed:
+      if (segment != 0 && sent.error == std::errc::message_size) {
+        // As newer kernels say where the pieces are too long for the path.
+        longest_cut_ = segment - 1;
+        return send_group(frames.first(1), now);
+      }
+      refused_ += frames.size();
+      if (sent.error == std::errc::message_size) look_at_mtu(now);
+      return frames.size();
+  }
+  return frames.size();
+}
+
+void UdpPath::send(Frames frames, Time now) {
+  while (!frames.empty()) {
+    const std::size_t done = send_group(frames.first(group(frames)), now);
+    if (done == 0) return keep(frames);
+    frames = frames.subspan(done);
+  }
+}
+
+void UdpPath::keep(Frames frames) {
+  for (const wan::OutFrame& frame : frames) {
+    std::vector<std::byte>& kept = backlog_.emplace_back();
+    kept.reserve(frame.size);
+    for (const Bytes part : frame.parts)
+      kept.insert(kept.end(), part.begin(), part.end());
+  }
+}
+
+void UdpPath::flush(Time now) {
+  auto next = backlog_.begin();
+  for (; next != backlog_.end(); ++next) {
+    const iovec whole{next->data(), next->size()};
+    const io::IoResult sent = send_parts({&whole, 1}, 0);
+    if (sent.status == IoStatus::kWouldBlock) break;
+    if (sent.status == IoStatus::kFailed) ++refused_;
+  }
+  backlog_.erase(backlog_.begin(), next);
+  if (backlog_.empty() && user_.changed) user_.changed(now);
+}
+
+void UdpPath::look_at_mtu(Time now) {
+  const std::size_t fits = frame_that_fits(*remote_);
+  if (fits == longest_frame_) return;
+  longest_frame_ = fits;
+  if (user_.changed) user_.changed(now);
+}
+
+}  // namespace weft::daemon

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The links of a lab's extenders to other sites: for each remote a tunnel, whose port is joined to
+// the extender's, and the socket that its frames go through.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/entropy.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "daemon/wan/wan_socket.h"
+#include "fabric/fabric.h"
+#include "io/reactor.h"
+#include "link/direct_link.h"
+#include "wan/bulk_buffer.h"
+#include "wan/tunnel_end.h"
+
+namespace weft::daemon {
+
+// A turn of the reactor's thread is
+//
+//   run(now)         what has come goes into the fabric, and what the fabric has for others leaves
+//   fabric.run(now)
+//
+// Packets that came over the WAN lie in its memory: it goes after the fabric, and is told stop()
+// before.
+class WanLinks final : private wan::TunnelUser {
+ public:
+  // Listens at once, for all extenders that `fabric` runs.
+  static Expected<std::unique_ptr<WanLinks>> open(fabric::Fabric& fabric, io::Reactor& reactor,
+                                                  Entropy& entropy);
+  WanLinks(const WanLinks&) = delete;
+  WanLinks& operator=(const WanLinks&) = delete;
+  ~WanLinks() override;
+
+  // After the fabric's: from now on other sites are looked for.
+  void start(Time now);
+  // Tells them that it ends, and lets go of the fabric.
+  void stop(Time now);
+
+  // Does what is due. False: there was nothing to do.
+  bool run(Time now);
+  // When to run(): in the past when something is ready.
+  [[nodiscard]] std::optional<Time> deadline() const;
+
+  // The extenders and their remotes, as docs/cli.md has them.
+  [[nodiscard]] nlohmann::json report() const;
+
+ private:
+  struct Remote;
+  struct Extender;
+
+  WanLinks(fabric::Fabric& fabric, Entropy& entropy);
+  Expected<void> open_extender(const fabric::LabExtender& lab, io::Reactor& reactor);
+  void add_remote(Extender& extender, std::size_t index, Time now);
+
+  // wan::TunnelUser
+  void wake(wan::TunnelEnd& end) override;
+
+  fabric::Fabric& fabric_;
+  Entropy& entropy_;
+  std::vector<std::unique_ptr<Extender>> extenders_;
+  std::vector<wan::TunnelEnd*> woken_;
+  std::vector<wan::TunnelEnd*> running_;
+};
+
+}  // namespace weft::daemon

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/wan/wan_socket.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "io/clock.h"
+
+namespace weft::daemon {
+namespace {
+
+// So many system calls before others get their turn.
+constexpr int kTurn = 32;
+// What a WAN brings in one burst; what does not fit is lost, and comes again a round trip later.
+constexpr std::size_t kWantedBuffer = std::size_t{16} << 20;
+
+}  // namespace
+
+WanSocket::WanSocket(io::UdpSocket socket)
+    : socket_(std::move(socket)), buffer_(io::kUdpReceiveBuffer) {
+}
+
+Expected<std::unique_ptr<WanSocket>> WanSocket::open(const io::SocketAddress& own,
+                                                     io::Reactor& reactor) {
+  io::UdpOptions options;
+  options.local = own;
+  options.tell_destination = false;
+  options.receive_buffer = kWantedBuffer;
+  options.send_buffer = kWantedBuffer;
+  auto socket = io::UdpSocket::open(options);
+  if (!socket) {
+    return fail(socket.error().code, fmt::format("{}: {}: it must be an address of this machine "
+                                                 "and a UDP port that nobody has",
+                                                 own.to_string(), socket.error().message));
+  }
+  std::unique_ptr<WanSocket> wan(new WanSocket(std::move(*socket)));
+  auto watch = reactor.watch(wan->socket_.fd(), EPOLLIN,
+                             [raw = wan.get()](std::uint32_t events) { raw->on_ready(events); });
+  if (!watch) return tl::unexpected(watch.error());
+  wan->watch_ = std::move(*watch);
+  wan->reactor_ = &reactor;
+  return wan;
+}
+
+UdpPath& WanSocket::add(const std::optional<io::SocketAddress>& remote) {
+  return *paths_.emplace_back(std::make_unique<UdpPath>(remote, socket_));
+}
+
+void WanSocket::on_ready(std::uint32_t events) {
+  const Time now = io::now();
+  if ((events & EPOLLOUT) != 0) {
+    for (const auto& path : paths_) {
+      if (path->is_blocked()) path->flush(now);
+    }
+    watch_for_room();
+  }
+  if ((events & ~std::uint32_t{EPOLLOUT}) != 0) receive_all(now);
+}
+
+void WanSocket::receive_all(Time now) {
+  io::ReceivedDatagram datagram;
+  for (int i = 0; i < kTurn; ++i) {
+    const io::IoResult result = socket_.receive(buffer_, datagram);
+    if (result.status != io::IoStatus::kDone) return;
+    counters_.add(WanSocketCounter::kOverflow, datagram.overflows - overflows_);
+    overflows_ = datagram.overflows;
+    receive(datagram, Bytes(buffer_).first(result.bytes), now);
+  }
+}
+
+UdpPath* WanSocket::find(const io::SocketAddress& source, Time now) {
+  const auto from = std::ranges::find_if(paths_, [&](const auto& path) {
+    const auto& remote = path->remote();
+    return remote && remote->address == source.address && remote->port == source.port;
+  });
+  if (from != paths_.end()) return from->get();
+  const auto open =
+      std::ranges::find_if(paths_, [](const auto& path) { return path->takes_strangers(); });
+  if (open == paths_.end()) return nullptr;
+  (*open)->set_remote(source, now);
+  return open->get();
+}
+
+void WanSocket::receive(const io::ReceivedDatagram& datagram, Bytes bytes, Time now) {
+  UdpPath* const from = find(datagram.source, now);
+  if (from == nullptr) return counters_.add(WanSocketCounter::kStranger);
+  const std::size_t segment = datagram.segment_size != 0 ? datagram.segment_size : bytes.size();
+  do {
+    const std::size_t size = std::min(segment, bytes.size());
+    from->receive(bytes.first(size), now);
+    bytes = bytes.subspan(size);
+  } while (!bytes.empty());
+}
+
+void WanSocket::watch_for_room() {
+  const bool wanted = std::any_of(paths_.begin(), paths_.end(),
+                                  [](const auto& path) { return path->is_blocked(); });
+  if (wanted == watching_for_room_) return;
+  watching_for_room_ = wanted;
+  static_cast<void>(reactor_->change_events(watch_, wanted ? EPOLLIN | EPOLLOUT : EPOLLIN));
+}
+
+std::vector<CounterValue> WanSocket::counters() const {
+  std::vector<CounterValue> out = counters_.snapshot();
+  CounterValue refused{"udp_refused", "datagrams lost because the socket refused them", 0};
+  for (const auto& path : paths_)
+    refused.value += path->refused();
+  out.push_back(refused);
+  return out;
+}
+
+}  // namespace weft::daemon

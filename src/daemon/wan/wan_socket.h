@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The UDP socket of an extender, and the paths from it to other sites.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "daemon/wan/udp_path.h"
+#include "io/reactor.h"
+#include "io/udp_socket.h"
+
+namespace weft::daemon {
+
+enum class WanSocketCounter : std::uint8_t { kStranger, kOverflow, kCount };
+inline constexpr std::array<CounterInfo, static_cast<std::size_t>(WanSocketCounter::kCount)>
+    kWanSocketCounters{{
+        {"udp_stranger", "datagrams dropped: from an address that no remote site has"},
+        {"udp_overflow", "datagrams lost because the socket's buffer was full"},
+    }};
+
+class WanSocket {
+ public:
+  // Everything happens in the reactor's thread; the reactor outlives it.
+  static Expected<std::unique_ptr<WanSocket>> open(const io::SocketAddress& own,
+                                                   io::Reactor& reactor);
+  WanSocket(const WanSocket&) = delete;
+  WanSocket& operator=(const WanSocket&) = delete;
+
+  // It stays as long as this.
+  UdpPath& add(const std::optional<io::SocketAddress>& remote);
+  // After frames have been handed to paths.
+  void watch_for_room();
+  // With the port that the kernel has chosen where there was none.
+  [[nodiscard]] const io::SocketAddress& local() const { return socket_.local(); }
+  [[nodiscard]] std::vector<CounterValue> counters() const;
+
+ private:
+  explicit WanSocket(io::UdpSocket socket);
+  void on_ready(std::uint32_t events);
+  void receive_all(Time now);
+  [[nodiscard]] UdpPath* find(const io::SocketAddress& source, Time now);
+  void receive(const io::ReceivedDatagram& datagram, Bytes bytes, Time now);
+
+  io::UdpSocket socket_;
+  std::vector<std::byte> buffer_;
+  CounterSet<WanSocketCounter, kWanSocketCounters> counters_;
+  std::uint32_t overflows_ = 0;
+  std::vector<std::unique_ptr<UdpPath>> paths_;
+  bool watching_for_room_ = false;
+  io::Reactor* reactor_ = nullptr;
+  io::Reactor::Registration watch_;
+};
+
+}  // namespace weft::daemon

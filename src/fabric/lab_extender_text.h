@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extenders of a lab file:
+//
+//   [extender.edge]
+//   ports = 2                        # for links of this lab
+//   listen = "192.0.2.1:7471"
+//   insecure = true
+//
+//   [extender.edge.remote.there]
+//   address = "198.51.100.1:7471"    # where the extender of that site listens; none: it comes here
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fabric/lab_value.h"
+
+namespace weft::fabric {
+
+// `table`: of all extenders. An extender is a switch besides: `switch_keys` are what is said of
+// one, and `model` what it is where nothing is said.
+[[nodiscard]] Done add_extenders(LabBuilder& builder, const Value& table,
+                                 const Keys<LabNode>& switch_keys, const LabNode& model);
+
+// One entry of that table for each extender of the lab, as the file has it: `words` are those of
+// its switch.
+[[nodiscard]] std::string extender_words(const LabExtender& extender,
+                                         std::vector<std::string> words);
+
+}  // namespace weft::fabric

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames over real sockets of the loopback interface.
+#include "daemon/wan/wan_socket.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "base/bytes.h"
+#include "io/clock.h"
+#include "io/route.h"
+#include "wan/frame.h"
+
+namespace weft::daemon {
+namespace {
+
+using ::testing::SizeIs;
+
+constexpr Duration kPatience = 20s;
+
+std::vector<std::byte> bytes_of(std::size_t size, unsigned seed) {
+  std::minstd_rand draw(seed);
+  std::vector<std::byte> out(size);
+  for (std::byte& byte : out)
+    byte = static_cast<std::byte>(draw());
+  return out;
+}
+
+class WanSockets : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    reactor_ = std::move(io::Reactor::create(0us).value());
+    const auto any = io::SocketAddress::parse(GetParam());
+    ASSERT_TRUE(any);
+    here_ = open(*any);
+    there_ = open(*any);
+    out_ = &here_->add(there_->local());
+    in_ = &there_->add(here_->local());
+    in_->set_user(
+        {.received = [this](Bytes frame, Time) { came_.emplace_back(frame.begin(), frame.end()); },
+         .changed = {}});
+  }
+  std::unique_ptr<WanSocket> open(const io::SocketAddress& own) {
+    auto socket = WanSocket::open(own, *reactor_);
+    EXPECT_TRUE(socket) << socket.error().message;
+    return std::move(*socket);
+  }
+  void turn_until(const std::function<bool()>& done) {
+    const Time end = io::now() + kPatience;
+    while (!done()) {
+      ASSERT_LT(io::now(), end) << "it never comes";
+      here_->watch_for_room();
+      ASSERT_TRUE(reactor_->run_once(1ms));
+    }
+  }
+  // Each frame in two parts.
+  void send(const std::vector<std::vector<std::byte>>& frames) {
+    std::vector<std::array<Bytes, 2>> parts;
+    std::vector<wan::OutFrame> out;
+    parts.reserve(frames.size());
+    for (const auto& frame : frames) {
+      const Bytes all(frame);
+      parts.push_back({all.first(frame.size() / 3), all.subspan(frame.size() / 3)});
+      out.push_back({.parts = parts.back(), .size = frame.size()});
+    }
+    out_->send(out, io::now());
+  }
+
+  std::unique_ptr<io::Reactor> reactor_;
+  std::unique_ptr<WanSocket> here_;
+  std::unique_ptr<WanSocket> there_;
+  UdpPath* out_ = nullptr;
+  UdpPath* in_ = nullptr;
+  std::vector<std::vector<std::byte>> came_;
+};
+
+TEST_P(WanSockets, CarryFramesOfAnyLengthsInTheirOrder) {
+  std::vector<std::vector<std::byte>> frames;
+  for (const std::size_t size : {256, 1400, 1400, 1400, 900, 1400, 5000, 5000, 32, 65000, 65000, 7})
+    frames.push_back(bytes_of(size, static_cast<unsigned>(frames.size())));
+  send(frames);
+  turn_until([&] { return came_.size() >= frames.size(); });
+  EXPECT_EQ(came_, frames);
+}
+
+// More than one call takes, and more than the sockets' buffers: what is sent only while the path is
+// ready is sent.
+TEST_P(WanSockets, CarryMoreThanTheirBuffersHold) {
+  const std::vector<std::vector<std::byte>> burst(100, bytes_of(8000, 1));
+  std::size_t sent = 0;
+  for (int round = 0; round < 50; ++round) {
+    turn_until([&] { return out_->ready() && came_.size() == sent; });
+    send(burst);
+    sent += burst.size();
+  }
+  turn_until([&] { return came_.size() == sent; });
+  EXPECT_EQ(came_.back(), burst.back());
+}
+
+TEST_P(WanSockets, DropWhatStrangersSend) {
+  const auto stranger = open(*io::SocketAddress::parse(GetParam()));
+  UdpPath& path = stranger->add(there_->local());
+  const auto frame = bytes_of(100, 3);
+  const Bytes part(frame);
+  const wan::OutFrame out{.parts = {&part, 1}, .size = frame.size()};
+  path.send({&out, 1}, io::now());
+  send({frame});
+  turn_until([&] { return !came_.empty(); });
+  EXPECT_THAT(came_, SizeIs(1));
+  const auto counters = there_->counters();
+  EXPECT_EQ(counters.front().name, "udp_stranger");
+  EXPECT_EQ(counters.front().value, 1u);
+}
+
+TEST_P(WanSockets, TakeWhoComesForARemoteWithoutAddressUntilItIsLost) {
+  const auto open_end = open(*io::SocketAddress::parse(GetParam()));
+  UdpPath& any = open_end->add(std::nullopt);
+  bool lost = false;
+  unsigned came = 0;
+  any.set_user(
+      {.received = [&](Bytes, Time) { ++came; }, .changed = {}, .lost = [&] { return lost; }});
+  EXPECT_FALSE(any.established());
+  const auto frame = bytes_of(100, 4);
+  const Bytes part(frame);
+  const wan::OutFrame out{.parts = {&part, 1}, .size = frame.size()};
+  here_->add(open_end->local()).send({&out, 1}, io::now());
+  turn_until([&] { return came == 1; });
+  EXPECT_EQ(any.remote(), here_->local());
+  EXPECT_GT(any.longest_frame(), wan::kLeastFrame);
+  there_->add(open_end->local()).send({&out, 1}, io::now());
+  turn_until([&] { return open_end->counters().front().value == 1; });
+  lost = true;
+  there_->add(open_end->local()).send({&out, 1}, io::now());
+  turn_until([&] { return came == 2; });
+  EXPECT_EQ(any.remote(), there_->local());
+}
+
+TEST_P(WanSockets, TakeFramesAsLongAsTheInterfaceCarries) {
+  EXPECT_EQ(out_->longest_frame(), wan::kLongestFrame) << "of the loopback interface";
+  EXPECT_GE(io::routed_mtu(there_->local()), 65535u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, WanSockets, ::testing::Values("127.0.0.1:0", "[::1]:0"));
+
+TEST(WanSocket, SaysWhichAddressItCannotHave) {
+  const auto reactor = std::move(io::Reactor::create(0us).value());
+  const auto socket = WanSocket::open(*io::SocketAddress::parse("192.0.2.1:7471"), *reactor);
+  ASSERT_FALSE(socket);
+  EXPECT_THAT(socket.error().message, ::testing::HasSubstr("192.0.2.1:7471: "));
+  EXPECT_THAT(socket.error().message, ::testing::HasSubstr("an address of this machine"));
+}
+
+}  // namespace
+}  // namespace weft::daemon
