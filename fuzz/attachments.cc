@@ -91,7 +91,7 @@ class FuzzedProgram final : public Program {
     std::vector<std::byte> bytes(packet.size());
     packet.copy_to(bytes);
     const auto walked = wire::walk_link_packet(bytes);
-    require(walked.has_value() && walked->transport && packet.vcrc_good());
+    require(walked.has_value() && walked->transport && wire::check_link_crcs(bytes).vcrc_good);
     const wire::Bth& bth = walked->transport->bth;
     require(walked->lrh.vl != Vl{15} && bth.dest_qp > kQp1);
     const bool multicast = walked->lrh.dlid.value() >= 0xC000;
@@ -278,6 +278,7 @@ class Stage {
     if (wire::walk_link_packet(bytes)) wire::seal_link_packet(bytes);
     link::PacketPtr packet = lab_.fabric.pool().copy(bytes);
     if (packet == nullptr) return;
+    packet->sealed = input_.one_of(4) != 0;
     const std::uint32_t epoch = program.attachment->epoch() + 1u - input_.one_of(3);
     const NodeCounters& counters = program.place().port().counters();
     const std::uint64_t before = counters.get(NodeCounter::kForged);

@@ -113,13 +113,15 @@ class Fuzzer final : public port::DatagramSink {
   }
 
   void deliver(const hca::InDatagram& datagram) override {
-    require(datagram.transport.size() >= wire::Bth::kSize);
-    require(datagram.transport.size() <= port::kLongestLinkPacket);
-    for (const std::byte byte : datagram.transport)
-      sum_ += std::to_integer<unsigned>(byte);
+    const std::size_t size = datagram.transport.size() + datagram.apart.size();
+    require(datagram.transport.size() >= wire::Bth::kSize && size <= port::kLongestLinkPacket);
+    for (const Bytes part : {datagram.transport, datagram.apart}) {
+      for (const std::byte byte : part)
+        sum_ += std::to_integer<unsigned>(byte);
+    }
     if (!honest_) return;
     require(!expected_.empty() && datagram.slid == expected_.front().slid &&
-            datagram.transport.size() == expected_.front().size);
+            size == expected_.front().size);
     expected_.pop_front();
   }
   void end_run() override {}
@@ -153,6 +155,7 @@ class Fuzzer final : public port::DatagramSink {
     const std::size_t front = std::min<std::size_t>(20 + input_.byte() % 109, packet_.size() - 6);
     const std::size_t rest = packet_.size() - 6 - front;
     slot.port = kPort;
+    slot.unsealed = input_.byte() % 2;
     slot.block = rest == 0 ? kNoBlock : static_cast<std::uint32_t>(at % kBlocks);
     slot.payload_size = static_cast<std::uint32_t>(rest);
     slot.header_size = static_cast<std::uint8_t>(front);
@@ -173,6 +176,7 @@ class Fuzzer final : public port::DatagramSink {
     slot.payload_size = input_.rarely() ? input_.number() : input_.word() % (kBlock + 2);
     slot.header_size = input_.byte();
     slot.trailer_size = input_.byte() % 12;
+    slot.unsealed = input_.byte();
     fill(slot.header);
     fill(slot.trailer);
     publish(slot);

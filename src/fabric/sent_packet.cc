@@ -54,7 +54,7 @@ std::optional<SentPacket> SentPacket::parse(const link::Packet& packet, Qpn sour
   }
   // A payload stays where the program can change it whenever it likes, so to read it here would
   // prove nothing, and cost as much as to carry the packet. The receiver checks the ICRC.
-  if (packet.payload().empty() && !packet.vcrc_good()) return std::nullopt;
+  if (packet.sealed && packet.payload().empty() && !packet.vcrc_good()) return std::nullopt;
   return sent;
 }
 

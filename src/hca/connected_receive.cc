@@ -44,8 +44,10 @@ void ConnectedQueuePair::receive(const InDatagram& datagram, Time now) {
   const wire::Bth bth = *wire::Bth::parse(*bth_bytes);
   const wire::OpcodeInfo& info = wire::info(bth.opcode);
   const auto extended = cursor.take(info.headers_size);
-  if (!extended || cursor.remaining() < bth.pad_count) return drop(ConnectedCounter::kRxMalformed);
-  const Bytes payload = cursor.rest().first(cursor.remaining() - bth.pad_count);
+  if (!extended) return drop(ConnectedCounter::kRxMalformed);
+  const auto in_packet = datagram.payload(cursor.rest(), bth.pad_count);
+  if (!in_packet) return drop(ConnectedCounter::kRxMalformed);
+  const Bytes payload = *in_packet;
   if (!payload.empty() && !info.has_payload) return drop(ConnectedCounter::kRxMalformed);
 
   if (bth.transport_version != 0) return drop(ConnectedCounter::kRxBadVersion);

@@ -7,6 +7,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -146,7 +147,21 @@ struct InDatagram {
   // Whether LIDs brought it here, as on a fabric.
   [[nodiscard]] bool by_lid() const { return dlid != Lid{}; }
 
+  // What the packet carries, given what follows its transport headers there and its pad count.
+  // Nothing: it is shorter than it says.
+  [[nodiscard]] std::optional<Bytes> payload(Bytes rest, std::size_t pad) const {
+    if (apart.empty()) {
+      if (rest.size() < pad) return std::nullopt;
+      return rest.first(rest.size() - pad);
+    }
+    if (!rest.empty()) return std::nullopt;
+    return apart;
+  }
+
   Bytes transport{};  // BTH .. pad; on a wire without headers, the message itself
+  // Where the payload lies apart, `transport` is the headers alone, and this the payload without
+  // pad bytes, in memory that others may be writing to: it is read once.
+  Bytes apart{};
   // Null where there is none to give: on a fabric, of a packet without a GRH.
   const std::array<std::byte, kGrhArea>* network_header = nullptr;
   Gid source{};       // sender's address; zero for a packet that is not global

@@ -58,11 +58,9 @@ void UdQueuePair::receive_bth(const InDatagram& datagram) {
   if (ours) {
     deth_bytes = cursor.take(wire::Deth::kSize);
     immediate_bytes = cursor.take(immediate_size(bth.opcode));
-    if (!deth_bytes || !immediate_bytes || cursor.remaining() < bth.pad_count) {
-      return drop(UdCounter::kRxMalformed);
-    }
-    payload = cursor.take(cursor.remaining() - bth.pad_count);
-    if (payload->size() > config_.mtu || (credit && payload->size() != Credit::kSize)) {
+    if (!deth_bytes || !immediate_bytes) return drop(UdCounter::kRxMalformed);
+    payload = datagram.payload(cursor.rest(), bth.pad_count);
+    if (!payload || payload->size() > config_.mtu || (credit && payload->size() != Credit::kSize)) {
       return drop(UdCounter::kRxMalformed);
     }
   }

@@ -34,6 +34,7 @@ void Packet::copy_to(MutableBytes out) const {
   to += header_size_;
   if (!payload_.empty()) std::memcpy(to, payload_.data(), payload_.size());
   std::memcpy(to + payload_.size(), trailer_.data(), trailer_size_);
+  if (!sealed) wire::seal_link_packet(out.first(size()));
 }
 
 std::uint16_t Packet::compute_vcrc() const {
@@ -53,6 +54,7 @@ void Packet::rewrite_lrh(const Lrh& lrh) {
   assert(lrh.packet_words == this->lrh().packet_words);
   const std::uint64_t before = wire::load_le64(header_.data());
   lrh.write(header());
+  if (!sealed) return;
   const std::uint64_t difference = before ^ wire::load_le64(header_.data());
   const std::size_t distance = size() - wire::kVcrcSize - Lrh::kSize;
   const auto change = wire::crc16_change(difference, distance);
@@ -60,9 +62,11 @@ void Packet::rewrite_lrh(const Lrh& lrh) {
 }
 
 void Packet::rewrite_vl(Vl vl) {
-  const std::uint16_t change = wire::vl_change(this->vl(), vl, size() - wire::kVcrcSize);
+  if (sealed) {
+    const std::uint16_t change = wire::vl_change(this->vl(), vl, size() - wire::kVcrcSize);
+    wire::store_le16(vcrc(), static_cast<std::uint16_t>(wire::load_le16(vcrc()) ^ change));
+  }
   wire::LrhView(header()).set_vl(vl);
-  wire::store_le16(vcrc(), static_cast<std::uint16_t>(wire::load_le16(vcrc()) ^ change));
 }
 
 void PacketQueue::push(PacketPtr packet) {

@@ -64,10 +64,12 @@ class Packet {
   [[nodiscard]] Lid dlid() const;
   [[nodiscard]] Vl vl() const;
 
-  // Copies all of it: `out` has room for size() bytes.
+  // Copies all of it, CRCs and all: `out` has room for size() bytes. One that is not sealed has
+  // passed the checks of who lets packets in.
   void copy_to(MutableBytes out) const;
 
-  // The VCRC over all that it covers (IBA 7.8.2), and whether the packet carries it.
+  // Of one that is sealed, the VCRC over all that it covers (IBA 7.8.2), and whether the packet
+  // carries it.
   [[nodiscard]] std::uint16_t compute_vcrc() const;
   [[nodiscard]] bool vcrc_good() const;
   // For hops: write a new LRH, or the VL alone, and bring the VCRC up to date without reading the
@@ -78,6 +80,9 @@ class Packet {
   // Its VCRC was right, or taken for right, when it came into this process, and nothing that could
   // damage it has happened since: hops need not read all of it again. Filled in by who lets it in.
   bool intact = false;
+  // ICRC and VCRC are in it. A packet of a program on this machine comes without, as memory needs
+  // none, and has room for them in its trailer: they are made when it is copied out of here.
+  bool sealed = true;
   // The space it takes where it came in. A port fills it in; whoever forwards the packet leaves it.
   BufferHold hold;
   // When it came into the element it is in: the limits of IBA 18.2.5.4 count from here. Filled in

@@ -80,6 +80,7 @@ PacketPtr PacketPool::refer(Bytes header, Bytes payload, BufferRef owner, Bytes 
   packet->payload_ = payload;
   packet->owner_ = std::move(owner);
   packet->intact = false;
+  packet->sealed = true;
   packet->arrived_at = {};
   return PacketPtr(packet);
 }
@@ -88,6 +89,7 @@ PacketPtr PacketPool::replicate(Packet& packet) {
   PacketPtr other = refer(packet.header(), packet.payload(), packet.owner_, packet.trailer());
   if (other == nullptr) return nullptr;
   other->intact = packet.intact;
+  other->sealed = packet.sealed;
   other->hold = packet.hold.share();
   other->arrived_at = packet.arrived_at;
   return other;

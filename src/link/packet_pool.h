@@ -29,7 +29,8 @@ class PacketPool {
   // long for a payload block, and when pool or memory is used up; the caller counts it.
   [[nodiscard]] PacketPtr copy(Bytes packet);
   // A packet of the header and trailer given (copied; within Packet's limits) that refers to
-  // `payload`, which `owner` keeps alive. Null when the pool is used up.
+  // `payload`, which `owner` keeps alive; sealed, until the caller says otherwise. Null when the
+  // pool is used up.
   [[nodiscard]] PacketPtr refer(Bytes header, Bytes payload, BufferRef owner, Bytes trailer);
   // Another one like it, for one more output port: it shares payload and buffer space. Null when
   // the pool is used up.

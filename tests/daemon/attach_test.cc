@@ -29,6 +29,52 @@ TEST_F(AttachedPrograms, SendEachOtherPackets) {
   EXPECT_EQ(a.theirs().freed[0], 9u);
 }
 
+// What a link carries, as it would be on a wire.
+class Wiretap final : public link::LinkTap {
+ public:
+  void sent(std::size_t, const link::Packet& packet, Time) override {
+    packet.copy_to(packets.emplace_back(packet.size()));
+  }
+  void sent(std::size_t, const wire::FlowControl&, Time) override {}
+  Packets packets;
+};
+
+TEST_F(AttachedPrograms, NeedNoCrcsAmongThemselvesAndGetThemOnAWire) {
+  serve();
+  ProgramClient a = placed("a");
+  ProgramClient b = placed("b");
+  const auto sealed = packet(a, "a", b, "b");
+  auto bare = sealed;
+  std::fill(bare.end() - 6, bare.end(), std::byte{0});
+  Wiretap tap;
+  link::Link& link = lab_.fabric.link(1);
+  link.set_tap(&tap);
+  const auto send = [&] {
+    a.put(bare, 9).unsealed = 1;
+    a.put(bare).unsealed = 1;
+    a.publish();
+    settle();
+  };
+  send();
+  EXPECT_EQ(b.arrivals(), (Packets{bare, bare}));
+  EXPECT_EQ(b.theirs().slots[0].unsealed, 1);
+  EXPECT_EQ(tap.packets, (Packets{sealed, sealed}));
+  // The same packet, but now it says that it is sealed.
+  a.put(sealed);
+  a.publish();
+  settle();
+  EXPECT_EQ(b.theirs().slots[2].unsealed, 0);
+  // What a link damages is found.
+  link.set_emulation({.bit_errors = 1}, lab_.now);
+  send();
+  pass(1ms);
+  EXPECT_EQ(b.theirs().page.arrived.load(), 3u);
+  EXPECT_EQ(
+      lab_.fabric.find_adapter("b")->port(1).link().counters().get(link::PortCounter::kRxBadVcrc),
+      2u);
+  link.set_tap(nullptr);
+}
+
 TEST_F(AttachedPrograms, AreToldOfTheAdapterAndThePort) {
   serve();
   ProgramClient client(config_.socket);

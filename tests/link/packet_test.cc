@@ -56,6 +56,28 @@ TEST(LinkPacket, KeepsItsVcrcRightWhenAHopRewritesIt) {
   }
 }
 
+TEST(LinkPacket, ThatIsNotSealedGetsItsCrcsWhereItIsCopiedOut) {
+  Pools pools;
+  for (const std::size_t payload : {0, 64, 2048}) {
+    auto bytes = make_packet({.payload = payload});
+    const auto sealed = bytes;
+    std::fill(bytes.end() - 6, bytes.end(), std::byte{0x77});
+    const PacketPtr packet = pools.pool.copy(bytes);
+    packet->sealed = false;
+    EXPECT_EQ(together(*packet), sealed);
+    const PacketPtr other = pools.pool.replicate(*packet);
+    EXPECT_FALSE(other->sealed);
+    packet->rewrite_vl(Vl{5});
+    EXPECT_TRUE(wire::check_link_crcs(together(*packet)).good());
+    wire::Lrh lrh = packet->lrh();
+    lrh.sl = Sl{7};
+    packet->rewrite_lrh(lrh);
+    EXPECT_TRUE(wire::check_link_crcs(together(*packet)).good());
+    EXPECT_EQ(together(*other), sealed);
+  }
+  EXPECT_TRUE(pools.pool.copy(make_packet({}))->sealed) << "a packet that comes after those";
+}
+
 TEST(LinkPacket, StaysCorruptWhenAHopRewritesIt) {
   Pools pools;
   auto bytes = make_packet({.payload = 256});

@@ -87,7 +87,11 @@ bool RingProgram::take_next() {
   pending_source_ = Qpn{next->source};
   pending_epoch_ = next->epoch;
   pending_port_ = next->port;
-  if (pending_ == nullptr) counters_.add_in_turn(AttachCounter::kNoPacket);
+  if (pending_ != nullptr) {
+    pending_->sealed = next->sealed;
+  } else {
+    counters_.add_in_turn(AttachCounter::kNoPacket);
+  }
   end_->accept();
   if (left()) --to_send_;
   ++sent_;
@@ -134,7 +138,7 @@ void RingProgram::deliver(link::PacketPtr& packet, mgmt::PortNumber port) {
   ProgramBlocks* const sender = ProgramBlocks::of(packet->payload_owner());
   if (sender != nullptr && !end_->has_mapped(*sender)) owner_.not_mapped(*sender);
   switch (end_->arrive(port, packet->header(), packet->payload(), packet->payload_owner(),
-                       packet->trailer())) {
+                       packet->trailer(), packet->sealed)) {
     case port::ring::Arrival::kNoRoom:
       refused_ = true;
       break;

@@ -24,7 +24,7 @@
 namespace weft::port::attach {
 
 inline constexpr uint32_t kMagic = 0x77656174;  // "weat"
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 
 inline constexpr size_t kMostName = 64;  // of a node, bytes
 inline constexpr size_t kMostPorts = 255;

@@ -94,6 +94,7 @@ std::optional<DaemonEnd::Packet> DaemonEnd::next() {
   Packet out{.epoch = peek(slot.epoch),
              .source = peek(slot.source),
              .port = peek(slot.port),
+             .sealed = peek(slot.unsealed) == 0,
              .header = {},
              .payload = {},
              .owner = {},
@@ -166,7 +167,7 @@ void DaemonEnd::watch_taking() {
 }
 
 Arrival DaemonEnd::arrive(std::uint8_t port, Bytes header, Bytes payload, const BufferRef& owner,
-                          Bytes trailer) {
+                          Bytes trailer, bool sealed) {
   assert(header.size() <= kMostHeader && trailer.size() <= kMostTrailer);
   assert(payload.size() <= kBlock);
   if (!has_room()) return Arrival::kNoRoom;
@@ -193,6 +194,7 @@ Arrival DaemonEnd::arrive(std::uint8_t port, Bytes header, Bytes payload, const 
     how = Arrival::kCopied;
   }
   slot.port = port;
+  slot.unsealed = sealed ? 0 : 1;
   slot.header_size = static_cast<std::uint8_t>(header.size());
   slot.trailer_size = static_cast<std::uint8_t>(trailer.size());
   std::copy(header.begin(), header.end(), slot.header.begin());

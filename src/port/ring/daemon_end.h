@@ -36,6 +36,7 @@ class DaemonEnd final : private ProgramBlocks::Home {
     std::uint32_t epoch = 0;
     std::uint32_t source = 0;  // 24 bits
     std::uint8_t port = 0;     // as the program says
+    bool sealed = true;        // with its CRCs
     Bytes header;              // 8 to kMostHeader bytes
     Bytes payload;             // up to kBlock
     BufferRef owner;           // of the payload
@@ -81,7 +82,7 @@ class DaemonEnd final : private ProgramBlocks::Home {
   // programs do not hold most of that memory's blocks. The program sees it at the latest with
   // publish(): the first two since the last of these at once, others together.
   [[nodiscard]] Arrival arrive(std::uint8_t port, Bytes header, Bytes payload,
-                               const BufferRef& owner, Bytes trailer);
+                               const BufferRef& owner, Bytes trailer, bool sealed);
   // The program has mapped the memory of that number, besides its own.
   void mapped(std::uint32_t arena) { mapped_.insert(arena); }
   void unmapped(std::uint32_t arena) { mapped_.erase(arena); }

@@ -8,6 +8,7 @@
 #include "wire/bth.h"
 #include "wire/deth.h"
 #include "wire/endian.h"
+#include "wire/link_crc.h"
 #include "wire/opcode.h"
 
 namespace weft::port {
@@ -152,14 +153,17 @@ hca::SendResult FabricEndpoint::hand_over(const hca::Burst& burst, const PortFac
 
 void FabricEndpoint::record(std::size_t packets) {
   ProgramEnd& end = *shared_->end;
+  LinkFrame frame;
   for (std::size_t i = 0; i < packets; ++i) {
     const ring::SendSlot& slot = end.slot(i);
-    std::array<Bytes, 3> pieces{Bytes(slot.header).first(slot.header_size), Bytes{},
-                                Bytes(slot.trailer).first(slot.trailer_size)};
+    LinkPieces pieces{.header = Bytes(slot.header).first(slot.header_size),
+                      .trailer = Bytes(slot.trailer).first(slot.trailer_size)};
     if (slot.block != ring::kNoBlock) {
-      pieces[1] = Bytes(end.block(slot.block)).first(slot.payload_size);
+      pieces.payload = Bytes(end.block(slot.block)).first(slot.payload_size);
     }
-    shared_->capture->record(pieces);
+    if (join_unsealed_packet(pieces, frame) != FrameVerdict::kGood) continue;  // it never is
+    wire::seal_link_packet(frame.all());
+    shared_->capture->record(frame.all());
   }
 }
 

@@ -2,9 +2,9 @@
 #include "port/ring/fabric_inlet.h"
 
 #include <algorithm>
-#include <array>
 
 #include "io/clock.h"
+#include "wire/link_crc.h"
 
 namespace weft::port {
 
@@ -38,7 +38,7 @@ std::size_t FabricInlet::receive(DatagramSink& sink, std::size_t budget) {
     for (std::size_t i = 0; i < count; ++i)
       take_in(end.arrival(i), sink);
     end.take(count);
-    shared_->counters.add(RingCounter::kRxPackets, count);
+    shared_->counters.add_in_turn(RingCounter::kRxPackets, count);
   }
   if (faults_) {
     FaultSink line(*this, sink);
@@ -65,39 +65,54 @@ void FabricInlet::take_in(const ring::ArrivalSlot& slot, DatagramSink& sink) {
   const std::size_t header_size = slot.header_size;
   const std::size_t trailer_size = slot.trailer_size;
   const std::uint8_t port = slot.port;
+  const bool sealed = slot.unsealed == 0;
   const auto payload = payload_of(slot.arena, slot.block, slot.payload_size);
   if (!payload || !shared_->has_port(port) || header_size > slot.header.size() ||
       trailer_size > slot.trailer.size()) {
-    shared_->counters.add(RingCounter::kRxMalformed);
+    shared_->counters.add_in_turn(RingCounter::kRxMalformed);
     return;
   }
-  const FrameVerdict verdict = join_link_packet(Bytes(slot.header).first(header_size), *payload,
-                                                Bytes(slot.trailer).first(trailer_size), frame_);
-  if (shared_->capture && verdict != FrameVerdict::kMalformed) {
-    const Bytes packet = frame_.all();
-    shared_->capture->record({&packet, 1});
+  const LinkPieces packet{.header = Bytes(slot.header).first(header_size),
+                          .payload = *payload,
+                          .trailer = Bytes(slot.trailer).first(trailer_size)};
+  if (shared_->capture || faults_) return take_whole(packet, sealed, port, sink);
+  if (!sealed) {
+    GrhArea grh;
+    const auto in_place = datagram_in_place(packet, lmc(port), frame_, grh);
+    if (in_place) return sink.deliver(*in_place);
   }
-  if (faults_ && verdict != FrameVerdict::kMalformed) {
-    FaultSink line(*this, sink);
-    faults_->arrive(frame_.all(), {}, port, io::now(), line);
-    return;
-  }
+  const FrameVerdict verdict = join(packet, sealed);
   hand_on(verdict, frame_.all(), port, sink);
+}
+
+FrameVerdict FabricInlet::join(const LinkPieces& packet, bool sealed) {
+  return sealed ? join_link_packet(packet, frame_) : join_unsealed_packet(packet, frame_);
+}
+
+// Of a packet for captures and faults, which are outside of the memory that needs no CRCs.
+void FabricInlet::take_whole(const LinkPieces& packet, bool sealed, std::uint8_t port,
+                             DatagramSink& sink) {
+  const FrameVerdict verdict = join(packet, sealed);
+  if (verdict == FrameVerdict::kMalformed) return hand_on(verdict, {}, port, sink);
+  if (!sealed) wire::seal_link_packet(frame_.all());
+  if (shared_->capture) shared_->capture->record(frame_.all());
+  if (!faults_) return hand_on(verdict, frame_.all(), port, sink);
+  FaultSink line(*this, sink);
+  faults_->arrive(frame_.all(), {}, port, io::now(), line);
 }
 
 void FabricInlet::hand_on(FrameVerdict verdict, Bytes packet, std::uint8_t port,
                           DatagramSink& sink) {
   switch (verdict) {
     case FrameVerdict::kMalformed:
-      shared_->counters.add(RingCounter::kRxMalformed);
+      shared_->counters.add_in_turn(RingCounter::kRxMalformed);
       return;
     case FrameVerdict::kBadIcrc:
-      shared_->counters.add(RingCounter::kRxBadIcrc);
+      shared_->counters.add_in_turn(RingCounter::kRxBadIcrc);
       return;
     case FrameVerdict::kGood: {
-      std::array<std::byte, hca::kGrhArea> grh;
-      const std::uint8_t lmc = shared_->lmcs[port].load(std::memory_order_relaxed);
-      sink.deliver(link_datagram(packet, lmc, grh));
+      GrhArea grh;
+      sink.deliver(link_datagram(packet, lmc(port), grh));
       return;
     }
   }

@@ -29,6 +29,12 @@ class FabricInlet final : public Inlet {
  private:
   class FaultSink;
   void take_in(const ring::ArrivalSlot& slot, DatagramSink& sink);
+  // To `frame_`.
+  FrameVerdict join(const LinkPieces& packet, bool sealed);
+  void take_whole(const LinkPieces& packet, bool sealed, std::uint8_t port, DatagramSink& sink);
+  [[nodiscard]] std::uint8_t lmc(std::uint8_t port) const {
+    return shared_->lmcs[port].load(std::memory_order_relaxed);
+  }
   [[nodiscard]] std::optional<Bytes> payload_of(std::uint32_t arena, std::uint32_t block,
                                                 std::uint32_t size) const;
   // `port`: to which it came, as the daemon says.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "port/ring/link_capture.h"
 
-#include <vector>
+#include <array>
 
 #include "io/clock.h"
 
@@ -25,16 +25,12 @@ void LinkCapture::flush() {
   [[maybe_unused]] const auto flushed = file_.flush();
 }
 
-void LinkCapture::record(std::span<const Bytes> packet) {
-  std::size_t size = 0;
-  for (const Bytes piece : packet)
-    size += piece.size();
+void LinkCapture::record(Bytes packet) {
   io::CapturedPacket out;
   out.interface_id = interface_;
   out.timestamp = io::wall_clock();
-  const auto head = io::erf_infiniband_header(out.timestamp, size);
-  std::vector<Bytes> pieces{head};
-  pieces.insert(pieces.end(), packet.begin(), packet.end());
+  const auto head = io::erf_infiniband_header(out.timestamp, packet.size());
+  const std::array<Bytes, 2> pieces{head, packet};
   out.data = pieces;
   const std::lock_guard guard(mutex_);
   [[maybe_unused]] const auto written = file_.write(out);

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 
 #include "base/bytes.h"
@@ -21,8 +20,8 @@ class LinkCapture {
                                                      const std::string& interface);
   ~LinkCapture() { flush(); }
 
-  // LRH through VCRC, in as many pieces as it lies.
-  void record(std::span<const Bytes> packet);
+  // LRH through VCRC.
+  void record(Bytes packet);
   void flush();
 
  private:

@@ -9,6 +9,7 @@
 #include "wire/crc.h"
 #include "wire/endian.h"
 #include "wire/link_crc.h"
+#include "wire/opcode.h"
 #include "wire/packet.h"
 
 namespace weft::port {
@@ -28,6 +29,50 @@ bool headers_agree(Bytes headers, std::size_t size) {
   if (lrh.packet_bytes() != size - wire::kVcrcSize) return false;
   const std::size_t needed = wire::link_headers_size(headers);
   return headers.size() >= needed && size >= needed + wire::kIcrcSize + wire::kVcrcSize;
+}
+
+// What is looked at is the copy: the other may be written to by whoever made it.
+bool copy_headers(const LinkPieces& packet, LinkFrame& frame) {
+  frame.size = packet.size();
+  if (frame.size > frame.bytes.size()) return false;
+  std::copy(packet.header.begin(), packet.header.end(), frame.bytes.begin());
+  return headers_agree(Bytes(frame.bytes).first(packet.header.size()), frame.size);
+}
+
+// Whether `front`, which has a BTH, ends with the transport headers, and a trailer of so many bytes
+// begins with the pad bytes: what lies between them is the payload then. Of packets by the
+// standard; what Weft peers say to each other besides is read more than once.
+bool is_all_headers(Bytes front, std::size_t trailer) {
+  const std::size_t before = wire::link_headers_size(front) - wire::Bth::kSize;
+  const wire::Bth bth = *wire::Bth::parse(front.subspan(before));
+  const wire::OpcodeInfo& info = wire::info(bth.opcode);
+  return info.known() && info.transport != wire::Transport::vendor &&
+         front.size() == before + wire::Bth::kSize + info.headers_size &&
+         trailer == bth.pad_count + wire::kIcrcSize + wire::kVcrcSize;
+}
+
+// Where a packet comes from and goes to; `transport` becomes all that follows that.
+hca::InDatagram addressed(Bytes packet, std::uint8_t lmc, GrhArea& grh) {
+  const wire::Lrh lrh = *wire::Lrh::parse(packet);
+  hca::InDatagram out;
+  out.global = lrh.next_header == wire::Lnh::iba_global;
+  out.slid = lrh.slid;
+  out.dlid = lrh.dlid;
+  out.sl = lrh.sl;
+  if (lrh.dlid < kFirstMulticastLid) {
+    out.path_bits = static_cast<std::uint8_t>(lrh.dlid.value() & ((1u << lmc) - 1));
+  }
+  out.transport = packet.subspan(wire::Lrh::kSize);
+  if (!out.global) return out;
+  std::copy_n(out.transport.begin(), grh.size(), grh.begin());
+  const wire::Grh header = *wire::Grh::parse(out.transport);
+  out.network_header = &grh;
+  out.source = header.sgid;
+  out.destination = header.dgid;
+  out.traffic_class = header.traffic_class;
+  out.multicast = header.dgid.is_multicast();
+  out.transport = out.transport.subspan(wire::Grh::kSize);
+  return out;
 }
 
 // Copies stretches of a packet to one place and runs the ICRC over what it covers.
@@ -63,10 +108,7 @@ std::size_t Route::packet_size(const hca::OutPacket& packet) const {
 
 void write_link_packet(const Route& route, const hca::OutPacket& packet,
                        std::span<const Bytes> payload, MutableBytes block, ring::SendSlot& slot) {
-  // Made apart: what has just been written to the slot cannot be read until its memory has come
-  // from the processor that looked at it last.
-  std::array<std::byte, ring::kMostHeader> made;
-  const MutableBytes header(made);
+  const MutableBytes header(slot.header);
   wire::Lrh lrh = route.lrh;
   lrh.packet_words = static_cast<std::uint16_t>((route.packet_size(packet) - wire::kVcrcSize) / 4);
   lrh.write(header);
@@ -83,39 +125,30 @@ void write_link_packet(const Route& route, const hca::OutPacket& packet,
   for (const Bytes piece : payload)
     to = std::copy(piece.begin(), piece.end(), to);
   if (!apart) at = to;
-  const Bytes front = header.first(static_cast<std::size_t>(at - header.data()));
-  slot.header_size = static_cast<std::uint8_t>(front.size());
+  slot.header_size = static_cast<std::uint8_t>(at - header.data());
   slot.payload_size = apart ? packet.payload_length : 0;
-
-  std::array<std::byte, ring::kMostTrailer> end{};
-  const MutableBytes pad = MutableBytes(end).first(packet.pad);
-  const MutableBytes icrc = MutableBytes(end).subspan(packet.pad, wire::kIcrcSize);
-  wire::CrcPair crc{wire::link_icrc_front(front), wire::crc16_update(wire::kVcrcPreset, front)};
-  crc = wire::crc_both_update(crc, block.first(apart ? packet.payload_length : 0));
-  crc = wire::crc_both_update(crc, pad);
-  wire::store_le32(icrc.data(), wire::crc32_finish(crc.icrc));
-  const std::uint16_t vcrc = wire::crc16_finish(wire::crc16_update(crc.vcrc, icrc));
-  wire::store_le16(icrc.data() + icrc.size(), vcrc);
   slot.trailer_size = static_cast<std::uint8_t>(packet.pad + wire::kIcrcSize + wire::kVcrcSize);
-  std::copy(front.begin(), front.end(), slot.header.begin());
-  slot.trailer = end;
+  slot.trailer = {};
+  slot.unsealed = 1;
 }
 
-FrameVerdict join_link_packet(Bytes header, Bytes payload, Bytes trailer, LinkFrame& frame) {
-  frame.size = header.size() + payload.size() + trailer.size();
-  if (frame.size > frame.bytes.size()) return FrameVerdict::kMalformed;
-  // What is looked at is the copy: the other may be written to by whoever made it.
-  std::copy(header.begin(), header.end(), frame.bytes.begin());
-  if (!headers_agree(Bytes(frame.bytes).first(header.size()), frame.size)) {
-    return FrameVerdict::kMalformed;
-  }
+FrameVerdict join_link_packet(const LinkPieces& packet, LinkFrame& frame) {
+  if (!copy_headers(packet, frame)) return FrameVerdict::kMalformed;
   const std::size_t covered = frame.size - wire::kIcrcSize - wire::kVcrcSize;
-  const std::size_t front = std::min(header.size(), covered);
+  const std::size_t front = std::min(packet.header.size(), covered);
   Joining joining(frame.bytes.data(), covered, Bytes(frame.bytes).first(front));
-  joining.add(header.subspan(front));
-  joining.add(payload);
-  joining.add(trailer);
+  joining.add(packet.header.subspan(front));
+  joining.add(packet.payload);
+  joining.add(packet.trailer);
   return joining.verdict();
+}
+
+FrameVerdict join_unsealed_packet(const LinkPieces& packet, LinkFrame& frame) {
+  if (!copy_headers(packet, frame)) return FrameVerdict::kMalformed;
+  std::byte* const at = std::copy(packet.payload.begin(), packet.payload.end(),
+                                  frame.bytes.data() + packet.header.size());
+  std::copy(packet.trailer.begin(), packet.trailer.end(), at);
+  return FrameVerdict::kGood;
 }
 
 FrameVerdict check_link_packet(Bytes packet) {
@@ -125,29 +158,19 @@ FrameVerdict check_link_packet(Bytes packet) {
   return wire::link_icrc(covered) == icrc ? FrameVerdict::kGood : FrameVerdict::kBadIcrc;
 }
 
-hca::InDatagram link_datagram(Bytes packet, std::uint8_t lmc,
-                              std::array<std::byte, hca::kGrhArea>& grh) {
-  const wire::Lrh lrh = *wire::Lrh::parse(packet);
-  hca::InDatagram out;
-  out.global = lrh.next_header == wire::Lnh::iba_global;
-  out.slid = lrh.slid;
-  out.dlid = lrh.dlid;
-  out.sl = lrh.sl;
-  if (lrh.dlid < kFirstMulticastLid) {
-    out.path_bits = static_cast<std::uint8_t>(lrh.dlid.value() & ((1u << lmc) - 1));
-  }
-  Bytes rest = packet.subspan(wire::Lrh::kSize);
-  if (out.global) {
-    std::copy_n(rest.begin(), grh.size(), grh.begin());
-    const wire::Grh header = *wire::Grh::parse(rest);
-    out.network_header = &grh;
-    out.source = header.sgid;
-    out.destination = header.dgid;
-    out.traffic_class = header.traffic_class;
-    out.multicast = header.dgid.is_multicast();
-    rest = rest.subspan(wire::Grh::kSize);
-  }
-  out.transport = rest.first(rest.size() - wire::kIcrcSize - wire::kVcrcSize);
+hca::InDatagram link_datagram(Bytes packet, std::uint8_t lmc, GrhArea& grh) {
+  hca::InDatagram out = addressed(packet, lmc, grh);
+  out.transport = out.transport.first(out.transport.size() - wire::kIcrcSize - wire::kVcrcSize);
+  return out;
+}
+
+std::optional<hca::InDatagram> datagram_in_place(const LinkPieces& packet, std::uint8_t lmc,
+                                                 LinkFrame& frame, GrhArea& grh) {
+  if (packet.payload.empty() || !copy_headers(packet, frame)) return std::nullopt;
+  const Bytes headers = Bytes(frame.bytes).first(packet.header.size());
+  if (!is_all_headers(headers, packet.trailer.size())) return std::nullopt;
+  hca::InDatagram out = addressed(headers, lmc, grh);
+  out.apart = packet.payload;
   return out;
 }
 

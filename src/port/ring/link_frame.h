@@ -30,8 +30,8 @@ struct Route {
   [[nodiscard]] std::size_t packet_size(const hca::OutPacket& packet) const;
 };
 
-// Fills in all of `slot` but where it comes from. `block`: room for the payload, unless it fits the
-// header. Reads the payload once.
+// Fills in all of `slot` but where it comes from; the packet is not sealed. `block`: room for the
+// payload, unless it fits the header. Reads the payload once.
 void write_link_packet(const Route& route, const hca::OutPacket& packet,
                        std::span<const Bytes> payload, MutableBytes block, ring::SendSlot& slot);
 
@@ -49,15 +49,33 @@ struct LinkFrame {
 
 enum class FrameVerdict : std::uint8_t { kGood, kMalformed, kBadIcrc };
 
-// Copies the stretches of a packet, and on the way compares its ICRC with its bytes. The lengths of
-// its headers have been looked at when it is good.
-FrameVerdict join_link_packet(Bytes header, Bytes payload, Bytes trailer, LinkFrame& frame);
-// The same for one that is contiguous already.
+// A packet as it lies in memory. Somebody else may be writing to all of it.
+struct LinkPieces {
+  Bytes header{};
+  Bytes payload{};
+  Bytes trailer{};
+
+  [[nodiscard]] std::size_t size() const { return header.size() + payload.size() + trailer.size(); }
+};
+
+// Copies a packet, and on the way compares its ICRC with its bytes. The lengths of its headers have
+// been looked at when it is good.
+FrameVerdict join_link_packet(const LinkPieces& packet, LinkFrame& frame);
+// Copies one that is not sealed; seal_link_packet() may follow when it is good.
+FrameVerdict join_unsealed_packet(const LinkPieces& packet, LinkFrame& frame);
+// What join_link_packet() says, of one that is contiguous already.
 FrameVerdict check_link_packet(Bytes packet);
+
+// The room of a network header that a datagram refers to.
+using GrhArea = std::array<std::byte, hca::kGrhArea>;
 
 // What a queue pair gets of a packet that is good: refers to it, and to `grh`, which is filled in
 // where the packet has one. `lmc` is the port's.
-[[nodiscard]] hca::InDatagram link_datagram(Bytes packet, std::uint8_t lmc,
-                                            std::array<std::byte, hca::kGrhArea>& grh);
+[[nodiscard]] hca::InDatagram link_datagram(Bytes packet, std::uint8_t lmc, GrhArea& grh);
+// The same of one that is not sealed, of which the headers alone are copied to `frame`. Nothing: it
+// is not cut between headers and payload, or not good; join_unsealed_packet() tells.
+[[nodiscard]] std::optional<hca::InDatagram> datagram_in_place(const LinkPieces& packet,
+                                                               std::uint8_t lmc, LinkFrame& frame,
+                                                               GrhArea& grh);
 
 }  // namespace weft::port

@@ -68,6 +68,9 @@ struct DaemonPage {
 
 // A packet, LRH through VCRC: header, payload in a block, trailer, as link::Packet cuts it. The VL
 // in the LRH is 0; the adapter puts in the one of the SL, and brings the VCRC up to date.
+//
+// Nothing damages what lies in memory, so a packet may come and go without its CRCs: the trailer
+// has room for them, and whoever takes the packet out of memory fills them in.
 struct alignas(kLine) SendSlot {
   std::uint32_t epoch;         // of the Facts by which it was made
   std::uint32_t source;        // queue pair number that it is sent from
@@ -75,7 +78,8 @@ struct alignas(kLine) SendSlot {
   std::uint32_t payload_size;  // bytes, from the beginning of the block; 0 without one
   std::uint8_t header_size;
   std::uint8_t trailer_size;
-  std::uint8_t port;  // of the adapter, by which it is to leave; that of the queue pair
+  std::uint8_t port;      // of the adapter, by which it is to leave; that of the queue pair
+  std::uint8_t unsealed;  // 1: its ICRC and VCRC are not filled in; 0: they are
   std::array<std::byte, kMostTrailer> trailer;
   std::array<std::byte, kMostHeader> header;
 };
@@ -86,7 +90,8 @@ struct alignas(kLine) ArrivalSlot {
   std::uint32_t payload_size;
   std::uint8_t header_size;
   std::uint8_t trailer_size;
-  std::uint8_t port;  // of the adapter, to which it came
+  std::uint8_t port;      // of the adapter, to which it came
+  std::uint8_t unsealed;  // as of SendSlot
   std::array<std::byte, kMostTrailer> trailer;
   std::array<std::byte, kMostHeader> header;
 };

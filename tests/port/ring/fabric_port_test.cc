@@ -29,6 +29,7 @@ class Collected final : public DatagramSink {
  public:
   void deliver(const hca::InDatagram& datagram) override {
     transports.emplace_back(datagram.transport.begin(), datagram.transport.end());
+    transports.back().insert(transports.back().end(), datagram.apart.begin(), datagram.apart.end());
     slids.push_back(datagram.slid.value());
   }
   void end_run() override {}
@@ -152,7 +153,8 @@ TEST_F(FabricPortTest, HandsOverABurstAsWholePacketsWithItsFacts) {
     const auto packet = lab_.packet(i);
     const auto walked = wire::walk_link_packet(packet);
     ASSERT_TRUE(walked);
-    EXPECT_TRUE(wire::check_link_crcs(packet).good());
+    EXPECT_EQ(lab_.slot(i).unsealed, 1);
+    EXPECT_EQ(lab_.slot(i).trailer_size, 3 + 6) << "room for pad bytes and CRCs";
     EXPECT_EQ(walked->lrh.slid, Lid{0x10});
     EXPECT_EQ(walked->lrh.dlid, Lid{0x20});
     EXPECT_EQ(walked->transport->deth->src_qp, endpoint_->qpn());
@@ -353,6 +355,39 @@ TEST_F(FabricPortTest, HandsOnWhatArrivedInOrderAndGivesTheRoomBack) {
   EXPECT_EQ(lab_.program().page.taken.load(), 3u);
   EXPECT_THAT(sink.slids, ElementsAre(1, 2, 3));
   EXPECT_EQ(sink.transports[1].size(), 1012u);
+}
+
+// Its CRCs are zeros, which nobody looks at.
+TEST_F(FabricPortTest, WhatComesWithoutCrcsIsHandedOnHoweverItIsCut) {
+  open();
+  auto packet = packet_from(1, 200);
+  std::fill(packet.end() - 6, packet.end(), std::byte{0});
+  const std::vector<std::byte> transport(packet.begin() + 8, packet.end() - 6);
+  for (const std::size_t header : {20u, 28u, 128u}) {
+    lab_.push(packet, header, 0, 1);
+    lab_.push(packet, header, 0, 0);
+  }
+  Collected sink;
+  EXPECT_EQ(endpoint_->inlet()->receive(sink, 9), 6u);
+  EXPECT_THAT(sink.transports, ElementsAre(transport, transport, transport));
+  EXPECT_EQ(counter("ring_rx_bad_icrc"), 3u) << "those that say they are sealed";
+  packet[5] ^= std::byte{1};  // PktLen
+  lab_.push(packet, 20, 0, 1);
+  endpoint_->inlet()->receive(sink, 9);
+  EXPECT_EQ(counter("ring_rx_malformed"), 1u);
+}
+
+TEST_F(FabricPortTest, FaultsFindCrcsInWhatComesWithoutThem) {
+  FabricPortConfig config;
+  config.faults.corrupt = 1;
+  open(config);
+  for (int i = 0; i < 20; ++i)
+    lab_.push(packet_from(1, 200), 20, 0, 1);
+  Collected sink;
+  EXPECT_EQ(endpoint_->inlet()->receive(sink, 20), 20u);
+  EXPECT_EQ(sink.transports.size() + counter("ring_rx_bad_icrc") + counter("ring_rx_malformed"),
+            20u);
+  EXPECT_GT(counter("ring_rx_bad_icrc"), 10u);
 }
 
 TEST_F(FabricPortTest, WhatIsNoPacketIsDroppedAndCounted) {

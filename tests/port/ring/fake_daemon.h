@@ -74,8 +74,9 @@ class FakeDaemon {
 
   // A packet for the program: a header of at most 128 bytes, the last 6 bytes as trailer, what is
   // between in block `block` of the daemon.
-  void push(Bytes packet, std::size_t header, std::uint32_t block = 0) {
+  void push(Bytes packet, std::size_t header, std::uint32_t block = 0, std::uint8_t unsealed = 0) {
     ring::ArrivalSlot slot{};
+    slot.unsealed = unsealed;
     const Bytes trailer = packet.last(6);
     const Bytes payload = packet.subspan(header, packet.size() - header - trailer.size());
     slot.port = 1;

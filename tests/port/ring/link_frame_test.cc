@@ -68,7 +68,11 @@ struct Written {
     std::vector<std::byte> out;
     for (const Bytes part : {header(), payload(), trailer()})
       out.insert(out.end(), part.begin(), part.end());
+    wire::seal_link_packet(out);
     return out;
+  }
+  [[nodiscard]] LinkPieces pieces() const {
+    return {.header = header(), .payload = payload(), .trailer = trailer()};
   }
 };
 
@@ -121,10 +125,10 @@ TEST(LinkFrame, PacketsAreJoinedHoweverTheyAreCut) {
   for (std::size_t header = 60; header <= 128; ++header) {
     for (const std::size_t trailer : {0u, 2u, 3u, 5u, 6u, 9u}) {
       const Bytes all = packet;
-      ASSERT_EQ(
-          join_link_packet(all.first(header), all.subspan(header, all.size() - header - trailer),
-                           all.last(trailer), frame),
-          FrameVerdict::kGood);
+      const LinkPieces pieces{.header = all.first(header),
+                              .payload = all.subspan(header, all.size() - header - trailer),
+                              .trailer = all.last(trailer)};
+      ASSERT_EQ(join_link_packet(pieces, frame), FrameVerdict::kGood);
       EXPECT_TRUE(std::equal(packet.begin(), packet.end(), frame.all().begin(), frame.all().end()));
     }
   }
@@ -133,7 +137,7 @@ TEST(LinkFrame, PacketsAreJoinedHoweverTheyAreCut) {
 TEST(LinkFrame, APacketThatIsAllHeaderIsJoined) {
   const auto packet = write(local_route(), some_bytes(8)).all();
   LinkFrame frame;
-  EXPECT_EQ(join_link_packet(packet, {}, {}, frame), FrameVerdict::kGood);
+  EXPECT_EQ(join_link_packet({.header = packet}, frame), FrameVerdict::kGood);
   EXPECT_EQ(check_link_packet(packet), FrameVerdict::kGood);
 }
 
@@ -150,8 +154,10 @@ TEST(LinkFrame, EveryBitThatTheIcrcCoversCounts) {
       packet[byte] ^= std::byte{1} << bit;
       LinkFrame frame;
       const Bytes all = packet;
-      const FrameVerdict verdict =
-          join_link_packet(all.first(20), all.subspan(20, all.size() - 26), all.last(6), frame);
+      const LinkPieces pieces{.header = all.first(20),
+                              .payload = all.subspan(20, all.size() - 26),
+                              .trailer = all.last(6)};
+      const FrameVerdict verdict = join_link_packet(pieces, frame);
       EXPECT_EQ(verdict == FrameVerdict::kGood, is_free(byte, bit)) << byte << "/" << bit;
       EXPECT_EQ(check_link_packet(packet) == FrameVerdict::kGood, is_free(byte, bit));
     }
@@ -161,15 +167,88 @@ TEST(LinkFrame, EveryBitThatTheIcrcCoversCounts) {
 TEST(LinkFrame, WhatIsTooShortOrOfAnotherLengthIsMalformed) {
   const auto packet = write(global_route(), some_bytes(64)).all();
   LinkFrame frame;
+  GrhArea grh{};
   const Bytes all = packet;
   for (std::size_t size = 0; size < all.size(); ++size) {
     EXPECT_EQ(check_link_packet(all.first(size)), FrameVerdict::kMalformed);
     const std::size_t header = std::min<std::size_t>(size, 128);
-    EXPECT_EQ(join_link_packet(all.first(header), all.subspan(header, size - header), {}, frame),
-              FrameVerdict::kMalformed);
+    const LinkPieces pieces{.header = all.first(header),
+                            .payload = all.subspan(header, size - header)};
+    EXPECT_EQ(join_link_packet(pieces, frame), FrameVerdict::kMalformed);
+    EXPECT_EQ(join_unsealed_packet(pieces, frame), FrameVerdict::kMalformed);
+    EXPECT_FALSE(datagram_in_place(pieces, 0, frame, grh));
   }
-  EXPECT_EQ(join_link_packet(all.first(59), all.subspan(59), {}, frame), FrameVerdict::kMalformed)
+  EXPECT_EQ(join_link_packet({.header = all.first(59), .payload = all.subspan(59)}, frame),
+            FrameVerdict::kMalformed)
       << "the ICRC of a packet begins with all that it masks";
+}
+
+TEST(LinkFrame, APacketThatIsNotSealedIsJoinedAsItIsAndMayBeSealedThen) {
+  for (const std::size_t size : {0u, 5u, 108u, 301u, 4096u}) {
+    const Written written = write(global_route(), some_bytes(size));
+    EXPECT_EQ(written.slot.unsealed, 1);
+    LinkFrame frame;
+    ASSERT_EQ(join_unsealed_packet(written.pieces(), frame), FrameVerdict::kGood);
+    wire::seal_link_packet(frame.all());
+    const auto sealed = written.all();
+    EXPECT_TRUE(std::equal(sealed.begin(), sealed.end(), frame.all().begin(), frame.all().end()));
+  }
+}
+
+TEST(LinkFrame, ADatagramInPlaceSaysWhatAJoinedOneDoes) {
+  for (const Route& route : {local_route(), global_route()}) {
+    for (const std::size_t size : {109u, 110u, 111u, 112u, 1021u, 4096u}) {
+      const Written written = write(route, some_bytes(size));
+      LinkFrame frame;
+      GrhArea grh{};
+      const auto in_place = datagram_in_place(written.pieces(), 1, frame, grh);
+      ASSERT_TRUE(in_place) << size;
+      const auto all = written.all();
+      GrhArea other{};
+      const hca::InDatagram joined = link_datagram(all, 1, other);
+      const auto payload = in_place->payload({}, 0);
+      ASSERT_TRUE(payload);
+      EXPECT_EQ(payload->data(), written.block.data()) << "nobody has copied it";
+      std::vector<std::byte> transport(in_place->transport.begin(), in_place->transport.end());
+      transport.insert(transport.end(), payload->begin(), payload->end());
+      EXPECT_TRUE(std::equal(transport.begin(), transport.end(), joined.transport.begin()));
+      EXPECT_EQ(transport.size() + wire::pad_count_for(size), joined.transport.size());
+      EXPECT_EQ(in_place->slid, joined.slid);
+      EXPECT_EQ(in_place->dlid, joined.dlid);
+      EXPECT_EQ(in_place->path_bits, joined.path_bits);
+      EXPECT_EQ(in_place->source, joined.source);
+      EXPECT_EQ(in_place->network_header != nullptr, joined.network_header != nullptr);
+      EXPECT_EQ(grh, other);
+    }
+  }
+}
+
+// What is cut anywhere else is joined: a queue pair takes its headers from one stretch.
+TEST(LinkFrame, OnlyWhatIsCutBetweenHeadersAndPayloadIsADatagramInPlace) {
+  const Written written = write(local_route(), some_bytes(301));  // 3 pad bytes
+  const auto all = written.all();
+  const auto cut = [&](std::size_t header, std::size_t trailer) {
+    LinkFrame frame;
+    GrhArea grh{};
+    const Bytes bytes = all;
+    const LinkPieces pieces{.header = bytes.first(header),
+                            .payload = bytes.subspan(header, bytes.size() - header - trailer),
+                            .trailer = bytes.last(trailer)};
+    const bool in_place = datagram_in_place(pieces, 0, frame, grh).has_value();
+    EXPECT_EQ(join_unsealed_packet(pieces, frame) == FrameVerdict::kGood, header >= 20);
+    return in_place;
+  };
+  EXPECT_TRUE(cut(20, 9));
+  EXPECT_FALSE(cut(19, 9));
+  EXPECT_FALSE(cut(21, 9));
+  EXPECT_FALSE(cut(20, 8));
+  EXPECT_FALSE(cut(20, 6));
+  EXPECT_FALSE(cut(20, 0));
+  Written of_peers = written;
+  of_peers.slot.header[8] = static_cast<std::byte>(wire::Opcode::weft_rc_acknowledge);
+  LinkFrame frame;
+  GrhArea grh{};
+  EXPECT_FALSE(datagram_in_place(of_peers.pieces(), 0, frame, grh));
 }
 
 TEST(LinkFrame, ADatagramSaysWhereItCameFrom) {
