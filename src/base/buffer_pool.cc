@@ -12,15 +12,6 @@ BufferRef BufferBlock::lend(BufferOwner& owner) {
   return BufferRef(this);
 }
 
-void BufferRef::reset() {
-  BufferBlock* const block = std::exchange(block_, nullptr);
-  if (block == nullptr) return;
-  // Release our writes to whoever gets the block next; acquire those of the other holders.
-  if (block->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    block->owner_->returned(*block);
-  }
-}
-
 MutableBytes BufferRef::bytes() const {
   return block_ == nullptr ? MutableBytes{} : block_->bytes_;
 }

@@ -68,7 +68,14 @@ class BufferRef {
   }
   ~BufferRef() { reset(); }
 
-  void reset();
+  void reset() {
+    BufferBlock* const block = std::exchange(block_, nullptr);
+    if (block == nullptr) return;
+    // Release our writes to whoever gets the block next; acquire those of the other holders.
+    if (block->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      block->owner_->returned(*block);
+    }
+  }
   explicit operator bool() const { return block_ != nullptr; }
   // The whole block, uninitialised when fresh; empty for an empty reference, and of memory that may
   // not be written to.

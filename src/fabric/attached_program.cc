@@ -89,6 +89,7 @@ Expected<void> AttachedProgram::take_over(Qpn qpn, const Groups& groups) {
 
 void AttachedProgram::forget(Qpn qpn) {
   queue_pairs_.erase(qpn);
+  last_source_ = {};
   for (auto group = groups_.begin(); group != groups_.end();) {
     joins_ -= group->second.erase(qpn);
     if (!group->second.empty()) {
@@ -148,17 +149,20 @@ Sent AttachedProgram::send(link::PacketPtr& packet, Qpn source, std::uint32_t ep
     drop(NodeCounter::kForged);
     return Sent::kForged;
   };
-  const auto sent = SentPacket::parse(*packet, source);
-  if (!sent || epoch > port_.epoch()) return forged();
-  if (!queue_pairs_.contains(source)) {
-    return was_lately(source) ? drop(NodeCounter::kOutdated) : forged();
+  SentPacket sent;
+  if (!sent.read(*packet, source) || epoch > port_.epoch()) return forged();
+  if (source != last_source_) {
+    if (!queue_pairs_.contains(source)) {
+      return was_lately(source) ? drop(NodeCounter::kOutdated) : forged();
+    }
+    last_source_ = source;
   }
   const bool active = port_.port().link().state() == link::PortState::kActive;
   // Where nothing is sent, it matters to nobody; and there may be no LID yet to send from.
-  if (active && !sent->agrees_with(port_.port())) {
+  if (active && !sent.agrees_with(port_.port())) {
     return epoch == port_.epoch() ? forged() : drop(NodeCounter::kOutdated);
   }
-  const Vl vl = port_.lane(sent->lrh.sl);
+  const Vl vl = port_.lane(sent.lrh.sl);
   if (vl == link::kVl15) return drop(NodeCounter::kNoVl);
   packet->intact = true;
   packet->hold = room_->take(vl, packet->blocks());
@@ -166,7 +170,7 @@ Sent AttachedProgram::send(link::PacketPtr& packet, Qpn source, std::uint32_t ep
     blocked_ |= link::bit(vl);
     return Sent::kNotNow;
   }
-  port_.transmit(std::move(packet), *sent, vl, now);
+  port_.transmit(std::move(packet), sent, vl, now);
   return Sent::kTaken;
 }
 

@@ -66,6 +66,7 @@ class AttachedProgram final : public Attachment, private link::ReceiveBuffer::Ob
   ProgramPort& port_;
   Program& program_;
   std::unordered_set<Qpn> queue_pairs_;
+  Qpn last_source_{};  // of these, from which it sent last; 0, which is nobody's: none
   std::deque<Qpn> lately_;
   std::unordered_map<Gid, std::unordered_set<Qpn>> groups_;
   std::size_t joins_ = 0;

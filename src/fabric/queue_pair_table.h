@@ -21,12 +21,21 @@ class QueuePairTable {
   // Nothing: all are in use.
   [[nodiscard]] std::optional<Qpn> allocate(AttachedProgram& owner);
   // One that is in use gets another owner.
-  void give(Qpn qpn, AttachedProgram& owner) { owners_[qpn] = &owner; }
-  void release(Qpn qpn) { owners_.erase(qpn); }
+  void give(Qpn qpn, AttachedProgram& owner) {
+    owners_[qpn] = &owner;
+    last_ = {};
+  }
+  void release(Qpn qpn) {
+    owners_.erase(qpn);
+    last_ = {};
+  }
   // Null: nobody has it.
-  [[nodiscard]] AttachedProgram* owner(Qpn qpn) const {
+  [[nodiscard]] AttachedProgram* owner(Qpn qpn) {
+    if (qpn == last_.qpn) return last_.owner;
     const auto found = owners_.find(qpn);
-    return found == owners_.end() ? nullptr : found->second;
+    if (found == owners_.end()) return nullptr;
+    last_ = {qpn, found->second};
+    return found->second;
   }
   [[nodiscard]] std::size_t size() const { return owners_.size(); }
 
@@ -38,6 +47,12 @@ class QueuePairTable {
  private:
   Qpn next_;
   std::unordered_map<Qpn, AttachedProgram*> owners_;
+  // Whose number was asked for last: of a stream it is the same again and again.
+  struct Last {
+    Qpn qpn{};
+    AttachedProgram* owner = nullptr;
+  };
+  Last last_{};
 };
 
 }  // namespace weft::fabric

@@ -22,40 +22,37 @@ bool is_right(const wire::Grh& grh, std::size_t covered) {
 
 }  // namespace
 
-std::optional<SentPacket> SentPacket::parse(const link::Packet& packet, Qpn source) {
-  const std::size_t covered = packet.size() - wire::kVcrcSize;
+bool SentPacket::read(const link::Packet& packet, Qpn source) {
+  size = packet.size();
+  const std::size_t covered = size - wire::kVcrcSize;
   Bytes rest = packet.header();
-  SentPacket sent{.lrh = packet.lrh(), .grh = {}, .bth = {}, .size = packet.size()};
-  const wire::Lrh& lrh = sent.lrh;
+  lrh = *wire::Lrh::parse(rest);
   if (lrh.link_version != 0 || lrh.vl == kManagementVl || is_raw(lrh) ||
       lrh.packet_bytes() != covered) {
-    return std::nullopt;
+    return false;
   }
   rest = rest.subspan(wire::Lrh::kSize);
   if (lrh.next_header == wire::Lnh::iba_global) {
-    sent.grh = wire::Grh::parse(rest);
-    if (!sent.grh || !is_right(*sent.grh, covered)) return std::nullopt;
+    grh = wire::Grh::parse(rest);
+    if (!grh || !is_right(*grh, covered)) return false;
     rest = rest.subspan(wire::Grh::kSize);
   }
-  const auto bth = wire::Bth::parse(rest);
-  if (!bth || bth->transport_version != 0 || bth->dest_qp <= kQp1) return std::nullopt;
-  sent.bth = *bth;
-  const wire::OpcodeInfo& opcode = wire::info(bth->opcode);
-  if (!opcode.known() || !is_of_queue_pairs(opcode.transport)) return std::nullopt;
+  if (rest.size() < wire::Bth::kSize) return false;
+  bth = *wire::Bth::parse(rest);
+  if (bth.transport_version != 0 || bth.dest_qp <= kQp1) return false;
+  const wire::OpcodeInfo& opcode = wire::info(bth.opcode);
+  if (!opcode.known() || !is_of_queue_pairs(opcode.transport)) return false;
   const std::size_t headers = packet.header().size() - rest.size() + wire::Bth::kSize;
-  if (headers + opcode.headers_size + bth->pad_count + wire::kIcrcSize > covered) {
-    return std::nullopt;
-  }
+  if (headers + opcode.headers_size + bth.pad_count + wire::kIcrcSize > covered) return false;
   if (opcode.has(wire::kDeth)) {
     const auto deth = wire::Deth::parse(rest.subspan(wire::Bth::kSize));
     if (!deth || deth->src_qp != source || (deth->qkey.value() & kPrivilegedQKeyBit) != 0) {
-      return std::nullopt;
+      return false;
     }
   }
   // A payload stays where the program can change it whenever it likes, so to read it here would
   // prove nothing, and cost as much as to carry the packet. The receiver checks the ICRC.
-  if (packet.sealed && packet.payload().empty() && !packet.vcrc_good()) return std::nullopt;
-  return sent;
+  return !packet.sealed || !packet.payload().empty() || packet.vcrc_good();
 }
 
 bool SentPacket::agrees_with(const NodePort& port) const {

@@ -13,16 +13,16 @@
 namespace weft::fabric {
 
 struct SentPacket {
-  wire::Lrh lrh;
+  wire::Lrh lrh{};
   std::optional<wire::Grh> grh;
-  wire::Bth bth;
+  wire::Bth bth{};
   std::size_t size = 0;  // LRH through VCRC
 
-  // Nothing for what no program may send, whatever its port is like: raw packets, VL15, to queue
-  // pairs 0 and 1, with a privileged Q_Key (IBA 10.2.5), with a DETH that does not say `source`, or
-  // malformed: lengths, versions, opcode, and the VCRC of a packet without a payload of its own.
-  // The ICRC is between the ends.
-  [[nodiscard]] static std::optional<SentPacket> parse(const link::Packet& packet, Qpn source);
+  // Reads the headers. False for what no program may send, whatever its port is like: raw packets,
+  // VL15, to queue pairs 0 and 1, with a privileged Q_Key (IBA 10.2.5), with a DETH that does not
+  // say `source`, or malformed: lengths, versions, opcode, and the VCRC of a packet that is sealed
+  // and has no payload of its own. The ICRC is between the ends.
+  [[nodiscard]] bool read(const link::Packet& packet, Qpn source);
 
   // Source LID, source GID and P_Key are the port's, and its neighbour takes so long a packet.
   [[nodiscard]] bool agrees_with(const NodePort& port) const;

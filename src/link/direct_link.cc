@@ -154,12 +154,11 @@ void DirectLink::End::deliver(Port& port, Time now) {
     // What is done with a packet may take the link down, and empties the inbox then.
     const auto next = inbox_.next();
     if (!next || *next > now || !told()) return;
-    Inbox::Item item = inbox_.pop();
-    if (auto* const packet = std::get_if<PacketPtr>(&item)) {
-      port.receive(std::move(*packet), now);
+    if (!inbox_.signal_is_next()) {
+      port.receive(inbox_.pop_packet(), now);
       continue;
     }
-    const auto& signal = std::get<Inbox::Signal>(item);
+    const Inbox::Signal signal = inbox_.pop_signal();
     if (signal.wrong_bit == Inbox::Signal::kNoBit) {
       port.receive(signal.packet, now);
     } else {

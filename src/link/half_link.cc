@@ -106,12 +106,11 @@ void HalfLink::pump(Time now) {
   while (connected_ && channel_->ready()) {
     const auto next = outbox_.next();
     if (!next || *next > now) break;
-    Inbox::Item item = outbox_.pop();
-    if (const auto* const packet = std::get_if<PacketPtr>(&item)) {
-      channel_->send(**packet, now);
+    if (!outbox_.signal_is_next()) {
+      channel_->send(*outbox_.pop_packet(), now);
       continue;
     }
-    const auto& signal = std::get<Inbox::Signal>(item);
+    const Inbox::Signal signal = outbox_.pop_signal();
     Signal bytes = signal.packet.bytes();
     if (signal.wrong_bit != Inbox::Signal::kNoBit) {
       bytes[signal.wrong_bit / 8] ^= std::byte{1} << (signal.wrong_bit % 8);

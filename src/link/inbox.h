@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -23,17 +24,32 @@ class Inbox {
     std::uint8_t wrong_bit = kNoBit;  // of its 6 bytes
     static constexpr std::uint8_t kNoBit = 0xFF;
   };
-  using Item = std::variant<PacketPtr, Signal>;
 
   // Times do not go back.
-  void push(PacketPtr packet, Time arrives);
+  void push(PacketPtr packet, Time arrives) {
+    packet->arrived_at = arrives;
+    packets_.push(std::move(packet));
+    ++pushed_;
+  }
   void push(const Signal& signal, Time arrives);
 
   [[nodiscard]] bool empty() const { return packets_.empty() && next_signal_ == signals_.size(); }
-  // When the first item arrives.
-  [[nodiscard]] std::optional<Time> next() const;
-  // The first item; there is one.
-  [[nodiscard]] Item pop();
+  // When the first of all arrives.
+  [[nodiscard]] std::optional<Time> next() const {
+    if (signal_is_next()) return signals_[next_signal_].arrives;
+    if (packets_.empty()) return std::nullopt;
+    return packets_.front()->arrived_at;
+  }
+  // What the first of all is, when there is one: take it out by the one or the other.
+  [[nodiscard]] bool signal_is_next() const {
+    return next_signal_ != signals_.size() && signals_[next_signal_].after == popped_;
+  }
+  [[nodiscard]] PacketPtr pop_packet() {
+    assert(!packets_.empty() && !signal_is_next());
+    ++popped_;
+    return packets_.pop();
+  }
+  [[nodiscard]] Signal pop_signal();
   // Returns how many packets that were.
   std::size_t clear();
 
@@ -43,7 +59,6 @@ class Inbox {
     std::uint32_t after;  // so many packets, counted from the beginning
     Time arrives;
   };
-  [[nodiscard]] bool signal_is_next() const;
 
   PacketQueue packets_;  // arrival times are in the packets
   std::vector<Waiting> signals_;

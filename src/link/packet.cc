@@ -19,14 +19,6 @@ void PacketDelete::operator()(Packet* packet) const {
   packet->pool_->give_back(packet);
 }
 
-Lid Packet::dlid() const {
-  return Lid{wire::load_be16(header_.data() + wire::LrhView::kDlidBytes)};
-}
-
-Vl Packet::vl() const {
-  return Vl{static_cast<std::uint8_t>(wire::load_u8(header_.data() + wire::LrhView::kVlByte) >> 4)};
-}
-
 void Packet::copy_to(MutableBytes out) const {
   assert(out.size() >= size());
   std::byte* to = out.data();
@@ -69,19 +61,6 @@ void Packet::rewrite_vl(Vl vl) {
   wire::LrhView(header()).set_vl(vl);
 }
 
-void PacketQueue::push(PacketPtr packet) {
-  assert(packet != nullptr);
-  Packet* const raw = packet.release();
-  raw->next_ = nullptr;
-  if (first_ == nullptr) {
-    first_ = raw;
-  } else {
-    last_->next_ = raw;
-  }
-  last_ = raw;
-  ++size_;
-}
-
 void PacketQueue::push_front(PacketPtr packet) {
   assert(packet != nullptr);
   Packet* const raw = packet.release();
@@ -89,12 +68,6 @@ void PacketQueue::push_front(PacketPtr packet) {
   first_ = raw;
   if (size_ == 0) last_ = raw;
   ++size_;
-}
-
-PacketPtr PacketQueue::pop() {
-  if (first_ == nullptr) return nullptr;
-  --size_;
-  return PacketPtr(std::exchange(first_, first_->next_));
 }
 
 void PacketQueue::clear() {

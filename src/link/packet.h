@@ -12,15 +12,18 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "base/buffer_pool.h"
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/time.h"
 #include "link/receive_buffer.h"
+#include "wire/endian.h"
 #include "wire/lrh.h"
 
 namespace weft::link {
@@ -49,8 +52,9 @@ class Packet {
   [[nodiscard]] MutableBytes header() { return {header_.data(), header_size_}; }
   [[nodiscard]] Bytes header() const { return {header_.data(), header_size_}; }
   [[nodiscard]] Bytes payload() const { return payload_; }
-  // What keeps the payload alive; empty where there is none.
-  [[nodiscard]] const BufferRef& payload_owner() const { return owner_; }
+  // What keeps the payload alive; empty where there is none. Who is done with the packet but not
+  // with the payload may move it out.
+  [[nodiscard]] BufferRef& payload_owner() { return owner_; }
   [[nodiscard]] MutableBytes trailer() { return {trailer_.data(), trailer_size_}; }
   [[nodiscard]] Bytes trailer() const { return {trailer_.data(), trailer_size_}; }
 
@@ -61,8 +65,13 @@ class Packet {
     return static_cast<std::uint16_t>((size() + kBlock - 1) / kBlock);
   }
   [[nodiscard]] wire::Lrh lrh() const { return *wire::Lrh::parse(header()); }
-  [[nodiscard]] Lid dlid() const;
-  [[nodiscard]] Vl vl() const;
+  [[nodiscard]] Lid dlid() const {
+    return Lid{wire::load_be16(header_.data() + wire::LrhView::kDlidBytes)};
+  }
+  [[nodiscard]] Vl vl() const {
+    return Vl{
+        static_cast<std::uint8_t>(wire::load_u8(header_.data() + wire::LrhView::kVlByte) >> 4)};
+  }
 
   // Copies all of it, CRCs and all: `out` has room for size() bytes. One that is not sealed has
   // passed the checks of who lets packets in.
@@ -119,11 +128,26 @@ class PacketQueue {
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] Packet* front() { return first_; }
   [[nodiscard]] const Packet* front() const { return first_; }
-  void push(PacketPtr packet);
+  void push(PacketPtr packet) {
+    assert(packet != nullptr);
+    Packet* const raw = packet.release();
+    raw->next_ = nullptr;
+    if (first_ == nullptr) {
+      first_ = raw;
+    } else {
+      last_->next_ = raw;
+    }
+    last_ = raw;
+    ++size_;
+  }
   // It is the next one.
   void push_front(PacketPtr packet);
   // Null when empty.
-  [[nodiscard]] PacketPtr pop();
+  [[nodiscard]] PacketPtr pop() {
+    if (first_ == nullptr) return nullptr;
+    --size_;
+    return PacketPtr(std::exchange(first_, first_->next_));
+  }
   void clear();
 
  private:

@@ -170,7 +170,7 @@ class Port final : private ReceiveBuffer::Observer {
   // port_receive.cc
   [[nodiscard]] std::optional<PortCounter> flaw(const Packet& packet) const;
   void count_received(const Packet& packet);
-  void hand_on(PacketPtr packet, Time now);
+  void let_wait(PacketPtr packet, Time now);
   void drain(Time now);
   [[nodiscard]] Duration time_to_drain(const Packet& packet) const;
 
@@ -179,6 +179,7 @@ class Port final : private ReceiveBuffer::Observer {
   void send_waiting(Time now);
   [[nodiscard]] std::uint16_t sendable(Time now);
   void send_head(Vl vl, Time now);
+  void send_now(PacketPtr packet, Vl vl, Time now);
   [[nodiscard]] PacketPtr take_head(Vl vl, Time now);
   void drop_lane(Vl vl, PortCounter reason, Time now);
   void drop_expired(Vl vl, Time now);

@@ -30,8 +30,9 @@ void Port::note_owed(Vl vl) {
   if (vl.value() >= operational_vls_) return;
   const ReceiveCredit& credit = lanes_[vl.value()].receive;
   const std::uint16_t gained = credit.gained(buffer_->free(vl));
+  if (gained == 0) return;
   const std::uint32_t much = std::min<std::uint32_t>(buffer_->capacity(vl), kMostCredit) / 4;
-  const bool may_wait = gained > 0 && credit.left() < longest_blocks(options_.mtu_code);
+  const bool may_wait = credit.left() < longest_blocks(options_.mtu_code);
   if (may_wait || gained >= much) owed_ |= bit(vl);
 }
 

@@ -67,18 +67,23 @@ void Port::receive(PacketPtr packet, Time now) {
     packet->hold = buffer_->take(vl, blocks);
     // IBA 7.9.4.4: blocks that were dropped for lack of room are not counted as received.
     if (!packet->hold) return counters_.add_in_turn(PortCounter::kRxOverrun);
-    lanes_[vl.value()].receive.received(blocks);
-    note_owed(vl);
+    ReceiveCredit& credit = lanes_[vl.value()].receive;
+    credit.received(blocks);
+    // What came in has taken space and credit alike, unless there is more space than can be
+    // granted. So all that can be new is that little is left.
+    const bool alike = buffer_->capacity(vl) <= kMostCredit;
+    if (!alike || credit.left() < longest_blocks(options_.mtu_code)) note_owed(vl);
     if (state_ == PortState::kArmed) enter(PortState::kActive, now);  // IBA 7.2.7: ActiveTrigger
   }
   count_received(*packet);
   packet->arrived_at = now;
-  hand_on(std::move(packet), now);
+  const bool waits = drain_bytes_per_s_ != 0 || !draining_.empty();
+  if (!waits || vl == kVl15) return owner_.received(*this, std::move(packet), now);
+  let_wait(std::move(packet), now);
 }
 
-void Port::hand_on(PacketPtr packet, Time now) {
-  const bool waits = drain_bytes_per_s_ != 0 || !draining_.empty();
-  if (!waits || packet->vl() == kVl15) return owner_.received(*this, std::move(packet), now);
+// Until the receiver, which is slow, comes to it.
+void Port::let_wait(PacketPtr packet, Time now) {
   if (draining_.empty()) drained_at_ = std::max(drained_at_, now) + time_to_drain(*packet);
   draining_.push(std::move(packet));
 }

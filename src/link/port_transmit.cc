@@ -22,19 +22,23 @@ std::optional<PortCounter> Port::obstacle(const Packet& packet, Vl vl, Time now)
 }
 
 void Port::transmit(PacketPtr packet, Vl vl, Time now) {
-  if (const auto reason = obstacle(*packet, vl, now)) return counters_.add_in_turn(*reason);
+  const bool is_free = state_ == PortState::kActive && vl.value() < operational_vls_ &&
+                       packet->size() <= longest_packet(neighbor_mtu_) &&
+                       !lanes_[vl.value()].stalled;
+  const auto reason = is_free ? std::nullopt : obstacle(*packet, vl, now);
+  if (reason) return counters_.add_in_turn(*reason);
   if (packet->vl() != vl) packet->rewrite_vl(vl);
   if (packet->arrived_at == Time{}) packet->arrived_at = now;
   Lane& lane = lanes_[vl.value()];
-  const bool first = lane.queue.empty();
-  if (first) lane.head_since = now;
   // Most packets find that nothing waits, and need not wait either. No limit of time is so short
   // that one could have met it that has just come.
   const bool passes = waiting_ == 0 && vl != kVl15 && packet->arrived_at == now &&
                       lane.send.allows(packet->blocks()) && carrier_->ready();
+  if (passes && arbitration_.choose(bit(vl))) return send_now(std::move(packet), vl, now);
+  const bool first = lane.queue.empty();
+  if (first) lane.head_since = now;
   lane.queue.push(std::move(packet));
   waiting_ |= bit(vl);
-  if (passes && arbitration_.choose(bit(vl))) return send_head(vl, now);
   if (carrier_->ready()) send_waiting(now);
   if (first && !lane.queue.empty()) wake();  // it has a deadline now
 }
@@ -69,7 +73,10 @@ std::uint16_t Port::sendable(Time now) {
 }
 
 void Port::send_head(Vl vl, Time now) {
-  PacketPtr packet = take_head(vl, now);
+  send_now(take_head(vl, now), vl, now);
+}
+
+void Port::send_now(PacketPtr packet, Vl vl, Time now) {
   Lane& lane = lanes_[vl.value()];
   const std::size_t size = packet->size();
   if (vl == kVl15) {
@@ -83,7 +90,7 @@ void Port::send_head(Vl vl, Time now) {
   counters_.add_in_turn(PortCounter::kTxWords, size / 4);
   counters_.add_in_turn(is_multicast(packet->dlid()) ? PortCounter::kTxMulticast
                                                      : PortCounter::kTxUnicast);
-  end_wait(now);
+  if (wait_since_) end_wait(now);
   packet->hold.release();  // it leaves the element
   carrier_->send(std::move(packet), now);
 }

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "base/ids.h"
 
@@ -36,17 +38,25 @@ class BufferHold {
 
   // Another hold of the same space; an empty one of an empty one.
   [[nodiscard]] BufferHold share();
-  void release();
+  inline void release();
   explicit operator bool() const { return buffer_ != nullptr; }
 
  private:
   friend class ReceiveBuffer;
-  void take(BufferHold& other) noexcept;
+  void take(BufferHold& other) noexcept {
+    buffer_ = std::exchange(other.buffer_, nullptr);
+    amount_ = other.amount_;
+    vl_ = other.vl_;
+    if (other.is_shared()) take_place(other);
+  }
+  [[nodiscard]] bool is_shared() const { return next_ != nullptr || previous_ != nullptr; }
+  void take_place(BufferHold& other) noexcept;
+  void leave_others();
 
   ReceiveBuffer* buffer_ = nullptr;
-  // All holds of one space, in a ring.
-  BufferHold* next_ = this;
-  BufferHold* previous_ = this;
+  // All holds of one space, in a list.
+  BufferHold* next_ = nullptr;
+  BufferHold* previous_ = nullptr;
   std::uint16_t amount_ = 0;
   Vl vl_{};
 };
@@ -70,7 +80,7 @@ class ReceiveBuffer {
   ReceiveBuffer& operator=(const ReceiveBuffer&) = delete;
 
   // `amount` is blocks; of VL15, 1. Empty when there is not so much left.
-  [[nodiscard]] BufferHold take(Vl vl, std::uint16_t amount);
+  [[nodiscard]] inline BufferHold take(Vl vl, std::uint16_t amount);
   [[nodiscard]] std::uint32_t free(Vl vl) const { return capacity(vl) - used_[vl.value()]; }
   [[nodiscard]] std::uint32_t capacity(Vl vl) const {
     return vl == kVl15 ? vl15_packets_ : data_blocks_;
@@ -81,7 +91,7 @@ class ReceiveBuffer {
   ReceiveBuffer(std::uint32_t data_blocks, std::uint32_t vl15_packets, Observer& observer)
       : data_blocks_(data_blocks), vl15_packets_(vl15_packets), observer_(&observer) {}
   ~ReceiveBuffer() = default;
-  void give_back(Vl vl, std::uint16_t amount);
+  inline void give_back(Vl vl, std::uint16_t amount);
 
   const std::uint32_t data_blocks_;
   const std::uint32_t vl15_packets_;
@@ -89,5 +99,32 @@ class ReceiveBuffer {
   std::uint32_t spaces_ = 0;
   std::array<std::uint32_t, kVls> used_{};
 };
+
+// Each packet comes by these at every hop.
+inline void BufferHold::release() {
+  ReceiveBuffer* const buffer = std::exchange(buffer_, nullptr);
+  if (buffer == nullptr) return;
+  if (is_shared()) return leave_others();
+  buffer->give_back(vl_, amount_);
+}
+
+inline BufferHold ReceiveBuffer::take(Vl vl, std::uint16_t amount) {
+  BufferHold hold;
+  if (amount > free(vl)) return hold;
+  used_[vl.value()] += amount;
+  ++spaces_;
+  hold.buffer_ = this;
+  hold.amount_ = amount;
+  hold.vl_ = vl;
+  return hold;
+}
+
+inline void ReceiveBuffer::give_back(Vl vl, std::uint16_t amount) {
+  assert(spaces_ > 0 && used_[vl.value()] >= amount);
+  --spaces_;
+  used_[vl.value()] -= amount;
+  if (observer_ != nullptr) return observer_->space_freed(vl);
+  if (spaces_ == 0) delete this;
+}
 
 }  // namespace weft::link

@@ -84,8 +84,7 @@ std::optional<Vl> VlArbitration::take_turns(std::uint16_t sendable) {
   return Vl{last_};
 }
 
-void VlArbitration::sent(std::size_t bytes) {
-  if (chosen_ == nullptr) return;
+void VlArbitration::count(std::size_t bytes) {
   chosen_->left -= static_cast<int>((bytes + kWeightUnit - 1) / kWeightUnit);
   if (chosen_ == &high_) {
     if (counts_high_) high_left_ -= static_cast<std::int64_t>(bytes);

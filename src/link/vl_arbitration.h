@@ -45,7 +45,9 @@ class VlArbitration {
   // when no table has an entry for any of them: the standard has such lanes never send.
   [[nodiscard]] std::optional<Vl> choose(std::uint16_t sendable);
   // The lane chosen has sent a packet of so many bytes.
-  void sent(std::size_t bytes);
+  void sent(std::size_t bytes) {
+    if (chosen_ != nullptr) count(bytes);
+  }
 
  private:
   struct Wheel {
@@ -57,6 +59,7 @@ class VlArbitration {
     bool turn_to(std::uint16_t sendable);
   };
   [[nodiscard]] std::optional<Vl> take_turns(std::uint16_t sendable);
+  void count(std::size_t bytes);
   void refill_high();
 
   Wheel low_;

@@ -166,7 +166,7 @@ void DaemonEnd::watch_taking() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-Arrival DaemonEnd::arrive(std::uint8_t port, Bytes header, Bytes payload, const BufferRef& owner,
+Arrival DaemonEnd::arrive(std::uint8_t port, Bytes header, Bytes payload, BufferRef& owner,
                           Bytes trailer, bool sealed) {
   assert(header.size() <= kMostHeader && trailer.size() <= kMostTrailer);
   assert(payload.size() <= kBlock);
@@ -183,7 +183,7 @@ Arrival DaemonEnd::arrive(std::uint8_t port, Bytes header, Bytes payload, const 
   } else if (sender != nullptr && has_mapped(*sender) && sender->held() < kMostHeld) {
     slot.arena = sender->arena();
     slot.block = sender->number_of(*owner.block());
-    held_[at] = {.owner = owner, .of = sender};
+    held_[at] = {.owner = std::move(owner), .of = sender};
     sender->hold();
     ++holding_;
   } else {

@@ -79,10 +79,11 @@ class DaemonEnd final : private ProgramBlocks::Home {
 
   // --- what arrives for it -----------------------------------------------------------------------
   // Copies of it are spared when the payload is in memory that the program has mapped, as long as
-  // programs do not hold most of that memory's blocks. The program sees it at the latest with
-  // publish(): the first two since the last of these at once, others together.
-  [[nodiscard]] Arrival arrive(std::uint8_t port, Bytes header, Bytes payload,
-                               const BufferRef& owner, Bytes trailer, bool sealed);
+  // programs do not hold most of that memory's blocks: then `owner` is moved from. The program sees
+  // it at the latest with publish(): the first two since the last of these at once, others
+  // together.
+  [[nodiscard]] Arrival arrive(std::uint8_t port, Bytes header, Bytes payload, BufferRef& owner,
+                               Bytes trailer, bool sealed);
   // The program has mapped the memory of that number, besides its own.
   void mapped(std::uint32_t arena) { mapped_.insert(arena); }
   void unmapped(std::uint32_t arena) { mapped_.erase(arena); }
