@@ -2,7 +2,10 @@
 #include "wan/tunnel_end.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
+
+#include "link/channel.h"
 
 namespace weft::wan {
 namespace {
@@ -24,6 +27,7 @@ SessionOptions session_options(const TunnelOptions& options, const BulkBuffer::S
 TunnelEnd::TunnelEnd(const TunnelOptions& options, BulkBuffer::Share& share, link::PacketPool& pool,
                      Entropy& entropy, Path& path, TunnelUser& user)
     : options_(options),
+      pool_(pool),
       path_(path),
       user_(user),
       session_(session_options(options, share), entropy),
@@ -53,7 +57,23 @@ void TunnelEnd::path_changed() {
 void TunnelEnd::received(link::Port&, link::PacketPtr packet, Time) {
   // The port goes down with the session, so there is one; a packet may come while that happens.
   if (!session_.up()) return counters_.add_in_turn(TunnelCounter::kTxSessionLost);
+  if (!packet->sealed) packet = sealed(std::move(packet));
+  if (packet == nullptr) return counters_.add_in_turn(TunnelCounter::kTxNoMemory);
   sender_.accept(std::move(packet));
+}
+
+// A packet of a program on this machine has no CRCs yet, and lies in memory that the program needs
+// for its next ones long before the other end says that this one has come.
+link::PacketPtr TunnelEnd::sealed(link::PacketPtr packet) {
+  std::array<std::byte, link::kLongestPacket> bytes;
+  const MutableBytes whole = MutableBytes(bytes).first(packet->size());
+  packet->copy_to(whole);
+  link::PacketPtr copy = pool_.copy(whole);
+  if (copy == nullptr) return nullptr;
+  copy->intact = packet->intact;
+  copy->hold = std::move(packet->hold);
+  copy->arrived_at = packet->arrived_at;
+  return copy;
 }
 
 void TunnelEnd::state_changed(link::Port&, link::PortState before, Time now) {

@@ -91,6 +91,7 @@ class TunnelEnd final : private link::PortOwner {
   void state_changed(link::Port& port, link::PortState before, Time now) override;
   void wake(link::Port& port) override;
 
+  [[nodiscard]] link::PacketPtr sealed(link::PacketPtr packet);
   void wake();
   void handle(Session::Event event, Time now);
   void begin(Time now);
@@ -115,6 +116,7 @@ class TunnelEnd final : private link::PortOwner {
   [[nodiscard]] Duration period() const;
 
   const TunnelOptions options_;
+  link::PacketPool& pool_;
   Path& path_;
   TunnelUser& user_;
   TunnelCounters counters_;

@@ -63,6 +63,21 @@ TEST(Tunnel, CarriesPacketsOfEverySizeAndLaneUnchangedAndInOrder) {
   EXPECT_EQ(world.pool.in_use(), 0) << "something keeps packets";
 }
 
+// As programs of a lab hand them over, whose memory needs no CRCs.
+TEST(Tunnel, SealsPacketsThatHaveNoCrcsYet) {
+  World world({});
+  ASSERT_TRUE(world.activate()) << world.describe();
+  auto packet = world.pool.copy(link::make_packet({.vl = Vl{1}, .payload = 1000}));
+  for (std::byte& byte : packet->trailer())
+    byte = {};
+  packet->sealed = false;
+  packet->intact = true;
+  world.sites[0]->port.transmit(std::move(packet), Vl{1}, world.now());
+  world.run_for(50ms);
+  EXPECT_EQ(world.sites[1]->came[0], 1) << world.describe();
+  EXPECT_EQ(world.sites[1]->damaged, 0);
+}
+
 TEST(Tunnel, PutsSeveralPacketsIntoAFrame) {
   World world({.wan = {.longest_frame = 9000}});
   ASSERT_TRUE(world.activate());
