@@ -48,6 +48,8 @@ class ProgramsOfOtherUsers : public AttachedPrograms {
     config_.others = &others_;
     EXPECT_EQ(chmod(directory_.c_str(), 0711), 0);
   }
+  // Its sessions count for others_.
+  ~ProgramsOfOtherUsers() override { server_.reset(); }
   void SetUp() override {
     if (geteuid() != 0) GTEST_SKIP() << "takes root, to be several users";
     serve();
