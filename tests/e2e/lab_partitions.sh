@@ -117,7 +117,7 @@ spawn server "$weft" run --node c -- rping -s -a 10.254.0.3 -C 5
 await_ids c 1
 on client d rping -c -a 10.254.0.3 -C 5 -v
 expect client 'ping data: rdma-ping-4'
-finish server
+finish_rping server
 
 # A file that cannot be understood is refused with its line.
 printf 'Default=0x7fff: ALL=full;\nblue=0x11: nobody=full;\n' >"$work/partitions.conf"
