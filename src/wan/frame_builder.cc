@@ -48,8 +48,8 @@ void FrameBuilder::refer(Bytes bytes) {
   size_ += bytes.size();
 }
 
-// Of the three stretches of the packet; headers are short, and spare the network an entry of its
-// list when they are copied.
+// Of the three stretches of the packet. What is short is copied: that spares the network an entry
+// of its list, and keeps the list short in a frame of many small packets.
 void FrameBuilder::slice(const link::Packet& packet, std::size_t offset, std::size_t length) {
   const auto cut = [&](Bytes stretch) {
     const std::size_t skipped = std::min(offset, stretch.size());
@@ -59,7 +59,12 @@ void FrameBuilder::slice(const link::Packet& packet, std::size_t offset, std::si
     return taken;
   };
   copy(cut(packet.header()));
-  refer(cut(packet.payload()));
+  const Bytes payload = cut(packet.payload());
+  if (payload.size() <= kCopied) {
+    copy(payload);
+  } else {
+    refer(payload);
+  }
   copy(cut(packet.trailer()));
 }
 

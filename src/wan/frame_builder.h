@@ -12,10 +12,17 @@
 
 namespace weft::wan {
 
-// Puts a frame together without copying payloads: a list of parts, of which the payloads belong to
-// the packets, and all else to this. What does not fit is not put in.
+// Puts a frame together without copying payloads, but for short ones: a list of parts, of which the
+// payloads belong to the packets, and all else to this. What does not fit is not put in.
 class FrameBuilder {
  public:
+  // Bytes of a payload, or of a piece of one, that is copied, at most.
+  static constexpr std::size_t kCopied = 256;
+  // Of one frame: each payload that is not copied, what stands before it, and what stands behind
+  // the last.
+  static constexpr std::size_t kMostParts =
+      2 * (kLongestFrame / (kCopied + 1 + PacketItem::kSize)) + 1;
+
   // Begins a frame of at most `most` bytes, from kLeastFrame to kLongestFrame.
   void begin(std::size_t most);
   // Bytes that are left.

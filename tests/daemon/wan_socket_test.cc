@@ -15,6 +15,7 @@
 #include "io/clock.h"
 #include "io/route.h"
 #include "wan/frame.h"
+#include "wan/frame_builder.h"
 
 namespace weft::daemon {
 namespace {
@@ -86,6 +87,19 @@ TEST_P(WanSockets, CarryFramesOfAnyLengthsInTheirOrder) {
   send(frames);
   turn_until([&] { return came_.size() >= frames.size(); });
   EXPECT_EQ(came_, frames);
+}
+
+// As many parts as a frame may have, in each of several that could leave together.
+TEST_P(WanSockets, CarryFramesOfManyParts) {
+  const auto frame = bytes_of(20 * wan::FrameBuilder::kMostParts, 5);
+  std::vector<Bytes> parts;
+  for (std::size_t part = 0; part < wan::FrameBuilder::kMostParts; ++part)
+    parts.push_back(Bytes(frame).subspan(20 * part, 20));
+  const std::vector<wan::OutFrame> out(7, {.parts = parts, .size = frame.size()});
+  out_->send(out, io::now());
+  turn_until([&] { return came_.size() == out.size(); });
+  EXPECT_EQ(came_.back(), frame);
+  EXPECT_EQ(out_->refused(), 0u);
 }
 
 // More than one call takes, and more than the sockets' buffers: what is sent only while the path is

@@ -130,6 +130,29 @@ TEST_F(Frames, CarryAHello) {
   EXPECT_EQ(only<Hello>(bytes_of(frame)), hello);
 }
 
+// A system call takes no more than so many parts, however short the packets are that programs make.
+TEST_F(Frames, AreOfFewPartsHoweverManyPacketsTheyHold) {
+  for (const std::size_t payload : {4u, 8u, 256u, 260u, 2000u}) {
+    const auto bytes_sent = link::make_packet({.payload = payload});
+    const Bytes whole(bytes_sent);
+    const std::size_t header = whole.size() - payload - 6;
+    const auto sent =
+        pool.refer(whole.first(header), whole.subspan(header, payload), {}, whole.last(6));
+    frame.begin(kLongestFrame);
+    std::uint32_t packets = 0;
+    while (frame.add({.vl = Vl{1}, .sequence = packets}, *sent, 0, sent->size()))
+      ++packets;
+    frame.finish({});
+    EXPECT_LE(frame.parts().size(), FrameBuilder::kMostParts) << packets << " of " << payload;
+    const auto bytes = bytes_of(frame);
+    auto view = FrameView::parse(bytes);
+    ASSERT_TRUE(view);
+    while (view->next())
+      --packets;
+    EXPECT_EQ(packets, 0u) << payload;
+  }
+}
+
 TEST_F(Frames, TakeNothingThatDoesNotFit) {
   frame.begin(kLeastFrame);
   const auto large = packet(4096);

@@ -6,6 +6,7 @@
 
 #include "io/route.h"
 #include "wan/frame.h"
+#include "wan/frame_builder.h"
 
 namespace weft::daemon {
 namespace {
@@ -16,6 +17,7 @@ constexpr std::size_t kIpv4Headers = 20 + 8;
 constexpr std::size_t kIpv6Headers = 40 + 8;
 // Of one system call, as Linux has it (UIO_MAXIOV).
 constexpr std::size_t kMostParts = 1024;
+static_assert(wan::FrameBuilder::kMostParts <= kMostParts);
 
 std::size_t frame_that_fits(const io::SocketAddress& remote) {
   // Where there is no route yet, what every IPv6 link carries (RFC 8200, 5).
