@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How long a new lab takes until all its ports are Active: its own subnet manager beside OpenSM
-with the corresponding engine on the same lab, fat trees of 648 and of 5,832 hosts; and the peak
-memory of both. Weft's time counts from `weft up` on, with the start of the lab; OpenSM's from the
-start of the program on a lab that waits for it. Medians of the rounds.
+with the corresponding engine on the same lab, fat trees of 648 and of 5,832 hosts. Weft's time
+counts from `weft up` on, with the start of the lab; OpenSM's from the start of the program on a lab
+that waits for it. Medians of the rounds. And the peak memory of both as programs on a node that set
+the lab up once: `weft sm run --once` and `opensm --once`.
 
-usage: sm_sweep [--rounds N] [--large]     --large: 5,832 hosts too
+usage: sm_sweep [--rounds N] [--large]     --large: 5,832 hosts too, and Weft alone with 11,664
 """
 import argparse
 import pathlib
@@ -23,6 +24,7 @@ ENGINES = [("minhop", ["minhop"], 0.5), ("ftree", ["ftree"], 0.5),
            ("layered", ["lash", "dfsssp", "nue"], 0.25)]
 SMALL = ("18x36", 648, 1.0)
 LARGE = ("18x18x18", 5832, None)
+LARGEST = ("18x18x36", 11664)
 
 
 def lab_file(directory, size, engine):
@@ -59,49 +61,72 @@ def weft_once(file):
         return time.monotonic() - start, peak_mib(process.pid)
 
 
-def opensm_once(directory, file, engine):
-    """Nothing: this OpenSM does not have the engine, or it gave up."""
-    log = directory / "opensm.log"
-    log.unlink(missing_ok=True)
+def manager_once(file, *command):
+    """Seconds and MiB of a manager that ends when a lab without one is set up, and how it ended."""
     with labs.background(WEFT, "up", "--sm", "none", file, stdout=subprocess.PIPE) as lab:
         lab.stdout.readline()
         start = time.monotonic()
-        with labs.background(WEFT, "run", "--node", opensm_node(file), "--", "opensm", "--once",
-                             "-R", engine, "-f", log) as process:
+        with labs.background(*command) as process:
             mib = 0
             while process.poll() is None:
                 mib = max(mib, peak_mib(process.pid))
                 time.sleep(0.01)
-            took = time.monotonic() - start
-        text = log.read_text(encoding="utf-8")
-        return (took, mib) if "SUBNET UP" in text and is_engine(text, engine) else None
+            return time.monotonic() - start, mib, process.returncode
+
+
+def manager_mib(file, engine):
+    _, mib, code = manager_once(file, WEFT, "sm", "run", "--node", first_node(file), "--engine",
+                                engine, "--database", "none", "--once")
+    if code != 0:
+        sys.exit(f"sm_sweep: weft sm run --once ended with {code}")
+    return mib
+
+
+def opensm_once(directory, file, engine):
+    """Nothing: this OpenSM does not have the engine, or it gave up."""
+    log = directory / "opensm.log"
+    log.unlink(missing_ok=True)
+    took, mib, _ = manager_once(file, WEFT, "run", "--node", first_node(file), "--", "opensm",
+                                "--once", "-R", engine, "-f", log)
+    text = log.read_text(encoding="utf-8")
+    return (took, mib) if "SUBNET UP" in text and is_engine(text, engine) else None
 
 
 def is_engine(log, engine):
     return engine == "minhop" or f"{engine} tables configured on all switches" in log
 
 
-def opensm_node(file):
+def first_node(file):
     return re.search(r"^\[node\]\n(\S+) =", file.read_text(encoding="utf-8"), re.M)[1]
 
 
+def weft_alone(file, hosts, engine, rounds):
+    runs = [weft_once(file) for _ in range(rounds)]
+    seconds = statistics.median(took for took, _ in runs)
+    mib = manager_mib(file, engine)
+    with_fabric = max(mib for _, mib in runs)
+    print(f"{hosts} hosts, {engine}: {seconds:.2f} s, {with_fabric:.0f} MiB with the fabric; the "
+          f"manager alone {mib:.0f} MiB", flush=True)
+    return seconds, mib
+
+
 def compare(directory, size, hosts, goal, rounds):
-    for ours, theirs, share in ENGINES:
-        file = lab_file(directory, size, ours)
-        weft = [weft_once(file) for _ in range(rounds)]
-        seconds = statistics.median(took for took, _ in weft)
-        print(f"{hosts} hosts, {ours}: {seconds:.2f} s, {max(mib for _, mib in weft):.0f} MiB with "
-              "the fabric", flush=True)
+    for engine, theirs, share in ENGINES:
+        file = lab_file(directory, size, engine)
+        seconds, mib = weft_alone(file, hosts, engine, rounds)
         for rival in theirs:
             runs = [opensm_once(directory, file, rival) for _ in range(rounds)]
             if None in runs:
                 print(f"  OpenSM has no {rival} here", flush=True)
                 continue
             other = statistics.median(took for took, _ in runs)
-            print(f"  OpenSM {rival}: {other:.2f} s, {max(mib for _, mib in runs):.0f} MiB; ratio "
-                  f"{seconds / other:.3f} (at most {goal or share})")
-            print(f"result: {hosts} hosts, {ours} / OpenSM's {rival} = {seconds / other:.3f}",
-                  flush=True)
+            other_mib = max(mib for _, mib in runs)
+            print(f"  OpenSM {rival}: {other:.2f} s, {other_mib:.0f} MiB; ratio "
+                  f"{seconds / other:.3f} (at most {goal or share}), memory {mib / other_mib:.2f} "
+                  "(at most 1)")
+            print(f"result: {hosts} hosts, {engine} / OpenSM's {rival} = {seconds / other:.3f}")
+            print(f"result: {hosts} hosts, memory of {engine} / OpenSM's {rival} = "
+                  f"{mib / other_mib:.2f}", flush=True)
 
 
 def main():
@@ -114,6 +139,9 @@ def main():
         compare(directory, *SMALL, options.rounds)
         if options.large:
             compare(directory, *LARGE, 1)
+            for engine, _, _ in ENGINES:
+                size, hosts = LARGEST
+                weft_alone(lab_file(directory, size, engine), hosts, engine, 1)
 
 
 if __name__ == "__main__":
