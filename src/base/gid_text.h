@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GIDs as people write them.
+// GIDs and GUIDs as people write them.
 #pragma once
 
 #include <optional>
@@ -11,5 +11,7 @@ namespace weft {
 
 // An IPv6 address in any of the forms of RFC 4291, section 2.2; nothing: it is none.
 [[nodiscard]] std::optional<Gid> parse_gid(std::string_view text);
+// Hexadecimal, with or without 0x; nothing: it is no number of 64 bits.
+[[nodiscard]] std::optional<Guid> parse_guid(std::string_view text);
 
 }  // namespace weft

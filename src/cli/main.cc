@@ -194,6 +194,9 @@ void define_sm(CLI::App& app, SmOptions& options, SmRunOptions& run) {
       ->check(CLI::Range(0, 7));
   sm->add_option("--partitions", run.partitions, "Of run: a file like OpenSM's partitions.conf")
       ->option_text("FILE");
+  sm->add_option("--prefix-routes", run.prefix_routes,
+                 "Of run: a file like OpenSM's prefix-routes.conf")
+      ->option_text("FILE");
   sm->add_option("--qos", run.qos, "Of run: a file with OpenSM's qos_ options")
       ->option_text("FILE");
   sm->add_option("--mkeys", run.mkeys, "Of run: protect ports; a file that keeps their M_Keys")
@@ -394,8 +397,8 @@ int sm_or_run(Options& options) {
     options.sm.port = options.sm_run.port;
     if (!options.sm_run.any()) return sm(options.sm);
     return refuse("sm",
-                  "--engine, --priority, --lmc, --partitions, --qos, --mkeys, --mkey-protect, "
-                  "--database and --once are of run only");
+                  "--engine, --priority, --lmc, --partitions, --prefix-routes, --qos, --mkeys, "
+                  "--mkey-protect, --database and --once are of run only");
   }
   if (!options.sm.from.empty()) {
     return refuse("sm", fmt::format("{}: one word too many", options.sm.from));

@@ -55,6 +55,7 @@ fabric::LabManagement management_of(const SmRunOptions& options) {
   out.priority = static_cast<std::uint8_t>(options.priority.value_or(out.priority));
   out.partitions = options.partitions.value_or("");
   out.qos = options.qos.value_or("");
+  out.prefix_routes = options.prefix_routes.value_or("");
   out.mkeys = options.mkeys.value_or("");
   if (options.mkey_protect) out.mkey_protect = static_cast<std::uint8_t>(*options.mkey_protect);
   return out;

@@ -17,6 +17,7 @@ struct SmRunOptions {
   std::optional<unsigned> priority;
   std::optional<unsigned> lmc;
   std::optional<std::string> partitions;  // files
+  std::optional<std::string> prefix_routes;
   std::optional<std::string> qos;
   std::optional<std::string> mkeys;
   std::optional<unsigned> mkey_protect;
@@ -26,8 +27,8 @@ struct SmRunOptions {
 
   // Whether any is given that other actions of `weft sm` do not have.
   [[nodiscard]] bool any() const {
-    return engine || priority || lmc || partitions || qos || mkeys || mkey_protect || database ||
-           once;
+    return engine || priority || lmc || partitions || prefix_routes || qos || mkeys ||
+           mkey_protect || database || once;
   }
 };
 

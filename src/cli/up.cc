@@ -98,8 +98,9 @@ Expected<fabric::LabFile> read_lab(const UpOptions& options) {
   }
   fabric::Lab& lab = out.lab;
   const std::filesystem::path directory = std::filesystem::path(options.file).parent_path();
-  for (std::string* file : {&lab.management.partitions, &lab.management.qos,
-                            &lab.management.database, &lab.management.mkeys}) {
+  for (std::string* file :
+       {&lab.management.partitions, &lab.management.qos, &lab.management.prefix_routes,
+        &lab.management.database, &lab.management.mkeys}) {
     if (file->empty() || *file == fabric::kNoDatabase) continue;
     *file = std::filesystem::absolute(directory / *file);
   }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/random.h"
 
@@ -93,14 +92,6 @@ Guid derived_guid(std::string_view lab, std::string_view node) {
 
 std::string to_string(Guid guid) {
   return fmt::format("0x{:016x}", guid.value());
-}
-
-std::optional<Guid> parse_guid(std::string_view text) {
-  if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return Guid{value};
 }
 
 }  // namespace weft::fabric

@@ -92,6 +92,9 @@ struct LabManagement {
   std::string partitions;
   // Of Weft's: a file with OpenSM's options of quality of service, likewise; empty: there is none.
   std::string qos;
+  // Of Weft's: a file like OpenSM's prefix-routes.conf, likewise; empty: any router leads to all
+  // other subnets.
+  std::string prefix_routes;
   // The file by which Weft's remembers what was before, as the lab file has it; empty: the usual
   // one. kNoDatabase: none.
   std::string database;
@@ -154,7 +157,5 @@ inline constexpr std::size_t kMaxDescription = 64;
 
 // "0x0002c90300001dd0"
 [[nodiscard]] std::string to_string(Guid guid);
-// Hexadecimal, with or without 0x; nothing when it is no number of 64 bits.
-[[nodiscard]] std::optional<Guid> parse_guid(std::string_view text);
 
 }  // namespace weft::fabric

@@ -207,6 +207,10 @@ Keys<LabManagement> management_keys() {
        }},
       {"qos", [](LabManagement& management,
                  const Value& value) { return store(management.qos, value.string()); }},
+      {"prefix_routes",
+       [](LabManagement& management, const Value& value) {
+         return store(management.prefix_routes, value.string());
+       }},
       {"database", [](LabManagement& management,
                       const Value& value) { return store(management.database, value.string()); }},
       {"mkeys", [](LabManagement& management,

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/gid_text.h"
 #include "fabric/lab_builder.h"
 
 namespace weft::fabric {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/gid_text.h"
 #include "fabric/lab_builder.h"
 #include "fabric/toml.h"
 

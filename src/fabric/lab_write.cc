@@ -153,6 +153,9 @@ void write_management(Out out, const LabManagement& management) {
     add(words, "partitions", quoted(management.partitions));
   }
   if (management.qos != usual.qos) add(words, "qos", quoted(management.qos));
+  if (management.prefix_routes != usual.prefix_routes) {
+    add(words, "prefix_routes", quoted(management.prefix_routes));
+  }
   if (management.database != usual.database) add(words, "database", quoted(management.database));
   if (management.mkeys != usual.mkeys) add(words, "mkeys", quoted(management.mkeys));
   if (management.mkey_protect) {

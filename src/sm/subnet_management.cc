@@ -19,8 +19,9 @@ std::uint16_t levels_of(const QosProfile& profile) {
   return static_cast<std::uint16_t>(levels);
 }
 
-PathOptions path_options(const SetupOptions& setup) {
-  PathOptions options;
+PathOptions path_options(const ManagerOptions& manager) {
+  const SetupOptions& setup = manager.setup;
+  PathOptions options{.prefix_routes = manager.prefix_routes.routes};
   for (const Partition& partition : setup.partitions.partitions)
     options.levels.emplace(partition.number(), partition.sl);
   if (setup.qos && setup.qos->on) {
@@ -37,7 +38,7 @@ SubnetManagement::SubnetManagement(mgmt::MadLayer& port, const ManagerOptions& o
     : gid_prefix_(options.setup.gid_prefix),
       groups_(options.setup.partitions.groups),
       manager_(port, options, std::move(lids)),
-      administrator_(port, {.paths = path_options(options.setup), .own_port = options.own_port}) {
+      administrator_(port, {.paths = path_options(options), .own_port = options.own_port}) {
   administrator_.set_multicast_source([this]() -> const Subnet& { return manager_.subnet(); });
   manager_.on_trap([this](const ReceivedTrap& trap) { administrator_.take_trap(trap); });
 }

@@ -31,6 +31,7 @@
 #include "sm/mastership.h"
 #include "sm/mkeys.h"
 #include "sm/multicast_tables.h"
+#include "sm/prefix_routes.h"
 #include "sm/routing/routing.h"
 #include "sm/service_lids.h"
 #include "sm/subnet_setup.h"
@@ -48,6 +49,7 @@ struct ManagerOptions {
   // Of ports that somebody else has protected. They are managed, and get the key of `setup`.
   MKeys mkeys{};
   MastershipOptions mastership{};
+  PrefixRoutes prefix_routes{};  // for the administrator beside it
   // Between two looks at whether something has changed; a trap tells sooner.
   Duration look_every = 10s;
   // After a sweep that left something undone, and twice as long after each further one, up to

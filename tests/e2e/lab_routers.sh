@@ -40,11 +40,15 @@ expect lab '^lab routed: 1 switches, 2 channel adapters, 1 routers, 4 links'
 run status "$weft" status -d
 expect status '^lab routed: pid [0-9]+ switches 1 cas 2 routers 1 links 4 '
 expect status '^  router gate guid 0x'
-read -r gate other < <("$weft" status -d --json | python3 -c '
+# of_router KEY: of both its ports.
+of_router() {
+  "$weft" status -d --json | python3 -c "
 import json, sys
-for node in json.load(sys.stdin)["labs"][0]["nodes"]:
-    if node["kind"] == "router":
-        print(*[port["lid"] for port in node["ports"]])')
+for node in json.load(sys.stdin)['labs'][0]['nodes']:
+    if node['kind'] == 'router':
+        print(*[port['$1'] for port in node['ports']])"
+}
+read -r gate other < <(of_router lid)
 ((gate > 0 && other > 0)) || fail "the router has no LIDs"
 
 # What the tools see of it.
@@ -87,4 +91,33 @@ if [[ $manager == weft ]]; then
   run history "$weft" sm history
   expect history 'Router|router|gate to the west'
 fi
+read -r first second < <(of_router guid)
 end_lab
+[[ $manager == weft ]] || exit 0
+
+# By which of its ports, a file says.
+printf '%s\n' "# west" "0x20010db800000000 $second" "* $first" >"$work/prefix-routes.conf"
+sed -i '1i sm = { prefix_routes = "prefix-routes.conf" }' "$work/lab.toml"
+start_lab "$work/lab.toml" 4
+read -r gate other < <(of_router lid)
+run west "$weft" sm path a $far
+expect west "^a:1 lid [0-9]+ to gate to the west:2 lid $other, the router for $far: 2 links"
+run east "$weft" sm path a fec0::1
+expect east "^a:1 lid [0-9]+ to gate to the west:1 lid $gate, the router for fec0::1: 2 links"
+end_lab
+
+# Nowhere, where the file does not say.
+sed -i 3d "$work/prefix-routes.conf"
+start_lab "$work/lab.toml" 4
+spawn nowhere "$weft" sm path a fec0::1
+finish nowhere 2
+
+# What it cannot be is said before anything begins.
+echo "2001:db8::/64 gate" >>"$work/prefix-routes.conf"
+spawn other "$weft" sm run --node b --prefix-routes "$work/prefix-routes.conf"
+finish other 2
+expect other "prefix-routes.conf:3: '2001:db8::/64 gate': want the first 64 bits of GIDs"
+end_lab
+spawn wrong "$weft" up "$work/lab.toml"
+finish wrong 2
+expect wrong "prefix-routes.conf:3: '2001:db8::/64 gate': want the first 64 bits of GIDs"

@@ -235,7 +235,8 @@ TEST(LabFile, SaysWhoManagesTheSubnet) {
   EXPECT_EQ(parsed("sm = 'none'\n[node.a]").management.manager, LabManagement::Manager::kNone);
   const Lab lab = parsed(
       "sm = { manager = 'opensm', node = 'a', engine = 'dor', lmc = 2, priority = 3, "
-      "partitions = 'p.conf', qos = 'q.conf', database = 's.db', mkeys = 'k', mkey_protect = 0 }\n"
+      "partitions = 'p.conf', qos = 'q.conf', prefix_routes = 'r.conf', database = 's.db', "
+      "mkeys = 'k', mkey_protect = 0 }\n"
       "[node.a]");
   EXPECT_EQ(lab.management, (LabManagement{.manager = LabManagement::Manager::kOpenSm,
                                            .node = "a",
@@ -244,6 +245,7 @@ TEST(LabFile, SaysWhoManagesTheSubnet) {
                                            .priority = 3,
                                            .partitions = "p.conf",
                                            .qos = "q.conf",
+                                           .prefix_routes = "r.conf",
                                            .database = "s.db",
                                            .mkeys = "k",
                                            .mkey_protect = 0}));

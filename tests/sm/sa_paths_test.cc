@@ -283,7 +283,9 @@ TEST(SaPaths, ToOtherSubnetsLeadToARouter) {
   EXPECT_THAT(path_to_far({{}}), ::testing::AnyOf("c", "d"));
   EXPECT_EQ(path_to_far({{.prefix = kElsewhere, .router = guid("c")}}), "c");
   EXPECT_EQ(path_to_far({{.prefix = 1, .router = guid("c")}, {.router = guid("d")}}), "d");
-  EXPECT_EQ(path_to_far({{.prefix = kElsewhere, .router = Guid{5}}, {}}), "nowhere");
+  EXPECT_EQ(path_to_far({{.prefix = kElsewhere, .router = Guid{5}}}), "nowhere");
+  EXPECT_EQ(path_to_far({{.prefix = kElsewhere, .router = Guid{5}}, {.router = guid("d")}}), "d")
+      << "the first one is not there";
   EXPECT_EQ(path_to_far({}), "nowhere");
 }
 

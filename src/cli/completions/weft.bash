@@ -73,11 +73,11 @@ _weft() {
     sm)
       case $previous in
         --engine) mapfile -t COMPREPLY < <(compgen -W 'minhop updn ftree dor layered' -- "$current") ;;
-        --partitions | --qos | --database) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        --partitions | --prefix-routes | --qos | --mkeys | --database) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         --lab | --node | --port | --priority | --lmc) ;;
         *) mapfile -t COMPREPLY < <(compgen -W 'status history topology metrics path explain run
-             --lab --json --node --port --engine --priority --lmc --partitions --qos --database
-             --once --help' -- "$current") ;;
+             --lab --json --node --port --engine --priority --lmc --partitions --prefix-routes
+             --qos --mkeys --mkey-protect --database --once --help' -- "$current") ;;
       esac
       ;;
     capture)

@@ -183,7 +183,7 @@ Expected<sm::ViewEnd> ManagedSubnet::find_end(std::string_view name) const {
   }
   std::uint32_t found = ends.empty() ? sm::SubnetView::kNobody : ends.front();
   if (ends.empty() && name.starts_with("0x")) {
-    if (const auto guid = fabric::parse_guid(name)) found = view.end_of(*guid);
+    if (const auto guid = parse_guid(name)) found = view.end_of(*guid);
   } else if (const auto gid = parse_gid(name); ends.empty() && gid && !gid->is_multicast()) {
     found = management_.administrator().end_towards(*gid);
   } else if (ends.empty()) {

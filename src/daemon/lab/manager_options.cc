@@ -8,6 +8,7 @@
 #include "io/system_entropy.h"
 #include "io/text_file.h"
 #include "sm/partitions.h"
+#include "sm/prefix_routes.h"
 #include "sm/qos.h"
 
 namespace weft::daemon {
@@ -65,6 +66,11 @@ Expected<ReadManagerOptions> read_manager_options(const fabric::LabManagement& m
     auto partitions = read_options<sm::Partitions>(management.partitions, out.notes, has_qos);
     if (!partitions) return tl::unexpected(partitions.error());
     setup.partitions = std::move(*partitions);
+  }
+  if (!management.prefix_routes.empty()) {
+    auto routes = read_options<sm::PrefixRoutes>(management.prefix_routes, out.notes);
+    if (!routes) return tl::unexpected(routes.error());
+    out.options.prefix_routes = std::move(*routes);
   }
   // Last: nothing is drawn for a manager that does not begin.
   auto mkeys = read_keys(management, port.guid, out.options);

@@ -60,7 +60,7 @@ Expected<std::size_t> each_row(Sqlite& connection, std::string_view sql, const T
 }
 
 bool take_lid(const SqliteStatement& row, std::map<Guid, sm::LidRange>& lids) {
-  const auto port = fabric::parse_guid(row.text(0));
+  const auto port = parse_guid(row.text(0));
   const std::int64_t lid = row.integer(1);
   const std::int64_t lmc = row.integer(2);
   if (!port || !within(lid, 1, kLastUnicastLid) || !within(lmc, 0, kMostLmc)) return false;
@@ -79,7 +79,7 @@ bool take_group(const SqliteStatement& row, std::map<Gid, sm::GroupState>& group
 bool take_member(const SqliteStatement& row, std::map<Gid, sm::GroupState>& groups) {
   const auto mgid = parse_gid(row.text(0));
   const auto gid = parse_gid(row.text(1));
-  const auto port = fabric::parse_guid(row.text(2));
+  const auto port = parse_guid(row.text(2));
   const std::int64_t state = row.integer(3);
   const auto group = mgid ? groups.find(*mgid) : groups.end();
   if (group == groups.end() || !gid || !port || !within(state, 1, kMostJoinState)) return false;
@@ -148,8 +148,8 @@ bool take_subscription(const SqliteStatement& row, std::vector<sm::SubscriptionS
 }
 
 bool take_alias(const SqliteStatement& row, std::vector<sm::AliasGuid>& all) {
-  const auto port = fabric::parse_guid(row.text(0));
-  const auto guid = fabric::parse_guid(row.text(2));
+  const auto port = parse_guid(row.text(0));
+  const auto guid = parse_guid(row.text(2));
   bool makes_sense = true;
   const auto index = field<std::uint8_t>(row, 1, makes_sense);
   if (!port || !guid || !makes_sense) return false;
@@ -171,7 +171,7 @@ std::optional<Duration> end_of(const SqliteStatement& row, int column) {
 }
 
 bool take_node(const SqliteStatement& row, std::vector<PastNode>& nodes) {
-  const auto guid = fabric::parse_guid(row.text(0));
+  const auto guid = parse_guid(row.text(0));
   if (!guid) return false;
   nodes.push_back({.node = {.guid = *guid,
                             .type = node_type_of(row.text(1)),
@@ -182,7 +182,7 @@ bool take_node(const SqliteStatement& row, std::vector<PastNode>& nodes) {
 }
 
 std::optional<sm::TopologyEnd> take_end(const SqliteStatement& row, int column) {
-  const auto node = fabric::parse_guid(row.text(column));
+  const auto node = parse_guid(row.text(column));
   const std::int64_t port = row.integer(column + 1);
   if (!node || !within(port, 0, kMostPort)) return std::nullopt;
   return sm::TopologyEnd{.node = *node, .port = static_cast<std::uint8_t>(port)};

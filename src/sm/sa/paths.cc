@@ -52,12 +52,16 @@ PathFinder::Ends PathFinder::ends_of(const Question& question, std::uint64_t gid
   return found;
 }
 
-std::uint32_t PathFinder::router_of(std::uint64_t prefix) const {
-  const auto route = std::find_if(
-      options_.prefix_routes.begin(), options_.prefix_routes.end(),
-      [&](const PrefixRoute& each) { return each.prefix == prefix || each.prefix == 0; });
-  if (route == options_.prefix_routes.end()) return SubnetView::kNobody;
-  if (route->router != Guid{}) return view_.end_of(route->router);
+std::uint32_t PathFinder::router_towards(std::uint64_t prefix) const {
+  for (const PrefixRoute& route : options_.prefix_routes) {
+    if (route.prefix != prefix && route.prefix != 0) continue;
+    const std::uint32_t end = route.router == Guid{} ? any_router() : view_.end_of(route.router);
+    if (end != SubnetView::kNobody) return end;
+  }
+  return SubnetView::kNobody;
+}
+
+std::uint32_t PathFinder::any_router() const {
   for (std::uint32_t end = 0; end < view_.ends().size(); ++end) {
     const SubnetNode& node = view_.subnet().nodes[view_.ends()[end].at.node];
     if (node.info.type == wire::NodeType::kRouter) return end;

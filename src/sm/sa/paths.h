@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sm/prefix_routes.h"
 #include "sm/sa/exchange.h"
 #include "sm/sa/groups.h"
 #include "sm/sa/subnet_view.h"
@@ -15,15 +16,9 @@
 
 namespace weft::sm {
 
-// The way to other subnets: their GIDs are answered with a router's LID.
-struct PrefixRoute {
-  std::uint64_t prefix = 0;  // 0: any that no other route has
-  Guid router{};             // a port GUID; 0: any router of the subnet
-};
-
 struct PathOptions {
-  std::uint8_t packet_life = 18;  // 4.096 us * 2^n
-  std::vector<PrefixRoute> prefix_routes{{}};
+  std::uint8_t packet_life = 18;               // 4.096 us * 2^n
+  std::vector<PrefixRoute> prefix_routes{{}};  // as PrefixRoutes has them
   // Where routing needs no service levels: those of partitions, by their numbers; others have 0.
   std::unordered_map<std::uint16_t, Sl> levels{};
   // The service levels, a bit each, that adapters send, and that switches forward: others have
@@ -46,7 +41,7 @@ class PathFinder {
   // The end port that packets for a GID go to: the one that has it, or for another subnet's a
   // router. An index in ends(), or SubnetView::kNobody.
   [[nodiscard]] std::uint32_t end_towards(const Gid& gid) const {
-    return view_.is_here(gid) ? view_.end_of(gid) : router_of(prefix_of(gid));
+    return view_.is_here(gid) ? view_.end_of(gid) : router_towards(prefix_of(gid));
   }
 
   // PathRecord: Get is for one, GetTable for all, or as many between two ports as NumbPath says.
@@ -87,7 +82,8 @@ class PathFinder {
   [[nodiscard]] bool fit(const Question& question, std::uint8_t mtu, std::uint8_t rate,
                          wire::PathRecord& answer) const;
   void to_group(const Question& question, SaReply& reply) const;
-  [[nodiscard]] std::uint32_t router_of(std::uint64_t prefix) const;
+  [[nodiscard]] std::uint32_t router_towards(std::uint64_t prefix) const;
+  [[nodiscard]] std::uint32_t any_router() const;
   [[nodiscard]] bool may_know(const SaRequest& request, const ViewEnd& from,
                               const ViewEnd& to) const;
   void tell(const Question& question, wire::PathRecord& answer, SaReply& reply) const;
