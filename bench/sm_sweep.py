@@ -25,6 +25,7 @@ ENGINES = [("minhop", ["minhop"], 0.5), ("ftree", ["ftree"], 0.5),
 SMALL = ("18x36", 648, 1.0)
 LARGE = ("18x18x18", 5832, None)
 LARGEST = ("18x18x36", 11664)
+PATIENCE = 180  # s with a manager, of which some engines take hours for the large trees
 
 
 def lab_file(directory, size, engine):
@@ -62,16 +63,20 @@ def weft_once(file):
 
 
 def manager_once(file, *command):
-    """Seconds and MiB of a manager that ends when a lab without one is set up, and how it ended."""
+    """Seconds and MiB of a manager that ends when a lab without one is set up, and how it ended;
+    nothing: it had not after PATIENCE."""
     with labs.background(WEFT, "up", "--sm", "none", file, stdout=subprocess.PIPE) as lab:
         lab.stdout.readline()
         start = time.monotonic()
         with labs.background(*command) as process:
             mib = 0
-            while process.poll() is None:
+            while process.poll() is None and time.monotonic() - start < PATIENCE:
                 mib = max(mib, peak_mib(process.pid))
                 time.sleep(0.01)
-            return time.monotonic() - start, mib, process.returncode
+            took, code = time.monotonic() - start, process.poll()
+            if code is None:
+                process.kill()  # it listens to nothing while it computes
+            return took, mib, code
 
 
 def manager_mib(file, engine):
@@ -83,13 +88,14 @@ def manager_mib(file, engine):
 
 
 def opensm_once(directory, file, engine):
-    """Nothing: this OpenSM does not have the engine, or it gave up."""
+    """As manager_once; nothing: this OpenSM does not have the engine, or it gave up."""
     log = directory / "opensm.log"
     log.unlink(missing_ok=True)
-    took, mib, _ = manager_once(file, WEFT, "run", "--node", first_node(file), "--", "opensm",
+    took, mib, code = manager_once(file, WEFT, "run", "--node", first_node(file), "--", "opensm",
                                 "--once", "-R", engine, "-f", log)
     text = log.read_text(encoding="utf-8")
-    return (took, mib) if "SUBNET UP" in text and is_engine(text, engine) else None
+    is_up = "SUBNET UP" in text and is_engine(text, engine)
+    return (took, mib, code) if is_up or code is None else None
 
 
 def is_engine(log, engine):
@@ -119,9 +125,10 @@ def compare(directory, size, hosts, goal, rounds):
             if None in runs:
                 print(f"  OpenSM has no {rival} here", flush=True)
                 continue
-            other = statistics.median(took for took, _ in runs)
-            other_mib = max(mib for _, mib in runs)
-            print(f"  OpenSM {rival}: {other:.2f} s, {other_mib:.0f} MiB; ratio "
+            other = statistics.median(took for took, _, _ in runs)
+            other_mib = max(mib for _, mib, _ in runs)
+            ended = "" if all(code is not None for _, _, code in runs) else " and more"
+            print(f"  OpenSM {rival}: {other:.2f} s{ended}, {other_mib:.0f} MiB; ratio "
                   f"{seconds / other:.3f} (at most {goal or share}), memory {mib / other_mib:.2f} "
                   "(at most 1)")
             print(f"result: {hosts} hosts, {engine} / OpenSM's {rival} = {seconds / other:.3f}")
