@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "base/quantity.h"
+#include "base/settings.h"
 
 namespace weft::link {
 namespace {
@@ -115,22 +116,13 @@ Expected<void> set_emulation(Emulation& emulation, std::string_view name, std::s
 
 Expected<Emulation> parse_emulation(std::string_view list, const Emulation& base) {
   Emulation emulation = base;
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    const std::string_view word = list.substr(0, comma);
-    list.remove_prefix(std::min(comma + 1, list.size()));
-    if (word == "none") {
-      emulation = {};
-      continue;
-    }
-    const std::size_t equals = std::min(word.find('='), word.size());
-    const std::string_view name = word.substr(0, equals);
-    const auto done =
-        set_emulation(emulation, name, word.substr(std::min(equals + 1, word.size())));
-    if (!done) {
-      return fail(done.error().code, fmt::format("{}: {}", word, done.error().message));
-    }
-  }
+  const auto done = for_each_setting(
+      list,
+      [&](std::string_view name, std::string_view value) {
+        return set_emulation(emulation, name, value);
+      },
+      [&] { emulation = {}; });
+  if (!done) return tl::unexpected(done.error());
   return emulation;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/quantity.h"
+#include "base/settings.h"
 #include "link/emulation_text.h"
 
 namespace weft::wan {
@@ -109,20 +110,11 @@ std::uint64_t bytes_in(std::uint64_t rate_bytes_per_s, Duration time) {
 
 Expected<PathEmulation> parse_path_emulation(std::string_view list, const PathEmulation& base) {
   PathEmulation emulation = base;
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    const std::string_view word = list.substr(0, comma);
-    list.remove_prefix(std::min(comma + 1, list.size()));
-    if (word == "none") {
-      emulation = {};
-      continue;
-    }
-    const std::size_t equals = std::min(word.find('='), word.size());
-    const std::string_view value = word.substr(std::min(equals + 1, word.size()));
-    if (const auto done = set(emulation, word.substr(0, equals), value); !done) {
-      return fail(done.error().code, fmt::format("{}: {}", word, done.error().message));
-    }
-  }
+  const auto done = for_each_setting(
+      list,
+      [&](std::string_view name, std::string_view value) { return set(emulation, name, value); },
+      [&] { emulation = {}; });
+  if (!done) return tl::unexpected(done.error());
   return emulation;
 }
 

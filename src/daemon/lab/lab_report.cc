@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/counters.h"
+#include "daemon/counters_json.h"
 #include "fabric/link_values.h"
 #include "link/emulation_text.h"
 
@@ -49,14 +50,6 @@ std::string_view text(wire::PortPhysicalState state) {
     default:
       return "Unknown";
   }
-}
-
-Json counters_json(const std::vector<CounterValue>& counters) {
-  Json out = Json::object();
-  for (const CounterValue& counter : counters) {
-    if (counter.value != 0) out[std::string(counter.name)] = counter.value;
-  }
-  return out;
 }
 
 Json port_json(const fabric::Node& node, mgmt::PortNumber number) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "carrier/datagram_peer.h"
+#include "daemon/counters_json.h"
 #include "io/clock.h"
 
 namespace weft::daemon {
@@ -19,14 +20,6 @@ using fabric::PartCarrier;
 
 const char* text(PartCarrier carrier) {
   return carrier == PartCarrier::kRings ? "rings" : "udp";
-}
-
-Json counters_json(const std::vector<CounterValue>& counters) {
-  Json out = Json::object();
-  for (const CounterValue& counter : counters) {
-    if (counter.value != 0) out[std::string(counter.name)] = counter.value;
-  }
-  return out;
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/counters_json.h"
+
 namespace weft::daemon {
 namespace {
 
@@ -29,14 +31,6 @@ std::string_view text(wan::Session::State state) {
       return "up";
   }
   return "";
-}
-
-Json counters_json(const std::vector<CounterValue>& counters) {
-  Json out = Json::object();
-  for (const CounterValue& counter : counters) {
-    if (counter.value != 0) out[std::string(counter.name)] = counter.value;
-  }
-  return out;
 }
 
 }  // namespace
