@@ -79,16 +79,20 @@ Mastership::Verdict Mastership::judge(std::span<const OtherManager> others) {
     return Verdict::kManage;
   }
   if (state_ != State::kMaster) return Verdict::kStandBy;
-  if (higher != nullptr) {
+  // One that still discovers takes a HANDOVER for a reason to look once more, and stands by then:
+  // it has seen a master.
+  const bool discovers = higher != nullptr && higher->info.state == State::kDiscovering;
+  if (higher != nullptr && !discovers) {
     follow(*higher);
     handing_over_ = true;
     return Verdict::kHandOver;
   }
-  if (master != nullptr && stubborn_ != master->info.guid) {
-    follow(*master);
+  const OtherManager* const awaited = discovers ? higher : master;
+  if (awaited != nullptr && stubborn_ != awaited->info.guid) {
+    follow(*awaited);
     return Verdict::kWait;
   }
-  if (master == nullptr) stubborn_.reset();
+  if (awaited == nullptr) stubborn_.reset();
   peer_.reset();
   return Verdict::kManage;
 }
@@ -141,7 +145,9 @@ bool Mastership::polled_by_standby(const wire::SmInfo& answer) {
 }
 
 bool Mastership::polled_by_master(const wire::SmInfo& answer) {
-  if (answer.state != State::kMaster || !is_above(answer)) return true;
+  const bool waits =
+      is_above(answer) ? answer.state == State::kMaster : answer.state == State::kDiscovering;
+  if (!waits) return true;
   if (++still_ < options_.poll_misses) return false;
   stubborn_ = answer.guid;
   return true;

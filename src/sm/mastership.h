@@ -74,7 +74,9 @@ class Mastership {
     kManage,    // it is the master, and goes on
     kStandBy,   // another one is; nothing is to be written
     kHandOver,  // it is the master, and peer() is higher: hand over, then handed_over()
-    kWait,      // peer() is a lower master, which is to hand over; nothing is written until then
+    kWait,      // peer() is a lower master, which is to hand over, or a higher one that still
+                // discovers, and is to stand by before it is handed over to; nothing is written
+                // until then
   };
   // What a discovery comes to that has found these others.
   Verdict judge(std::span<const OtherManager> others);
@@ -82,7 +84,7 @@ class Mastership {
   // The port has no link: there is no subnet to be the master of.
   void isolated();
 
-  // Whom to poll, every poll_every: the master, or the one that is to hand over. Null: nobody.
+  // Whom to poll, every poll_every: the master, or the one that is waited for. Null: nobody.
   [[nodiscard]] const OtherManager* peer() const { return peer_ ? &*peer_ : nullptr; }
   // What peer() said; nothing: no answer. True: find out anew, by a sweep.
   bool polled(const std::optional<wire::SmInfo>& answer);
@@ -111,7 +113,7 @@ class Mastership {
   unsigned still_ = 0;   // polls without a sign of activity, or of yielding
   // A master that answered, but did nothing any more; it counts again when it does.
   std::optional<wire::SmInfo> stopped_;
-  std::optional<Guid> stubborn_;  // a lower master that would not hand over
+  std::optional<Guid> stubborn_;  // one that was waited for in vain
 };
 
 }  // namespace weft::sm

@@ -212,7 +212,8 @@ SubnetManager::Course SubnetManager::judge() {
       hand_over();
       return Course::kLeave;
     case Mastership::Verdict::kWait:
-      say(Kind::kHandover, "waiting for " + name_of(peer()->info) + " to hand over");
+      say(Kind::kHandover, fmt::format("waiting for {} to {}", name_of(peer()->info),
+                                       mastership_.should_call_peer() ? "hand over" : "stand by"));
       poll_at_ = now_ + options_.mastership.poll_every;
       call_peer();
       return Course::kLeave;

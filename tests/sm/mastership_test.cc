@@ -75,6 +75,31 @@ TEST(Mastership, IsHandedOverToTheHighest) {
   EXPECT_EQ(manager.state(), State::kStandby);
 }
 
+// OpenSM answers a HANDOVER then, but looks once more and stands by for the master it has seen.
+TEST(Mastership, IsHandedOverToNobodyWhoStillDiscovers) {
+  Mastership manager = some_manager();
+  judge(manager, {});
+  const OtherManager higher = other(1, 6, State::kDiscovering);
+  EXPECT_EQ(judge(manager, {higher, other(2, 6, State::kStandby)}), Verdict::kWait);
+  EXPECT_EQ(manager.peer()->info.guid, Guid{1});
+  EXPECT_FALSE(manager.should_call_peer());
+  EXPECT_FALSE(manager.polled(higher.info));
+  EXPECT_TRUE(manager.polled(other(1, 6, State::kStandby).info));
+  EXPECT_EQ(judge(manager, {other(1, 6, State::kStandby)}), Verdict::kHandOver);
+}
+
+TEST(Mastership, DoesNotWaitForEverForOneThatDiscovers) {
+  Mastership manager = some_manager();
+  judge(manager, {});
+  const OtherManager higher = other(1, 6, State::kDiscovering);
+  EXPECT_EQ(judge(manager, {higher}), Verdict::kWait);
+  EXPECT_FALSE(manager.polled(higher.info));
+  EXPECT_FALSE(manager.polled(higher.info));
+  EXPECT_TRUE(manager.polled(higher.info));
+  EXPECT_EQ(judge(manager, {higher}), Verdict::kManage);
+  EXPECT_EQ(judge(manager, {other(1, 6, State::kStandby)}), Verdict::kHandOver);
+}
+
 TEST(Mastership, WaitsForALowerMasterButNotForEver) {
   Mastership manager = some_manager();
   judge(manager, {});
