@@ -2,7 +2,8 @@
 // A subnet manager at an adapter, on a subnet of a switch and two adapters that loses, repeats and
 // changes what is sent, where nodes lie about what they are, and strangers send SMInfo and traps.
 // It may find, leave out and report what it likes; what it may not do is to lose or repeat the end
-// of a request, to send without end, or not to come to rest when the subnet behaves again.
+// of a request, to send without end, or not to come to rest when the subnet behaves again: then it
+// looks at the subnet now and then, and waits for nothing in between.
 #include "sm/subnet_manager.h"
 
 #include <array>
@@ -197,10 +198,15 @@ class Fuzzer {
       wire::smp::set_return_path(mad, 1, input_.one_of(4));
     }
     if (trap) {
-      wire::Notice{.type = wire::NoticeType::kUrgent,
-                   .producer = 2,
-                   .trap = static_cast<wire::TrapNumber>(128 + input_.one_of(20))}
-          .write(MutableBytes(mad).subspan(kData));
+      const unsigned number = input_.one_of(24);
+      wire::Notice notice{
+          .type = wire::NoticeType::kUrgent,
+          .producer = 2,
+          .trap = static_cast<wire::TrapNumber>(number < 20 ? 128 + number : 236 + number)};
+      const Bytes details = input_.some();
+      std::copy_n(details.begin(), std::min(details.size(), notice.details.size()),
+                  notice.details.begin());
+      notice.write(MutableBytes(mad).subspan(kData));
     } else {
       wire::SmInfo{.guid = Guid{0x1001u * input_.one_of(4)},
                    .sm_key = input_.one_of(3),
@@ -239,6 +245,7 @@ class Fuzzer {
   void rest() {
     const Time end = now_ + std::chrono::minutes(10);
     std::uint64_t delivered = 0;
+    bool was_at_rest = false;  // in the last minute
     while (now_ < end) {
       for (; !network_.empty(); turn()) {
         deliver();
@@ -246,6 +253,7 @@ class Fuzzer {
       }
       turn();
       if (!network_.empty()) continue;
+      was_at_rest = was_at_rest || (now_ >= end - std::chrono::minutes(1) && all_ended());
       Time next = end;
       for (const auto& node : nodes_)
         next = std::min(next, node->management.deadline().value_or(end));
@@ -253,10 +261,14 @@ class Fuzzer {
       require(++delivered < kMostInPeace);
       now_ = std::max(now_ + Duration{1}, next);
     }
+    require(was_at_rest);
+    if (manager_->deadline()) require(all_ended());
+  }
+  [[nodiscard]] bool all_ended() const {
     const sm::SmpCounts& counts = manager_->smps();
     const std::uint64_t ended = counts.answered + counts.refused + counts.timed_out;
     require(ended <= counts.sent);
-    if (manager_->deadline()) require(ended == counts.sent);
+    return ended == counts.sent;
   }
 
   Input& input_;
