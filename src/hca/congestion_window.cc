@@ -39,9 +39,10 @@ double seconds(Duration duration) {
 
 }  // namespace
 
-void CongestionWindow::start(std::uint32_t packet) {
+void CongestionWindow::start(std::uint32_t packet, bool lossless) {
   *this = CongestionWindow{};
   packet_ = packet;
+  lossless_ = lossless;
   window_ = std::max(kInitial, least());
 }
 
@@ -61,10 +62,23 @@ void CongestionWindow::sample(Duration round_trip, bool clean, Time now) {
     least_since_ = now;
   }
   least_now_ = std::min(least_now_, round_trip);
+  if (lossless_ && round_trip < shortest_) fit_to(round_trip);
   // A queue is building up, so the path is full (the delay test of HyStart, RFC 9406).
   if (slow_start_ && inflated()) {
     give_way(1, now);
   }
+}
+
+// What is more than the path takes waits in the sender's own port. So there is nothing to be found
+// out by growing to it slowly, and at a tenth of a second a round trip that would take a second.
+void CongestionWindow::fit_to(Duration shortest) {
+  shortest_ = shortest;
+  most_ = kMost;
+  if (shortest >= kLong) {
+    const double bytes = seconds(shortest) * static_cast<double>(kLosslessRate);
+    most_ = static_cast<std::uint32_t>(std::min<double>(bytes, kMostLossless));
+  }
+  set(most_ > kMost && slow_start_ ? most_ : window_);
 }
 
 bool CongestionWindow::inflated() const {
@@ -81,7 +95,7 @@ void CongestionWindow::delivered(std::uint64_t bytes, std::uint32_t packets, boo
     losses_ /= 2;
   }
   noise_.delivered(packets, is_low());
-  if (limited && window_ < kMost) grow(bytes, now);
+  if (limited && window_ < most_) grow(bytes, now);
 }
 
 void CongestionWindow::grow(std::uint64_t bytes, Time now) {
@@ -139,7 +153,7 @@ double CongestionWindow::cubic_target(Time now) const {
 
 void CongestionWindow::set(double window) {
   const double bounded = std::clamp(window, static_cast<double>(least()),
-                                    static_cast<double>(std::max(kMost, least())));
+                                    static_cast<double>(std::max(most_, least())));
   window_ = static_cast<std::uint32_t>(bounded);
   fraction_ = bounded - window_;
   assert(window_ >= least());

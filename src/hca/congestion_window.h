@@ -19,16 +19,27 @@ namespace weft::hca {
 // taken for congestion, or is said to be by the network, costs a seventh of the window, and what
 // had been sent by then costs nothing more. Then growth is CUBIC's alone for a while, so that flows
 // which share a path come to equal shares.
+//
+// A wire that is lossless, a fabric with credits, holds back who sends too much. On a long path
+// over one the window is as large as the fastest that a sender can fill would need, from the first
+// measured round trip on.
 class CongestionWindow {
  public:
   // Two or three times what TCP begins with (RFC 6928): eight that begin at once do not flood a
   // queue that is made for TCP.
   static constexpr std::uint32_t kInitial = 32 * 1024;
-  // More in flight gains nothing on the paths that a user-space sender can fill.
+  // More in flight gains nothing on the paths that a user-space sender can fill, but on lossless
+  // ones of kLong and more.
   static constexpr std::uint32_t kMost = 1024 * 1024;
+  // On those, bytes per second; and bytes however long the path is.
+  static constexpr std::uint64_t kLosslessRate = 5'000'000'000;
+  static constexpr std::uint32_t kMostLossless = 1024 * 1024 * 1024;
+  // A round trip that queues in the sender's own machine do not explain.
+  static constexpr Duration kLong = 1ms;
 
-  // Forgets everything. `packet`: bytes of a full packet on the wire.
-  void start(std::uint32_t packet);
+  // Forgets everything. `packet`: bytes of a full packet on the wire. `lossless`: what finds no
+  // room on the way waits, and is not dropped.
+  void start(std::uint32_t packet, bool lossless = false);
 
   [[nodiscard]] std::uint32_t bytes() const { return window_; }
   // How much of it may leave at once, so that a queue on the way need not hold more: about what the
@@ -54,6 +65,7 @@ class CongestionWindow {
   [[nodiscard]] Duration least_round_trip() const;
 
  private:
+  void fit_to(Duration shortest);
   void give_way(double keep, Time now);
   void take_back();
   void grow(std::uint64_t bytes, Time now);
@@ -69,7 +81,10 @@ class CongestionWindow {
 
   std::uint32_t packet_ = 0;
   std::uint32_t window_ = kInitial;
-  double fraction_ = 0;  // of a byte, left over from growing
+  std::uint32_t most_ = kMost;
+  bool lossless_ = false;
+  Duration shortest_ = Duration::max();  // clean sample ever: no queue of ours makes it longer
+  double fraction_ = 0;                  // of a byte, left over from growing
   bool slow_start_ = true;
   std::optional<Time> gave_way_at_;
   std::optional<Time> full_at_;   // when the network, or losses, said last that the path was full

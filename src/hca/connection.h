@@ -35,6 +35,8 @@ struct ConnectedConfig {
   // The other end is Weft too: selective acknowledgements and receive windows may be used
   // (docs/wire-udp.md). In a Connection it becomes true when the ends agree so.
   bool extensions = false;
+  // The wire holds senders back rather than drop what it has no room for: much may be in flight.
+  bool lossless = false;
   // RC and XRC packets to a peer that has extensions are sent as capable of ECN, unless the path's
   // traffic class says something of ECN itself.
   bool ecn = false;

@@ -49,7 +49,7 @@ void Requester::start(Psn first) {
   assert(requests_.empty() && records_.empty());
   first_psn_ = first;
   // BTH to ICRC of a full packet; what the first one of a write has more does not matter here.
-  congestion_.start(connection_.mtu + 16);
+  congestion_.start(connection_.mtu + 16, connection_.config.lossless);
   running_ = true;
   selective_ = connection_.config.extensions && reliable();
   paced_ = connection_.config.extensions && !reliable();

@@ -46,6 +46,10 @@ class Requester {
   static constexpr std::uint32_t kMostSpanBytes = 3 * 1024 * 1024;
   // Fewer PSNs than half of all may be outstanding (IBA 9.7.3.1).
   static constexpr std::uint32_t kMostOutstanding = 1u << 23;
+  // Packets of which is remembered what is needed to send them again: 64 MiB of memory, where it
+  // comes to that. What was taken beyond kKeptRecords is given back when none is outstanding.
+  static constexpr std::size_t kMostRecords = std::size_t{1} << 20;
+  static constexpr std::size_t kKeptRecords = std::size_t{1} << 14;
   // No scheduler wakes a user-space program sooner, so the local ACK timeout is never shorter.
   static constexpr Duration kLeastTimeout = 1ms;
   // The wait before a tail loss probe, at least and before anything was measured.

@@ -58,11 +58,11 @@ Fetch Requester::plan_fetch(const Slot& slot, std::uint64_t offset) const {
 
 // Whether one more read or atomic may be outstanding.
 bool Requester::may_fetch(const Slot& slot) const {
-  if (fetches_.empty()) return true;
+  if (records_.empty()) return true;
   if (fetches_.size() >= connection_.max_reads_out) return false;
   const Fetch fetch = plan_fetch(slot, next_offset_);
   if (!selective()) return next_serial_ + fetch.count - oldest() <= kMostOutstanding;
-  return fetch_cost_ + fetch.cost <= connection_.config.receive_budget;
+  return fetches_.empty() || fetch_cost_ + fetch.cost <= connection_.config.receive_budget;
 }
 
 Fetch& Requester::fetch_of(const PacketRecord& record) {

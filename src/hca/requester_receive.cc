@@ -291,7 +291,10 @@ void Requester::advance() {
     records_.pop_front();
   }
   assert(records_.size() >= lost_count_);
-  if (records_.empty()) loss_at_.reset();
+  if (records_.empty()) {
+    loss_at_.reset();
+    records_.rest(kKeptRecords);
+  }
   settle();
 }
 

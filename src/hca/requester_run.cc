@@ -30,7 +30,9 @@ std::size_t Requester::admitted(std::size_t most, std::uint64_t cost, std::uint6
   };
   const std::uint64_t span = next_serial_ - oldest();
   const std::uint64_t count = std::min(std::uint64_t{most}, packets(window(), in_flight_));
-  if (!selective()) return std::min<std::uint64_t>(count, kMostOutstanding - span);
+  if (!selective()) {
+    return std::min({count, kMostOutstanding - span, kMostRecords - records_.size()});
+  }
   return std::min({count, kMostSpan - span, packets(kMostSpanBytes, span_cost_)});
 }
 

@@ -45,7 +45,7 @@ bool Requester::admits(std::uint64_t cost) const {
   const std::uint64_t span = next_serial_ - oldest();
   if (span == 0) return true;
   if (selective()) return span < kMostSpan && span_cost_ + cost <= kMostSpanBytes;
-  return span < kMostOutstanding;
+  return span < kMostOutstanding && records_.size() < kMostRecords;
 }
 
 // By the rule of kPacketCost, of a packet that begins a run or is within one. A run may yet arrive
@@ -78,10 +78,10 @@ bool Requester::fits(const Burst& burst, const Shape& shape) const {
   return burst.takes(shape.length(), kIcrcBytes) && (burst.empty() || pins_.size() < kMostPins);
 }
 
-// An acknowledgement is worth asking for every quarter of a window, and of what leaves at once; and
-// where the window ends: the next packet might begin a run.
+// An acknowledgement is worth asking for every quarter of a window, though of a large one more
+// often, and of what leaves at once; and where the window ends: the next packet might begin a run.
 std::uint64_t Requester::ask_after() const {
-  return std::min(window() / 4, congestion_.run());
+  return std::min({window() / 4, CongestionWindow::kMost / 4, congestion_.run()});
 }
 
 bool Requester::asks(std::uint64_t cost) const {

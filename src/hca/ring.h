@@ -45,6 +45,10 @@ class Ring {
   }
   // Gives the memory back, too.
   void clear() { *this = Ring{}; }
+  // Does so if it is empty and has room for more than `most`.
+  void rest(std::size_t most) {
+    if (count_ == 0 && slots_.size() > most) clear();
+  }
 
  private:
   static constexpr std::size_t kFirstStep = 16;

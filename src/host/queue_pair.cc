@@ -73,6 +73,7 @@ std::unique_ptr<hca::QueuePair> make_core(Context& context, const QueuePairConfi
   core.max_mtu = port.max_mtu;
   core.receive_budget = hca::grant_budget(capacity);
   core.extensions = context.weft_peers_only();
+  core.lossless = context.lossless();
   core.ecn = port.link_layer == port::LinkLayer::kEthernet;  // there is an IP header to mark
   core.keep_alive = context.keep_alive();
   core.guard = guarded;

@@ -176,6 +176,8 @@ class Port {
   // Whether packets are carried by another process of this machine, which needs a processor now and
   // then: perhaps that of who waits for them.
   [[nodiscard]] virtual bool carried_by_process() const { return false; }
+  // Whether the wire holds senders back rather than drop what it has no room for.
+  [[nodiscard]] virtual bool lossless() const { return false; }
   // Whether every peer on this wire is Weft, so that extensions may be used unasked.
   [[nodiscard]] virtual bool weft_peers_only() const = 0;
   // Where other peers turn out to be Weft; null on a wire, or without a connection manager, where

@@ -219,5 +219,62 @@ TEST_F(Congestion, ForgetsTheLeastRoundTripOfALongTimeAgo) {
   EXPECT_EQ(window.least_round_trip(), 50ms);
 }
 
+TEST_F(Congestion, OpensAtOnceForALongPathThatIsLossless) {
+  window.start(kPacket, true);
+  EXPECT_EQ(window.bytes(), CongestionWindow::kInitial);
+  window.sample(100ms, true, now);
+  EXPECT_EQ(window.bytes(), 500'000'000u) << "5 GB/s";
+}
+
+TEST_F(Congestion, IsBoundedHoweverLongALosslessPathIs) {
+  window.start(kPacket, true);
+  window.sample(10s, true, now);
+  EXPECT_EQ(window.bytes(), CongestionWindow::kMostLossless);
+}
+
+TEST_F(Congestion, BehavesOnAShortLosslessPathAsOnAnyOther) {
+  window.start(kPacket, true);
+  round(900us);
+  EXPECT_LT(window.bytes(), 3 * CongestionWindow::kInitial);
+  for (int i = 0; i < 100; ++i)
+    round(900us);
+  EXPECT_EQ(window.bytes(), CongestionWindow::kMost);
+}
+
+TEST_F(Congestion, ShrinksWhenALosslessPathTurnsOutToBeShorter) {
+  window.start(kPacket, true);
+  window.sample(100ms, true, now);
+  window.sample(20ms, false, now);
+  EXPECT_EQ(window.bytes(), 500'000'000u) << "the other end had been waited for";
+  window.sample(20ms, true, now);
+  EXPECT_EQ(window.bytes(), 100'000'000u);
+  window.sample(200us, true, now);
+  EXPECT_EQ(window.bytes(), CongestionWindow::kMost);
+}
+
+TEST_F(Congestion, TakesNoQueueOfItsOwnForALongPath) {
+  window.start(kPacket, true);
+  window.sample(200us, true, now);
+  for (int i = 0; i < 3000; ++i)
+    round(10ms);  // longer than round trips are remembered otherwise
+  EXPECT_EQ(window.least_round_trip(), 10ms);
+  EXPECT_EQ(window.bytes(), CongestionWindow::kMost);
+}
+
+TEST_F(Congestion, GivesWayOnALosslessPathToo) {
+  window.start(kPacket, true);
+  window.sample(100ms, true, now);
+  window.timed_out(now);
+  EXPECT_EQ(window.bytes(), 250'000'000u);
+  window.sample(90ms, true, now);
+  EXPECT_EQ(window.bytes(), 250'000'000u) << "it does not open once more";
+  for (int i = 0; i < 8; ++i) {
+    now += 90ms;
+    window.sample(90ms, true, now);
+    window.delivered(window.bytes(), 60'000, true, now);
+  }
+  EXPECT_EQ(window.bytes(), 450'000'000u);
+}
+
 }  // namespace
 }  // namespace weft::hca::test

@@ -427,5 +427,75 @@ TEST_F(RequesterSend, SendsMuchThroughAnUnreliableConnectionWithoutAnyAnswer) {
   EXPECT_THAT(completed_ids(), ElementsAre(1));
 }
 
+class RequesterOnALongPath : public RequesterTest {
+ protected:
+  // A window of 1 GiB.
+  RequesterOnALongPath() {
+    connection.config.lossless = true;
+    connection.ack_timeout = 0;
+    start();
+    EXPECT_EQ(write(1, 1), std::errc{});
+    transmit();
+    now += 300ms;
+    ack(0);
+    EXPECT_EQ(requester->window(), CongestionWindow::kMostLossless);
+  }
+  // How many packets go.
+  std::size_t send_all() {
+    std::size_t sent = 0;
+    while (requester->fill(scratch, now)) {
+      sent += scratch.size();
+      requester->sent(scratch, {.outcome = SendOutcome::kSent}, now);
+    }
+    return sent;
+  }
+};
+
+TEST_F(RequesterOnALongPath, HasNoMorePacketsInFlightThanItRemembers) {
+  ASSERT_EQ(write(2, 1), std::errc{});
+  for (std::uint64_t i = 0; i < 511; ++i)
+    ASSERT_EQ(write(i, kMemory - 5 * kMtu), std::errc{});
+  EXPECT_EQ(send_all(), Requester::kMostRecords);
+  EXPECT_LT(requester->in_flight(), requester->window());
+  now += 300ms;
+  ack(Requester::kMostRecords);
+  EXPECT_EQ(requester->in_flight(), 0u);
+  EXPECT_EQ(send_all(), Requester::kMostRecords);
+}
+
+TEST_F(RequesterOnALongPath, AsksForAnAcknowledgementOfAQuarterOfAMebibyteThoughMuchMoreMayGo) {
+  ASSERT_EQ(write(2, kMemory), std::errc{});
+  std::size_t unasked = 0;
+  std::size_t most = 0;
+  for (const Seen& packet : transmit()) {
+    unasked += packet.payload.size();
+    most = std::max(most, unasked);
+    if (packet.bth.ack_request) unasked = 0;
+  }
+  EXPECT_LE(most, 256u * 1024);
+  EXPECT_GE(most, 200u * 1024);
+}
+
+// PSNs are compared modulo 2^24: a read takes one for each packet of its response.
+TEST_F(RequesterSend, BeginsNoReadWhoseAnswerWouldBringTooManyPsnsAtATime) {
+  MemoryRegion all = describe(memory, kLocalWrite);
+  all.length = std::uint64_t{1} << 31;  // of which nothing is ever touched
+  const auto large = table.add(all);
+  ASSERT_TRUE(large.has_value());
+  start();
+  ASSERT_EQ(write(1, 1), std::errc{});
+  const std::array pieces{Sge{.address = all.iova, .length = 1u << 31, .lkey = LKey{large->key}}};
+  ASSERT_EQ(requester->post({.wr_id = 2,
+                             .opcode = SendOpcode::kRdmaRead,
+                             .signaled = true,
+                             .pieces = pieces,
+                             .remote_address = 0x10000,
+                             .rkey = RKey{0x77}}),
+            std::errc{});
+  EXPECT_EQ(numbers(transmit()), std::vector<std::uint32_t>{0});
+  ack(0);
+  EXPECT_EQ(numbers(transmit()), std::vector<std::uint32_t>{1});
+}
+
 }  // namespace
 }  // namespace weft::hca::test

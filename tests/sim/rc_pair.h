@@ -17,6 +17,7 @@ struct PairOptions {
   ConnectionSetup setup{};
   hca::QpType service = hca::QpType::kRc;
   bool extensions = true;
+  bool lossless = false;
   std::size_t memory = 1 << 20;
   std::size_t socket_buffer = 425'984;
   std::uint32_t receive_budget = 132'000;
@@ -52,6 +53,7 @@ class RcPair {
       config.max_send_pieces = 2;
       config.max_receive_pieces = 2;
       config.extensions = options.extensions;
+      config.lossless = options.lossless;
       config.receive_budget = options.receive_budget;
       config.keep_alive = options.keep_alive;
       hosts_[i]->add(config);

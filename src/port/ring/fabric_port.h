@@ -38,6 +38,7 @@ class FabricPort final : public Port {
   // EOPNOTSUPP: management datagrams of a node go through libibumad.
   Expected<std::unique_ptr<Endpoint>> open_management() override;
   [[nodiscard]] bool carried_by_process() const override { return true; }
+  [[nodiscard]] bool lossless() const override { return true; }
   [[nodiscard]] bool weft_peers_only() const override { return false; }
   [[nodiscard]] std::vector<CounterValue> counters() const override {
     return shared_->counters.snapshot();
