@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "seal_fixture.h"
+
 namespace weft::wan {
 
 using link::PortState;
@@ -62,7 +64,7 @@ bool SimPath::run(Time now) {
   }
   while (!arrivals_.empty() && arrivals_.begin()->first <= now) {
     const auto frame = std::move(arrivals_.extract(arrivals_.begin()).mapped());
-    world_.ends[1 - from_]->receive(frame, now);
+    world_.arrive(1 - from_, frame);
     done = true;
   }
   return done;
@@ -113,6 +115,7 @@ World::World(const WorldOptions& options) : options(options), random(options.see
     if (options.link.any()) links[site]->set_emulation(options.link, now_);
     make_end(site);
   }
+  if (options.sealed) agree_on_keys(0);
 }
 
 World::~World() {
@@ -126,8 +129,13 @@ World::~World() {
 
 void World::make_end(std::size_t site) {
   const TunnelOptions& tunnel = site == 1 && options.other ? *options.other : options.tunnel;
-  ends[site] = std::make_unique<TunnelEnd>(tunnel, buffers[site]->share(0), pool, entropy,
-                                           *paths[site], *this);
+  Path* path = paths[site].get();
+  if (options.sealed) {
+    seals[site] = std::make_unique<SealedPath>(*path, *options.sealed);
+    path = seals[site].get();
+  }
+  ends[site] =
+      std::make_unique<TunnelEnd>(tunnel, buffers[site]->share(0), pool, entropy, *path, *this);
   links[site]->join(sites[site]->port, ends[site]->port(), now_);
   ends[site]->start(now_);
 }
@@ -143,6 +151,26 @@ void World::restart(std::size_t site) {
   buffers[site] = std::make_unique<BulkBuffer>(options.buffer);
   links[site] = std::make_unique<link::DirectLink>(pool);
   make_end(site);
+  if (options.sealed) agree_on_keys(site);
+}
+
+void World::agree_on_keys(std::size_t first) {
+  const auto keys = [this](std::size_t from) {
+    return std::make_unique<test::Keys>(keys_ << 1 | from);
+  };
+  ++keys_;
+  for (std::size_t site = 0; site < 2; ++site)
+    seals[site]->take({.name = keys_, .outgoing = keys(site), .incoming = keys(1 - site)}, now_);
+  seals[first]->use(keys_, now_);
+  ends[first]->path_changed();
+}
+
+void World::arrive(std::size_t site, Bytes datagram) {
+  ++arrived[site];
+  if (!options.sealed) return ends[site]->receive(datagram, now_);
+  if (const auto came = seals[site]->receive(datagram, now_)) {
+    ends[site]->receive(came->frame, now_);
+  }
 }
 
 void World::settle() {
@@ -225,6 +253,13 @@ std::uint64_t World::count(TunnelCounter counter) const {
   return count(0, counter) + count(1, counter);
 }
 
+std::uint64_t World::count_sealed(std::size_t site, std::string_view counter) const {
+  const auto counters = seals[site]->counters();
+  const auto found = std::ranges::find(counters, counter, &CounterValue::name);
+  EXPECT_NE(found, counters.end()) << counter;
+  return found == counters.end() ? 0 : found->value;
+}
+
 std::string World::describe() const {
   std::string out;
   for (std::size_t site = 0; site < 2; ++site) {
@@ -234,6 +269,7 @@ std::string World::describe() const {
                        static_cast<int>(ends[site]->session().state()));
     out += format_counters(ends[site]->counters().snapshot());
     out += format_counters(ends[site]->port().counters().snapshot());
+    if (seals[site]) out += format_counters(seals[site]->counters());
   }
   return out;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two sites and a WAN between them in virtual time: at each, a port of a fabric, a link, and an end
 // of a tunnel. The WAN is drawn from a seed: it delays, loses, doubles and mixes up frames, and may
-// be cut.
+// be cut. What crosses it may be sealed.
 #pragma once
 
 #include <array>
@@ -11,10 +11,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../link/rig.h"
 #include "base/random.h"
+#include "wan/sealed_path.h"
 #include "wan/tunnel_end.h"
 
 namespace weft::wan {
@@ -106,6 +108,7 @@ struct WorldOptions {
   std::optional<TunnelOptions> other{};  // of the second end, where that differs
   BulkBuffer::Options buffer{.lane_bytes = 1U << 20};
   WanOptions wan{};
+  std::optional<SealedPath::Options> sealed{};
   link::PortOptions fabric{.data_vls = 15};
   link::Emulation link{};  // of the local links
   std::uint64_t seed = 1;
@@ -129,10 +132,16 @@ class World : public TunnelUser {
   [[nodiscard]] bool active() const;
   // The end is killed without a word, and another one begins in its place.
   void restart(std::size_t site);
+  // Where datagrams are sealed: both ends have new keys, and `first` knows that the other one has.
+  void agree_on_keys(std::size_t first);
+  // A datagram has come at the site.
+  void arrive(std::size_t site, Bytes datagram);
 
   [[nodiscard]] std::uint64_t count(std::size_t site, TunnelCounter counter) const;
   // Of both ends, and of those that were killed.
   [[nodiscard]] std::uint64_t count(TunnelCounter counter) const;
+  // Of what seals at a site.
+  [[nodiscard]] std::uint64_t count_sealed(std::size_t site, std::string_view counter) const;
   [[nodiscard]] std::string describe() const;
 
   WorldOptions options;
@@ -142,7 +151,9 @@ class World : public TunnelUser {
   link::PacketPool pool{800'000, payloads};
   link::Worker worker;
   std::array<std::unique_ptr<BulkBuffer>, 2> buffers;
-  std::array<std::unique_ptr<SimPath>, 2> paths;  // from that site
+  std::array<std::unique_ptr<SimPath>, 2> paths;     // from that site
+  std::array<std::unique_ptr<SealedPath>, 2> seals;  // over those, where there are any
+  std::array<std::uint64_t, 2> arrived{};            // datagrams, at that site
   std::array<std::unique_ptr<Site>, 2> sites;
   std::array<std::unique_ptr<TunnelEnd>, 2> ends;
   std::array<std::unique_ptr<link::DirectLink>, 2> links;
@@ -154,6 +165,7 @@ class World : public TunnelUser {
   void make_end(std::size_t site);
 
   Time now_{1s};
+  std::uint64_t keys_ = 0;  // times that both ends agreed on some
   std::vector<TunnelEnd*> woken_tunnels_;
   std::array<std::vector<CounterValue>, 2> buried_;
 };
