@@ -67,7 +67,7 @@ void SmpQueue::queue(wire::MadMethod method, const DirectedRoute& route,
                      wire::SmAttribute attribute, std::uint32_t modifier, Bytes data,
                      Handler handler) {
   assert(route.size() <= wire::kMaxHops && data.size() <= wire::smp::kDataSize);
-  Smp smp{.to = wire::kPermissiveLid, .mad = {}, .handler = std::move(handler)};
+  Smp smp{.to = wire::kPermissiveLid, .mad = {}, .route = route, .handler = std::move(handler)};
   wire::MadHeader{.mgmt_class = wire::MgmtClass::kSubnDirected,
                   .class_version = wire::kSmClassVersion,
                   .method = method,
@@ -84,7 +84,7 @@ void SmpQueue::queue(wire::MadMethod method, const DirectedRoute& route,
 }
 
 void SmpQueue::trap(Lid to, const wire::Notice& notice, Handler handler) {
-  Smp smp{.to = to, .mad = {}, .handler = std::move(handler)};
+  Smp smp{.to = to, .mad = {}, .route = std::nullopt, .handler = std::move(handler)};
   wire::MadHeader{.mgmt_class = wire::MgmtClass::kSubnLid,
                   .class_version = wire::kSmClassVersion,
                   .method = wire::MadMethod::kTrap,
@@ -100,19 +100,35 @@ void SmpQueue::run(Time now) {
   while (!waiting_.empty() && flying_.size() < std::min(window_, limits_.window)) {
     Smp smp = std::move(waiting_.front());
     waiting_.pop_front();
-    const std::uint64_t cookie = ++last_cookie_;
-    flying_.emplace(cookie, std::move(smp.handler));
-    wire::store_be64(smp.mad.data() + kTransactionOffset, cookie & 0xFFFF'FFFF);
-    ++counts_.sent;
-    const auto sent = port_.send(agents_.front(),
-                                 {.to = {.lid = smp.to, .qpn = kQp0},
-                                  .mad = smp.mad,
-                                  .timeout = limits_.timeout,
-                                  .retries = limits_.retries,
-                                  .cookie = cookie},
-                                 now);
-    if (!sent) finish(cookie, {.outcome = SmpResult::Outcome::kTimedOut});
+    if (is_given_up(smp)) {
+      ++counts_.given_up;
+      smp.handler({.outcome = SmpResult::Outcome::kTimedOut});
+    } else {
+      send(std::move(smp));
+    }
   }
+  if (idle()) unanswered_.clear();
+}
+
+bool SmpQueue::is_given_up(const Smp& smp) const {
+  if (unanswered_.empty() || !smp.route) return false;
+  const auto found = unanswered_.find(*smp.route);
+  return found != unanswered_.end() && found->second >= limits_.most_unanswered;
+}
+
+void SmpQueue::send(Smp smp) {
+  const std::uint64_t cookie = ++last_cookie_;
+  flying_.emplace(cookie, Flying{.route = std::move(smp.route), .handler = std::move(smp.handler)});
+  wire::store_be64(smp.mad.data() + kTransactionOffset, cookie & 0xFFFF'FFFF);
+  ++counts_.sent;
+  const auto sent = port_.send(agents_.front(),
+                               {.to = {.lid = smp.to, .qpn = kQp0},
+                                .mad = smp.mad,
+                                .timeout = limits_.timeout,
+                                .retries = limits_.retries,
+                                .cookie = cookie},
+                               now_);
+  if (!sent) finish(cookie, {.outcome = SmpResult::Outcome::kTimedOut});
 }
 
 void SmpQueue::received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) {
@@ -196,6 +212,12 @@ void SmpQueue::finished(mgmt::AgentId, std::uint64_t cookie, Bytes, mgmt::MadRes
 void SmpQueue::finish(std::uint64_t cookie, const SmpResult& result) {
   auto found = flying_.extract(cookie);
   if (found.empty()) return;
+  const Flying& smp = found.mapped();
+  if (smp.route && result.outcome == SmpResult::Outcome::kTimedOut) {
+    ++unanswered_[*smp.route];
+  } else if (smp.route && !unanswered_.empty()) {
+    unanswered_.erase(*smp.route);
+  }
   switch (result.outcome) {
     case SmpResult::Outcome::kAnswered:
       ++counts_.answered;
@@ -207,7 +229,7 @@ void SmpQueue::finish(std::uint64_t cookie, const SmpResult& result) {
       ++counts_.timed_out;
       break;
   }
-  found.mapped()(result);
+  smp.handler(result);
 }
 
 }  // namespace weft::sm

@@ -33,7 +33,7 @@ struct SmpResult {
   enum class Outcome : std::uint8_t {
     kAnswered,
     kRefused,   // with a status other than 0
-    kTimedOut,  // no answer to any of the retries
+    kTimedOut,  // no answer to any of the retries, or not sent for want of any before it
   };
   Outcome outcome = Outcome::kTimedOut;
   std::uint16_t status = 0;
@@ -45,6 +45,9 @@ struct SmpResult {
 struct SmpLimits {
   Duration timeout = 200ms;
   unsigned retries = 3;
+  // Of one node in a row that may stay without an answer. Nothing more is sent to it then until the
+  // queue is idle: a switch may have tens of thousands of tables, and say nothing.
+  unsigned most_unanswered = 8;
   std::size_t window = 128;  // on their way at a time, at most
   std::uint64_t mkey = 0;
 };
@@ -54,6 +57,7 @@ struct SmpCounts {
   std::uint64_t answered = 0;
   std::uint64_t refused = 0;
   std::uint64_t timed_out = 0;
+  std::uint64_t given_up = 0;
   std::uint64_t traps = 0;
   std::uint64_t requests = 0;  // of other managers, for SMInfo
 };
@@ -63,7 +67,7 @@ struct SmpCountInfo {
   CounterInfo info;
   std::uint64_t SmpCounts::*count;
 };
-inline constexpr std::array<SmpCountInfo, 6> kSmpCounts{{
+inline constexpr std::array<SmpCountInfo, 7> kSmpCounts{{
     {{"smps_sent", "subnet management packets that the manager sent, repeats not counted"},
      &SmpCounts::sent},
     {{"smps_answered", "packets of the manager that were answered with what was asked for"},
@@ -72,6 +76,8 @@ inline constexpr std::array<SmpCountInfo, 6> kSmpCounts{{
      &SmpCounts::refused},
     {{"smps_timed_out", "packets of the manager that nobody answered, to the last repeat"},
      &SmpCounts::timed_out},
+    {{"smps_given_up", "packets of the manager that it did not send: to who answered none before"},
+     &SmpCounts::given_up},
     {{"traps", "traps that nodes sent to the manager"}, &SmpCounts::traps},
     {{"sm_info_requests", "what other managers asked this one, or commanded, by SMInfo"},
      &SmpCounts::requests},
@@ -140,6 +146,11 @@ class SmpQueue final : private mgmt::MadClient {
   struct Smp {
     Lid to = wire::kPermissiveLid;
     wire::MadBuffer mad;
+    std::optional<DirectedRoute> route;  // nothing: to a LID
+    Handler handler;
+  };
+  struct Flying {
+    std::optional<DirectedRoute> route;
     Handler handler;
   };
   Expected<void> listen(wire::MgmtClass mgmt_class, std::initializer_list<wire::MadMethod> methods);
@@ -149,6 +160,8 @@ class SmpQueue final : private mgmt::MadClient {
   void finished(mgmt::AgentId agent, std::uint64_t cookie, Bytes mad,
                 mgmt::MadResult result) override;
   void finish(std::uint64_t cookie, const SmpResult& result);
+  [[nodiscard]] bool is_given_up(const Smp& smp) const;
+  void send(Smp smp);
   void take_trap(const mgmt::ReceivedMad& mad);
   void take_request(mgmt::AgentId agent, const mgmt::ReceivedMad& mad);
 
@@ -160,7 +173,8 @@ class SmpQueue final : private mgmt::MadClient {
   Time now_{};
   std::map<DirectedRoute, std::uint64_t> keys_;  // that are not limits_.mkey
   std::deque<Smp> waiting_;
-  std::unordered_map<std::uint64_t, Handler> flying_;  // by cookie
+  std::unordered_map<std::uint64_t, Flying> flying_;  // by cookie
+  std::map<DirectedRoute, unsigned> unanswered_;      // in a row
   std::uint64_t last_cookie_ = 0;
   std::size_t window_ = 16;
   std::size_t good_in_row_ = 0;

@@ -110,6 +110,7 @@ Json ManagedSubnet::report() const {
              {"answered", smps.answered},
              {"refused", smps.refused},
              {"timed_out", smps.timed_out},
+             {"given_up", smps.given_up},
              {"traps", smps.traps},
              {"requests", smps.requests}}},
            {"managers", Json::array()},
