@@ -55,6 +55,13 @@ std::uint64_t BulkBuffer::Share::used_bytes() const {
   return blocks * block().bytes();
 }
 
+std::uint64_t BulkBuffer::Share::most_used_bytes() const {
+  std::uint64_t blocks = 0;
+  for (const auto& fifo : fifos_)
+    blocks += fifo->most_used();
+  return blocks * block().bytes();
+}
+
 BulkBuffer::BulkBuffer(const Options& options)
     : memory_({.block_bytes = link::PacketPool::kPayloadBlock,
                .most_bytes = options.most_memory,

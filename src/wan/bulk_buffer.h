@@ -83,6 +83,8 @@ class BulkBuffer {
     [[nodiscard]] BlockSize block() const { return fifos_[0]->block(); }
     // Bytes that packets take in all of them, as credit counts.
     [[nodiscard]] std::uint64_t used_bytes() const;
+    // The most that each FIFO had, in sum.
+    [[nodiscard]] std::uint64_t most_used_bytes() const;
 
    private:
     std::array<std::unique_ptr<Fifo>, kLanes> fifos_;

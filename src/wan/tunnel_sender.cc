@@ -49,6 +49,7 @@ void TunnelSender::end() {
     lane.kept.clear();
     lane.offset = 0;
   }
+  kept_ = 0;
   counters_.add_in_turn(TunnelCounter::kTxSessionLost, management_.size());
   management_.clear();
   again_.clear();
@@ -94,6 +95,7 @@ std::uint32_t TunnelSender::packets(Vl vl) const {
 
 bool TunnelSender::sendable(const Lane& lane) const {
   if (lane.offset != 0) return true;  // it has begun, and paid
+  if (kept_ >= options_.kept_packets) return false;
   return !lane.queue.empty() && lane.credit.allows(block_.blocks(lane.queue.front()->size()));
 }
 
@@ -154,6 +156,7 @@ void TunnelSender::begin_front(Lane& lane) {
   lane.credit.spend(block_.blocks(lane.queue.front()->size()));
   ++lane.sequence;
   if (!recovery_) return;
+  ++kept_;
   lane.kept.push_back({.packet = lane.queue.pop(), .position = lane.position, .come = {}});
 }
 
@@ -232,6 +235,7 @@ void TunnelSender::arrived(const SentPiece& piece) {
     if (kept->come.back() != ByteRange{0, kept->packet->size()}) return;
   }
   kept->packet.reset();
+  --kept_;
   Lane& lane = lanes_[piece.vl.value()];
   for (; !lane.kept.empty() && lane.kept.front().packet == nullptr; ++lane.first_kept)
     lane.kept.pop_front();

@@ -28,6 +28,9 @@ class TunnelSender final : private SentLog::Observer {
     // credit it uses.
     std::array<Vl, kLanes> egress = straight();
     std::size_t management_packets = 64;  // of VL15, that may wait
+    // With recovery: data packets that may have left and not be known to have come. Others wait in
+    // the fabric, so that this site's memory is enough however much the far FIFOs would take.
+    std::size_t kept_packets = std::size_t{1} << 20;
 
     [[nodiscard]] static std::array<Vl, kLanes> straight();
   };
@@ -109,6 +112,7 @@ class TunnelSender final : private SentLog::Observer {
   std::array<Lane, kLanes> lanes_;
   std::size_t turn_ = 0;  // the lane that is looked at first
   link::PacketQueue management_;
+  std::size_t kept_ = 0;  // packets, of all lanes
   std::deque<SentPiece> again_;
   std::vector<SentPiece> pieces_;  // of the frame that is put together
   SentLog log_;

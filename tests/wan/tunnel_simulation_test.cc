@@ -366,6 +366,29 @@ TEST(Distance, WithCreditOfTheStandardIsWhatLimitsTheRate) {
   EXPECT_GT(far.bytes_per_s, 0.5 * BulkBuffer::kLeastBytes / 0.02);
 }
 
+// The far end's FIFO would take more than this end has memory to keep: the fabric waits.
+TEST(Distance, IsCoveredByNoMorePacketsThanMayBeKept) {
+  constexpr std::uint64_t kKept = 100;
+  WorldOptions options;
+  options.tunnel.sender.kept_packets = kKept;
+  options.buffer.lane_bytes = 8U << 20;
+  options.wan = {.delay = 10ms, .longest_frame = 8192};
+  World world(options);
+  ASSERT_TRUE(world.activate()) << world.describe();
+  std::uint64_t most = 0;
+  for (int i = 0; i < 1000; ++i) {
+    world.sites[0]->keep_full(Vl{0}, 2048, 64);
+    world.sites[0]->keep_full(Vl{1}, 2048, 64);
+    world.run_for(100us);
+    most = std::max(most, world.count(0, TunnelCounter::kTxPackets) -
+                              world.count(1, TunnelCounter::kRxPackets));
+  }
+  EXPECT_LE(most, kKept);
+  EXPECT_GE(world.sites[1]->came[0] + world.sites[1]->came[1], 4 * kKept)
+      << "a round trip is 20 ms";
+  EXPECT_EQ(world.sites[1]->disorder, 0u);
+}
+
 TEST(Distance, WithOneFrameInAThousandLostKeepsNineTenths) {
   const std::uint64_t product = kRate / 10;
   const Measured whole = measure(100ms, 3 * product);

@@ -22,11 +22,21 @@ constexpr Duration kPatience = 50us;
 // takes longer than a packet.
 constexpr unsigned kTurnsPerLook = 16;
 
-fabric::FabricLimits limits_of_lab() {
+fabric::FabricLimits limits_of_lab(const fabric::Lab& lab) {
   io::SystemEntropy entropy;
   fabric::FabricLimits limits;
+  for (const fabric::LabExtender& extender : lab.extenders) {
+    const std::size_t packets = WanLinks::most_packets(extender) * extender.remotes.size();
+    limits.packets += 2 * packets;  // that were sent, and that came
+    limits.payload_blocks += packets;
+  }
   limits.first_qpn = Qpn{static_cast<std::uint32_t>(entropy.draw())};
   return limits;
+}
+
+fabric::Fabric make_fabric(fabric::Lab lab, std::optional<std::uint16_t> part) {
+  const fabric::FabricLimits limits = limits_of_lab(lab);
+  return fabric::Fabric(std::move(lab), limits, part);
 }
 
 // A program on a node takes seven descriptors of ours, so that half of all are left to the lab's
@@ -44,7 +54,7 @@ std::size_t places_for_others() {
 LabServer::LabServer(fabric::Lab lab, LabPaths paths, std::optional<std::uint16_t> part)
     : paths_(std::move(paths)),
       others_(geteuid(), places_for_others()),
-      fabric_(std::move(lab), limits_of_lab(), part),
+      fabric_(make_fabric(std::move(lab), part)),
       since_(io::wall_clock()) {
 }
 

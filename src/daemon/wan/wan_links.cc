@@ -89,6 +89,7 @@ void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
   wan::TunnelOptions options;
   options.port.data_vls = limits.data_vls;
   options.port.vl_buffer = kLocalBuffer;
+  options.sender.kept_packets = most_packets(extender.lab);
   std::optional<io::SocketAddress> address;
   if (lab.address) address = {.address = lab.address->host, .port = lab.address->port};
   UdpPath& path = extender.socket->add(address);
@@ -175,6 +176,7 @@ Json WanLinks::report() const {
                {"address", remote.path.remote() ? remote.path.remote()->to_string() : "unknown"},
                {"session", text(session.state())},
                {"buffer_bytes", remote.share.used_bytes()},
+               {"buffer_most_bytes", remote.share.most_used_bytes()},
                {"counters", counters_json(remote.tunnel.counters().snapshot())}};
       if (!session.why().empty()) row["why"] = session.why();
       remotes.push_back(std::move(row));

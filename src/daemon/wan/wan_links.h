@@ -3,7 +3,9 @@
 // the extender's, and the socket that its frames go through.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -35,6 +37,11 @@ class WanLinks final : private wan::TunnelUser {
   // Listens at once, for all extenders that `fabric` runs.
   static Expected<std::unique_ptr<WanLinks>> open(fabric::Fabric& fabric, io::Reactor& reactor,
                                                   Entropy& entropy);
+  // How many packets each direction of each remote may have: as many of 1 KiB as its buffer holds,
+  // for all lanes together.
+  [[nodiscard]] static std::size_t most_packets(const fabric::LabExtender& lab) {
+    return static_cast<std::size_t>(std::max<std::uint64_t>(lab.buffer_bytes >> 10, 4096));
+  }
   WanLinks(const WanLinks&) = delete;
   WanLinks& operator=(const WanLinks&) = delete;
   ~WanLinks() override;
