@@ -62,10 +62,12 @@ struct UpOptions {
   std::string name;                 // empty: the file's own
   std::string sm;                   // weft, opensm or none; empty: as the file has it
   std::string part;                 // of a lab in parts, which to run; else empty
+  bool extend = false;              // weft extend: the part that has its extenders
   std::vector<std::string> access;  // each "attach=everyone", whatever the file says
   bool detach = false;
+  friend bool operator==(const UpOptions&, const UpOptions&) = default;
 };
-// Runs a lab in the foreground, or behind, until it is told to end.
+// Runs a lab, or a part of it, in the foreground, or behind, until it is told to end.
 int up(const UpOptions& options);
 
 struct DownOptions {

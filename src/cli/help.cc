@@ -25,7 +25,7 @@ Commands
   link      look at a link of a lab, pull its cable, degrade it
   sm        ask a lab's own subnet manager: sweeps, paths and why they are so
   capture   record what a link of a lab carries
-  extend    plan how a fabric is extended over a WAN; make the keys of its sites
+  extend    extend a fabric over a WAN; plan it; make the keys of its sites
   wan-emulator  make the way between two programs look like a WAN
   help      explain a command: weft help run
 
@@ -198,7 +198,10 @@ Examples
 }
 
 std::string extend_footer() {
-  return R"(A path holds what is sent until the first of it is answered. The far site's buffer must
+  return R"(With a lab file, the part of the lab that has its extenders runs as a process of its
+own, until weft down ends it; the other parts are for weft up --part.
+
+A path holds what is sent until the first of it is answered. The far site's buffer must
 take all of that, for each virtual lane and each remote site, or the path is not full.
 
 keygen makes the key of a site in a new file, which nobody else may read, and prints its
@@ -209,6 +212,7 @@ Examples
   weft extend --plan --round-trip 130us --signalling 10Gb/s
   weft extend --plan --distance 100km --sites 4 --json
   weft extend keygen east.key
+  weft extend site-east.toml
 )";
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/extend_site.h"
 #include "cli/help.h"
 #include "cli/site_key.h"
 #include "cli/sm_run.h"
@@ -20,11 +21,6 @@ namespace weft::cli {
 namespace {
 
 using Words = std::vector<std::string>;
-
-std::string did_you_mean(std::string_view word, const Words& choices) {
-  const auto close = closest(word, choices);
-  return close ? fmt::format("; did you mean {}?", *close) : "";
-}
 
 Words option_names(const CLI::App& command) {
   Words names;
@@ -80,6 +76,7 @@ struct Options {
   SmRunOptions sm_run;
   CaptureOptions capture;
   ExtendOptions extend;
+  UpOptions extend_site;
   SiteKeyOptions site_key;
   WanEmulatorOptions wan_emulator;
   StatusOptions status;
@@ -250,12 +247,18 @@ void define_labs(CLI::App& app, Options& options) {
   capture->add_option("--lab", options.capture.lab, kWhich)->option_text("LAB");
 }
 
-void define_extend(CLI::App& app, ExtendOptions& options, SiteKeyOptions& key) {
-  CLI::App* extend = add_command(app, "extend", "Plan how a fabric is extended over a WAN",
-                                 " --plan [OPTIONS]\n       weft extend keygen [--json] FILE"
-                                 "\n       weft extend fingerprint [--json] FILE",
-                                 extend_footer());
-  extend->add_option("ACTION", key.action, "keygen, fingerprint: of the key of a site");
+void define_extend(CLI::App& app, ExtendOptions& options, SiteKeyOptions& key, UpOptions& site) {
+  CLI::App* extend = add_command(
+      app, "extend", "Extend a fabric over a WAN, or plan it",
+      " [--part NAME] [--detach] SITE.toml\n       weft extend --plan [OPTIONS]"
+      "\n       weft extend keygen [--json] FILE\n       weft extend fingerprint [--json] FILE",
+      extend_footer());
+  extend->add_option("ACTION", key.action,
+                     "A lab file, of which to run the extenders; or keygen, fingerprint: of the "
+                     "key of a site");
+  extend->add_option("--part", site.part, "Of the lab file: where several parts have extenders")
+      ->option_text("NAME");
+  extend->add_flag("-d,--detach", site.detach, "Go on behind, once the extenders run");
   extend->add_option("FILE", key.file, "Where it is, or shall be");
   extend->add_flag("--plan", options.plan, "Print what a path of this length needs");
   extend->add_flag("--json", options.json, "Print JSON");
@@ -285,7 +288,7 @@ void define_extend(CLI::App& app, ExtendOptions& options, SiteKeyOptions& key) {
 }
 
 void define_wan(CLI::App& app, Options& options) {
-  define_extend(app, options.extend, options.site_key);
+  define_extend(app, options.extend, options.site_key, options.extend_site);
   WanEmulatorOptions& wan = options.wan_emulator;
   CLI::App* emulator = add_command(app, "wan-emulator", "Make the way between programs a WAN",
                                    " [OPTIONS] udp|stream LISTEN TARGET", wan_emulator_footer());
@@ -408,26 +411,6 @@ int sm_or_run(Options& options) {
   return sm_run(options.sm_run);
 }
 
-int extend_or_key(Options& options) {
-  SiteKeyOptions& key = options.site_key;
-  if (key.action.empty()) {
-    if (options.extend.plan) return extend(options.extend);
-    return refuse("extend", "say what to do: --plan is required, or keygen or fingerprint");
-  }
-  const Words actions{"keygen", "fingerprint"};
-  if (std::find(actions.begin(), actions.end(), key.action) == actions.end()) {
-    return refuse("extend", fmt::format("{}: no such action{} (there are keygen and fingerprint)",
-                                        key.action, did_you_mean(key.action, actions)));
-  }
-  const bool json = options.extend.json;
-  options.extend.json = false;
-  if (options.extend != ExtendOptions{}) {
-    return refuse("extend", fmt::format("{}: takes a file, and nothing of a plan", key.action));
-  }
-  key.json = json;
-  return site_key(key);
-}
-
 int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "run") return run(options.run);
   if (command == "devices") return devices(options.devices);
@@ -440,7 +423,8 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "link") return link(options.link);
   if (command == "sm") return sm_or_run(options);
   if (command == "capture") return capture(options.capture);
-  if (command == "extend") return extend_or_key(options);
+  if (command == "extend")
+    return extend_command(options.extend, options.site_key, options.extend_site);
   if (command == "wan-emulator") return wan_emulator(options.wan_emulator);
   return help("", app);
 }

@@ -48,4 +48,9 @@ std::optional<std::string> closest(std::string_view word, std::span<const std::s
   return best;
 }
 
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& choices) {
+  const auto close = closest(word, choices);
+  return close ? "; did you mean " + *close + "?" : "";
+}
+
 }  // namespace weft::cli

@@ -19,6 +19,7 @@
 
 #include "cli/commands.h"
 #include "cli/database_place.h"
+#include "cli/extend_site.h"
 #include "cli/lab_client.h"
 #include "cli/opensm.h"
 #include "daemon/background.h"
@@ -59,6 +60,11 @@ bool is_listing(const std::string& text) {
          text.find("\nHca") != std::string::npos || text.starts_with("Switch");
 }
 
+// As people said it.
+std::string command_of(const UpOptions& options) {
+  return options.extend ? "extend" : "up";
+}
+
 // Each "attach=everyone".
 Expected<void> give_access(fabric::LabAccess& access, const std::vector<std::string>& given) {
   for (const std::string& text : given) {
@@ -89,7 +95,7 @@ Expected<fabric::LabFile> read_lab(const UpOptions& options) {
     auto imported = fabric::import_listing(*text, file, stem);
     if (!imported) return tl::unexpected(imported.error());
     for (const std::string& note : imported->notes)
-      fmt::print(stderr, "weft up: {}\n", note);
+      fmt::print(stderr, "weft {}: {}\n", command_of(options), note);
     out.lab = std::move(imported->lab);
   } else {
     auto parsed = fabric::parse_lab_file(*text, file);
@@ -156,11 +162,30 @@ bool is_here(const fabric::LabNode& node, Part part) {
   return !part || node.part == *part;
 }
 
+// Of this part; or where it has none, of any.
 std::string first_adapter(const fabric::Lab& lab, Part part) {
+  std::string other = "NODE";
   for (const fabric::LabNode& node : lab.nodes) {
-    if (node.kind == fabric::NodeKind::kChannelAdapter && is_here(node, part)) return node.name;
+    if (node.kind != fabric::NodeKind::kChannelAdapter) continue;
+    if (is_here(node, part)) return node.name;
+    if (other == "NODE") other = node.name;
   }
-  return lab.nodes.empty() ? "NODE" : lab.nodes[0].name;
+  return other;
+}
+
+// Where it leads to other sites, a line for each.
+std::string extender_lines(const fabric::Lab& lab, Part part) {
+  std::string lines;
+  for (const fabric::LabExtender& extender : lab.extenders) {
+    const fabric::LabNode& node = lab.nodes[extender.node];
+    if (!is_here(node, part)) continue;
+    for (const fabric::LabRemote& remote : extender.remotes) {
+      lines += fmt::format(
+          "  extends to         {} by {}, {}\n", remote.name, node.name,
+          remote.address ? "at " + to_string(*remote.address) : "which comes from anywhere");
+    }
+  }
+  return lines;
 }
 
 std::string manager_line(const fabric::Lab& lab, Part part) {
@@ -220,52 +245,56 @@ void greet(const fabric::LabFile& file, Part part, const daemon::LabPaths& paths
   fmt::print(
       "lab {}: {}\n"
       "  subnet manager     {}\n"
-      "{}{}"
+      "{}{}{}"
       "  what is there      weft run --node {} -- ibnetdiscover\n"
       "  its state          weft status -d\n"
       "  its end            weft down{}\n",
       paths.title(), size_of(lab, part), manager_line(lab, part),
       database.empty() ? "" : fmt::format("  remembers by       {}\n", database),
-      access_line(file.access, paths), adapter, " " + paths.title());
+      access_line(file.access, paths), extender_lines(lab, part), adapter, " " + paths.title());
   std::fflush(stdout);
 }
 
 }  // namespace
 
 int up(const UpOptions& options) {
+  const std::string command = command_of(options);
   const auto file = read_lab(options);
-  if (!file) return refuse("up", file.error().message);
+  if (!file) return refuse(command, file.error().message);
   const fabric::Lab& lab = file->lab;
+  const auto name = options.extend ? part_of_extenders(lab, options.file, options.part)
+                                   : Expected<std::string>(options.part);
+  if (!name) return refuse(command, name.error().message);
   const auto runtime = io::runtime_directory();
-  if (!runtime) return refuse("up", runtime.error().message);
-  const auto part = choose_part(lab, options.part);
-  if (!part) return refuse("up", part.error().message);
-  auto paths = daemon::lab_paths(*runtime, lab.name, options.part);
-  if (!paths) return refuse("up", paths.error().message);
+  if (!runtime) return refuse(command, runtime.error().message);
+  const auto part = choose_part(lab, *name);
+  if (!part) return refuse(command, part.error().message);
+  auto paths = daemon::lab_paths(*runtime, lab.name, *name);
+  if (!paths) return refuse(command, paths.error().message);
   daemon::allow_many_descriptors();
   const bool with_opensm =
       lab.management.manager == fabric::LabManagement::Manager::kOpenSm && manages(lab, *part);
   if (with_opensm) {
-    if (auto found = OpenSm::find(); !found) return refuse("up", found.error().message);
+    if (auto found = OpenSm::find(); !found) return refuse(command, found.error().message);
   }
   paths->database = database_of(lab, *part);
   const auto server = daemon::LabServer::open(lab, *paths, *part, file->access);
-  if (!server) return refuse("up", server.error().message);
+  if (!server) return refuse(command, server.error().message);
   handle_signals(**server);
   for (const std::string& note : (*server)->notes())
-    fmt::print(stderr, "weft up: {}\n", note);
+    fmt::print(stderr, "weft {}: {}\n", command, note);
   greet(*file, *part, *paths);
   if (options.detach) daemon::leave_parent();
   OpenSm opensm;
   if (with_opensm) {
     if (auto started = opensm.start(lab, *paths); !started) {
-      return refuse("up", started.error().message);
+      return refuse(command, started.error().message);
     }
   }
   const auto ended = (*server)->run();
   serving = nullptr;
   if (ended) return kOk;
-  fmt::print(stderr, "weft up: {}\n", ended.error().message);
+  fmt::print(stderr, "weft {}: {}\n", command, ended.error().message);
   return kProblem;
 }
 

@@ -88,7 +88,7 @@ _weft() {
         keygen | fingerprint) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         --distance | --per-metre | --equipment | --round-trip | --rate | --signalling | --vls | \
           --sites | --local-credit) ;;
-        *) mapfile -t COMPREPLY < <(compgen -W 'keygen fingerprint --plan --distance --per-metre --equipment
+        *) mapfile -t COMPREPLY < <(compgen -f -W 'keygen fingerprint --part --detach --plan --distance --per-metre --equipment
              --round-trip --rate --signalling --vls --sites --local-credit --json --help' -- \
              "$current") ;;
       esac
