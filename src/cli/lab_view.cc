@@ -2,6 +2,7 @@
 #include "cli/lab_view.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "cli/lab_client.h"
@@ -67,14 +68,31 @@ void print_program(const Json& program) {
              user == geteuid() ? "" : " user " + io::user_name(user));
 }
 
+// By which of a bridge's ports, or to which subnets of a router's.
+std::string way_to(const Json& remote) {
+  std::vector<std::string> prefixes;
+  for (const Json& prefix : list_of(remote, "prefixes")) {
+    if (prefix.is_string()) prefixes.push_back(printable(prefix.get<std::string>()));
+  }
+  return prefixes.empty() ? fmt::format("port {}", number_of(remote, "port"))
+                          : fmt::format("{}", fmt::join(prefixes, ", "));
+}
+
 void print_extender(const Json& extender) {
   fmt::print("  extender {} at {}\n", printable(text_of(extender, "extender")),
              printable(text_of(extender, "listen")));
   for (const Json& remote : list_of(extender, "remotes")) {
     const std::string why = remote.contains("why") ? text_of(remote, "why") : "";
-    fmt::print("    port {} to {} ({}): {}{}{}\n", number_of(remote, "port"),
-               printable(text_of(remote, "remote")), printable(text_of(remote, "address")),
-               printable(text_of(remote, "session")), why.empty() ? "" : ": ", printable(why));
+    fmt::print("    {} to {} ({}): {}{}{}\n", way_to(remote), printable(text_of(remote, "remote")),
+               printable(text_of(remote, "address")), printable(text_of(remote, "session")),
+               why.empty() ? "" : ": ", printable(why));
+  }
+  const Json& counters = object_of(object_of(extender, "router"), "counters");
+  if (!counters.empty()) {
+    std::vector<std::string> each;
+    for (const auto& [name, count] : counters.items())
+      each.push_back(printable(name) + ' ' + count.dump());
+    fmt::print("    router: {}\n", fmt::join(each, ", "));
   }
 }
 

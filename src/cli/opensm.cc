@@ -2,6 +2,7 @@
 #include "cli/opensm.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -63,6 +64,10 @@ Expected<void> OpenSm::start(const fabric::Lab& lab, const daemon::LabPaths& pat
   std::vector<std::string> words{
       "weft",     "run", "--lab",  paths.title(), "--node",
       node->name, "--",  *program, "-f",          directory + "/opensm.log"};
+  if (lab.management.subnet_prefix != fabric::kDefaultSubnetPrefix) {
+    words.emplace_back("--subnet_prefix");
+    words.push_back(fmt::format("0x{:016x}", lab.management.subnet_prefix));
+  }
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (std::string& word : words)

@@ -50,6 +50,17 @@ void ChannelAdapter::set_sl_to_vl(mgmt::PortNumber, mgmt::PortNumber out,
   lanes_[out - 1u] = value;
 }
 
+namespace {
+
+// Whether it names a GID that is none of the port's.
+bool leads_beyond(const NodePort& port, const link::Packet& packet, const wire::Lrh& lrh) {
+  if (lrh.vl == kManagementVl || lrh.next_header != wire::Lnh::iba_global) return false;
+  const auto grh = wire::Grh::parse(packet.header().subspan(wire::Lrh::kSize));
+  return grh && !port.has_gid(grh->dgid);
+}
+
+}  // namespace
+
 void ChannelAdapter::take(NodePort& in, link::PacketPtr packet, Time now) {
   const wire::Lrh lrh = packet->lrh();
   const bool permissive = lrh.vl == kManagementVl && lrh.dlid == wire::kPermissiveLid;
@@ -57,10 +68,13 @@ void ChannelAdapter::take(NodePort& in, link::PacketPtr packet, Time now) {
     return in.counters().add_in_turn(NodeCounter::kNotMine);
   }
   const auto bth = bth_of(*packet, lrh);
+  const bool is_router = kind() == NodeKind::kRouter;
+  // Management of hosts in other subnets is carried there as everything else is.
+  if (is_router && leads_beyond(in, *packet, lrh)) return route(in, std::move(packet), bth, now);
   if (lrh.vl == kManagementVl || (bth && bth->dest_qp.value() <= kQp1.value())) {
     return to_management(in, in, *packet, now);
   }
-  if (kind() == NodeKind::kRouter) return in.counters().add_in_turn(NodeCounter::kNotRouted);
+  if (is_router) return route(in, std::move(packet), bth, now);
   if (!bth || programs_[in.number() - 1u] == nullptr) {
     return in.counters().add_in_turn(NodeCounter::kNoQueuePair);
   }
@@ -69,6 +83,28 @@ void ChannelAdapter::take(NodePort& in, link::PacketPtr packet, Time now) {
     return violated(in, mgmt::KeyViolation::Kind::kPKey, bth->pkey.value(), *packet, now);
   }
   programs_[in.number() - 1u]->arrive(std::move(packet), lrh, *bth, now);
+}
+
+void ChannelAdapter::route(NodePort& in, link::PacketPtr packet,
+                           const std::optional<wire::Bth>& bth, Time now) {
+  if (forwarder_ == nullptr) return in.counters().add_in_turn(NodeCounter::kNotRouted);
+  if (bth && !in.carries(bth->pkey)) {
+    in.counters().add_in_turn(NodeCounter::kBadPKey);
+    return violated(in, mgmt::KeyViolation::Kind::kPKey, bth->pkey.value(), *packet, now);
+  }
+  forwarder_->from_subnet(std::move(packet), now);
+}
+
+void ChannelAdapter::send_routed(mgmt::PortNumber number, link::PacketPtr packet, Time now) {
+  NodePort& out = port(number);
+  const wire::Lrh lrh = packet->lrh();
+  const auto bth = bth_of(*packet, lrh);
+  if (!bth || !out.carries(bth->pkey)) {
+    return out.counters().add_in_turn(NodeCounter::kOutboundPKey);
+  }
+  const Vl vl = lane(out, lrh.sl);
+  if (vl == kManagementVl) return out.counters().add_in_turn(NodeCounter::kNoVl);
+  transmit(out, std::move(packet), vl, now);
 }
 
 void ChannelAdapter::take_back(NodePort& port, link::PacketPtr packet, Time now) {

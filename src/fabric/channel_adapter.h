@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A channel adapter's ports, its management, and the programs that are attached to it. Each port is
-// an end of the fabric: it forwards nothing. Routers are made of it too, without programs.
+// an end of the fabric: it forwards nothing. Routers are made of it too, without programs: what is
+// for other subnets goes to whoever carries it there.
 #pragma once
 
 #include <memory>
@@ -14,9 +15,25 @@
 
 namespace weft::fabric {
 
+// Carries packets from a router to other subnets.
+class Forwarder {
+ public:
+  virtual ~Forwarder() = default;
+  // A packet that came in by a port of the router and is not for the router itself; the port's
+  // partitions let it through. From inside the fabric's run().
+  virtual void from_subnet(link::PacketPtr packet, Time now) = 0;
+};
+
 class ChannelAdapter final : public Node, private ProgramPort::Adapter {
  public:
   ChannelAdapter(const LabNode& lab, const NodeParts& parts);
+
+  // Of a router, until another one or null takes its place. Without one, what is for other subnets
+  // is dropped and counted.
+  void set_forwarder(Forwarder* forwarder) { forwarder_ = forwarder; }
+  // A packet from another subnet, with the LRH of the path that it takes in this one, but for the
+  // VL; dropped and counted where partitions or lanes do not let it out by that port.
+  void send_routed(mgmt::PortNumber port, link::PacketPtr packet, Time now);
 
   // A place for `program`, which outlives it, on a port. invalid_argument: there is no such port.
   [[nodiscard]] Expected<std::unique_ptr<Attachment>> attach(mgmt::PortNumber port,
@@ -43,9 +60,11 @@ class ChannelAdapter final : public Node, private ProgramPort::Adapter {
   // ProgramPort::Adapter
   [[nodiscard]] Vl lane(const NodePort& out, Sl sl) const override;
   void take_back(NodePort& port, link::PacketPtr packet, Time now) override;
+  void route(NodePort& in, link::PacketPtr packet, const std::optional<wire::Bth>& bth, Time now);
 
   // Of each port, once it was set.
   std::vector<std::optional<wire::SlToVl>> lanes_;
+  Forwarder* forwarder_ = nullptr;
   QueuePairTable numbers_;
   // Of each port, once a program was attached.
   std::vector<std::unique_ptr<ProgramPort>> programs_;

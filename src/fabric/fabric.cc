@@ -2,6 +2,7 @@
 #include "fabric/fabric.h"
 
 #include <bitset>
+#include <cassert>
 #include <utility>
 
 #include "fabric/channel_adapter.h"
@@ -118,6 +119,11 @@ bool Fabric::run(Time now, std::size_t budget) {
 Node* Fabric::find_node(std::string_view name) {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : found->second;
+}
+
+ChannelAdapter& Fabric::router(std::size_t index) {
+  assert(nodes_[index]->kind() == NodeKind::kRouter);
+  return static_cast<ChannelAdapter&>(*nodes_[index]);
 }
 
 ChannelAdapter* Fabric::find_adapter(std::string_view name) {

@@ -67,6 +67,8 @@ class Fabric {
   [[nodiscard]] bool has_node(std::size_t index) const { return nodes_[index] != nullptr; }
   [[nodiscard]] Node& node(std::size_t index) { return *nodes_[index]; }
   [[nodiscard]] const Node& node(std::size_t index) const { return *nodes_[index]; }
+  // Of a node that is a router.
+  [[nodiscard]] ChannelAdapter& router(std::size_t index);
   [[nodiscard]] std::size_t link_count() const { return lab_.links.size(); }
   // Whether one of its ends is here, at least; from start() on.
   [[nodiscard]] bool has_link(std::size_t index) const { return links_[index] != nullptr; }

@@ -20,7 +20,7 @@
 namespace weft::fabric {
 
 // A router joins subnets. In a lab it is an end of the fabric as an adapter is, which programs
-// cannot use: it answers for itself, and has no way to another subnet.
+// cannot use: it answers for itself, and as an extender has ways to other subnets.
 enum class NodeKind : std::uint8_t { kSwitch, kChannelAdapter, kRouter };
 // As lab files call it: "switch", "node", "router".
 [[nodiscard]] std::string_view to_string(NodeKind kind);
@@ -73,6 +73,9 @@ struct LabLink {
   friend bool operator==(const LabLink&, const LabLink&) = default;
 };
 
+// That of a subnet that is joined to no other one (IBA 4.1.1): link-local.
+inline constexpr std::uint64_t kDefaultSubnetPrefix = 0xFE80'0000'0000'0000;
+
 // Who manages the subnet, and how.
 struct LabManagement {
   enum class Manager : std::uint8_t {
@@ -87,6 +90,8 @@ struct LabManagement {
   std::string engine = "minhop";  // of kEngines
   std::uint8_t lmc = 0;           // adapters have 2^lmc LIDs; 0 to 7
   std::uint8_t priority = 0;      // among managers, 0 to 15
+  // Of all GIDs of the subnet, the first 64 bits (IBA 4.1.1).
+  std::uint64_t subnet_prefix = kDefaultSubnetPrefix;
   // A file of partitions in OpenSM's format; empty: everybody is in the default partition. As the
   // lab file has it, which is: from its own place on.
   std::string partitions;

@@ -8,20 +8,19 @@
 #include <string_view>
 
 namespace weft::fabric {
-namespace {
 
-constexpr std::size_t kMaxName = 63;
-constexpr std::size_t kMaxParts = 256;
-// In taken_: by a link to another site.
-constexpr std::size_t kWan = ~std::size_t{0};
-
-// Names stand in commands, in port references after which a colon comes, and in paths.
 bool good_name(std::string_view name) {
   constexpr std::string_view kAllowed =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   return !name.empty() && name.size() <= kMaxName && name.front() != '-' &&
          name.find_first_not_of(kAllowed) == std::string_view::npos;
 }
+
+namespace {
+
+constexpr std::size_t kMaxParts = 256;
+// In taken_: by a link to another site.
+constexpr std::size_t kWan = ~std::size_t{0};
 
 bool good_description(std::string_view text) {
   return text.size() <= kMaxDescription && std::all_of(text.begin(), text.end(), printable);
@@ -94,56 +93,6 @@ Expected<void> LabBuilder::add_node(LabNode node, Where where) {
   lab_.nodes.push_back(std::move(node));
   node_where_.push_back(std::move(where));
   return {};
-}
-
-Expected<void> LabBuilder::check_remotes(const LabExtender& extender, const Where& where) const {
-  const std::vector<LabRemote>& remotes = extender.remotes;
-  if (remotes.empty()) {
-    return wrong(where, fmt::format("an extender leads to other sites: say where, as in "
-                                    "[{}.remote.there] with address = \"192.0.2.1:7471\"",
-                                    where.key));
-  }
-  for (std::size_t i = 0; i < remotes.size(); ++i) {
-    const Where key{.line = where.line,
-                    .key = fmt::format("{}.remote.{}", where.key, remotes[i].name)};
-    if (!good_name(remotes[i].name)) {
-      return wrong(key, fmt::format("a name has 1 to {} letters, digits and ._-", kMaxName));
-    }
-    if (remotes[i].address == extender.listen) {
-      return wrong(
-          key, fmt::format("{} is where the extender itself listens", to_string(extender.listen)));
-    }
-    for (std::size_t j = 0; j < i; ++j) {
-      if (remotes[j].address != remotes[i].address) continue;
-      if (!remotes[i].address) {
-        return wrong(key, fmt::format("remote {} has no address either: nobody could tell them "
-                                      "apart",
-                                      remotes[j].name));
-      }
-      return wrong(key, fmt::format("{} is the address of remote {} too",
-                                    to_string(*remotes[i].address), remotes[j].name));
-    }
-  }
-  return {};
-}
-
-Expected<void> LabBuilder::add_extender(LabNode node, LabExtender extender, Where where) {
-  if (auto checked = check_remotes(extender, where); !checked) return checked;
-  const std::size_t ports = node.ports + extender.remotes.size();
-  if (ports > kMaxPorts) {
-    return wrong(where, fmt::format("{} ports and {} remotes: a switch has at most {} ports",
-                                    node.ports, extender.remotes.size(), kMaxPorts));
-  }
-  extender.first_port = static_cast<std::uint8_t>(node.ports + 1);
-  node.ports = static_cast<std::uint8_t>(ports);
-  extender_names_.push_back(node.name);
-  lab_.extenders.push_back(std::move(extender));
-  return add_node(std::move(node), std::move(where));
-}
-
-void LabBuilder::resolve_extenders() {
-  for (std::size_t i = 0; i < lab_.extenders.size(); ++i)
-    lab_.extenders[i].node = index_.at(extender_names_[i]);
 }
 
 void LabBuilder::add_link(LinkText link, Where where) {
@@ -412,6 +361,7 @@ Expected<Lab> LabBuilder::finish() {
   if (const auto done = resolve_links(); !done) return tl::unexpected(done.error());
   if (const auto done = check_link_names(); !done) return tl::unexpected(done.error());
   if (const auto done = check_management(); !done) return tl::unexpected(done.error());
+  if (const auto done = check_prefixes(); !done) return tl::unexpected(done.error());
   if (const auto done = check_parts(); !done) return tl::unexpected(done.error());
   return std::move(lab_);
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -22,6 +23,10 @@ struct Where {
   std::size_t line = 0;  // from 1; 0: no line in particular
   std::string key;       // may be empty
 };
+
+// Names stand in commands, in port references after which a colon comes, and in paths.
+inline constexpr std::size_t kMaxName = 63;
+[[nodiscard]] bool good_name(std::string_view name);
 
 class LabBuilder {
  public:
@@ -53,7 +58,7 @@ class LabBuilder {
   // GUIDs that are 0 are derived in the end, and so are addresses; an empty description is the
   // node's name.
   [[nodiscard]] Expected<void> add_node(LabNode node, Where where);
-  // A switch of `node.ports` ports for links of the lab, which gets one more for each remote.
+  // `node.ports` are for links of the lab: a switch gets one more for each remote.
   [[nodiscard]] Expected<void> add_extender(LabNode node, LabExtender extender, Where where);
   // Links may come before their nodes.
   void add_link(LinkText link, Where where);
@@ -72,8 +77,14 @@ class LabBuilder {
   [[nodiscard]] Expected<void> check_addresses();
   [[nodiscard]] Expected<void> draw_addresses();
   [[nodiscard]] Expected<void> resolve_links();
+  // lab_builder_extender.cc
   [[nodiscard]] Expected<void> check_remotes(const LabExtender& extender, const Where& where) const;
+  [[nodiscard]] Expected<void> check_remote_prefixes(const LabExtender& extender,
+                                                     const LabRemote& remote,
+                                                     const Where& where) const;
   void resolve_extenders();
+  [[nodiscard]] Expected<void> check_prefixes() const;
+
   [[nodiscard]] Expected<LabEnd> resolve_end(const EndText& end, const Where& where) const;
   [[nodiscard]] Expected<void> take_port(const LabEnd& end, std::size_t link, const Where& where);
   [[nodiscard]] Expected<void> take_free_port(LabEnd& end, std::size_t link, const Where& where);

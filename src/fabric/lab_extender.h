@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The extenders of a lab: switches of which some links lead over a WAN to other sites, which are
-// labs of their own (docs/range-extension.md).
+// labs of their own, or routers to the subnets of those (docs/range-extension.md).
 #pragma once
 
 #include <cstddef>
@@ -9,25 +9,36 @@
 #include <string>
 #include <vector>
 
+#include "base/gid_prefix.h"
 #include "fabric/lab_parts.h"
 
 namespace weft::fabric {
+
+enum class ExtenderMode : std::uint8_t {
+  kBridge,  // a switch: the labs at all sites are one subnet
+  kRouter,  // a router: each lab is a subnet of its own
+};
 
 struct LabRemote {
   std::string name;
   // Where its extender listens. Nothing: it is not known, and that one comes here, from wherever.
   std::optional<PartAddress> address;
+  std::vector<GidPrefix> prefixes;  // of a router: the subnets that are there
   friend bool operator==(const LabRemote&, const LabRemote&) = default;
 };
 
 struct LabExtender {
-  std::uint32_t node = 0;       // index in Lab::nodes: a switch
-  std::uint8_t first_port = 0;  // that leads to the first of `remotes`; the others follow
-  PartAddress listen;           // where frames of other sites arrive
+  ExtenderMode mode = ExtenderMode::kBridge;
+  std::uint32_t node = 0;  // index in Lab::nodes: a switch or a router
+  // Of a switch: the port that leads to the first of `remotes`; the others follow. Of a router,
+  // which has no ports for them: 0.
+  std::uint8_t first_port = 0;
+  PartAddress listen;                                     // where frames of other sites arrive
   std::uint64_t buffer_bytes = std::uint64_t{512} << 20;  // of each lane of each remote
   std::vector<LabRemote> remotes;
   friend bool operator==(const LabExtender&, const LabExtender&) = default;
 
+  // Of a switch.
   [[nodiscard]] std::uint8_t port_of(std::size_t remote) const {
     return static_cast<std::uint8_t>(first_port + remote);
   }

@@ -8,6 +8,8 @@
 //
 //   [extender.edge.remote.there]
 //   address = "198.51.100.1:7471"    # where the extender of that site listens; none: it comes here
+//
+// With mode = "router" it is a router, and its remotes have prefixes = ["fd00:0:0:2::/64"].
 #pragma once
 
 #include <string>
@@ -17,13 +19,14 @@
 
 namespace weft::fabric {
 
-// `table`: of all extenders. An extender is a switch besides: `switch_keys` are what is said of
-// one, and `model` what it is where nothing is said.
+// `table`: of all extenders. An extender is a switch or a router besides: the keys are what is said
+// of one, and `model` is what it is where nothing is said.
 [[nodiscard]] Done add_extenders(LabBuilder& builder, const Value& table,
-                                 const Keys<LabNode>& switch_keys, const LabNode& model);
+                                 const Keys<LabNode>& switch_keys, const Keys<LabNode>& router_keys,
+                                 const LabNode& model);
 
 // One entry of that table for each extender of the lab, as the file has it: `words` are those of
-// its switch.
+// its switch or router.
 [[nodiscard]] std::string extender_words(const LabExtender& extender,
                                          std::vector<std::string> words);
 

@@ -189,9 +189,21 @@ Done read_engine(LabManagement& management, const Value& value) {
   return {};
 }
 
+Done read_subnet_prefix(LabManagement& management, const Value& value) {
+  const auto prefix = value.gid_prefix();
+  if (!prefix) return tl::unexpected(prefix.error());
+  // IBA 4.1.1: 64 bits; those of multicast GIDs begin with ff.
+  if (prefix->bits() != 64 || prefix->subnet() == 0 || prefix->subnet() >> 56 == 0xFF) {
+    return value.wrong("must be the first 64 bits of GIDs, as in \"fd00:0:0:1::/64\"");
+  }
+  management.subnet_prefix = prefix->subnet();
+  return {};
+}
+
 Keys<LabManagement> management_keys() {
   return {
       {"manager", read_manager},
+      {"subnet_prefix", read_subnet_prefix},
       {"node", [](LabManagement& management,
                   const Value& value) { return store(management.node, value.string()); }},
       {"engine", read_engine},
@@ -394,7 +406,7 @@ Expected<LabFile> read_lab(const toml::table& root, const std::string& file) {
   }
   model.ports = 1;
   for (const Value& value : top.extenders) {
-    const Done done = add_extenders(builder, value, switch_keys(), model);
+    const Done done = add_extenders(builder, value, switch_keys(), router_keys(), model);
     if (!done) return tl::unexpected(done.error());
   }
   for (const Value& value : top.links) {

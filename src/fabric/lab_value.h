@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/gid_prefix.h"
 #include "base/gid_text.h"
 #include "fabric/lab_builder.h"
 #include "fabric/toml.h"
@@ -81,6 +82,14 @@ class Value {
           "\"192.0.2.1:18515\" or \"[2001:db8::1]:18515\"");
     }
     return *address;
+  }
+  [[nodiscard]] Expected<GidPrefix> gid_prefix() const {
+    const auto* text = node_.as_string();
+    const auto prefix = text == nullptr ? std::nullopt : parse_gid_prefix(text->get());
+    if (!prefix) {
+      return wrong("must be a prefix of GIDs, without bits after it, as in \"fd00:0:0:2::/64\"");
+    }
+    return *prefix;
   }
   // Of the parts that the builder knows by now, its index.
   [[nodiscard]] Expected<std::uint16_t> part() const;

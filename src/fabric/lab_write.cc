@@ -85,7 +85,8 @@ std::string words_of(const Lab& lab, const LabNode& node, const LabExtender* ext
   const LabNode usual;
   std::vector<std::string> words;
   const unsigned usual_ports = node.kind == NodeKind::kSwitch && extender == nullptr ? 36 : 1;
-  const unsigned ports = extender == nullptr ? node.ports : extender->first_port - 1u;
+  const bool bridges = extender != nullptr && extender->mode == ExtenderMode::kBridge;
+  const unsigned ports = bridges ? extender->first_port - 1u : node.ports;
   if (ports != usual_ports) add(words, "ports", fmt::to_string(ports));
   if (node.description != node.name) add(words, "description", quoted(node.description));
   add_guids(words, lab, node);
@@ -115,14 +116,16 @@ void write_emulation(Out out, const link::Emulation& emulation) {
   }
 }
 
-// Of a kind those that are extenders, or those that are not.
-void write_nodes(Out out, const Lab& lab, NodeKind kind, bool extenders, std::string_view heading) {
+// Of some kinds those that are extenders, or those that are not.
+void write_nodes(Out out, const Lab& lab, const std::vector<NodeKind>& kinds, bool extenders,
+                 std::string_view heading) {
   const bool with_addresses = !usual_addresses(lab);
   bool first = true;
   for (std::uint32_t i = 0; i < lab.nodes.size(); ++i) {
     const LabNode& node = lab.nodes[i];
     const LabExtender* const extender = lab.find_extender(i);
-    if (node.kind != kind || (extender != nullptr) != extenders) continue;
+    const bool of_kind = std::ranges::find(kinds, node.kind) != kinds.end();
+    if (!of_kind || (extender != nullptr) != extenders) continue;
     if (std::exchange(first, false)) fmt::format_to(out, "\n[{}]\n", heading);
     fmt::format_to(out, "{} = {}\n", key(node.name), words_of(lab, node, extender, with_addresses));
   }
@@ -148,6 +151,9 @@ void write_management(Out out, const LabManagement& management) {
   if (management.lmc != usual.lmc) add(words, "lmc", fmt::to_string(management.lmc));
   if (management.priority != usual.priority) {
     add(words, "priority", fmt::to_string(management.priority));
+  }
+  if (management.subnet_prefix != usual.subnet_prefix) {
+    add(words, "subnet_prefix", quoted(GidPrefix(management.subnet_prefix).to_string()));
   }
   if (management.partitions != usual.partitions) {
     add(words, "partitions", quoted(management.partitions));
@@ -180,10 +186,10 @@ std::string write_lab(const Lab& lab, std::string_view comment) {
   }
   write_management(out, lab.management);
   write_parts(out, lab);
-  write_nodes(out, lab, NodeKind::kSwitch, false, "switch");
-  write_nodes(out, lab, NodeKind::kSwitch, true, "extender");
-  write_nodes(out, lab, NodeKind::kChannelAdapter, false, "node");
-  write_nodes(out, lab, NodeKind::kRouter, false, "router");
+  write_nodes(out, lab, {NodeKind::kSwitch}, false, "switch");
+  write_nodes(out, lab, {NodeKind::kSwitch, NodeKind::kRouter}, true, "extender");
+  write_nodes(out, lab, {NodeKind::kChannelAdapter}, false, "node");
+  write_nodes(out, lab, {NodeKind::kRouter}, false, "router");
   if (!lab.links.empty()) text += '\n';
   for (const LabLink& link : lab.links) {
     fmt::format_to(out, "[[link]]\nends = [\"{}\", \"{}\"]\n", lab.end_name(link.ends[0]),

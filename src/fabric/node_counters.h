@@ -50,7 +50,7 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(NodeCounter::k
         {"not_mine", "dropped: its DLID is none of this port's"},
         {"bad_pkey", "dropped: its P_Key is not in this port's table"},
         {"no_queue_pair", "dropped: no queue pair has its number or is in its multicast group"},
-        {"not_routed", "dropped: it came to a router, which has no way to other subnets"},
+        {"not_routed", "dropped: it came to a router that joins its subnet with no other one"},
         {"no_packet", "lost: the pool of packets is used up"},
         {"sent", "packets of programs of this port, on their way or dropped by the link"},
         {"looped", "packets that the port sent to itself"},

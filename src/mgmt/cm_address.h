@@ -8,7 +8,7 @@ namespace weft::mgmt {
 
 // What tells the messages of one peer from those of others, and what a peer cannot choose: on a
 // fabric the LID that it sends from, whose holder the switches vouch for; on the wires of IP its
-// address.
+// address. Behind a router's LID are many, whose GIDs the routers vouch for.
 struct CmAddress {
   Gid gid{};
   Lid lid{};
@@ -16,8 +16,7 @@ struct CmAddress {
 };
 
 [[nodiscard]] inline CmAddress peer_of(const hca::Path& path) {
-  return path.by_lid() ? CmAddress{.gid = {}, .lid = path.dlid}
-                       : CmAddress{.gid = path.dgid, .lid = {}};
+  return {.gid = path.by_lid() && !path.global ? Gid{} : path.dgid, .lid = path.dlid};
 }
 
 }  // namespace weft::mgmt

@@ -62,7 +62,7 @@ void ConnectionManager::on(const wire::CmLap& lap, const Arrival& at) {
   if (entry->lap && entry->lap->state == State::kWasAsked) {
     return counters_.add(CmCounter::kRxWrongState);
   }
-  const auto route = from_wire(lap.path, ends_);
+  const auto route = from_wire(lap.path, ends_, at.from);
   entry->lap = std::make_unique<CmAlternateExchange>();
   entry->lap->state = State::kWasAsked;
   entry->lap->transaction = at.transaction;

@@ -61,7 +61,7 @@ std::optional<RejectReason> ConnectionManager::flaw(const wire::CmReq& req,
                                                     const Arrival& at) const {
   if (!answering_type(req)) return RejectReason::kInvalidTransportServiceType;
   if (mtu_bytes(req.path_mtu) == 0) return RejectReason::kInvalidPathMtu;
-  const auto primary = from_wire(req.primary, ends_);
+  const auto primary = from_wire(req.primary, ends_, at.from);
   if (!primary) {
     return primary.error() == RouteFlaw::kGid ? RejectReason::kPrimaryGidRejected
                                               : RejectReason::kPrimaryLidRejected;
@@ -71,7 +71,7 @@ std::optional<RejectReason> ConnectionManager::flaw(const wire::CmReq& req,
     return RejectReason::kUnsupportedRequest;
   }
   if (req.alternate.remote_gid.is_zero()) return std::nullopt;
-  const auto alternate = from_wire(req.alternate, ends_);
+  const auto alternate = from_wire(req.alternate, ends_, at.from);
   if (alternate) return std::nullopt;
   return alternate.error() == RouteFlaw::kGid ? RejectReason::kAlternateGidRejected
                                               : RejectReason::kAlternateLidRejected;
@@ -110,8 +110,8 @@ void ConnectionManager::on(wire::CmReq req, const Arrival& at) {
 void ConnectionManager::begin(CmEntry& entry, wire::CmReq& req, const Arrival& at) {
   entry.state = CmState::kReqReceived;
   entry.peer = peer_of(at.from);
-  entry.route = *from_wire(req.primary, ends_);
-  if (const auto alternate = from_wire(req.alternate, ends_)) entry.alternate = *alternate;
+  entry.route = *from_wire(req.primary, ends_, at.from);
+  if (const auto alternate = from_wire(req.alternate, ends_, at.from)) entry.alternate = *alternate;
   entry.remote_id = req.local_comm_id;
   entry.remote_ca_guid = req.local_ca_guid;
   entry.transaction = at.transaction;

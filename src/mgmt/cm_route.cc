@@ -20,17 +20,20 @@ wire::CmPath to_wire(const CmRoute& route) {
                    .sl = path.sl,
                    .ack_timeout = route.ack_timeout};
   if (path.by_lid()) {
-    out.local_lid = Lid{static_cast<std::uint16_t>(route.end.lid.value() + path.source_path_bits)};
-    out.remote_lid = path.dlid;
     out.packet_rate = path.static_rate;
     out.subnet_local = !path.global;
+  }
+  if (out.subnet_local) {
+    out.local_lid = Lid{static_cast<std::uint16_t>(route.end.lid.value() + path.source_path_bits)};
+    out.remote_lid = path.dlid;
   } else if (out.hop_limit == 0) {
     out.hop_limit = kDefaultHopLimit;
   }
   return out;
 }
 
-tl::expected<CmRoute, RouteFlaw> from_wire(const wire::CmPath& path, const LocalEnds& ends) {
+tl::expected<CmRoute, RouteFlaw> from_wire(const wire::CmPath& path, const LocalEnds& ends,
+                                           const hca::Path& from) {
   if (path.remote_gid.is_zero()) return tl::unexpected(RouteFlaw::kGid);
   const auto end = ends.find(path.remote_gid);
   if (!end || path.local_gid.is_zero() || path.local_gid.is_multicast()) {
@@ -47,11 +50,17 @@ tl::expected<CmRoute, RouteFlaw> from_wire(const wire::CmPath& path, const Local
               .end = *end,
               .ack_timeout = path.ack_timeout};
   if (!end->on_fabric) return out;
-  const auto bits = path_bits(*end, path.remote_lid);
-  if (!bits || !hca::is_unicast(end->lid) || !hca::is_unicast(path.local_lid)) {
+  constexpr Lid kUnknown{wire::CmPath::kPermissiveLid};
+  const bool beyond = !path.subnet_local;
+  const bool here_unknown = beyond && path.remote_lid == kUnknown;
+  const bool there_unknown = beyond && path.local_lid == kUnknown;
+  const auto bits =
+      here_unknown ? std::optional(from.source_path_bits) : path_bits(*end, path.remote_lid);
+  out.path.dlid = there_unknown ? from.dlid : path.local_lid;
+  if (there_unknown) out.path.sl = from.sl;
+  if (!bits || !hca::is_unicast(end->lid) || !hca::is_unicast(out.path.dlid)) {
     return tl::unexpected(RouteFlaw::kLid);
   }
-  out.path.dlid = path.local_lid;
   out.path.source_path_bits = *bits;
   out.path.static_rate = path.packet_rate;
   out.path.global = !path.subnet_local;

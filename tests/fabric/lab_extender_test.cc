@@ -102,5 +102,83 @@ TEST(LabExtender, RefusesWhatCannotBe) {
               HasSubstr("extender.x.remote.a b: a name has 1 to 63"));
 }
 
+constexpr const char* kRoutedSite = R"(
+sm = { subnet_prefix = "fd00:0:0:1::/64" }
+[extender.gate]
+mode = "router"
+ports = 2
+port_guids = ["0x0002c90300001dd1", "0x0002c90300001dd2"]
+listen = "192.0.2.1:7471"
+insecure = true
+[extender.gate.remote]
+east = { address = "192.0.2.2:7471", prefixes = ["fd00:0:0:2::/64", "2001:db8::/32"] }
+else = { address = "192.0.2.3:7471", prefixes = ["::/0"] }
+
+[node.a]
+[switch.s]
+
+[[link]]
+ends = ["a", "s"]
+[[link]]
+ends = ["s", "gate:2"]
+)";
+
+TEST(LabExtender, IsARouterWithoutPortsForItsRemotesWhereItSaysSo) {
+  const auto lab = parse_lab(kRoutedSite, "lab.toml");
+  ASSERT_TRUE(lab) << lab.error().message;
+  EXPECT_EQ(lab->management.subnet_prefix, 0xFD00'0000'0000'0001);
+  ASSERT_EQ(lab->extenders.size(), 1u);
+  const LabExtender& gate = lab->extenders[0];
+  EXPECT_EQ(gate.mode, ExtenderMode::kRouter);
+  const LabNode& node = lab->nodes[gate.node];
+  EXPECT_EQ(node.name, "gate");
+  EXPECT_EQ(node.kind, NodeKind::kRouter);
+  EXPECT_EQ(node.ports, 2);
+  EXPECT_EQ(node.port_guids[1], Guid{0x0002'C903'0000'1DD2});
+  ASSERT_EQ(gate.remotes.size(), 2u);
+  EXPECT_EQ(gate.remotes[0].prefixes[1].to_string(), "2001:db8::/32");
+  EXPECT_EQ(gate.remotes[1].prefixes[0], GidPrefix());
+  const auto again = parse_lab(write_lab(*lab, ""), "lab.toml");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, *lab);
+}
+
+TEST(LabExtender, RefusesWhatNoRouterCanBe) {
+  const std::string own = "sm = { subnet_prefix = 'fd00:0:0:1::/64' }\n";
+  const std::string gate = "[extender.x]\nlisten = '192.0.2.1:7471'\ninsecure = true\n";
+  const std::string router = gate + "mode = 'router'\n";
+  const std::string there = "[extender.x.remote.r]\naddress = '192.0.2.2:7471'\n";
+  const std::string prefixes = there + "prefixes = ";
+  EXPECT_THAT(refusal(own + gate + "mode = 'hub'\n" + there),
+              HasSubstr("lab.toml:5: extender.x.mode: must be bridge or router"));
+  EXPECT_THAT(refusal(own + gate + prefixes + "['fd00:0:0:2::/64']"),
+              HasSubstr("extender.x.remote.r.prefixes: are of an extender with mode = \"router\""));
+  EXPECT_THAT(refusal(own + router + there),
+              HasSubstr("extender.x.remote.r: needs the prefixes of the subnets there"));
+  EXPECT_THAT(refusal(own + router + prefixes + "['fd00:0:0:2::1/64']"),
+              HasSubstr("prefixes: must be a prefix of GIDs, without bits after it"));
+  EXPECT_THAT(refusal(own + router + prefixes + "['fe80::/64']"),
+              HasSubstr("fe80::/64: link-local and multicast GIDs are not routed"));
+  EXPECT_THAT(refusal(own + router + prefixes + "['ff00::/8']"),
+              HasSubstr("ff00::/8: link-local and multicast GIDs are not routed"));
+  EXPECT_THAT(refusal(own + router + prefixes + "['fd00:0:0:1:8000::/65']"),
+              HasSubstr("remote.r.prefixes: fd00:0:0:1:8000::/65 is in the subnet of this lab"));
+  EXPECT_THAT(refusal(own + router + prefixes +
+                      "['fd00:0:0:2::']\n[extender.x.remote.s]\n"
+                      "prefixes = ['fd00:0:0:2::/64']"),
+              HasSubstr("remote.s.prefixes: fd00:0:0:2::/64 is remote r's too"));
+  EXPECT_THAT(refusal(router + prefixes + "['fd00:0:0:2::/64']"),
+              HasSubstr("a router joins subnets that have prefixes of their own"));
+  EXPECT_THAT(refusal(own + router + "linear_entries = 7\n" + prefixes + "['fd00:0:0:2::/64']"),
+              HasSubstr("extender.x.linear_entries: there is no such key"));
+  for (const char* const wrong : {"fd00:0:0:1::/48", "ff00::/64", "::/64", "fd00::1/128", "x"}) {
+    EXPECT_THAT(refusal("sm = { subnet_prefix = '" + std::string(wrong) + "' }\n[node.a]"),
+                HasSubstr("lab.toml:1: sm.subnet_prefix: must be "))
+        << wrong;
+  }
+  // Whoever comes to manage it gives it a prefix.
+  EXPECT_TRUE(parse_lab("sm = 'none'\n" + router + prefixes + "['fd00:0:0:2::/64']", "lab.toml"));
+}
+
 }  // namespace
 }  // namespace weft::fabric

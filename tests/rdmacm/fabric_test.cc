@@ -396,6 +396,96 @@ TEST_F(HostileOnFabric, NobodyElseMayAnswerForAPeer) {
   listening.expect(abi::Event::kDisconnected);
 }
 
+// LIDs of one subnet mean nothing in another.
+TEST_F(OnFabric, SendsNoLidsBeyondTheSubnet) {
+  std::optional<wire::CmReq> req;
+  wire.sees = [&](Bytes mad) {
+    if (!req) req = wire::CmReq::parse(mad.subspan(wire::MadHeader::kSize));
+  };
+  const auto id = start_client(connecting);
+  ASSERT_EQ(connecting.resolve_route(id), std::errc{});
+  PathRecord path = path_to_server();
+  path.hop_limit = 255;
+  client.core->route_found(id, path);
+  connecting.expect(abi::Event::kRouteResolved);
+  ASSERT_EQ(connecting.connect(id, parameters(0x111)), std::errc{});
+  settle();
+  ASSERT_TRUE(req);
+  EXPECT_FALSE(req->primary.subnet_local);
+  EXPECT_EQ(req->primary.local_lid, Lid{wire::CmPath::kPermissiveLid});
+  EXPECT_EQ(req->primary.remote_lid, Lid{wire::CmPath::kPermissiveLid});
+  EXPECT_EQ(req->primary.local_gid, client.gid);
+  EXPECT_EQ(req->primary.remote_gid, server.gid);
+  EXPECT_EQ(req->primary.hop_limit, 255);
+}
+
+// Hosts of other subnets, behind one router.
+class RoutedToFabric : public HostileOnFabric {
+ protected:
+  static constexpr Lid kRouter{99};
+  static Gid far(std::uint8_t number) {
+    return Gid{{0xFD, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, number}};
+  }
+  wire::CmReq routed_request(std::uint8_t host) const {
+    wire::CmReq req = request();
+    req.primary = {.local_lid = Lid{wire::CmPath::kPermissiveLid},
+                   .remote_lid = Lid{wire::CmPath::kPermissiveLid},
+                   .local_gid = far(host),
+                   .remote_gid = server.gid,
+                   .hop_limit = 60};
+    wire::CmIpHeader::between(far(host), 1, server.address)
+        .write(MutableBytes(req.private_data).first(wire::CmIpHeader::kSize));
+    return req;
+  }
+  void arrive(const wire::CmReq& req, const Gid& source) {
+    hca::Path by = from(kRouter);
+    by.global = true;
+    by.dgid = source;
+    by.sl = Sl{3};
+    by.source_path_bits = 2;
+    server.core->receive(mgmt::make_mad(req, ++transaction_), by, kDefaultPKey, server.now);
+    settle();
+  }
+  std::uint64_t refused() const {
+    return server.core->manager().counters().get(mgmt::CmCounter::kRefusedInvalid);
+  }
+
+ private:
+  std::uint64_t transaction_ = 100;
+};
+
+TEST_F(RoutedToFabric, AnswersByTheWayThatARequestCame) {
+  start_listener(listening);
+  arrive(routed_request(1), far(1));
+  const auto asked = listening.expect(abi::Event::kConnectRequest);
+  const auto path = listening.attributes(asked.id, hca::QpState::kRtr).value().ah_attr;
+  EXPECT_EQ(path.dlid, kRouter.value());
+  EXPECT_EQ(path.src_path_bits, 2);
+  EXPECT_EQ(path.sl, 3);
+  EXPECT_EQ(path.is_global, 1);
+  EXPECT_EQ(path.grh.hop_limit, 60);
+  EXPECT_EQ(std::memcmp(path.grh.dgid, far(1).bytes().data(), 16), 0);
+}
+
+TEST_F(RoutedToFabric, TellsHostsBehindARouterApart) {
+  start_listener(listening);
+  arrive(routed_request(1), far(1));
+  arrive(routed_request(2), far(2));  // with the same communication ID, and the same queue pair
+  const auto first = listening.expect(abi::Event::kConnectRequest);
+  const auto second = listening.expect(abi::Event::kConnectRequest);
+  EXPECT_NE(first.id, second.id);
+  EXPECT_EQ(refused(), 0u);
+}
+
+TEST_F(RoutedToFabric, IsNotMadeToSendToSomebodyWhoHasNotAsked) {
+  start_listener(listening);
+  arrive(routed_request(1), far(2));
+  EXPECT_EQ(refused(), 1u);
+  EXPECT_EQ(refusal(routed_request(1), kRouter), mgmt::RejectReason::kUnsupportedRequest)
+      << "without a GRH";
+  EXPECT_FALSE(listening.event().has_value());
+}
+
 TEST_F(OnFabric, ConnectsAndDisconnectsWhateverIsLost) {
   start_listener(listening);
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {

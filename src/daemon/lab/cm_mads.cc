@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "daemon/sa_question.h"
 #include "io/clock.h"
 #include "mgmt/own_pkey.h"
 #include "wire/sa/member_record.h"
@@ -31,21 +32,6 @@ constexpr std::uint16_t kFullMember = 0x8000;  // of a P_Key
 constexpr unsigned kRetries = 3;
 constexpr Duration kLeastPatience = 100ms;  // for one answer
 
-template <class Record>
-wire::MadBuffer question(MadMethod method, std::uint64_t mask, const Record& record,
-                         std::uint32_t transaction) {
-  wire::MadBuffer mad{};
-  const MadHeader header{.mgmt_class = wire::MgmtClass::kSubnAdm,
-                         .class_version = wire::kSaClassVersion,
-                         .method = method,
-                         .transaction_id = transaction,
-                         .attribute_id = Record::kAttributeId};
-  header.write(mad);
-  wire::SaHeader{.component_mask = mask}.write(mad);
-  record.write(MutableBytes(mad).subspan(wire::SaHeader::kDataOffset));
-  return mad;
-}
-
 wire::MadBuffer path_question(const rdmacm::RouteQuestion& asked, std::uint32_t transaction) {
   std::uint64_t mask = PathRecord::kHasDgid | PathRecord::kHasSgid | PathRecord::kHasReversible |
                        PathRecord::kHasNumbPath;
@@ -55,7 +41,7 @@ wire::MadBuffer path_question(const rdmacm::RouteQuestion& asked, std::uint32_t 
     mask |= PathRecord::kHasQosClass;
     record.qos_class = asked.traffic_class;
   }
-  return question(MadMethod::kGet, mask, record, transaction);
+  return sa_question(MadMethod::kGet, mask, record, transaction);
 }
 
 wire::MadBuffer group_question(const rdmacm::GroupQuestion& asked, MadMethod method,
@@ -67,7 +53,7 @@ wire::MadBuffer group_question(const rdmacm::GroupQuestion& asked, MadMethod met
       .traffic_class = asked.traffic_class,
       .pkey = asked.pkey,
       .join_state = asked.send_only ? MemberRecord::kSendOnlyNonMember : MemberRecord::kFullMember};
-  return question(method, method == MadMethod::kSet ? kToJoin : kToLeave, record, transaction);
+  return sa_question(method, method == MadMethod::kSet ? kToJoin : kToLeave, record, transaction);
 }
 
 rdmacm::GroupRecord group_of(const MemberRecord& record) {

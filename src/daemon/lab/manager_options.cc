@@ -51,7 +51,7 @@ Expected<ReadManagerOptions> read_manager_options(const fabric::LabManagement& m
   ReadManagerOptions out{
       .options = {.own_port = port.number,
                   .engine = *sm::parse_engine(management.engine),
-                  .setup = {.lmc = management.lmc},
+                  .setup = {.gid_prefix = management.subnet_prefix, .lmc = management.lmc},
                   .mastership = {.priority = management.priority, .sm_key = kSmKey}},
       .notes = {},
       .mkeys = {}};

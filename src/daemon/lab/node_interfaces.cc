@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/lab/node_interfaces.h"
 
+#include "base/gid_prefix.h"
 #include "daemon/lab/mad_node.h"
 #include "rdmacm/address.h"
 #include "rdmacm/path_record.h"
@@ -30,6 +31,13 @@ std::optional<LabHosts::Place> NodeInterfaces::place_of(const Gid& address) cons
   const fabric::Ipv4Network& network = hosts_.fabric().lab().network;
   const bool of_lab = address.is_ipv4_mapped() && network.has_host(fabric::Ipv4{address.ipv4()});
   return !of_lab && is_loopback(address) ? std::optional(first_active()) : std::nullopt;
+}
+
+bool NodeInterfaces::is_beyond(const Gid& address) const {
+  const std::uint64_t own = node().port_info(first_active().port).gid_prefix;
+  return own != fabric::kDefaultSubnetPrefix && !address.is_zero() && !address.is_ipv4_mapped() &&
+         !address.is_link_local() && !address.is_multicast() && !is_loopback(address) &&
+         !GidPrefix(own).covers(address);
 }
 
 std::optional<rdmacm::LocalAddress> NodeInterfaces::describe(const Gid& address,
@@ -69,7 +77,7 @@ std::optional<std::uint16_t> NodeInterfaces::pkey_index(const mgmt::LocalEnd& en
 tl::expected<Gid, std::errc> NodeInterfaces::source_for(const Gid& destination,
                                                         std::uint32_t) const {
   auto place = place_of(destination);
-  if (!place && !destination.is_multicast()) {
+  if (!place && !destination.is_multicast() && !is_beyond(destination)) {
     return tl::unexpected(std::errc::network_unreachable);
   }
   if (!place || place->node != node_) place = first_active();
@@ -79,6 +87,8 @@ tl::expected<Gid, std::errc> NodeInterfaces::source_for(const Gid& destination,
 
 tl::expected<Gid, std::errc> NodeInterfaces::peer(const Gid& address) const {
   const auto place = place_of(address);
+  // Whether there is a way, the subnet administrator knows.
+  if (!place && is_beyond(address)) return address;
   if (!place) return tl::unexpected(std::errc::host_unreachable);
   wanted_(place->node);
   return hosts_.gid_of(*place);

@@ -11,7 +11,8 @@
 namespace weft::daemon {
 
 // What a channel adapter of a lab knows of addresses: its own, by IP address and by GID, and those
-// of its neighbours. Loopback addresses are those of its first port that is Active.
+// of its neighbours. Loopback addresses are those of its first port that is Active. GIDs of other
+// subnets may be somebody's.
 class NodeInterfaces final : public rdmacm::Interfaces {
  public:
   // A neighbour's address was looked up: somebody is about to write to it.
@@ -32,6 +33,8 @@ class NodeInterfaces final : public rdmacm::Interfaces {
  private:
   // Of an address, loopback included: where it is, seen from here.
   [[nodiscard]] std::optional<LabHosts::Place> place_of(const Gid& address) const;
+  // A GID of another subnet, as far as this one has a prefix by which others may know it.
+  [[nodiscard]] bool is_beyond(const Gid& address) const;
   [[nodiscard]] LabHosts::Place first_active() const;
   [[nodiscard]] fabric::Node& node() const { return hosts_.fabric().node(node_); }
 

@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of the port between the extender's switch and the WAN, for each lane: what comes while a frame is
-// put together, blocks. The standard's largest credit.
+// Of the ports between the extender and the WAN, for each lane: what comes while a frame is put
+// together, blocks. The standard's largest credit.
 constexpr std::uint32_t kLocalBuffer = 2048;
 
 std::string_view text(wan::Session::State state) {
@@ -37,6 +37,7 @@ std::string_view text(wan::Session::State state) {
 
 struct WanLinks::Remote {
   const fabric::LabRemote& lab;
+  link::Port& near;
   UdpPath& path;
   wan::BulkBuffer::Share& share;
   link::DirectLink link;
@@ -47,6 +48,8 @@ struct WanLinks::Extender {
   const fabric::LabExtender& lab;
   std::unique_ptr<WanSocket> socket;
   wan::BulkBuffer buffer;
+  std::unique_ptr<SubnetRouter> router;  // null: it is a bridge
+  bool router_woken = false;
   std::vector<std::unique_ptr<Remote>> remotes;
 };
 
@@ -76,27 +79,51 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
   }
   const wan::BulkBuffer::Options options{
       .lane_bytes = lab.buffer_bytes, .block = {}, .remotes = lab.remotes.size()};
-  extenders_.emplace_back(new Extender{
-      .lab = lab, .socket = std::move(*socket), .buffer = wan::BulkBuffer(options), .remotes = {}});
-  return {};
+  extenders_.emplace_back(new Extender{.lab = lab,
+                                       .socket = std::move(*socket),
+                                       .buffer = wan::BulkBuffer(options),
+                                       .router = {},
+                                       .remotes = {}});
+  return lab.mode == fabric::ExtenderMode::kRouter ? make_router(*extenders_.back())
+                                                   : Expected<void>{};
+}
+
+Expected<void> WanLinks::make_router(Extender& extender) {
+  extender.router =
+      std::make_unique<SubnetRouter>(fabric_.router(extender.lab.node), port_options(extender.lab),
+                                     [&extender] { extender.router_woken = true; });
+  return extender.router->start();
+}
+
+link::PortOptions WanLinks::port_options(const fabric::LabExtender& lab) const {
+  return {.data_vls = fabric_.lab().nodes[lab.node].limits.data_vls, .vl_buffer = kLocalBuffer};
+}
+
+link::Port& WanLinks::near_port(Extender& extender, std::size_t index) {
+  if (extender.router != nullptr) {
+    return extender.router->add_site(extender.lab.remotes[index].prefixes);
+  }
+  fabric::NodePort& port = fabric_.node(extender.lab.node).port(extender.lab.port_of(index));
+  // What the port of the other site enables is the subnet manager's business, as it is here.
+  port.set_far_partner(fabric_.lab().nodes[extender.lab.node].limits, std::nullopt, std::nullopt);
+  return port.link();
 }
 
 void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
   const fabric::LabRemote& lab = extender.lab.remotes[index];
-  fabric::Node& node = fabric_.node(extender.lab.node);
-  fabric::NodePort& port = node.port(extender.lab.port_of(index));
-  const fabric::PortLimits& limits = fabric_.lab().nodes[extender.lab.node].limits;
   wan::TunnelOptions options;
-  options.port.data_vls = limits.data_vls;
-  options.port.vl_buffer = kLocalBuffer;
+  options.port = port_options(extender.lab);
+  if (extender.router != nullptr) options.mode = wan::TunnelMode::kRouter;
   options.sender.kept_packets = most_packets(extender.lab);
   std::optional<io::SocketAddress> address;
   if (lab.address) address = {.address = lab.address->host, .port = lab.address->port};
   UdpPath& path = extender.socket->add(address);
   wan::BulkBuffer::Share& share = extender.buffer.share(index);
   wan::TunnelUser& user = *this;
+  link::Port& near = near_port(extender, index);
   auto& remote = *extender.remotes.emplace_back(
       new Remote{.lab = lab,
+                 .near = near,
                  .path = path,
                  .share = share,
                  .link = link::DirectLink(fabric_.pool()),
@@ -104,9 +131,7 @@ void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
   path.set_user({.received = [&remote](Bytes frame, Time at) { remote.tunnel.receive(frame, at); },
                  .changed = [&remote](Time) { remote.tunnel.path_changed(); },
                  .lost = [&remote] { return !remote.tunnel.session().up(); }});
-  // What the port of the other site enables is the subnet manager's business, as it is here.
-  port.set_far_partner(limits, std::nullopt, std::nullopt);
-  remote.link.join(port.link(), remote.tunnel.port(), now);
+  remote.link.join(near, remote.tunnel.port(), now);
   remote.tunnel.start(now);
 }
 
@@ -122,16 +147,23 @@ void WanLinks::stop(Time now) {
     for (const auto& remote : extender->remotes) {
       remote->tunnel.stop(now);
       remote->tunnel.run(now);
-      const std::uint8_t port = extender->lab.port_of(
-          static_cast<std::size_t>(&remote->lab - extender->lab.remotes.data()));
-      fabric_.node(extender->lab.node).port(port).link().connect(nullptr, now);
+      remote->near.connect(nullptr, now);
       remote->tunnel.port().connect(nullptr, now);
     }
+    if (extender->router != nullptr) extender->router->stop();
   }
 }
 
 void WanLinks::wake(wan::TunnelEnd& end) {
   woken_.push_back(&end);
+}
+
+bool WanLinks::run_router(Extender& extender, Time now) {
+  if (extender.router == nullptr) return false;
+  const auto due = extender.router->deadline();
+  if (!std::exchange(extender.router_woken, false) && (!due || *due > now)) return false;
+  extender.router->run(now);
+  return true;
 }
 
 bool WanLinks::run(Time now) {
@@ -147,6 +179,7 @@ bool WanLinks::run(Time now) {
       remote->tunnel.run(now);
       worked = true;
     }
+    worked |= run_router(*extender, now);
     extender->socket->watch_for_room();
   }
   return worked;
@@ -155,11 +188,14 @@ bool WanLinks::run(Time now) {
 std::optional<Time> WanLinks::deadline() const {
   if (!woken_.empty()) return Time{};
   std::optional<Time> first;
+  const auto earlier = [&first](std::optional<Time> when) {
+    if (when && (!first || *when < *first)) first = when;
+  };
   for (const auto& extender : extenders_) {
-    for (const auto& remote : extender->remotes) {
-      const auto due = remote->tunnel.deadline();
-      if (due && (!first || *due < *first)) first = due;
-    }
+    if (extender->router_woken) return Time{};
+    if (extender->router != nullptr) earlier(extender->router->deadline());
+    for (const auto& remote : extender->remotes)
+      earlier(remote->tunnel.deadline());
   }
   return first;
 }
@@ -172,19 +208,25 @@ Json WanLinks::report() const {
       const Remote& remote = *extender->remotes[i];
       const wan::Session& session = remote.tunnel.session();
       Json row{{"remote", remote.lab.name},
-               {"port", extender->lab.port_of(i)},
                {"address", remote.path.remote() ? remote.path.remote()->to_string() : "unknown"},
                {"session", text(session.state())},
+               {"active", remote.near.state() == link::PortState::kActive},
                {"buffer_bytes", remote.share.used_bytes()},
                {"buffer_most_bytes", remote.share.most_used_bytes()},
                {"counters", counters_json(remote.tunnel.counters().snapshot())}};
       if (!session.why().empty()) row["why"] = session.why();
+      if (extender->router == nullptr) row["port"] = extender->lab.port_of(i);
+      for (const GidPrefix& prefix : remote.lab.prefixes)
+        row["prefixes"].push_back(prefix.to_string());
       remotes.push_back(std::move(row));
     }
-    out.push_back({{"extender", fabric_.lab().nodes[extender->lab.node].name},
-                   {"listen", extender->socket->local().to_string()},
-                   {"counters", counters_json(extender->socket->counters())},
-                   {"remotes", std::move(remotes)}});
+    Json row{{"extender", fabric_.lab().nodes[extender->lab.node].name},
+             {"mode", extender->router == nullptr ? "bridge" : "router"},
+             {"listen", extender->socket->local().to_string()},
+             {"counters", counters_json(extender->socket->counters())},
+             {"remotes", std::move(remotes)}};
+    if (extender->router != nullptr) row["router"] = extender->router->report();
+    out.push_back(std::move(row));
   }
   return out;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The links of a lab's extenders to other sites: for each remote a tunnel, whose port is joined to
-// the extender's, and the socket that its frames go through.
+// one of the extender's switch or of its router, and the socket that its frames go through.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "base/entropy.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "daemon/wan/subnet_router.h"
 #include "daemon/wan/wan_socket.h"
 #include "fabric/fabric.h"
 #include "io/reactor.h"
@@ -65,7 +66,13 @@ class WanLinks final : private wan::TunnelUser {
 
   WanLinks(fabric::Fabric& fabric, Entropy& entropy);
   Expected<void> open_extender(const fabric::LabExtender& lab, io::Reactor& reactor);
+  Expected<void> make_router(Extender& extender);
   void add_remote(Extender& extender, std::size_t index, Time now);
+  // Of the two between the extender and a tunnel.
+  [[nodiscard]] link::PortOptions port_options(const fabric::LabExtender& lab) const;
+  // What the tunnel to a remote is joined to.
+  [[nodiscard]] link::Port& near_port(Extender& extender, std::size_t index);
+  bool run_router(Extender& extender, Time now);
 
   // wan::TunnelUser
   void wake(wan::TunnelEnd& end) override;

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/wan/subnet_router.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "daemon/counters_json.h"
+#include "daemon/sa_question.h"
+#include "hca/types.h"
+#include "io/clock.h"
+#include "wire/sa/path_record.h"
+
+namespace weft::daemon {
+namespace {
+
+using wire::PathRecord;
+
+// For one answer of the administrator, and how often it is asked again.
+constexpr Duration kPatience = 250ms;
+constexpr unsigned kRetries = 3;
+
+constexpr std::uint64_t kAsked = PathRecord::kHasDgid | PathRecord::kHasSgid |
+                                 PathRecord::kHasReversible | PathRecord::kHasNumbPath |
+                                 PathRecord::kHasPKey;
+constexpr std::uint16_t kBusy = 1;  // of a MAD's status, IBA 13.4.7
+
+Gid gid_of(std::uint64_t prefix, Guid guid) {
+  std::array<std::byte, 16> raw;
+  wire::store_be64(raw.data(), prefix);
+  wire::store_be64(raw.data() + 8, guid.value());
+  return wire::load_gid(raw.data());
+}
+
+}  // namespace
+
+SubnetRouter::SubnetRouter(fabric::ChannelAdapter& node, const link::PortOptions& port,
+                           std::function<void()> wake)
+    : node_(node), wake_(std::move(wake)), router_({.port = port}, *this) {
+}
+
+Expected<void> SubnetRouter::start() {
+  for (unsigned number = 1; number <= node_.port_count(); ++number) {
+    const auto port = static_cast<mgmt::PortNumber>(number);
+    const auto agent = node_.management().mad_port(port).add_agent(
+        {.mgmt_class = wire::MgmtClass::kSubnAdm, .class_version = wire::kSaClassVersion}, *this);
+    if (!agent) return tl::unexpected(agent.error());
+    agents_.emplace_back(port, *agent);
+  }
+  node_.add_observer(*this);
+  node_.set_forwarder(this);
+  look_at_ports();
+  return {};
+}
+
+void SubnetRouter::stop() {
+  node_.set_forwarder(nullptr);
+  node_.remove_observer(*this);
+  for (const auto& [port, agent] : agents_)
+    node_.management().mad_port(port).remove_agent(agent);
+  agents_.clear();
+  node_.management_used();
+  router_.paths().drop_waiting(wan::NoPath::kUnanswered);
+}
+
+link::Port& SubnetRouter::add_site(const std::vector<GidPrefix>& prefixes) {
+  const std::uint32_t site = router_.add_site();
+  for (const GidPrefix& prefix : prefixes)
+    router_.prefixes().insert(prefix, site);
+  return router_.site(site);
+}
+
+void SubnetRouter::from_subnet(link::PacketPtr packet, Time now) {
+  router_.from_subnet(std::move(packet), now);
+}
+
+void SubnetRouter::into_subnet(link::PacketPtr packet, std::uint8_t port, Time now) {
+  node_.send_routed(port, std::move(packet), now);
+}
+
+std::optional<mgmt::PortNumber> SubnetRouter::usable_port() const {
+  for (const auto& [port, agent] : agents_) {
+    const wire::PortInfo info = node_.port_info(port);
+    if (info.state == wire::PortState::kActive && hca::is_unicast(info.master_sm_lid)) return port;
+  }
+  return std::nullopt;
+}
+
+bool SubnetRouter::ask(std::uint64_t number, const wan::PathQuestion& question, Time now) {
+  const auto port = usable_port();
+  if (!port) return false;
+  const wire::PortInfo info = node_.port_info(*port);
+  const PathRecord record{.dgid = question.dgid,
+                          .sgid = gid_of(info.gid_prefix, node_.port(*port).guid()),
+                          .reversible = true,
+                          .paths = 1,
+                          .pkey = question.pkey};
+  const auto mad =
+      sa_question(wire::MadMethod::kGet, kAsked, record, static_cast<std::uint32_t>(number));
+  const mgmt::MadRequest request{
+      .to = {.lid = info.master_sm_lid, .sl = info.master_sm_sl, .qpn = kQp1, .qkey = kGsiQKey},
+      .mad = mad,
+      .timeout = kPatience,
+      .retries = kRetries,
+      .cookie = number};
+  const mgmt::AgentId agent = agents_[*port - 1u].second;
+  const auto sent = node_.management().mad_port(*port).send(agent, request, now);
+  node_.management_used();
+  return sent.has_value();
+}
+
+// Of an answer. Nothing: it knows none, or one that does not lead from here to somebody else.
+std::optional<wan::LocalPath> SubnetRouter::path_of(mgmt::PortNumber port, Bytes mad) const {
+  const auto header = wire::MadHeader::parse(mad);
+  if (!header || header->status != 0 || header->method != wire::MadMethod::kGetResponse ||
+      header->attribute_id != PathRecord::kAttributeId || mad.size() < wire::kMadSize) {
+    return std::nullopt;
+  }
+  const auto record = PathRecord::parse(mad.subspan(wire::SaHeader::kDataOffset));
+  const fabric::NodePort& own = node_.port(port);
+  if (!record || !hca::is_unicast(record->dlid) || own.owns(record->dlid) ||
+      !own.owns(record->slid)) {
+    return std::nullopt;
+  }
+  return wan::LocalPath{.port = port, .slid = record->slid, .dlid = record->dlid, .sl = record->sl};
+}
+
+void SubnetRouter::received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) {
+  const auto of = std::ranges::find(agents_, agent, [](const auto& each) { return each.second; });
+  if (of == agents_.end() || !mad.cookie) return;
+  const auto header = wire::MadHeader::parse(mad.mad);
+  if (header && (header->status & kBusy) != 0) {
+    router_.paths().unanswered(*mad.cookie, io::now());
+  } else if (const auto path = path_of(of->first, mad.mad)) {
+    router_.paths().found(*mad.cookie, *path, io::now());
+  } else {
+    router_.paths().absent(*mad.cookie, io::now());
+  }
+}
+
+void SubnetRouter::finished(mgmt::AgentId, std::uint64_t cookie, Bytes, mgmt::MadResult) {
+  router_.paths().unanswered(cookie, io::now());
+}
+
+void SubnetRouter::port_changed(mgmt::PortNumber, bool) {
+  look_at_ports();
+}
+
+// What paths there are depends on where the router is, and on who manages the subnet.
+void SubnetRouter::look_at_ports() {
+  router_.set_subnet(node_.port_info(usable_port().value_or(1)).gid_prefix);
+  router_.paths().forget();
+}
+
+nlohmann::json SubnetRouter::report() const {
+  return {{"prefixes", router_.prefixes().size()},
+          {"paths", router_.paths().size()},
+          {"counters", counters_json(router_.counters().snapshot())}};
+}
+
+}  // namespace weft::daemon

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// An extender of a lab that is a router: the router itself, and what it has of its own subnet,
+// which are the ports of its node, and the subnet administrator that it asks for paths.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "fabric/channel_adapter.h"
+#include "link/port.h"
+#include "mgmt/mad/mad_client.h"
+#include "wan/router/router.h"
+
+namespace weft::daemon {
+
+class SubnetRouter final : private fabric::Forwarder,
+                           private wan::RouterUser,
+                           private mgmt::MadClient,
+                           private fabric::Node::PortObserver {
+ public:
+  // `node` stays until stop(). `port`: those that lead to other sites are like it. `wake`: call
+  // run() soon; comes once until run() is called.
+  SubnetRouter(fabric::ChannelAdapter& node, const link::PortOptions& port,
+               std::function<void()> wake);
+  SubnetRouter(const SubnetRouter&) = delete;
+  SubnetRouter& operator=(const SubnetRouter&) = delete;
+  ~SubnetRouter() override = default;
+
+  // Takes the node's packets for other subnets. Errors: a port has no room for its questions.
+  Expected<void> start();
+  // Lets go of the node, and of the packets that wait.
+  void stop();
+
+  // One more site: what its tunnel is joined to. Its subnets are those of the prefixes.
+  [[nodiscard]] link::Port& add_site(const std::vector<GidPrefix>& prefixes);
+
+  void run(Time now) { router_.run(now); }
+  [[nodiscard]] std::optional<Time> deadline() const { return router_.deadline(); }
+
+  // As docs/cli.md has it.
+  [[nodiscard]] nlohmann::json report() const;
+
+ private:
+  // fabric::Forwarder
+  void from_subnet(link::PacketPtr packet, Time now) override;
+  // wan::RouterUser
+  bool ask(std::uint64_t number, const wan::PathQuestion& question, Time now) override;
+  void into_subnet(link::PacketPtr packet, std::uint8_t port, Time now) override;
+  void wake() override { wake_(); }
+  // mgmt::MadClient
+  void received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) override;
+  void finished(mgmt::AgentId agent, std::uint64_t cookie, Bytes mad,
+                mgmt::MadResult result) override;
+  // fabric::Node::PortObserver
+  void port_changed(mgmt::PortNumber port, bool reregister) override;
+
+  // The port by which paths are asked for and taken; nothing: none is Active.
+  [[nodiscard]] std::optional<mgmt::PortNumber> usable_port() const;
+  [[nodiscard]] std::optional<wan::LocalPath> path_of(mgmt::PortNumber port, Bytes mad) const;
+  void look_at_ports();
+
+  fabric::ChannelAdapter& node_;
+  std::function<void()> wake_;
+  std::vector<std::pair<mgmt::PortNumber, mgmt::AgentId>> agents_;  // for questions
+  wan::Router router_;
+};
+
+}  // namespace weft::daemon
