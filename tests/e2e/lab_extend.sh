@@ -19,14 +19,14 @@ for site in west east; do
     "$source_tree/examples/labs/site-$site.toml" >"$work/$site.toml"
 done
 
-# wan_state SITE: of the extender's port that leads to the other one.
+# wan_state SITE: of the extender's ports, to the other site and to its own.
 wan_state() {
   "$weft" status -d --json | python3 -c "
 import json, sys
 for lab in json.load(sys.stdin)['labs']:
     for node in lab['nodes']:
         if lab['name'] == '$1' and node['name'] == 'edge-$1' and node['ports']:
-            print(*[port['state'] for port in node['ports'] if port['port'] == 2])"
+            print(*sorted({port['state'] for port in node['ports'] if port['port'] > 0}))"
 }
 await_wan() { # STATE
   local tries site
@@ -35,7 +35,7 @@ await_wan() { # STATE
       [[ $(wan_state "$site") != "$1" ]] || continue 2
       sleep 0.1
     done
-    fail "the port of $site that leads to the other site is $(wan_state "$site"), not $1"
+    fail "the ports of edge-$site are $(wan_state "$site"), not $1"
   done
 }
 across() {
@@ -67,11 +67,11 @@ across
 run down "$weft" down east@wan
 finish edge-east
 for ((tries = 0; tries < 600; tries++)); do
-  [[ $(wan_state west) != Down ]] || break
+  [[ $(wan_state west) != "Active Down" ]] || break
   sleep 0.1
 done
-[[ $(wan_state west) == Down ]] || fail "the port that led to east is $(wan_state west)"
-run again "$weft" extend --detach --part wan "$work/east.toml"
+[[ $(wan_state west) == "Active Down" ]] || fail "the ports of edge-west are $(wan_state west)"
+spawn edge-east "$weft" extend --part wan "$work/east.toml"
 await_wan Active
 across
 
@@ -94,3 +94,4 @@ for site in west east; do
   finish "$site"
 done
 finish edge-west
+finish edge-east
