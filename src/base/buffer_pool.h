@@ -71,10 +71,15 @@ class BufferRef {
   void reset() {
     BufferBlock* const block = std::exchange(block_, nullptr);
     if (block == nullptr) return;
-    // Release our writes to whoever gets the block next; acquire those of the other holders.
-    if (block->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      block->owner_->returned(*block);
+    // Release our writes to whoever gets the block next; acquire those of the other holders. Of the
+    // only reference nobody can take another one meanwhile: that spares the locked instruction,
+    // which would wait for all that was written before to reach the cache.
+    if (block->references_.load(std::memory_order_acquire) == 1) {
+      block->references_.store(0, std::memory_order_release);
+    } else if (block->references_.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+      return;
     }
+    block->owner_->returned(*block);
   }
   explicit operator bool() const { return block_ != nullptr; }
   // The whole block, uninitialised when fresh; empty for an empty reference, and of memory that may
