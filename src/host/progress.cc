@@ -30,6 +30,8 @@ constexpr std::size_t kThreadBudget = 16;
 // Where many share a socket that is a datagram of each: one answer for several of them costs the
 // sender fewer calls, too.
 constexpr std::size_t kSharedBudget = 128;
+// So often all hot receivers are read before others are looked at.
+constexpr unsigned kRoundsInRow = 16;
 
 std::size_t budget_of(const Receiver& receiver) {
   return receiver.queue_pairs() > 1 ? kSharedBudget : kThreadBudget;
@@ -276,13 +278,16 @@ void Progress::spin() {
       hot_.erase(hot_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     // A round of many busy receivers takes long, and the next one begins with those that became so.
-    if (round % 16 == 0 || read >= kSharedBudget) {
+    if (round % kRoundsInRow == 0 || read >= kSharedBudget) {
       handle_events(Duration::zero());
       read = 0;
     }
     const Time now = io::now();
     if (found) last = now;
     if (now - last > kSpin) break;
+    // Whoever carries packets and has our processor could only bring more of them, a few at a time.
+    // But it must not take us for somebody who computes.
+    if (found && carrier_ == Carrier::kProcess && round % kRoundsInRow != 0) continue;
     std::this_thread::yield();
     const Duration yielded = io::now() - now;
     // A process that carries packets is not in the way: it is whom we wait for.
