@@ -19,7 +19,7 @@ class AttachedProgram final : public Attachment, private link::ReceiveBuffer::Ob
  public:
   // What may wait at the port of one program's packets, for each VL, in blocks of 64 bytes: as much
   // as a link's end takes in.
-  static constexpr std::uint32_t kRoom = 1024;
+  static constexpr std::uint32_t kRoom = 2048;
   // Numbers that the program lately gave back: it may have sent packets before that, which are
   // looked at after it. More than fit into what carries them need not be remembered.
   static constexpr std::size_t kLately = 1024;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "link/credit.h"
 #include "wire/endian.h"
 #include "wire/sm/multicast_top.h"
 
@@ -85,6 +86,7 @@ NodePort::NodePort(Kind kind, std::uint8_t number, const PortLimits& limits, Gui
   options.number = number;
   options.data_vls = limits.data_vls;
   options.mtu_code = info_.mtu_cap;
+  options.vl_buffer = link::kMostCredit;
   options.credit_updates = credit_updates;
   if (credit_updates == link::CreditUpdates::kPeriodic) {
     options.credit_period = link::kStandardCreditPeriod;

@@ -340,9 +340,10 @@ TEST_F(HostilePrograms, WaitForTheirQueuePairToBeGivenBackOnlyForAWhile) {
   slow.rate_bytes_per_s = 1;
   for (std::size_t link = 0; link < lab_.fabric.link_count(); ++link)
     lab_.fabric.link(link).set_emulation(slow, lab_.now);
+  constexpr std::size_t kPayload = 96;  // bytes: three blocks a packet, more than may wait
   for (ProgramClient* const program : {&a, &c}) {
     for (std::uint32_t i = 0; i < ring::kSlots; ++i)
-      program->put(packet(*program, program == &a ? "a" : "c", b, "b", i));
+      program->put(packet(*program, program == &a ? "a" : "c", b, "b", i, kPayload));
     program->publish();
     settle();
     ASSERT_TRUE(program->say(request(attach::kRelease, program->qpn.value())));
