@@ -27,7 +27,9 @@ class FabricInlet final : public Inlet {
   [[nodiscard]] std::uint32_t capacity() const override { return ring::kBlocks * ring::kBlock; }
 
  private:
+  static constexpr std::size_t kAhead = 4 * ring::kLine;  // bytes of a payload
   class FaultSink;
+  void fetch_payload(const ring::ArrivalSlot& slot) const;
   void take_in(const ring::ArrivalSlot& slot, DatagramSink& sink);
   // To `frame_`.
   FrameVerdict join(const LinkPieces& packet, bool sealed);
