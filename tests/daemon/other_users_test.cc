@@ -108,6 +108,31 @@ TEST_F(ProgramsOfOtherUsers, ShareNoneWhereNobodyKnowsWhetherTheyAreOneUsers) {
   EXPECT_FALSE(b.news());
 }
 
+TEST_F(ProgramsOfOtherUsers, GetCopiesInTheBlockThatCameBackLastAndInNoneThatTheyHold) {
+  ProgramClient a = placed("a");
+  ProgramClient b = placed_as(kOne, "b");
+  const auto block_of = [&](std::size_t arrival) { return b.theirs().slots[arrival].block; };
+  Packets sent;
+  const auto send_two_more = [&] {
+    const auto from = static_cast<std::uint32_t>(sent.size());
+    for (std::uint32_t i = from; i < from + 2; ++i) {
+      sent.push_back(packet(a, "a", b, "b", i));
+      a.put(sent.back(), i);
+    }
+    a.publish();
+    settle();
+  };
+  send_two_more();
+  EXPECT_NE(block_of(0), block_of(1));
+  b.take_all();
+  settle();
+  send_two_more();
+  EXPECT_EQ(block_of(2), block_of(1));
+  EXPECT_EQ(block_of(3), block_of(0));
+  send_two_more();
+  EXPECT_EQ(b.arrivals(), Packets(sent.begin() + 2, sent.end()));
+}
+
 TEST_F(ProgramsOfOtherUsers, CannotTakeThePlacesOfAll) {
   const ProgramClient a = placed_as(kOne, "a");
   const ProgramClient b = placed_as(kOne, "b");

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <numeric>
 #include <utility>
 
 namespace weft::port::ring {
@@ -40,6 +41,7 @@ DaemonEnd::DaemonEnd(std::shared_ptr<ProgramBlocks> program, io::SharedMapping m
       mapping_(std::move(mapping)),
       ours_(*static_cast<DaemonMemory*>(mapping_.begin())) {
   program_->set_home(this);
+  std::iota(free_.rbegin(), free_.rend(), 0);
 }
 
 DaemonEnd::~DaemonEnd() {
@@ -87,6 +89,8 @@ std::uint64_t DaemonEnd::waiting() {
 std::optional<DaemonEnd::Packet> DaemonEnd::next() {
   if (lie_ || (sent_ == accepted_ && waiting() == 0)) return std::nullopt;
   const SendSlot& slot = theirs_.slots[accepted_ % kSlots];
+  // It comes from another processor's cache, and takes as long as a packet takes here.
+  if (sent_ - accepted_ > 1) __builtin_prefetch(&theirs_.slots[(accepted_ + 1) % kSlots]);
   const std::size_t header_size = peek(slot.header_size);
   const std::size_t trailer_size = peek(slot.trailer_size);
   const std::uint32_t block = peek(slot.block);
@@ -145,6 +149,7 @@ bool DaemonEnd::collect() {
 }
 
 void DaemonEnd::release(Held& held) {
+  if (held.block != kNoBlock) free_[free_count_++] = std::exchange(held.block, kNoBlock);
   if (held.of == nullptr) return;
   held.of->unhold();
   held.of = nullptr;
@@ -183,14 +188,15 @@ Arrival DaemonEnd::arrive(std::uint8_t port, Bytes header, Bytes payload, Buffer
   } else if (sender != nullptr && has_mapped(*sender) && sender->held() < kMostHeld) {
     slot.arena = sender->arena();
     slot.block = sender->number_of(*owner.block());
-    held_[at] = {.owner = std::move(owner), .of = sender};
+    held_[at].owner = std::move(owner);
+    held_[at].of = sender;
     sender->hold();
     ++holding_;
   } else {
-    // As many blocks as slots: each has its own.
-    static_assert(kBlocks == kSlots);
-    slot.block = at;
-    std::copy(payload.begin(), payload.end(), ours_.blocks[at].begin());
+    static_assert(kBlocks == kSlots);  // so there is one
+    const std::uint32_t block = free_[--free_count_];
+    slot.block = held_[at].block = block;
+    std::copy(payload.begin(), payload.end(), ours_.blocks[block].begin());
     how = Arrival::kCopied;
   }
   slot.port = port;
@@ -200,6 +206,7 @@ Arrival DaemonEnd::arrive(std::uint8_t port, Bytes header, Bytes payload, Buffer
   std::copy(header.begin(), header.end(), slot.header.begin());
   std::copy(trailer.begin(), trailer.end(), slot.trailer.begin());
   ++arrived_;
+  __builtin_prefetch(&ours_.slots[arrived_ % kSlots], 1);
   if (arrived_ - announced_ <= kShownAtOnce || arrived_ - shown_arrived_ == kShownTogether) {
     show_arrivals();
   }

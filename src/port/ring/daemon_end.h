@@ -97,19 +97,19 @@ class DaemonEnd final : private ProgramBlocks::Home {
   // Others wait for what it holds: it rings when it has taken something.
   void watch_taking();
 
-  // --- both
-  // --------------------------------------------------------------------------------------- Shows
-  // the program what has changed, and wakes it if it waits for that.
+  // --- both -------------------------------------------------------------------------------------
+  // Shows the program what has changed, and wakes it if it waits for that.
   void publish();
   // Lets the program ring when it sends; false, and nothing done, when it has sent meanwhile.
   [[nodiscard]] bool sleep();
   void look() { set_sleeps(sleeps_ & ~std::uint32_t{kUntilSent}); }
 
  private:
-  // A payload in the memory of a program, until the packet is taken.
+  // A payload until the packet is taken: in the memory of a program, or in a block of ours.
   struct Held {
     BufferRef owner;
     ProgramBlocks* of = nullptr;
+    std::uint32_t block = kNoBlock;
   };
 
   DaemonEnd(std::shared_ptr<ProgramBlocks> program, io::SharedMapping mapping);
@@ -149,7 +149,10 @@ class DaemonEnd final : private ProgramBlocks::Home {
   std::uint64_t announced_ = 0;  // arrivals of which a program that waits was told
   std::unordered_set<std::uint32_t> mapped_;
   std::array<Held, kSlots> held_;  // of the arrival in each slot
-  std::size_t holding_ = 0;
+  std::size_t holding_ = 0;        // of these, in the memory of programs
+  // Blocks of ours. The one that came back last is used first: it is still in a cache.
+  std::array<std::uint32_t, kBlocks> free_;
+  std::size_t free_count_ = kBlocks;
 };
 
 }  // namespace weft::port::ring
