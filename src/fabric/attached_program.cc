@@ -162,7 +162,7 @@ Sent AttachedProgram::send(link::PacketPtr& packet, Qpn source, std::uint32_t ep
   if (active && !sent.agrees_with(port_.port())) {
     return epoch == port_.epoch() ? forged() : drop(NodeCounter::kOutdated);
   }
-  const Vl vl = port_.lane(sent.lrh.sl);
+  const Vl vl = port_.lane(sent.sl);
   if (vl == link::kVl15) return drop(NodeCounter::kNoVl);
   packet->intact = true;
   packet->hold = room_->take(vl, packet->blocks());

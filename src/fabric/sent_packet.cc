@@ -26,11 +26,14 @@ bool SentPacket::read(const link::Packet& packet, Qpn source) {
   size = packet.size();
   const std::size_t covered = size - wire::kVcrcSize;
   Bytes rest = packet.header();
-  lrh = *wire::Lrh::parse(rest);
+  const wire::Lrh lrh = *wire::Lrh::parse(rest);
   if (lrh.link_version != 0 || lrh.vl == kManagementVl || is_raw(lrh) ||
       lrh.packet_bytes() != covered) {
     return false;
   }
+  sl = lrh.sl;
+  dlid = lrh.dlid;
+  slid = lrh.slid;
   rest = rest.subspan(wire::Lrh::kSize);
   if (lrh.next_header == wire::Lnh::iba_global) {
     grh = wire::Grh::parse(rest);
@@ -38,8 +41,9 @@ bool SentPacket::read(const link::Packet& packet, Qpn source) {
     rest = rest.subspan(wire::Grh::kSize);
   }
   if (rest.size() < wire::Bth::kSize) return false;
-  bth = *wire::Bth::parse(rest);
+  const wire::Bth bth = *wire::Bth::parse(rest);
   if (bth.transport_version != 0 || bth.dest_qp <= kQp1) return false;
+  pkey = bth.pkey;
   const wire::OpcodeInfo& opcode = wire::info(bth.opcode);
   if (!opcode.known() || !is_of_queue_pairs(opcode.transport)) return false;
   const std::size_t headers = packet.header().size() - rest.size() + wire::Bth::kSize;
@@ -56,7 +60,7 @@ bool SentPacket::read(const link::Packet& packet, Qpn source) {
 }
 
 bool SentPacket::agrees_with(const NodePort& port) const {
-  return port.owns(lrh.slid) && port.has_pkey(bth.pkey) && (!grh || port.has_gid(grh->sgid)) &&
+  return port.owns(slid) && port.has_pkey(pkey) && (!grh || port.has_gid(grh->sgid)) &&
          size <= link::longest_packet(port.link().neighbor_mtu());
 }
 

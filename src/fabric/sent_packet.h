@@ -13,9 +13,12 @@
 namespace weft::fabric {
 
 struct SentPacket {
-  wire::Lrh lrh{};
+  // Of LRH and BTH.
+  Sl sl{};
+  Lid dlid{};
+  Lid slid{};
+  PKey pkey{};
   std::optional<wire::Grh> grh;
-  wire::Bth bth{};
   std::size_t size = 0;  // LRH through VCRC
 
   // Reads the headers. False for what no program may send, whatever its port is like: raw packets,

@@ -152,8 +152,7 @@ void DirectLink::End::deliver(Port& port, Time now) {
   if (incoming != nullptr) incoming->release_held(inbox_, now);
   for (int i = 0; i < kMostAtOnce; ++i) {
     // What is done with a packet may take the link down, and empties the inbox then.
-    const auto next = inbox_.next();
-    if (!next || *next > now || !told()) return;
+    if (!inbox_.has_come(now) || !told()) return;
     if (!inbox_.signal_is_next()) {
       port.receive(inbox_.pop_packet(), now);
       continue;

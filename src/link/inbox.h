@@ -40,6 +40,12 @@ class Inbox {
     if (packets_.empty()) return std::nullopt;
     return packets_.front()->arrived_at;
   }
+  // Whether the first of all has arrived. Each packet comes by this at every hop, which is why it
+  // makes no optional of a time.
+  [[nodiscard]] bool has_come(Time now) const {
+    if (signal_is_next()) return signals_[next_signal_].arrives <= now;
+    return !packets_.empty() && packets_.front()->arrived_at <= now;
+  }
   // What the first of all is, when there is one: take it out by the one or the other.
   [[nodiscard]] bool signal_is_next() const {
     return next_signal_ != signals_.size() && signals_[next_signal_].after == popped_;

@@ -123,11 +123,11 @@ std::optional<Time> Port::head_limit(const Lane& lane) const {
 // IBA 18.2.5.4.
 void Port::drop_expired(Vl vl, Time now) {
   Lane& lane = lanes_[vl.value()];
+  const auto hoq = life(hoq_life_);
+  const auto in_switch = life(switch_life_);
   while (!lane.queue.empty()) {
-    const auto limit = head_limit(lane);
-    if (!limit || now < *limit) return;
-    const auto hoq = life(hoq_life_);
     const bool at_head = hoq && now >= lane.head_since + *hoq;
+    if (!at_head && !(in_switch && now >= lane.queue.front()->arrived_at + *in_switch)) return;
     take_head(vl, now).reset();
     counters_.add_in_turn(at_head ? PortCounter::kTxHoqLife : PortCounter::kTxSwitchLife);
     ask_for_credit(vl, now);

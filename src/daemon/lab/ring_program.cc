@@ -136,7 +136,6 @@ void RingProgram::deliver(link::PacketPtr& packet, mgmt::PortNumber port) {
     return packet.reset();
   }
   ProgramBlocks* const sender = ProgramBlocks::of(packet->payload_owner());
-  if (sender != nullptr && !end_->has_mapped(*sender)) owner_.not_mapped(*sender);
   switch (end_->arrive(port, packet->header(), packet->payload(), packet->payload_owner(),
                        packet->trailer(), packet->sealed)) {
     case port::ring::Arrival::kNoRoom:
@@ -144,6 +143,7 @@ void RingProgram::deliver(link::PacketPtr& packet, mgmt::PortNumber port) {
       break;
     case port::ring::Arrival::kCopied:
       counters_.add_in_turn(AttachCounter::kCopied);
+      if (sender != nullptr && !end_->has_mapped(*sender)) owner_.not_mapped(*sender);
       [[fallthrough]];
     case port::ring::Arrival::kReferred:
       packet.reset();
