@@ -12,7 +12,8 @@ usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is ma
                                corpus/attachments, corpus/attach_socket, corpus/program_end,
                                corpus/management_socket, corpus/part_socket,
                                corpus/subnet_database, corpus/sealed_datagrams,
-                               corpus/tls_stream and corpus/lab_file, beside this script
+                               corpus/tls_stream, corpus/key_offer and corpus/lab_file, beside this
+                               script
                                corpus/subnet_database, corpus/wan_encapsulation and
                                corpus/lab_file, beside this script
 """
@@ -254,6 +255,16 @@ def sealed_datagrams():
     yield "made-up", b"".join(bytes((5, size)) + bytes(size) for size in (0, 2, 30, 31, 80))
 
 
+def key_offer():
+    """(name, bytes): messages of a control channel."""
+    yield "all", bytes([1, 1, 1, 2, 3])
+    yield "none", bytes([1, 1])
+    yield "unknown", bytes([1, 1, 0, 3, 255])
+    yield "other-version", bytes([1, 2, 1])
+    yield "other-type", bytes([2, 1, 1])
+    yield "too-many", bytes([1, 1] + [1] * 33)
+
+
 def tls_stream():
     """(name, bytes): messages, and a stranger's bytes, as fuzz/tls_stream.cc cuts them."""
     def pieces(blob, size, more=b""):
@@ -334,6 +345,7 @@ def main():
                          ("part_socket", part_socket()),
                          ("subnet_database", subnet_database()),
                          ("sealed_datagrams", sealed_datagrams()), ("tls_stream", tls_stream()),
+                         ("key_offer", key_offer()),
                          ("wan_encapsulation", wan_encapsulation()),
                          ("program_end", program_end())):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)

@@ -78,14 +78,28 @@ std::string way_to(const Json& remote) {
                           : fmt::format("{}", fmt::join(prefixes, ", "));
 }
 
-void print_extender(const Json& extender) {
+// "sealed with aes-128-gcm"
+std::string protection_of(const Json& remote) {
+  if (remote.value("sealed", Json()) != Json(true)) return "insecure";
+  return remote.contains("cipher") ? "sealed with " + printable(text_of(remote, "cipher"))
+                                   : "sealed";
+}
+
+void print_extender(const Json& extender, bool details) {
   fmt::print("  extender {} at {}\n", printable(text_of(extender, "extender")),
              printable(text_of(extender, "listen")));
   for (const Json& remote : list_of(extender, "remotes")) {
     const std::string why = remote.contains("why") ? text_of(remote, "why") : "";
-    fmt::print("    {} to {} ({}): {}{}{}\n", way_to(remote), printable(text_of(remote, "remote")),
-               printable(text_of(remote, "address")), printable(text_of(remote, "session")),
+    fmt::print("    {} to {} ({}): {}, {}{}{}\n", way_to(remote),
+               printable(text_of(remote, "remote")), printable(text_of(remote, "address")),
+               printable(text_of(remote, "session")), protection_of(remote),
                why.empty() ? "" : ": ", printable(why));
+    if (!details) continue;
+    for (const auto& [name, value] : object_of(remote, "counters").items())
+      fmt::print("      {} {}\n", printable(name), value.dump());
+  }
+  if (extender.contains("refused")) {
+    fmt::print("    refused {}\n", printable(text_of(extender, "refused")));
   }
   const Json& counters = object_of(object_of(extender, "router"), "counters");
   if (!counters.empty()) {
@@ -141,7 +155,7 @@ void print_lab(const Json& lab, bool details, const Style& style) {
   for (const Json& part : list_of(lab, "parts"))
     print_part(part);
   for (const Json& extender : list_of(lab, "extenders"))
-    print_extender(extender);
+    print_extender(extender, details);
   if (lab.contains("sm")) print_manager(object_of(lab, "sm"));
   for (const Json& program : list_of(lab, "programs"))
     print_program(program);

@@ -84,6 +84,26 @@ Expected<void> give_access(fabric::LabAccess& access, const std::vector<std::str
   return {};
 }
 
+// The names of files in a lab file, which are from its own place on.
+std::vector<std::string*> files_of(fabric::Lab& lab) {
+  fabric::LabManagement& management = lab.management;
+  std::vector<std::string*> names{&management.partitions, &management.qos,
+                                  &management.prefix_routes, &management.database,
+                                  &management.mkeys};
+  for (fabric::LabExtender& extender : lab.extenders) {
+    names.insert(names.end(), {&extender.key, &extender.certificate});
+    for (fabric::LabRemote& remote : extender.remotes) {
+      for (std::string& fingerprint : remote.fingerprints)
+        names.push_back(&fingerprint);
+    }
+  }
+  std::erase_if(names, [](const std::string* name) {
+    return name->empty() || *name == fabric::kNoDatabase ||
+           name->starts_with(fabric::kFingerprintPrefix);
+  });
+  return names;
+}
+
 Expected<fabric::LabFile> read_lab(const UpOptions& options) {
   const auto text = io::read_text_file(options.file, fabric::kMostFile);
   if (!text) return tl::unexpected(text.error());
@@ -104,12 +124,8 @@ Expected<fabric::LabFile> read_lab(const UpOptions& options) {
   }
   fabric::Lab& lab = out.lab;
   const std::filesystem::path directory = std::filesystem::path(options.file).parent_path();
-  for (std::string* file :
-       {&lab.management.partitions, &lab.management.qos, &lab.management.prefix_routes,
-        &lab.management.database, &lab.management.mkeys}) {
-    if (file->empty() || *file == fabric::kNoDatabase) continue;
-    *file = std::filesystem::absolute(directory / *file);
-  }
+  for (std::string* name : files_of(lab))
+    *name = std::filesystem::absolute(directory / *name);
   if (auto given = give_access(out.access, options.access); !given) {
     return tl::unexpected(given.error());
   }

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/gid_prefix.h"
+#include "base/time.h"
 #include "fabric/lab_parts.h"
 
 namespace weft::fabric {
@@ -24,6 +26,9 @@ struct LabRemote {
   // Where its extender listens. Nothing: it is not known, and that one comes here, from wherever.
   std::optional<PartAddress> address;
   std::vector<GidPrefix> prefixes;  // of a router: the subnets that are there
+  // Of the keys that it may have, unless the extender is insecure: as LabExtender::key, or
+  // "SHA256:" and what follows.
+  std::vector<std::string> fingerprints;
   friend bool operator==(const LabRemote&, const LabRemote&) = default;
 };
 
@@ -35,6 +40,12 @@ struct LabExtender {
   std::uint8_t first_port = 0;
   PartAddress listen;                                     // where frames of other sites arrive
   std::uint64_t buffer_bytes = std::uint64_t{512} << 20;  // of each lane of each remote
+  // What this site proves to the others that it is, and they to it: files, as the lab file has
+  // them, which is: from its own place on. The certificate may be absent.
+  std::string key;
+  std::string certificate;
+  Duration key_time = 1h;  // what crosses the WAN is sealed with no key for longer
+  bool insecure = false;   // it is not sealed at all, and nobody proves anything
   std::vector<LabRemote> remotes;
   friend bool operator==(const LabExtender&, const LabExtender&) = default;
 
@@ -43,5 +54,8 @@ struct LabExtender {
     return static_cast<std::uint8_t>(first_port + remote);
   }
 };
+
+// What a fingerprint begins with that is written out, and no file's name.
+inline constexpr std::string_view kFingerprintPrefix = "SHA256:";
 
 }  // namespace weft::fabric

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "fabric/toml_string.h"
 
 namespace weft::fabric {
 namespace {
@@ -16,10 +17,11 @@ namespace {
 // What the standard's credit can grant (IBA 7.9.4.4): with less, a tunnel is no better than a link.
 constexpr std::uint64_t kStandardCredit = std::uint64_t{128} << 10;
 
+constexpr Duration kShortestKeyTime = 1s;
+
 struct ExtenderText {
   LabNode node;
   LabExtender extender;
-  bool insecure = false;
 };
 
 constexpr std::string_view kBridge = "bridge";
@@ -44,6 +46,36 @@ Done read_prefixes(LabRemote& remote, const Value& value) {
   return {};
 }
 
+Done read_key_time(ExtenderText& text, const Value& value) {
+  const auto words = value.words();
+  const auto time = words ? parse_quantity(*words, kTimeUnits) : std::nullopt;
+  constexpr auto kLongest = static_cast<std::uint64_t>(Duration(std::chrono::hours(24)).count());
+  if (!time || *time > kLongest || Duration(static_cast<Duration::rep>(*time)) < kShortestKeyTime) {
+    return value.wrong("must be a time from 1s to 86400s, as in \"3600s\"");
+  }
+  text.extender.key_time = Duration(static_cast<Duration::rep>(*time));
+  return {};
+}
+
+// One, or several of which any will do.
+Done read_fingerprints(LabRemote& remote, const Value& value) {
+  const auto one = value.string();
+  if (one) {
+    remote.fingerprints = {*one};
+    return {};
+  }
+  const auto several = value.array();
+  if (!several || several->empty()) {
+    return value.wrong("must be a fingerprint, the name of a file with one, or several of them");
+  }
+  for (const Value& each : *several) {
+    auto text = each.string();
+    if (!text) return tl::unexpected(text.error());
+    remote.fingerprints.push_back(std::move(*text));
+  }
+  return {};
+}
+
 Done read_remotes(ExtenderText& text, const Value& table) {
   const auto entries = table.table();
   if (!entries) return tl::unexpected(entries.error());
@@ -51,9 +83,10 @@ Done read_remotes(ExtenderText& text, const Value& table) {
       {"address", [](LabRemote& remote,
                      const Value& value) { return store(remote.address, value.udp_address()); }},
       {"prefixes", read_prefixes},
+      {"fingerprint", read_fingerprints},
   };
   for (const auto& [name, value] : *entries) {
-    LabRemote remote{.name = name, .address = {}, .prefixes = {}};
+    LabRemote remote{.name = name, .address = {}, .prefixes = {}, .fingerprints = {}};
     if (Done done = read_keys(keys, remote, value); !done) return done;
     text.extender.remotes.push_back(std::move(remote));
   }
@@ -77,8 +110,17 @@ Keys<ExtenderText> extender_keys(const Keys<LabNode>& node_keys) {
          return store(text.extender.listen, value.udp_address());
        }},
       {"buffer", read_buffer},
-      {"insecure", [](ExtenderText& text,
-                      const Value& value) { return store(text.insecure, value.boolean()); }},
+      {"key", [](ExtenderText& text,
+                 const Value& value) { return store(text.extender.key, value.string()); }},
+      {"certificate",
+       [](ExtenderText& text, const Value& value) {
+         return store(text.extender.certificate, value.string());
+       }},
+      {"key_time", read_key_time},
+      {"insecure",
+       [](ExtenderText& text, const Value& value) {
+         return store(text.extender.insecure, value.boolean());
+       }},
       {"remote", read_remotes},
   };
   for (const Key<LabNode>& key : node_keys) {
@@ -89,18 +131,6 @@ Keys<ExtenderText> extender_keys(const Keys<LabNode>& node_keys) {
   return keys;
 }
 
-std::string remote_words(const LabRemote& remote) {
-  std::vector<std::string> words;
-  if (remote.address) words.push_back(fmt::format("address = \"{}\"", to_string(*remote.address)));
-  std::vector<std::string> prefixes;
-  for (const GidPrefix& prefix : remote.prefixes)
-    prefixes.push_back(fmt::format("\"{}\"", prefix.to_string()));
-  if (!prefixes.empty()) {
-    words.push_back(fmt::format("prefixes = [{}]", fmt::join(prefixes, ", ")));
-  }
-  return fmt::format("{}", fmt::join(words, ", "));
-}
-
 // Which keys there are depends on it, wherever it stands.
 bool is_router(const Value& extender) {
   const auto entries = extender.table();
@@ -109,6 +139,28 @@ bool is_router(const Value& extender) {
                entry.first == "mode" ? entry.second.string() : Expected<std::string>("");
            return mode && *mode == kRouter;
          });
+}
+
+// What crosses the WAN is sealed unless somebody says that it need not be.
+Done check_keys(const LabExtender& extender, const Value& value) {
+  if (extender.insecure) {
+    if (!extender.key.empty()) return value.wrong("has a key, and insecure = true: one of the two");
+    return {};
+  }
+  if (extender.key.empty()) {
+    return value.wrong(
+        "needs a key, for what crosses the WAN is encrypted: `weft extend keygen site.key` makes "
+        "one and prints its fingerprint; say key = \"site.key\" here, and to each remote the "
+        "fingerprint of the other's; or insecure = true");
+  }
+  for (const LabRemote& remote : extender.remotes) {
+    if (!remote.fingerprints.empty()) continue;
+    return value.wrong(fmt::format(
+        "remote {} needs the fingerprint of its key, as in fingerprint = \"SHA256:...\": it is "
+        "what `weft extend keygen` or `weft extend fingerprint` prints at that site",
+        remote.name));
+  }
+  return {};
 }
 
 }  // namespace
@@ -129,29 +181,52 @@ Done add_extenders(LabBuilder& builder, const Value& table, const Keys<LabNode>&
     if (text.extender.listen == PartAddress{}) {
       return value.wrong("needs an address of this machine, as in listen = \"192.0.2.1:7471\"");
     }
-    if (!text.insecure) {
-      return value.wrong(
-          "what crosses the WAN is not encrypted: insecure = true says that this is known");
-    }
-    const Done added =
-        builder.add_extender(std::move(text.node), std::move(text.extender), value.where());
-    if (!added) return added;
+    if (Done done = check_keys(text.extender, value); !done) return done;
+    Done done = builder.add_extender(std::move(text.node), std::move(text.extender), value.where());
+    if (!done) return done;
   }
   return {};
 }
 
+namespace {
+
+std::string remote_words(const LabRemote& remote) {
+  std::vector<std::string> keys;
+  if (remote.address) keys.push_back("address = " + quoted(to_string(*remote.address)));
+  if (!remote.prefixes.empty()) {
+    std::vector<std::string> values;
+    for (const GidPrefix& prefix : remote.prefixes)
+      values.push_back(quoted(prefix.to_string()));
+    keys.push_back(fmt::format("prefixes = [{}]", fmt::join(values, ", ")));
+  }
+  if (!remote.fingerprints.empty()) {
+    std::vector<std::string> values;
+    for (const std::string& fingerprint : remote.fingerprints)
+      values.push_back(quoted(fingerprint));
+    keys.push_back(fmt::format("fingerprint = [{}]", fmt::join(values, ", ")));
+  }
+  return fmt::format("remote.{} = {{ {} }}", quoted(remote.name), fmt::join(keys, ", "));
+}
+
+}  // namespace
+
 std::string extender_words(const LabExtender& extender, std::vector<std::string> words) {
-  if (extender.mode == ExtenderMode::kRouter) {
-    words.push_back(fmt::format("mode = \"{}\"", kRouter));
-  }
-  words.push_back(fmt::format("listen = \"{}\"", to_string(extender.listen)));
+  if (extender.mode == ExtenderMode::kRouter) words.push_back("mode = " + quoted(kRouter));
+  words.push_back("listen = " + quoted(to_string(extender.listen)));
   if (extender.buffer_bytes != LabExtender{}.buffer_bytes) {
-    words.push_back(fmt::format("buffer = \"{}\"", size_text(extender.buffer_bytes)));
+    words.push_back("buffer = " + quoted(size_text(extender.buffer_bytes)));
   }
-  words.emplace_back("insecure = true");
-  for (const LabRemote& remote : extender.remotes) {
-    words.push_back(fmt::format("remote.\"{}\" = {{ {} }}", remote.name, remote_words(remote)));
+  if (extender.insecure) words.emplace_back("insecure = true");
+  if (!extender.key.empty()) words.push_back("key = " + quoted(extender.key));
+  if (!extender.certificate.empty()) {
+    words.push_back("certificate = " + quoted(extender.certificate));
   }
+  if (extender.key_time != LabExtender{}.key_time) {
+    const auto time = static_cast<std::uint64_t>(extender.key_time.count());
+    words.push_back("key_time = " + quoted(quantity_text(time, kTimeUnits)));
+  }
+  for (const LabRemote& remote : extender.remotes)
+    words.push_back(remote_words(remote));
   return fmt::format("{{ {} }}", fmt::join(words, ", "));
 }
 

@@ -4,10 +4,11 @@
 //   [extender.edge]
 //   ports = 2                        # for links of this lab
 //   listen = "192.0.2.1:7471"
-//   insecure = true
+//   key = "edge.key"                 # made by `weft extend keygen`; or insecure = true
 //
 //   [extender.edge.remote.there]
 //   address = "198.51.100.1:7471"    # where the extender of that site listens; none: it comes here
+//   fingerprint = "SHA256:..."       # of its key; or a file that says it
 //
 // With mode = "router" it is a router, and its remotes have prefixes = ["fd00:0:0:2::/64"].
 #pragma once

@@ -6,6 +6,7 @@
 
 #include "fabric/lab_extender_text.h"
 #include "fabric/lab_file.h"
+#include "fabric/toml_string.h"
 #include "link/emulation_text.h"
 
 namespace weft::fabric {
@@ -14,18 +15,9 @@ namespace {
 using Out = std::back_insert_iterator<std::string>;
 
 // Names may have a dot, which TOML takes for a level unless it is quoted; the rest of their
-// alphabet needs no quotes. Descriptions hold no quotation mark, but may hold a backslash.
+// alphabet needs no quotes.
 std::string key(const std::string& name) {
   return name.find('.') == std::string::npos ? name : fmt::format("\"{}\"", name);
-}
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
 }
 
 void add(std::vector<std::string>& words, std::string_view name, const std::string& value) {

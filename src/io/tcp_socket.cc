@@ -5,7 +5,9 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 
 namespace weft::io {
 namespace {
@@ -76,6 +78,22 @@ Expected<UniqueFd> connect_tcp(const SocketAddress& address) {
     return fail_errno(errno, "connect to " + address.to_string());
   }
   return fd;
+}
+
+Expected<void> notice_silence(int socket, Duration silence) {
+  constexpr int kProbes = 3;
+  const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(silence);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(silence / kProbes);
+  const int between = std::max(static_cast<int>(seconds.count()), 1);
+  auto done = set(socket, IPPROTO_TCP, TCP_KEEPIDLE, between, "TCP_KEEPIDLE");
+  if (done) done = set(socket, IPPROTO_TCP, TCP_KEEPINTVL, between, "TCP_KEEPINTVL");
+  if (done) done = set(socket, IPPROTO_TCP, TCP_KEEPCNT, kProbes, "TCP_KEEPCNT");
+  if (done) {
+    done = set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(whole.count()),
+               "TCP_USER_TIMEOUT");
+  }
+  if (done) done = set(socket, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE");
+  return done;
 }
 
 Expected<SocketAddress> local_address(int socket) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/time.h"
 #include "io/socket_address.h"
 #include "io/unique_fd.h"
 
@@ -25,6 +26,10 @@ Expected<std::optional<TcpConnection>> accept_tcp(int listener);
 // A connection that is being made: writable when it stands, or has failed, which the first use
 // tells.
 Expected<UniqueFd> connect_tcp(const SocketAddress& address);
+
+// A connection on which nothing is heard of the other end's machine for about so long, some seconds
+// at least, fails with timed_out, whether or not something was to be sent.
+Expected<void> notice_silence(int socket, Duration silence);
 
 // Where a socket is bound.
 Expected<SocketAddress> local_address(int socket);

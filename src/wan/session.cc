@@ -63,8 +63,10 @@ std::optional<Refusal> Session::mismatch(const Hello& hello) const {
 std::string Session::explain(Refusal why, const Hello* hello) const {
   switch (why) {
     case Refusal::kVersion:
-      return fmt::format("the other end speaks another version of the format than {}",
-                         FrameHead::kVersion);
+      return fmt::format(
+          "the other end speaks another version of the format than {}, or "
+          "seals its frames",
+          FrameHead::kVersion);
     case Refusal::kMode:
       if (hello == nullptr)
         return fmt::format("the other end is not in mode {}", name(options_.mode));

@@ -42,9 +42,12 @@ class WanSockets : public ::testing::TestWithParam<const char*> {
     there_ = open(*any);
     out_ = &here_->add(there_->local());
     in_ = &there_->add(here_->local());
-    in_->set_user(
-        {.received = [this](Bytes frame, Time) { came_.emplace_back(frame.begin(), frame.end()); },
-         .changed = {}});
+    in_->set_user({.received =
+                       [this](Bytes frame, Time) {
+                         came_.emplace_back(frame.begin(), frame.end());
+                         return false;
+                       },
+                   .changed = {}});
   }
   std::unique_ptr<WanSocket> open(const io::SocketAddress& own) {
     auto socket = WanSocket::open(own, *reactor_);
@@ -136,8 +139,9 @@ TEST_P(WanSockets, TakeWhoComesForARemoteWithoutAddressUntilItIsLost) {
   UdpPath& any = open_end->add(std::nullopt);
   bool lost = false;
   unsigned came = 0;
-  any.set_user(
-      {.received = [&](Bytes, Time) { ++came; }, .changed = {}, .lost = [&] { return lost; }});
+  any.set_user({.received = [&](Bytes, Time) { return ++came == 0; },
+                .changed = {},
+                .lost = [&] { return lost; }});
   EXPECT_FALSE(any.established());
   const auto frame = bytes_of(100, 4);
   const Bytes part(frame);
@@ -152,6 +156,48 @@ TEST_P(WanSockets, TakeWhoComesForARemoteWithoutAddressUntilItIsLost) {
   there_->add(open_end->local()).send({&out, 1}, io::now());
   turn_until([&] { return came == 2; });
   EXPECT_EQ(any.remote(), there_->local());
+}
+
+// Frames begin with the name of what they are to be proved with.
+TEST_P(WanSockets, FollowWhoProvesThatHeIsTheRemote) {
+  const auto open_end = open(*io::SocketAddress::parse(GetParam()));
+  std::array<UdpPath*, 2> paths{};
+  std::array<unsigned, 2> came{};
+  bool genuine = false;
+  for (std::size_t i = 0; i < 2; ++i) {
+    paths[i] = &open_end->add(std::nullopt);
+    paths[i]->set_user({.received =
+                            [&, i](Bytes, Time) {
+                              ++came[i];
+                              return genuine;
+                            },
+                        .changed = {},
+                        .lost = {},
+                        .claims = [i](Bytes frame) { return frame[0] == std::byte(i); }});
+  }
+  const auto say = [&](WanSocket& from, unsigned char name) {
+    const std::array<std::byte, 9> frame{std::byte{name}};
+    const Bytes part(frame);
+    const wan::OutFrame out{.parts = {&part, 1}, .size = frame.size()};
+    from.add(open_end->local()).send({&out, 1}, io::now());
+  };
+  say(*here_, 1);
+  turn_until([&] { return came[1] == 1; });
+  EXPECT_FALSE(paths[1]->established()) << "it has proved nothing";
+  genuine = true;
+  say(*here_, 1);
+  turn_until([&] { return came[1] == 2; });
+  EXPECT_EQ(paths[1]->remote(), here_->local());
+  say(*there_, 1);
+  turn_until([&] { return came[1] == 3; });
+  EXPECT_EQ(paths[1]->remote(), there_->local());
+  // Where the other remote was before.
+  say(*there_, 0);
+  turn_until([&] { return came[0] == 1; });
+  EXPECT_EQ(paths[0]->remote(), there_->local());
+  say(*here_, 7);
+  turn_until([&] { return open_end->counters().front().value == 1; });
+  EXPECT_EQ(came, (std::array<unsigned, 2>{1, 3}));
 }
 
 TEST_P(WanSockets, TakeFramesAsLongAsTheInterfaceCarries) {

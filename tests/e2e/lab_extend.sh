@@ -17,6 +17,7 @@ for site in west east; do
   sed -e '/^\[switch\]$/i [part]\ncore = {}\nwan = {}\n' \
     -e "/^\[extender.edge-$site\]\$/a part = \"wan\"" \
     "$source_tree/examples/labs/site-$site.toml" >"$work/$site.toml"
+  "$weft" extend keygen "$work/$site.key" >"$work/$site.pub"
 done
 
 # wan_state SITE: of the extender's ports, to the other site and to its own.

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: lab_sites.sh WHAT: two labs that range extenders make one subnet. WHAT is one of
 #   programs  on one machine, under the manager of one of the two
-#   opensm    the same under OpenSM
+#   opensm    the same under OpenSM, with what crosses the WAN in the clear
 #   cut       on machines of their own, as far as they can tell: the WAN is cut and comes back, and
 #             the other site's extender is killed and restarted
 #   far       over an emulated WAN of 100 ms there and back, which loses packets
+#   sealed    on machines of their own: what crosses the WAN shows nothing of what is carried, while
+#             keys change; the same in the clear does
+#   stranger  a site with another key than the one that is expected is refused, and both say so
 set -euo pipefail
 # shellcheck disable=SC2034  # lib.sh reads it
 time_limit=150
@@ -13,7 +16,7 @@ source "$(dirname "$0")/lib.sh"
 need ibv_rc_pingpong ibv_ud_pingpong ib_write_bw ibnetdiscover ibtracert python3 ss tshark
 what=$1
 [[ $what != opensm ]] || need opensm
-[[ $what != cut ]] || { need ip unshare nsenter; private_network "$0" "$@"; }
+[[ $what != cut && $what != sealed ]] || { need ip unshare nsenter; private_network "$0" "$@"; }
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$source_tree/tests/e2e/lab_lib.sh"
@@ -79,8 +82,32 @@ stop_sites() {
     finish "$site"
   done
 }
-cp "$source_tree/examples/labs/site-west.toml" "$work/west.toml"
-cp "$source_tree/examples/labs/site-east.toml" "$work/east.toml"
+# As the examples say it.
+new_key() {     # SITE
+  rm -f "$work/$1.key"
+  "$weft" extend keygen "$work/$1.key" >"$work/$1.pub"
+}
+for site in west east; do
+  cp "$source_tree/examples/labs/site-$site.toml" "$work/$site.toml"
+  new_key "$site"
+done
+in_the_clear() {
+  sed -i -e 's/^key = .*/insecure = true/' -e '/^fingerprint = /d' "$work/west.toml" \
+    "$work/east.toml"
+}
+# two_machines: from now on, each site is in a network of its own.
+two_machines() {
+  local west='' east=''
+  new_namespace west
+  new_namespace east
+  join "$west" veth0 10.78.0.1/24 "$east" veth0 10.78.0.2/24
+  at=([west]=$west [east]=$east)
+  home=([west]=$work/west [east]=$work/east)
+  mkdir -m 700 "$work/west" "$work/east"
+  there=10.78.0.2
+  sed -i -e 's/127.0.0.1:7471/10.78.0.1:7471/' -e 's/127.0.0.1:7472/10.78.0.2:7472/' \
+    "$work/west.toml" "$work/east.toml"
+}
 
 # Real tools see one fabric, and real programs use it.
 one_fabric() {
@@ -104,7 +131,7 @@ clean() {
   for site in west east; do
     site_report "$site" "sorted(extender['remotes'][0]['counters'])" >"$work/counters-$site.out"
     expect "counters-$site" "tx_packets"
-    refuse "counters-$site" 'forged|lost|overrun|malformed|late|no_lane|full'
+    refuse "counters-$site" 'forged|lost|overrun|malformed|late|no_lane|full|replayed|no_keys'
   done
 }
 
@@ -122,11 +149,14 @@ programs() {
   clean
   run status "$weft" status
   expect status '^  extender edge-west at 127.0.0.1:7471'
-  expect status '^    port 2 to east \(127.0.0.1:7472\): up$'
+  expect status '^    port 2 to east \(127.0.0.1:7472\): up, sealed with (aes|chacha)'
+  run details "$weft" status -d
+  expect details '^      wan_opened [1-9]'
   stop_sites
 }
 
 opensm() {
+  in_the_clear
   start_site west --sm none
   start_site east
   in_site west "$weft" run --lab west --node w1 -- opensm -f "$work/opensm.log"
@@ -134,34 +164,32 @@ opensm() {
   await_active
   one_fabric
   clean
+  run status "$weft" status
+  expect status '^    port 2 to east \(127.0.0.1:7472\): up, insecure$'
   stop opensm
   stop_sites
 }
 
+# kill_site SITE: as by a crash, without a word.
+kill_site() {
+  kill -KILL -- "-${pid_of[$1]}" # with its whole group: the program that limits its time
+  wait "${pid_of[$1]}" || :
+  unset "pid_of[$1]"
+}
+
 cut() {
-  local west='' east=''
-  new_namespace west
-  new_namespace east
-  join "$west" veth0 10.78.0.1/24 "$east" veth0 10.78.0.2/24
-  at=([west]=$west [east]=$east)
-  home=([west]=$work/west [east]=$work/east)
-  mkdir -m 700 "$work/west" "$work/east"
-  there=10.78.0.2
-  sed -i -e 's/127.0.0.1:7471/10.78.0.1:7471/' -e 's/127.0.0.1:7472/10.78.0.2:7472/' \
-    "$work/west.toml" "$work/east.toml"
+  two_machines
   start_site west
   start_site east
   await_active
   across ibv_rc_pingpong -n 300
-  nsenter "--net=/proc/$west/ns/net" -- ip link set veth0 down
+  nsenter "--net=/proc/${at[west]}/ns/net" -- ip link set veth0 down
   await_site west "wan['state']" Down
   await_site east "wan['state']" Down
-  nsenter "--net=/proc/$west/ns/net" -- ip link set veth0 up
+  nsenter "--net=/proc/${at[west]}/ns/net" -- ip link set veth0 up
   await_active
   across ibv_rc_pingpong -n 300
-  kill -KILL -- "-${pid_of[east]}" # with its whole group: the program that limits its time
-  wait "${pid_of[east]}" || :
-  unset "pid_of[east]"
+  kill_site east
   await_site west "wan['state']" Down
   start_site east
   await_active
@@ -177,6 +205,8 @@ far() {
   spawn wan "$weft" wan-emulator udp "127.0.0.1:$relay" 127.0.0.1:7472 \
     --path rate=1Gb/s,delay=50ms,loss=1%,reorder=1%,seed=7
   await wan '^weft wan-emulator: udp'
+  spawn control "$weft" wan-emulator stream "127.0.0.1:$relay" 127.0.0.1:7472 --path delay=50ms
+  await control '^weft wan-emulator: stream'
   start_site west
   start_site east
   await_active
@@ -192,6 +222,93 @@ far() {
   expect wan 'lost [1-9]'
   await_site west "wan['state']" Down
   stop_sites
+}
+
+# Has ibnetdiscover and a ping-pong cross the WAN, and keeps what an onlooker sees in $work/wire.
+traffic() {
+  nsenter "--net=/proc/${at[west]}/ns/net" -- \
+    timeout "$time_limit" python3 "$source_tree/tests/e2e/raw_capture.py" veth0 "$work/wire" \
+    >"$work/capture.out" 2>&1 &
+  pid_of[capture]=$!
+  await capture '^capturing'
+  node discover w2 ibnetdiscover
+  finish discover
+  expect discover 'edge-east'
+  # Its buffers are full of one letter.
+  across ibv_rc_pingpong -n 300 -c
+  stop capture
+  expect capture '^[0-9]{3,} packets'
+}
+# seen TEXT: how often it is there.
+seen() { grep -aoF -- "$1" "$work/wire" | wc -l; }
+
+sealed() {
+  local letters rotated
+  letters=$(printf '{%.0s' {1..64})
+  two_machines
+  in_the_clear
+  start_site west
+  start_site east
+  await_active
+  traffic
+  [[ $(seen edge-east) -gt 0 ]] || fail "the capture does not show a name that crossed in the clear"
+  [[ $(seen "$letters") -gt 0 ]] || fail "nor a payload"
+  stop_sites
+
+  for site in west east; do
+    cp "$source_tree/examples/labs/site-$site.toml" "$work/$site.toml"
+    sed -i -e 's/127.0.0.1:7471/10.78.0.1:7471/' -e 's/127.0.0.1:7472/10.78.0.2:7472/' \
+      -e 's/^key = .*/&\nkey_time = "1s"/' "$work/$site.toml"
+  done
+  start_site west
+  start_site east
+  await_active
+  traffic
+  [[ $(seen edge-east) -eq 0 ]] || fail "a name crossed the WAN in the clear"
+  [[ $(seen "$letters") -eq 0 ]] || fail "a payload crossed the WAN in the clear"
+  clean
+  # More than the sockets' buffers hold, so that some of it is sent again.
+  across ib_write_bw -d weft0 -F -D 6
+  [[ -n $(perftest_row client) ]] || fail "ib_write_bw printed no result"
+  for site in west east; do
+    rotated=$(site_report "$site" "extender['remotes'][0]['counters'].get('wan_open_rotated', 0)")
+    ((rotated >= 4)) || fail "of site $site, keys changed $rotated times"
+    site_report "$site" "sorted(extender['remotes'][0]['counters'])" >"$work/counters-$site.out"
+    refuse "counters-$site" 'forged|rx_lost|overrun|malformed|replayed|no_keys|unknown|ended'
+  done
+  [[ $(site_report west "extender['remotes'][0]['counters']['sessions']") == 1 ]] ||
+    fail "the session began anew"
+  stop_sites
+}
+
+stranger() {
+  local meant seen
+  meant=$(sed "s,[+],[+],g" "$work/east.pub")
+  rm "$work/east.key"
+  seen=$("$weft" extend keygen "$work/east.key" | sed "s,[+],[+],g")
+  start_site west
+  start_site east
+  await west "^weft: extender edge-west, .*: the other end has the key $seen, not the expected"
+  expect west "not the expected $meant\$"
+  await east "^weft: extender edge-east, .*: the other end refused this site's key .*: its site"
+  expect east "must name $seen\$"
+  run status "$weft" status
+  expect status "^    port 2 to east .*, sealed: the other end (has the key|refused this site's)"
+  expect status '^    refused 127.0.0.1:[0-9]+: the other end'
+  [[ $(site_report west "wan['state']") == Down ]] || fail "a stranger was let in"
+  for site in west east; do
+    [[ $(grep -c 'the other end' "$work/$site.out") == 1 ]] || fail "$site does not say it once"
+  done
+  stop_sites
+  # Without a key, and with one that others may read: what to do about it.
+  mv "$work/west.key" "$work/kept.key"
+  spawn absent "$weft" up "$work/west.toml"
+  finish absent 2
+  expect absent 'weft up: extender edge-west: .*west.key: .*weft extend keygen'
+  sed -i '/^key = /d' "$work/west.toml"
+  spawn without "$weft" up "$work/west.toml"
+  finish without 2
+  expect without 'west.toml:[0-9]+: extender.edge-west: needs a key, .*weft extend keygen'
 }
 
 $what

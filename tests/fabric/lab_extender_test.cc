@@ -81,8 +81,8 @@ TEST(LabExtender, RefusesWhatCannotBe) {
   const std::string there = "[extender.x.remote.r]\naddress = ";
   EXPECT_THAT(refusal(extender("insecure = true", there + "'192.0.2.2:7471'")),
               HasSubstr("lab.toml:1: extender.x: needs an address of this machine"));
-  EXPECT_THAT(refusal(extender(listen, there + "'192.0.2.2:7471'")),
-              HasSubstr("extender.x: what crosses the WAN is not encrypted"));
+  EXPECT_THAT(refusal(extender(fine + "\nkey = 'k'", there + "'192.0.2.2:7471'")),
+              HasSubstr("extender.x: has a key, and insecure = true: one of the two"));
   EXPECT_THAT(refusal(extender(fine)), HasSubstr("extender.x: an extender leads to other sites"));
   EXPECT_THAT(refusal(extender(fine, "[extender.x.remote]\nq = {}\nr = {}")),
               HasSubstr("extender.x.remote.r: remote q has no address either"));
@@ -178,6 +178,60 @@ TEST(LabExtender, RefusesWhatNoRouterCanBe) {
   }
   // Whoever comes to manage it gives it a prefix.
   EXPECT_TRUE(parse_lab("sm = 'none'\n" + router + prefixes + "['fd00:0:0:2::/64']", "lab.toml"));
+}
+
+TEST(LabExtender, IsSealedUnlessItIsSaidThatItNeedNotBe) {
+  const std::string listen = "listen = '192.0.2.1:7471'\n";
+  const std::string there = "[extender.x.remote.r]\naddress = '192.0.2.2:7471'\n";
+  const std::string without = refusal(extender(listen, there));
+  EXPECT_THAT(without, HasSubstr("lab.toml:1: extender.x: needs a key, for what crosses the WAN is "
+                                 "encrypted: `weft extend keygen site.key` makes one"));
+  EXPECT_THAT(without, HasSubstr("or insecure = true"));
+  EXPECT_THAT(refusal(extender(listen + "insecure = false", there)), HasSubstr("needs a key"));
+  EXPECT_THAT(refusal(extender(listen + "key = 'x.key'", there)),
+              HasSubstr("extender.x: remote r needs the fingerprint of its key"));
+  EXPECT_THAT(refusal(extender(listen + "key = ''", there)), HasSubstr("extender.x.key: "));
+  for (const char* const fingerprint : {"7", "[]", "['']", "{}", "['a', 7]"}) {
+    EXPECT_THAT(
+        refusal(extender(listen + "key = 'k'", there + "fingerprint = " + fingerprint + "\n")),
+        HasSubstr("lab.toml:6: extender.x.remote.r.fingerprint"))
+        << fingerprint;
+  }
+  for (const char* const time : {"0s", "999ms", "86401s", "soon"}) {
+    EXPECT_THAT(refusal(extender(listen + "key = 'k'\nkey_time = '" + time + "'", there)),
+                HasSubstr("extender.x.key_time: must be a time from 1s to 86400s"))
+        << time;
+  }
+}
+
+constexpr const char* kSealed = R"(
+[node.a]
+[extender.edge]
+ports = 1
+listen = "192.0.2.1:7471"
+key = "keys/our \"own\".key"
+certificate = "our.crt"
+key_time = "90s"
+[extender.edge.remote]
+one = { fingerprint = "SHA256:x" }
+two = { fingerprint = ["two.pub", "SHA256:y"] }
+[[link]]
+ends = ["a", "edge"]
+)";
+
+TEST(LabExtender, HasKeysThatTellRemotesApartAlsoWithoutAddresses) {
+  const auto lab = parse_lab(kSealed, "lab.toml");
+  ASSERT_TRUE(lab) << lab.error().message;
+  const LabExtender& edge = lab->extenders.at(0);
+  EXPECT_FALSE(edge.insecure);
+  EXPECT_EQ(edge.key, "keys/our \"own\".key");
+  EXPECT_EQ(edge.certificate, "our.crt");
+  EXPECT_EQ(edge.key_time, 90s);
+  EXPECT_EQ(edge.remotes.at(0).fingerprints, std::vector<std::string>{"SHA256:x"});
+  EXPECT_EQ(edge.remotes.at(1).fingerprints, (std::vector<std::string>{"two.pub", "SHA256:y"}));
+  const auto again = parse_lab(write_lab(*lab, ""), "lab.toml");
+  ASSERT_TRUE(again) << again.error().message << write_lab(*lab, "");
+  EXPECT_EQ(*again, *lab);
 }
 
 }  // namespace

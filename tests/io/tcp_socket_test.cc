@@ -52,6 +52,24 @@ TEST_P(TcpSocket, SaysWhatAPortIsTakenFor) {
   EXPECT_NE(second.error().message.find(address.to_string()), std::string::npos);
 }
 
+// How long the kernel waits, and how, is what can be seen of it without waiting.
+TEST(TcpSocketSilence, IsLookedForAtAThirdOfTheTime) {
+  const auto listener = listen_tcp(*SocketAddress::parse("127.0.0.1:0"));
+  const auto client = connect_tcp(*local_address(listener->get()));
+  ASSERT_TRUE(notice_silence(client->get(), 15s).has_value());
+  const auto option = [&](int level, int name) {
+    int set = 0;
+    socklen_t length = sizeof set;
+    EXPECT_EQ(getsockopt(client->get(), level, name, &set, &length), 0);
+    return set;
+  };
+  EXPECT_EQ(option(SOL_SOCKET, SO_KEEPALIVE), 1);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPIDLE), 5);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPINTVL), 5);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPCNT), 3);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_USER_TIMEOUT), 15'000);
+}
+
 TEST(TcpSocketAny, TakesBothFamilies) {
   const auto listener = listen_tcp(*SocketAddress::parse("[::]:0"));
   ASSERT_TRUE(listener.has_value());

@@ -22,13 +22,18 @@ namespace weft::daemon {
 class UdpPath final : public wan::Path {
  public:
   struct User {
-    std::function<void(Bytes frame, Time now)> received{};
+    // True: it is proved to come from the remote, and is the newest, so that the remote is where it
+    // came from.
+    std::function<bool(Bytes frame, Time now)> received{};
     std::function<void(Time now)> changed{};  // an answer of the path
-    std::function<bool()> lost{};             // nothing that matters comes from there any more
+    // Where nothing can be proved: nothing that matters comes from the remote any more.
+    std::function<bool()> lost{};
+    // Where it can: what somebody sends names what it is to be proved with.
+    std::function<bool(Bytes frame)> claims{};
   };
 
   // `socket`, which may be shared with other paths, outlives it. Without a remote it is whoever
-  // comes first: set_remote().
+  // comes first, or who can prove that he is: set_remote().
   UdpPath(const std::optional<io::SocketAddress>& remote, const io::UdpSocket& socket);
   UdpPath(const UdpPath&) = delete;
   UdpPath& operator=(const UdpPath&) = delete;
@@ -36,10 +41,16 @@ class UdpPath final : public wan::Path {
   void set_user(User user) { user_ = std::move(user); }
   // Nothing: nobody has come.
   [[nodiscard]] const std::optional<io::SocketAddress>& remote() const { return remote_; }
-  // Whether it would take a stranger for its remote: that is not fixed, and has not come or is
-  // lost.
+  // Whether it would take whoever has sent this for its remote: that is not fixed, and has not come
+  // or is lost.
   [[nodiscard]] bool takes_strangers() const {
-    return !fixed_ && (!remote_ || !user_.lost || user_.lost());
+    return !fixed_ && !user_.claims && (!remote_ || !user_.lost || user_.lost());
+  }
+  // Whether this may be its remote's, as far as can be told before it is looked at.
+  [[nodiscard]] bool owns(Bytes frame) const { return !user_.claims || user_.claims(frame); }
+  // Whether what a stranger has sent may be its remote's, from another place than before.
+  [[nodiscard]] bool claims(Bytes frame) const {
+    return !fixed_ && user_.claims && user_.claims(frame);
   }
   void set_remote(const io::SocketAddress& remote, Time now);
 
@@ -49,9 +60,8 @@ class UdpPath final : public wan::Path {
   [[nodiscard]] std::size_t longest_frame() const override { return longest_frame_; }
   void send(std::span<const wan::OutFrame> frames, Time now) override;
 
-  void receive(Bytes frame, Time now) {
-    if (user_.received) user_.received(frame, now);
-  }
+  // As User::received.
+  bool receive(Bytes frame, Time now) { return user_.received && user_.received(frame, now); }
   // The socket has taken no more: flush() when it does again.
   [[nodiscard]] bool is_blocked() const { return !backlog_.empty(); }
   void flush(Time now);

@@ -9,6 +9,9 @@
 #include <utility>
 
 #include "daemon/counters_json.h"
+#include "daemon/wan/site_identity.h"
+#include "daemon/wan/site_keys.h"
+#include "wan/sealed_path.h"
 
 namespace weft::daemon {
 namespace {
@@ -33,12 +36,38 @@ std::string_view text(wan::Session::State state) {
   return "";
 }
 
+std::optional<io::SocketAddress> address_of(const fabric::LabRemote& remote) {
+  if (!remote.address) return std::nullopt;
+  return io::SocketAddress{.address = remote.address->host, .port = remote.address->port};
+}
+
+std::optional<wan::SealedPath> sealed_over(UdpPath& path, const fabric::LabExtender& extender) {
+  if (extender.insecure) return std::nullopt;
+  return std::optional<wan::SealedPath>(std::in_place, path,
+                                        wan::SealedPath::Options{.epoch_time = extender.key_time});
+}
+
 }  // namespace
 
 struct WanLinks::Remote {
+  Remote(const fabric::LabRemote& of, const fabric::LabExtender& extender, link::Port& near_port,
+         UdpPath& path, wan::BulkBuffer::Share& share, const wan::TunnelOptions& options,
+         link::PacketPool& pool, Entropy& entropy, wan::TunnelUser& user)
+      : lab(of),
+        near(near_port),
+        path(path),
+        sealed(sealed_over(path, extender)),
+        share(share),
+        link(pool),
+        tunnel(options, share, pool, entropy, sealed ? static_cast<wan::Path&>(*sealed) : path,
+               user) {}
+
+  [[nodiscard]] UdpPath::User user();
+
   const fabric::LabRemote& lab;
   link::Port& near;
   UdpPath& path;
+  std::optional<wan::SealedPath> sealed;  // over it, unless the extender is insecure
   wan::BulkBuffer::Share& share;
   link::DirectLink link;
   wan::TunnelEnd tunnel;
@@ -51,7 +80,33 @@ struct WanLinks::Extender {
   std::unique_ptr<SubnetRouter> router;  // null: it is a bridge
   bool router_woken = false;
   std::vector<std::unique_ptr<Remote>> remotes;
+  std::vector<std::vector<io::TlsFingerprint>> remote_keys;
+  std::unique_ptr<SiteKeys> keys;  // null: it is insecure
 };
+
+UdpPath::User WanLinks::Remote::user() {
+  const auto changed = [this](Time) { tunnel.path_changed(); };
+  if (!sealed) {
+    return {.received =
+                [this](Bytes frame, Time now) {
+                  tunnel.receive(frame, now);
+                  return false;
+                },
+            .changed = changed,
+            .lost = [this] { return !tunnel.session().up(); },
+            .claims = {}};
+  }
+  return {.received =
+              [this](Bytes datagram, Time now) {
+                const auto came = sealed->receive(datagram, now);
+                if (!came) return false;
+                tunnel.receive(came->frame, now);
+                return came->newest;
+              },
+          .changed = changed,
+          .lost = {},
+          .claims = [this](Bytes datagram) { return sealed->knows(datagram); }};
+}
 
 WanLinks::WanLinks(fabric::Fabric& fabric, Entropy& entropy) : fabric_(fabric), entropy_(entropy) {
 }
@@ -71,21 +126,34 @@ Expected<std::unique_ptr<WanLinks>> WanLinks::open(fabric::Fabric& fabric, io::R
 }
 
 Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::Reactor& reactor) {
+  const std::string name = "extender " + fabric_.lab().nodes[lab.node].name;
+  const auto wrong = [&](const Error& error) {
+    return fail(error.code, fmt::format("{}: {}", name, error.message));
+  };
   auto socket = WanSocket::open({.address = lab.listen.host, .port = lab.listen.port}, reactor);
-  if (!socket) {
-    return fail(
-        socket.error().code,
-        fmt::format("extender {}: {}", fabric_.lab().nodes[lab.node].name, socket.error().message));
-  }
+  if (!socket) return wrong(socket.error());
   const wan::BulkBuffer::Options options{
       .lane_bytes = lab.buffer_bytes, .block = {}, .remotes = lab.remotes.size()};
-  extenders_.emplace_back(new Extender{.lab = lab,
-                                       .socket = std::move(*socket),
-                                       .buffer = wan::BulkBuffer(options),
-                                       .router = {},
-                                       .remotes = {}});
-  return lab.mode == fabric::ExtenderMode::kRouter ? make_router(*extenders_.back())
-                                                   : Expected<void>{};
+  auto& extender = *extenders_.emplace_back(new Extender{.lab = lab,
+                                                         .socket = std::move(*socket),
+                                                         .buffer = wan::BulkBuffer(options),
+                                                         .router = {},
+                                                         .remotes = {},
+                                                         .remote_keys = {},
+                                                         .keys = nullptr});
+  if (lab.mode == fabric::ExtenderMode::kRouter) {
+    if (auto made = make_router(extender); !made) return wrong(made.error());
+  }
+  if (lab.insecure) return {};
+  auto site = load_site(lab);
+  if (!site) return wrong(site.error());
+  auto remote_keys = read_remote_keys(lab, (*site)->fingerprint());
+  if (!remote_keys) return wrong(remote_keys.error());
+  extender.remote_keys = std::move(*remote_keys);
+  auto keys = SiteKeys::open(name, std::move(*site), extender.socket->local(), reactor);
+  if (!keys) return wrong(keys.error());
+  extender.keys = std::move(*keys);
+  return {};
 }
 
 Expected<void> WanLinks::make_router(Extender& extender) {
@@ -115,22 +183,21 @@ void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
   options.port = port_options(extender.lab);
   if (extender.router != nullptr) options.mode = wan::TunnelMode::kRouter;
   options.sender.kept_packets = most_packets(extender.lab);
-  std::optional<io::SocketAddress> address;
-  if (lab.address) address = {.address = lab.address->host, .port = lab.address->port};
+  const auto address = address_of(lab);
   UdpPath& path = extender.socket->add(address);
-  wan::BulkBuffer::Share& share = extender.buffer.share(index);
   wan::TunnelUser& user = *this;
   link::Port& near = near_port(extender, index);
   auto& remote = *extender.remotes.emplace_back(
-      new Remote{.lab = lab,
-                 .near = near,
-                 .path = path,
-                 .share = share,
-                 .link = link::DirectLink(fabric_.pool()),
-                 .tunnel = wan::TunnelEnd(options, share, fabric_.pool(), entropy_, path, user)});
-  path.set_user({.received = [&remote](Bytes frame, Time at) { remote.tunnel.receive(frame, at); },
-                 .changed = [&remote](Time) { remote.tunnel.path_changed(); },
-                 .lost = [&remote] { return !remote.tunnel.session().up(); }});
+      std::make_unique<Remote>(lab, extender.lab, near, path, extender.buffer.share(index), options,
+                               fabric_.pool(), entropy_, user));
+  path.set_user(remote.user());
+  if (extender.keys) {
+    extender.keys->add({.name = lab.name,
+                        .address = address,
+                        .keys = extender.remote_keys[index],
+                        .path = &*remote.sealed,
+                        .changed = [&remote] { remote.tunnel.path_changed(); }});
+  }
   remote.link.join(near, remote.tunnel.port(), now);
   remote.tunnel.start(now);
 }
@@ -167,10 +234,13 @@ bool WanLinks::run_router(Extender& extender, Time now) {
 }
 
 bool WanLinks::run(Time now) {
+  bool worked = false;
+  for (const auto& extender : extenders_)
+    worked |= extender->keys && extender->keys->run(now);
   std::swap(running_, woken_);
   for (wan::TunnelEnd* const end : running_)
     end->run(now);
-  bool worked = !running_.empty();
+  worked |= !running_.empty();
   running_.clear();
   for (const auto& extender : extenders_) {
     for (const auto& remote : extender->remotes) {
@@ -194,37 +264,57 @@ std::optional<Time> WanLinks::deadline() const {
   for (const auto& extender : extenders_) {
     if (extender->router_woken) return Time{};
     if (extender->router != nullptr) earlier(extender->router->deadline());
+    if (extender->keys) earlier(extender->keys->deadline());
     for (const auto& remote : extender->remotes)
       earlier(remote->tunnel.deadline());
   }
   return first;
 }
 
+Json WanLinks::report(const Extender& extender, std::size_t index) {
+  const Remote& remote = *extender.remotes[index];
+  const wan::Session& session = remote.tunnel.session();
+  Json row{{"remote", remote.lab.name},
+           {"address", remote.path.remote() ? remote.path.remote()->to_string() : "unknown"},
+           {"session", text(session.state())},
+           {"active", remote.near.state() == link::PortState::kActive},
+           {"sealed", remote.sealed.has_value()},
+           {"buffer_bytes", remote.share.used_bytes()},
+           {"buffer_most_bytes", remote.share.most_used_bytes()}};
+  if (extender.router == nullptr) row["port"] = extender.lab.port_of(index);
+  for (const GidPrefix& prefix : remote.lab.prefixes)
+    row["prefixes"].push_back(prefix.to_string());
+  std::string why = session.why();
+  std::vector<CounterValue> counters = remote.tunnel.counters().snapshot();
+  if (remote.sealed) {
+    const SiteKeys::Report keys = extender.keys->report(index);
+    if (keys.cipher) row["cipher"] = name_of(*keys.cipher);
+    row["control"] = keys.connected ? "connected" : "none";
+    if (!session.up() && remote.sealed->needs_keys()) why = keys.why;
+    accumulate(counters, remote.sealed->counters());
+  }
+  row["counters"] = counters_json(counters);
+  if (!why.empty()) row["why"] = why;
+  return row;
+}
+
 Json WanLinks::report() const {
   Json out = Json::array();
   for (const auto& extender : extenders_) {
     Json remotes = Json::array();
-    for (std::size_t i = 0; i < extender->remotes.size(); ++i) {
-      const Remote& remote = *extender->remotes[i];
-      const wan::Session& session = remote.tunnel.session();
-      Json row{{"remote", remote.lab.name},
-               {"address", remote.path.remote() ? remote.path.remote()->to_string() : "unknown"},
-               {"session", text(session.state())},
-               {"active", remote.near.state() == link::PortState::kActive},
-               {"buffer_bytes", remote.share.used_bytes()},
-               {"buffer_most_bytes", remote.share.most_used_bytes()},
-               {"counters", counters_json(remote.tunnel.counters().snapshot())}};
-      if (!session.why().empty()) row["why"] = session.why();
-      if (extender->router == nullptr) row["port"] = extender->lab.port_of(i);
-      for (const GidPrefix& prefix : remote.lab.prefixes)
-        row["prefixes"].push_back(prefix.to_string());
-      remotes.push_back(std::move(row));
-    }
+    for (std::size_t i = 0; i < extender->remotes.size(); ++i)
+      remotes.push_back(report(*extender, i));
+    std::vector<CounterValue> counters = extender->socket->counters();
     Json row{{"extender", fabric_.lab().nodes[extender->lab.node].name},
              {"mode", extender->router == nullptr ? "bridge" : "router"},
              {"listen", extender->socket->local().to_string()},
-             {"counters", counters_json(extender->socket->counters())},
              {"remotes", std::move(remotes)}};
+    if (extender->keys) {
+      accumulate(counters, extender->keys->counters());
+      row["fingerprint"] = extender->keys->fingerprint().to_string();
+      if (!extender->keys->refused().empty()) row["refused"] = extender->keys->refused();
+    }
+    row["counters"] = counters_json(counters);
     if (extender->router != nullptr) row["router"] = extender->router->report();
     out.push_back(std::move(row));
   }

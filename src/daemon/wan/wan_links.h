@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The links of a lab's extenders to other sites: for each remote a tunnel, whose port is joined to
-// one of the extender's switch or of its router, and the socket that its frames go through.
+// one of the extender's switch or of its router, and the socket that its frames go through, sealed
+// with keys that both sites agree on.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +36,8 @@ namespace weft::daemon {
 // before.
 class WanLinks final : private wan::TunnelUser {
  public:
-  // Listens at once, for all extenders that `fabric` runs.
+  // Listens at once, for all extenders that `fabric` runs, and reads their keys. Errors name the
+  // extender.
   static Expected<std::unique_ptr<WanLinks>> open(fabric::Fabric& fabric, io::Reactor& reactor,
                                                   Entropy& entropy);
   // How many packets each direction of each remote may have: as many of 1 KiB as its buffer holds,
@@ -67,6 +69,7 @@ class WanLinks final : private wan::TunnelUser {
   WanLinks(fabric::Fabric& fabric, Entropy& entropy);
   Expected<void> open_extender(const fabric::LabExtender& lab, io::Reactor& reactor);
   Expected<void> make_router(Extender& extender);
+  [[nodiscard]] static nlohmann::json report(const Extender& extender, std::size_t index);
   void add_remote(Extender& extender, std::size_t index, Time now);
   // Of the two between the extender and a tunnel.
   [[nodiscard]] link::PortOptions port_options(const fabric::LabExtender& lab) const;

@@ -70,12 +70,18 @@ void WanSocket::receive_all(Time now) {
   }
 }
 
-UdpPath* WanSocket::find(const io::SocketAddress& source, Time now) {
+UdpPath* WanSocket::find(const io::SocketAddress& source) const {
   const auto from = std::ranges::find_if(paths_, [&](const auto& path) {
     const auto& remote = path->remote();
     return remote && remote->address == source.address && remote->port == source.port;
   });
-  if (from != paths_.end()) return from->get();
+  return from == paths_.end() ? nullptr : from->get();
+}
+
+UdpPath* WanSocket::find_for_stranger(const io::SocketAddress& source, Bytes frame, Time now) {
+  const auto claimed =
+      std::ranges::find_if(paths_, [&](const auto& path) { return path->claims(frame); });
+  if (claimed != paths_.end()) return claimed->get();
   const auto open =
       std::ranges::find_if(paths_, [](const auto& path) { return path->takes_strangers(); });
   if (open == paths_.end()) return nullptr;
@@ -84,13 +90,21 @@ UdpPath* WanSocket::find(const io::SocketAddress& source, Time now) {
 }
 
 void WanSocket::receive(const io::ReceivedDatagram& datagram, Bytes bytes, Time now) {
-  UdpPath* const from = find(datagram.source, now);
-  if (from == nullptr) return counters_.add(WanSocketCounter::kStranger);
   const std::size_t segment = datagram.segment_size != 0 ? datagram.segment_size : bytes.size();
+  UdpPath* const known = find(datagram.source);
   do {
-    const std::size_t size = std::min(segment, bytes.size());
-    from->receive(bytes.first(size), now);
-    bytes = bytes.subspan(size);
+    const Bytes frame = bytes.first(std::min(segment, bytes.size()));
+    bytes = bytes.subspan(frame.size());
+    UdpPath* from = known;
+    if (known == nullptr || !known->owns(frame)) {
+      UdpPath* const other = find_for_stranger(datagram.source, frame, now);
+      if (other != nullptr) from = other;
+    }
+    if (from == nullptr) {
+      counters_.add(WanSocketCounter::kStranger);
+    } else if (from->receive(frame, now) && from != known) {
+      from->set_remote(datagram.source, now);
+    }
   } while (!bytes.empty());
 }
 

@@ -45,7 +45,8 @@ class WanSocket {
   explicit WanSocket(io::UdpSocket socket);
   void on_ready(std::uint32_t events);
   void receive_all(Time now);
-  [[nodiscard]] UdpPath* find(const io::SocketAddress& source, Time now);
+  [[nodiscard]] UdpPath* find(const io::SocketAddress& source) const;
+  [[nodiscard]] UdpPath* find_for_stranger(const io::SocketAddress& source, Bytes frame, Time now);
   void receive(const io::ReceivedDatagram& datagram, Bytes bytes, Time now);
 
   io::UdpSocket socket_;

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/wan/site_keys.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "io/log.h"
+#include "io/tcp_socket.h"
+
+namespace weft::daemon {
+namespace {
+
+constexpr Duration kFirstPatience = 250ms;
+constexpr Duration kMostPatience = 8s;
+// After a channel that gave keys, so that who cuts connections does not have keys changed all the
+// time.
+constexpr Duration kFreshPatience = 1s;
+// A channel that gave keys with which nothing can be opened or sealed is given up after.
+constexpr Duration kUseless = 10s;
+// Of those that have not shown who they are; beyond, the oldest goes.
+constexpr std::size_t kMostNewcomers = 32;
+// Of one remote: those that it has forgotten are noticed late.
+constexpr std::size_t kMostChannels = 3;
+constexpr int kTurn = 8;             // connections that are taken before others get their turn
+constexpr Duration kLogPause = 10s;  // between lines about one remote, or about strangers
+constexpr Duration kSayAgain = 1h;   // the same
+constexpr Duration kListenPause = 1s;
+
+Error error_of(const KeyChannel& ended) {
+  return ended.error().value_or(
+      Error{std::errc::connection_aborted, "the other end has closed the connection"});
+}
+
+// What waiting does not mend.
+bool needs_a_person(const Error& error) {
+  return error.code == std::errc::permission_denied || error.code == std::errc::not_supported ||
+         error.code == std::errc::protocol_not_supported;
+}
+
+}  // namespace
+
+SiteKeys::SiteKeys(std::string name, std::unique_ptr<io::TlsSite> site, io::Reactor& reactor)
+    : name_(std::move(name)), site_(std::move(site)), reactor_(reactor) {
+}
+
+SiteKeys::~SiteKeys() = default;
+
+Expected<std::unique_ptr<SiteKeys>> SiteKeys::open(std::string name,
+                                                   std::unique_ptr<io::TlsSite> site,
+                                                   const io::SocketAddress& own,
+                                                   io::Reactor& reactor) {
+  std::unique_ptr<SiteKeys> keys(new SiteKeys(std::move(name), std::move(site), reactor));
+  auto listener = io::listen_tcp(own);
+  if (!listener) return tl::unexpected(listener.error());
+  keys->listener_ = std::move(*listener);
+  const auto local = io::local_address(keys->listener_.get());
+  if (!local) return tl::unexpected(local.error());
+  keys->local_ = *local;
+  auto watch = reactor.watch(keys->listener_.get(), EPOLLIN,
+                             [raw = keys.get()](std::uint32_t) { raw->ready_ = true; });
+  if (!watch) return tl::unexpected(watch.error());
+  keys->watch_ = std::move(*watch);
+  return keys;
+}
+
+void SiteKeys::add(Remote remote) {
+  auto& peer = *peers_.emplace_back(std::make_unique<Peer>());
+  peer.remote = std::move(remote);
+  peer.patience = kFirstPatience;
+  if (!peer.remote.address) peer.why = "it has not come yet";
+}
+
+KeyChannel::Config SiteKeys::config(io::TlsRole role, std::vector<io::TlsFingerprint> keys,
+                                    const io::SocketAddress& peer) {
+  return {
+      .role = role, .trust = {.keys = std::move(keys), .names = {}}, .peer = peer, .ready = [this] {
+        ready_ = true;
+      }};
+}
+
+SiteKeys::Peer* SiteKeys::find(const io::TlsFingerprint& key) {
+  const auto found = std::ranges::find_if(peers_, [&](const auto& peer) {
+    return std::ranges::find(peer->remote.keys, key) != peer->remote.keys.end();
+  });
+  return found == peers_.end() ? nullptr : found->get();
+}
+
+// What a person must look at is said once, whoever of the two connects, and again when it changes.
+void SiteKeys::complain(Complaint& before, const Error& error, const std::string& who, Time now) {
+  if (!needs_a_person(error)) return;
+  counters_.add(SiteKeysCounter::kRefused);
+  const auto is_known = [&](const Complaint& made) {
+    return made.text == error.message && now < made.at + kSayAgain;
+  };
+  if (is_known(complaint_)) return;
+  if (std::ranges::any_of(peers_, [&](const auto& peer) { return is_known(peer->complaint); })) {
+    return;
+  }
+  if (!before.text.empty() && now < before.at + kLogPause) return;
+  before = {.text = error.message, .at = now};
+  io::log(io::LogLevel::kError, fmt::format("{}, {}: {}", name_, who, error.message));
+}
+
+// --- who comes ----------------------------------------------------------------------------------
+
+void SiteKeys::accept_all(Time now) {
+  for (int i = 0; i < kTurn; ++i) {
+    auto accepted = io::accept_tcp(listener_.get());
+    if (!accepted) {
+      // Without a descriptor for it, it would be announced again and again.
+      listening_ = false;
+      listen_again_ = now + kListenPause;
+      static_cast<void>(reactor_.change_events(watch_, 0));
+      return;
+    }
+    if (!*accepted) return;
+    take(std::move(**accepted), now);
+  }
+  ready_ = true;
+}
+
+void SiteKeys::take(io::TcpConnection connection, Time now) {
+  if (newcomers_.size() >= kMostNewcomers) {
+    counters_.add(SiteKeysCounter::kCrowded);
+    newcomers_.erase(newcomers_.begin());
+  }
+  std::vector<io::TlsFingerprint> keys;
+  for (const auto& peer : peers_)
+    keys.insert(keys.end(), peer->remote.keys.begin(), peer->remote.keys.end());
+  auto channel = KeyChannel::begin(*site_, std::move(connection.socket),
+                                   config(io::TlsRole::kServer, std::move(keys), connection.peer),
+                                   reactor_, now);
+  if (!channel) return;
+  counters_.add(SiteKeysCounter::kCame);
+  newcomers_.push_back(std::move(*channel));
+}
+
+void SiteKeys::run_newcomers(Time now) {
+  for (auto& channel : newcomers_) {
+    channel->run(now);
+    if (channel->ended()) {
+      if (const auto& error = channel->error()) {
+        const std::string who = channel->address().to_string();
+        complain(complaint_, *error, who, now);
+        if (needs_a_person(*error)) refused_ = who + ": " + error->message;
+      }
+      channel.reset();
+    } else if (channel->peer()) {
+      Peer* const peer = find(*channel->peer());
+      if (peer != nullptr) settle(*peer, std::move(channel), now);
+      channel.reset();
+    }
+  }
+  std::erase(newcomers_, nullptr);
+}
+
+// --- remotes ------------------------------------------------------------------------------------
+
+void SiteKeys::connect(Peer& peer, Time now) {
+  const io::SocketAddress& address = *peer.remote.address;
+  auto socket = io::connect_tcp(address);
+  auto channel = socket ? KeyChannel::begin(*site_, std::move(*socket),
+                                            config(io::TlsRole::kClient, peer.remote.keys, address),
+                                            reactor_, now)
+                        : tl::unexpected(socket.error());
+  if (!channel) return try_later(peer, channel.error(), now);
+  counters_.add(SiteKeysCounter::kConnected);
+  peer.connecting = std::move(*channel);
+}
+
+void SiteKeys::try_later(Peer& peer, const Error& why, Time now) {
+  peer.why = why.message;
+  peer.next_try = now + peer.patience;
+  peer.patience = std::min(peer.patience * 2, kMostPatience);
+  complain(peer.complaint, why, fmt::format("remote {}", peer.remote.name), now);
+}
+
+// The other end has shown that it is this remote.
+void SiteKeys::settle(Peer& peer, std::unique_ptr<KeyChannel> channel, Time now) {
+  if (peer.channels.size() >= kMostChannels) peer.channels.erase(peer.channels.begin());
+  peer.channels.push_back(std::move(channel));
+  peer.complaint = {};
+  run_channel(peer, *peer.channels.back(), now);
+}
+
+void SiteKeys::run_channel(Peer& peer, KeyChannel& channel, Time now) {
+  channel.run(now);
+  wan::SealedPath& path = *peer.remote.path;
+  if (auto keys = channel.take_keys()) {
+    const std::uint64_t name = keys->name;
+    path.take(std::move(*keys), now);
+    // The server had them before it answered; it hears by what the client sends that that one has
+    // them too.
+    if (channel.role() == io::TlsRole::kClient) path.use(name, now);
+    counters_.add(SiteKeysCounter::kAgreed);
+    peer.cipher = channel.cipher();
+    peer.why.clear();
+    peer.patience = kFirstPatience;
+    peer.remote.changed();
+  } else if (channel.cipher() && path.needs_keys() && now >= channel.agreed_at() + kUseless) {
+    peer.why = "there are keys, but nothing comes that can be opened with them";
+    channel.close();
+  }
+}
+
+void SiteKeys::run_connecting(Peer& peer, Time now) {
+  peer.connecting->run(now);
+  if (peer.connecting->ended()) {
+    const auto channel = std::move(peer.connecting);
+    try_later(peer, error_of(*channel), now);
+  } else if (peer.connecting->peer()) {
+    settle(peer, std::move(peer.connecting), now);
+  }
+}
+
+void SiteKeys::run_peer(Peer& peer, Time now) {
+  if (peer.connecting) run_connecting(peer, now);
+  for (auto& channel : peer.channels) {
+    run_channel(peer, *channel, now);
+    if (!channel->ended()) continue;
+    // One that gave keys has done what it is for.
+    if (!channel->cipher()) {
+      try_later(peer, error_of(*channel), now);
+    } else {
+      peer.next_try = now + kFreshPatience;
+    }
+    channel.reset();
+  }
+  std::erase(peer.channels, nullptr);
+  const bool alone = peer.channels.empty() && !peer.connecting;
+  if (alone && peer.remote.address && now >= peer.next_try) connect(peer, now);
+}
+
+bool SiteKeys::run(Time now) {
+  const auto due = deadline();
+  if (!due || *due > now) return false;
+  ready_ = false;
+  if (!listening_ && now >= listen_again_) {
+    listening_ = true;
+    static_cast<void>(reactor_.change_events(watch_, EPOLLIN));
+  }
+  if (listening_) accept_all(now);
+  run_newcomers(now);
+  for (const auto& peer : peers_)
+    run_peer(*peer, now);
+  return true;
+}
+
+std::optional<Time> SiteKeys::deadline() const {
+  if (ready_) return Time{};
+  std::optional<Time> first;
+  const auto earlier = [&](std::optional<Time> when) {
+    if (when && (!first || *when < *first)) first = when;
+  };
+  if (!listening_) earlier(listen_again_);
+  for (const auto& channel : newcomers_)
+    earlier(channel->deadline());
+  for (const auto& peer : peers_) {
+    if (peer->connecting) earlier(peer->connecting->deadline());
+    for (const auto& channel : peer->channels) {
+      earlier(channel->deadline());
+      if (channel->cipher() && peer->remote.path->needs_keys()) {
+        earlier(channel->agreed_at() + kUseless);
+      }
+    }
+    if (peer->channels.empty() && !peer->connecting && peer->remote.address) {
+      earlier(peer->next_try);
+    }
+  }
+  return first;
+}
+
+SiteKeys::Report SiteKeys::report(std::size_t remote) const {
+  const Peer& peer = *peers_[remote];
+  return {.connected = !peer.channels.empty(), .cipher = peer.cipher, .why = peer.why};
+}
+
+}  // namespace weft::daemon

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where an extender gets the keys of its sealed paths from: a control channel to each remote. Both
+// ends of one try to connect, as far as they know where, and either's connection will do, also both
+// at once. A path keeps its keys when the channel is lost, so that only who wants to begin anew, or
+// has lost them, depends on one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "daemon/wan/key_channel.h"
+#include "io/reactor.h"
+#include "io/socket_address.h"
+#include "io/tcp_socket.h"
+#include "io/tls_site.h"
+#include "io/unique_fd.h"
+#include "wan/sealed_path.h"
+
+namespace weft::daemon {
+
+enum class SiteKeysCounter : std::uint8_t {
+  kConnected,
+  kCame,
+  kAgreed,
+  kRefused,
+  kCrowded,
+  kCount
+};
+inline constexpr std::array<CounterInfo, static_cast<std::size_t>(SiteKeysCounter::kCount)>
+    kSiteKeysCounters{{
+        {"keys_connected", "connections to control ports of remote sites that were begun"},
+        {"keys_came", "connections to the control port that were taken"},
+        {"keys_agreed", "control channels that gave keys"},
+        {"keys_refused", "connections whose other end was refused, or has refused this one"},
+        {"keys_crowded", "connections ended because too many were at their beginning"},
+    }};
+
+class SiteKeys {
+ public:
+  struct Remote {
+    std::string name;
+    std::optional<io::SocketAddress> address;  // nothing: it comes here
+    std::vector<io::TlsFingerprint> keys;      // that it may have; no other remote has any of them
+    wan::SealedPath* path = nullptr;           // outlives this
+    std::function<void()> changed;             // established() of the path may have
+  };
+  struct Report {
+    bool connected = false;               // a control channel stands
+    std::optional<AeadAlgorithm> cipher;  // of the newest keys
+    std::string why;                      // there are no keys, for a person; may be empty
+  };
+
+  // Listens at `own` at once. `name`: what log lines call it. The reactor outlives it.
+  static Expected<std::unique_ptr<SiteKeys>> open(std::string name,
+                                                  std::unique_ptr<io::TlsSite> site,
+                                                  const io::SocketAddress& own,
+                                                  io::Reactor& reactor);
+  SiteKeys(const SiteKeys&) = delete;
+  SiteKeys& operator=(const SiteKeys&) = delete;
+  ~SiteKeys();
+
+  void add(Remote remote);
+
+  // Does what is due. False: there was nothing to do.
+  bool run(Time now);
+  // In the past when something is ready.
+  [[nodiscard]] std::optional<Time> deadline() const;
+
+  [[nodiscard]] const io::SocketAddress& local() const { return local_; }
+  [[nodiscard]] const io::TlsFingerprint& fingerprint() const { return site_->fingerprint(); }
+  // Of remotes as they were added.
+  [[nodiscard]] Report report(std::size_t remote) const;
+  // Who came last and was refused, and why, in one line; empty: nobody.
+  [[nodiscard]] const std::string& refused() const { return refused_; }
+  [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
+
+ private:
+  using Channels = std::vector<std::unique_ptr<KeyChannel>>;
+  // What was logged last, so that nobody fills a log by trying again and again.
+  struct Complaint {
+    std::string text;
+    Time at{};
+  };
+  struct Peer {
+    Remote remote;
+    std::unique_ptr<KeyChannel> connecting;
+    Channels channels;  // that stand, as they came
+    Time next_try{};
+    Duration patience{};
+    std::optional<AeadAlgorithm> cipher;
+    std::string why;
+    Complaint complaint;
+  };
+
+  SiteKeys(std::string name, std::unique_ptr<io::TlsSite> site, io::Reactor& reactor);
+  void accept_all(Time now);
+  void take(io::TcpConnection connection, Time now);
+  void run_newcomers(Time now);
+  void run_peer(Peer& peer, Time now);
+  void run_connecting(Peer& peer, Time now);
+  void run_channel(Peer& peer, KeyChannel& channel, Time now);
+  void connect(Peer& peer, Time now);
+  void try_later(Peer& peer, const Error& why, Time now);
+  void settle(Peer& peer, std::unique_ptr<KeyChannel> channel, Time now);
+  void complain(Complaint& before, const Error& error, const std::string& who, Time now);
+  [[nodiscard]] Peer* find(const io::TlsFingerprint& key);
+  [[nodiscard]] KeyChannel::Config config(io::TlsRole role, std::vector<io::TlsFingerprint> keys,
+                                          const io::SocketAddress& peer);
+
+  const std::string name_;
+  const std::unique_ptr<io::TlsSite> site_;
+  io::Reactor& reactor_;
+  io::UniqueFd listener_;
+  io::SocketAddress local_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  Channels newcomers_;  // who have not yet shown who they are
+  bool ready_ = false;
+  bool listening_ = true;  // watching for connections: not while there is no descriptor for one
+  Time listen_again_{};
+  Complaint complaint_;  // about newcomers
+  std::string refused_;
+  CounterSet<SiteKeysCounter, kSiteKeysCounters> counters_;
+  io::Reactor::Registration watch_;
+};
+
+}  // namespace weft::daemon
