@@ -4,6 +4,7 @@
 //
 //   udp_baseline                                       the figures below as result lines
 //   udp_baseline bw  gso|plain SIZE SECONDS [BUFFER]   payload GB/s received, loss-free by a window
+//   udp_baseline bw6 gso|plain SIZE SECONDS [BUFFER]   the same over IPv6
 //   udp_baseline lat SIZE COUNT                        median round trip, both sides spinning, ns
 //   udp_baseline serve ADDRESS PORT / lat-to ADDRESS PORT SIZE COUNT   the same between hosts
 //   udp_baseline bw-serve ADDRESS PORT / bw-to ADDRESS PORT gso|plain SIZE SECONDS
@@ -27,6 +28,7 @@
 
 namespace {
 
+constexpr const char* kLoopback = "127.0.0.1";
 constexpr std::size_t kBuffer = 65536;
 constexpr std::size_t kMaxPayload = 65507;
 constexpr int kMaxSegments = 64;
@@ -52,25 +54,43 @@ void pin(int cpu) {
   std::exit(1);
 }
 
+// With a colon in it, of IPv6.
+sockaddr_storage address_of(std::string_view ip, std::uint16_t port) {
+  sockaddr_storage address{};
+  if (ip.find(':') != std::string_view::npos) {
+    auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(port);
+    inet_pton(AF_INET6, ip.data(), &v6.sin6_addr);
+  } else {
+    auto& v4 = reinterpret_cast<sockaddr_in&>(address);
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(port);
+    inet_pton(AF_INET, ip.data(), &v4.sin_addr);
+  }
+  return address;
+}
+
+const sockaddr* general(const sockaddr_storage& address) {
+  return reinterpret_cast<const sockaddr*>(&address);
+}
+
 struct Socket {
+  sockaddr_storage address;
   int fd;
-  sockaddr_in address{};
 
   explicit Socket(const char* ip, std::uint16_t port, int buffer)
-      : fd(socket(AF_INET, SOCK_DGRAM, 0)) {
+      : address(address_of(ip, port)), fd(socket(address.ss_family, SOCK_DGRAM, 0)) {
     if (fd < 0) die("socket");
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    inet_pton(AF_INET, ip, &address.sin_addr);
-    if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) die("bind");
+    if (bind(fd, general(address), sizeof address) != 0) die("bind");
     socklen_t length = sizeof address;
     getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
     if (buffer > 0 && setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer) != 0) {
       setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
     }
   }
-  void connect_to(const sockaddr_in& peer) const {
-    if (connect(fd, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0) die("connect");
+  void connect_to(const sockaddr_storage& peer) const {
+    if (connect(fd, general(peer), sizeof peer) != 0) die("connect");
   }
 };
 
@@ -139,9 +159,9 @@ std::uint64_t window_of(const Socket& socket, bool gso, std::size_t size) {
   return std::min(kLargestWindow, gso ? room : room * size / (size + 1024));
 }
 
-double measure_bandwidth(bool gso, std::size_t size, double seconds, int buffer) {
-  const Socket receiver("127.0.0.1", 0, buffer);
-  const Socket sender("127.0.0.1", 0, buffer);
+double measure_bandwidth(const char* ip, bool gso, std::size_t size, double seconds, int buffer) {
+  const Socket receiver(ip, 0, buffer);
+  const Socket sender(ip, 0, buffer);
   receiver.connect_to(sender.address);
   sender.connect_to(receiver.address);
   const std::uint64_t window = window_of(receiver, gso, size);
@@ -167,7 +187,7 @@ void print_bandwidth(bool gso, std::size_t size, double rate) {
 // The receiver of one bandwidth measurement by bw-to.
 int serve_bandwidth(const char* ip, std::uint16_t port) {
   const Socket server(ip, port, kSocketBuffer);
-  sockaddr_in peer{};
+  sockaddr_storage peer{};
   socklen_t length = sizeof peer;
   char byte = 0;
   if (recvfrom(server.fd, &byte, 1, MSG_PEEK, reinterpret_cast<sockaddr*>(&peer), &length) < 0) {
@@ -178,24 +198,16 @@ int serve_bandwidth(const char* ip, std::uint16_t port) {
   return 0;
 }
 
-int send_bandwidth(const sockaddr_in& peer, bool gso, std::size_t size, double seconds) {
+int send_bandwidth(const sockaddr_storage& peer, bool gso, std::size_t size, double seconds) {
   const Socket client("0.0.0.0", 0, kSocketBuffer);
   client.connect_to(peer);
   print_bandwidth(gso, size, send_side(client, gso, size, seconds, window_of(client, gso, size)));
   return 0;
 }
 
-sockaddr_in address_of(const char* ip, std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  inet_pton(AF_INET, ip, &address.sin_addr);
-  return address;
-}
-
 void echo(int fd, std::size_t size) {
   std::vector<char> buffer(kBuffer);
-  sockaddr_in peer{};
+  sockaddr_storage peer{};
   for (;;) {
     socklen_t length = sizeof peer;
     const ssize_t got = recvfrom(fd, buffer.data(), buffer.size(), MSG_DONTWAIT,
@@ -207,10 +219,10 @@ void echo(int fd, std::size_t size) {
   }
 }
 
-int ping(const Socket& socket, const sockaddr_in& peer, std::size_t size, int count) {
+int ping(const Socket& socket, const sockaddr_storage& peer, std::size_t size, int count) {
   std::vector<char> buffer(kBuffer);
   std::vector<std::int64_t> times;
-  const auto* to = reinterpret_cast<const sockaddr*>(&peer);
+  const sockaddr* const to = general(peer);
   for (int i = 0; i < count + 1000; ++i) {
     const std::int64_t start = now_ns();
     sendto(socket.fd, buffer.data(), size, 0, to, sizeof peer);
@@ -251,16 +263,18 @@ int main(int argc, char** argv) {
     for (const std::size_t size : {std::size_t{256}, std::size_t{4096}}) {
       for (const bool gso : {false, true}) {
         fmt::print("result: udp {} {} B = {:.2f} GB/s\n", gso ? "gso" : "plain", size,
-                   measure_bandwidth(gso, size, 1.0, kSocketBuffer));
+                   measure_bandwidth(kLoopback, gso, size, 1.0, kSocketBuffer));
       }
     }
     return 0;
   }
-  if (words.size() >= 4 && words[0] == "bw" && (words[1] == "gso" || words[1] == "plain")) {
+  if (words.size() >= 4 && (words[0] == "bw" || words[0] == "bw6") &&
+      (words[1] == "gso" || words[1] == "plain")) {
     const bool gso = words[1] == "gso";
     const auto size = static_cast<std::size_t>(number(2));
     const int buffer = words.size() > 4 ? static_cast<int>(number(4)) : kSocketBuffer;
-    print_bandwidth(gso, size, measure_bandwidth(gso, size, number(3), buffer));
+    const char* const ip = words[0] == "bw" ? kLoopback : "::1";
+    print_bandwidth(gso, size, measure_bandwidth(ip, gso, size, number(3), buffer));
     return 0;
   }
   if (words.size() == 3 && words[0] == "lat") {
@@ -284,7 +298,7 @@ int main(int argc, char** argv) {
                           words[3] == "gso", static_cast<std::size_t>(number(4)), number(5));
   }
   fmt::print(stderr,
-             "usage: udp_baseline bw gso|plain SIZE SECONDS [BUFFER]\n"
+             "usage: udp_baseline bw|bw6 gso|plain SIZE SECONDS [BUFFER]\n"
              "       udp_baseline lat SIZE COUNT\n"
              "       udp_baseline serve ADDRESS PORT\n"
              "       udp_baseline lat-to ADDRESS PORT SIZE COUNT\n"

@@ -29,6 +29,7 @@ struct LabRemote {
   // Of the keys that it may have, unless the extender is insecure: as LabExtender::key, or
   // "SHA256:" and what follows.
   std::vector<std::string> fingerprints;
+  std::uint64_t rate_bytes_per_s = 0;  // of what goes there into the WAN; 0: as fast as it can
   friend bool operator==(const LabRemote&, const LabRemote&) = default;
 };
 

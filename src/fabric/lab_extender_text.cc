@@ -76,6 +76,14 @@ Done read_fingerprints(LabRemote& remote, const Value& value) {
   return {};
 }
 
+Done read_rate(LabRemote& remote, const Value& value) {
+  const auto words = value.words();
+  const auto bytes = words ? parse_quantity(*words, kRateUnits) : std::nullopt;
+  if (!bytes || *bytes == 0) return value.wrong("must be a rate, as in \"2.5Gb/s\", not 0");
+  remote.rate_bytes_per_s = *bytes;
+  return {};
+}
+
 Done read_remotes(ExtenderText& text, const Value& table) {
   const auto entries = table.table();
   if (!entries) return tl::unexpected(entries.error());
@@ -84,9 +92,11 @@ Done read_remotes(ExtenderText& text, const Value& table) {
                      const Value& value) { return store(remote.address, value.udp_address()); }},
       {"prefixes", read_prefixes},
       {"fingerprint", read_fingerprints},
+      {"rate", read_rate},
   };
   for (const auto& [name, value] : *entries) {
-    LabRemote remote{.name = name, .address = {}, .prefixes = {}, .fingerprints = {}};
+    LabRemote remote;
+    remote.name = name;
     if (Done done = read_keys(keys, remote, value); !done) return done;
     text.extender.remotes.push_back(std::move(remote));
   }
@@ -198,6 +208,9 @@ std::string remote_words(const LabRemote& remote) {
     for (const GidPrefix& prefix : remote.prefixes)
       values.push_back(quoted(prefix.to_string()));
     keys.push_back(fmt::format("prefixes = [{}]", fmt::join(values, ", ")));
+  }
+  if (remote.rate_bytes_per_s != 0) {
+    keys.push_back("rate = " + quoted(quantity_text(remote.rate_bytes_per_s, kRateUnits)));
   }
   if (!remote.fingerprints.empty()) {
     std::vector<std::string> values;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "base/bytes.h"
@@ -29,6 +30,8 @@ class Path {
   [[nodiscard]] virtual bool ready() const = 0;
   // Bytes of the longest frame that it carries, kLeastFrame to kLongestFrame. It may change.
   [[nodiscard]] virtual std::size_t longest_frame() const = 0;
+  // Bytes that it takes at once, where it has a pace; the last frame may go beyond.
+  [[nodiscard]] virtual std::size_t burst() const { return SIZE_MAX; }
   // While it is ready.
   virtual void send(std::span<const OutFrame> frames, Time now) = 0;
 };

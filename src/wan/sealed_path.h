@@ -84,6 +84,7 @@ class SealedPath final : public Path {
   }
   [[nodiscard]] bool ready() const override { return carrier_.ready(); }
   [[nodiscard]] std::size_t longest_frame() const override;
+  [[nodiscard]] std::size_t burst() const override { return carrier_.burst(); }
   void send(std::span<const OutFrame> frames, Time now) override;
 
   // Of all keys so far.

@@ -37,8 +37,11 @@ void TunnelEnd::send(Time now) {
   note_due(now);
   while (path_.ready() && has_work(now)) {
     std::size_t frames = 0;
-    while (frames < kBurst && has_work(now))
-      put_together(builders_[frames++], now);
+    std::size_t bytes = 0;
+    do {
+      put_together(builders_[frames], now);
+      bytes += builders_[frames++].size();
+    } while (frames < kBurst && bytes < path_.burst() && has_work(now));
     give(frames, now);
     sender_.departed();
   }

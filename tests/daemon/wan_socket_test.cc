@@ -119,6 +119,30 @@ TEST_P(WanSockets, CarryMoreThanTheirBuffersHold) {
   EXPECT_EQ(came_.back(), burst.back());
 }
 
+TEST_P(WanSockets, KeepToARate) {
+  int changes = 0;
+  out_->set_user({.received = {}, .changed = [&](Time) { ++changes; }});
+  const auto frame = bytes_of(1000, 4);
+  const Bytes part(frame);
+  const std::vector<wan::OutFrame> out(2, {.parts = {&part, 1}, .size = frame.size()});
+  const Time now = io::now();
+  EXPECT_EQ(out_->burst(), SIZE_MAX);
+  out_->set_rate(1'000'000, now);
+  EXPECT_EQ(out_->burst(), 50u);
+  ASSERT_TRUE(out_->ready());
+  out_->send(out, now + 5ms);
+  EXPECT_FALSE(out_->ready());
+  EXPECT_EQ(out_->pause(), now + 6ms) << "a millisecond of waking late is made up for";
+  out_->go_on(now + 5999us);
+  EXPECT_FALSE(out_->ready());
+  EXPECT_EQ(changes, 0);
+  out_->go_on(now + 6ms);
+  EXPECT_TRUE(out_->ready());
+  EXPECT_EQ(out_->pause(), std::nullopt);
+  EXPECT_EQ(changes, 1);
+  turn_until([&] { return came_.size() == 2; });
+}
+
 TEST_P(WanSockets, DropWhatStrangersSend) {
   const auto stranger = open(*io::SocketAddress::parse(GetParam()));
   UdpPath& path = stranger->add(there_->local());

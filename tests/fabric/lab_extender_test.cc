@@ -19,7 +19,7 @@ listen = "192.0.2.1:7471"
 buffer = "64MiB"
 insecure = true
 [extender.edge.remote]
-"far.away" = { address = "[2001:db8::1]:7471" }
+"far.away" = { address = "[2001:db8::1]:7471", rate = "2.5Gb/s" }
 near = {}
 
 [node.a]
@@ -54,7 +54,9 @@ TEST(LabExtender, IsASwitchWithOneMorePortForEachRemote) {
   ASSERT_EQ(edge.remotes.size(), 2u);
   EXPECT_EQ(edge.remotes[0].name, "far.away");
   EXPECT_EQ(to_string(edge.remotes[0].address.value()), "[2001:db8::1]:7471");
+  EXPECT_EQ(edge.remotes[0].rate_bytes_per_s, 312'500'000u);
   EXPECT_EQ(edge.remotes[1].address, std::nullopt);
+  EXPECT_EQ(edge.remotes[1].rate_bytes_per_s, 0u);
   EXPECT_EQ(edge.port_of(0), 3);
   EXPECT_EQ(edge.port_of(1), 4);
   EXPECT_EQ(lab->find_extender(edge.node), &edge);
@@ -88,6 +90,8 @@ TEST(LabExtender, RefusesWhatCannotBe) {
               HasSubstr("extender.x.remote.r: remote q has no address either"));
   EXPECT_THAT(refusal(extender(fine, there + "'nowhere'")),
               HasSubstr("lab.toml:5: extender.x.remote.r.address: must be an IP address"));
+  EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.2:7471'\nrate = '0Gb/s'")),
+              HasSubstr("extender.x.remote.r.rate: must be a rate"));
   EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.1:7471'")),
               HasSubstr("192.0.2.1:7471 is where the extender itself listens"));
   EXPECT_THAT(refusal(extender(fine,

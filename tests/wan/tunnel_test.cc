@@ -89,6 +89,19 @@ TEST(Tunnel, PutsSeveralPacketsIntoAFrame) {
   EXPECT_LT(world.paths[0]->frames - before, 100);
 }
 
+TEST(Tunnel, GivesThePathNoMoreAtOnceThanItTakes) {
+  World world({});
+  ASSERT_TRUE(world.activate()) << world.describe();
+  world.paths[0]->at_once = 3000;
+  world.paths[0]->most_at_once = 0;
+  for (int i = 0; i < 40; ++i)
+    ASSERT_TRUE(world.sites[0]->send(Sl{0}, Vl{0}, 1000));
+  world.run_for(100ms);
+  EXPECT_EQ(world.sites[1]->came[0], 40u);
+  EXPECT_GE(world.paths[0]->most_at_once, 3000u) << "more than two frames";
+  EXPECT_LT(world.paths[0]->most_at_once, 3000u + 1472u);
+}
+
 TEST(Tunnel, PassesManagementPacketsBeforeTheLinkIsActive) {
   World world({});
   ASSERT_TRUE(world.run_until(

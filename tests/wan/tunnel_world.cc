@@ -18,6 +18,10 @@ bool SimPath::ready() const {
 }
 
 void SimPath::send(std::span<const OutFrame> out, Time now) {
+  std::size_t given = 0;
+  for (const OutFrame& frame : out)
+    given += frame.size;
+  most_at_once = std::max(most_at_once, given);
   for (const OutFrame& frame : out) {
     std::vector<std::byte> all;
     all.reserve(frame.size);

@@ -41,6 +41,7 @@ class SimPath : public Path {
   [[nodiscard]] bool established() const override { return !unresolved; }
   [[nodiscard]] bool ready() const override;
   [[nodiscard]] std::size_t longest_frame() const override { return options.longest_frame; }
+  [[nodiscard]] std::size_t burst() const override { return at_once; }
   void send(std::span<const OutFrame> frames, Time now) override;
 
   [[nodiscard]] std::optional<Time> deadline() const;
@@ -55,6 +56,8 @@ class SimPath : public Path {
   std::uint64_t frames = 0;
   std::uint64_t bytes = 0;
   std::size_t longest = 0;
+  std::size_t at_once = SIZE_MAX;  // bytes that it takes
+  std::size_t most_at_once = 0;    // and was given
   // Put into the network by somebody else.
   void inject(std::vector<std::byte> frame, Time when) {
     arrivals_.emplace(when, std::move(frame));

@@ -97,7 +97,25 @@ std::size_t UdpPath::send_group(Frames frames, Time now) {
   return frames.size();
 }
 
+void UdpPath::set_rate(std::uint64_t bytes_per_s, Time now) {
+  pacer_.reset();
+  if (bytes_per_s != 0) pacer_.emplace(wan::PacingSettings{.most_bytes_per_s = bytes_per_s}, now);
+}
+
+void UdpPath::go_on(Time now) {
+  if (!pause_ || now < *pause_) return;
+  pause_.reset();
+  if (user_.changed) user_.changed(now);
+}
+
 void UdpPath::send(Frames frames, Time now) {
+  if (pacer_) {
+    std::size_t bytes = 0;
+    for (const wan::OutFrame& frame : frames)
+      bytes += frame.size;
+    pacer_->sent(bytes, true, now);
+    if (!pacer_->admits(now)) pause_ = pacer_->next();
+  }
   while (!frames.empty()) {
     const std::size_t done = send_group(frames.first(group(frames)), now);
     if (done == 0) return keep(frames);

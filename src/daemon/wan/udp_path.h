@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "io/udp_socket.h"
+#include "wan/pacing.h"
 #include "wan/path.h"
 
 namespace weft::daemon {
@@ -54,10 +55,17 @@ class UdpPath final : public wan::Path {
   }
   void set_remote(const io::SocketAddress& remote, Time now);
 
+  // What frames of this path together may take, bytes per second; 0: whatever the socket takes.
+  void set_rate(std::uint64_t bytes_per_s, Time now);
+  // Between frames, so that they keep to it: when go_on() lets the next ones leave.
+  [[nodiscard]] std::optional<Time> pause() const { return pause_; }
+  void go_on(Time now);
+
   // wan::Path
   [[nodiscard]] bool established() const override { return remote_.has_value(); }
-  [[nodiscard]] bool ready() const override { return backlog_.empty(); }
+  [[nodiscard]] bool ready() const override { return backlog_.empty() && !pause_; }
   [[nodiscard]] std::size_t longest_frame() const override { return longest_frame_; }
+  [[nodiscard]] std::size_t burst() const override { return pacer_ ? pacer_->run() : SIZE_MAX; }
   void send(std::span<const wan::OutFrame> frames, Time now) override;
 
   // As User::received.
@@ -88,6 +96,8 @@ class UdpPath final : public wan::Path {
   std::vector<iovec> parts_;
   std::vector<std::vector<std::byte>> backlog_;
   std::uint64_t refused_ = 0;
+  std::optional<wan::Pacer> pacer_;
+  std::optional<Time> pause_;
 };
 
 }  // namespace weft::daemon

@@ -190,6 +190,7 @@ void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
   auto& remote = *extender.remotes.emplace_back(
       std::make_unique<Remote>(lab, extender.lab, near, path, extender.buffer.share(index), options,
                                fabric_.pool(), entropy_, user));
+  path.set_rate(lab.rate_bytes_per_s, now);
   path.set_user(remote.user());
   if (extender.keys) {
     extender.keys->add({.name = lab.name,
@@ -235,8 +236,11 @@ bool WanLinks::run_router(Extender& extender, Time now) {
 
 bool WanLinks::run(Time now) {
   bool worked = false;
-  for (const auto& extender : extenders_)
+  for (const auto& extender : extenders_) {
     worked |= extender->keys && extender->keys->run(now);
+    for (const auto& remote : extender->remotes)
+      remote->path.go_on(now);
+  }
   std::swap(running_, woken_);
   for (wan::TunnelEnd* const end : running_)
     end->run(now);
@@ -265,8 +269,10 @@ std::optional<Time> WanLinks::deadline() const {
     if (extender->router_woken) return Time{};
     if (extender->router != nullptr) earlier(extender->router->deadline());
     if (extender->keys) earlier(extender->keys->deadline());
-    for (const auto& remote : extender->remotes)
+    for (const auto& remote : extender->remotes) {
       earlier(remote->tunnel.deadline());
+      earlier(remote->path.pause());
+    }
   }
   return first;
 }
