@@ -162,7 +162,7 @@ struct InDatagram {
   // Where the payload lies apart, `transport` is the headers alone, and this the payload without
   // pad bytes, in memory that others may be writing to: it is read once.
   Bytes apart{};
-  // Null where there is none to give: on a fabric, of a packet without a GRH.
+  // Null where there is none, as of a packet without a GRH, and where none is shown: connections.
   const std::array<std::byte, kGrhArea>* network_header = nullptr;
   Gid source{};       // sender's address; zero for a packet that is not global
   Gid destination{};  // the address it was sent to; a multicast group for multicast

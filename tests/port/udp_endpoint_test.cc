@@ -82,6 +82,17 @@ TEST_F(UdpEndpointTest, GivesAnIpv4HeaderInTheLastTwentyOfTheFortyBytes) {
   EXPECT_EQ(header[32], std::byte{127});
 }
 
+TEST_F(UdpEndpointTest, MakesNoHeaderOfAConnectionsPacketForNobodyIsToSeeIt) {
+  const auto port = open(hca::UdFraming::kBth);
+  const auto sender = port->open_endpoint(Service::kReliable).value();
+  const auto receiver = port->open_endpoint(Service::kReliable).value();
+  fill(burst_, receiver->qpn(), 1, 8, true, "127.0.0.1", "127.0.0.1");
+  wire::BthView(MutableBytes(burst_.only().header)).set_opcode(wire::Opcode::rc_send_only);
+  ASSERT_EQ(sender->send(burst_).outcome, hca::SendOutcome::kSent);
+  collect(*receiver->inlet(), 1);
+  EXPECT_EQ(collector_.arrivals.at(0).header, (std::array<std::byte, hca::kGrhArea>{}));
+}
+
 TEST_F(UdpEndpointTest, PutsTheUdpHeaderIntoTheFortyBytesOnTheBareWire) {
   const auto port = open(hca::UdFraming::kBare);
   const auto sender = port->open_endpoint(Service::kDatagram).value();

@@ -26,7 +26,7 @@ inline Gid address(const char* text) {
 
 struct Arrival {
   std::vector<std::byte> transport;
-  std::array<std::byte, hca::kGrhArea> header;
+  std::array<std::byte, hca::kGrhArea> header;  // zeros if there is none
   Gid source;
   Gid destination;
   Qpn source_qpn;
@@ -49,13 +49,14 @@ struct Undelivery {
 class Collector final : public DatagramSink {
  public:
   void deliver(const hca::InDatagram& in) override {
-    arrivals.push_back({{in.transport.begin(), in.transport.end()},
-                        *in.network_header,
-                        in.source,
-                        in.destination,
-                        in.source_qpn,
-                        in.traffic_class,
-                        in.multicast});
+    arrivals.push_back(
+        {{in.transport.begin(), in.transport.end()},
+         in.network_header != nullptr ? *in.network_header : std::array<std::byte, hca::kGrhArea>{},
+         in.source,
+         in.destination,
+         in.source_qpn,
+         in.traffic_class,
+         in.multicast});
   }
   void undelivered(const hca::Undelivered& packet) override {
     undelivered_packets.push_back(

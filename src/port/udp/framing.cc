@@ -11,6 +11,7 @@
 #include "wire/crc.h"
 #include "wire/endian.h"
 #include "wire/ip.h"
+#include "wire/opcode.h"
 
 namespace weft::port {
 namespace {
@@ -26,6 +27,13 @@ constexpr std::size_t kCopiedFirst = 1024;
 
 // What one call may have (IOV_MAX). Beyond, everything is copied.
 constexpr std::size_t kMostPieces = 1024;
+
+// Whether the program is to see the network header of a packet: before messages of datagram queue
+// pairs only (IBA 11.4.1.2). To make one costs a short message of a connection a fiftieth of its
+// round trip.
+bool lands_in_message(Bytes frame) {
+  return wire::info(static_cast<wire::Opcode>(frame.front())).transport == wire::Transport::ud;
+}
 
 Bytes as_bytes(const iovec& piece) {
   return {static_cast<const std::byte*>(piece.iov_base), piece.iov_len};
@@ -273,11 +281,12 @@ void ReceivedFrames::deliver(DatagramSink& sink, UdpCounters& counters, IcrcFlow
       continue;
     }
     // The datagrams of a run are of one length, so this is made once or twice.
-    if (header_is_for != frame.size()) {
+    const bool shows_header = !has_headers || lands_in_message(frame);
+    if (shows_header && header_is_for != frame.size()) {
       header = network_header(frame.size());
       header_is_for = frame.size();
     }
-    in.network_header = &header;
+    in.network_header = shows_header ? &header : nullptr;
     in.transport = has_headers ? frame.first(frame.size() - kIcrcBytes) : frame;
     sink.deliver(in);
   } while (at < bytes_.size());
