@@ -147,7 +147,7 @@ Expected<void> UdpSocket::configure(const UdpOptions& options) {
   } else if (options.tell_destination) {
     ok = set(IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
   }
-  if (ok) ok = set_both(IP_RECVTTL, IPV6_RECVHOPLIMIT, 1, "IP_RECVTTL");
+  if (ok && options.tell_hops) ok = set_both(IP_RECVTTL, IPV6_RECVHOPLIMIT, 1, "IP_RECVTTL");
   if (ok) ok = set_both(IP_RECVTOS, IPV6_RECVTCLASS, 1, "IP_RECVTOS");
   static_assert(int{IP_PMTUDISC_DO} == int{IPV6_PMTUDISC_DO});
   if (ok) ok = set_both(IP_MTU_DISCOVER, IPV6_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER");
@@ -185,6 +185,11 @@ std::size_t UdpSocket::granted_receive_buffer() const {
 }
 std::size_t UdpSocket::granted_send_buffer() const {
   return granted(fd(), SO_SNDBUF);
+}
+
+bool UdpSocket::set_hop_limit(std::uint8_t hops) const {
+  const int value = hops == 0 ? -1 : hops;
+  return set_both(IP_TTL, IPV6_UNICAST_HOPS, value, "IP_TTL").has_value();
 }
 
 void UdpSocket::set_coalescing(bool on) const {

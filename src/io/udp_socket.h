@@ -33,6 +33,7 @@ struct UdpOptions {
   bool reuse_address = false;    // SO_REUSEADDR: share the port among members of multicast groups
   bool reuse_port = false;       // SO_REUSEPORT: share the port in one steered group
   bool tell_destination = true;  // ReceivedDatagram::destination and ifindex
+  bool tell_hops = true;         // ReceivedDatagram::ttl
   bool coalesce = true;          // UDP_GRO: several datagrams by one receive
   bool tell_overflows = true;    // ReceivedDatagram::overflows
   bool only_joined_groups = false;     // receive a group's datagrams only if this socket joined it
@@ -65,7 +66,7 @@ struct ReceivedDatagram {
   // zero unless the socket was asked to tell.
   Gid destination;
   std::uint32_t ifindex = 0;
-  std::uint8_t ttl = 0;    // TTL or hop limit as it arrived
+  std::uint8_t ttl = 0;    // TTL or hop limit as it arrived; 0 unless the socket was asked to tell
   std::uint8_t tos = 0;    // IPv4 TOS or IPv6 traffic class
   bool truncated = false;  // the buffer was too small; the rest is lost
   // 0: one datagram. Else the buffer holds several of this many bytes each, the last may be
@@ -141,6 +142,10 @@ class UdpSocket {
   // don't-fragment bit, so that any router may cut them, and both kinds cut here where the kernel
   // has learnt that they are. A segmented send is refused where it would have to be cut here.
   void allow_fragments() const;
+
+  // TTL or hop limit of datagrams that name none; 0: the system's default. Returns whether it is
+  // that now.
+  [[nodiscard]] bool set_hop_limit(std::uint8_t hops) const;
 
   // Turns UDP_GRO on or off from the next datagram on. Off, a run arrives as datagrams of their
   // own; lone datagrams arrive a tenth of a round trip sooner.

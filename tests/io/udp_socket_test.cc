@@ -179,6 +179,35 @@ TEST_P(UdpSocketOn, CarriesTrafficClassWithEcnBitsAndHopLimit) {
   EXPECT_EQ(info.ttl, 37);
 }
 
+TEST_P(UdpSocketOn, GivesDatagramsItsOwnHopLimitUnlessTheyNameOne) {
+  const auto sender = open_socket(options());
+  const auto receiver = open_socket(options());
+  auto unsaid = options();
+  unsaid.tell_hops = false;
+  const auto other = open_socket(unsaid);
+  auto payload = pattern(8);
+  const std::array<iovec, 1> data{vec(payload)};
+  const auto hops = [&](const UdpSocket& to_whom, std::optional<std::uint8_t> named) {
+    SendDatagram datagram;
+    datagram.destination = to(to_whom);
+    datagram.data = data;
+    datagram.ttl = named;
+    EXPECT_EQ(sender.send(datagram).status, IoStatus::kDone);
+    std::vector<std::byte> got;
+    ReceivedDatagram info;
+    EXPECT_EQ(receive_one(to_whom, got, info).status, IoStatus::kDone);
+    return info.ttl;
+  };
+  const std::uint8_t by_system = hops(receiver, {});
+  ASSERT_NE(by_system, 41);
+  EXPECT_TRUE(sender.set_hop_limit(41));
+  EXPECT_EQ(hops(receiver, {}), 41);
+  EXPECT_EQ(hops(receiver, 7), 7);
+  EXPECT_EQ(hops(other, {}), 0) << "it was not to be told";
+  EXPECT_TRUE(sender.set_hop_limit(0));
+  EXPECT_EQ(hops(receiver, {}), by_system);
+}
+
 TEST_P(UdpSocketOn, GivesDatagramsItsOwnTrafficClassUnlessTheyNameOne) {
   auto wanted = options();
   wanted.tos = 0x2A;

@@ -93,6 +93,35 @@ TEST_F(UdpEndpointTest, MakesNoHeaderOfAConnectionsPacketForNobodyIsToSeeIt) {
   EXPECT_EQ(collector_.arrivals.at(0).header, (std::array<std::byte, hca::kGrhArea>{}));
 }
 
+// What is the only one of a socket says it to the socket; others say it with each datagram.
+TEST_F(UdpEndpointTest, LeavesWithTheHopLimitOfEachPath) {
+  const auto port = open(hca::UdFraming::kBth);
+  io::UdpOptions options;
+  options.local.address = address("127.0.0.1");
+  const auto peer = io::UdpSocket::open(options).value();
+  for (const Service service : {Service::kReliable, Service::kDatagram}) {
+    const auto sender = port->open_endpoint(service).value();
+    for (const std::uint8_t hops : std::array<std::uint8_t, 5>{0, 200, 200, 0, 9}) {
+      fill(burst_, Qpn{peer.port()}, 2, 8, true, "127.0.0.1", "127.0.0.1");
+      burst_.path.hop_limit = hops;
+      ASSERT_EQ(sender->send(burst_).outcome, hca::SendOutcome::kSent);
+      for (unsigned i = 0; i < 2; ++i) {
+        std::vector<std::byte> buffer(io::kUdpReceiveBuffer);
+        io::ReceivedDatagram datagram;
+        pollfd ready{peer.fd(), POLLIN, 0};
+        ASSERT_EQ(poll(&ready, 1, 5000), 1);
+        ASSERT_EQ(peer.receive(buffer, datagram).status, io::IoStatus::kDone);
+        if (hops == 0) {
+          EXPECT_TRUE(datagram.ttl != 200 && datagram.ttl != 9);
+        } else {
+          EXPECT_EQ(datagram.ttl, hops);
+        }
+        if (datagram.segment_size != 0) break;
+      }
+    }
+  }
+}
+
 TEST_F(UdpEndpointTest, PutsTheUdpHeaderIntoTheFortyBytesOnTheBareWire) {
   const auto port = open(hca::UdFraming::kBare);
   const auto sender = port->open_endpoint(Service::kDatagram).value();

@@ -41,7 +41,8 @@ Expected<std::shared_ptr<UdpInlet>> SocketPool::open_inlet(Service service) {
   for (std::size_t tries = numbers_.available(); tries > 0; --tries) {
     const auto port = numbers_.take();
     if (!port) break;
-    auto socket = shared_->open_socket(*port, traffic_class_of(service));
+    auto socket = shared_->open_socket(*port, {.traffic_class = traffic_class_of(service),
+                                               .shows_headers = service == Service::kDatagram});
     if (socket) {
       // Closed before its number is another's.
       Lease lease([pool = shared_from_this(), port = *port] { pool->numbers_.give_back(port); });
@@ -82,7 +83,8 @@ Expected<std::unique_ptr<Endpoint>> SocketPool::open_connected(Service service) 
         --pool->sole_connected_;
       });
       const Qpn qpn{(*inlet)->socket().port()};
-      return std::make_unique<UdpEndpoint>(shared_, std::move(*inlet), qpn, std::move(lease));
+      return std::make_unique<UdpEndpoint>(shared_, std::move(*inlet), qpn, std::move(lease),
+                                           UdpEndpoint::Senders::kOnePeer);
     }
     if (sockets_.empty()) return tl::unexpected(inlet.error());
   }

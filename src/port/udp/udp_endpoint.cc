@@ -18,11 +18,12 @@ SendFrames& send_frames() {
 }  // namespace
 
 UdpEndpoint::UdpEndpoint(std::shared_ptr<UdpShared> shared, std::shared_ptr<UdpInlet> inlet,
-                         Qpn qpn, Lease lease)
+                         Qpn qpn, Lease lease, Senders senders)
     : shared_(std::move(shared)),
       inlet_(std::move(inlet)),
       seen_inlet_(inlet_),
       qpn_(qpn),
+      senders_(senders),
       lease_(std::move(lease)) {
 }
 
@@ -89,9 +90,20 @@ io::SendDatagram UdpEndpoint::address(const hca::Burst& burst) {
   if (source_choice_.must_name_source(burst.path)) datagram.source = burst.path.sgid;
   if (burst.path.dgid.is_multicast()) datagram.source_ifindex = shared_->config.ifindex;
   if (burst.path.traffic_class != inlet_->socket().tos()) datagram.tos = burst.path.traffic_class;
-  if (burst.path.hop_limit != 0) datagram.ttl = burst.path.hop_limit;
+  datagram.ttl = hops_to_name(burst.path);
   datagram.data = send_frames().all();
   return datagram;
+}
+
+// To name it costs a control message, and a short datagram a thirtieth of its round trip.
+std::optional<std::uint8_t> UdpEndpoint::hops_to_name(const hca::Path& path) {
+  const std::uint8_t hops = path.hop_limit;
+  if (senders_ == Senders::kOnePeer && hops != socket_hops_ &&
+      inlet_->socket().set_hop_limit(hops)) {
+    socket_hops_ = hops;
+  }
+  if (hops == 0 || hops == socket_hops_) return std::nullopt;
+  return hops;
 }
 
 bool UdpEndpoint::same_way(const hca::Burst& first, const hca::Burst& next) const {

@@ -15,9 +15,12 @@ namespace weft::port {
 // A queue pair's number, and the socket that it sends through.
 class UdpEndpoint final : public Endpoint {
  public:
+  // Who else sends through the inlet's socket, and where to. Alone with one peer, what is to be
+  // said of each datagram can be said once, to the socket.
+  enum class Senders : std::uint8_t { kOnePeer, kMany };
   // `lease`: on the number; ends before the socket is closed.
   UdpEndpoint(std::shared_ptr<UdpShared> shared, std::shared_ptr<UdpInlet> inlet, Qpn qpn,
-              Lease lease);
+              Lease lease, Senders senders = Senders::kMany);
   ~UdpEndpoint() override { inlet_->detach_all(qpn_); }
 
   [[nodiscard]] Qpn qpn() const override { return qpn_; }
@@ -38,6 +41,7 @@ class UdpEndpoint final : public Endpoint {
   }
   // To where `burst` goes, the frames that were built.
   [[nodiscard]] io::SendDatagram address(const hca::Burst& burst);
+  [[nodiscard]] std::optional<std::uint8_t> hops_to_name(const hca::Path& path);
   hca::SendResult try_send(const hca::Burst& burst);
   void record_tapped(const hca::Burst& burst);
   hca::SendResult send_singly(const hca::Burst& burst, io::SendDatagram& datagram);
@@ -47,6 +51,8 @@ class UdpEndpoint final : public Endpoint {
   std::shared_ptr<UdpInlet> inlet_;
   std::shared_ptr<Inlet> seen_inlet_;  // the same, as the owner sees it
   Qpn qpn_;
+  const Senders senders_;
+  std::uint8_t socket_hops_ = 0;       // by the sending thread; see hca::Path::hop_limit
   SourceChoice source_choice_;         // by the sending thread
   bool segmentation_refused_ = false;  // by the sending thread
   bool too_long_ = false;              // the same; something was, since it was last asked

@@ -42,8 +42,7 @@ Expected<std::shared_ptr<UdpShared>> UdpShared::create(const NetworkConfig& conf
   return shared;
 }
 
-Expected<io::UdpSocket> UdpShared::open_socket(std::uint16_t port,
-                                               std::uint8_t traffic_class) const {
+Expected<io::UdpSocket> UdpShared::open_socket(std::uint16_t port, const SocketUse& use) const {
   io::UdpOptions options;
   options.local.port = port;
   options.tell_overflows = false;
@@ -53,7 +52,8 @@ Expected<io::UdpSocket> UdpShared::open_socket(std::uint16_t port,
   options.accept_zero_checksum6 = rules.fixed_port != 0;
   options.receive_buffer = config.socket_buffer;
   options.send_buffer = config.socket_buffer;
-  options.tos = traffic_class;
+  options.tos = use.traffic_class;
+  options.tell_hops = use.shows_headers || capture != nullptr;
   return io::UdpSocket::open(options);
 }
 

@@ -49,10 +49,16 @@ struct UdpShared {
   UdpCounters counters;
   std::unique_ptr<Capture> capture;  // null: no capture
 
-  // A socket for the packets of this wire, at a UDP port of ours. `traffic_class`: what most of its
-  // packets leave with.
-  [[nodiscard]] Expected<io::UdpSocket> open_socket(std::uint16_t port,
-                                                    std::uint8_t traffic_class = 0) const;
+  // What a socket is for.
+  struct SocketUse {
+    std::uint8_t traffic_class = 0;  // what most of its packets leave with
+    bool shows_headers = true;       // some of what arrives is shown to programs with its IP header
+  };
+  // A socket for the packets of this wire, at a UDP port of ours.
+  [[nodiscard]] Expected<io::UdpSocket> open_socket(std::uint16_t port, const SocketUse& use) const;
+  [[nodiscard]] Expected<io::UdpSocket> open_socket(std::uint16_t port) const {
+    return open_socket(port, SocketUse());
+  }
   // One that packets leave through and none arrives at, at a UDP port that the kernel chooses.
   [[nodiscard]] Expected<io::UdpSocket> open_sender() const;
   // Its inlet. `lease`: on the number of the socket's port; ends once the socket is closed.
