@@ -15,7 +15,7 @@ using Bursts = std::array<std::unique_ptr<hca::Burst>, hca::Burst::kMaxPackets>;
 
 // Bursts are large and live for one pass: each thread has its own.
 Bursts& thread_bursts() {
-  thread_local Bursts bursts;
+  [[gnu::tls_model("initial-exec")]] thread_local Bursts bursts;
   return bursts;
 }
 

@@ -10,7 +10,7 @@ constexpr hca::SendResult kBadMemory{hca::SendOutcome::kRefused,
                                      hca::CompletionStatus::kLocalProtectionError};
 
 SendFrames& send_frames() {
-  thread_local std::unique_ptr<SendFrames> frames;
+  [[gnu::tls_model("initial-exec")]] thread_local std::unique_ptr<SendFrames> frames;
   if (!frames) frames = std::make_unique<SendFrames>();
   return *frames;
 }

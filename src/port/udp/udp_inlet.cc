@@ -22,7 +22,7 @@ struct ReceiveScratch {
 };
 
 ReceiveScratch& receive_scratch() {
-  thread_local std::unique_ptr<ReceiveScratch> scratch;
+  [[gnu::tls_model("initial-exec")]] thread_local std::unique_ptr<ReceiveScratch> scratch;
   if (!scratch) scratch = std::make_unique<ReceiveScratch>();
   return *scratch;
 }
