@@ -192,8 +192,9 @@ Done add_extenders(LabBuilder& builder, const Value& table, const Keys<LabNode>&
       return value.wrong("needs an address of this machine, as in listen = \"192.0.2.1:7471\"");
     }
     if (Done done = check_keys(text.extender, value); !done) return done;
-    Done done = builder.add_extender(std::move(text.node), std::move(text.extender), value.where());
-    if (!done) return done;
+    const Done added =
+        builder.add_extender(std::move(text.node), std::move(text.extender), value.where());
+    if (!added) return added;
   }
   return {};
 }

@@ -142,7 +142,7 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
                                                          .remote_keys = {},
                                                          .keys = nullptr});
   if (lab.mode == fabric::ExtenderMode::kRouter) {
-    if (auto made = make_router(extender); !made) return wrong(made.error());
+    if (auto made = make_router(extender); !made) return made;
   }
   if (lab.insecure) return {};
   auto site = load_site(lab);
