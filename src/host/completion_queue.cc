@@ -60,13 +60,18 @@ std::size_t CompletionQueue::take(std::span<hca::Completion> out) {
 
 bool CompletionQueue::make_ready() {
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (deferred_.load(std::memory_order_relaxed) > 0) send_deferred(Waiting::kMayGoOn);
+  const std::uint32_t full = full_polls_.load(std::memory_order_relaxed) + 1;
+  const bool looks_for_more = full % kFullPolls == 0;
+  // What the program finds here may have it post what acknowledgements can go with.
+  const bool only_sends = has_completions() && !looks_for_more;
+  if ((only_sends ? deferred_sends_ : deferred_).load(std::memory_order_relaxed) > 0) {
+    send_deferred(Waiting::kMayGoOn);
+  }
   if (has_completions()) {
     // What keeps the program busy may be read by the context's thread, which has left other sockets
     // to the program: they must not wait until it finds nothing.
-    const std::uint32_t full = full_polls_.load(std::memory_order_relaxed) + 1;
     full_polls_.store(full, std::memory_order_relaxed);
-    if (full % kFullPolls == 0) make_progress();
+    if (looks_for_more) make_progress();
     be_patient();
     return true;
   }
@@ -148,9 +153,13 @@ void CompletionQueue::list(QueuePair& queue_pair) {
   if (!std::exchange(queue_pair.listed_by(*this), true)) waiting_.push_back(&queue_pair);
 }
 
-void CompletionQueue::note_deferred(QueuePair& queue_pair, bool deferred) {
-  if (deferred) list(queue_pair);
-  deferred_.fetch_add(deferred ? 1 : -1, std::memory_order_relaxed);
+void CompletionQueue::note_deferred(QueuePair& queue_pair, Deferred before, Deferred now) {
+  const auto note = [](std::atomic<int>& count, bool was, bool is) {
+    if (was != is) count.fetch_add(is ? 1 : -1, std::memory_order_relaxed);
+  };
+  if (now != Deferred::kNothing) list(queue_pair);
+  note(deferred_, before != Deferred::kNothing, now != Deferred::kNothing);
+  note(deferred_sends_, before == Deferred::kSends, now == Deferred::kSends);
 }
 
 // False: there was nothing to read.

@@ -64,8 +64,9 @@ class CompletionQueue final : public hca::CompletionSink {
   void attach(QueuePair* queue_pair);
   void detach(QueuePair* queue_pair);
   void forget(Qpn qpn);
-  // Its sends wait for a poll now, or do no more.
-  void note_deferred(QueuePair& queue_pair, bool deferred);
+  // What of a queue pair waits for a poll: nothing but acknowledgements, or requests or responses.
+  enum class Deferred : std::uint8_t { kNothing, kAcks, kSends };
+  void note_deferred(QueuePair& queue_pair, Deferred before, Deferred now);
   // Posted to one of them, after `polls` polls of its queues.
   void note_posts(std::size_t requests, std::uint64_t polls) { posts_.add(requests, polls); }
   // How many the program posted before the last poll, up to one.
@@ -114,7 +115,9 @@ class CompletionQueue final : public hca::CompletionSink {
   std::atomic<std::uint32_t> full_polls_{0};
   std::atomic<Looks> looks_;
   std::atomic<Time> waits_since_{Time{}};  // a poll in vain after which others were let run
-  std::atomic<int> deferred_{0};           // attached queue pairs whose sends wait for a poll
+  // Attached queue pairs of which something waits for a poll; and more than acknowledgements does.
+  std::atomic<int> deferred_{0};
+  std::atomic<int> deferred_sends_{0};
   PostStreak posts_;
   SpinLock waiting_lock_;            // innermost
   std::vector<QueuePair*> waiting_;  // guarded by it: all whose sends wait, and maybe others

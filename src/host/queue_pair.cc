@@ -15,7 +15,7 @@ namespace {
 
 // Bursts are large and live for one call: each thread has one.
 hca::Burst& scratch_burst() {
-  thread_local std::unique_ptr<hca::Burst> burst;
+  [[gnu::tls_model("initial-exec")]] thread_local std::unique_ptr<hca::Burst> burst;
   if (!burst) burst = std::make_unique<hca::Burst>();
   return *burst;
 }
@@ -212,7 +212,7 @@ QueuePair::Next QueuePair::after_post() {
   const bool run_is_full = core_->queued_packets() >= kRunPackets ||
                            core_->queued_bytes() >= kRunBytes || core_->queue_fills();
   if (run_is_full) return Next::kFlush;
-  if (has_deferred_sends() && !acks_only_.load(std::memory_order_relaxed)) {
+  if (has_deferred_sends() && !only_acks_wait()) {
     // The clock is not for every one of many short messages.
     if (core_->queued_packets() % kPostsPerLook != 0) return Next::kNothing;
     return deferred_for(io::now()) >= kGatherTime ? Next::kFlush : Next::kNothing;
@@ -222,8 +222,7 @@ QueuePair::Next QueuePair::after_post() {
   const Time now = io::now();
   if (!polled && now - sent_at_ >= kGatherTime) return Next::kFlush;
   if (deferred_for(now) >= kGatherTime) return Next::kFlush;
-  acks_only_.store(false, std::memory_order_relaxed);
-  return set_deferred(true, now) ? Next::kArm : Next::kNothing;
+  return set_deferred(Deferred::kSends, now) ? Next::kArm : Next::kNothing;
 }
 
 void QueuePair::act(Next next) {
@@ -240,7 +239,7 @@ std::errc QueuePair::post_receive(const hca::ReceiveRequest& request) {
     const std::errc error = core_->post_receive(request);
     if (error != std::errc{}) return error;
     // A peer may be waiting for the credit of this very receive.
-    newly_deferred = core_->has_work() && set_deferred(true, io::now());
+    newly_deferred = defer_work();
   }
   if (newly_deferred) {
     context_->arm_flush(*this, io::now() + kGatherTime);
@@ -254,7 +253,7 @@ void QueuePair::receives_posted() {
     const std::lock_guard guard(lock_);
     if (destroyed_) return;
     core_->receives_posted();
-    newly_deferred = core_->has_work() && set_deferred(true, io::now());
+    newly_deferred = defer_work();
   }
   if (newly_deferred) context_->arm_flush(*this, io::now() + kGatherTime);
 }
@@ -286,7 +285,7 @@ void QueuePair::destroy() {
     const std::lock_guard guard(lock_);
     destroyed_ = true;
     context_->send_turns().leave(turns_);
-    set_deferred(false, {});
+    set_deferred(Deferred::kNothing, {});
     deadline_.store(Time::max());
   }
   for (CompletionQueue* queue : completion_queues())
@@ -382,9 +381,10 @@ bool QueuePair::end_run(Time now, Receiver::Acks acks, std::optional<std::uint32
     work = core_->has_work();
     const bool may_wait =
         acks == Receiver::Acks::kMayWait && core_->only_acks_due() && !waits_for_events();
-    if (!work || may_wait) after = settle(now, Blocked::kNo);
+    if (!work || may_wait) {
+      after = settle(now, Blocked::kNo, may_wait ? Deferred::kAcks : Deferred::kSends);
+    }
     if (may_wait) {
-      acks_only_.store(true, std::memory_order_relaxed);
       work = false;
       after.flush_at = now + kGatherTime;
     }
@@ -394,9 +394,11 @@ bool QueuePair::end_run(Time now, Receiver::Acks acks, std::optional<std::uint32
 }
 
 bool QueuePair::ask_to_send() {
-  flush_asked_.store(true);
-  if (sending_.exchange(true)) return false;
-  flush_asked_.store(false);
+  if (sending_.exchange(true)) {
+    flush_asked_.store(true);
+    if (sending_.exchange(true)) return false;
+  }
+  if (flush_asked_.load()) flush_asked_.store(false);
   return true;
 }
 
@@ -428,13 +430,12 @@ bool QueuePair::flush(Time now) {
 }
 
 // What is still queued waits for a poll; the timer sees to it if none comes.
-QueuePair::After QueuePair::settle(Time now, Blocked blocked) {
+QueuePair::After QueuePair::settle(Time now, Blocked blocked, Deferred waits) {
   After after;
   end_turn_if_done();
   after.events = core_->take_events();
   const bool waiting = core_->has_work();
-  acks_only_.store(false, std::memory_order_relaxed);
-  set_deferred(waiting, now);
+  set_deferred(waiting ? waits : Deferred::kNothing, now);
   const std::optional<Time> deadline = core_->deadline();
   after.deadline = deadline.value_or(Time::max());
   if (waiting && blocked == Blocked::kYes) after.flush_at = now + kRetryTime;
@@ -442,21 +443,23 @@ QueuePair::After QueuePair::settle(Time now, Blocked blocked) {
   return after;
 }
 
-bool QueuePair::set_deferred(bool deferred, Time now) {
-  if (deferred_.load(std::memory_order_relaxed) == deferred || (deferred && destroyed_)) {
-    return false;
-  }
+bool QueuePair::set_deferred(Deferred deferred, Time now) {
+  const Deferred before = deferred_.load(std::memory_order_relaxed);
+  if (before == deferred || (deferred != Deferred::kNothing && destroyed_)) return false;
   deferred_.store(deferred, std::memory_order_relaxed);
   for (CompletionQueue* queue : {config_.send_queue.get(), config_.receive_queue.get()}) {
     if (queue == nullptr) continue;
-    queue->note_deferred(*this, deferred);
+    queue->note_deferred(*this, before, deferred);
     if (config_.send_queue == config_.receive_queue) break;
   }
-  if (deferred) {
-    deferred_since_.store(now, std::memory_order_relaxed);
-    deferrals_.fetch_add(1, std::memory_order_relaxed);
-  }
+  if (deferred == Deferred::kNothing || before != Deferred::kNothing) return false;
+  deferred_since_.store(now, std::memory_order_relaxed);
+  deferrals_.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+bool QueuePair::defer_work() {
+  return !has_deferred_sends() && core_->has_work() && set_deferred(Deferred::kSends, io::now());
 }
 
 Duration QueuePair::deferred_for(Time now) const {

@@ -96,7 +96,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   // Sends what waits; false when another thread is doing so.
   bool flush(Time now);
   [[nodiscard]] bool has_deferred_sends() const {
-    return deferred_.load(std::memory_order_relaxed);
+    return deferred_.load(std::memory_order_relaxed) != Deferred::kNothing;
   }
   // A thread of the program is at work in a poll that sends what is deferred, or the next one does.
   [[nodiscard]] bool driven() const {
@@ -105,7 +105,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   // Only acknowledgements are deferred, and so lately that the program may yet post what they can
   // go with: programs look at one completion queue or another before they do.
   [[nodiscard]] bool awaits_company(Time now) const {
-    return acks_only_.load(std::memory_order_relaxed) && deferred_for(now) < kCompanyTime;
+    return only_acks_wait() && deferred_for(now) < kCompanyTime;
   }
 
   struct Report {
@@ -148,6 +148,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   static constexpr unsigned kMostReads = 64;
 
   [[nodiscard]] std::uint64_t polls() const;
+  using Deferred = CompletionQueue::Deferred;
   struct After {  // what is left to do once lock_ is free: some of it is system calls
     std::uint32_t events = 0;
     std::optional<Time> flush_at;
@@ -173,14 +174,21 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   void send_on(hca::Burst& burst, Time& now);
   // Gives the token back.
   void stop_sending(Time now);
-  After settle(Time now, Blocked blocked);  // with lock_ held
+  // With lock_ held. `waits`: as what that counts which is left to send.
+  After settle(Time now, Blocked blocked, Deferred waits = Deferred::kSends);
   void follow_up(const After& after);
   enum class Next : std::uint8_t { kFlush, kArm, kNothing };
   void note_posts(std::size_t requests);
   Next after_post();  // with lock_ held
   void act(Next next);
   void raise(std::uint32_t events);
-  bool set_deferred(bool deferred, Time now);  // with lock_ held; returns whether it changed
+  // With lock_ held; returns whether nothing waited before, and something does now.
+  bool set_deferred(Deferred deferred, Time now);
+  // The same, if there is work.
+  bool defer_work();
+  [[nodiscard]] bool only_acks_wait() const {
+    return deferred_.load(std::memory_order_relaxed) == Deferred::kAcks;
+  }
   [[nodiscard]] bool waits_for_events() const;
   [[nodiscard]] Duration deferred_for(Time now) const;
   // By the receiver: one datagram, with lock_ held; then, once there are no more, the answers.
@@ -216,8 +224,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
 
   std::atomic<bool> sending_{false};      // token: one thread hands bursts to the endpoint
   std::atomic<bool> flush_asked_{false};  // somebody found the sending token taken
-  std::atomic<bool> deferred_{false};     // sends wait for a poll or the timer
-  std::atomic<bool> acks_only_{false};    // nothing but acknowledgements does
+  std::atomic<Deferred> deferred_{Deferred::kNothing};  // what waits for a poll or the timer
   std::atomic<Time> deferred_since_{Time{}};
   std::atomic<std::uint64_t> deferrals_{0};
   std::uint64_t deferrals_seen_ = 0;  // by the context's thread only
