@@ -83,9 +83,14 @@ class End final : private link::PortOwner, private wan::TunnelUser {
     options.port.vl_buffer = 2048;
     tunnel_ = std::make_unique<wan::TunnelEnd>(options, buffer_.share(0), pool_, entropy_, path,
                                                static_cast<wan::TunnelUser&>(*this));
-    path.set_user({.received = [this](Bytes frame, Time at) { tunnel_->receive(frame, at); },
+    path.set_user({.received =
+                       [this](Bytes frame, Time at) {
+                         tunnel_->receive(frame, at);
+                         return false;
+                       },
                    .changed = [this](Time) { tunnel_->path_changed(); },
-                   .lost = {}});
+                   .lost = {},
+                   .claims = {}});
     link_.join(port_, tunnel_->port(), io::now());
     tunnel_->start(io::now());
   }

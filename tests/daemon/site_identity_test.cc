@@ -21,9 +21,9 @@ class SiteIdentityTest : public io::test::TlsTest {
   static fabric::LabExtender extender(const std::vector<std::vector<std::string>>& remotes) {
     fabric::LabExtender out;
     for (const auto& fingerprints : remotes) {
-      out.remotes.push_back({.name = "r" + std::to_string(out.remotes.size()),
-                             .address = {},
-                             .fingerprints = fingerprints});
+      fabric::LabRemote& remote = out.remotes.emplace_back();
+      remote.name = "r" + std::to_string(out.remotes.size() - 1);
+      remote.fingerprints = fingerprints;
     }
     return out;
   }

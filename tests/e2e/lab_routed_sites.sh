@@ -130,7 +130,7 @@ send fd00:0:0:2::1 "$west_gate" 64 --count 2
 await_report east "router['counters'].get('no_path', 0)" 2
 run status "$weft" status
 expect status '^  extender gate-west at 127.0.0.1:7473'
-expect status '^    fd00:0:0:2::/64 to east \(127.0.0.1:7474\): up$'
+expect status '^    fd00:0:0:2::/64 to east \(127.0.0.1:7474\): up, insecure$'
 expect status '^    router: .*hop_limit 3'
 # Nothing else was lost on the way.
 for site in west east; do

@@ -292,6 +292,7 @@ stranger() {
   expect west "not the expected $meant\$"
   await east "^weft: extender edge-east, .*: the other end refused this site's key .*: its site"
   expect east "must name $seen\$"
+  await_site west "extender['remotes'][0].get('why', '')[:13]" 'the other end'
   run status "$weft" status
   expect status "^    port 2 to east .*, sealed: the other end (has the key|refused this site's)"
   expect status '^    refused 127.0.0.1:[0-9]+: the other end'
