@@ -101,7 +101,8 @@ TEST_F(Frames, CarryPacketsInPieces) {
     ASSERT_TRUE(frame.add({.vl = Vl{1}}, *sent, offset, length));
     frame.finish({});
     EXPECT_LE(frame.size(), kLeastFrame);
-    const auto item = only<PacketItem>(bytes_of(frame));
+    const auto bytes = bytes_of(frame);
+    const auto item = only<PacketItem>(bytes);
     EXPECT_FALSE(item.whole());
     EXPECT_EQ(item.offset, offset);
     EXPECT_EQ(item.total, sent->size());

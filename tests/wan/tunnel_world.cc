@@ -147,11 +147,10 @@ void World::make_end(std::size_t site) {
 void World::restart(std::size_t site) {
   accumulate(buried_[site], ends[site]->counters().snapshot());
   // What it had taken from the fabric and not sent, or not delivered, dies with it.
-  std::erase(woken_tunnels_, ends[site].get());
   ends[site]->port().connect(nullptr, now_);
   sites[site]->port.connect(nullptr, now_);
+  std::erase(woken_tunnels_, ends[site].get());
   ends[site].reset();
-  std::erase(woken_tunnels_, nullptr);
   buffers[site] = std::make_unique<BulkBuffer>(options.buffer);
   links[site] = std::make_unique<link::DirectLink>(pool);
   make_end(site);
