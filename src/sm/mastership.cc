@@ -57,42 +57,63 @@ bool Mastership::is_stopped(const wire::SmInfo& other) const {
   return stopped_ && stopped_->guid == other.guid && stopped_->activity == other.activity;
 }
 
+bool Mastership::lives(const wire::SmInfo& other) const {
+  return other.state != State::kNotActive && !is_stopped(other);
+}
+
+bool Mastership::is_master(const wire::SmInfo& other) const {
+  return lives(other) && other.state == State::kMaster;
+}
+
+bool Mastership::is_higher(const wire::SmInfo& other) const {
+  return lives(other) && !is_above(other);
+}
+
 Mastership::Verdict Mastership::judge(std::span<const OtherManager> others) {
   others_.assign(others.begin(), others.end());
-  const auto lives = [this](const wire::SmInfo& info) {
-    return info.state != State::kNotActive && !is_stopped(info);
-  };
-  const auto is_master = [&](const wire::SmInfo& info) {
-    return lives(info) && info.state == State::kMaster;
-  };
-  const OtherManager* higher =
-      highest(others, [&](const auto& info) { return lives(info) && !is_above(info); });
-  const OtherManager* master = highest(others, is_master);
-  if (state_ == State::kDiscovering) {
-    if (const OtherManager* other = master != nullptr ? master : higher) {
-      enter(State::kStandby);
-      follow(*other);
-      return Verdict::kStandBy;
-    }
-    enter(State::kMaster);
-    peer_.reset();
-    return Verdict::kManage;
+  if (state_ == State::kMaster) return judge_as_master();
+  if (state_ != State::kDiscovering) return Verdict::kStandBy;
+  const OtherManager* other =
+      highest(others_, [this](const auto& info) { return is_master(info); });
+  if (other == nullptr)
+    other = highest(others_, [this](const auto& info) { return is_higher(info); });
+  if (other != nullptr) {
+    enter(State::kStandby);
+    follow(*other);
+    return Verdict::kStandBy;
   }
-  if (state_ != State::kMaster) return Verdict::kStandBy;
+  enter(State::kMaster);
+  peer_.reset();
+  return Verdict::kManage;
+}
+
+Mastership::Verdict Mastership::judge_as_master() {
   // One that still discovers takes a HANDOVER for a reason to look once more, and stands by then:
   // it has seen a master.
-  const bool discovers = higher != nullptr && higher->info.state == State::kDiscovering;
-  if (higher != nullptr && !discovers) {
-    follow(*higher);
+  const OtherManager* const heir = highest(others_, [this](const wire::SmInfo& info) {
+    return is_higher(info) && info.state != State::kDiscovering;
+  });
+  if (heir != nullptr) {
+    follow(*heir);
     handing_over_ = true;
     return Verdict::kHandOver;
   }
-  const OtherManager* const awaited = discovers ? higher : master;
-  if (awaited != nullptr && stubborn_ != awaited->info.guid) {
+  // Without an heir, those that are higher discover, and masters are lower.
+  const auto is_to_change = [this](const wire::SmInfo& info) {
+    return is_higher(info) || is_master(info);
+  };
+  std::erase_if(stubborn_, [&](Guid guid) {
+    return std::ranges::none_of(others_, [&](const OtherManager& other) {
+      return other.info.guid == guid && is_to_change(other.info);
+    });
+  });
+  const OtherManager* const awaited = highest(others_, [&](const wire::SmInfo& info) {
+    return is_to_change(info) && std::ranges::find(stubborn_, info.guid) == stubborn_.end();
+  });
+  if (awaited != nullptr) {
     follow(*awaited);
     return Verdict::kWait;
   }
-  if (awaited == nullptr) stubborn_.reset();
   peer_.reset();
   return Verdict::kManage;
 }
@@ -149,7 +170,8 @@ bool Mastership::polled_by_master(const wire::SmInfo& answer) {
       is_above(answer) ? answer.state == State::kMaster : answer.state == State::kDiscovering;
   if (!waits) return true;
   if (++still_ < options_.poll_misses) return false;
-  stubborn_ = answer.guid;
+  stubborn_.push_back(answer.guid);
+  peer_.reset();
   return true;
 }
 

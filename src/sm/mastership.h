@@ -99,6 +99,10 @@ class Mastership {
   void enter(State state);
   void follow(const OtherManager& other);
   [[nodiscard]] bool is_stopped(const wire::SmInfo& other) const;
+  [[nodiscard]] bool lives(const wire::SmInfo& other) const;
+  [[nodiscard]] bool is_master(const wire::SmInfo& other) const;
+  [[nodiscard]] bool is_higher(const wire::SmInfo& other) const;
+  Verdict judge_as_master();
   bool polled_by_standby(const wire::SmInfo& answer);
   bool polled_by_master(const wire::SmInfo& answer);
   bool missed();
@@ -113,7 +117,7 @@ class Mastership {
   unsigned still_ = 0;   // polls without a sign of activity, or of yielding
   // A master that answered, but did nothing any more; it counts again when it does.
   std::optional<wire::SmInfo> stopped_;
-  std::optional<Guid> stubborn_;  // one that was waited for in vain
+  std::vector<Guid> stubborn_;  // those that were waited for in vain, and have not changed since
 };
 
 }  // namespace weft::sm

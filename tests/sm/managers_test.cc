@@ -32,6 +32,13 @@ std::size_t link_of(ManagedLab& lab, const std::string& name) {
 void plug(ManagedLab& lab, const std::string& name, bool plugged) {
   lab.running.fabric.link(link_of(lab, name)).set_plugged(plugged, lab.running.now);
 }
+// The four nodes, one of them far away.
+std::string with_delay(const std::string& port, const std::string& delay) {
+  std::string text = fabric::kFourNodes;
+  const std::size_t link = text.find("ends = [\"" + port);
+  text.insert(text.find('\n', link) + 1, "delay = \"" + delay + "\"\n");
+  return text;
+}
 
 TEST(Managers, TheHigherPriorityBecomesMaster) {
   ManagedLab lab(fabric::lab_of(fabric::kFourNodes), {place("a", 3), place("d", 7)});
@@ -57,10 +64,7 @@ TEST(Managers, AmongEqualsTheLowerGuidBecomesMaster) {
 
 // It began when the other one had looked at its port already, and nobody was there.
 TEST(Managers, OneThatIsAskedWhileItLooksAroundLooksAgainBeforeItBecomesMaster) {
-  std::string text = fabric::kFourNodes;
-  const std::string far = "ends = [\"c:1\", \"s2:1\"]\n";
-  text.insert(text.find(far) + far.size(), "delay = \"50ms\"\n");
-  ManagedLab lab(fabric::lab_of(text), {place("a", 3), place("d", 7)});
+  ManagedLab lab(fabric::lab_of(with_delay("c:1", "50ms")), {place("a", 3), place("d", 7)});
   lab.stop(1);
   lab.stop(0);
   lab.run_for(1s);  // until all links are there
@@ -170,6 +174,33 @@ TEST(Managers, EachPartOfASplitSubnetHasAMasterAndTheLowerYieldsWhenItHeals) {
     EXPECT_TRUE(lab.reaches("a", "d"));
     EXPECT_TRUE(lab.reaches("c", "b"));
   }
+}
+
+// d looks around for seconds: it is far away, and asks one thing after the other.
+TEST(Managers, OneThatDiscoversForLongKeepsNoLowerMasterFromYielding) {
+  ManagedLab::Place slow = place("d", 9);
+  slow.options.smps.window = 1;
+  ManagedLab lab(fabric::lab_of(with_delay("d:1", "50ms")), {place("a", 3), place("c", 5), slow});
+  lab.stop(2);
+  plug(lab, "trunk", false);
+  sweep_all(lab);
+  lab.run_for(kLong);
+  ASSERT_EQ(lab.state(0), State::kMaster);
+  ASSERT_EQ(lab.state(1), State::kMaster);
+  lab.start(2);
+  lab.managers[2]->sweep();
+  lab.run_for(1s);
+  plug(lab, "trunk", true);
+  lab.run_for(2s);
+  EXPECT_EQ(lab.state(0), State::kStandby);
+  EXPECT_EQ(lab.manager->report().writes, 0u);
+  EXPECT_EQ(lab.state(1), State::kMaster);
+  EXPECT_EQ(lab.state(2), State::kDiscovering);
+  lab.run_for(kLong);
+  EXPECT_EQ(lab.state(0), State::kStandby);
+  EXPECT_EQ(lab.state(1), State::kStandby);
+  EXPECT_EQ(lab.state(2), State::kMaster);
+  EXPECT_EQ(lab.active_links(), 5u);
 }
 
 TEST(Managers, OneWhoseNodeLeavesAndComesBackIsAStandby) {

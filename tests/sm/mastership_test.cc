@@ -80,12 +80,23 @@ TEST(Mastership, IsHandedOverToNobodyWhoStillDiscovers) {
   Mastership manager = some_manager();
   judge(manager, {});
   const OtherManager higher = other(1, 6, State::kDiscovering);
-  EXPECT_EQ(judge(manager, {higher, other(2, 6, State::kStandby)}), Verdict::kWait);
+  EXPECT_EQ(judge(manager, {higher, other(2, 4, State::kStandby)}), Verdict::kWait);
   EXPECT_EQ(manager.peer()->info.guid, Guid{1});
   EXPECT_FALSE(manager.should_call_peer());
   EXPECT_FALSE(manager.polled(higher.info));
   EXPECT_TRUE(manager.polled(other(1, 6, State::kStandby).info));
   EXPECT_EQ(judge(manager, {other(1, 6, State::kStandby)}), Verdict::kHandOver);
+}
+
+// It has seen a higher master, and must not write: whoever else discovers is that one's matter.
+TEST(Mastership, IsHandedOverWhateverAYetHigherOneDiscovers) {
+  for (const State state : {State::kMaster, State::kStandby}) {
+    Mastership manager = some_manager();
+    judge(manager, {});
+    EXPECT_EQ(judge(manager, {other(1, 9, State::kDiscovering), other(2, 6, state)}),
+              Verdict::kHandOver);
+    EXPECT_EQ(manager.peer()->info.guid, Guid{2});
+  }
 }
 
 TEST(Mastership, DoesNotWaitForEverForOneThatDiscovers) {
@@ -114,6 +125,25 @@ TEST(Mastership, WaitsForALowerMasterButNotForEver) {
   EXPECT_EQ(judge(manager, {other(1, 2, State::kStandby)}), Verdict::kManage);
   EXPECT_EQ(judge(manager, {lower}), Verdict::kWait);
   EXPECT_TRUE(manager.polled(other(1, 2, State::kStandby).info));
+}
+
+TEST(Mastership, WaitsForOneAfterTheOtherButForNoneTwice) {
+  Mastership manager = some_manager();
+  judge(manager, {});
+  const std::vector<OtherManager> others{other(1, 6, State::kDiscovering),
+                                         other(2, 3, State::kMaster), other(3, 2, State::kMaster)};
+  for (const OtherManager& awaited : others) {
+    EXPECT_EQ(judge(manager, others), Verdict::kWait);
+    EXPECT_EQ(manager.peer()->info.guid, awaited.info.guid);
+    for (const bool last : {false, false, true})
+      EXPECT_EQ(manager.polled(awaited.info), last);
+  }
+  EXPECT_EQ(judge(manager, others), Verdict::kManage);
+  EXPECT_EQ(judge(manager, others), Verdict::kManage);
+  // Whoever has changed meanwhile is waited for once more.
+  EXPECT_EQ(judge(manager, {others[1], others[2]}), Verdict::kManage);
+  EXPECT_EQ(judge(manager, others), Verdict::kWait);
+  EXPECT_EQ(manager.peer()->info.guid, Guid{1});
 }
 
 TEST(Mastership, IsTakenOverWhenTheMasterDoesNotAnswer) {
