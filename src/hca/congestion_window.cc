@@ -199,7 +199,10 @@ std::uint32_t CongestionWindow::run() const {
   return static_cast<std::uint32_t>(std::clamp<double>(bytes, least(), window_));
 }
 
+// Without drops it tells of a path that is longer than the timeout, or broken, but not of
+// congestion.
 void CongestionWindow::timed_out(Time now) {
+  if (lossless_) return;
   give_way(kKeepAfterTimeout, now);
 }
 

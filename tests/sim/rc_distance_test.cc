@@ -69,5 +69,27 @@ TEST(Distance, OneConnectionHasAMebibyteInFlightWhereWhatIsTooMuchIsDropped) {
   EXPECT_LE(path.rate(Time{2s}, Time{4s}), 1.1 * most);
 }
 
+// Packets are sent again before their answers can be there. That costs the path, not the time.
+TEST(Distance, AMessageTakesARoundTripThoughTheAckTimeoutIsShorterWhereNothingIsDropped) {
+  PairOptions options{.faults = {.delay = kOneWay}, .extensions = false, .lossless = true};
+  options.setup.path_mtu = 1024;
+  options.setup.ack_timeout = 14;  // 67 ms
+  RcPair pair(options);
+  pair.connect();
+  int messages = 0;
+  const auto post = [&] {
+    EXPECT_EQ(pair.post(0, 0, hca::SendOpcode::kRdmaWrite, 0, 4096), std::errc{});
+  };
+  pair.on_completion = [&](int, const hca::Completion& c) {
+    ASSERT_EQ(c.status, hca::CompletionStatus::kSuccess);
+    ++messages;
+    post();
+  };
+  post();
+  pair.scheduler().run_until(Time{20 * kOneWay * 2 + kOneWay});
+  EXPECT_EQ(messages, 20);
+  EXPECT_GT(pair.counter(0, ConnectedCounter::kTxTimeouts), 0u);
+}
+
 }  // namespace
 }  // namespace weft::sim::test
