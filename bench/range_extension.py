@@ -11,108 +11,18 @@ emulator: packets of 2 KiB through a tunnel, beside the same bytes in raw datagr
 usage: range_extension [--rate RATE] [--seconds N] [--queue-pairs N]
 """
 import argparse
-import contextlib
-import dataclasses
 import json
-import socket
 import subprocess
-import sys
-import time
 
-import labs
-from perftest_runs import HERE, WEFT, Path, baseline, perftest, row
+from perftest_runs import HERE, baseline, perftest, row
+from sites import Wan, counted, remotes, sites
 
 MESSAGE = 8 << 20
 MARGIN = 1  # seconds of perftest's -f: at the beginning, and at the end
-SITE = """name = "{name}"
-network = "10.254.{third}.0/17"
-sm = "{manager}"
-[switch.s-{name}]
-ports = 4
-[extender.x-{name}]
-listen = "{listen}"
-buffer = "{buffer}"
-insecure = true
-[extender.x-{name}.remote.{other}]
-{path}
-[node.n-{name}]
-[[link]]
-ends = ["n-{name}", "s-{name}"]
-[[link]]
-ends = ["s-{name}", "x-{name}:1"]
-"""
-
-
-@dataclasses.dataclass(frozen=True)
-class Wan:
-    rate: float  # bytes a second
-    round_trip: float  # seconds
-    loss: float = 0
-
-    def product(self):
-        """Bytes that are under way in a round trip."""
-        return self.rate * self.round_trip
-
-    def buffer(self):
-        """Bytes of a lane, for a frame or two more than the product; while frames are lost, what
-        was sent after them waits, too."""
-        return int(self.product() * (2.5 if self.loss else 1.2)) + (1 << 20)
-
-    def emulation(self):
-        loss = f",loss={self.loss:%}" if self.loss else ""
-        return f"rate={self.rate * 8e-9:g}Gb/s,delay={self.round_trip * 500:g}ms{loss}"
 
 
 def say(*words):
     print("  $", *words, flush=True)
-
-
-def status():
-    out = subprocess.run([WEFT, "status", "--json"], capture_output=True, text=True,
-                         check=False).stdout
-    return json.loads(out or "{}").get("labs", [])
-
-
-def await_one_subnet():
-    for _ in range(600):
-        states = [lab["links"]["states"] for lab in status()]
-        if states == [{"Active": 2}] * 2:
-            return
-        time.sleep(0.05)
-    sys.exit(f"range_extension: the links are {states} after 30 seconds")
-
-
-def free_ports(count):
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM))
-                   for _ in range(count)]
-        for each in sockets:
-            each.bind(("::", 0))
-        return [each.getsockname()[1] for each in sockets]
-
-
-@contextlib.contextmanager
-def sites(wan, buffer=None):
-    """Both, with the emulator between them; without a WAN, joined directly, over IPv6."""
-    buffer = buffer or wan.buffer()
-    host = "127.0.0.1" if wan else "[::1]"
-    west, east, between = (f"{host}:{port}" for port in free_ports(3))
-    with labs.directory() as directory, contextlib.ExitStack() as running:
-        for name, other, third, manager, listen, remote in (
-                ("west", "east", 0, "weft", west, between if wan else east),
-                ("east", "west", 128, "none", east, "" if wan else west)):
-            lines = [f'address = "{remote}"'] if remote else []
-            lines += [f'rate = "{wan.rate * 8e-9:g}Gb/s"'] if wan else []
-            text = SITE.format(name=name, other=other, third=third, manager=manager, listen=listen,
-                               buffer=f"{buffer}B", path="\n".join(lines))
-            (directory / f"{name}.toml").write_text(text, encoding="utf-8")
-            running.enter_context(labs.background(WEFT, "up", directory / f"{name}.toml"))
-        if wan:
-            words = ("wan-emulator", "udp", between, east, "--path", wan.emulation())
-            say("weft", *words)
-            running.enter_context(labs.background(WEFT, *words))
-        await_one_subnet()
-        yield Path("two sites", nodes=("n-east", "n-west"), labs=("east", "west"))
 
 
 def measure(path, program, seconds, *options, size=MESSAGE):
@@ -121,16 +31,6 @@ def measure(path, program, seconds, *options, size=MESSAGE):
              *options]
     say(program, *words)
     return float(row(perftest(program, words, path=path)[0], size)[3]) * 1e9 / 8
-
-
-def remotes():
-    return [remote for lab in status() for extender in lab["extenders"]
-            for remote in extender["remotes"]]
-
-
-def counted(name):
-    """Sum of a counter of both ends of the tunnel."""
-    return sum(remote["counters"].get(name, 0) for remote in remotes())
 
 
 def depth(wan):
@@ -147,7 +47,7 @@ def check_nothing_lost(wan):
 
 
 def one(wan, seconds, program="ib_write_bw", *options):
-    with sites(wan) as path:
+    with sites(wan, say=say) as (path, _):
         rate = measure(path, program, seconds, "-t", depth(wan), *options)
         used = max(remote["buffer_most_bytes"] for remote in remotes())
         check_nothing_lost(wan)
@@ -201,7 +101,7 @@ def machine(seconds):
               f"UDP/IPv6 {raw:.2f} GB/s")
         claim(f"2 KiB packets one way through a tunnel, FIFO of {name} / raw GSO UDP/IPv6",
               out["gb_per_s"] / raw, f"at least {goal}")
-    with sites(None, 64 << 20) as path:
+    with sites(None, 64 << 20) as (path, _):
         ours = measure(path, "ib_write_bw", seconds, "-t", 32, "-m", 2048, size=1 << 20) / 1e9
     print(f"the same between programs, through two labs: {ours:.2f} GB/s")
     claim("2 KiB packets one way between programs at two sites / raw GSO UDP/IPv6", ours / raw,

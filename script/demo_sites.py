@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two sites with a WAN between them, one fabric: a part of script/demo.
+
+Two labs of a switch and a node each, whose extenders are joined, sealed, through an emulated WAN of
+100 ms there and back. Debian's ibnetdiscover, ibv_rc_pingpong and ib_write_bw run across; while the
+last one does, the WAN begins to lose frames, and then is away for a moment. What arrives, and what
+waits in the bulk buffers, is drawn over time.
+
+usage: demo_sites.py BENCH TABLE PICTURE
+
+  BENCH     where the modules of the benchmarks are, in a build tree
+  TABLE     a file that gets a line for each result, columns between tabs
+  PICTURE   an SVG file that is written
+"""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+RATE = 2e9 / 8  # of the WAN, bytes a second
+ROUND_TRIP = 0.1
+PACKET = 2048  # bytes of payload that the programs give a packet
+MESSAGE = 1 << 20
+EVERY = 0.1  # seconds between two looks
+# From when on, in seconds of ib_write_bw, what is the matter with the WAN.
+TIMES = ((0.0, "", "as it should be"), (5.0, "loss=0.1%", "0.1 % loss"), (10.0, "loss=100%", "cut"),
+         (10.5, "", "well again"))
+SECONDS = 15  # that are drawn
+
+
+class Table:
+    def __init__(self, path):
+        self.path = path
+
+    def note(self, program, result, beside="", ratio=""):
+        with open(self.path, "a", encoding="utf-8") as table:
+            print("sites", program, result, beside, ratio, sep="\t", file=table)
+        print(f"sites: {program}: {result}", flush=True)
+
+
+class Watch(threading.Thread):
+    """Looks at both ends of the tunnel until it is told to end: seconds since much began to
+    arrive, bytes a second that arrived, bytes in the bulk buffer, of the end that receives."""
+
+    def __init__(self, remotes):
+        super().__init__(daemon=True)
+        self.remotes, self.samples = remotes, []
+        self.flowing, self.ending = threading.Event(), threading.Event()
+
+    def run(self):
+        last, began = None, 0
+        while not self.ending.wait(EVERY):
+            ends = self.remotes()
+            now = time.monotonic()
+            if len(ends) != 2:
+                continue
+            end = max(ends, key=lambda end: end["counters"].get("rx_packets", 0))
+            packets = end["counters"].get("rx_packets", 0)
+            rate = (packets - last[1]) * PACKET / (now - last[0]) if last else 0
+            last = (now, packets)
+            if rate > RATE / 10 and not self.flowing.is_set():
+                began = now
+                self.flowing.set()
+            if self.flowing.is_set():
+                self.samples.append((now - began, rate, end["buffer_bytes"]))
+
+
+def change_in_time(watch, change):
+    """What TIMES says, from when on much arrives."""
+    watch.flowing.wait()
+    began = time.monotonic()
+    for begins, words, _ in TIMES[1:]:
+        if watch.ending.wait(began + begins - time.monotonic()):
+            return
+        change(words)
+
+
+def run(bench, path, words):
+    """Of a program whose server is at one site and whose client at the other, what both said."""
+    ends = [[bench.WEFT, "run", *path.place(end), "--", *words, *last]
+            for end, last in ((0, ()), (1, (path.address,)))]
+    with subprocess.Popen(["timeout", "60", *map(str, ends[0])], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True) as server:
+        time.sleep(1)  # it says nothing when it listens
+        client = subprocess.run(["timeout", "60", *map(str, ends[1])], capture_output=True,
+                                text=True, check=False)
+        said = server.communicate()[0]
+    if client.returncode or server.returncode:
+        sys.exit(f"{words[0]} failed:\n{client.stdout}{client.stderr}{said}")
+    return client.stdout
+
+
+def show_fabric(bench, table):
+    words = [bench.WEFT, "run", "--lab", "west", "--node", "n-west", "--", "ibnetdiscover"]
+    found = subprocess.run(map(str, words), capture_output=True, text=True, check=True).stdout
+    kinds = [found.count(f"\n{kind}") for kind in ("Switch", "Ca")]
+    if kinds != [4, 2]:
+        sys.exit(f"ibnetdiscover found {kinds[0]} switches and {kinds[1]} adapters:\n{found}")
+    table.note("ibnetdiscover", "4 switches, 2 adapters found")
+
+
+def show_pingpong(bench, path, table):
+    said = run(bench, path, ["ibv_rc_pingpong", "-p", 18700 + os.getpid() % 200, "-n", 20])
+    took = float(said.rsplit(" usec/iter", 1)[0].rsplit(" ", 1)[1]) / 1000
+    table.note("ibv_rc_pingpong", f"{took:.1f} ms an exchange", f"WAN {ROUND_TRIP * 1e3:g} ms")
+
+
+def show_write_bandwidth(bench, sites, path, table, change):
+    watch = Watch(sites.remotes)
+    watch.start()
+    threading.Thread(target=change_in_time, args=(watch, change), daemon=True).start()
+    depth = int(2 * RATE * ROUND_TRIP / MESSAGE)
+    run(bench, path, ["ib_write_bw", "-F", "-p", 18900 + os.getpid() % 200, "-m", PACKET, "-s",
+                      MESSAGE, "-u", 20, "-t", depth, "-D", SECONDS + 1])
+    watch.ending.set()
+    watch.join()
+    for (begins, _, name), ends in zip(TIMES, [*(time[0] for time in TIMES[1:]), SECONDS]):
+        # Behind a change the pipe fills, or what was lost comes after all.
+        rates = [rate for when, rate, _ in watch.samples if begins + 1 < when < ends]
+        if rates:
+            rate = sum(rates) / len(rates)
+            table.note(f"ib_write_bw RC, 1 MiB, WAN {name}", f"{rate / 1e6:.0f} MB/s",
+                       f"WAN {RATE / 1e6:.0f} MB/s", f"{rate / RATE:.2f}")
+    return watch.samples
+
+
+def draw(samples, picture):
+    """Over time, on the terminal and as a file. Nothing where there is no gnuplot."""
+    data = "\n".join(f"{when:.2f} {rate / 1e6:.3f} {held / 1e6:.3f}" for when, rate, held in samples)
+    script = ["$data << EOD", data, "EOD", "set xlabel 'seconds'", "set key outside top center",
+              "set yrange [0:]", f"set xrange [0:{SECONDS}]"]
+    marks = [f"set arrow from {begins},graph 0 to {begins},graph 1 nohead dashtype 2; "
+             f"set label '{name}' at {begins},graph 0.96 offset 0.5,0"
+             for begins, _, name in TIMES]
+    lines = ("plot $data using 1:2 with lines linewidth 2 title 'arrives, MB/s', "
+             "$data using 1:3 with filledcurves y1=0 fillstyle transparent solid 0.3 "
+             "title 'in the bulk buffer, MB'")
+    dumb = ("plot $data using 1:2 with points pointtype '*' title 'arrives, MB/s', "
+            "$data using 1:3 with points pointtype 'b' title 'in the bulk buffer, MB'")
+    for terminal, where, extra in ((["set terminal dumb 100 24"], [], [dumb]),
+                                   (["set terminal svg size 900,400 dynamic background 'white'"],
+                                    [f"set output '{picture}'"], [*marks, lines])):
+        try:
+            subprocess.run(["gnuplot"], input="\n".join([*terminal, *where, *script, *extra, ""]),
+                           text=True, check=True)
+        except FileNotFoundError:
+            print("sites: without gnuplot there is no picture: apt-get install gnuplot-nox")
+            return
+    print(f"sites: the picture: {picture}", flush=True)
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    sys.path.insert(0, sys.argv[1])
+    import labs as bench  # pylint: disable=import-outside-toplevel
+    import sites  # pylint: disable=import-outside-toplevel
+    table = Table(sys.argv[2])
+    wan = sites.Wan(RATE, ROUND_TRIP, loss=0)
+    with tempfile.TemporaryDirectory(prefix="weft-demo-") as directory:
+        settings = pathlib.Path(directory) / "wan"
+        settings.write_text(f"path {wan.emulation()}\n", encoding="utf-8")
+        buffer = int(3 * wan.product())  # what a loss, and an outage, hold up
+        with sites.sites(wan, buffer, sealed=True, settings=settings) as (path, emulator):
+            def change(words):
+                text = ",".join(filter(None, (wan.emulation(), words)))
+                settings.write_text(f"path none,{text}\n", encoding="utf-8")
+                emulator.send_signal(signal.SIGHUP)
+            show_fabric(bench, table)
+            show_pingpong(bench, path, table)
+            samples = show_write_bandwidth(bench, sites, path, table, change)
+    draw(samples, sys.argv[3])
+
+
+if __name__ == "__main__":
+    main()
