@@ -131,7 +131,8 @@ def show_write_bandwidth(bench, sites, path, table, change):
 
 def draw(samples, picture):
     """Over time, on the terminal and as a file. Nothing where there is no gnuplot."""
-    data = "\n".join(f"{when:.2f} {rate / 1e6:.3f} {held / 1e6:.3f}" for when, rate, held in samples)
+    data = "\n".join(f"{when:.2f} {rate / 1e6:.3f} {held / 1e6:.3f}"
+                     for when, rate, held in samples)
     script = ["$data << EOD", data, "EOD", "set xlabel 'seconds'", "set key outside top center",
               "set yrange [0:]", f"set xrange [0:{SECONDS}]"]
     marks = [f"set arrow from {begins},graph 0 to {begins},graph 1 nohead dashtype 2; "
