@@ -29,6 +29,10 @@ struct LabRemote {
   // Of the keys that it may have, unless the extender is insecure: as LabExtender::key, or
   // "SHA256:" and what follows.
   std::vector<std::string> fingerprints;
+  // What lies between a frame and the wire, from the frame outwards, as wan/encapsulation/stack.h
+  // reads it; empty: UDP, in IP of the address's version.
+  std::string encapsulation;
+  std::string interface;  // by which frames of Ethernet leave, where the encapsulation has them
   std::uint64_t rate_bytes_per_s = 0;  // of what goes there into the WAN; 0: as fast as it can
   friend bool operator==(const LabRemote&, const LabRemote&) = default;
 };

@@ -22,7 +22,20 @@ constexpr Duration kShortestKeyTime = 1s;
 struct ExtenderText {
   LabNode node;
   LabExtender extender;
+  LabRemote usual;  // what its remotes are where they do not say
 };
+
+const Keys<LabRemote>& encapsulation_keys() {
+  static const Keys<LabRemote> keys{
+      {"encapsulation",
+       [](LabRemote& remote, const Value& value) {
+         return store(remote.encapsulation, value.string());
+       }},
+      {"interface", [](LabRemote& remote,
+                       const Value& value) { return store(remote.interface, value.string()); }},
+  };
+  return keys;
+}
 
 constexpr std::string_view kBridge = "bridge";
 constexpr std::string_view kRouter = "router";
@@ -87,13 +100,14 @@ Done read_rate(LabRemote& remote, const Value& value) {
 Done read_remotes(ExtenderText& text, const Value& table) {
   const auto entries = table.table();
   if (!entries) return tl::unexpected(entries.error());
-  const Keys<LabRemote> keys{
+  Keys<LabRemote> keys{
       {"address", [](LabRemote& remote,
                      const Value& value) { return store(remote.address, value.udp_address()); }},
       {"prefixes", read_prefixes},
       {"fingerprint", read_fingerprints},
       {"rate", read_rate},
   };
+  keys.insert(keys.end(), encapsulation_keys().begin(), encapsulation_keys().end());
   for (const auto& [name, value] : *entries) {
     LabRemote remote;
     remote.name = name;
@@ -133,6 +147,11 @@ Keys<ExtenderText> extender_keys(const Keys<LabNode>& node_keys) {
        }},
       {"remote", read_remotes},
   };
+  for (const Key<LabRemote>& key : encapsulation_keys()) {
+    keys.push_back({key.name, [set = key.set](ExtenderText& text, const Value& value) {
+                      return set(text.usual, value);
+                    }});
+  }
   for (const Key<LabNode>& key : node_keys) {
     keys.push_back({key.name, [set = key.set](ExtenderText& text, const Value& value) {
                       return set(text.node, value);
@@ -183,13 +202,17 @@ Done add_extenders(LabBuilder& builder, const Value& table, const Keys<LabNode>&
   const Keys<ExtenderText> of_routers = extender_keys(router_keys);
   for (const auto& [name, value] : *entries) {
     const bool router = is_router(value);
-    ExtenderText text{.node = model, .extender = {}};
+    ExtenderText text{.node = model, .extender = {}, .usual = {}};
     text.node.name = name;
     text.node.kind = router ? NodeKind::kRouter : NodeKind::kSwitch;
     const Done done = read_keys(router ? of_routers : of_switches, text, value);
     if (!done) return done;
     if (text.extender.listen == PartAddress{}) {
       return value.wrong("needs an address of this machine, as in listen = \"192.0.2.1:7471\"");
+    }
+    for (LabRemote& remote : text.extender.remotes) {
+      if (remote.encapsulation.empty()) remote.encapsulation = text.usual.encapsulation;
+      if (remote.interface.empty()) remote.interface = text.usual.interface;
     }
     if (Done done = check_keys(text.extender, value); !done) return done;
     const Done added =
@@ -210,6 +233,10 @@ std::string remote_words(const LabRemote& remote) {
       values.push_back(quoted(prefix.to_string()));
     keys.push_back(fmt::format("prefixes = [{}]", fmt::join(values, ", ")));
   }
+  if (!remote.encapsulation.empty()) {
+    keys.push_back("encapsulation = " + quoted(remote.encapsulation));
+  }
+  if (!remote.interface.empty()) keys.push_back("interface = " + quoted(remote.interface));
   if (remote.rate_bytes_per_s != 0) {
     keys.push_back("rate = " + quoted(quantity_text(remote.rate_bytes_per_s, kRateUnits)));
   }

@@ -18,9 +18,11 @@ ports = 2
 listen = "192.0.2.1:7471"
 buffer = "64MiB"
 insecure = true
+encapsulation = "udp/ipv6/ethernet"
+interface = "eth1"
 [extender.edge.remote]
 "far.away" = { address = "[2001:db8::1]:7471", rate = "2.5Gb/s" }
-near = {}
+near = { encapsulation = "ethernet", interface = "tap:lab" }
 
 [node.a]
 [switch.s]
@@ -55,6 +57,10 @@ TEST(LabExtender, IsASwitchWithOneMorePortForEachRemote) {
   EXPECT_EQ(edge.remotes[0].name, "far.away");
   EXPECT_EQ(to_string(edge.remotes[0].address.value()), "[2001:db8::1]:7471");
   EXPECT_EQ(edge.remotes[0].rate_bytes_per_s, 312'500'000u);
+  EXPECT_EQ(edge.remotes[0].encapsulation, "udp/ipv6/ethernet") << "of all, where it says nothing";
+  EXPECT_EQ(edge.remotes[0].interface, "eth1");
+  EXPECT_EQ(edge.remotes[1].encapsulation, "ethernet");
+  EXPECT_EQ(edge.remotes[1].interface, "tap:lab");
   EXPECT_EQ(edge.remotes[1].address, std::nullopt);
   EXPECT_EQ(edge.remotes[1].rate_bytes_per_s, 0u);
   EXPECT_EQ(edge.port_of(0), 3);

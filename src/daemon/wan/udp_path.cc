@@ -29,17 +29,14 @@ std::size_t frame_that_fits(const io::SocketAddress& remote) {
 }  // namespace
 
 UdpPath::UdpPath(const std::optional<io::SocketAddress>& remote, const io::UdpSocket& socket)
-    : fixed_(remote.has_value()),
-      remote_(remote),
+    : AddressedPath(remote),
       socket_(socket),
       longest_frame_(remote ? frame_that_fits(*remote) : wan::kLeastFrame) {
 }
 
-void UdpPath::set_remote(const io::SocketAddress& remote, Time now) {
-  remote_ = remote;
-  longest_frame_ = frame_that_fits(remote);
+void UdpPath::moved() {
+  longest_frame_ = frame_that_fits(*remote());
   longest_cut_ = io::kMaxUdpPayload;
-  if (user_.changed) user_.changed(now);
 }
 
 std::size_t UdpPath::group(Frames frames) const {
@@ -60,7 +57,7 @@ std::size_t UdpPath::group(Frames frames) const {
 }
 
 io::IoResult UdpPath::send_parts(std::span<const iovec> parts, std::size_t segment) const {
-  return socket_.send({.destination = *remote_,
+  return socket_.send({.destination = *remote(),
                        .source = {},
                        .tos = {},
                        .ttl = {},
@@ -90,65 +87,29 @@ std::size_t UdpPath::send_group(Frames frames, Time now) {
         longest_cut_ = segment - 1;
         return send_group(frames.first(1), now);
       }
-      refused_ += frames.size();
+      refuse(frames.size());
       if (sent.error == std::errc::message_size) look_at_mtu(now);
       return frames.size();
   }
   return frames.size();
 }
 
-void UdpPath::set_rate(std::uint64_t bytes_per_s, Time now) {
-  pacer_.reset();
-  if (bytes_per_s != 0) pacer_.emplace(wan::PacingSettings{.most_bytes_per_s = bytes_per_s}, now);
-}
-
-void UdpPath::go_on(Time now) {
-  if (!pause_ || now < *pause_) return;
-  pause_.reset();
-  if (user_.changed) user_.changed(now);
-}
-
-void UdpPath::send(Frames frames, Time now) {
-  if (pacer_) {
-    std::size_t bytes = 0;
-    for (const wan::OutFrame& frame : frames)
-      bytes += frame.size;
-    pacer_->sent(bytes, true, now);
-    if (!pacer_->admits(now)) pause_ = pacer_->next();
+std::size_t UdpPath::transmit(Frames frames, Time now) {
+  std::size_t done = 0;
+  while (done < frames.size()) {
+    const Frames rest = frames.subspan(done);
+    const std::size_t sent = send_group(rest.first(group(rest)), now);
+    if (sent == 0) break;
+    done += sent;
   }
-  while (!frames.empty()) {
-    const std::size_t done = send_group(frames.first(group(frames)), now);
-    if (done == 0) return keep(frames);
-    frames = frames.subspan(done);
-  }
-}
-
-void UdpPath::keep(Frames frames) {
-  for (const wan::OutFrame& frame : frames) {
-    std::vector<std::byte>& kept = backlog_.emplace_back();
-    kept.reserve(frame.size);
-    for (const Bytes part : frame.parts)
-      kept.insert(kept.end(), part.begin(), part.end());
-  }
-}
-
-void UdpPath::flush(Time now) {
-  auto next = backlog_.begin();
-  for (; next != backlog_.end(); ++next) {
-    const iovec whole{next->data(), next->size()};
-    const io::IoResult sent = send_parts({&whole, 1}, 0);
-    if (sent.status == IoStatus::kWouldBlock) break;
-    if (sent.status == IoStatus::kFailed) ++refused_;
-  }
-  backlog_.erase(backlog_.begin(), next);
-  if (backlog_.empty() && user_.changed) user_.changed(now);
+  return done;
 }
 
 void UdpPath::look_at_mtu(Time now) {
-  const std::size_t fits = frame_that_fits(*remote_);
+  const std::size_t fits = frame_that_fits(*remote());
   if (fits == longest_frame_) return;
   longest_frame_ = fits;
-  if (user_.changed) user_.changed(now);
+  changed(now);
 }
 
 }  // namespace weft::daemon

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "daemon/counters_json.h"
+#include "daemon/wan/addressed_path.h"
 #include "daemon/wan/site_identity.h"
 #include "daemon/wan/site_keys.h"
 #include "wan/sealed_path.h"
@@ -36,12 +37,7 @@ std::string_view text(wan::Session::State state) {
   return "";
 }
 
-std::optional<io::SocketAddress> address_of(const fabric::LabRemote& remote) {
-  if (!remote.address) return std::nullopt;
-  return io::SocketAddress{.address = remote.address->host, .port = remote.address->port};
-}
-
-std::optional<wan::SealedPath> sealed_over(UdpPath& path, const fabric::LabExtender& extender) {
+std::optional<wan::SealedPath> sealed_over(RemotePath& path, const fabric::LabExtender& extender) {
   if (extender.insecure) return std::nullopt;
   return std::optional<wan::SealedPath>(std::in_place, path,
                                         wan::SealedPath::Options{.epoch_time = extender.key_time});
@@ -51,7 +47,7 @@ std::optional<wan::SealedPath> sealed_over(UdpPath& path, const fabric::LabExten
 
 struct WanLinks::Remote {
   Remote(const fabric::LabRemote& of, const fabric::LabExtender& extender, link::Port& near_port,
-         UdpPath& path, wan::BulkBuffer::Share& share, const wan::TunnelOptions& options,
+         RemotePath& path, wan::BulkBuffer::Share& share, const wan::TunnelOptions& options,
          link::PacketPool& pool, Entropy& entropy, wan::TunnelUser& user)
       : lab(of),
         near(near_port),
@@ -62,11 +58,11 @@ struct WanLinks::Remote {
         tunnel(options, share, pool, entropy, sealed ? static_cast<wan::Path&>(*sealed) : path,
                user) {}
 
-  [[nodiscard]] UdpPath::User user();
+  [[nodiscard]] RemotePath::User user();
 
   const fabric::LabRemote& lab;
   link::Port& near;
-  UdpPath& path;
+  RemotePath& path;
   std::optional<wan::SealedPath> sealed;  // over it, unless the extender is insecure
   wan::BulkBuffer::Share& share;
   link::DirectLink link;
@@ -75,7 +71,7 @@ struct WanLinks::Remote {
 
 struct WanLinks::Extender {
   const fabric::LabExtender& lab;
-  std::unique_ptr<WanSocket> socket;
+  std::unique_ptr<RemotePaths> paths;
   wan::BulkBuffer buffer;
   std::unique_ptr<SubnetRouter> router;  // null: it is a bridge
   bool router_woken = false;
@@ -84,7 +80,7 @@ struct WanLinks::Extender {
   std::unique_ptr<SiteKeys> keys;  // null: it is insecure
 };
 
-UdpPath::User WanLinks::Remote::user() {
+RemotePath::User WanLinks::Remote::user() {
   const auto changed = [this](Time) { tunnel.path_changed(); };
   if (!sealed) {
     return {.received =
@@ -130,12 +126,12 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
   const auto wrong = [&](const Error& error) {
     return fail(error.code, fmt::format("{}: {}", name, error.message));
   };
-  auto socket = WanSocket::open({.address = lab.listen.host, .port = lab.listen.port}, reactor);
-  if (!socket) return wrong(socket.error());
+  auto paths = RemotePaths::open(lab, reactor);
+  if (!paths) return wrong(paths.error());
   const wan::BulkBuffer::Options options{
       .lane_bytes = lab.buffer_bytes, .block = {}, .remotes = lab.remotes.size()};
   auto& extender = *extenders_.emplace_back(new Extender{.lab = lab,
-                                                         .socket = std::move(*socket),
+                                                         .paths = std::move(*paths),
                                                          .buffer = wan::BulkBuffer(options),
                                                          .router = {},
                                                          .remotes = {},
@@ -150,7 +146,7 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
   auto remote_keys = read_remote_keys(lab, (*site)->fingerprint());
   if (!remote_keys) return wrong(remote_keys.error());
   extender.remote_keys = std::move(*remote_keys);
-  auto keys = SiteKeys::open(name, std::move(*site), extender.socket->local(), reactor);
+  auto keys = SiteKeys::open(name, std::move(*site), extender.paths->local(), reactor);
   if (!keys) return wrong(keys.error());
   extender.keys = std::move(*keys);
   return {};
@@ -183,8 +179,7 @@ void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
   options.port = port_options(extender.lab);
   if (extender.router != nullptr) options.mode = wan::TunnelMode::kRouter;
   options.sender.kept_packets = most_packets(extender.lab);
-  const auto address = address_of(lab);
-  UdpPath& path = extender.socket->add(address);
+  RemotePath& path = extender.paths->add(index, now);
   wan::TunnelUser& user = *this;
   link::Port& near = near_port(extender, index);
   auto& remote = *extender.remotes.emplace_back(
@@ -194,7 +189,7 @@ void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
   path.set_user(remote.user());
   if (extender.keys) {
     extender.keys->add({.name = lab.name,
-                        .address = address,
+                        .address = address_of(lab),
                         .keys = extender.remote_keys[index],
                         .path = &*remote.sealed,
                         .changed = [&remote] { remote.tunnel.path_changed(); }});
@@ -238,6 +233,7 @@ bool WanLinks::run(Time now) {
   bool worked = false;
   for (const auto& extender : extenders_) {
     worked |= extender->keys && extender->keys->run(now);
+    worked |= extender->paths->run(now);
     for (const auto& remote : extender->remotes)
       remote->path.go_on(now);
   }
@@ -254,7 +250,7 @@ bool WanLinks::run(Time now) {
       worked = true;
     }
     worked |= run_router(*extender, now);
-    extender->socket->watch_for_room();
+    extender->paths->watch_for_room();
   }
   return worked;
 }
@@ -269,6 +265,7 @@ std::optional<Time> WanLinks::deadline() const {
     if (extender->router_woken) return Time{};
     if (extender->router != nullptr) earlier(extender->router->deadline());
     if (extender->keys) earlier(extender->keys->deadline());
+    earlier(extender->paths->deadline());
     for (const auto& remote : extender->remotes) {
       earlier(remote->tunnel.deadline());
       earlier(remote->path.pause());
@@ -280,8 +277,9 @@ std::optional<Time> WanLinks::deadline() const {
 Json WanLinks::report(const Extender& extender, std::size_t index) {
   const Remote& remote = *extender.remotes[index];
   const wan::Session& session = remote.tunnel.session();
+  const std::string where = remote.path.remote_text();
   Json row{{"remote", remote.lab.name},
-           {"address", remote.path.remote() ? remote.path.remote()->to_string() : "unknown"},
+           {"address", where.empty() ? "unknown" : where},
            {"session", text(session.state())},
            {"active", remote.near.state() == link::PortState::kActive},
            {"sealed", remote.sealed.has_value()},
@@ -310,10 +308,10 @@ Json WanLinks::report() const {
     Json remotes = Json::array();
     for (std::size_t i = 0; i < extender->remotes.size(); ++i)
       remotes.push_back(report(*extender, i));
-    std::vector<CounterValue> counters = extender->socket->counters();
+    std::vector<CounterValue> counters = extender->paths->counters();
     Json row{{"extender", fabric_.lab().nodes[extender->lab.node].name},
              {"mode", extender->router == nullptr ? "bridge" : "router"},
-             {"listen", extender->socket->local().to_string()},
+             {"listen", extender->paths->local().to_string()},
              {"remotes", std::move(remotes)}};
     if (extender->keys) {
       accumulate(counters, extender->keys->counters());

@@ -45,7 +45,13 @@ Expected<std::unique_ptr<WanSocket>> WanSocket::open(const io::SocketAddress& ow
 }
 
 UdpPath& WanSocket::add(const std::optional<io::SocketAddress>& remote) {
-  return *paths_.emplace_back(std::make_unique<UdpPath>(remote, socket_));
+  UdpPath& path = *paths_.emplace_back(std::make_unique<UdpPath>(remote, socket_));
+  by_address_.add(path);
+  return path;
+}
+
+RemotePath& WanSocket::add(const fabric::LabRemote& remote, [[maybe_unused]] Time now) {
+  return add(address_of(remote));
 }
 
 void WanSocket::on_ready(std::uint32_t events) {
@@ -70,40 +76,14 @@ void WanSocket::receive_all(Time now) {
   }
 }
 
-UdpPath* WanSocket::find(const io::SocketAddress& source) const {
-  const auto from = std::ranges::find_if(paths_, [&](const auto& path) {
-    const auto& remote = path->remote();
-    return remote && remote->address == source.address && remote->port == source.port;
-  });
-  return from == paths_.end() ? nullptr : from->get();
-}
-
-UdpPath* WanSocket::find_for_stranger(const io::SocketAddress& source, Bytes frame, Time now) {
-  const auto claimed =
-      std::ranges::find_if(paths_, [&](const auto& path) { return path->claims(frame); });
-  if (claimed != paths_.end()) return claimed->get();
-  const auto open =
-      std::ranges::find_if(paths_, [](const auto& path) { return path->takes_strangers(); });
-  if (open == paths_.end()) return nullptr;
-  (*open)->set_remote(source, now);
-  return open->get();
-}
-
 void WanSocket::receive(const io::ReceivedDatagram& datagram, Bytes bytes, Time now) {
   const std::size_t segment = datagram.segment_size != 0 ? datagram.segment_size : bytes.size();
-  UdpPath* const known = find(datagram.source);
+  AddressedPath* const known = by_address_.find(datagram.source);
   do {
     const Bytes frame = bytes.first(std::min(segment, bytes.size()));
     bytes = bytes.subspan(frame.size());
-    UdpPath* from = known;
-    if (known == nullptr || !known->owns(frame)) {
-      UdpPath* const other = find_for_stranger(datagram.source, frame, now);
-      if (other != nullptr) from = other;
-    }
-    if (from == nullptr) {
+    if (!by_address_.receive(known, datagram.source, frame, now)) {
       counters_.add(WanSocketCounter::kStranger);
-    } else if (from->receive(frame, now) && from != known) {
-      from->set_remote(datagram.source, now);
     }
   } while (!bytes.empty());
 }

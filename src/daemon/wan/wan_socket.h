@@ -25,28 +25,26 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(WanSocketCount
         {"udp_overflow", "datagrams lost because the socket's buffer was full"},
     }};
 
-class WanSocket {
+class WanSocket final : public PathSocket {
  public:
   // Everything happens in the reactor's thread; the reactor outlives it.
   static Expected<std::unique_ptr<WanSocket>> open(const io::SocketAddress& own,
                                                    io::Reactor& reactor);
-  WanSocket(const WanSocket&) = delete;
-  WanSocket& operator=(const WanSocket&) = delete;
 
   // It stays as long as this.
   UdpPath& add(const std::optional<io::SocketAddress>& remote);
-  // After frames have been handed to paths.
-  void watch_for_room();
   // With the port that the kernel has chosen where there was none.
   [[nodiscard]] const io::SocketAddress& local() const { return socket_.local(); }
-  [[nodiscard]] std::vector<CounterValue> counters() const;
+
+  // PathSocket
+  RemotePath& add(const fabric::LabRemote& remote, Time now) override;
+  void watch_for_room() override;
+  [[nodiscard]] std::vector<CounterValue> counters() const override;
 
  private:
   explicit WanSocket(io::UdpSocket socket);
   void on_ready(std::uint32_t events);
   void receive_all(Time now);
-  [[nodiscard]] UdpPath* find(const io::SocketAddress& source) const;
-  [[nodiscard]] UdpPath* find_for_stranger(const io::SocketAddress& source, Bytes frame, Time now);
   void receive(const io::ReceivedDatagram& datagram, Bytes bytes, Time now);
 
   io::UdpSocket socket_;
@@ -54,6 +52,7 @@ class WanSocket {
   CounterSet<WanSocketCounter, kWanSocketCounters> counters_;
   std::uint32_t overflows_ = 0;
   std::vector<std::unique_ptr<UdpPath>> paths_;
+  PathsByAddress by_address_;
   bool watching_for_room_ = false;
   io::Reactor* reactor_ = nullptr;
   io::Reactor::Registration watch_;

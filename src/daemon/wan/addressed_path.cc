@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/wan/addressed_path.h"
+
+#include <algorithm>
+
+namespace weft::daemon {
+
+std::optional<io::SocketAddress> address_of(const fabric::LabRemote& remote) {
+  if (!remote.address) return std::nullopt;
+  return io::SocketAddress{.address = remote.address->host, .port = remote.address->port};
+}
+
+void AddressedPath::set_remote(const io::SocketAddress& remote, Time now) {
+  remote_ = remote;
+  moved();
+  changed(now);
+}
+
+AddressedPath* PathsByAddress::find(const io::SocketAddress& source) const {
+  const auto from = std::ranges::find_if(paths_, [&](const auto* path) {
+    const auto& remote = path->remote();
+    return remote && remote->address == source.address && remote->port == source.port;
+  });
+  return from == paths_.end() ? nullptr : *from;
+}
+
+AddressedPath* PathsByAddress::find_for_stranger(const io::SocketAddress& source, Bytes frame,
+                                                 Time now) const {
+  const auto claimed =
+      std::ranges::find_if(paths_, [&](const auto* path) { return path->claims(frame); });
+  if (claimed != paths_.end()) return *claimed;
+  const auto open =
+      std::ranges::find_if(paths_, [](const auto* path) { return path->takes_strangers(); });
+  if (open == paths_.end()) return nullptr;
+  (*open)->set_remote(source, now);
+  return *open;
+}
+
+bool PathsByAddress::receive(AddressedPath* known, const io::SocketAddress& source, Bytes frame,
+                             Time now) const {
+  AddressedPath* from = known;
+  if (known == nullptr || !known->owns(frame)) {
+    AddressedPath* const other = find_for_stranger(source, frame, now);
+    if (other != nullptr) from = other;
+  }
+  if (from == nullptr) return false;
+  if (from->receive(frame, now) && from != known) from->set_remote(source, now);
+  return true;
+}
+
+}  // namespace weft::daemon

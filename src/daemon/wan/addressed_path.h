@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paths through a socket of the kernel's IP, which tells by its address from whom a datagram is.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/wan/remote_path.h"
+#include "io/socket_address.h"
+
+namespace weft::daemon {
+
+// Where the extender of a remote listens; nothing: it comes here.
+[[nodiscard]] std::optional<io::SocketAddress> address_of(const fabric::LabRemote& remote);
+
+class AddressedPath : public RemotePath {
+ public:
+  // Without a remote it is whoever comes first, or who can prove that he is: set_remote().
+  explicit AddressedPath(const std::optional<io::SocketAddress>& remote)
+      : fixed_(remote.has_value()), remote_(remote) {}
+
+  // Nothing: nobody has come.
+  [[nodiscard]] const std::optional<io::SocketAddress>& remote() const { return remote_; }
+  // Whether it would take whoever has sent this for its remote: that is not fixed, and has not come
+  // or is lost.
+  [[nodiscard]] bool takes_strangers() const {
+    return !fixed_ && !user().claims && (!remote_ || !user().lost || user().lost());
+  }
+  // Whether this may be its remote's, as far as can be told before it is looked at.
+  [[nodiscard]] bool owns(Bytes frame) const { return !user().claims || user().claims(frame); }
+  // Whether what a stranger has sent may be its remote's, from another place than before.
+  [[nodiscard]] bool claims(Bytes frame) const {
+    return !fixed_ && user().claims && user().claims(frame);
+  }
+  void set_remote(const io::SocketAddress& remote, Time now);
+
+  [[nodiscard]] std::string remote_text() const override {
+    return remote_ ? remote_->to_string() : std::string();
+  }
+  // wan::Path
+  [[nodiscard]] bool established() const override { return remote_.has_value(); }
+
+ protected:
+  // The remote is another one, or at another place.
+  virtual void moved() = 0;
+
+ private:
+  const bool fixed_;
+  std::optional<io::SocketAddress> remote_;
+};
+
+// Those of one socket, by their addresses. They belong to somebody else.
+class PathsByAddress {
+ public:
+  void add(AddressedPath& path) { paths_.push_back(&path); }
+  [[nodiscard]] AddressedPath* find(const io::SocketAddress& source) const;
+  // Gives a frame to the path whose remote has sent it; `known` is find(source). False: that is a
+  // stranger.
+  bool receive(AddressedPath* known, const io::SocketAddress& source, Bytes frame, Time now) const;
+
+ private:
+  [[nodiscard]] AddressedPath* find_for_stranger(const io::SocketAddress& source, Bytes frame,
+                                                 Time now) const;
+  std::vector<AddressedPath*> paths_;
+};
+
+}  // namespace weft::daemon

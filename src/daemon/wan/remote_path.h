@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tunnel's path to one remote, whatever carries it, and what such paths share: a pace, what
+// waits for room, and who uses it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/counters.h"
+#include "base/time.h"
+#include "fabric/lab_extender.h"
+#include "wan/pacing.h"
+#include "wan/path.h"
+
+namespace weft::daemon {
+
+class RemotePath : public wan::Path {
+ public:
+  struct User {
+    // True: it is proved to come from the remote, and is the newest, so that the remote is where it
+    // came from.
+    std::function<bool(Bytes frame, Time now)> received{};
+    std::function<void(Time now)> changed{};  // an answer of the path
+    // Where nothing can be proved: nothing that matters comes from the remote any more.
+    std::function<bool()> lost{};
+    // Where it can: what somebody sends names what it is to be proved with.
+    std::function<bool(Bytes frame)> claims{};
+  };
+
+  RemotePath() = default;
+  RemotePath(const RemotePath&) = delete;
+  RemotePath& operator=(const RemotePath&) = delete;
+
+  void set_user(User user) { user_ = std::move(user); }
+  // Where the remote is, for a person; empty: that is not known.
+  [[nodiscard]] virtual std::string remote_text() const = 0;
+
+  // What frames of this path together may take, bytes per second; 0: whatever is taken.
+  void set_rate(std::uint64_t bytes_per_s, Time now);
+  // Between frames, so that they keep to it: when go_on() lets the next ones leave.
+  [[nodiscard]] std::optional<Time> pause() const { return pause_; }
+  void go_on(Time now);
+
+  // wan::Path
+  [[nodiscard]] bool ready() const override { return backlog_.empty() && !pause_; }
+  [[nodiscard]] std::size_t burst() const override { return pacer_ ? pacer_->run() : SIZE_MAX; }
+  void send(std::span<const wan::OutFrame> frames, Time now) override;
+
+  // As User::received.
+  bool receive(Bytes frame, Time now) { return user_.received && user_.received(frame, now); }
+  // The socket has taken no more: flush() when it does again.
+  [[nodiscard]] bool is_blocked() const { return !backlog_.empty(); }
+  void flush(Time now);
+  // Frames that the socket refused: lost.
+  [[nodiscard]] std::uint64_t refused() const { return refused_; }
+
+ protected:
+  using Frames = std::span<const wan::OutFrame>;
+
+  // Hands frames to what carries them. How many of the first ones are done with, sent or refused;
+  // fewer than all when no more is taken now.
+  virtual std::size_t transmit(Frames frames, Time now) = 0;
+  void refuse(std::size_t frames) { refused_ += frames; }
+  void changed(Time now) const {
+    if (user_.changed) user_.changed(now);
+  }
+  [[nodiscard]] const User& user() const { return user_; }
+
+ private:
+  void keep(Frames frames);
+
+  User user_;
+  std::vector<std::vector<std::byte>> backlog_;
+  std::uint64_t refused_ = 0;
+  std::optional<wan::Pacer> pacer_;
+  std::optional<Time> pause_;
+};
+
+// What an extender's paths of one kind go through: a socket, or an interface. Everything happens in
+// the reactor's thread.
+class PathSocket {
+ public:
+  PathSocket() = default;
+  PathSocket(const PathSocket&) = delete;
+  PathSocket& operator=(const PathSocket&) = delete;
+  virtual ~PathSocket() = default;
+
+  // The path to a remote that was found to be one of this kind. It stays as long as this.
+  virtual RemotePath& add(const fabric::LabRemote& remote, Time now) = 0;
+  // After frames have been handed to paths.
+  virtual void watch_for_room() = 0;
+  // Does what is due, where there is such. False: there was nothing to do.
+  virtual bool run([[maybe_unused]] Time now) { return false; }
+  [[nodiscard]] virtual std::optional<Time> deadline() const { return std::nullopt; }
+  [[nodiscard]] virtual std::vector<CounterValue> counters() const = 0;
+};
+
+}  // namespace weft::daemon
