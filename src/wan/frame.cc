@@ -146,7 +146,7 @@ class ItemReader {
                 .longest_frame = wire::load_be32(at + 16),
                 .silence_ms = wire::load_be32(at + 20),
                 .capacity = {}};
-    const bool known_mode = hello.mode == TunnelMode::kBridge || hello.mode == TunnelMode::kRouter;
+    const bool known_mode = hello.mode >= TunnelMode::kBridge && hello.mode <= TunnelMode::kRoce;
     const bool lanes = hello.data_vls >= 1 && hello.data_vls <= kLanes;
     if (hello.own == 0 || !known_mode || !lanes || scale > BlockSize::kMostScale) {
       return std::nullopt;

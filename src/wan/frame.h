@@ -122,7 +122,7 @@ struct AcknowledgeItem {
   [[nodiscard]] Range at(std::size_t index) const;
 };
 
-enum class TunnelMode : std::uint8_t { kBridge = 1, kRouter = 2 };
+enum class TunnelMode : std::uint8_t { kBridge = 1, kRouter = 2, kRoce = 3 };
 
 struct Hello {
   static constexpr std::size_t kSize = 152;

@@ -14,7 +14,15 @@ namespace weft::wan {
 namespace {
 
 std::string_view name(TunnelMode mode) {
-  return mode == TunnelMode::kBridge ? "bridge" : "router";
+  switch (mode) {
+    case TunnelMode::kBridge:
+      return "bridge";
+    case TunnelMode::kRouter:
+      return "router";
+    case TunnelMode::kRoce:
+      break;
+  }
+  return "roce";
 }
 
 std::uint32_t milliseconds(Duration time) {
