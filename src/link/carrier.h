@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/time.h"
+#include "link/credit.h"
 #include "link/packet.h"
 #include "wire/flow_control.h"
 
@@ -31,6 +32,9 @@ class Carrier {
   // and on to LinkUp) or does not (Sleep, Disabled). While both ends do, the link is physically up;
   // deliver() tells the ports.
   virtual void set_polling(bool polling, Time now) = 0;
+  // While the link is physically up: how the port at the far end offers to count what it takes in
+  // (PortOptions::credit_format). Nothing: it is any port, and counts as the standard does.
+  [[nodiscard]] virtual std::optional<CreditFormat> far_format() const { return std::nullopt; }
 
   // How long the line is busy with so many bytes; nothing where there is no line rate.
   [[nodiscard]] virtual Duration time_on_line(std::size_t bytes) const = 0;

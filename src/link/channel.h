@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include "base/bytes.h"
 #include "base/time.h"
+#include "link/credit.h"
 #include "link/iba_values.h"
 #include "link/packet.h"
 #include "wire/flow_control.h"
@@ -47,6 +49,9 @@ class Channel {
   virtual void set_user(ChannelUser* user) = 0;
   // Whether the other end is looked for, from now on. False disconnects.
   virtual void seek(bool seek, Time now) = 0;
+  // While it is connected: how the port at the other end offers to count what it takes in, where
+  // the channel tells.
+  [[nodiscard]] virtual std::optional<CreditFormat> far_format() const { return std::nullopt; }
   // Whether there is room for a packet of any size; true where there is no connection.
   [[nodiscard]] virtual bool ready() const = 0;
   // Both are lost, and counted by the channel, where there is neither a connection nor room.

@@ -45,6 +45,9 @@ class DirectLink final : public Link {
       link_->carry(*this, packet, now);
     }
     void set_polling(bool polling, Time now) override;
+    [[nodiscard]] std::optional<CreditFormat> far_format() const override {
+      return link_->other(*this).port_->options().credit_format;
+    }
     [[nodiscard]] Duration time_on_line(std::size_t bytes) const override;
     [[nodiscard]] Duration round_trip() const override;
     void deliver(Port& port, Time now) override;

@@ -120,6 +120,10 @@ void HalfLink::pump(Time now) {
   busy_ = line_ && !line_->idle(now);
 }
 
+std::optional<CreditFormat> HalfLink::far_format() const {
+  return channel_ != nullptr ? channel_->far_format() : std::nullopt;
+}
+
 Duration HalfLink::time_on_line(std::size_t bytes) const {
   return line_ ? line_->time_on_line(bytes) : 0ns;
 }

@@ -51,6 +51,7 @@ class HalfLink final : public Link, private Carrier, private ChannelUser {
   void send(PacketPtr packet, Time now) override;
   void send(const wire::FlowControl& packet, Time now) override;
   void set_polling(bool polling, Time now) override;
+  [[nodiscard]] std::optional<CreditFormat> far_format() const override;
   [[nodiscard]] Duration time_on_line(std::size_t bytes) const override;
   [[nodiscard]] Duration round_trip() const override;
   void deliver(Port& port, Time now) override;

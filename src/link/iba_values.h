@@ -29,10 +29,6 @@ inline constexpr std::uint16_t kDataLanes = 0x7FFF;
 }
 inline constexpr std::uint8_t kLargestMtu = 5;     // 4096
 inline constexpr std::uint8_t kManagementMtu = 1;  // 256, of VL15
-[[nodiscard]] constexpr std::uint16_t longest_blocks(std::uint8_t mtu_code) {
-  return static_cast<std::uint16_t>((longest_packet(mtu_code) + Packet::kBlock - 1) /
-                                    Packet::kBlock);
-}
 
 // Times of 4.096 us * 2^code; above 19, none (IBA 14.2.5.4, 14.2.5.6: LifeTimeValue, HOQLife).
 [[nodiscard]] constexpr std::optional<Duration> life(std::uint8_t code) {

@@ -16,7 +16,9 @@ Port::Port(const PortOptions& options, PortOwner& owner)
       buffer_(ReceiveBuffer::make(options.vl_buffer, options.vl15_buffer, *this)) {
   assert(options.data_vls >= 1 && options.data_vls < kVls);
   assert(options.mtu_code >= 1 && options.mtu_code <= 5);
-  assert(options.vl_buffer >= longest_blocks(options.mtu_code));
+  const CreditFormat format = options.credit_format.value_or(CreditFormat{});
+  assert(format.scale <= CreditFormat::kMostScale);
+  assert(options.vl_buffer >= format.space(longest_packet(options.mtu_code)));
 }
 
 Port::~Port() {
@@ -38,6 +40,7 @@ void Port::physical_up(Time now) {
   if (physical_ != PortPhysicalState::kPolling) return;
   physical_ = PortPhysicalState::kLinkUp;
   counters_.add_in_turn(PortCounter::kLinkUps);
+  agree_on_credit();
   enter(PortState::kInitialize, now);
 }
 

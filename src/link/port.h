@@ -56,6 +56,9 @@ struct PortOptions {
   // long for credit, and at least four round trips, asks for it.
   Duration credit_period = 10ms;
   Duration credit_watchdog = kStandardCreditWatchdog;  // kPeriodic only
+  // How it offers to count what it takes in, to another port that makes such an offer: then each
+  // sends as the other one counts. Nothing, or no such port: both count as the standard does.
+  std::optional<CreditFormat> credit_format{};
 };
 
 class Port;
@@ -113,6 +116,8 @@ class Port final : private ReceiveBuffer::Observer {
   [[nodiscard]] std::size_t backlog(Vl vl) const { return lanes_[vl.value()].queue.size(); }
   // What is free of the receive buffer of a data VL, blocks.
   [[nodiscard]] std::uint32_t receive_room(Vl vl) const { return buffer_->free(vl); }
+  // How the other end counts what this one sends, since the link is physically up.
+  [[nodiscard]] CreditFormat send_format() const { return send_format_; }
 
   // --- management: what the SMA reads and sets, IBA 14.2.5.6 -------------------------------------
   [[nodiscard]] PortState state() const { return state_; }
@@ -188,17 +193,28 @@ class Port final : private ReceiveBuffer::Observer {
   void end_wait(Time now);
 
   // port_credit.cc
+  void agree_on_credit();
   void begin_credit(Time now);
   void space_freed(Vl vl) override;
   void note_owed(Vl vl);
   void tell_credit(Vl vl, Time now);
   void tell_all_credit(Time now);
   void tell_owed_credit(Time now);
+  void hear_upper(const wire::FlowControl& packet);
   void hear_credit(const wire::FlowControl& packet, Time now);
+  [[nodiscard]] std::uint32_t free_blocks(Vl vl) const {
+    return buffer_->free(vl) >> receive_format_.scale;
+  }
+  // What the largest packet costs, that the other end may be waiting to send.
+  [[nodiscard]] std::uint32_t longest_cost() const;
+  [[nodiscard]] bool counts_wide() const { return send_format_.wide || receive_format_.wide; }
   [[nodiscard]] Duration asking_period() const;
   void ask_for_credit(Vl vl, Time now);
   void keep_credit_alive(Time now);
-  [[nodiscard]] static bool short_of_credit(const Lane& lane);
+  [[nodiscard]] bool may_send(const Lane& lane) const {  // the first that waits
+    return lane.send.allows(send_format_.blocks(lane.queue.front()->size()));
+  }
+  [[nodiscard]] bool short_of_credit(const Lane& lane) const;
   [[nodiscard]] std::size_t watched_lanes() const;
   [[nodiscard]] Duration period() const;
   [[nodiscard]] Duration watchdog() const;
@@ -228,6 +244,9 @@ class Port final : private ReceiveBuffer::Observer {
   PacketQueue draining_;
   Time drained_at_{};  // when the first of them goes on
   ReceiveBuffer::Ptr buffer_;
+  CreditFormat send_format_;
+  CreditFormat receive_format_;
+  std::optional<wire::FlowControl> upper_;  // halves of counts, whose lower ones come next
   std::array<Lane, kVls> lanes_;
   VlArbitration arbitration_;
   PortCounters counters_;

@@ -1,21 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
 #include "link/iba_values.h"
 #include "link/port.h"
 
 namespace weft::link {
+namespace {
+
+constexpr unsigned kHalfBits = CreditFormat::kWideBits / 2;  // of a wide count
+
+}  // namespace
+
+// What each end has said of itself holds as long as the link is physically up.
+void Port::agree_on_credit() {
+  const auto far = options_.credit_format ? carrier_->far_format() : std::nullopt;
+  send_format_ = far.value_or(CreditFormat{});
+  receive_format_ = far ? *options_.credit_format : CreditFormat{};
+}
 
 // Both ends count from zero, IBA 7.9.4.4.
 void Port::begin_credit(Time now) {
   for (Lane& lane : lanes_) {
-    lane.send = {};
-    lane.receive = {};
+    lane.send = SendCredit(send_format_);
+    lane.receive = ReceiveCredit(receive_format_);
     lane.credit_told_at = lane.credit_heard_at = now;
     lane.drops_in_row = 0;
     lane.stalled = false;
   }
   owed_ = 0;
+  upper_.reset();
+}
+
+std::uint32_t Port::longest_cost() const {
+  return receive_format_.blocks(longest_packet(options_.mtu_code));
 }
 
 void Port::space_freed(Vl vl) {
@@ -25,27 +43,39 @@ void Port::space_freed(Vl vl) {
 }
 
 // The other end is told when it has gained a quarter of the buffer, or anything at all if it may be
-// waiting: if what it was told last is less than a packet can be long.
+// waiting: if what it was told last is less than a packet can be long. Where the buffer is for a
+// long link, what the other end is not told of yet is missing there, so it is told sooner.
 void Port::note_owed(Vl vl) {
   if (vl.value() >= operational_vls_) return;
   const ReceiveCredit& credit = lanes_[vl.value()].receive;
-  const std::uint16_t gained = credit.gained(buffer_->free(vl));
+  const std::uint32_t gained = credit.gained(free_blocks(vl));
   if (gained == 0) return;
-  const std::uint32_t much = std::min<std::uint32_t>(buffer_->capacity(vl), kMostCredit) / 4;
-  const bool may_wait = credit.left() < longest_blocks(options_.mtu_code);
+  const std::uint32_t most =
+      std::min(buffer_->capacity(vl) >> receive_format_.scale, receive_format_.most());
+  const std::uint32_t much = most / (options_.credit_format ? 32 : 4);
+  const bool may_wait = credit.left() < longest_cost();
   if (may_wait || gained >= much) owed_ |= bit(vl);
 }
 
 void Port::tell_credit(Vl vl, Time now) {
   Lane& lane = lanes_[vl.value()];
-  const std::uint16_t fccl = lane.receive.fccl(buffer_->free(vl));
+  const std::uint32_t fccl = lane.receive.fccl(free_blocks(vl));
   lane.receive.told(fccl);
   lane.credit_told_at = now;
   owed_ &= static_cast<std::uint16_t>(~bit(vl));
   counters_.add_in_turn(PortCounter::kTxFlowControl);
   const auto op = state_ == PortState::kInitialize ? wire::FlowControl::Op::kInitialize
                                                    : wire::FlowControl::Op::kNormal;
-  carrier_->send(wire::FlowControl{op, vl, lane.send.fctbs(), fccl}, now);
+  const auto send = [&](wire::FlowControl::Op what, std::uint32_t fctbs, std::uint32_t limit) {
+    constexpr std::uint32_t kMask = wire::FlowControl::kCountMask;
+    carrier_->send(wire::FlowControl{what, vl, static_cast<std::uint16_t>(fctbs & kMask),
+                                     static_cast<std::uint16_t>(limit & kMask)},
+                   now);
+  };
+  if (counts_wide()) {
+    send(wire::FlowControl::Op::kUpper, lane.send.fctbs() >> kHalfBits, fccl >> kHalfBits);
+  }
+  send(op, lane.send.fctbs(), fccl);
 }
 
 void Port::tell_all_credit(Time now) {
@@ -60,12 +90,27 @@ void Port::tell_owed_credit(Time now) {
     tell_credit(Vl{static_cast<std::uint8_t>(lowest_lane(owed_))}, now);
 }
 
+void Port::hear_upper(const wire::FlowControl& packet) {
+  if (!counts_wide()) return counters_.add_in_turn(PortCounter::kRxBadLinkPacket);
+  upper_ = packet;
+}
+
 void Port::hear_credit(const wire::FlowControl& packet, Time now) {
   Lane& lane = lanes_[packet.vl.value()];
-  const bool news =
-      !lane.send.known() || lane.send.limit() != packet.fccl || lane.receive.abr() != packet.fctbs;
-  lane.send.granted(packet.fccl);
-  lane.receive.peer_sent(packet.fctbs);
+  std::uint32_t fccl = packet.fccl;
+  std::uint32_t fctbs = packet.fctbs;
+  if (counts_wide()) {
+    const auto upper = std::exchange(upper_, std::nullopt);
+    // Half of a count says nothing: the other half is lost.
+    if (!upper || upper->vl != packet.vl) {
+      return counters_.add_in_turn(PortCounter::kRxBadLinkPacket);
+    }
+    fccl |= std::uint32_t{upper->fccl} << kHalfBits;
+    fctbs |= std::uint32_t{upper->fctbs} << kHalfBits;
+  }
+  const bool news = !lane.send.known() || lane.send.limit() != fccl || lane.receive.abr() != fctbs;
+  lane.send.granted(fccl);
+  lane.receive.peer_sent(fctbs);
   lane.credit_heard_at = now;
   note_owed(packet.vl);
   // Nothing new: the other end asks, because what it was told is lost. But an answer looks like a
@@ -108,8 +153,8 @@ void Port::keep_credit_alive(Time now) {
   if (active_wanted_) ask_for_credit(Vl{0}, now);
 }
 
-bool Port::short_of_credit(const Lane& lane) {
-  return !lane.queue.empty() && !lane.send.allows(lane.queue.front()->blocks());
+bool Port::short_of_credit(const Lane& lane) const {
+  return !lane.queue.empty() && !may_send(lane);
 }
 
 // IBA 7.9.4.3: where credit has not come for so long, the link is trained anew. In Initialize the

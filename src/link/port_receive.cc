@@ -63,16 +63,15 @@ void Port::receive(PacketPtr packet, Time now) {
     counters_.add_in_turn(PortCounter::kRxVl15);
   } else {
     if (state_ == PortState::kInitialize) return counters_.add_in_turn(PortCounter::kRxWrongState);
-    const std::uint16_t blocks = packet->blocks();
-    packet->hold = buffer_->take(vl, blocks);
+    packet->hold = buffer_->take(vl, receive_format_.space(packet->size()));
     // IBA 7.9.4.4: blocks that were dropped for lack of room are not counted as received.
     if (!packet->hold) return counters_.add_in_turn(PortCounter::kRxOverrun);
     ReceiveCredit& credit = lanes_[vl.value()].receive;
-    credit.received(blocks);
+    credit.received(receive_format_.blocks(packet->size()));
     // What came in has taken space and credit alike, unless there is more space than can be
     // granted. So all that can be new is that little is left.
-    const bool alike = buffer_->capacity(vl) <= kMostCredit;
-    if (!alike || credit.left() < longest_blocks(options_.mtu_code)) note_owed(vl);
+    const bool alike = buffer_->capacity(vl) >> receive_format_.scale <= receive_format_.most();
+    if (!alike || credit.left() < longest_cost()) note_owed(vl);
     if (state_ == PortState::kArmed) enter(PortState::kActive, now);  // IBA 7.2.7: ActiveTrigger
   }
   count_received(*packet);
@@ -118,6 +117,7 @@ void Port::receive_flow_control(Bytes bytes, Time now) {
 void Port::receive(const wire::FlowControl& packet, Time now) {
   if (state_ == PortState::kDown) return counters_.add_in_turn(PortCounter::kRxWrongState);
   if (packet.vl == kVl15) return counters_.add_in_turn(PortCounter::kRxBadLinkPacket);
+  if (packet.op == wire::FlowControl::Op::kUpper) return hear_upper(packet);
   counters_.add_in_turn(PortCounter::kRxFlowControl);
   peer_armed_ = packet.op == wire::FlowControl::Op::kNormal;
   if (!peer_armed_ && state_ == PortState::kActive) {

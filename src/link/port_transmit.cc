@@ -33,7 +33,7 @@ void Port::transmit(PacketPtr packet, Vl vl, Time now) {
   // Most packets find that nothing waits, and need not wait either. No limit of time is so short
   // that one could have met it that has just come.
   const bool passes = waiting_ == 0 && vl != kVl15 && packet->arrived_at == now &&
-                      lane.send.allows(packet->blocks()) && carrier_->ready();
+                      lane.send.allows(send_format_.blocks(packet->size())) && carrier_->ready();
   if (passes && arbitration_.choose(bit(vl))) return send_now(std::move(packet), vl, now);
   const bool first = lane.queue.empty();
   if (first) lane.head_since = now;
@@ -67,7 +67,7 @@ std::uint16_t Port::sendable(Time now) {
     const Vl vl{static_cast<std::uint8_t>(lowest_lane(rest))};
     drop_expired(vl, now);
     const Lane& lane = lanes_[vl.value()];
-    if (!lane.queue.empty() && lane.send.allows(lane.queue.front()->blocks())) lanes |= bit(vl);
+    if (!lane.queue.empty() && may_send(lane)) lanes |= bit(vl);
   }
   return lanes;
 }
@@ -82,7 +82,7 @@ void Port::send_now(PacketPtr packet, Vl vl, Time now) {
   if (vl == kVl15) {
     counters_.add_in_turn(PortCounter::kTxVl15);
   } else {
-    lane.send.sent(packet->blocks());
+    lane.send.sent(send_format_.blocks(size));
     lane.drops_in_row = 0;
     arbitration_.sent(size);
   }

@@ -19,7 +19,7 @@ namespace weft::wire {
 enum class FlowControlError : std::uint8_t {
   kBadLength,  // not 6 bytes
   kBadLpcrc,   // damaged on the way
-  kBadOp,      // Op is neither normal nor initialize
+  kBadOp,      // Op is none of these
 };
 
 struct FlowControl {
@@ -29,6 +29,9 @@ struct FlowControl {
   enum class Op : std::uint8_t {
     kNormal = 0,      // the sender's link state is Armed or Active
     kInitialize = 1,  // it is Initialize
+    // Reserved in the standard. Of links whose ends have agreed on counts of 24 bits: the upper
+    // halves of both counts of the packet that follows it.
+    kUpper = 2,
   };
 
   Op op = Op::kNormal;
@@ -45,7 +48,7 @@ struct FlowControl {
     }
     const std::uint16_t first = load_be16(bytes.data());
     const std::uint16_t second = load_be16(bytes.data() + 2);
-    if (first >> 12 > static_cast<int>(Op::kInitialize)) {
+    if (first >> 12 > static_cast<int>(Op::kUpper)) {
       return tl::unexpected(FlowControlError::kBadOp);
     }
     return FlowControl{.op = static_cast<Op>(first >> 12),

@@ -31,13 +31,36 @@ TEST(SendCredit, CountsModulo4096) {
       SendCredit credit;
       for (unsigned sent = 0; sent < start; sent += 61)
         credit.sent(61);
-      credit.granted(credit_count(start + grant));
+      credit.granted(CreditFormat{}.count(start + grant));
       for (const unsigned blocks : {1U, 2U, 66U, 67U, 1000U, 2047U}) {
-        EXPECT_EQ(credit.allows(static_cast<std::uint16_t>(blocks)), blocks <= grant)
-            << start << ' ' << grant << ' ' << blocks;
+        EXPECT_EQ(credit.allows(blocks), blocks <= grant) << start << ' ' << grant << ' ' << blocks;
       }
     }
   }
+}
+
+TEST(SendCredit, CountsModulo2To24WhereThatIsAgreed) {
+  constexpr CreditFormat kWide{.wide = true};
+  for (const std::uint32_t start : {0U, 4095U, 4096U, 0x7F'FFFFU, 0xFF'F000U, 0xFF'FFFFU}) {
+    for (const std::uint32_t grant : {0U, 2049U, 5000U, 0x80'0000U}) {
+      SendCredit credit(kWide);
+      credit.sent(start);
+      credit.granted(kWide.count(start + grant));
+      for (const std::uint32_t blocks : {1U, 67U, 2049U, 5000U, 5001U})
+        EXPECT_EQ(credit.allows(blocks), blocks <= grant) << start << ' ' << grant << ' ' << blocks;
+    }
+  }
+}
+
+TEST(CreditFormat, CountsWholeBlocks) {
+  EXPECT_EQ(CreditFormat{}.blocks(64), 1);
+  EXPECT_EQ(CreditFormat{}.blocks(65), 2);
+  constexpr CreditFormat kLarge{.scale = 3};
+  EXPECT_EQ(kLarge.blocks(512), 1);
+  EXPECT_EQ(kLarge.blocks(513), 2);
+  EXPECT_EQ(kLarge.space(513), 16) << "of 64 bytes";
+  EXPECT_EQ(kLarge.most(), kMostCredit);
+  EXPECT_EQ((CreditFormat{.wide = true}.most()), 1U << 23);
 }
 
 TEST(ReceiveCredit, GrantsWhatIsFreeAndAtMost2048) {
@@ -51,7 +74,7 @@ TEST(ReceiveCredit, GrantsWhatIsFreeAndAtMost2048) {
 
 TEST(ReceiveCredit, StaysTheSameWhileBlocksComeAndTakeUpTheirSpace) {
   ReceiveCredit credit;
-  const std::uint16_t before = credit.fccl(100);
+  const std::uint32_t before = credit.fccl(100);
   credit.received(30);
   EXPECT_EQ(credit.fccl(70), before);
 }

@@ -296,5 +296,48 @@ TEST(PortCredit, DoesNotTakeOtherNumbersOfLanesForSilence) {
   EXPECT_EQ(count(rig.a.port, PortCounter::kRxBadLinkPacket), 0);
 }
 
+// Counts of 24 bits take two packets, of which either may be lost.
+TEST(PortCredit, OfMoreBlocksThanTheStandardsTakesHalvesOfCountsOnlyInPairs) {
+  FlowControlTap tap;
+  Rig rig({.data_vls = 1, .vl_buffer = 100'000, .credit_format = CreditFormat{.wide = true}});
+  rig.link.set_tap(&tap);
+  rig.activate();
+  ASSERT_GE(tap.seen[0].size(), 2);
+  const wire::FlowControl lower = tap.seen[0].back();
+  const wire::FlowControl upper = *(tap.seen[0].end() - 2);
+  EXPECT_EQ(upper.op, wire::FlowControl::Op::kUpper);
+  EXPECT_EQ(std::uint32_t{upper.fccl} << 12 | lower.fccl, 100'000);
+  const auto bad = [&] { return count(rig.b.port, PortCounter::kRxBadLinkPacket); };
+  ASSERT_EQ(bad(), 0);
+  rig.b.port.receive(wire::FlowControl{.fccl = 5}, rig.now());
+  EXPECT_EQ(bad(), 1) << "the upper half is lost";
+  rig.b.port.receive(upper, rig.now());
+  rig.b.port.receive(upper, rig.now());
+  EXPECT_EQ(bad(), 1) << "the lower half is lost";
+  rig.b.port.receive(lower, rig.now());
+  EXPECT_EQ(bad(), 1);
+  rig.b.port.receive(lower, rig.now());
+  EXPECT_EQ(bad(), 2) << "an upper half is for one packet";
+}
+
+TEST(PortCredit, IsTheStandardsWhereOnlyOnePortOffersMore) {
+  FlowControlTap tap;
+  const PortOptions plain{.data_vls = 1, .vl_buffer = 1024};
+  PortOptions extended = plain;
+  extended.credit_format = CreditFormat{.scale = 4, .wide = true};
+  Rig rig(plain, extended, {});
+  rig.link.set_tap(&tap);
+  rig.activate();
+  EXPECT_EQ(rig.b.port.send_format(), CreditFormat{});
+  for (const auto& packet : tap.seen[1]) {
+    EXPECT_NE(packet.op, wire::FlowControl::Op::kUpper);
+    EXPECT_EQ(packet.fccl, 1024);
+  }
+  EXPECT_EQ(count(rig.a.port, PortCounter::kRxBadLinkPacket), 0);
+  // What nobody has agreed on is refused.
+  rig.a.port.receive(wire::FlowControl{.op = wire::FlowControl::Op::kUpper}, rig.now());
+  EXPECT_EQ(count(rig.a.port, PortCounter::kRxBadLinkPacket), 1);
+}
+
 }  // namespace
 }  // namespace weft::link

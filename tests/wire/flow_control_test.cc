@@ -41,7 +41,7 @@ TEST(FlowControl, IsRefusedWhenAnyBitIsWrong) {
 }
 
 TEST(FlowControl, IsRefusedWithAReservedOp) {
-  for (int op = 2; op < 16; ++op) {
+  for (int op = 3; op < 16; ++op) {
     const auto bytes = FlowControl{.op = static_cast<FlowControl::Op>(op)}.bytes();
     EXPECT_EQ(FlowControl::parse(bytes).error(), FlowControlError::kBadOp) << op;
   }
