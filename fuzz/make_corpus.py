@@ -12,7 +12,8 @@ usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is ma
                                corpus/attachments, corpus/attach_socket, corpus/program_end,
                                corpus/management_socket, corpus/part_socket,
                                corpus/subnet_database, corpus/sealed_datagrams,
-                               corpus/tls_stream, corpus/key_offer and corpus/lab_file, beside this
+                               corpus/tls_stream, corpus/fibre_stream,
+                               corpus/key_offer and corpus/lab_file, beside this
                                script
                                corpus/subnet_database, corpus/wan_encapsulation and
                                corpus/lab_file, beside this script
@@ -255,6 +256,25 @@ def sealed_datagrams():
     yield "made-up", b"".join(bytes((5, size)) + bytes(size) for size in (0, 2, 30, 31, 80))
 
 
+def fibre_stream():
+    """A fibre's symbols: trains, brings packets of both kinds, trains anew, is out of step."""
+    def training(own, heard):
+        return (b"\xbc\x00\x45\x45Wf\x01" + own.to_bytes(2, "big") + heard.to_bytes(2, "big") +
+                b"\x03\x02\x45\x45\x45")
+
+    def some(stream):
+        return bytes([3, len(stream)]) + stream
+
+    seek, late = b"\x00", b"\x01\x3b\x9a\xca\x00"
+    packet = b"\xfb" + bytes(5) + b"\x07" + bytes(23) + b"\xfd"
+    credit = b"\x5c" + bytes(6) + b"\xfd"
+    up = seek + some(training(5, 1))
+    yield "connected", up + some(packet + credit) + some(packet[:20]) + some(packet[20:])
+    yield "anew", up + some(packet + training(6, 1) + training(6, 2)) + some(packet) + seek + seek
+    yield "bad", up + some(packet[:-1] + b"\xfe") + some(packet[:-1] + b"\xfb") + late
+    yield "skips", up + late + some(b"\xbc\x1c\x1c\x1c") + late * 4 + some(b"\xbc\x1c\x00")
+
+
 def key_offer():
     """(name, bytes): messages of a control channel."""
     yield "all", bytes([1, 1, 1, 2, 3])
@@ -345,7 +365,7 @@ def main():
                          ("part_socket", part_socket()),
                          ("subnet_database", subnet_database()),
                          ("sealed_datagrams", sealed_datagrams()), ("tls_stream", tls_stream()),
-                         ("key_offer", key_offer()),
+                         ("fibre_stream", fibre_stream()), ("key_offer", key_offer()),
                          ("wan_encapsulation", wan_encapsulation()),
                          ("program_end", program_end())):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)

@@ -299,7 +299,7 @@ TEST(PortCredit, DoesNotTakeOtherNumbersOfLanesForSilence) {
 // Counts of 24 bits take two packets, of which either may be lost.
 TEST(PortCredit, OfMoreBlocksThanTheStandardsTakesHalvesOfCountsOnlyInPairs) {
   FlowControlTap tap;
-  Rig rig({.data_vls = 1, .vl_buffer = 100'000, .credit_format = CreditFormat{.wide = true}});
+  Rig rig({.data_vls = 2, .vl_buffer = 100'000, .credit_format = CreditFormat{.wide = true}});
   rig.link.set_tap(&tap);
   rig.activate();
   ASSERT_GE(tap.seen[0].size(), 2);
@@ -318,6 +318,9 @@ TEST(PortCredit, OfMoreBlocksThanTheStandardsTakesHalvesOfCountsOnlyInPairs) {
   EXPECT_EQ(bad(), 1);
   rig.b.port.receive(lower, rig.now());
   EXPECT_EQ(bad(), 2) << "an upper half is for one packet";
+  rig.b.port.receive(upper, rig.now());
+  rig.b.port.receive(wire::FlowControl{.vl = Vl{0}, .fccl = 5}, rig.now());
+  EXPECT_EQ(bad(), 3) << "and for one lane";
 }
 
 TEST(PortCredit, IsTheStandardsWhereOnlyOnePortOffersMore) {

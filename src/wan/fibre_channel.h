@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fibre that is a stream of bytes, as a link: trains the two ends, and says the stream's packets
+// to a link::HalfLink. A core: whoever has the stream hands it what has come, takes what is to go,
+// and lets it run.
+//
+//   opened ──training sets, until each end has heard its own number──▶ connected
+//   the stream closes, is out of step or silent, or the other end trains anew: disconnected
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/counters.h"
+#include "base/time.h"
+#include "link/channel.h"
+#include "wan/fibre_framing.h"
+
+namespace weft::wan {
+
+enum class FibreCounter : std::uint8_t {
+  kConnections,
+  kSent,
+  kArrived,
+  kUnconnected,
+  kBadPackets,
+  kOutOfStep,
+  kSilences,
+  kCount
+};
+
+inline constexpr std::array<CounterInfo, static_cast<std::size_t>(FibreCounter::kCount)>
+    kFibreCounters{{
+        {"fibre_connections", "times the two ends had found each other"},
+        {"fibre_sent", "packets of both kinds sent into the fibre"},
+        {"fibre_arrived", "packets of both kinds that the fibre brought"},
+        {"fibre_unconnected", "packets of both kinds lost for want of a connection"},
+        {"fibre_bad_packets", "packets of both kinds dropped: marked as bad, or of a false length"},
+        {"fibre_out_of_step", "streams given up because nothing can begin or end as they did"},
+        {"fibre_silences", "streams given up because nothing was heard"},
+    }};
+
+using FibreCounters = CounterSet<FibreCounter, kFibreCounters>;
+
+class FibreChannel final : public link::Channel {
+ public:
+  struct Options {
+    // What the port at this end offers (PortOptions::credit_format).
+    std::optional<link::CreditFormat> format{};
+    Duration training = 100ms;   // between two sets that nobody answers
+    Duration heartbeat = 500ms;  // nothing was said for so long: a skip ordered set
+    Duration silence = 3s;       // nothing was heard for so long: the other end is gone
+    // Bytes that may wait for the stream.
+    std::size_t backlog = std::size_t{256} << 10;
+  };
+  explicit FibreChannel(const Options& options);
+  FibreChannel(const FibreChannel&) = delete;
+  FibreChannel& operator=(const FibreChannel&) = delete;
+
+  // --- the stream ------------------------------------------------------------------------------
+  // There is one, and nothing of an earlier one comes any more; it is gone.
+  void opened(Time now);
+  void closed(Time now);
+  [[nodiscard]] bool is_open() const { return open_; }
+  // Where to put what it brings; and that so much of it is there. False: it is to be closed.
+  [[nodiscard]] MutableBytes room();
+  [[nodiscard]] bool arrived(std::size_t bytes, Time now);
+  // What is to go, and that so much of it has gone.
+  [[nodiscard]] Bytes pending() const { return Bytes(out_).subspan(gone_); }
+  void sent(std::size_t bytes, Time now);
+  // Does what is due. False: the stream is to be closed.
+  [[nodiscard]] bool run(Time now);
+  [[nodiscard]] std::optional<Time> deadline() const;
+
+  [[nodiscard]] bool is_connected() const { return connected_; }
+  [[nodiscard]] const FibreCounters& counters() const { return counters_; }
+
+  // --- link::Channel ---------------------------------------------------------------------------
+  void set_user(link::ChannelUser* user) override { user_ = user; }
+  void seek(bool seek, Time now) override;
+  [[nodiscard]] std::optional<link::CreditFormat> far_format() const override {
+    return far_format_;
+  }
+  [[nodiscard]] bool ready() const override { return !connected_ || !full(); }
+  void send(const link::Packet& packet, Time now) override;
+  void send_flow_control(link::SignalBytes packet, Time now) override;
+  [[nodiscard]] Duration round_trip() const override { return round_trip_; }
+
+ private:
+  [[nodiscard]] bool full() const { return out_.size() - gone_ >= options_.backlog; }
+  void next_training();
+  void train(Time now);
+  void say(std::uint16_t own, Time now);
+  void hear(const TrainingSet& set, Time now);
+  void disconnect(Time now);
+  void take(const FibreRecord& record, Time now);
+
+  const Options options_;
+  link::ChannelUser* user_ = nullptr;
+  bool open_ = false;
+  bool seeks_ = false;
+  bool connected_ = false;
+  std::uint16_t own_ = 0;   // of this training
+  std::uint16_t peer_ = 0;  // the other end's; 0: not heard, or it does not look for anybody
+  std::optional<link::CreditFormat> far_format_;
+  Duration round_trip_{0};
+  Time trained_at_{};  // the last set was said
+  Time said_at_{};
+  Time heard_at_{};
+  bool was_full_ = false;
+  std::vector<std::byte> out_;
+  std::size_t gone_ = 0;  // of those
+  std::vector<std::byte> in_;
+  std::size_t filled_ = 0;
+  FibreCounters counters_;
+};
+
+}  // namespace weft::wan
