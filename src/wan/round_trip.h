@@ -14,8 +14,12 @@ class RoundTrip {
  public:
   // Before anything was measured.
   static constexpr Duration kGuess = 300ms;
+  // What is measured beyond that is no way's length, but a process that was stopped or a clock that
+  // has stepped: it must not make this end wait as long for what is lost from then on.
+  static constexpr Duration kMost = 2s;
 
   void sample(Duration measured) {
+    measured = std::min(measured, kMost);
     if (!smoothed_) {
       smoothed_ = measured;
       deviation_ = measured / 2;

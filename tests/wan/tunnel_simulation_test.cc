@@ -15,6 +15,8 @@ struct Faults {
   bool outages = false;
   bool forgery = false;
   bool sealed = false;
+  bool memory = false;  // the sites have less of it than their FIFOs promise
+  bool clocks = false;  // processes are stopped, and clocks step
 };
 
 // A tunnel with everything drawn from a seed, traffic both ways on all lanes.
@@ -64,6 +66,8 @@ class Story {
     }
     if (random_.chance(0.5))
       options.link.rate_bytes_per_s = random_.between(20'000'000, 1'000'000'000);
+    // At least what the packets that others wait for may need, of all lanes.
+    if (faults_.memory) options.buffer.most_memory = random_.between(64, 512) * 4096;
     if (faults_.sealed) {
       options.sealed = {.limits = {.datagrams = random_.between(3, 2'000),
                                    .bytes = random_.between(20'000, 20'000'000)},
@@ -135,6 +139,7 @@ class Story {
       if (random_.chance(0.3)) release(*site);
     }
     if (faults_.outages) disturb();
+    if (faults_.clocks) stop_clocks();
     world.run_for(Duration(random_.below(20'000'000)));
   }
 
@@ -152,6 +157,13 @@ class Story {
       world.ends[site]->stop(world.now());
       world.ends[site]->start(world.now());
     }
+  }
+
+  void stop_clocks() {
+    if (random_.chance(0.05)) {
+      world.stop_for(random_.below(2), Duration(random_.below(4'000'000'000)));
+    }
+    if (random_.chance(0.02)) world.step_clock(Duration(random_.below(600'000'000'000)));
   }
 
   static void release(Site& site) {
@@ -250,6 +262,33 @@ TEST_F(Tunnels, CountWhatIsLostWhenPathsAndPortsComeAndGo) {
     check(story);
     if (HasFailure()) return;
   }
+}
+
+TEST_F(Tunnels, LoseNothingWithRecoveryWhereTheFarSideIsOutOfMemory) {
+  std::uint64_t refused = 0;
+  for (const std::uint64_t seed : sim::seeds(50)) {
+    SCOPED_TRACE(replay(seed));
+    Story story(seed, {.loss = seed % 2 == 0, .memory = true}, true);
+    story.run(kSteps);
+    check(story);
+    EXPECT_EQ(story.delivered(), story.sent());
+    refused += story.world.count(TunnelCounter::kRxNoMemory);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(refused, 50);
+}
+
+TEST_F(Tunnels, CountWhatIsLostWhenProcessesAreStoppedAndClocksStep) {
+  std::uint64_t silences = 0;
+  for (const std::uint64_t seed : sim::seeds(50)) {
+    SCOPED_TRACE(replay(seed));
+    Story story(seed, {.loss = seed % 2 == 0, .clocks = true}, seed % 3 != 0);
+    story.run(kSteps);
+    check(story);
+    silences += story.world.count(TunnelCounter::kSessionsSilent);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(silences, 50);
 }
 
 TEST_F(Tunnels, AreNotDeceivedByReplayedFramesAndForgedCredit) {

@@ -168,7 +168,29 @@ void World::agree_on_keys(std::size_t first) {
   ends[first]->path_changed();
 }
 
+void World::stop_for(std::size_t site, Duration time) {
+  stopped_until_[site] = std::max(stopped_until_[site], now_ + time);
+}
+
+void World::step_clock(Duration time) {
+  now_ += time;
+}
+
+bool World::read_unread(std::size_t site) {
+  if (stopped(site) || unread_[site].empty()) return false;
+  for (const auto& datagram : std::exchange(unread_[site], {}))
+    arrive(site, datagram);
+  return true;
+}
+
 void World::arrive(std::size_t site, Bytes datagram) {
+  constexpr std::size_t kSocketBuffer = 256;  // datagrams
+  if (stopped(site)) {
+    if (unread_[site].size() < kSocketBuffer) {
+      unread_[site].emplace_back(datagram.begin(), datagram.end());
+    }
+    return;
+  }
   ++arrived[site];
   if (!options.sealed) return ends[site]->receive(datagram, now_);
   if (const auto came = seals[site]->receive(datagram, now_)) {
@@ -183,9 +205,14 @@ void World::settle() {
     for (auto& path : paths)
       done |= path->run(now_);
     auto woken = std::exchange(woken_tunnels_, {});
-    for (auto& end : ends) {
-      const auto deadline = end->deadline();
-      if (deadline && *deadline <= now_) woken.push_back(end.get());
+    for (std::size_t site = 0; site < 2; ++site) {
+      done |= read_unread(site);
+      const auto deadline = ends[site]->deadline();
+      if (deadline && *deadline <= now_) woken.push_back(ends[site].get());
+    }
+    for (std::size_t site = 0; site < 2; ++site) {
+      if (stopped(site) && std::erase(woken, ends[site].get()) > 0) owed_[site] = true;
+      if (!stopped(site) && std::exchange(owed_[site], false)) woken.push_back(ends[site].get());
     }
     for (TunnelEnd* const end : woken)
       end->run(now_);
@@ -203,7 +230,7 @@ std::optional<Time> World::next() const {
   };
   for (std::size_t site = 0; site < 2; ++site) {
     earlier(paths[site]->deadline());
-    earlier(ends[site]->deadline());
+    earlier(stopped(site) ? stopped_until_[site] : ends[site]->deadline());
   }
   return first;
 }

@@ -135,6 +135,11 @@ class World : public TunnelUser {
   [[nodiscard]] bool active() const;
   // The end is killed without a word, and another one begins in its place.
   void restart(std::size_t site);
+  // The end is not run for so long, as a process that is stopped or a machine that sleeps; what
+  // comes for it waits, as much as a socket's buffer holds.
+  void stop_for(std::size_t site, Duration time);
+  // The clock goes on by so much at once, of both sites.
+  void step_clock(Duration time);
   // Where datagrams are sealed: both ends have new keys, and `first` knows that the other one has.
   void agree_on_keys(std::size_t first);
   // A datagram has come at the site.
@@ -166,8 +171,13 @@ class World : public TunnelUser {
  private:
   [[nodiscard]] std::optional<Time> next() const;
   void make_end(std::size_t site);
+  [[nodiscard]] bool stopped(std::size_t site) const { return now_ < stopped_until_[site]; }
+  bool read_unread(std::size_t site);
 
   Time now_{1s};
+  std::array<Time, 2> stopped_until_{};
+  std::array<bool, 2> owed_{};  // runs, that were due meanwhile
+  std::array<std::vector<std::vector<std::byte>>, 2> unread_;  // what came meanwhile
   std::uint64_t keys_ = 0;  // times that both ends agreed on some
   std::vector<TunnelEnd*> woken_tunnels_;
   std::array<std::vector<CounterValue>, 2> buried_;
