@@ -2,13 +2,12 @@
 // The stream of a fibre, of any content and in pieces of any size, while the port at this end comes
 // and goes: what is taken for a packet has the length that its LRH says, nothing comes while there
 // is no connection, and what waits stays within bounds.
-#include "wan/fibre_channel.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <span>
 
 #include "input.h"
+#include "wan/fibre_channel.h"
 #include "wire/lrh.h"
 
 using namespace weft;

@@ -49,8 +49,8 @@ void FibreChannel::train(Time now) {
 }
 
 void FibreChannel::say(std::uint16_t own, Time now) {
-  put_training(out_, {.own = own, .heard = own == 0 ? std::uint16_t{0} : peer_,
-                      .format = options_.format});
+  put_training(
+      out_, {.own = own, .heard = own == 0 ? std::uint16_t{0} : peer_, .format = options_.format});
   trained_at_ = said_at_ = now;
 }
 

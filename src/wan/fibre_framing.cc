@@ -80,9 +80,8 @@ Parsed parse_ordered_set(Bytes bytes) {
     return tl::unexpected(FibreError::kOutOfStep);
   }
   if (bytes.size() < TrainingSet::kSize) return tl::unexpected(FibreError::kIncomplete);
-  return FibreRecord{.item = FibreItem::kTraining,
-                     .size = TrainingSet::kSize,
-                     .training = read_training(bytes)};
+  return FibreRecord{
+      .item = FibreItem::kTraining, .size = TrainingSet::kSize, .training = read_training(bytes)};
 }
 
 }  // namespace

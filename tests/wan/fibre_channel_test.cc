@@ -85,9 +85,7 @@ class FibreStream : public ::testing::Test {
       carry();
     }
   }
-  [[nodiscard]] bool connected() const {
-    return users_[0].is_connected && users_[1].is_connected;
-  }
+  [[nodiscard]] bool connected() const { return users_[0].is_connected && users_[1].is_connected; }
   void send(std::size_t from, std::uint32_t number, std::size_t payload = 64) {
     const auto bytes = link::make_packet({.payload = payload, .number = number});
     channels_[from].send(*pool_.copy(bytes), now_);

@@ -66,8 +66,7 @@ class Story {
     }
     if (random_.chance(0.5))
       options.link.rate_bytes_per_s = random_.between(20'000'000, 1'000'000'000);
-    // At least what the packets that others wait for may need, of all lanes.
-    if (faults_.memory) options.buffer.most_memory = random_.between(64, 512) * 4096;
+    if (faults_.memory) options.buffer.most_memory = random_.between(128, 256) * 4096;
     if (faults_.sealed) {
       options.sealed = {.limits = {.datagrams = random_.between(3, 2'000),
                                    .bytes = random_.between(20'000, 20'000'000)},
@@ -179,8 +178,9 @@ class Story {
     }
     world.run_for(4s);  // as long as it takes to notice whatever has come to pass
     EXPECT_TRUE(world.activate()) << world.describe();
-    world.run_for(5s);
-    at_rest = world.pool.in_use() == 0;
+    // Short of memory, it goes on slowly.
+    at_rest = world.run_until([this] { return world.pool.in_use() == 0; },
+                              faults_.memory ? Duration(1h) : Duration(5s));
   }
 
   using PortState = link::PortState;

@@ -176,7 +176,7 @@ class World : public TunnelUser {
 
   Time now_{1s};
   std::array<Time, 2> stopped_until_{};
-  std::array<bool, 2> owed_{};  // runs, that were due meanwhile
+  std::array<bool, 2> owed_{};                                 // runs, that were due meanwhile
   std::array<std::vector<std::vector<std::byte>>, 2> unread_;  // what came meanwhile
   std::uint64_t keys_ = 0;  // times that both ends agreed on some
   std::vector<TunnelEnd*> woken_tunnels_;
