@@ -74,6 +74,7 @@ class End final : private link::PortOwner, private wan::TunnelUser {
     if (!socket) std::exit(1);
     socket_ = std::move(*socket);
     shared_.port[side] = socket_->local().port;
+    socket_->set_landing(buffer_.landing());
     while (shared_.port[1 - side] == 0)
       usleep(1000);
     auto there = socket_->local();
@@ -199,7 +200,7 @@ int main(int argc, char** argv) {
   const double took = std::chrono::duration<double>(io::now() - begin).count();
   const double rate = static_cast<double>(shared.bytes - before) / took;
   for (const pid_t end : ends) {
-    kill(end, SIGKILL);
+    kill(end, SIGTERM);
     waitpid(end, nullptr, 0);
   }
   fmt::print("{{\"gb_per_s\": {:.3f}, \"buffer_most_bytes\": {}}}\n", rate / 1e9,

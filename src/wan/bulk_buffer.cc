@@ -43,7 +43,8 @@ std::size_t Fifo::clear() {
   return packets;
 }
 
-BulkBuffer::Share::Share(const Options& options, BulkMemory& memory) : memory_(memory) {
+BulkBuffer::Share::Share(const Options& options, BulkMemory& memory, Landing& landing)
+    : memory_(memory), landing_(landing) {
   for (auto& fifo : fifos_)
     fifo = std::make_unique<Fifo>(options.lane_bytes, options.block);
 }
@@ -67,7 +68,7 @@ BulkBuffer::BulkBuffer(const Options& options)
                .most_bytes = options.most_memory,
                .spare_slabs = options.spare_slabs}) {
   for (std::size_t remote = 0; remote < options.remotes; ++remote)
-    shares_.push_back(std::make_unique<Share>(options, memory_));
+    shares_.push_back(std::make_unique<Share>(options, memory_, landing_));
 }
 
 }  // namespace weft::wan

@@ -14,6 +14,7 @@
 #include "link/packet.h"
 #include "link/receive_buffer.h"
 #include "wan/bulk_memory.h"
+#include "wan/landing.h"
 #include "wan/tunnel_credit.h"
 
 namespace weft::wan {
@@ -76,10 +77,11 @@ class BulkBuffer {
   // What one remote's packets have.
   class Share {
    public:
-    Share(const Options& options, BulkMemory& memory);
+    Share(const Options& options, BulkMemory& memory, Landing& landing);
     [[nodiscard]] Fifo& fifo(Vl vl) { return *fifos_[vl.value()]; }
     [[nodiscard]] const Fifo& fifo(Vl vl) const { return *fifos_[vl.value()]; }
     [[nodiscard]] BulkMemory& memory() { return memory_; }
+    [[nodiscard]] Landing& landing() { return landing_; }
     [[nodiscard]] BlockSize block() const { return fifos_[0]->block(); }
     // Bytes that packets take in all of them, as credit counts.
     [[nodiscard]] std::uint64_t used_bytes() const;
@@ -89,12 +91,16 @@ class BulkBuffer {
    private:
     std::array<std::unique_ptr<Fifo>, kLanes> fifos_;
     BulkMemory& memory_;
+    Landing& landing_;
   };
   [[nodiscard]] Share& share(std::size_t remote) { return *shares_[remote]; }
   [[nodiscard]] const BulkMemory& memory() const { return memory_; }
+  // What frames are read into, so that their packets need not be copied.
+  [[nodiscard]] Landing& landing() { return landing_; }
 
  private:
   BulkMemory memory_;
+  Landing landing_;
   std::vector<std::unique_ptr<Share>> shares_;
 };
 

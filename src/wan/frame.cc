@@ -145,6 +145,7 @@ class ItemReader {
                 .block = {},
                 .longest_frame = wire::load_be32(at + 16),
                 .silence_ms = wire::load_be32(at + 20),
+                .receive_room = wire::load_be32(at + 24),
                 .capacity = {}};
     const bool known_mode = hello.mode >= TunnelMode::kBridge && hello.mode <= TunnelMode::kRoce;
     const bool lanes = hello.data_vls >= 1 && hello.data_vls <= kLanes;
@@ -242,7 +243,8 @@ void write_hello_item(const Hello& hello, MutableBytes out) {
   wire::store_be64(at + 8, hello.own);
   wire::store_be32(at + 16, hello.longest_frame);
   wire::store_be32(at + 20, hello.silence_ms);
-  wire::store_be64(at + 24, 0);
+  wire::store_be32(at + 24, hello.receive_room);
+  wire::store_be32(at + 28, 0);
   for (std::size_t vl = 0; vl < kLanes; ++vl)
     wire::store_be64(at + 32 + 8 * vl, hello.capacity[vl]);
 }

@@ -135,6 +135,8 @@ struct Hello {
   BlockSize block;                  // that it counts its FIFOs in
   std::uint32_t longest_frame = 0;  // bytes that it takes
   std::uint32_t silence_ms = 0;     // it gives the session up when it has heard nothing so long
+  // Bytes of frames that wait for it to read them find room, as in a socket's buffer; 0: any number
+  std::uint32_t receive_room = 0;
   std::array<std::uint64_t, kLanes> capacity{};  // blocks of its FIFOs, 0 beyond data_vls
 
   friend bool operator==(const Hello&, const Hello&) = default;

@@ -32,6 +32,11 @@ class Path {
   [[nodiscard]] virtual std::size_t longest_frame() const = 0;
   // Bytes that it takes at once, where it has a pace; the last frame may go beyond.
   [[nodiscard]] virtual std::size_t burst() const { return SIZE_MAX; }
+  // Bytes of frames for this end that the network below keeps until they are read; more are lost.
+  // 0: any number.
+  [[nodiscard]] virtual std::uint32_t receive_room() const { return 0; }
+  // Whether it keeps to a rate that its user has set. Then only that bounds what is under way.
+  [[nodiscard]] virtual bool has_set_rate() const { return false; }
   // While it is ready.
   virtual void send(std::span<const OutFrame> frames, Time now) = 0;
 };

@@ -85,6 +85,8 @@ class SealedPath final : public Path {
   [[nodiscard]] bool ready() const override { return carrier_.ready(); }
   [[nodiscard]] std::size_t longest_frame() const override;
   [[nodiscard]] std::size_t burst() const override { return carrier_.burst(); }
+  [[nodiscard]] std::uint32_t receive_room() const override { return carrier_.receive_room(); }
+  [[nodiscard]] bool has_set_rate() const override { return carrier_.has_set_rate(); }
   void send(std::span<const OutFrame> frames, Time now) override;
 
   // Of all keys so far.

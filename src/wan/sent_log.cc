@@ -17,13 +17,25 @@ constexpr int kProbes = 4;
 void SentLog::sent(std::span<const SentPiece> pieces, Time now) {
   assert(has_room());
   if (!pieces.empty() && awaited_ == 0) heard_at_ = now;
+  std::uint32_t bytes = 0;
+  for (const SentPiece& piece : pieces)
+    bytes += piece.length;
   frames_.push_back({.sent_at = now,
                      .piece = first_piece_ + pieces_.size(),
+                     .before = come_,
                      .pieces = static_cast<std::uint32_t>(pieces.size()),
+                     .bytes = bytes,
                      .state = pieces.empty() ? State::kSettled : State::kAwaited});
   if (!pieces.empty()) ++awaited_;
+  under_way_ += bytes;
   pieces_.insert(pieces_.end(), pieces.begin(), pieces.end());
   if (awaited_ == 0) trim();
+}
+
+void SentLog::settle(Frame& frame) {
+  frame.state = State::kSettled;
+  --awaited_;
+  under_way_ -= frame.bytes;
 }
 
 void SentLog::come(std::uint64_t number, Time now, Observer& observer) {
@@ -37,10 +49,8 @@ void SentLog::come(std::uint64_t number, Time now, Observer& observer) {
   }
   heard_at_ = now;
   silences_ = 0;
-  if (frame.state == State::kAwaited) {
-    frame.state = State::kSettled;
-    --awaited_;
-  }
+  come_ += frame.bytes;
+  if (frame.state == State::kAwaited) settle(frame);
   for (std::uint64_t i = 0; i < frame.pieces; ++i)
     observer.arrived(pieces_[frame.piece + i - first_piece_]);
 }
@@ -75,10 +85,15 @@ bool SentLog::acknowledged(std::uint64_t before, std::span<const AcknowledgeItem
   for (const auto& range : ranges) {
     if (before + range.offset + range.length > end) return false;
   }
+  const std::uint64_t newest = newest_come_;
   // The newest first: the round trip time is that of a frame that was answered at once.
   for (const auto& range : ranges)
     come(before + range.offset, before + range.offset + range.length, now, observer);
   come(first_, before, now, observer);
+  if (newest_come_ > newest) {
+    const Frame& frame = at(newest_come_ - 1);
+    window_.hear(come_ - frame.before, now - frame.sent_at, now);
+  }
   trim();
   return true;
 }
@@ -86,8 +101,7 @@ bool SentLog::acknowledged(std::uint64_t before, std::span<const AcknowledgeItem
 void SentLog::give_up(std::uint64_t number, Observer& observer) {
   Frame& frame = at(number);
   assert(frame.state == State::kAwaited);
-  frame.state = State::kSettled;
-  --awaited_;
+  settle(frame);
   for (std::uint64_t i = 0; i < frame.pieces; ++i)
     observer.lost(pieces_[frame.piece + i - first_piece_]);
 }

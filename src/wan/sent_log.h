@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "wan/arrival_log.h"
 #include "wan/round_trip.h"
+#include "wan/send_window.h"
 
 namespace weft::wan {
 
@@ -38,6 +39,9 @@ class SentLog {
     virtual void lost(const SentPiece& piece) = 0;
   };
 
+  SentLog() = default;
+  explicit SentLog(const SendWindow& window) : window_(window) {}
+
   // Of the frame that is sent next.
   [[nodiscard]] std::uint64_t next() const { return first_ + frames_.size(); }
   // How many frames before that may still be acknowledged, itself included: FrameHead::open.
@@ -45,6 +49,8 @@ class SentLog {
   // For a frame. Those with packets leave some of it to acknowledgements, which free it.
   [[nodiscard]] bool has_room() const { return frames_.size() < kFrameWindow - 1; }
   [[nodiscard]] bool has_room_for_packets() const { return frames_.size() < kFrameWindow / 2; }
+  // For pieces.
+  [[nodiscard]] bool window_is_open() const { return window_.admits(under_way_); }
 
   // Frame next() leaves. Without pieces nobody waits for it.
   void sent(std::span<const SentPiece> pieces, Time now);
@@ -63,8 +69,10 @@ class SentLog {
   enum class State : std::uint8_t { kAwaited, kSettled };
   struct Frame {
     Time sent_at;
-    std::uint64_t piece = 0;  // the first of its pieces, as counted from the beginning
+    std::uint64_t piece = 0;   // the first of its pieces, as counted from the beginning
+    std::uint64_t before = 0;  // bytes that had come when it left
     std::uint32_t pieces = 0;
+    std::uint32_t bytes = 0;  // of pieces
     State state = State::kAwaited;
     bool come = false;
   };
@@ -72,6 +80,7 @@ class SentLog {
   [[nodiscard]] const Frame& at(std::uint64_t number) const { return frames_[number - first_]; }
   void come(std::uint64_t number, Time now, Observer& observer);
   void come(std::uint64_t begin, std::uint64_t end, Time now, Observer& observer);
+  void settle(Frame& frame);
   void give_up(std::uint64_t number, Observer& observer);
   void trim();
   [[nodiscard]] std::optional<std::uint64_t> oldest_awaited() const;
@@ -84,6 +93,9 @@ class SentLog {
   std::uint64_t newest_come_ = 0;                 // one beyond
   std::uint64_t checked_ = 0;                     // all before it are settled
   std::size_t awaited_ = 0;
+  std::uint64_t under_way_ = 0;  // bytes of pieces in awaited frames
+  std::uint64_t come_ = 0;       // bytes of pieces, so far
+  SendWindow window_;
   Time heard_at_{};  // the last news, or when waiting began
   unsigned silences_ = 0;
   RoundTrip round_trip_;

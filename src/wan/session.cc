@@ -116,7 +116,8 @@ void Session::agree(const Hello& hello, Time now) {
                 .capacity = hello.capacity,
                 .longest_frame = static_cast<std::uint32_t>(
                     std::min<std::size_t>(hello.longest_frame, kLongestFrame)),
-                .silence = hello.silence_ms * 1ms};
+                .silence = hello.silence_ms * 1ms,
+                .receive_room = hello.receive_room};
   std::fill(agreement_.capacity.begin() + lanes, agreement_.capacity.end(), 0);
 }
 

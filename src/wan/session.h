@@ -40,6 +40,7 @@ struct Agreement {
   std::array<std::uint64_t, kLanes> capacity{};  // of its FIFOs; 0: no such lane
   std::uint32_t longest_frame = kLeastFrame;     // that the other end takes
   Duration silence = 3s;                         // it gives up after
+  std::uint32_t receive_room = 0;                // that it has told of: Hello::receive_room
 };
 
 class Session {

@@ -91,11 +91,12 @@ void TunnelEnd::wake() {
 
 void TunnelEnd::begin(Time now) {
   counters_.add_in_turn(TunnelCounter::kSessions);
-  sender_.begin(session_.agreement());
+  sender_.begin(session_.agreement(), path_.has_set_rate());
   receiver_.begin(session_.agreement().recovery);
   arrivals_ = {};
   newest_ = 0;
   unacknowledged_ = 0;
+  unacknowledged_bytes_ = 0;
   credit_due_ = 0;
   state_due_ = true;
   next_period_ = now + period();

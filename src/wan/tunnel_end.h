@@ -99,7 +99,8 @@ class TunnelEnd final : private link::PortOwner {
 
   // tunnel_end_receive.cc
   void receive_session(FrameView& frame, Time now);
-  void receive_traffic(FrameView& frame, Time now);
+  void receive_traffic(FrameView& frame, std::size_t size, Time now);
+  [[nodiscard]] bool acknowledges_now() const;
   [[nodiscard]] bool take(const Item& item, const FrameHead& head, Time now);
   void take_management(Bytes packet, Time now);
   void deliver(Time now);
@@ -129,8 +130,9 @@ class TunnelEnd final : private link::PortOwner {
 
   bool started_ = false;
   bool woken_ = false;
-  std::uint64_t newest_ = 0;      // one beyond the newest frame's number that has come
-  unsigned unacknowledged_ = 0;   // frames with packets since the last acknowledgement
+  std::uint64_t newest_ = 0;     // one beyond the newest frame's number that has come
+  unsigned unacknowledged_ = 0;  // frames with packets since the last acknowledgement
+  std::size_t unacknowledged_bytes_ = 0;
   Time acknowledge_at_{};         // when at the latest
   std::uint16_t credit_due_ = 0;  // bit n: of lane n
   bool state_due_ = false;

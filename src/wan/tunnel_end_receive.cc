@@ -11,6 +11,8 @@ namespace {
 // Frames with packets that are acknowledged together, and how long the first of them waits.
 constexpr unsigned kAcknowledged = 16;
 constexpr Duration kAcknowledgeDelay = 2ms;
+// Of the path's room: what is acknowledged at once.
+constexpr std::uint32_t kRoomShares = 4;
 
 }  // namespace
 
@@ -23,7 +25,7 @@ void TunnelEnd::receive(Bytes bytes, Time now) {
   } else if (frame->head().type == FrameType::kSession) {
     receive_session(*frame, now);
   } else {
-    receive_traffic(*frame, now);
+    receive_traffic(*frame, bytes.size(), now);
   }
   wake();
 }
@@ -42,7 +44,7 @@ void TunnelEnd::receive_session(FrameView& frame, Time now) {
   }
 }
 
-void TunnelEnd::receive_traffic(FrameView& frame, Time now) {
+void TunnelEnd::receive_traffic(FrameView& frame, std::size_t size, Time now) {
   const FrameHead& head = frame.head();
   if (!session_.up() || head.epoch != session_.receive_epoch()) {
     return counters_.add_in_turn(TunnelCounter::kRxWrongSession);
@@ -71,7 +73,15 @@ void TunnelEnd::receive_traffic(FrameView& frame, Time now) {
   arrivals_.arrived(head.sequence);
   if (!packets) return;
   if (unacknowledged_++ == 0) acknowledge_at_ = now + kAcknowledgeDelay;
-  if (skipped || unacknowledged_ >= kAcknowledged) acknowledge_at_ = now;
+  unacknowledged_bytes_ += size;
+  if (skipped || acknowledges_now()) acknowledge_at_ = now;
+}
+
+// The other end may be waiting for room.
+bool TunnelEnd::acknowledges_now() const {
+  if (unacknowledged_ >= kAcknowledged) return true;
+  const std::uint32_t room = path_.receive_room();
+  return room != 0 && unacknowledged_bytes_ >= room / kRoomShares;
 }
 
 bool TunnelEnd::take(const Item& item, const FrameHead& head, Time now) {

@@ -58,6 +58,7 @@ void TunnelEnd::put_together(FrameBuilder& frame, Time now) {
     frame.add(std::span(ranges).first(arrivals_.ranges(std::span(ranges).first(room))));
   }
   unacknowledged_ = 0;
+  unacknowledged_bytes_ = 0;
   add_credit(frame);
   sender_.fill(frame);
   FrameHead head{.port_state = mirror_.state(),
@@ -96,7 +97,9 @@ void TunnelEnd::send_session(Time now) {
   frame.begin(kLeastFrame);
   const FrameHead head{.type = FrameType::kSession, .epoch = session_.named()};
   const auto why_not = session_.why_not();
-  if (!frame.add(session_.hello(now))) return;
+  Hello hello = session_.hello(now);
+  hello.receive_room = path_.receive_room();
+  if (!frame.add(hello)) return;
   if (why_not && !frame.add(*why_not)) return;
   frame.finish(head);
   give(1, now);

@@ -9,6 +9,13 @@
 #include "link/channel.h"
 
 namespace weft::wan {
+namespace {
+
+// Bytes of a FIFO. Behind fewer a packet is taken to be gone soon: where it came to it holds up
+// the memory of others that came with it.
+constexpr std::uint64_t kShortQueue = std::uint64_t{128} << 10;
+
+}  // namespace
 
 void TunnelReceiver::begin(bool recovery) {
   recovery_ = recovery;
@@ -37,12 +44,15 @@ void TunnelReceiver::drop_delivered() {
     counters_.add_in_turn(TunnelCounter::kRxSessionLost, share_.fifo(Vl{vl}).clear());
 }
 
-// The front of a packet lies in it, as in those that the fabric makes; the rest in bulk memory.
-link::PacketPtr TunnelReceiver::try_make(Bytes packet) {
+// The front of a packet lies in it, as in those that the fabric makes; the rest in bulk memory, or
+// where it came to.
+link::PacketPtr TunnelReceiver::try_make(Bytes packet, bool soon_gone) {
   const Bytes front = packet.first(packet.size() - wire::kVcrcSize);
   const Bytes header = front.first(std::min(front.size(), link::Packet::kMaxHeader));
   const Bytes rest = front.subspan(header.size());
   BufferRef owner;
+  if (soon_gone) owner = share_.landing().owner(rest);
+  if (owner) return pool_.refer(header, rest, std::move(owner), packet.last(wire::kVcrcSize));
   if (!rest.empty()) {
     auto block = share_.memory().acquire();
     if (!block) return nullptr;
@@ -53,8 +63,8 @@ link::PacketPtr TunnelReceiver::try_make(Bytes packet) {
   return pool_.refer(header, payload, std::move(owner), packet.last(wire::kVcrcSize));
 }
 
-link::PacketPtr TunnelReceiver::make(Bytes packet) {
-  link::PacketPtr made = try_make(packet);
+link::PacketPtr TunnelReceiver::make(Bytes packet, bool soon_gone) {
+  link::PacketPtr made = try_make(packet, soon_gone);
   if (made == nullptr) counters_.add_in_turn(TunnelCounter::kRxNoMemory);
   return made;
 }
@@ -122,7 +132,7 @@ bool TunnelReceiver::take_next(Lane& lane, Fifo& fifo, Bytes packet, std::uint64
     return false;
   }
   Waiting next;
-  next.packet = make(packet);
+  next.packet = make(packet, fifo.queued() * fifo.block().bytes() < kShortQueue);
   next.position = position;
   next.blocks = blocks;
   if (next.packet == nullptr && recovery_) {
@@ -173,7 +183,7 @@ bool TunnelReceiver::put(Lane& lane, Waiting& waiting, const PacketItem& item, b
 // other end thinks have come.
 bool TunnelReceiver::complete(Lane& lane, Waiting& waiting, Bytes packet, bool is_next) {
   if (is_next && lane.spare != nullptr) {
-    waiting.packet = try_make(packet);
+    waiting.packet = try_make(packet, false);
     if (waiting.packet == nullptr) lane.spare.reset();
   }
   if (waiting.packet == nullptr) waiting.packet = make(packet);

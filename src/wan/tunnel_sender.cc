@@ -2,6 +2,7 @@
 #include "wan/tunnel_sender.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <optional>
 #include <utility>
@@ -21,7 +22,7 @@ std::array<Vl, kLanes> TunnelSender::Options::straight() {
   return egress;
 }
 
-void TunnelSender::begin(const Agreement& agreement) {
+void TunnelSender::begin(const Agreement& agreement, bool keeps_rate) {
   recovery_ = agreement.recovery;
   block_ = agreement.block;
   for (std::size_t vl = 0; vl < kLanes; ++vl) {
@@ -30,7 +31,7 @@ void TunnelSender::begin(const Agreement& agreement) {
     lane.sequence = lane.settled = lane.first_kept = 0;
     lane.offset = 0;
   }
-  log_ = {};
+  log_ = SentLog(SendWindow(keeps_rate ? 0 : agreement.receive_room));
 }
 
 void TunnelSender::end() {
@@ -101,7 +102,9 @@ bool TunnelSender::sendable(const Lane& lane) const {
 
 bool TunnelSender::has_work() const {
   if (!log_.has_room_for_packets()) return false;
-  if (!again_.empty() || !management_.empty()) return true;
+  if (!management_.empty()) return true;
+  if (!log_.window_is_open()) return false;
+  if (!again_.empty()) return true;
   return std::any_of(lanes_.begin(), lanes_.end(),
                      [&](const Lane& lane) { return sendable(lane); });
 }
@@ -192,15 +195,25 @@ bool TunnelSender::send_front(Lane& lane, Vl vl, FrameBuilder& frame) {
   return true;
 }
 
-// Lanes take turns, packet by packet; one that has no credit holds up no other.
+std::uint32_t TunnelSender::sendable_lanes() const {
+  std::uint32_t lanes = 0;
+  for (std::size_t vl = 0; vl < kLanes; ++vl)
+    lanes |= std::uint32_t{sendable(lanes_[vl])} << vl;
+  return lanes;
+}
+
+// Lanes take turns, packet by packet; one that has no credit holds up no other. What cannot be sent
+// now cannot be so before news has come.
 bool TunnelSender::fill_data(FrameBuilder& frame) {
-  for (std::size_t idle = 0; idle < kLanes;) {
+  std::uint32_t lanes = sendable_lanes();
+  while (lanes != 0) {
+    const std::uint32_t rest = lanes >> turn_ << turn_;
+    turn_ = static_cast<std::size_t>(std::countr_zero(rest != 0 ? rest : lanes));
     Lane& lane = lanes_[turn_];
     if (sendable(lane)) {
-      idle = 0;
       if (!send_front(lane, Vl{static_cast<std::uint8_t>(turn_)}, frame)) return false;
     } else {
-      ++idle;
+      lanes &= ~(std::uint32_t{1} << turn_);
     }
     turn_ = (turn_ + 1) % kLanes;
   }
@@ -209,7 +222,8 @@ bool TunnelSender::fill_data(FrameBuilder& frame) {
 
 void TunnelSender::fill(FrameBuilder& frame) {
   if (!log_.has_room_for_packets()) return;
-  (void)(fill_again(frame) && fill_management(frame) && fill_data(frame));
+  const bool data = log_.window_is_open();
+  (void)((!data || fill_again(frame)) && fill_management(frame) && data && fill_data(frame));
 }
 
 void TunnelSender::leaves(FrameHead& head, Time now) {

@@ -39,7 +39,8 @@ class TunnelSender final : private SentLog::Observer {
       : options_(options), counters_(counters) {}
 
   // A session is up, and everything is counted from zero; it is over, and what waits is dropped.
-  void begin(const Agreement& agreement);
+  // `keeps_rate`: Path::has_set_rate().
+  void begin(const Agreement& agreement, bool keeps_rate);
   void end();
 
   // From the fabric, of a session that is up. Its space in the receive buffer is free when it has
@@ -103,6 +104,7 @@ class TunnelSender final : private SentLog::Observer {
   void begin_front(Lane& lane);
   void end_front(Lane& lane);
   [[nodiscard]] bool sendable(const Lane& lane) const;
+  [[nodiscard]] std::uint32_t sendable_lanes() const;  // bit n: lane n
   [[nodiscard]] Kept* find(const SentPiece& piece);
 
   const Options options_;

@@ -105,6 +105,32 @@ TEST_P(WanSockets, CarryFramesOfManyParts) {
   EXPECT_EQ(out_->refused(), 0u);
 }
 
+TEST_P(WanSockets, ReadFramesToALandingAsLongAsItHasMemory) {
+  wan::Landing landing;
+  there_->set_landing(landing);
+  std::vector<BufferRef> kept;
+  std::size_t elsewhere = 0;
+  in_->set_user({.received =
+                     [&](Bytes frame, Time) {
+                       came_.emplace_back(frame.begin(), frame.end());
+                       kept.push_back(landing.owner(frame));
+                       elsewhere += kept.back() ? 0 : 1;
+                       return false;
+                     },
+                 .changed = {}});
+  std::vector<std::vector<std::byte>> frames;
+  while (frames.size() < wan::Landing::kMostBytes / wan::Landing::kRoom + 10) {
+    frames.push_back(bytes_of(60'000, static_cast<unsigned>(frames.size())));
+    out_->send(std::array{wan::OutFrame{.parts = std::array{Bytes(frames.back())},
+                                        .size = frames.back().size()}},
+               io::now());
+    turn_until([&] { return came_.size() == frames.size(); });
+  }
+  EXPECT_EQ(came_, frames);
+  EXPECT_GE(elsewhere, 10u);
+  EXPECT_LT(elsewhere, frames.size() / 2);
+}
+
 // More than one call takes, and more than the sockets' buffers: what is sent only while the path is
 // ready is sent.
 TEST_P(WanSockets, CarryMoreThanTheirBuffersHold) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <set>
 #include <vector>
@@ -81,6 +82,47 @@ TEST(BulkMemory, LendsEachBlockOnceWhateverTheOrder) {
     ASSERT_EQ(memory.used_bytes(), blocks.size() * 64);
     ASSERT_GE(memory.held_bytes(), memory.used_bytes());
   }
+}
+
+TEST(Landing, BeginsAnewWhereItIsOnceNobodyRefersToWhatHasLanded) {
+  Landing landing;
+  const MutableBytes first = landing.room();
+  ASSERT_GE(first.size(), Landing::kRoom);
+  landing.landed(1000);
+  BufferRef owner = landing.owner(first.subspan(10, 100));
+  ASSERT_TRUE(owner);
+  const MutableBytes second = landing.room();
+  EXPECT_GE(second.data(), first.data() + 1000) << "somebody refers to what lies before";
+  landing.landed(1000);
+  owner.reset();
+  EXPECT_EQ(landing.room().data(), first.data());
+}
+
+TEST(Landing, OwnsNothingElse) {
+  Landing landing;
+  std::array<std::byte, 100> other{};
+  EXPECT_FALSE(landing.owner(other));
+  const MutableBytes room = landing.room();
+  EXPECT_FALSE(landing.owner(other));
+  EXPECT_FALSE(landing.owner(room.first(0)));
+  EXPECT_TRUE(landing.owner(room.first(1)));
+}
+
+TEST(Landing, HasNoRoomOnceAllItsMemoryIsReferredTo) {
+  Landing landing;
+  std::deque<BufferRef> owners;
+  std::set<const std::byte*> rooms;
+  for (MutableBytes room = landing.room(); !room.empty(); room = landing.room()) {
+    ASSERT_GE(room.size(), Landing::kRoom);
+    EXPECT_TRUE(rooms.insert(room.data()).second);
+    owners.push_back(landing.owner(room));
+    landing.landed(Landing::kRoom);
+  }
+  EXPECT_EQ(rooms.size(), Landing::kMostBytes / Landing::kRoom);
+  owners.pop_front();
+  EXPECT_TRUE(landing.room().empty()) << "others refer to that block";
+  owners.erase(owners.begin(), owners.begin() + Landing::kBlock / Landing::kRoom - 1);
+  EXPECT_FALSE(landing.room().empty());
 }
 
 class Fifos : public ::testing::Test {

@@ -122,6 +122,7 @@ TEST_F(Frames, CarryAHello) {
               .block = BlockSize{5},
               .longest_frame = 9000,
               .silence_ms = 3000,
+              .receive_room = 8'000'001,
               .capacity = {}};
   for (std::uint64_t vl = 0; vl < 8; ++vl)
     hello.capacity[vl] = 1000 + vl;

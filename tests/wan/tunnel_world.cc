@@ -52,9 +52,26 @@ void SimPath::carry(std::vector<std::byte> frame, Time now) {
   arrivals_.emplace(now + late, std::move(frame));
 }
 
+void SimPath::await_reader(std::vector<std::byte> frame, Time now) {
+  read_at_ = std::max(read_at_, now);
+  if (options.read_bytes_per_s != 0) {
+    const double unread = std::chrono::duration<double>(read_at_ - now).count() *
+                          static_cast<double>(options.read_bytes_per_s);
+    if (unread + static_cast<double>(frame.size()) > static_cast<double>(options.socket_bytes)) {
+      ++overflows;
+      return;
+    }
+    read_at_ += Duration(frame.size() * 1'000'000'000 / options.read_bytes_per_s);
+  }
+  unread_.emplace(read_at_, std::move(frame));
+}
+
 std::optional<Time> SimPath::deadline() const {
   std::optional<Time> first;
   if (!arrivals_.empty()) first = arrivals_.begin()->first;
+  if (!unread_.empty() && (!first || unread_.begin()->first < *first)) {
+    first = unread_.begin()->first;
+  }
   if (was_busy_ && (!first || free_at_ < *first)) first = free_at_;
   return first;
 }
@@ -67,7 +84,12 @@ bool SimPath::run(Time now) {
     done = true;
   }
   while (!arrivals_.empty() && arrivals_.begin()->first <= now) {
-    const auto frame = std::move(arrivals_.extract(arrivals_.begin()).mapped());
+    const Time when = arrivals_.begin()->first;
+    auto frame = std::move(arrivals_.extract(arrivals_.begin()).mapped());
+    await_reader(std::move(frame), when);
+  }
+  while (!unread_.empty() && unread_.begin()->first <= now) {
+    const auto frame = std::move(unread_.extract(unread_.begin()).mapped());
     world_.arrive(1 - from_, frame);
     done = true;
   }
@@ -192,6 +214,12 @@ void World::arrive(std::size_t site, Bytes datagram) {
     return;
   }
   ++arrived[site];
+  wan::Landing& landing = buffers[site]->landing();
+  if (const MutableBytes room = landing.room(); !room.empty()) {
+    std::ranges::copy(datagram, room.begin());
+    landing.landed(datagram.size());
+    datagram = room.first(datagram.size());
+  }
   if (!options.sealed) return ends[site]->receive(datagram, now_);
   if (const auto came = seals[site]->receive(datagram, now_)) {
     ends[site]->receive(came->frame, now_);

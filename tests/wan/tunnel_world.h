@@ -30,6 +30,11 @@ struct WanOptions {
   double duplicate = 0;
   std::uint64_t rate_bytes_per_s = 0;  // 0: any
   std::size_t longest_frame = 1472;
+  // Of the socket at the far end: what waits there to be read, bytes, and how fast it is read; more
+  // is lost. 0: it is read at once.
+  std::uint64_t socket_bytes = 0;
+  std::uint64_t read_bytes_per_s = 0;
+  bool set_rate = false;  // rate_bytes_per_s is the user's
 };
 
 // One direction.
@@ -42,6 +47,11 @@ class SimPath : public Path {
   [[nodiscard]] bool ready() const override;
   [[nodiscard]] std::size_t longest_frame() const override { return options.longest_frame; }
   [[nodiscard]] std::size_t burst() const override { return at_once; }
+  // A socket has memory for more than that.
+  [[nodiscard]] std::uint32_t receive_room() const override {
+    return static_cast<std::uint32_t>(options.socket_bytes / 4);
+  }
+  [[nodiscard]] bool has_set_rate() const override { return options.set_rate; }
   void send(std::span<const OutFrame> frames, Time now) override;
 
   [[nodiscard]] std::optional<Time> deadline() const;
@@ -58,6 +68,7 @@ class SimPath : public Path {
   std::size_t longest = 0;
   std::size_t at_once = SIZE_MAX;  // bytes that it takes
   std::size_t most_at_once = 0;    // and was given
+  std::uint64_t overflows = 0;     // frames that found no room in the socket
   // Put into the network by somebody else.
   void inject(std::vector<std::byte> frame, Time when) {
     arrivals_.emplace(when, std::move(frame));
@@ -65,6 +76,7 @@ class SimPath : public Path {
 
  private:
   void carry(std::vector<std::byte> frame, Time now);
+  void await_reader(std::vector<std::byte> frame, Time now);
 
   World& world_;
   const std::size_t from_;
@@ -72,6 +84,8 @@ class SimPath : public Path {
   Time free_at_{};
   bool was_busy_ = false;
   std::multimap<Time, std::vector<std::byte>> arrivals_;
+  std::multimap<Time, std::vector<std::byte>> unread_;  // in the socket: when it is read
+  Time read_at_{};
 };
 
 // What the fabric is to a tunnel: a port that sends numbered packets on all lanes, and looks at the

@@ -15,6 +15,7 @@
 #include "base/counters.h"
 #include "base/time.h"
 #include "fabric/lab_extender.h"
+#include "wan/landing.h"
 #include "wan/pacing.h"
 #include "wan/path.h"
 
@@ -43,6 +44,8 @@ class RemotePath : public wan::Path {
 
   // What frames of this path together may take, bytes per second; 0: whatever is taken.
   void set_rate(std::uint64_t bytes_per_s, Time now);
+  // Of the memory where frames wait to be read here, what those of this path may take.
+  void set_receive_room(std::uint32_t bytes) { receive_room_ = bytes; }
   // Between frames, so that they keep to it: when go_on() lets the next ones leave.
   [[nodiscard]] std::optional<Time> pause() const { return pause_; }
   void go_on(Time now);
@@ -50,6 +53,8 @@ class RemotePath : public wan::Path {
   // wan::Path
   [[nodiscard]] bool ready() const override { return backlog_.empty() && !pause_; }
   [[nodiscard]] std::size_t burst() const override { return pacer_ ? pacer_->run() : SIZE_MAX; }
+  [[nodiscard]] std::uint32_t receive_room() const override { return receive_room_; }
+  [[nodiscard]] bool has_set_rate() const override { return pacer_.has_value(); }
   void send(std::span<const wan::OutFrame> frames, Time now) override;
 
   // As User::received.
@@ -78,6 +83,7 @@ class RemotePath : public wan::Path {
   User user_;
   std::vector<std::vector<std::byte>> backlog_;
   std::uint64_t refused_ = 0;
+  std::uint32_t receive_room_ = 0;
   std::optional<wan::Pacer> pacer_;
   std::optional<Time> pause_;
 };
@@ -93,6 +99,8 @@ class PathSocket {
 
   // The path to a remote that was found to be one of this kind. It stays as long as this.
   virtual RemotePath& add(const fabric::LabRemote& remote, Time now) = 0;
+  // Where frames are read to, where that spares a copy, as long as it has memory; it outlives this.
+  virtual void set_landing([[maybe_unused]] wan::Landing& landing) {}
   // After frames have been handed to paths.
   virtual void watch_for_room() = 0;
   // Does what is due, where there is such. False: there was nothing to do.

@@ -103,6 +103,11 @@ Expected<std::unique_ptr<PathSocket>> RemotePaths::open_socket(const fabric::Lab
   return std::unique_ptr<PathSocket>(std::move(*socket));
 }
 
+void RemotePaths::set_landing(wan::Landing& landing) {
+  for (const Shared& shared : shared_)
+    shared.socket->set_landing(landing);
+}
+
 RemotePath& RemotePaths::add(std::size_t remote, Time now) {
   return shared_[of_remotes_[remote]].socket->add(extender_.remotes[remote], now);
 }

@@ -26,6 +26,8 @@ class RemotePaths {
   static Expected<std::unique_ptr<RemotePaths>> open(const fabric::LabExtender& extender,
                                                      io::Reactor& reactor);
 
+  // As PathSocket has it.
+  void set_landing(wan::Landing& landing);
   // The path to one of the extender's remotes; once of each. It stays as long as this.
   [[nodiscard]] RemotePath& add(std::size_t remote, Time now);
   // After frames have been handed to paths.

@@ -137,6 +137,7 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
                                                          .remotes = {},
                                                          .remote_keys = {},
                                                          .keys = nullptr});
+  extender.paths->set_landing(extender.buffer.landing());
   if (lab.mode == fabric::ExtenderMode::kRouter) {
     if (auto made = make_router(extender); !made) return made;
   }

@@ -11,8 +11,14 @@
 namespace weft::daemon {
 namespace {
 
-// So many system calls before others get their turn.
+// So many system calls, or bytes, before others get their turn: what has come is to be dealt with
+// while it is in the cache.
 constexpr int kTurn = 32;
+constexpr std::size_t kTurnBytes = std::size_t{128} << 10;
+static_assert(wan::Landing::kRoom >= io::kUdpReceiveBuffer);
+// What the kernel may take of the buffer for a byte that waits there: drivers give short datagrams
+// memory of several times their length.
+constexpr std::size_t kBufferPerByte = 4;
 // What a WAN brings in one burst; what does not fit is lost, and comes again a round trip later.
 constexpr std::size_t kWantedBuffer = std::size_t{16} << 20;
 
@@ -47,6 +53,9 @@ Expected<std::unique_ptr<WanSocket>> WanSocket::open(const io::SocketAddress& ow
 UdpPath& WanSocket::add(const std::optional<io::SocketAddress>& remote) {
   UdpPath& path = *paths_.emplace_back(std::make_unique<UdpPath>(remote, socket_));
   by_address_.add(path);
+  const std::size_t room = socket_.granted_receive_buffer() / kBufferPerByte / paths_.size();
+  for (const auto& each : paths_)
+    each->set_receive_room(static_cast<std::uint32_t>(std::min<std::size_t>(room, UINT32_MAX)));
   return path;
 }
 
@@ -67,12 +76,17 @@ void WanSocket::on_ready(std::uint32_t events) {
 
 void WanSocket::receive_all(Time now) {
   io::ReceivedDatagram datagram;
-  for (int i = 0; i < kTurn; ++i) {
-    const io::IoResult result = socket_.receive(buffer_, datagram);
+  std::size_t bytes = 0;
+  for (int i = 0; i < kTurn && bytes < kTurnBytes; ++i) {
+    const MutableBytes landing = landing_ != nullptr ? landing_->room() : MutableBytes();
+    const MutableBytes room = landing.empty() ? MutableBytes(buffer_) : landing;
+    const io::IoResult result = socket_.receive(room, datagram);
     if (result.status != io::IoStatus::kDone) return;
+    if (!landing.empty()) landing_->landed(result.bytes);
+    bytes += result.bytes;
     counters_.add(WanSocketCounter::kOverflow, datagram.overflows - overflows_);
     overflows_ = datagram.overflows;
-    receive(datagram, Bytes(buffer_).first(result.bytes), now);
+    receive(datagram, room.first(result.bytes), now);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "daemon/wan/udp_path.h"
 #include "io/reactor.h"
 #include "io/udp_socket.h"
+#include "wan/landing.h"
 
 namespace weft::daemon {
 
@@ -30,6 +31,9 @@ class WanSocket final : public PathSocket {
   // Everything happens in the reactor's thread; the reactor outlives it.
   static Expected<std::unique_ptr<WanSocket>> open(const io::SocketAddress& own,
                                                    io::Reactor& reactor);
+
+  // Where datagrams are read to, as long as it has memory; it outlives this.
+  void set_landing(wan::Landing& landing) override { landing_ = &landing; }
 
   // It stays as long as this.
   UdpPath& add(const std::optional<io::SocketAddress>& remote);
@@ -48,7 +52,8 @@ class WanSocket final : public PathSocket {
   void receive(const io::ReceivedDatagram& datagram, Bytes bytes, Time now);
 
   io::UdpSocket socket_;
-  std::vector<std::byte> buffer_;
+  wan::Landing* landing_ = nullptr;
+  std::vector<std::byte> buffer_;  // where there is no landing, or that is full
   CounterSet<WanSocketCounter, kWanSocketCounters> counters_;
   std::uint32_t overflows_ = 0;
   std::vector<std::unique_ptr<UdpPath>> paths_;
