@@ -117,27 +117,40 @@ void CompletionQueue::be_patient() {
 // In both of these, when another thread is at work for a queue pair, it may be one that this CPU is
 // not running because a program spins here: let it.
 void CompletionQueue::send_deferred(Waiting waiting) {
-  bool all_free = true;
-  {
-    const DrivingToken token(driving_, DrivingToken::Mode::kTry);
-    all_free = static_cast<bool>(token);
-    if (token) {
-      take_waiting();
-      const Time now = io::now();
-      Departures departures(now);
-      for (QueuePair* queue_pair : round_) {
-        if (!queue_pair->has_deferred_sends() ||
-            (waiting == Waiting::kMayGoOn && queue_pair->awaits_company(now)))
-          continue;
-        all_free = departures.flush(*queue_pair) && all_free;
-      }
-      departures.go();
-      for (QueuePair* queue_pair : round_) {
-        if (queue_pair->has_deferred_sends()) list(*queue_pair);
-      }
-    }
-  }
+  const Time now = io::now();
+  const bool all_free = send_but(now, [&](const QueuePair& queue_pair) {
+    return waiting == Waiting::kMayGoOn && queue_pair.awaits_company(now);
+  });
   if (!all_free) std::this_thread::yield();
+}
+
+template <class Stays>
+bool CompletionQueue::send_but(Time now, const Stays& stays) {
+  const DrivingToken token(driving_, DrivingToken::Mode::kTry);
+  if (!token) return false;
+  take_waiting();
+  bool all_free = true;
+  Departures departures(now);
+  for (QueuePair* queue_pair : round_) {
+    if (!queue_pair->has_deferred_sends() || stays(*queue_pair)) continue;
+    all_free = departures.flush(*queue_pair) && all_free;
+  }
+  departures.go();
+  for (QueuePair* queue_pair : round_) {
+    if (queue_pair->has_deferred_sends()) list(*queue_pair);
+  }
+  return all_free;
+}
+
+// A program in the midst of a run of posts is about to poll, and sends more in a call than could go
+// now.
+bool CompletionQueue::send_overdue(Time now) {
+  const std::uint64_t in_runs = posts_.in_runs();
+  const bool posts_on = std::exchange(in_runs_seen_, in_runs) != in_runs;
+  const Duration most = posts_on ? kLongestWait : QueuePair::kGatherTime;
+  send_but(now, [&](const QueuePair& queue_pair) { return queue_pair.deferred_for(now) < most; });
+  const std::uint64_t deferrals = deferrals_.load(std::memory_order_relaxed);
+  return std::exchange(deferrals_seen_, deferrals) != deferrals || deferred_.load() > 0;
 }
 
 void CompletionQueue::take_waiting() {
@@ -155,9 +168,10 @@ void CompletionQueue::list(QueuePair& queue_pair) {
 
 void CompletionQueue::note_deferred(QueuePair& queue_pair, Deferred before, Deferred now) {
   const auto note = [](std::atomic<int>& count, bool was, bool is) {
-    if (was != is) count.fetch_add(is ? 1 : -1, std::memory_order_relaxed);
+    if (was != is) count.fetch_add(is ? 1 : -1);
   };
   if (now != Deferred::kNothing) list(queue_pair);
+  if (before == Deferred::kNothing) deferrals_.fetch_add(1, std::memory_order_relaxed);
   note(deferred_, before != Deferred::kNothing, now != Deferred::kNothing);
   note(deferred_sends_, before == Deferred::kSends, now == Deferred::kSends);
 }

@@ -52,6 +52,9 @@ class CompletionQueue final : public hca::CompletionSink {
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] bool overrun() const;
   [[nodiscard]] std::uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
+  // Grows while the program is at work with it: as it polls, and while it posts in runs, after
+  // which it is going to.
+  [[nodiscard]] std::uint64_t activity() const { return polls() + posts_.in_runs(); }
   // A thread of the program is at work in a poll.
   [[nodiscard]] bool driven() const { return driving_.load(std::memory_order_relaxed); }
   // An event was asked for and has not come: the program is about to wait.
@@ -69,10 +72,11 @@ class CompletionQueue final : public hca::CompletionSink {
   void note_deferred(QueuePair& queue_pair, Deferred before, Deferred now);
   // Posted to one of them, after `polls` polls of its queues.
   void note_posts(std::size_t requests, std::uint64_t polls) { posts_.add(requests, polls); }
-  // How many the program posted before the last poll, up to one.
-  [[nodiscard]] std::size_t posts_before() const { return posts_.before(); }
+  // Whether the program posted many before the last poll, up to one.
+  [[nodiscard]] bool posted_in_run() const { return posts_.before() >= PostStreak::kMany; }
 
  private:
+  friend class Progress;
   // So many polls in vain, 50 us or so, and whoever spins on this queue lets others run in between:
   // with more spinning programs than CPUs, what it waits for may be one of them. Where a process
   // carries the packets, that is likely, and fewer will do.
@@ -85,10 +89,19 @@ class CompletionQueue final : public hca::CompletionSink {
   static constexpr std::size_t kFewPackets = 4;
   // After so long in vain the thread sleeps for a moment, there.
   static constexpr Duration kVainTime = 200us;
+  // What has waited for a poll for so long is sent by the context's thread though the program posts
+  // on; and so often, at least, that one looks, unless there are very many queues.
+  static constexpr Duration kLongestWait = 320us;
   class DrivingToken;
   // For acknowledgements that wait for something to go with.
   enum class Waiting : std::uint8_t { kMayGoOn, kIsOver };
   void send_deferred(Waiting waiting);
+  // Sends what waits, but of those for which `stays` says so; false when another thread is at work.
+  template <class Stays>
+  bool send_but(Time now, const Stays& stays);
+  // By the context's thread, while its list has the queue: sends what has waited for a poll for too
+  // long. False: nothing waits, nor has anything begun to since the last time.
+  bool send_overdue(Time now);
   void take_waiting();
   void list(QueuePair& queue_pair);
   bool make_progress();
@@ -116,9 +129,16 @@ class CompletionQueue final : public hca::CompletionSink {
   std::atomic<Looks> looks_;
   std::atomic<Time> waits_since_{Time{}};  // a poll in vain after which others were let run
   // Attached queue pairs of which something waits for a poll; and more than acknowledgements does.
+  // Changed, and looked at before the queue is unlisted, in one order with listed_.
   std::atomic<int> deferred_{0};
   std::atomic<int> deferred_sends_{0};
+  std::atomic<std::uint64_t> deferrals_{0};  // how often something began to wait
   PostStreak posts_;
+  // The context's list of queues of which something waits for a poll has it; and, as the thread
+  // last saw them, deferrals_ and what was posted in runs.
+  std::atomic<bool> listed_{false};
+  std::uint64_t deferrals_seen_ = 0;
+  std::uint64_t in_runs_seen_ = 0;
   SpinLock waiting_lock_;            // innermost
   std::vector<QueuePair*> waiting_;  // guarded by it: all whose sends wait, and maybe others
   std::vector<QueuePair*> round_;    // what waited as a poll began; with the token

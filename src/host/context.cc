@@ -346,8 +346,8 @@ void Context::remove(QueuePair& queue_pair) {
   unuse_pd(config.pd);
 }
 
-void Context::arm_flush(QueuePair& queue_pair, Time when) {
-  progress_->arm_flush(queue_pair, when);
+void Context::arm_flush(const std::shared_ptr<CompletionQueue>& queue, Time when) {
+  progress_->arm_flush(queue, when);
 }
 void Context::arm_deadline(QueuePair& queue_pair, Time when) {
   progress_->arm_deadline(queue_pair, when);

@@ -120,8 +120,8 @@ class Context : public std::enable_shared_from_this<Context> {
   [[nodiscard]] hca::MemoryTable& memory() { return memory_; }
   [[nodiscard]] hca::PKeyTable& pkeys(std::uint8_t port) { return pkeys_[port - 1u]; }
 
-  // By queue pairs: have the thread flush `queue_pair` at `when` unless it was flushed before.
-  void arm_flush(QueuePair& queue_pair, Time when);
+  // By queue pairs: have the thread send at `when` what then still waits for a poll of `queue`.
+  void arm_flush(const std::shared_ptr<CompletionQueue>& queue, Time when);
   [[nodiscard]] Gid group_address(const Gid& group) const { return port_->group_address(group); }
   // By queue pairs: have the thread look after it at `when`, a deadline of its core.
   void arm_deadline(QueuePair& queue_pair, Time when);

@@ -11,6 +11,8 @@ namespace weft::host {
 // posts.
 class PostStreak {
  public:
+  static constexpr std::size_t kMany = 16;  // between two polls: it posts in runs
+
   // After so many polls.
   void add(std::size_t requests, std::uint64_t polls) {
     constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -21,14 +23,19 @@ class PostStreak {
       before_these = 0;
     }
     now_.store(before_these + requests, kRelaxed);
+    if (before_these >= kMany) in_runs_.store(in_runs_.load(kRelaxed) + requests, kRelaxed);
   }
   // Before the last poll after which something was posted, up to a poll.
   [[nodiscard]] std::size_t before() const { return before_.load(std::memory_order_relaxed); }
+  // All those that came after kMany others without a poll in between. It grows while a program is
+  // in the midst of a run, and is going to poll after that.
+  [[nodiscard]] std::uint64_t in_runs() const { return in_runs_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::size_t> now_{0};
   std::atomic<std::size_t> before_{0};
+  std::atomic<std::uint64_t> in_runs_{0};
 };
 
 }  // namespace weft::host

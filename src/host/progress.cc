@@ -206,8 +206,8 @@ void Progress::rearm(Receiver& receiver, int operation) {
 }
 
 // A socket that is in no epoll costs a sender less: there is nobody to wake.
-void Progress::leave_to_program(Receiver& receiver, std::uint64_t polls) {
-  receiver.polls_seen_ = polls;
+void Progress::leave_to_program(Receiver& receiver, std::uint64_t activity) {
+  receiver.activity_seen_ = activity;
   // Whose program was just mistaken for one that had stopped polling may look so again.
   receiver.review_after_ = receiver.kept_in_vain() ? kLastReview : kFirstReview;
   receiver.review_at_ = io::now() + receiver.review_after_;
@@ -246,13 +246,13 @@ void Progress::serve(std::uint64_t tag, std::uint32_t events) {
   const auto receiver = find(tag);
   if (!receiver) return;
   if ((events & EPOLLERR) != 0) receiver->expect_errors();
-  const std::uint64_t polls = receiver->polls();
+  const std::uint64_t activity = receiver->activity();
   const bool keep = receiver->kept_for_ > 0;
   if (keep) --receiver->kept_for_;
   const bool drive =
-      keep || receiver->armed() || (polls == receiver->polls_seen_ && !receiver->driven());
+      keep || receiver->armed() || (activity == receiver->activity_seen_ && !receiver->driven());
   if (drive && take_over(*receiver)) return;
-  leave_to_program(*receiver, polls);
+  leave_to_program(*receiver, activity);
 }
 
 // Nobody waits on hot receivers: they are asked again and again, until nothing has come for a while
@@ -274,7 +274,7 @@ void Progress::spin() {
         continue;
       }
       // The program polls again: leave it to that.
-      leave_to_program(receiver, receiver.polls_seen_);
+      leave_to_program(receiver, receiver.activity_seen_);
       hot_.erase(hot_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     // A round of many busy receivers takes long, and the next one begins with those that became so.
@@ -310,10 +310,10 @@ void Progress::review(Time now) {
     const auto receiver = weak.lock();
     if (!receiver || !receiver->left_to_program_.load()) continue;
     if (receiver->review_at_ <= now) {
-      const std::uint64_t polls = receiver->polls();
-      const bool idle = polls == receiver->polls_seen_ && !receiver->driven();
+      const std::uint64_t activity = receiver->activity();
+      const bool idle = activity == receiver->activity_seen_ && !receiver->driven();
       if (idle && take_over(*receiver)) continue;
-      receiver->polls_seen_ = polls;
+      receiver->activity_seen_ = activity;
       receiver->review_after_ = std::min(receiver->review_after_ * 2, kLastReview);
       // Those of many receivers fall together: each costs a wake-up.
       const Duration early = now.time_since_epoch() % receiver->review_after_;
@@ -356,7 +356,8 @@ void Progress::answer_request() {
   Patience patience(io::now());
   for (const auto& receiver : receivers)
     receiver->finish_run(patience);
-  flush_deferred(io::now(), Due::kNow);
+  for (const auto& receiver : receivers)
+    receiver->send_owed();
   answered_.store(asked);
 }
 
@@ -382,7 +383,7 @@ void Progress::handle_events(Duration timeout) {
     const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
     if (tag == kTimerTag) {
       drain(timer_.get());
-      flush_deferred(now, Due::kInTime);
+      flush_deferred(now);
       meet_deadlines(now);
       serve_turns(now);
     } else if (tag == kWakeTag) {

@@ -48,7 +48,8 @@ class Progress {
   void remove(Receiver& receiver);
 
   void watch(Receiver& receiver);
-  void arm_flush(QueuePair& queue_pair, Time when);
+  // Has what waits for a poll of `queue` sent at `when`, or somewhat later.
+  void arm_flush(const std::shared_ptr<CompletionQueue>& queue, Time when);
   // Have next_burst() called at `when`; not before the thread has looked at an earlier deadline.
   void arm_deadline(QueuePair& queue_pair, Time when);
   // Whose turn it is to send, of all queue pairs; and have the thread serve those who wait at
@@ -74,8 +75,6 @@ class Progress {
   static constexpr unsigned kSlowYields = 3;
   static constexpr Duration kTimeSlice = 500us;
   static constexpr Duration kCrowdedFor = 100ms;
-  // The most that a send waits when a program stops in the middle of a stream of posts.
-  static constexpr Duration kLatestAlarm = 320us;
   // Deadlines of queue pairs are met this late at most: alarms cost.
   static constexpr Duration kDeadlineGrain = 50us;
   // An alarm is for all queue pairs that have asked for one. Where that is many, the next one comes
@@ -92,15 +91,14 @@ class Progress {
   void serve(std::uint64_t tag, std::uint32_t events);
   void spin();
   [[nodiscard]] Duration until_review(Time now) const;
-  enum class Due : std::uint8_t { kInTime, kNow };
-  void flush_deferred(Time now, Due due);
+  void flush_deferred(Time now);
   void answer_request();
   void meet_deadlines(Time now);
   void serve_turns(Time now);
   void review(Time now);
   [[nodiscard]] Receiver::Acks acks() const;
   bool take_over(Receiver& receiver);
-  void leave_to_program(Receiver& receiver, std::uint64_t polls);
+  void leave_to_program(Receiver& receiver, std::uint64_t activity);
   void rearm(Receiver& receiver, int operation);
   // With deferred_mutex_ held.
   void set_timer(Time when);
@@ -124,8 +122,8 @@ class Progress {
 
   SendTurns turns_;
   std::mutex deferred_mutex_;
-  std::vector<std::weak_ptr<QueuePair>> deferred_;  // with sends that wait, now or lately
-  std::vector<std::weak_ptr<QueuePair>> timed_;     // with a deadline, now or lately
+  std::vector<std::weak_ptr<CompletionQueue>> deferred_;  // a poll is waited for, now or lately
+  std::vector<std::weak_ptr<QueuePair>> timed_;           // with a deadline, now or lately
   // No deadline of timed_ is watched before. Changed with the mutex.
   std::atomic<Time> next_deadline_{Time::max()};
   Time turns_at_ = Time::max();                    // max: nobody waits for a turn

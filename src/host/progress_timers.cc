@@ -92,43 +92,33 @@ void Progress::serve_turns(Time now) {
   if (turns_.somebody_waits()) arm_turns(now + SendTurns::kLongest);
 }
 
-void Progress::arm_flush(QueuePair& queue_pair, Time when) {
-  // A queue pair that is listed already is looked at soon enough; most calls end here.
-  if (queue_pair.listed_.exchange(true)) return;
+void Progress::arm_flush(const std::shared_ptr<CompletionQueue>& queue, Time when) {
+  // One that is listed already is looked at soon enough; most calls end here.
+  if (queue->listed_.load() || queue->listed_.exchange(true)) return;
   const std::lock_guard guard(deferred_mutex_);
-  deferred_.push_back(queue_pair.weak_from_this());
+  queue->in_runs_seen_ = queue->posts_.in_runs();
+  deferred_.push_back(queue);
   if (when < timer_at_) set_timer(when);
 }
 
 // Setting an alarm and taking it back costs several microseconds where a hypervisor emulates the
 // timer, so the alarm of a program that keeps posting is not touched for each of its runs: it
 // rings, finds that the program has sent by itself, and rings again twice as late.
-void Progress::flush_deferred(Time now, Due when) {
-  std::vector<std::weak_ptr<QueuePair>> due;
+void Progress::flush_deferred(Time now) {
+  std::vector<std::weak_ptr<CompletionQueue>> again;
   {
     const std::lock_guard guard(deferred_mutex_);
     timer_at_ = Time::max();
-    due.swap(deferred_);
+    again.swap(deferred_);
   }
-  std::vector<std::weak_ptr<QueuePair>> again;
-  for (auto& weak : due) {
-    const auto queue_pair = weak.lock();
-    if (!queue_pair) continue;
-    if (when == Due::kNow) {
-      queue_pair->send_owed();
-    } else if (queue_pair->deferred_for(now) >= QueuePair::kGatherTime && !queue_pair->driven()) {
-      queue_pair->flush(now);
-    }
-    const std::uint64_t deferrals = queue_pair->deferrals_.load();
-    if (queue_pair->has_deferred_sends() || deferrals != queue_pair->deferrals_seen_) {
-      queue_pair->deferrals_seen_ = deferrals;
-      again.push_back(std::move(weak));
-      continue;
-    }
-    queue_pair->listed_.store(false);
-    // It may have deferred a send just before that, and relied on being listed.
-    if (queue_pair->has_deferred_sends()) arm_flush(*queue_pair, now + QueuePair::kGatherTime);
-  }
+  std::erase_if(again, [&](const auto& weak) {
+    const auto queue = weak.lock();
+    if (!queue) return true;
+    if (queue->send_overdue(now)) return false;
+    queue->listed_.store(false);
+    // Something may have begun to wait just before that, and relied on the queue being listed.
+    return queue->deferred_.load() == 0 || queue->listed_.exchange(true);
+  });
   const std::lock_guard guard(deferred_mutex_);
   if (again.empty()) {
     alarm_after_ = QueuePair::kGatherTime;
@@ -136,7 +126,8 @@ void Progress::flush_deferred(Time now, Due when) {
   }
   deferred_.insert(deferred_.end(), std::make_move_iterator(again.begin()),
                    std::make_move_iterator(again.end()));
-  alarm_after_ = std::min(alarm_after_ * 2, std::max(kLatestAlarm, look_time(again.size())));
+  alarm_after_ =
+      std::min(alarm_after_ * 2, std::max(CompletionQueue::kLongestWait, look_time(again.size())));
   if (now + alarm_after_ < timer_at_) set_timer(now + alarm_after_);
 }
 

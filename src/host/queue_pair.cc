@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/queue_pair.h"
 
+#include <algorithm>
 #include <cassert>
 #include <thread>
 
@@ -218,7 +219,7 @@ QueuePair::Next QueuePair::after_post() {
     return deferred_for(io::now()) >= kGatherTime ? Next::kFlush : Next::kNothing;
   }
   const bool polled = polls_at_send_ != polls();
-  if (polled && config_.send_queue->posts_before() < kManyPosts) return Next::kFlush;
+  if (polled && !config_.send_queue->posted_in_run()) return Next::kFlush;
   const Time now = io::now();
   if (!polled && now - sent_at_ >= kGatherTime) return Next::kFlush;
   if (deferred_for(now) >= kGatherTime) return Next::kFlush;
@@ -229,7 +230,13 @@ void QueuePair::act(Next next) {
   if (next == Next::kNothing) return;
   const Time now = io::now();
   if (next == Next::kFlush) flush(now);
-  if (next == Next::kArm) context_->arm_flush(*this, now + kGatherTime);
+  if (next == Next::kArm) await_poll(now + kGatherTime);
+}
+
+// What no poll would send goes at once.
+void QueuePair::await_poll(Time until) {
+  if (config_.send_queue) return context_->arm_flush(config_.send_queue, until);
+  flush(io::now());
 }
 
 std::errc QueuePair::post_receive(const hca::ReceiveRequest& request) {
@@ -241,9 +248,7 @@ std::errc QueuePair::post_receive(const hca::ReceiveRequest& request) {
     // A peer may be waiting for the credit of this very receive.
     newly_deferred = defer_work();
   }
-  if (newly_deferred) {
-    context_->arm_flush(*this, io::now() + kGatherTime);
-  }
+  if (newly_deferred) await_poll(io::now() + kGatherTime);
   return {};
 }
 
@@ -255,7 +260,7 @@ void QueuePair::receives_posted() {
     core_->receives_posted();
     newly_deferred = defer_work();
   }
-  if (newly_deferred) context_->arm_flush(*this, io::now() + kGatherTime);
+  if (newly_deferred) await_poll(io::now() + kGatherTime);
 }
 
 Expected<void> QueuePair::attach(const Gid& group) {
@@ -338,7 +343,7 @@ bool QueuePair::sent(hca::Burst& burst, hca::SendResult result, Time now) {
 }
 
 void QueuePair::follow_up(const After& after) {
-  if (after.flush_at) context_->arm_flush(*this, *after.flush_at);
+  if (after.flush_at) await_poll(*after.flush_at);
   if (after.deadline < watched_until_.load()) {
     context_->arm_deadline(*this, after.deadline);
   }
@@ -379,8 +384,8 @@ bool QueuePair::end_run(Time now, Receiver::Acks acks, std::optional<std::uint32
     if (destroyed_) return false;
     end_turn_if_done();
     work = core_->has_work();
-    const bool may_wait =
-        acks == Receiver::Acks::kMayWait && core_->only_acks_due() && !waits_for_events();
+    const bool may_wait = acks == Receiver::Acks::kMayWait && config_.send_queue &&
+                          core_->only_acks_due() && !waits_for_events();
     if (!work || may_wait) {
       after = settle(now, Blocked::kNo, may_wait ? Deferred::kAcks : Deferred::kSends);
     }
@@ -429,7 +434,8 @@ bool QueuePair::flush(Time now) {
   return !sending_.load();
 }
 
-// What is still queued waits for a poll; the timer sees to it if none comes.
+// What is still queued waits for a poll; the timer sees to it if none comes. An XRC target has no
+// queue that could be polled.
 QueuePair::After QueuePair::settle(Time now, Blocked blocked, Deferred waits) {
   After after;
   end_turn_if_done();
@@ -438,7 +444,11 @@ QueuePair::After QueuePair::settle(Time now, Blocked blocked, Deferred waits) {
   set_deferred(waiting ? waits : Deferred::kNothing, now);
   const std::optional<Time> deadline = core_->deadline();
   after.deadline = deadline.value_or(Time::max());
-  if (waiting && blocked == Blocked::kYes) after.flush_at = now + kRetryTime;
+  if (waiting && blocked == Blocked::kYes) {
+    const Time retry = now + kRetryTime;
+    if (config_.send_queue) after.flush_at = retry;
+    if (!config_.send_queue) after.deadline = std::min(after.deadline, retry);
+  }
   deadline_.store(after.deadline);
   return after;
 }
@@ -454,7 +464,6 @@ bool QueuePair::set_deferred(Deferred deferred, Time now) {
   }
   if (deferred == Deferred::kNothing || before != Deferred::kNothing) return false;
   deferred_since_.store(now, std::memory_order_relaxed);
-  deferrals_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 

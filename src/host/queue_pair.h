@@ -98,10 +98,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   [[nodiscard]] bool has_deferred_sends() const {
     return deferred_.load(std::memory_order_relaxed) != Deferred::kNothing;
   }
-  // A thread of the program is at work in a poll that sends what is deferred, or the next one does.
-  [[nodiscard]] bool driven() const {
-    return config_.send_queue != nullptr && config_.send_queue->driven();
-  }
   // Only acknowledgements are deferred, and so lately that the program may yet post what they can
   // go with: programs look at one completion queue or another before they do.
   [[nodiscard]] bool awaits_company(Time now) const {
@@ -140,7 +136,6 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   // A send that is not the first since the last poll waits this long at most.
   static constexpr Duration kGatherTime = 20us;
   static constexpr Duration kCompanyTime = 3us;
-  static constexpr std::size_t kManyPosts = 16;    // between two polls: it posts in runs
   static constexpr std::size_t kPostsPerLook = 4;  // packets, at the clock
   static constexpr Duration kRetryTime = 200us;    // after the kernel's send buffer was full
   // Of take_what_has_arrived(): system calls in a read, and reads.
@@ -181,6 +176,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   void note_posts(std::size_t requests);
   Next after_post();  // with lock_ held
   void act(Next next);
+  // Has the context's thread send what waits if no poll has done so by then.
+  void await_poll(Time until);
   void raise(std::uint32_t events);
   // With lock_ held; returns whether nothing waited before, and something does now.
   bool set_deferred(Deferred deferred, Time now);
@@ -226,10 +223,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   std::atomic<bool> flush_asked_{false};  // somebody found the sending token taken
   std::atomic<Deferred> deferred_{Deferred::kNothing};  // what waits for a poll or the timer
   std::atomic<Time> deferred_since_{Time{}};
-  std::atomic<std::uint64_t> deferrals_{0};
-  std::uint64_t deferrals_seen_ = 0;  // by the context's thread only
-  std::atomic<bool> listed_{false};   // the context's list of deferred queue pairs has it
-  bool listed_by_sends_ = false;      // see listed_by()
+  bool listed_by_sends_ = false;  // see listed_by()
   bool listed_by_receives_ = false;
   std::uint64_t polls_at_send_ = ~std::uint64_t{0};  // guarded by lock_: polls() when it last sent
   Time sent_at_{};                                   // guarded by lock_

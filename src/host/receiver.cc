@@ -77,11 +77,11 @@ std::size_t Receiver::queue_pairs() const {
   return by_number_.size();
 }
 
-std::uint64_t Receiver::polls() const {
+std::uint64_t Receiver::activity() const {
   const std::lock_guard guard(mutex_);
   std::uint64_t sum = 0;
   for (const auto& [queue, users] : completion_queues_)
-    sum += queue->polls();
+    sum += queue->activity();
   return sum;
 }
 
@@ -112,8 +112,8 @@ std::optional<std::size_t> Receiver::receive(std::size_t budget, Acks acks) {
 // What is read just after a poll would have been found by the next one: a program that polls again
 // and again is not to be kept from it. It had only looked idle, because others had its processor.
 bool Receiver::note_read(std::size_t count) {
-  const std::uint64_t polls = this->polls();
-  const bool polled = std::exchange(polls_seen_, polls) != polls;
+  const std::uint64_t activity = this->activity();
+  const bool polled = std::exchange(activity_seen_, activity) != activity;
   if (count > 0 && !polled) in_vain_ = 0;
   if (count > 0 && polled && kept_for_ > 0) ++in_vain_;
   if (kept_in_vain()) kept_for_ = 0;
@@ -127,6 +127,19 @@ bool Receiver::finish_run(Patience& patience) {
     std::this_thread::yield();
   }
   return true;
+}
+
+void Receiver::send_owed() {
+  std::vector<std::shared_ptr<QueuePair>> owing;
+  {
+    const std::lock_guard guard(mutex_);
+    for (const auto& [number, queue_pair] : by_number_) {
+      if (!queue_pair->has_deferred_sends()) continue;
+      if (auto held = queue_pair->weak_from_this().lock()) owing.push_back(std::move(held));
+    }
+  }
+  for (const auto& queue_pair : owing)
+    queue_pair->send_owed();
 }
 
 QueuePair* Receiver::find(const hca::InDatagram& datagram) {

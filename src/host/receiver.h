@@ -45,6 +45,8 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   // Waits until a read that is under way has been answered, as add() does, but no longer than there
   // is patience. False: it was not over by then.
   bool finish_run(Patience& patience);
+  // Has its queue pairs send what waits (QueuePair::send_owed).
+  void send_owed();
 
   // Its descriptors say that the network has news of what was sent.
   void expect_errors() { inlet_->expect_errors(); }
@@ -54,8 +56,8 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   [[nodiscard]] std::uint64_t tag() const { return tag_; }
   [[nodiscard]] std::vector<int> descriptors() const { return inlet_->descriptors(); }
   [[nodiscard]] const port::Inlet* inlet() const { return inlet_.get(); }
-  // How often the completion queues of its queue pairs have been polled.
-  [[nodiscard]] std::uint64_t polls() const;
+  // Of the completion queues of its queue pairs: grows while their program is at work with them.
+  [[nodiscard]] std::uint64_t activity() const;
   // A program is at work in a poll of one of them.
   [[nodiscard]] bool driven() const;
   // A program is about to wait for an event of one of them.
@@ -107,18 +109,18 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   Time now_{};  // read with the first datagram: most looks find nothing
   std::atomic<std::uint64_t> strays_{0};
 
-  // By the context's thread, after it has read so many. Returns whether the program has polled
-  // since the thread read before.
+  // By the context's thread, after it has read so many. Returns whether the program has polled, or
+  // posted one request after the other, since the thread read before.
   bool note_read(std::size_t count);
   [[nodiscard]] bool kept_in_vain() const { return in_vain_ >= kMostInVain; }
 
   // Who reads: the context's thread waits on it, or leaves it to a program that polls. By the
   // context's thread only, but for the flag.
-  std::uint64_t polls_seen_ = 0;  // when the thread last looked
-  Duration review_after_{};       // while left: how long until the next look
-  Time review_at_{};              // while left
-  std::uint32_t kept_for_ = 0;    // not to be left for so many times that something arrives
-  std::uint32_t in_vain_ = 0;     // reads in a row, while kept, that the program was about to do
+  std::uint64_t activity_seen_ = 0;  // when the thread last looked
+  Duration review_after_{};          // while left: how long until the next look
+  Time review_at_{};                 // while left
+  std::uint32_t kept_for_ = 0;       // not to be left for so many times that something arrives
+  std::uint32_t in_vain_ = 0;        // reads in a row, while kept, that the program was about to do
   std::atomic<bool> left_to_program_{false};
 };
 

@@ -10,6 +10,7 @@
 #include <array>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -170,6 +171,15 @@ class DeparturesTest : public testing::Test {
     request.pieces = {&piece, 1};
     ASSERT_EQ(queue_pair.post_send(request, true), std::errc{});
   }
+  // The same to each, which may go.
+  void post_to_all() {
+    const hca::Sge piece{reinterpret_cast<std::uintptr_t>(message_.data()), 100, LKey{}};
+    hca::SendRequest request;
+    request.signaled = request.inline_data = true;
+    request.pieces = {&piece, 1};
+    for (const auto& queue_pair : queue_pairs_)
+      EXPECT_EQ(queue_pair->post_send(request, false), std::errc{});
+  }
   std::size_t completions() { return queue_->size(); }
 
   Wire wire_;
@@ -296,12 +306,7 @@ TEST_F(DeparturesTest, AreMadeOfWhatAProgramPostsToManyQueuePairsBetweenPolls) {
     connect();
   std::vector<hca::Completion> done(64);
   const auto round = [&] {
-    const hca::Sge piece{reinterpret_cast<std::uintptr_t>(message_.data()), 100, LKey{}};
-    hca::SendRequest request;
-    request.signaled = request.inline_data = true;
-    request.pieces = {&piece, 1};
-    for (const auto& queue_pair : queue_pairs_)
-      EXPECT_EQ(queue_pair->post_send(request, false), std::errc{});
+    post_to_all();
     for (std::size_t count = 0; count < queue_pairs_.size();)
       count += queue_->poll(done);
   };
@@ -313,6 +318,27 @@ TEST_F(DeparturesTest, AreMadeOfWhatAProgramPostsToManyQueuePairsBetweenPolls) {
       most = std::max(most, call.size());
   }
   EXPECT_EQ(most, 20u);
+}
+
+// The same by the thread, of a program that does not poll.
+TEST_F(DeparturesTest, AreMadeOfWhatWaitsThoughNobodyPolls) {
+  for (unsigned i = 0; i < 20; ++i)
+    connect();
+  std::vector<hca::Completion> done(64);
+  std::size_t most = 0;
+  for (unsigned rounds = 0; most < 2 && rounds < 1000; ++rounds) {
+    post_to_all();
+    for (std::size_t sent = 0; sent < queue_pairs_.size();) {
+      for (const Call& call : wire_.take_calls()) {
+        sent += call.size();
+        most = std::max(most, call.size());
+      }
+      std::this_thread::yield();
+    }
+    for (std::size_t count = 0; count < queue_pairs_.size();)
+      count += queue_->poll(done);
+  }
+  EXPECT_GE(most, 2u);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // port of the test's own, where a read lasts as long as the test wants.
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -13,6 +14,7 @@
 #include "host/process.h"
 #include "io/unique_fd.h"
 #include "wire/bth.h"
+#include "wire/xrceth.h"
 
 namespace weft::host {
 namespace {
@@ -27,17 +29,13 @@ constexpr Psn kPsn{0x1000};
 class Wire final : public port::Inlet {
  public:
   std::size_t receive(port::DatagramSink& sink, std::size_t) override {
+    std::uint64_t events = 0;
+    [[maybe_unused]] const auto drained = read(event_.get(), &events, sizeof events);
     if (!waiting_.exchange(false)) return 0;
-    std::array<std::byte, wire::Bth::kSize> packet{};  // a message without data
-    wire::Bth{.opcode = wire::Opcode::rc_send_only,
-              .migrated = true,
-              .pkey = kDefaultPKey,
-              .dest_qp = kOwnQpn,
-              .ack_request = true,
-              .psn = kPsn}
-        .write(packet);
+    std::array<std::byte, wire::Bth::kSize + wire::Xrceth::kSize> packet{};
+    message.write(packet);
     hca::InDatagram datagram;
-    datagram.transport = packet;
+    datagram.transport = Bytes(packet).first(length);
     datagram.source = kPeerGid;
     datagram.destination = kOwnGid;
     // And again, as often as the lock of the queue pair is kept: it is free during the wait.
@@ -52,7 +50,21 @@ class Wire final : public port::Inlet {
   [[nodiscard]] std::uint32_t capacity() const override { return 1u << 20; }
 
   void arrive() { waiting_.store(true); }
+  // For the thread of the context: nobody polls.
+  void arrive_unasked() {
+    arrive();
+    const std::uint64_t one = 1;
+    EXPECT_EQ(write(event_.get(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  }
 
+  // A message without data.
+  wire::Bth message{.opcode = wire::Opcode::rc_send_only,
+                    .migrated = true,
+                    .pkey = kDefaultPKey,
+                    .dest_qp = kOwnQpn,
+                    .ack_request = true,
+                    .psn = kPsn};
+  std::size_t length = wire::Bth::kSize;
   std::atomic<bool> handed_in{false};
   std::atomic<bool> gate{true};
   std::atomic<unsigned> acknowledgements{0};
@@ -75,7 +87,10 @@ class WireEnd final : public port::Endpoint {
     }
     for (const hca::OutPacket& packet : burst.packets()) {
       const auto bth = wire::Bth::parse(packet.header);
-      if (bth && bth->opcode == wire::Opcode::rc_acknowledge) ++wire_->acknowledgements;
+      if (!bth) continue;
+      const bool acknowledges = bth->opcode == wire::Opcode::rc_acknowledge ||
+                                bth->opcode == wire::Opcode::xrc_acknowledge;
+      if (acknowledges) ++wire_->acknowledgements;
     }
     return {};
   }
@@ -114,8 +129,7 @@ class WirePort final : public port::Port {
 class Owed : public testing::Test {
  protected:
   void SetUp() override {
-    context_ = Context::open_on(std::make_unique<WirePort>(wire_), {}, {}).value();
-    pd_ = context_->allocate_pd().value();
+    open();
     queue_ = context_->create_completion_queue(16, nullptr, nullptr).value();
     QueuePairConfig config;
     config.type = hca::QpType::kRc;
@@ -131,6 +145,14 @@ class Owed : public testing::Test {
     qp_.reset();
     EXPECT_TRUE(queue_->destroy());
     queue_.reset();
+    close();
+  }
+
+  void open() {
+    context_ = Context::open_on(std::make_unique<WirePort>(wire_), {}, {}).value();
+    pd_ = context_->allocate_pd().value();
+  }
+  void close() {
     EXPECT_TRUE(context_->release_pd(pd_));
     context_->close();
   }
@@ -236,6 +258,40 @@ TEST_F(Owed, IsOfferedAgainToAFullWire) {
   qp_->destroy();
   qp_.reset();
   EXPECT_EQ(wire_->acknowledgements, 1u);
+}
+
+// An XRC target has no completion queue that a program could poll.
+class OwedByTarget : public Owed {
+ protected:
+  void SetUp() override {
+    open();
+    domain_ = context_->allocate_xrc_domain().value();
+    QueuePairConfig config;
+    config.type = hca::QpType::kXrcTarget;
+    config.pd = pd_;
+    config.xrc_domain = domain_;
+    qp_ = context_->create_queue_pair(config).value();
+    bring_up();
+  }
+  void TearDown() override {
+    qp_->destroy();
+    qp_.reset();
+    EXPECT_TRUE(context_->release_xrc_domain(domain_));
+    close();
+  }
+
+  std::uint32_t domain_ = 0;
+};
+
+TEST_F(OwedByTarget, IsOfferedAgainToAFullWire) {
+  wire_->message.opcode = wire::Opcode::xrc_send_only;
+  wire_->message.psn = kPsn + 1;  // one is missing: a NAK is due
+  wire_->length = wire::Bth::kSize + wire::Xrceth::kSize;
+  wire_->refusals = 3;
+  wire_->arrive_unasked();
+  while (wire_->acknowledgements == 0)
+    std::this_thread::yield();
+  EXPECT_EQ(wire_->refusals, 0u);
 }
 
 }  // namespace
