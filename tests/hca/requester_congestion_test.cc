@@ -261,14 +261,22 @@ TEST_F(Congestion, TakesNoQueueOfItsOwnForALongPath) {
   EXPECT_EQ(window.bytes(), CongestionWindow::kMost);
 }
 
+TEST_F(Congestion, TakesNoTimeoutOnALosslessPathForCongestion) {
+  window.start(kPacket, true);
+  window.timed_out(now);
+  EXPECT_EQ(window.bytes(), CongestionWindow::kInitial);
+  window.sample(100ms, true, now);
+  EXPECT_EQ(window.bytes(), 500'000'000u) << "it may open still";
+}
+
 TEST_F(Congestion, GivesWayOnALosslessPathToo) {
   window.start(kPacket, true);
   window.sample(100ms, true, now);
-  window.timed_out(now);
-  EXPECT_EQ(window.bytes(), 250'000'000u);
+  window.congested(now);
+  EXPECT_EQ(window.bytes(), 425'000'000u);
   window.sample(90ms, true, now);
-  EXPECT_EQ(window.bytes(), 250'000'000u) << "it does not open once more";
-  for (int i = 0; i < 8; ++i) {
+  EXPECT_EQ(window.bytes(), 425'000'000u) << "it does not open once more";
+  for (int i = 0; i < 100; ++i) {
     now += 90ms;
     window.sample(90ms, true, now);
     window.delivered(window.bytes(), 60'000, true, now);
