@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "../io/tls_fixture.h"
 
@@ -215,6 +217,38 @@ TEST_F(SiteKeysTest, AreNotKeptFromEachOtherByStrangersWhoSayNothing) {
   later_ += 11s;
   turn_until([&] { return !east_->keys->deadline() || *east_->keys->deadline() > now(); });
   EXPECT_TRUE(east_->keys->report(0).connected);
+}
+
+// One that connects from 127.0.0.9, as often as it may.
+io::UniqueFd stranger(const io::SocketAddress& to) {
+  io::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  sockaddr_in from{};
+  from.sin_family = AF_INET;
+  from.sin_addr.s_addr = htonl(0x7F00'0009);
+  EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&from), sizeof from), 0);
+  sockaddr_in there = from;
+  there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  there.sin_port = htons(to.port);
+  static_cast<void>(::connect(socket.get(), reinterpret_cast<sockaddr*>(&there), sizeof there));
+  return socket;
+}
+
+TEST_F(SiteKeysTest, AreNotKeptFromEachOtherByAStrangerWhoConnectsAgainAndAgain) {
+  begin();
+  std::vector<io::UniqueFd> strangers;
+  for (int i = 0; i < 64; ++i)
+    strangers.push_back(stranger(east_->keys->local()));
+  turn_until([&] { return east_->count("keys_came") >= 64; });
+  turn_until([&] {
+    // As many as there is room for come between two words of west, which is far away.
+    for (int i = 0; i < 48; ++i)
+      strangers.push_back(stranger(east_->keys->local()));
+    for (int i = 0; i < 6; ++i)
+      east_->keys->run(now());
+    if (strangers.size() > 500) strangers.erase(strangers.begin(), strangers.begin() + 64);
+    return east_->count("keys_agreed") > 0 && west_->count("keys_agreed") > 0;
+  });
+  EXPECT_GT(east_->count("keys_crowded"), 0u);
 }
 
 // A path that lets TCP pass and nothing else, or that has met too much that was forged.

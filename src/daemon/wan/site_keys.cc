@@ -20,7 +20,7 @@ constexpr Duration kMostPatience = 8s;
 constexpr Duration kFreshPatience = 1s;
 // A channel that gave keys with which nothing can be opened or sealed is given up after.
 constexpr Duration kUseless = 10s;
-// Of those that have not shown who they are; beyond, the oldest goes.
+// Of those that have not shown who they are; beyond, one of them goes.
 constexpr std::size_t kMostNewcomers = 32;
 // Of one remote: those that it has forgotten are noticed late.
 constexpr std::size_t kMostChannels = 3;
@@ -122,11 +122,19 @@ void SiteKeys::accept_all(Time now) {
   ready_ = true;
 }
 
+// The oldest of the address that has the most, so that one stranger who connects again and again is
+// in nobody's way but his own.
+void SiteKeys::end_one_newcomer() {
+  counters_.add(SiteKeysCounter::kCrowded);
+  const auto of_its_address = [&](const std::unique_ptr<KeyChannel>& channel) {
+    return std::ranges::count(newcomers_, channel->address().address,
+                              [](const auto& other) { return other->address().address; });
+  };
+  newcomers_.erase(std::ranges::max_element(newcomers_, {}, of_its_address));
+}
+
 void SiteKeys::take(io::TcpConnection connection, Time now) {
-  if (newcomers_.size() >= kMostNewcomers) {
-    counters_.add(SiteKeysCounter::kCrowded);
-    newcomers_.erase(newcomers_.begin());
-  }
+  if (newcomers_.size() >= kMostNewcomers) end_one_newcomer();
   std::vector<io::TlsFingerprint> keys;
   for (const auto& peer : peers_)
     keys.insert(keys.end(), peer->remote.keys.begin(), peer->remote.keys.end());

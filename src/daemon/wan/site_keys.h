@@ -105,6 +105,7 @@ class SiteKeys {
   SiteKeys(std::string name, std::unique_ptr<io::TlsSite> site, io::Reactor& reactor);
   void accept_all(Time now);
   void take(io::TcpConnection connection, Time now);
+  void end_one_newcomer();
   void run_newcomers(Time now);
   void run_peer(Peer& peer, Time now);
   void run_connecting(Peer& peer, Time now);
