@@ -12,7 +12,7 @@ usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is ma
                                corpus/attachments, corpus/attach_socket, corpus/program_end,
                                corpus/management_socket, corpus/part_socket,
                                corpus/subnet_database, corpus/sealed_datagrams,
-                               corpus/tls_stream, corpus/fibre_stream,
+                               corpus/tls_stream, corpus/fibre_stream, corpus/neighbours,
                                corpus/key_offer and corpus/lab_file, beside this
                                script
                                corpus/subnet_database, corpus/wan_encapsulation and
@@ -285,6 +285,48 @@ def key_offer():
     yield "too-many", bytes([1, 1] + [1] * 33)
 
 
+def checksum(blob):
+    """RFC 1071, of an even number of bytes."""
+    total = sum(struct.unpack(">%dH" % (len(blob) // 2), blob))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def neighbours():
+    """(name, bytes): ARP and neighbour discovery of a station, as fuzz/neighbours.cc has it."""
+    macs = {1: bytes((2, 0, 0, 0, 0, 1)), 2: bytes((2, 0, 0, 0, 0, 2))}
+
+    def arp(operation, sender, target):
+        return bytes(6 * [255]) + macs[2] + b"\x08\x06" + struct.pack(
+            ">HHBBH", 1, 0x0800, 6, 4, operation) + macs[2] + bytes((192, 0, 2, sender)) + bytes(
+                6) + bytes((192, 0, 2, target))
+
+    def discovery(kind, flags, sender, to, target, option):
+        def host(last):
+            return bytes.fromhex("fd00") + bytes(13) + bytes((last,))
+        source, destination = host(sender), host(to)
+        body = struct.pack(">BBHI", kind, 0, 0, flags) + host(target) + option
+        total = checksum(source + destination + struct.pack(">II", len(body), 58) + body)
+        return macs[1] + macs[2] + b"\x86\xdd\x60\0\0\0" + struct.pack(
+            ">HBB", len(body), 58, 255) + source + destination + body[:2] + struct.pack(
+                ">H", total) + body[4:]
+
+    def life(ipv4, *frames):
+        run = bytes((0, 0x00))
+        return bytes((ipv4,)) + run + b"".join(
+            bytes((0x60, len(frame))) + frame + run for frame in frames) + bytes((0x3F,)) * 12
+    there = discovery(136, 0x60000000, 2, 1, 2, b"\2\1" + macs[2])
+    yield "arp-answer", life(1, arp(2, 2, 1))
+    yield "arp-question", life(1, arp(1, 2, 1), arp(2, 2, 1))
+    yield "arp-announcement", life(1, arp(1, 2, 2), arp(1, 1, 1))
+    yield "answer", life(0, there)
+    yield "question", life(0, discovery(135, 0, 2, 1, 1, b"\1\1" + macs[2]), there)
+    yield "unasked", life(0, discovery(136, 0x20000000, 2, 1, 2, b"\2\1" + macs[2]))
+    yield "conflict", life(0, discovery(136, 0x20000000, 2, 1, 1, b"\2\1" + macs[2]))
+    yield "bad-option", life(0, discovery(136, 0x60000000, 2, 1, 2, b"\2\0" + macs[2]))
+
+
 def tls_stream():
     """(name, bytes): messages, and a stranger's bytes, as fuzz/tls_stream.cc cuts them."""
     def pieces(blob, size, more=b""):
@@ -366,6 +408,7 @@ def main():
                          ("subnet_database", subnet_database()),
                          ("sealed_datagrams", sealed_datagrams()), ("tls_stream", tls_stream()),
                          ("fibre_stream", fibre_stream()), ("key_offer", key_offer()),
+                         ("neighbours", neighbours()),
                          ("wan_encapsulation", wan_encapsulation()),
                          ("program_end", program_end())):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)
