@@ -2,8 +2,6 @@
 #include "io/udp_socket.h"
 
 #include <fmt/format.h>
-#include <linux/filter.h>
-#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/ioctl.h>
@@ -12,8 +10,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 
+#include "io/socket_buffer.h"
 #include "io/udp_control.h"
 
 // Sends and receives are bare system calls: they never block, so they need not be the cancellation
@@ -22,25 +20,11 @@
 namespace weft::io {
 namespace {
 
-// getsockopt reports twice what setsockopt was given (socket(7)); callers speak in what is
-// reported.
-int buffer_request(std::size_t bytes) {
-  return static_cast<int>(std::min<std::size_t>(bytes / 2 + bytes % 2, INT_MAX / 2));
-}
-
 std::size_t granted(int fd, int option) {
   int value = 0;
   socklen_t length = sizeof value;
   if (getsockopt(fd, SOL_SOCKET, option, &value, &length) != 0) return 0;
   return static_cast<std::size_t>(value);
-}
-
-// The forced form passes the system-wide limit but needs CAP_NET_ADMIN.
-void size_buffer(int fd, int forced_option, int option, std::size_t bytes) {
-  if (bytes == 0) return;
-  const int value = buffer_request(bytes);
-  if (setsockopt(fd, SOL_SOCKET, forced_option, &value, sizeof value) == 0) return;
-  (void)setsockopt(fd, SOL_SOCKET, option, &value, sizeof value);
 }
 
 // The kernel tells a socket of IP_RECVERR what ICMP said by failing its next call, whose datagram
@@ -167,16 +151,13 @@ Expected<void> UdpSocket::configure(const UdpOptions& options) {
   tos_ = options.tos;
   gro_ = set(SOL_UDP, UDP_GRO, 1, "UDP_GRO").has_value();  // Linux 5.0; without it all are single
   if (!options.coalesce) set_coalescing(false);
-  size_buffer(fd(), SO_RCVBUFFORCE, SO_RCVBUF, options.receive_buffer);
-  size_buffer(fd(), SO_SNDBUFFORCE, SO_SNDBUF, options.send_buffer);
+  size_receive_buffer(fd(), options.receive_buffer);
+  size_send_buffer(fd(), options.send_buffer);
   return {};
 }
 
-// A filter that keeps nothing of any datagram. Reports of the network do not pass it.
 Expected<void> UdpSocket::stop_ears() const {
-  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
-  const sock_fprog program{1, &nothing};
-  if (setsockopt(fd(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0) return {};
+  if (drop_all(fd())) return {};
   return fail_errno(errno, "setsockopt SO_ATTACH_FILTER on " + local_.to_string());
 }
 
@@ -214,10 +195,7 @@ void UdpSocket::allow_fragments() const {
 }
 
 std::uint32_t UdpSocket::overflows() const {
-  std::array<std::uint32_t, SK_MEMINFO_VARS> info{};
-  socklen_t length = sizeof info;
-  if (getsockopt(fd(), SOL_SOCKET, SO_MEMINFO, info.data(), &length) != 0) return 0;
-  return info[SK_MEMINFO_DROPS];
+  return dropped_by(fd());
 }
 
 IoResult UdpSocket::send(const SendDatagram& datagram) const {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: lab_sites.sh WHAT: two labs that range extenders make one subnet. WHAT is one of
+# usage: lab_sites.sh WHAT [LAYERS]: two labs that range extenders make one subnet. WHAT is one of
 #   programs  on one machine, under the manager of one of the two
 #   opensm    the same under OpenSM, with what crosses the WAN in the clear
 #   cut       on machines of their own, as far as they can tell: the WAN is cut and comes back, and
@@ -8,15 +8,22 @@
 #   far       over an emulated WAN of 100 ms there and back, which loses packets
 #   sealed    on machines of their own: what crosses the WAN shows nothing of what is carried, while
 #             keys change; the same in the clear does
+#   wire      on machines of their own, with these layers around what crosses the WAN, sealed where
+#             that can be: what a capture shows of it, and other traffic on the same interfaces.
+#             LAYERS may be tap/..., of a TAP interface on a bridge
+#   unsealable  an extender is refused whose layers cannot be, or cannot be sealed, and why
 #   stranger  a site with another key than the one that is expected is refused, and both say so
 set -euo pipefail
 # shellcheck disable=SC2034  # lib.sh reads it
 time_limit=150
 source "$(dirname "$0")/lib.sh"
 need ibv_rc_pingpong ibv_ud_pingpong ib_write_bw ibnetdiscover ibtracert python3 ss tshark
-what=$1
+what=$1 layers=${2:-}
 [[ $what != opensm ]] || need opensm
-[[ $what != cut && $what != sealed ]] || { need ip unshare nsenter; private_network "$0" "$@"; }
+case $what in
+  cut | sealed | wire) need ip unshare nsenter; private_network "$0" "$@" ;;
+esac
+[[ $what != wire ]] || need dumpcap ping
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$source_tree/tests/e2e/lab_lib.sh"
@@ -29,6 +36,9 @@ in_site() {     # SITE COMMAND ...: sets `words` to a command that runs it where
   shift
   words=(env "XDG_RUNTIME_DIR=${home[$site]}" "$@")
   [[ -z ${at[$site]} ]] || words=(nsenter "--net=/proc/${at[$site]}/ns/net" -- "${words[@]}")
+}
+at_site() {     # SITE COMMAND ...: in its network, as somebody there
+  in_namespace "${at[$1]}" "${@:2}"
 }
 start_site() {  # SITE [ARGUMENT ...]
   in_site "$1" "$weft" up "${@:2}" "$work/$1.toml"
@@ -100,7 +110,7 @@ two_machines() {
   local west='' east=''
   new_namespace west
   new_namespace east
-  join "$west" veth0 10.78.0.1/24 "$east" veth0 10.78.0.2/24
+  join "$west" veth0 '10.78.0.1/24 fd78::1/64' "$east" veth0 '10.78.0.2/24 fd78::2/64'
   at=([west]=$west [east]=$east)
   home=([west]=$work/west [east]=$work/east)
   mkdir -m 700 "$work/west" "$work/east"
@@ -279,6 +289,114 @@ sealed() {
   [[ $(site_report west "extender['remotes'][0]['counters']['sessions']") == 1 ]] ||
     fail "the session began anew"
   stop_sites
+}
+
+# encapsulate INTERFACE LAYERS: as both lab files say from now on. Over a TAP interface, addresses
+# are not the machine's but the extender's own.
+encapsulate() {
+  local net=10.78.0. site keys="encapsulation = \"$2\""
+  [[ $2 != *ipv6* ]] || net=fd78::
+  [[ $1 != tap:* ]] || net=${net/78/79}
+  [[ $2 != *ethernet ]] || keys+="\ninterface = \"$1\""
+  sed -i "s|^listen = .*|&\n$keys|" "$work/west.toml" "$work/east.toml"
+  sed -i "s/10\.78\.0\.\([12]\):/[$net\1]:/" "$work/west.toml" "$work/east.toml"
+  [[ $net == *:* ]] || sed -i 's/\[\([0-9.]*\)\]:/\1:/' "$work/west.toml" "$work/east.toml"
+  wire_net=$net
+}
+# dissected FILTER [ARGUMENT ...]: what tshark shows of the capture where that holds.
+dissected() {
+  # No dissector is to guess at what is behind UDP.
+  tshark -r "$work/wire.pcapng" -o udp.check_checksum:TRUE -d udp.port==7471,data -Y "$1" \
+    "${@:2}" 2>/dev/null
+}
+# has_each_way FILTER: there is much of that from each site to the other.
+has_each_way() {
+  local from to field count
+  for from in 1 2; do
+    to=$((3 - from))
+    case $layers in
+      *ipv6*) field="ipv6.src == $wire_net$from && ipv6.dst == $wire_net$to && " ;;
+      *ipv4*) field="ip.src == $wire_net$from && ip.dst == $wire_net$to && " ;;
+      *) field= ;;
+    esac
+    count=$(dissected "$field$1" | wc -l)
+    ((count >= 100)) || fail "there are $count packets with $field$1"
+  done
+}
+
+wire() {
+  local interface=veth0 site
+  two_machines
+  if [[ $layers == tap/* ]]; then
+    layers=${layers#tap/}
+    interface=tap:wan0
+  fi
+  [[ $interface == veth0 && $layers != ethernet ]] || in_the_clear
+  encapsulate "$interface" "$layers"
+  start_site west
+  start_site east
+  if [[ $interface == tap:* ]]; then
+    for site in west east; do
+      at_site "$site" ip link add br0 type bridge
+      at_site "$site" ip link set veth0 master br0
+      at_site "$site" ip link set wan0 master br0
+      at_site "$site" ip link set br0 up
+      at_site "$site" ip address flush dev veth0
+    done
+    at_site west ip address add 10.78.0.1/24 dev br0
+    at_site east ip address add 10.78.0.2/24 dev br0
+  fi
+  await_active
+  : >"$work/capture.out"
+  nsenter "--net=/proc/${at[west]}/ns/net" -- \
+    timeout "$time_limit" dumpcap -q -i veth0 -w "$work/wire.pcapng" >"$work/capture.out" 2>&1 &
+  pid_of[capture]=$!
+  await capture '^File:'
+  at_site west timeout "$time_limit" ping -q -c 100 -i 0.02 10.78.0.2 >"$work/ping.out" 2>&1 &
+  pid_of[ping]=$!
+  across ibv_rc_pingpong -n 500 -c
+  expect client '^500 iters in .* seconds'
+  finish ping
+  expect ping ' 0% packet loss'
+  stop capture
+  clean
+  dissected _ws.malformed >"$work/malformed.out"
+  [[ ! -s $work/malformed.out ]] || fail "tshark takes packets for malformed"
+  case $layers in
+    udp/*ethernet) has_each_way 'udp.port == 7471 && udp.checksum.status == 1' ;;
+    udp/*) has_each_way 'udp.port == 7471' ;;
+    ipv6*) has_each_way 'ipv6.nxt == 253' ;;
+    ipv4*) has_each_way 'ip.proto == 253 && ip.checksum.status != 0' ;;
+    ethernet) has_each_way 'eth.type == 0x88b5' ;;
+  esac
+  stop_sites
+}
+
+# up_refused KEYS PATTERN [COMMAND ...]: an extender with these keys beside its address does not
+# come up, and why.
+up_refused() {
+  cp "$source_tree/examples/labs/site-west.toml" "$work/west.toml"
+  sed -i "s|^listen = .*|&\n$1|" "$work/west.toml"
+  spawn refused "${@:3}" "$weft" up "$work/west.toml"
+  finish refused 2
+  expect refused "$2"
+}
+
+unsealable() {
+  local raw=(setpriv --bounding-set -net_raw) ethernet='encapsulation = \"ethernet\"'
+  local ip='encapsulation = \"ipv4/ethernet\"'
+  need setpriv
+  up_refused 'encapsulation = "ipv4"' 'CAP_NET_RAW is .*"udp/ipv4" needs none' "${raw[@]}"
+  up_refused "$ip\ninterface = \"lo\"" 'remote east: .*CAP_NET_RAW.*\"udp/ipv4\"' "${raw[@]}"
+  up_refused "$ethernet\ninterface = \"lo\"" 'remote east: ethernet: without IP there is no TCP'
+  up_refused "$ip\ninterface = \"tap:x\"" 'remote east: tap:x: the kernel.s TCP'
+  up_refused "$ip" 'remote east: ipv4/ethernet: say by which interface'
+  up_refused "$ip\ninterface = \"nosuch0\"" 'remote east: nosuch0: there is no such interface'
+  up_refused 'interface = \"lo\"' 'remote east: an interface is for encapsulations in ethernet'
+  up_refused 'encapsulation = \"ipv6\"' 'remote east: ipv6: the addresses of both ends'
+  up_refused 'encapsulation = \"udp/options/ipv4\"' 'remote east: .*leave them out'
+  up_refused 'encapsulation = \"udp\"' 'remote east: udp: udp must be in another layer'
+  up_refused 'encapsulation = \"null\"' 'remote east: null: '
 }
 
 stranger() {

@@ -150,7 +150,7 @@ TEST(Decapsulation, ChecksDestinationOptions) {
   Stack plain = stack_of("udp/ipv6", there(false));
   const auto packet =
       wrapped(stack_of("udp/options/ipv6", here(false)), bytes_of("01"), bytes_of(six));
-  EXPECT_EQ(plain.unwrap(packet).error(), Refusal::kProtocol);
+  EXPECT_EQ(plain.unwrap(packet).error(), PacketRefusal::kProtocol);
 }
 
 TEST(Decapsulation, ChecksEachFieldOfAnEthernetHeader) {

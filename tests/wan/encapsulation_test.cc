@@ -187,8 +187,8 @@ class Doubling : public Layer {
     packet.append(1)[0] = std::byte{0x7E};
     packet.carried = identity();
   }
-  std::optional<Refusal> unwrap(InPacket& packet) const override {
-    if (packet.bytes.size() % 2 != 1) return Refusal::kLength;
+  std::optional<PacketRefusal> unwrap(InPacket& packet) const override {
+    if (packet.bytes.size() % 2 != 1) return PacketRefusal::kLength;
     std::vector<std::byte> once;
     for (std::size_t i = 0; i + 1 < packet.bytes.size(); i += 2)
       once.push_back(packet.bytes[i]);

@@ -3,11 +3,22 @@
 
 #include <algorithm>
 
+#include "io/route.h"
+#include "wan/frame.h"
+#include "wire/ip.h"
+
 namespace weft::daemon {
 
 std::optional<io::SocketAddress> address_of(const fabric::LabRemote& remote) {
   if (!remote.address) return std::nullopt;
   return io::SocketAddress{.address = remote.address->host, .port = remote.address->port};
+}
+
+std::size_t frame_that_fits(const io::SocketAddress& remote, std::size_t headers) {
+  // Where there is no route yet, what every IPv6 link carries (RFC 8200, 5).
+  const std::size_t mtu = io::routed_mtu(remote).value_or(1280);
+  headers += remote.is_ipv4() ? wire::kIpv4HeaderSize : wire::kIpv6HeaderSize;
+  return std::clamp(mtu - std::min(mtu, headers), wan::kLeastFrame, wan::kLongestFrame);
 }
 
 void AddressedPath::set_remote(const io::SocketAddress& remote, Time now) {
@@ -19,7 +30,7 @@ void AddressedPath::set_remote(const io::SocketAddress& remote, Time now) {
 AddressedPath* PathsByAddress::find(const io::SocketAddress& source) const {
   const auto from = std::ranges::find_if(paths_, [&](const auto* path) {
     const auto& remote = path->remote();
-    return remote && remote->address == source.address && remote->port == source.port;
+    return remote && remote->address == source.address && (!ports_ || remote->port == source.port);
   });
   return from == paths_.end() ? nullptr : *from;
 }

@@ -15,6 +15,10 @@ namespace weft::daemon {
 // Where the extender of a remote listens; nothing: it comes here.
 [[nodiscard]] std::optional<io::SocketAddress> address_of(const fabric::LabRemote& remote);
 
+// Bytes of the longest frame that gets there whole, with so many bytes between it and the IP
+// header.
+[[nodiscard]] std::size_t frame_that_fits(const io::SocketAddress& remote, std::size_t headers);
+
 class AddressedPath : public RemotePath {
  public:
   // Without a remote it is whoever comes first, or who can prove that he is: set_remote().
@@ -54,6 +58,9 @@ class AddressedPath : public RemotePath {
 // Those of one socket, by their addresses. They belong to somebody else.
 class PathsByAddress {
  public:
+  // Where packets have no ports, by the addresses alone.
+  explicit PathsByAddress(bool ports = true) : ports_(ports) {}
+
   void add(AddressedPath& path) { paths_.push_back(&path); }
   [[nodiscard]] AddressedPath* find(const io::SocketAddress& source) const;
   // Gives a frame to the path whose remote has sent it; `known` is find(source). False: that is a
@@ -63,6 +70,7 @@ class PathsByAddress {
  private:
   [[nodiscard]] AddressedPath* find_for_stranger(const io::SocketAddress& source, Bytes frame,
                                                  Time now) const;
+  const bool ports_;
   std::vector<AddressedPath*> paths_;
 };
 

@@ -7,7 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/wan/addressed_path.h"
+#include "daemon/wan/ethernet_socket.h"
+#include "daemon/wan/ip_socket.h"
 #include "daemon/wan/wan_socket.h"
 #include "wan/encapsulation/stack.h"
 
@@ -21,6 +22,8 @@ enum class Carrier : std::uint8_t {
   kEthernet,  // an interface: all is made here
 };
 
+constexpr std::string_view kBareEthernet = "ethernet";
+
 bool has_layer(std::string_view encapsulation, std::string_view name) {
   for (std::string_view rest = encapsulation; !rest.empty();) {
     const std::string_view layer = rest.substr(0, rest.find('/'));
@@ -28,6 +31,11 @@ bool has_layer(std::string_view encapsulation, std::string_view name) {
     rest.remove_prefix(std::min(layer.size() + 1, rest.size()));
   }
   return false;
+}
+
+// The version that an encapsulation in IP names.
+bool is_ipv4(const fabric::LabRemote& remote) {
+  return has_layer(remote.encapsulation, "ipv4");
 }
 
 Carrier carrier_of(const fabric::LabRemote& remote) {
@@ -41,20 +49,86 @@ tl::unexpected<Error> cannot_be(std::string_view why) {
 }
 
 // Names layers that are not there, or where they cannot be, or not between these addresses.
-Expected<void> check(const fabric::LabExtender& extender, const fabric::LabRemote& remote) {
-  if (remote.encapsulation.empty()) return {};
+Expected<void> check_layers(const fabric::LabExtender& extender, const fabric::LabRemote& remote) {
   wan::Ends ends{.local = extender.listen.host, .remote = extender.listen.host};
   if (remote.address) ends.remote = remote.address->host;
   if (ends.local.is_zero()) ends.local = ends.remote;
-  const auto stack = wan::Stack::parse(remote.encapsulation, ends);
-  if (!stack) return tl::unexpected(stack.error());
-  const bool ethernet = has_layer(remote.encapsulation, "ethernet");
-  if (!ethernet && !remote.interface.empty()) {
+  if (remote.encapsulation == "null") {
+    return cannot_be("null: it is for links of their own, which labs do not have yet");
+  }
+  if (has_layer(remote.encapsulation, "options")) {
     return cannot_be(
-        fmt::format("an interface is for encapsulations in Ethernet, and {} is none: the kernel's "
-                    "routes say by which interface its packets leave",
+        fmt::format("{}: credit is carried with frames only, and nothing would be in "
+                    "the options yet: leave them out",
                     remote.encapsulation));
   }
+  const auto stack = wan::Stack::parse(remote.encapsulation, ends);
+  if (!stack) return tl::unexpected(stack.error());
+  return {};
+}
+
+Expected<void> check_ethernet(const fabric::LabExtender& extender,
+                              const fabric::LabRemote& remote) {
+  const std::string& encapsulation = remote.encapsulation;
+  if (remote.interface.empty()) {
+    return cannot_be(
+        fmt::format("{}: say by which interface, as in interface = \"eth1\", or "
+                    "\"tap:NAME\" for a TAP interface that is made",
+                    encapsulation));
+  }
+  if (!remote.address || extender.listen.host.is_zero() ||
+      remote.address->host.is_ipv4_mapped() != extender.listen.host.is_ipv4_mapped()) {
+    return cannot_be(
+        fmt::format("{}: both ends need IP addresses of one version, by which they "
+                    "find each other on the Ethernet: address here, and a listen "
+                    "that is not that of any address",
+                    encapsulation));
+  }
+  if (extender.insecure) return {};
+  if (encapsulation == kBareEthernet) {
+    return cannot_be(
+        "ethernet: without IP there is no TCP, over which keys would be agreed on, so that nothing "
+        "can be sealed: say udp/ipv6/ethernet, or insecure = true of the extender");
+  }
+  if (remote.interface.starts_with("tap:")) {
+    return cannot_be(
+        fmt::format("{}: the kernel's TCP, over which keys would be agreed on, is at "
+                    "the other end of a TAP interface, so that nothing can be sealed: "
+                    "say an interface of this machine, or insecure = true",
+                    remote.interface));
+  }
+  return {};
+}
+
+// Where frames have no ports, remotes are told apart by their addresses alone.
+Expected<void> check_alone(const fabric::LabExtender& extender, const fabric::LabRemote& remote) {
+  if (!remote.address) return {};
+  for (const fabric::LabRemote& other : extender.remotes) {
+    if (&other == &remote) return {};
+    if (!other.address || other.address->host != remote.address->host) continue;
+    if (carrier_of(other) == Carrier::kUdp) continue;
+    return cannot_be(
+        fmt::format("{} is the address of remote {} too, and without UDP there are no "
+                    "ports to tell them apart",
+                    io::format_address(remote.address->host), other.name));
+  }
+  return {};
+}
+
+Expected<void> check(const fabric::LabExtender& extender, const fabric::LabRemote& remote) {
+  const Carrier carrier = carrier_of(remote);
+  if (carrier != Carrier::kEthernet && !remote.interface.empty()) {
+    return cannot_be(
+        "an interface is for encapsulations in ethernet; otherwise the kernel's routes say by "
+        "which "
+        "one packets leave");
+  }
+  if (remote.encapsulation.empty()) return {};
+  if (auto checked = check_layers(extender, remote); !checked) return checked;
+  if (carrier == Carrier::kEthernet) {
+    if (auto checked = check_ethernet(extender, remote); !checked) return checked;
+  }
+  if (carrier != Carrier::kUdp) return check_alone(extender, remote);
   return {};
 }
 
@@ -80,8 +154,9 @@ Expected<std::unique_ptr<RemotePaths>> RemotePaths::open(const fabric::LabExtend
 
 Expected<void> RemotePaths::open_remote(const fabric::LabRemote& remote) {
   if (auto checked = check(extender_, remote); !checked) return checked;
-  const std::string name =
-      fmt::format("{} {}", static_cast<int>(carrier_of(remote)), remote.interface);
+  const Carrier carrier = carrier_of(remote);
+  const std::string name = fmt::format("{} {} {}", static_cast<int>(carrier), remote.interface,
+                                       carrier == Carrier::kIp && is_ipv4(remote) ? 4 : 6);
   auto shared = std::ranges::find(shared_, name, &Shared::name);
   if (shared == shared_.end()) {
     auto socket = open_socket(remote);
@@ -92,10 +167,24 @@ Expected<void> RemotePaths::open_remote(const fabric::LabRemote& remote) {
   return {};
 }
 
+namespace {
+
+template <class Socket>
+Expected<std::unique_ptr<PathSocket>> as_paths(Expected<std::unique_ptr<Socket>> socket) {
+  if (!socket) return tl::unexpected(socket.error());
+  return std::unique_ptr<PathSocket>(std::move(*socket));
+}
+
+}  // namespace
+
 Expected<std::unique_ptr<PathSocket>> RemotePaths::open_socket(const fabric::LabRemote& remote) {
-  if (carrier_of(remote) != Carrier::kUdp) {
-    return fail(std::errc::not_supported,
-                fmt::format("{}: there is no way for it yet", remote.encapsulation));
+  switch (carrier_of(remote)) {
+    case Carrier::kEthernet:
+      return as_paths(EthernetSocket::open(extender_, remote.interface, reactor_));
+    case Carrier::kIp:
+      return as_paths(IpSocket::open(local_.address, is_ipv4(remote), reactor_));
+    case Carrier::kUdp:
+      break;
   }
   auto socket = WanSocket::open(local_, reactor_);
   if (!socket) return tl::unexpected(socket.error());

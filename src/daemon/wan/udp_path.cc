@@ -4,38 +4,29 @@
 #include <algorithm>
 #include <system_error>
 
-#include "io/route.h"
 #include "wan/frame.h"
 #include "wan/frame_builder.h"
+#include "wire/ip.h"
 
 namespace weft::daemon {
 namespace {
 
 using io::IoStatus;
 
-constexpr std::size_t kIpv4Headers = 20 + 8;
-constexpr std::size_t kIpv6Headers = 40 + 8;
 // Of one system call, as Linux has it (UIO_MAXIOV).
 constexpr std::size_t kMostParts = 1024;
 static_assert(wan::FrameBuilder::kMostParts <= kMostParts);
-
-std::size_t frame_that_fits(const io::SocketAddress& remote) {
-  // Where there is no route yet, what every IPv6 link carries (RFC 8200, 5).
-  const std::size_t mtu = io::routed_mtu(remote).value_or(1280);
-  const std::size_t headers = remote.is_ipv4() ? kIpv4Headers : kIpv6Headers;
-  return std::clamp(mtu - std::min(mtu, headers), wan::kLeastFrame, wan::kLongestFrame);
-}
 
 }  // namespace
 
 UdpPath::UdpPath(const std::optional<io::SocketAddress>& remote, const io::UdpSocket& socket)
     : AddressedPath(remote),
       socket_(socket),
-      longest_frame_(remote ? frame_that_fits(*remote) : wan::kLeastFrame) {
+      longest_frame_(remote ? frame_that_fits(*remote, wire::kUdpHeaderSize) : wan::kLeastFrame) {
 }
 
 void UdpPath::moved() {
-  longest_frame_ = frame_that_fits(*remote());
+  longest_frame_ = frame_that_fits(*remote(), wire::kUdpHeaderSize);
   longest_cut_ = io::kMaxUdpPayload;
 }
 
@@ -106,7 +97,7 @@ std::size_t UdpPath::transmit(Frames frames, Time now) {
 }
 
 void UdpPath::look_at_mtu(Time now) {
-  const std::size_t fits = frame_that_fits(*remote());
+  const std::size_t fits = frame_that_fits(*remote(), wire::kUdpHeaderSize);
   if (fits == longest_frame_) return;
   longest_frame_ = fits;
   changed(now);

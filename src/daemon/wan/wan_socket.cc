@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "io/clock.h"
-
 namespace weft::daemon {
 namespace {
 
@@ -42,11 +40,9 @@ Expected<std::unique_ptr<WanSocket>> WanSocket::open(const io::SocketAddress& ow
                                                  own.to_string(), socket.error().message));
   }
   std::unique_ptr<WanSocket> wan(new WanSocket(std::move(*socket)));
-  auto watch = reactor.watch(wan->socket_.fd(), EPOLLIN,
-                             [raw = wan.get()](std::uint32_t events) { raw->on_ready(events); });
-  if (!watch) return tl::unexpected(watch.error());
-  wan->watch_ = std::move(*watch);
-  wan->reactor_ = &reactor;
+  if (auto watched = wan->watch(wan->socket_.fd(), reactor); !watched) {
+    return tl::unexpected(watched.error());
+  }
   return wan;
 }
 
@@ -56,22 +52,12 @@ UdpPath& WanSocket::add(const std::optional<io::SocketAddress>& remote) {
   const std::size_t room = socket_.granted_receive_buffer() / kBufferPerByte / paths_.size();
   for (const auto& each : paths_)
     each->set_receive_room(static_cast<std::uint32_t>(std::min<std::size_t>(room, UINT32_MAX)));
+  watch(path);
   return path;
 }
 
 RemotePath& WanSocket::add(const fabric::LabRemote& remote, [[maybe_unused]] Time now) {
   return add(address_of(remote));
-}
-
-void WanSocket::on_ready(std::uint32_t events) {
-  const Time now = io::now();
-  if ((events & EPOLLOUT) != 0) {
-    for (const auto& path : paths_) {
-      if (path->is_blocked()) path->flush(now);
-    }
-    watch_for_room();
-  }
-  if ((events & ~std::uint32_t{EPOLLOUT}) != 0) receive_all(now);
 }
 
 void WanSocket::receive_all(Time now) {
@@ -102,20 +88,9 @@ void WanSocket::receive(const io::ReceivedDatagram& datagram, Bytes bytes, Time 
   } while (!bytes.empty());
 }
 
-void WanSocket::watch_for_room() {
-  const bool wanted = std::any_of(paths_.begin(), paths_.end(),
-                                  [](const auto& path) { return path->is_blocked(); });
-  if (wanted == watching_for_room_) return;
-  watching_for_room_ = wanted;
-  static_cast<void>(reactor_->change_events(watch_, wanted ? EPOLLIN | EPOLLOUT : EPOLLIN));
-}
-
 std::vector<CounterValue> WanSocket::counters() const {
   std::vector<CounterValue> out = counters_.snapshot();
-  CounterValue refused{"udp_refused", "datagrams lost because the socket refused them", 0};
-  for (const auto& path : paths_)
-    refused.value += path->refused();
-  out.push_back(refused);
+  out.push_back({"udp_refused", "datagrams lost because the socket refused them", refused()});
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "daemon/wan/udp_path.h"
+#include "daemon/wan/watched_paths.h"
 #include "io/reactor.h"
 #include "io/udp_socket.h"
 #include "wan/landing.h"
@@ -26,11 +27,13 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(WanSocketCount
         {"udp_overflow", "datagrams lost because the socket's buffer was full"},
     }};
 
-class WanSocket final : public PathSocket {
+class WanSocket final : public WatchedPaths {
  public:
   // Everything happens in the reactor's thread; the reactor outlives it.
   static Expected<std::unique_ptr<WanSocket>> open(const io::SocketAddress& own,
                                                    io::Reactor& reactor);
+
+  ~WanSocket() override { end_watch(); }
 
   // Where datagrams are read to, as long as it has memory; it outlives this.
   void set_landing(wan::Landing& landing) override { landing_ = &landing; }
@@ -42,13 +45,11 @@ class WanSocket final : public PathSocket {
 
   // PathSocket
   RemotePath& add(const fabric::LabRemote& remote, Time now) override;
-  void watch_for_room() override;
   [[nodiscard]] std::vector<CounterValue> counters() const override;
 
  private:
   explicit WanSocket(io::UdpSocket socket);
-  void on_ready(std::uint32_t events);
-  void receive_all(Time now);
+  void receive_all(Time now) override;
   void receive(const io::ReceivedDatagram& datagram, Bytes bytes, Time now);
 
   io::UdpSocket socket_;
@@ -58,9 +59,6 @@ class WanSocket final : public PathSocket {
   std::uint32_t overflows_ = 0;
   std::vector<std::unique_ptr<UdpPath>> paths_;
   PathsByAddress by_address_;
-  bool watching_for_room_ = false;
-  io::Reactor* reactor_ = nullptr;
-  io::Reactor::Registration watch_;
 };
 
 }  // namespace weft::daemon

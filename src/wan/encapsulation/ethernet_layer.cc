@@ -23,13 +23,13 @@ void EthernetLayer::wrap(OutPacket& packet) const {
   packet.carried = identity();
 }
 
-std::optional<Refusal> EthernetLayer::unwrap(InPacket& packet) const {
-  if (packet.bytes.size() < kHeader) return Refusal::kShort;
+std::optional<PacketRefusal> EthernetLayer::unwrap(InPacket& packet) const {
+  if (packet.bytes.size() < kHeader) return PacketRefusal::kShort;
   const std::byte* const at = packet.bytes.data();
-  if (std::memcmp(at, ends_.local_mac.data(), 6) != 0) return Refusal::kDestination;
-  if (std::memcmp(at + 6, ends_.remote_mac.data(), 6) != 0) return Refusal::kSource;
+  if (std::memcmp(at, ends_.local_mac.data(), 6) != 0) return PacketRefusal::kDestination;
+  if (std::memcmp(at + 6, ends_.remote_mac.data(), 6) != 0) return PacketRefusal::kSource;
   const std::uint16_t type = wire::load_be16(at + 12);
-  if (type < kLeastEtherType) return Refusal::kProtocol;
+  if (type < kLeastEtherType) return PacketRefusal::kProtocol;
   packet.says = {.ip_protocol = {}, .ether_type = type};
   packet.bytes = packet.bytes.subspan(kHeader);
   return std::nullopt;

@@ -23,7 +23,7 @@ class EthernetLayer : public Layer {
   // What the interface takes is less, and its MTU says so.
   [[nodiscard]] std::size_t longest_body() const override { return 0xFFFF; }
   void wrap(OutPacket& packet) const override;
-  [[nodiscard]] std::optional<Refusal> unwrap(InPacket& packet) const override;
+  [[nodiscard]] std::optional<PacketRefusal> unwrap(InPacket& packet) const override;
 
  private:
   Ends ends_;

@@ -42,24 +42,25 @@ void Ipv4Layer::wrap(OutPacket& packet) const {
   packet.carried = identity();
 }
 
-std::optional<Refusal> Ipv4Layer::unwrap(InPacket& packet) const {
-  if (packet.bytes.size() < wire::kIpv4HeaderSize) return Refusal::kShort;
+std::optional<PacketRefusal> Ipv4Layer::unwrap(InPacket& packet) const {
+  if (packet.bytes.size() < wire::kIpv4HeaderSize) return PacketRefusal::kShort;
   const std::byte* const at = packet.bytes.data();
   const std::uint8_t first = wire::load_u8(at);
-  if (first >> 4 != 4) return Refusal::kVersion;
+  if (first >> 4 != 4) return PacketRefusal::kVersion;
   const std::size_t header = (first & 15U) * 4;
   if (header < wire::kIpv4HeaderSize || header > packet.bytes.size()) {
-    return Refusal::kHeaderLength;
+    return PacketRefusal::kHeaderLength;
   }
-  if (wire::internet_checksum(packet.bytes.first(header)) != 0) return Refusal::kHeaderChecksum;
+  if (wire::internet_checksum(packet.bytes.first(header)) != 0)
+    return PacketRefusal::kHeaderChecksum;
   const std::size_t total = wire::load_be16(at + 2);
   // A link may have filled up its frame behind it.
-  if (total < header || total > packet.bytes.size()) return Refusal::kLength;
-  if ((wire::load_be16(at + 6) & kFragmentBits) != 0) return Refusal::kFragment;
+  if (total < header || total > packet.bytes.size()) return PacketRefusal::kLength;
+  if ((wire::load_be16(at + 6) & kFragmentBits) != 0) return PacketRefusal::kFragment;
   packet.source = Gid::from_ipv4(wire::load_be32(at + 12));
   packet.destination = Gid::from_ipv4(wire::load_be32(at + 16));
-  if (packet.destination != ends_.local) return Refusal::kDestination;
-  if (packet.source != ends_.remote) return Refusal::kSource;
+  if (packet.destination != ends_.local) return PacketRefusal::kDestination;
+  if (packet.source != ends_.remote) return PacketRefusal::kSource;
   packet.traffic_class = wire::load_u8(at + 1);
   packet.says = {.ip_protocol = wire::load_u8(at + 9), .ether_type = {}};
   packet.bytes = packet.bytes.subspan(header, total - header);

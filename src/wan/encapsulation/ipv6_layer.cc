@@ -25,15 +25,15 @@ void Ipv6Layer::wrap(OutPacket& packet) const {
   packet.carried = identity();
 }
 
-std::optional<Refusal> Ipv6Layer::unwrap(InPacket& packet) const {
+std::optional<PacketRefusal> Ipv6Layer::unwrap(InPacket& packet) const {
   const auto header = wire::Grh::parse(packet.bytes);
-  if (!header) return Refusal::kShort;
-  if (header->ip_version != wire::Grh::kIpVersion) return Refusal::kVersion;
+  if (!header) return PacketRefusal::kShort;
+  if (header->ip_version != wire::Grh::kIpVersion) return PacketRefusal::kVersion;
   const Bytes body = packet.bytes.subspan(wire::Grh::kSize);
   // A link may have filled up its frame behind it.
-  if (header->payload_length > body.size()) return Refusal::kLength;
-  if (header->dgid != ends_.local) return Refusal::kDestination;
-  if (header->sgid != ends_.remote) return Refusal::kSource;
+  if (header->payload_length > body.size()) return PacketRefusal::kLength;
+  if (header->dgid != ends_.local) return PacketRefusal::kDestination;
+  if (header->sgid != ends_.remote) return PacketRefusal::kSource;
   packet.bytes = body.first(header->payload_length);
   packet.says = {.ip_protocol = header->next_header, .ether_type = {}};
   packet.traffic_class = header->traffic_class;

@@ -16,7 +16,7 @@
 namespace weft::wan {
 
 // Why a packet that came in is not taken.
-enum class Refusal : std::uint8_t {
+enum class PacketRefusal : std::uint8_t {
   kShort,
   kVersion,
   kHeaderLength,
@@ -32,22 +32,24 @@ enum class Refusal : std::uint8_t {
   kNoChecksum,
   kCount,
 };
-inline constexpr std::array<CounterInfo, static_cast<std::size_t>(Refusal::kCount)> kRefusalInfo{{
-    {"rx_short", "packets that end before a header does"},
-    {"rx_version", "IP packets of another version than the stack's"},
-    {"rx_header_length", "IPv4 headers shorter than one, or longer than the packet"},
-    {"rx_length", "packets whose length says more, or less, than there is"},
-    {"rx_header_checksum", "IPv4 headers with a wrong checksum"},
-    {"rx_fragment", "fragments of IPv4 packets, which are never put together"},
-    {"rx_destination", "packets for somebody else's address"},
-    {"rx_source", "packets from somebody else than the remote"},
-    {"rx_port", "UDP datagrams of other ports than the session's"},
-    {"rx_protocol", "headers that say that something else follows than the stack has"},
-    {"rx_option", "IPv6 destination options that are malformed, doubled, or not to be passed over"},
-    {"rx_checksum", "UDP datagrams with a wrong checksum"},
-    {"rx_no_checksum", "UDP datagrams in IPv6 without a checksum, where that is not agreed"},
-}};
-using RefusalCounters = CounterSet<Refusal, kRefusalInfo>;
+inline constexpr std::array<CounterInfo, static_cast<std::size_t>(PacketRefusal::kCount)>
+    kPacketRefusalInfo{{
+        {"rx_short", "packets that end before a header does"},
+        {"rx_version", "IP packets of another version than the stack's"},
+        {"rx_header_length", "IPv4 headers shorter than one, or longer than the packet"},
+        {"rx_length", "packets whose length says more, or less, than there is"},
+        {"rx_header_checksum", "IPv4 headers with a wrong checksum"},
+        {"rx_fragment", "fragments of IPv4 packets, which are never put together"},
+        {"rx_destination", "packets for somebody else's address"},
+        {"rx_source", "packets from somebody else than the remote"},
+        {"rx_port", "UDP datagrams of other ports than the session's"},
+        {"rx_protocol", "headers that say that something else follows than the stack has"},
+        {"rx_option",
+         "IPv6 destination options that are malformed, doubled, or not to be passed over"},
+        {"rx_checksum", "UDP datagrams with a wrong checksum"},
+        {"rx_no_checksum", "UDP datagrams in IPv6 without a checksum, where that is not agreed"},
+    }};
+using PacketRefusalCounters = CounterSet<PacketRefusal, kPacketRefusalInfo>;
 
 // What came in, as layers take themselves off it, from the outside in.
 struct InPacket {
@@ -84,7 +86,7 @@ class Layer {
   virtual void wrap(OutPacket& packet) const = 0;
   // Takes it off, with whatever is not part of its packet behind it, and says in packet.says what
   // follows. Every field is checked.
-  [[nodiscard]] virtual std::optional<Refusal> unwrap(InPacket& packet) const = 0;
+  [[nodiscard]] virtual std::optional<PacketRefusal> unwrap(InPacket& packet) const = 0;
 };
 
 }  // namespace weft::wan

@@ -22,20 +22,20 @@ constexpr std::size_t header_size(std::size_t data) {
 }
 
 // One option after another, until the area ends.
-std::optional<Refusal> read_options(ByteCursor area, InPacket& packet) {
+std::optional<PacketRefusal> read_options(ByteCursor area, InPacket& packet) {
   while (const auto type = area.take(1)) {
     const std::uint8_t kind = wire::load_u8(type->data());
     if (kind == kPad1) continue;
     const auto length = area.take(1);
-    if (!length) return Refusal::kOption;
+    if (!length) return PacketRefusal::kOption;
     const auto data = area.take(wire::load_u8(length->data()));
-    if (!data) return Refusal::kOption;
+    if (!data) return PacketRefusal::kOption;
     if (kind == kPadN) continue;
     if (kind == OptionsLayer::kOptionType) {
-      if (packet.options) return Refusal::kOption;
+      if (packet.options) return PacketRefusal::kOption;
       packet.options = *data;
     } else if ((kind & kActionBits) != 0) {
-      return Refusal::kOption;
+      return PacketRefusal::kOption;
     }
   }
   return std::nullopt;
@@ -68,10 +68,10 @@ void OptionsLayer::wrap(OutPacket& packet) const {
   packet.carried = identity();
 }
 
-std::optional<Refusal> OptionsLayer::unwrap(InPacket& packet) const {
-  if (packet.bytes.size() < kUnit) return Refusal::kShort;
+std::optional<PacketRefusal> OptionsLayer::unwrap(InPacket& packet) const {
+  if (packet.bytes.size() < kUnit) return PacketRefusal::kShort;
   const std::size_t size = (wire::load_u8(packet.bytes.data() + 1) + std::size_t{1}) * kUnit;
-  if (size > packet.bytes.size()) return Refusal::kShort;
+  if (size > packet.bytes.size()) return PacketRefusal::kShort;
   packet.says = {.ip_protocol = wire::load_u8(packet.bytes.data()), .ether_type = {}};
   if (const auto why = read_options(ByteCursor(packet.bytes.subspan(2, size - 2)), packet)) {
     return why;

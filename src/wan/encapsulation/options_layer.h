@@ -22,7 +22,7 @@ class OptionsLayer : public Layer {
   [[nodiscard]] std::size_t wrapped_size(std::size_t size) const override;
   [[nodiscard]] std::size_t longest_body() const override { return 0xFFFF - 256; }
   void wrap(OutPacket& packet) const override;
-  [[nodiscard]] std::optional<Refusal> unwrap(InPacket& packet) const override;
+  [[nodiscard]] std::optional<PacketRefusal> unwrap(InPacket& packet) const override;
 };
 
 }  // namespace weft::wan

@@ -7,12 +7,14 @@
 namespace weft::wan {
 
 OutPacket::OutPacket(std::span<const Bytes> frame) {
-  assert(frame.size() <= kMostPieces);
+  all_.reserve(frame.size() + 2);
+  all_.emplace_back();
   for (const Bytes piece : frame) {
     if (piece.empty()) continue;
-    body_[body_pieces_++] = piece;
+    all_.push_back(piece);
     body_size_ += piece.size();
   }
+  all_.emplace_back();
 }
 
 MutableBytes OutPacket::prepend(std::size_t size) {
@@ -32,8 +34,9 @@ void OutPacket::replace(std::vector<std::byte> bytes) {
   replaced_ = std::move(bytes);
   headers_at_ = kMostHeaders;
   trailers_size_ = 0;
-  body_pieces_ = replaced_.empty() ? 0 : 1;
-  body_[0] = replaced_;
+  all_.assign(1, Bytes());
+  if (!replaced_.empty()) all_.emplace_back(replaced_);
+  all_.emplace_back();
   body_size_ = replaced_.size();
 }
 
@@ -42,12 +45,12 @@ std::size_t OutPacket::size() const {
 }
 
 std::span<const Bytes> OutPacket::pieces() {
-  std::size_t count = 0;
-  if (headers_at_ != kMostHeaders) all_[count++] = Bytes(headers_).subspan(headers_at_);
-  for (std::size_t i = 0; i < body_pieces_; ++i)
-    all_[count++] = body_[i];
-  if (trailers_size_ != 0) all_[count++] = Bytes(trailers_).first(trailers_size_);
-  return std::span(all_).first(count);
+  std::span<const Bytes> pieces(all_);
+  all_.front() = Bytes(headers_).subspan(headers_at_);
+  all_.back() = Bytes(trailers_).first(trailers_size_);
+  if (all_.back().empty()) pieces = pieces.first(pieces.size() - 1);
+  if (all_.front().empty()) pieces = pieces.subspan(1);
+  return pieces;
 }
 
 }  // namespace weft::wan

@@ -30,7 +30,6 @@ class OutPacket {
  public:
   static constexpr std::size_t kMostHeaders = 512;
   static constexpr std::size_t kMostTrailers = 64;
-  static constexpr std::size_t kMostPieces = 8;  // of a frame
 
   // The pieces are used until the packet goes.
   explicit OutPacket(std::span<const Bytes> frame);
@@ -58,11 +57,9 @@ class OutPacket {
   std::size_t headers_at_ = kMostHeaders;
   std::array<std::byte, kMostTrailers> trailers_;
   std::size_t trailers_size_ = 0;
-  std::array<Bytes, kMostPieces> body_;
-  std::size_t body_pieces_ = 0;
+  std::vector<Bytes> all_;  // with a place for the headers before the body, and one behind it
   std::size_t body_size_ = 0;
   std::vector<std::byte> replaced_;
-  std::array<Bytes, kMostPieces + 2> all_;
 };
 
 }  // namespace weft::wan

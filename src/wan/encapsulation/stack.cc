@@ -114,9 +114,10 @@ std::size_t Stack::wrapped_size(std::size_t size) const {
   return size;
 }
 
-std::size_t Stack::longest_frame(std::size_t mtu) const {
+std::size_t Stack::longest_frame(std::size_t mtu, bool bare) const {
   const auto fits_in = [&](std::size_t size) {
     for (const auto& layer : layers_) {
+      if (bare && layer->may_be_absent()) continue;
       if (size > layer->longest_body()) return false;
       size = layer->wrapped_size(size);
     }
@@ -142,19 +143,19 @@ bool Stack::wrap(OutPacket& packet) const {
   return true;
 }
 
-std::optional<Refusal> Stack::take_off(InPacket& packet) const {
+std::optional<PacketRefusal> Stack::take_off(InPacket& packet) const {
   for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
     if (!fits(packet.says, (*layer)->identity())) {
       if ((*layer)->may_be_absent()) continue;
-      return Refusal::kProtocol;
+      return PacketRefusal::kProtocol;
     }
     if (const auto why = (*layer)->unwrap(packet)) return why;
   }
-  if (!fits(packet.says, kFrame)) return Refusal::kProtocol;
+  if (!fits(packet.says, kFrame)) return PacketRefusal::kProtocol;
   return std::nullopt;
 }
 
-tl::expected<Stack::Frame, Refusal> Stack::unwrap(Bytes bytes) {
+tl::expected<Stack::Frame, PacketRefusal> Stack::unwrap(Bytes bytes) {
   InPacket packet(bytes);
   if (const auto why = take_off(packet)) {
     refused_->add_in_turn(*why);

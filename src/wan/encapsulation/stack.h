@@ -34,20 +34,21 @@ class Stack {
   // Bytes of a frame of `size` with all layers around it, at most.
   [[nodiscard]] std::size_t wrapped_size(std::size_t size) const;
   // The longest frame whose packet has at most `mtu` bytes, headers of links included; 0: none.
-  [[nodiscard]] std::size_t longest_frame(std::size_t mtu) const;
+  // Without layers that may be absent, where `bare`.
+  [[nodiscard]] std::size_t longest_frame(std::size_t mtu, bool bare = false) const;
 
   // Puts all layers around a frame. False, and nothing is of use, when it is too long for one of
   // them, or has options that no layer carries.
   [[nodiscard]] bool wrap(OutPacket& packet) const;
   // Takes all of them off; what is refused is counted, and why.
-  [[nodiscard]] tl::expected<Frame, Refusal> unwrap(Bytes packet);
-  [[nodiscard]] const RefusalCounters& refused() const { return *refused_; }
+  [[nodiscard]] tl::expected<Frame, PacketRefusal> unwrap(Bytes packet);
+  [[nodiscard]] const PacketRefusalCounters& refused() const { return *refused_; }
 
  private:
-  [[nodiscard]] std::optional<Refusal> take_off(InPacket& packet) const;
+  [[nodiscard]] std::optional<PacketRefusal> take_off(InPacket& packet) const;
 
   std::vector<std::unique_ptr<Layer>> layers_;
-  std::unique_ptr<RefusalCounters> refused_ = std::make_unique<RefusalCounters>();
+  std::unique_ptr<PacketRefusalCounters> refused_ = std::make_unique<PacketRefusalCounters>();
 };
 
 }  // namespace weft::wan

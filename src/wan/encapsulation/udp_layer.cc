@@ -51,22 +51,22 @@ void UdpLayer::wrap(OutPacket& packet) const {
   wire::store_be16(header.data() + kChecksumAt, checksum == 0 ? 0xFFFF : checksum);
 }
 
-std::optional<Refusal> UdpLayer::unwrap(InPacket& packet) const {
-  if (packet.bytes.size() < wire::kUdpHeaderSize) return Refusal::kShort;
+std::optional<PacketRefusal> UdpLayer::unwrap(InPacket& packet) const {
+  if (packet.bytes.size() < wire::kUdpHeaderSize) return PacketRefusal::kShort;
   const std::byte* const at = packet.bytes.data();
   const std::size_t length = wire::load_be16(at + 4);
   // IP has said how long the datagram is, and this must be all of it.
-  if (length != packet.bytes.size()) return Refusal::kLength;
+  if (length != packet.bytes.size()) return PacketRefusal::kLength;
   if (wire::load_be16(at) != ends_.remote_port || wire::load_be16(at + 2) != ends_.local_port) {
-    return Refusal::kPort;
+    return PacketRefusal::kPort;
   }
   if (wire::load_be16(at + kChecksumAt) == 0) {
     const bool ipv4 = packet.destination.is_ipv4_mapped();
-    if (!ipv4 && !ends_.zero_checksum) return Refusal::kNoChecksum;
+    if (!ipv4 && !ends_.zero_checksum) return PacketRefusal::kNoChecksum;
   } else {
     InternetChecksum sum = pseudo_header(packet.source, packet.destination, length);
     sum.add(packet.bytes);
-    if (sum.value() != 0) return Refusal::kChecksum;
+    if (sum.value() != 0) return PacketRefusal::kChecksum;
   }
   packet.bytes = packet.bytes.subspan(wire::kUdpHeaderSize);
   packet.says = {};

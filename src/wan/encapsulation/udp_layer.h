@@ -20,7 +20,7 @@ class UdpLayer : public Layer {
   [[nodiscard]] std::size_t wrapped_size(std::size_t size) const override;
   [[nodiscard]] std::size_t longest_body() const override;
   void wrap(OutPacket& packet) const override;
-  [[nodiscard]] std::optional<Refusal> unwrap(InPacket& packet) const override;
+  [[nodiscard]] std::optional<PacketRefusal> unwrap(InPacket& packet) const override;
 
  private:
   Ends ends_;

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/wan/ip_socket.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "io/socket_address.h"
+#include "wan/encapsulation/out_packet.h"
+#include "wan/frame.h"
+
+namespace weft::daemon {
+namespace {
+
+constexpr int kTurn = 4;  // batches that are received before others get their turn
+constexpr std::size_t kWantedBuffer = std::size_t{16} << 20;  // as of UDP
+
+}  // namespace
+
+IpPath::IpPath(const std::optional<io::SocketAddress>& remote, const io::RawIpSocket& socket)
+    : AddressedPath(remote),
+      socket_(socket),
+      longest_frame_(remote ? frame_that_fits(*remote, 0) : wan::kLeastFrame) {
+}
+
+std::size_t IpPath::transmit(Frames frames, Time now) {
+  payloads_.clear();
+  for (const wan::OutFrame& frame : frames)
+    payloads_.push_back(frame.parts);
+  std::size_t done = 0;
+  while (done < frames.size()) {
+    const auto sent = socket_.send(*remote(), io::Datagrams(payloads_).subspan(done));
+    done += sent.count;
+    if (done == frames.size()) break;
+    if (sent.error == std::errc{}) break;
+    // One that is lost keeps none behind it.
+    refuse(1);
+    ++done;
+    if (sent.error == std::errc::message_size) look_at_mtu(now);
+  }
+  return done;
+}
+
+void IpPath::look_at_mtu(Time now) {
+  const std::size_t fits = frame_that_fits(*remote(), 0);
+  if (fits == longest_frame_) return;
+  longest_frame_ = fits;
+  changed(now);
+}
+
+Expected<std::unique_ptr<IpSocket>> IpSocket::open(const Gid& own, bool ipv4,
+                                                   io::Reactor& reactor) {
+  auto socket = io::RawIpSocket::open(
+      {.local = own, .ipv4 = ipv4, .protocol = *wan::kFrame.ip_protocol, .buffer = kWantedBuffer});
+  if (!socket) {
+    const Error& error = socket.error();
+    if (error.code == std::errc::operation_not_permitted) {
+      return fail(error.code,
+                  fmt::format("{}: the capability CAP_NET_RAW is missing, without which the kernel "
+                              "lets nobody send IP packets of a protocol of his own; encapsulation "
+                              "= \"udp/{}\" needs none",
+                              error.message, ipv4 ? "ipv4" : "ipv6"));
+    }
+    return fail(error.code,
+                fmt::format("{}: it must be an address of this machine", error.message));
+  }
+  std::unique_ptr<IpSocket> ip(new IpSocket(std::move(*socket)));
+  if (auto watched = ip->watch(ip->socket_.fd(), reactor); !watched) {
+    return tl::unexpected(watched.error());
+  }
+  return ip;
+}
+
+IpPath& IpSocket::add(const std::optional<io::SocketAddress>& remote) {
+  IpPath& path = *paths_.emplace_back(std::make_unique<IpPath>(remote, socket_));
+  by_address_.add(path);
+  watch(path);
+  return path;
+}
+
+RemotePath& IpSocket::add(const fabric::LabRemote& remote, [[maybe_unused]] Time now) {
+  return add(address_of(remote));
+}
+
+void IpSocket::receive_all(Time now) {
+  for (int i = 0; i < kTurn; ++i) {
+    const auto packets = socket_.receive();
+    for (const auto& [source, payload] : packets) {
+      AddressedPath* const known = by_address_.find(source);
+      if (!by_address_.receive(known, source, payload, now)) {
+        counters_.add(IpSocketCounter::kStranger);
+      }
+    }
+    if (packets.size() < io::kBatch) return;
+  }
+}
+
+std::vector<CounterValue> IpSocket::counters() const {
+  std::vector<CounterValue> out = counters_.snapshot();
+  out.push_back(
+      {"ip_overflow", "IP packets lost because the socket's buffer was full", socket_.overflows()});
+  out.push_back({"ip_refused", "IP packets lost because the socket refused them", refused()});
+  return out;
+}
+
+}  // namespace weft::daemon

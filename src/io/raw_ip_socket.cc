@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/raw_ip_socket.h"
+
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "io/socket_buffer.h"
+
+namespace weft::io {
+namespace {
+
+// Of an IP packet, as its length fields have it, with an IPv4 header.
+constexpr std::size_t kLongest = 0xFFFF;
+
+bool set(int fd, int level, int name, int value) {
+  return setsockopt(fd, level, name, &value, sizeof value) == 0;
+}
+
+bool keep_whole(int fd, bool ipv4) {
+  if (ipv4) return set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+  return set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
+         set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
+}
+
+// An IPv4 packet comes with its header, which the kernel has checked.
+std::optional<Bytes> without_header(Bytes packet) {
+  if (packet.empty()) return std::nullopt;
+  const std::size_t header = (std::to_integer<std::size_t>(packet[0]) & 15) * 4;
+  if (header > packet.size()) return std::nullopt;
+  return packet.subspan(header);
+}
+
+}  // namespace
+
+Expected<RawIpSocket> RawIpSocket::open(const RawIpOptions& options) {
+  const int family = options.ipv4 ? AF_INET : AF_INET6;
+  UniqueFd fd(::socket(family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, options.protocol));
+  if (!fd) return fail_errno(errno, "a raw socket");
+  if (!keep_whole(fd.get(), options.ipv4)) return fail_errno(errno, "setsockopt on a raw socket");
+  if (options.deaf && !drop_all(fd.get())) return fail_errno(errno, "setsockopt SO_ATTACH_FILTER");
+  size_buffers(fd.get(), options.buffer);
+  sockaddr_storage name{};
+  const SocketAddress local{.address = options.local};
+  const socklen_t length = local.to_sockaddr(family, name);
+  if (length == 0 || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), length) != 0) {
+    return fail_errno(length == 0 ? EAFNOSUPPORT : errno, "bind " + local.to_string());
+  }
+  RawIpSocket socket(std::move(fd), options.ipv4);
+  if (!options.deaf) socket.memory_.resize(kBatch * kLongest);
+  return socket;
+}
+
+BatchSent RawIpSocket::send(const SocketAddress& to, Datagrams payloads) const {
+  sockaddr_storage name{};
+  SocketAddress without_port = to;
+  without_port.port = 0;  // raw sockets of IPv6 take no other
+  const socklen_t length = without_port.to_sockaddr(ipv4_ ? AF_INET : AF_INET6, name);
+  if (length == 0) return {.count = 0, .error = std::errc::address_family_not_supported};
+  return send_batch(fd(), payloads, reinterpret_cast<const sockaddr*>(&name), length);
+}
+
+std::span<const RawIpSocket::Received> RawIpSocket::receive() {
+  std::array<mmsghdr, kBatch> messages{};
+  std::array<iovec, kBatch> parts;
+  std::array<sockaddr_storage, kBatch> names;
+  for (std::size_t i = 0; i < kBatch; ++i) {
+    parts[i] = {memory_.data() + i * kLongest, kLongest};
+    messages[i].msg_hdr.msg_iov = &parts[i];
+    messages[i].msg_hdr.msg_iovlen = 1;
+    messages[i].msg_hdr.msg_name = &names[i];
+    messages[i].msg_hdr.msg_namelen = sizeof names[i];
+  }
+  received_.clear();
+  int count = 0;
+  do {
+    count = recvmmsg(fd(), messages.data(), kBatch, MSG_DONTWAIT, nullptr);
+  } while (count < 0 && errno == EINTR);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(std::max(count, 0)); ++i) {
+    const Bytes packet(memory_.data() + i * kLongest, messages[i].msg_len);
+    const auto payload = ipv4_ ? without_header(packet) : packet;
+    received_.push_back(
+        {.source = SocketAddress::from_sockaddr(names[i]), .payload = payload.value_or(Bytes())});
+  }
+  return received_;
+}
+
+std::uint32_t RawIpSocket::overflows() const {
+  return dropped_by(fd());
+}
+
+}  // namespace weft::io
