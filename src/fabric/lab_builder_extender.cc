@@ -22,6 +22,12 @@ Expected<void> LabBuilder::check_remotes(const LabExtender& extender, const Wher
     if (!good_name(remotes[i].name)) {
       return wrong(key, fmt::format("a name has 1 to {} letters, digits and ._-", kMaxName));
     }
+    if (extender.on_fibres()) {
+      const auto same = [&](const LabRemote& other) { return other.fibre == remotes[i].fibre; };
+      const auto first = std::ranges::find_if(remotes, same);
+      if (first == remotes.begin() + static_cast<std::ptrdiff_t>(i)) continue;
+      return wrong(key, fmt::format("{} is the fibre to remote {} too", first->fibre, first->name));
+    }
     if (remotes[i].address == extender.listen) {
       return wrong(
           key, fmt::format("{} is where the extender itself listens", to_string(extender.listen)));

@@ -33,6 +33,9 @@ struct LabRemote {
   // reads it; empty: UDP, in IP of the address's version.
   std::string encapsulation;
   std::string interface;  // by which frames of Ethernet leave, where the encapsulation has them
+  // Where it is the other end of a fibre, on which packets travel as they are: which one, as
+  // daemon/wan/fibre_stream.h reads it; it has neither address nor fingerprint then.
+  std::string fibre;
   std::uint64_t rate_bytes_per_s = 0;  // of what goes there into the WAN; 0: as fast as it can
   friend bool operator==(const LabRemote&, const LabRemote&) = default;
 };
@@ -54,6 +57,10 @@ struct LabExtender {
   std::vector<LabRemote> remotes;
   friend bool operator==(const LabExtender&, const LabExtender&) = default;
 
+  // Whether its remotes are at the other ends of fibres: all of them are, or none.
+  [[nodiscard]] bool on_fibres() const {
+    return !remotes.empty() && !remotes.front().fibre.empty();
+  }
   // Of a switch.
   [[nodiscard]] std::uint8_t port_of(std::size_t remote) const {
     return static_cast<std::uint8_t>(first_port + remote);

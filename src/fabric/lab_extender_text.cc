@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -16,6 +17,11 @@ namespace {
 
 // What the standard's credit can grant (IBA 7.9.4.4): with less, a tunnel is no better than a link.
 constexpr std::uint64_t kStandardCredit = std::uint64_t{128} << 10;
+// A fibre may be that: what it needs is a packet, and more is of use than a port can count.
+constexpr std::uint64_t kLeastOnFibre = std::uint64_t{8} << 10;
+constexpr std::uint64_t kMostOnFibre = std::uint64_t{128} << 30;
+
+constexpr std::string_view kNull = "null";
 
 constexpr Duration kShortestKeyTime = 1s;
 
@@ -43,9 +49,7 @@ constexpr std::string_view kRouter = "router";
 Done read_buffer(ExtenderText& text, const Value& value) {
   const auto words = value.words();
   const auto bytes = words ? parse_quantity(*words, kSizeUnits) : std::nullopt;
-  if (!bytes || *bytes <= kStandardCredit) {
-    return value.wrong("must be more than 128 KiB, as in \"64MiB\"");
-  }
+  if (!bytes) return value.wrong("must be a size, as in \"64MiB\"");
   text.extender.buffer_bytes = *bytes;
   return {};
 }
@@ -97,6 +101,17 @@ Done read_rate(LabRemote& remote, const Value& value) {
   return {};
 }
 
+Done read_fibre(LabRemote& remote, const Value& value) {
+  auto fibre = value.string();
+  if (!fibre) return tl::unexpected(fibre.error());
+  const auto begins = [&](std::string_view with) { return fibre->starts_with(with); };
+  if (!std::ranges::any_of(std::array{"unix:", "tcp:", "file:"}, begins)) {
+    return value.wrong("must be \"unix:PATH\", \"tcp:HOST:PORT\" or \"file:IN,OUT\"");
+  }
+  remote.fibre = std::move(*fibre);
+  return {};
+}
+
 Done read_remotes(ExtenderText& text, const Value& table) {
   const auto entries = table.table();
   if (!entries) return tl::unexpected(entries.error());
@@ -105,6 +120,7 @@ Done read_remotes(ExtenderText& text, const Value& table) {
                      const Value& value) { return store(remote.address, value.udp_address()); }},
       {"prefixes", read_prefixes},
       {"fingerprint", read_fingerprints},
+      {"fibre", read_fibre},
       {"rate", read_rate},
   };
   keys.insert(keys.end(), encapsulation_keys().begin(), encapsulation_keys().end());
@@ -170,8 +186,54 @@ bool is_router(const Value& extender) {
          });
 }
 
+// All of its remotes or none: what the others need makes no sense of it.
+Done check_fibres(const LabExtender& extender, const Value& value) {
+  if (extender.listen != PartAddress{} || !extender.key.empty()) {
+    return value.wrong("has remotes on fibres, for which it neither listens nor has a key");
+  }
+  if (extender.mode == ExtenderMode::kRouter) {
+    return value.wrong("cannot be a router on fibres: mode = \"bridge\"");
+  }
+  if (extender.buffer_bytes < kLeastOnFibre || extender.buffer_bytes > kMostOnFibre) {
+    return value.wrong("needs a buffer from 8KiB to 128GiB");
+  }
+  for (const LabRemote& remote : extender.remotes) {
+    const std::string_view layers = remote.encapsulation;
+    if (remote.fibre.empty()) {
+      return value.wrong(
+          fmt::format("remote {} is not on a fibre, as others are: give it an extender of its own",
+                      remote.name));
+    }
+    if (remote.address || !remote.fingerprints.empty() || !remote.interface.empty()) {
+      return value.wrong(fmt::format(
+          "remote {} is on a fibre, which has neither address, fingerprint nor interface",
+          remote.name));
+    }
+    if (layers.empty() || layers == kNull) continue;
+    return value.wrong(
+        fmt::format("remote {} is on a fibre, where encapsulation is \"null\"", remote.name));
+  }
+  return {};
+}
+
+Done check_network(const LabExtender& extender, const Value& value) {
+  for (const LabRemote& remote : extender.remotes) {
+    if (!remote.fibre.empty()) return check_fibres(extender, value);
+    if (remote.encapsulation != kNull) continue;
+    return value.wrong(fmt::format(
+        "remote {} needs a fibre without an encapsulation, as in fibre = \"tcp:192.0.2.1:7471\"",
+        remote.name));
+  }
+  if (extender.listen == PartAddress{}) {
+    return value.wrong("needs an address of this machine, as in listen = \"192.0.2.1:7471\"");
+  }
+  if (extender.buffer_bytes > kStandardCredit) return {};
+  return value.wrong("needs a buffer of more than 128 KiB; only on fibres may it be less");
+}
+
 // What crosses the WAN is sealed unless somebody says that it need not be.
 Done check_keys(const LabExtender& extender, const Value& value) {
+  if (extender.on_fibres()) return {};
   if (extender.insecure) {
     if (!extender.key.empty()) return value.wrong("has a key, and insecure = true: one of the two");
     return {};
@@ -207,13 +269,11 @@ Done add_extenders(LabBuilder& builder, const Value& table, const Keys<LabNode>&
     text.node.kind = router ? NodeKind::kRouter : NodeKind::kSwitch;
     const Done done = read_keys(router ? of_routers : of_switches, text, value);
     if (!done) return done;
-    if (text.extender.listen == PartAddress{}) {
-      return value.wrong("needs an address of this machine, as in listen = \"192.0.2.1:7471\"");
-    }
     for (LabRemote& remote : text.extender.remotes) {
       if (remote.encapsulation.empty()) remote.encapsulation = text.usual.encapsulation;
       if (remote.interface.empty()) remote.interface = text.usual.interface;
     }
+    if (Done done = check_network(text.extender, value); !done) return done;
     if (Done done = check_keys(text.extender, value); !done) return done;
     const Done added =
         builder.add_extender(std::move(text.node), std::move(text.extender), value.where());
@@ -236,6 +296,7 @@ std::string remote_words(const LabRemote& remote) {
   if (!remote.encapsulation.empty()) {
     keys.push_back("encapsulation = " + quoted(remote.encapsulation));
   }
+  if (!remote.fibre.empty()) keys.push_back("fibre = " + quoted(remote.fibre));
   if (!remote.interface.empty()) keys.push_back("interface = " + quoted(remote.interface));
   if (remote.rate_bytes_per_s != 0) {
     keys.push_back("rate = " + quoted(quantity_text(remote.rate_bytes_per_s, kRateUnits)));
@@ -253,7 +314,9 @@ std::string remote_words(const LabRemote& remote) {
 
 std::string extender_words(const LabExtender& extender, std::vector<std::string> words) {
   if (extender.mode == ExtenderMode::kRouter) words.push_back("mode = " + quoted(kRouter));
-  words.push_back("listen = " + quoted(to_string(extender.listen)));
+  if (!extender.on_fibres()) {
+    words.push_back("listen = " + quoted(to_string(extender.listen)));
+  }
   if (extender.buffer_bytes != LabExtender{}.buffer_bytes) {
     words.push_back("buffer = " + quoted(size_text(extender.buffer_bytes)));
   }

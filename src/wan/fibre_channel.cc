@@ -122,8 +122,9 @@ bool FibreChannel::arrived(std::size_t bytes, Time now) {
 
 void FibreChannel::sent(std::size_t bytes, Time now) {
   gone_ += bytes;
-  if (gone_ == out_.size()) {
-    out_.clear();
+  // Seldom enough that what is moved then costs little.
+  if (gone_ == out_.size() || gone_ >= options_.backlog) {
+    out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(gone_));
     gone_ = 0;
   }
   if (full() || !std::exchange(was_full_, false)) return;

@@ -12,6 +12,8 @@
 #             that can be: what a capture shows of it, and other traffic on the same interfaces.
 #             LAYERS may be tap/..., of a TAP interface on a bridge
 #   unsealable  an extender is refused whose layers cannot be, or cannot be sealed, and why
+#   fibre     on a fibre, without an encapsulation and with little memory: a Unix socket, a TCP
+#             connection, FIFOs; the other site is killed and restarted
 #   stranger  a site with another key than the one that is expected is refused, and both say so
 set -euo pipefail
 # shellcheck disable=SC2034  # lib.sh reads it
@@ -428,6 +430,52 @@ stranger() {
   spawn without "$weft" up "$work/west.toml"
   finish without 2
   expect without 'west.toml:[0-9]+: extender.edge-west: needs a key, .*weft extend keygen'
+}
+
+# on_fibre WEST EAST BUFFER: both labs say that, each as the fibre is to it.
+on_fibre() {
+  local site
+  local -A to=([west]=$1 [east]=$2)
+  for site in west east; do
+    sed -e "s|^address = .*|encapsulation = \"null\"\nfibre = \"${to[$site]}\"|" \
+      -e "s|^buffer = .*|buffer = \"$3\"|" -e '/^listen = /d; /^key = /d; /^fingerprint = /d' \
+      "$source_tree/examples/labs/site-$site.toml" >"$work/$site.toml"
+  done
+  start_site west
+  start_site east
+  await_active
+}
+
+fibre() {
+  on_fibre "unix:$work/fibre" "unix:$work/fibre" 32KiB
+  one_fabric
+  clean
+  run status "$weft" status
+  expect status "^    port 2 to east \(unix:$work/fibre\): up, insecure\$"
+  kill_site west # the one that listens
+  await_site east "wan['state']" Down
+  start_site west
+  await_active
+  across ibv_rc_pingpong -n 300
+  stop_sites
+  # More than a standard link grants.
+  local address
+  address="tcp:127.0.0.1:$(free_port)"
+  on_fibre "$address" "$address" 1MiB
+  across ib_write_bw -d weft0 -F -n 500
+  [[ $(site_report east "extender['remotes'][0]['credit_blocks']") == $((1 << 23)) ]] ||
+    fail "they do not count more blocks"
+  clean
+  stop_sites
+  mkfifo "$work/eastward" "$work/westward"
+  on_fibre "file:$work/westward,$work/eastward" "file:$work/eastward,$work/westward" 128KiB
+  across ibv_rc_pingpong -n 300
+  kill_site east
+  await_site west "wan['state']" Down
+  start_site east
+  await_active
+  across ibv_rc_pingpong -n 300
+  stop_sites
 }
 
 $what

@@ -128,18 +128,20 @@ TEST_F(FibreStream, CarriesBothKindsInOrderInPiecesOfAnySize) {
   pass(200ms);
   ASSERT_TRUE(connected());
   for (const std::size_t piece : {1, 7, 100, 5000}) {
+    std::vector<std::vector<std::byte>> sent;
     for (std::uint32_t i = 0; i < 50; ++i) {
-      send(0, i, 4 * random_.below(1025));
+      const std::size_t payload = 4 * random_.below(1025);
+      sent.push_back(link::make_packet({.payload = payload, .number = i}));
+      send(0, i, payload);
       channels_[0].send_flow_control(
           wire::FlowControl{.vl = Vl{3}, .fccl = static_cast<std::uint16_t>(i)}.bytes(), now_);
     }
     carry(piece);
-    ASSERT_EQ(users_[1].numbers.size(), 50);
-    for (std::uint32_t i = 0; i < 50; ++i) {
-      EXPECT_EQ(users_[1].numbers[i], i);
+    EXPECT_EQ(users_[1].packets, sent);
+    ASSERT_EQ(users_[1].signals.size(), 50);
+    for (std::uint32_t i = 0; i < 50; ++i)
       EXPECT_EQ(users_[1].signals[i].fccl, i);
-    }
-    users_[1].numbers.clear();
+    users_[1].packets.clear();
     users_[1].signals.clear();
   }
 }

@@ -104,7 +104,8 @@ RemotePath::User WanLinks::Remote::user() {
           .claims = [this](Bytes datagram) { return sealed->knows(datagram); }};
 }
 
-WanLinks::WanLinks(fabric::Fabric& fabric, Entropy& entropy) : fabric_(fabric), entropy_(entropy) {
+WanLinks::WanLinks(fabric::Fabric& fabric, Entropy& entropy)
+    : fabric_(fabric), entropy_(entropy), fibres_(fabric) {
 }
 
 WanLinks::~WanLinks() = default;
@@ -114,6 +115,12 @@ Expected<std::unique_ptr<WanLinks>> WanLinks::open(fabric::Fabric& fabric, io::R
   std::unique_ptr<WanLinks> links(new WanLinks(fabric, entropy));
   for (const fabric::LabExtender& extender : fabric.lab().extenders) {
     if (!fabric.has_node(extender.node)) continue;
+    if (extender.on_fibres()) {
+      if (auto opened = links->fibres_.open(extender, reactor); !opened) {
+        return tl::unexpected(opened.error());
+      }
+      continue;
+    }
     if (auto opened = links->open_extender(extender, reactor); !opened) {
       return tl::unexpected(opened.error());
     }
@@ -200,6 +207,7 @@ void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
 }
 
 void WanLinks::start(Time now) {
+  fibres_.start(now);
   for (const auto& extender : extenders_) {
     for (std::size_t i = 0; i < extender->lab.remotes.size(); ++i)
       add_remote(*extender, i, now);
@@ -207,6 +215,7 @@ void WanLinks::start(Time now) {
 }
 
 void WanLinks::stop(Time now) {
+  fibres_.stop(now);
   for (const auto& extender : extenders_) {
     for (const auto& remote : extender->remotes) {
       remote->tunnel.stop(now);
@@ -231,7 +240,7 @@ bool WanLinks::run_router(Extender& extender, Time now) {
 }
 
 bool WanLinks::run(Time now) {
-  bool worked = false;
+  bool worked = fibres_.run(now);
   for (const auto& extender : extenders_) {
     worked |= extender->keys && extender->keys->run(now);
     worked |= extender->paths->run(now);
@@ -262,6 +271,7 @@ std::optional<Time> WanLinks::deadline() const {
   const auto earlier = [&first](std::optional<Time> when) {
     if (when && (!first || *when < *first)) first = when;
   };
+  earlier(fibres_.deadline());
   for (const auto& extender : extenders_) {
     if (extender->router_woken) return Time{};
     if (extender->router != nullptr) earlier(extender->router->deadline());
@@ -304,7 +314,7 @@ Json WanLinks::report(const Extender& extender, std::size_t index) {
 }
 
 Json WanLinks::report() const {
-  Json out = Json::array();
+  Json out = fibres_.report();
   for (const auto& extender : extenders_) {
     Json remotes = Json::array();
     for (std::size_t i = 0; i < extender->remotes.size(); ++i)

@@ -17,6 +17,7 @@
 #include "base/entropy.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "daemon/wan/fibre_links.h"
 #include "daemon/wan/remote_paths.h"
 #include "daemon/wan/subnet_router.h"
 #include "fabric/fabric.h"
@@ -43,6 +44,7 @@ class WanLinks final : private wan::TunnelUser {
   // How many packets each direction of each remote may have: as many of 1 KiB as its buffer holds,
   // for all lanes together.
   [[nodiscard]] static std::size_t most_packets(const fabric::LabExtender& lab) {
+    if (lab.on_fibres()) return FibreLinks::most_packets(lab);
     return static_cast<std::size_t>(std::max<std::uint64_t>(lab.buffer_bytes >> 10, 4096));
   }
   WanLinks(const WanLinks&) = delete;
@@ -83,6 +85,7 @@ class WanLinks final : private wan::TunnelUser {
   fabric::Fabric& fabric_;
   Entropy& entropy_;
   std::vector<std::unique_ptr<Extender>> extenders_;
+  FibreLinks fibres_;  // of extenders that have such
   std::vector<wan::TunnelEnd*> woken_;
   std::vector<wan::TunnelEnd*> running_;
 };

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stream of bytes that a fibre is, between two processes that name it alike:
+//
+//   unix:PATH      a Unix socket: the first of the two that comes listens there, the other connects
+//   tcp:HOST:PORT  the one whose machine has that address listens, or the first that comes
+//   file:IN,OUT    two FIFOs or devices, of which the other end has the same in the other order
+//
+// When it breaks it is made anew. There is one other end at a time; who comes later is turned away.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "daemon/wan/stream_address.h"
+#include "io/reactor.h"
+#include "io/unique_fd.h"
+#include "wan/fibre_channel.h"
+
+namespace weft::daemon {
+
+class FibreStream {
+ public:
+  // Looks for nobody yet. Errors name the address. Everything happens in the reactor's thread; the
+  // reactor outlives it.
+  static Expected<std::unique_ptr<FibreStream>> open(std::string_view address,
+                                                     const wan::FibreChannel::Options& options,
+                                                     io::Reactor& reactor);
+  FibreStream(const FibreStream&) = delete;
+  FibreStream& operator=(const FibreStream&) = delete;
+
+  [[nodiscard]] wan::FibreChannel& channel() { return channel_; }
+  [[nodiscard]] const wan::FibreChannel& channel() const { return channel_; }
+  // Makes the stream where there is none, and sends what waits. False: there was nothing to do.
+  bool run(Time now);
+  // When to run(); what is put into the channel is to be sent at once besides.
+  [[nodiscard]] std::optional<Time> deadline() const;
+  // Why there is no stream, for a person; empty: there is one, or nobody has come.
+  [[nodiscard]] const std::string& why() const { return why_; }
+
+ private:
+  static constexpr Duration kTryAgain = 250ms;
+
+  FibreStream(const wan::FibreChannel::Options& options, io::Reactor& reactor)
+      : reactor_(reactor), channel_(options) {}
+  Expected<void> parse(std::string_view address);
+  [[nodiscard]] bool is_files() const { return !in_path_.empty(); }
+
+  // fibre_stream_open.cc
+  Expected<void> make(Time now);
+  Expected<void> open_files(Time now);
+  [[nodiscard]] Expected<bool> listens();
+  Expected<void> listen_there();
+  void accept_all(Time now);
+  Expected<void> use(io::UniqueFd in, io::UniqueFd out, Time now);
+
+  [[nodiscard]] int out() const { return out_ ? out_.get() : in_.get(); }
+  void on_ready(std::uint32_t events);
+  [[nodiscard]] bool read_all(Time now);
+  [[nodiscard]] bool write_all(Time now);
+  void watch_for_room(bool wanted);
+  void close(Time now);
+
+  io::Reactor& reactor_;
+  wan::FibreChannel channel_;
+  StreamAddress address_;  // of sockets
+  std::string in_path_;    // of files
+  std::string out_path_;
+  std::string why_;
+  io::UniqueFd lock_;  // of who listens at a Unix socket
+  io::UniqueFd listener_;
+  io::UniqueFd in_;  // what comes; of a socket, what goes too
+  io::UniqueFd out_;
+  std::optional<Time> try_at_ = Time{};
+  bool waits_for_room_ = false;
+  // Before what they watch.
+  io::Reactor::Registration listener_watch_;
+  io::Reactor::Registration in_watch_;
+  io::Reactor::Registration out_watch_;
+};
+
+}  // namespace weft::daemon

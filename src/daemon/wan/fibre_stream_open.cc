@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a fibre's stream is made.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "daemon/wan/fibre_stream.h"
+#include "io/clock.h"
+
+namespace weft::daemon {
+namespace {
+
+// Both ways, so that neither waits for the other end's to be opened.
+Expected<io::UniqueFd> open_file(const std::string& path) {
+  io::UniqueFd file(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!file) return fail_errno(errno, path);
+  struct stat what {};
+  if (fstat(file.get(), &what) != 0) return fail_errno(errno, path);
+  if (S_ISFIFO(what.st_mode) || S_ISCHR(what.st_mode)) return file;
+  return fail(std::errc::invalid_argument,
+              fmt::format("{} is neither a FIFO nor a device: mkfifo makes one", path));
+}
+
+// What an earlier other end has left there is of no use.
+void drain(int file) {
+  std::array<std::byte, 4096> bytes;
+  while (::read(file, bytes.data(), bytes.size()) > 0) {
+  }
+}
+
+}  // namespace
+
+Expected<void> FibreStream::make(Time now) {
+  if (is_files()) return open_files(now);
+  const auto here = listens();
+  if (!here) return tl::unexpected(here.error());
+  if (*here) {
+    try_at_.reset();  // the other one comes
+    return {};
+  }
+  auto socket = connect_stream(address_);
+  if (!socket) return tl::unexpected(socket.error());
+  return use(std::move(*socket), {}, now);
+}
+
+Expected<void> FibreStream::open_files(Time now) {
+  auto in = open_file(in_path_);
+  if (!in) return tl::unexpected(in.error());
+  auto out = open_file(out_path_);
+  if (!out) return tl::unexpected(out.error());
+  drain(in->get());
+  return use(std::move(*in), std::move(*out), now);
+}
+
+// Whether this is the one that listens, and if so, it does.
+Expected<bool> FibreStream::listens() {
+  if (listener_) return true;
+  if (!address_.path.empty()) {
+    const std::string path = address_.path + ".lock";
+    if (!lock_) lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!lock_) return fail_errno(errno, path);
+    if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) return false;
+  }
+  const auto listening = listen_there();
+  if (listening) return true;
+  const auto code = listening.error().code;
+  if (address_.path.empty() &&
+      (code == std::errc::address_in_use || code == std::errc::address_not_available)) {
+    return false;
+  }
+  return tl::unexpected(listening.error());
+}
+
+Expected<void> FibreStream::listen_there() {
+  auto listener = listen_stream(address_);
+  if (!listener) return tl::unexpected(listener.error());
+  auto watch =
+      reactor_.watch(listener->get(), EPOLLIN, [this](std::uint32_t) { accept_all(io::now()); });
+  if (!watch) return tl::unexpected(watch.error());
+  listener_ = std::move(*listener);
+  listener_watch_ = std::move(*watch);
+  return {};
+}
+
+void FibreStream::accept_all(Time now) {
+  for (;;) {
+    auto accepted = accept_stream(listener_.get());
+    if (!accepted || !*accepted) return;
+    if (channel_.is_open()) continue;  // which closes it
+    if (auto used = use(std::move(**accepted), {}, now); !used) why_ = used.error().message;
+  }
+}
+
+Expected<void> FibreStream::use(io::UniqueFd in, io::UniqueFd out, Time now) {
+  const auto ready = [this](std::uint32_t events) { on_ready(events); };
+  auto in_watch = reactor_.watch(in.get(), EPOLLIN, ready);
+  if (!in_watch) return tl::unexpected(in_watch.error());
+  io::Reactor::Registration out_watch;
+  if (out) {
+    auto watch = reactor_.watch(out.get(), 0, ready);
+    if (!watch) return tl::unexpected(watch.error());
+    out_watch = std::move(*watch);
+  }
+  in_ = std::move(in);
+  out_ = std::move(out);
+  in_watch_ = std::move(*in_watch);
+  out_watch_ = std::move(out_watch);
+  why_.clear();
+  channel_.opened(now);
+  return {};
+}
+
+}  // namespace weft::daemon
