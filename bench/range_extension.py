@@ -6,18 +6,26 @@ perftest's programs, unmodified, on a node of each of two labs; `weft wan-emulat
 extenders. A run is `-D`: what comes in before the pipe is full does not count. The rate of the WAN
 is modest, since two processors run the emulator, two daemons and two programs: what is measured is
 what distance and loss take away, not what a machine can do. That is the last part, which has no
-emulator: packets of 2 KiB through a tunnel, beside the same bytes in raw datagrams (GSO).
+emulator: packets of 2 KiB through a tunnel, beside the same bytes in raw datagrams (GSO). Where
+network namespaces can be made, a connection without extenders and a TCP flow cross a network of the
+same delay and loss (bench/lossy_link), whose packets are as long as the extenders' frames.
 
-usage: range_extension [--rate RATE] [--seconds N] [--queue-pairs N]
+usage: range_extension [--rate RATE] [--seconds N] [--queue-pairs N] [--only PART] [--plot FILE]
 """
 import argparse
+import contextlib
 import json
+import os
+import shutil
 import subprocess
 
-from perftest_runs import HERE, baseline, perftest, row
+import networks
+from perftest_runs import HERE, Path, baseline, perftest, row
 from sites import Wan, counted, remotes, sites
 
 MESSAGE = 8 << 20
+FRAME = 65_000  # bytes: of the loopback interface's MTU
+TCP_BUFFER = 64 << 20
 MARGIN = 1  # seconds of perftest's -f: at the beginning, and at the end
 
 
@@ -62,16 +70,35 @@ def claim(name, value, goal):
     print(f"result: {name} = {value:.2f}", flush=True)
 
 
-def distances(rate, seconds, queue_pairs):
+def draw(rates, wan_rate, picture):
+    """The curve, by round trips in milliseconds."""
+    data = "\n".join(f"{milliseconds} {rate / 1e6:.1f}" for milliseconds, rate in rates.items())
+    script = f"""set terminal svg size 700,350 dynamic background 'white'
+set output '{picture}'
+$data << EOD
+{data}
+EOD
+set xlabel 'round trip, ms'
+set ylabel 'MB/s'
+set yrange [0:{wan_rate * 1.2e-6:g}]
+set key bottom left
+plot {wan_rate * 1e-6:g} with lines dashtype 2 title 'the rate of the WAN', \
+     $data with linespoints pointtype 7 linewidth 2 title 'ib\\_write\\_bw between two sites'
+"""
+    subprocess.run(["gnuplot"], input=script, text=True, check=True)
+
+
+def distances(rate, seconds, queue_pairs, picture):
     """What is left over a distance, of one queue pair and of many."""
     near, _ = one(Wan(rate, 0), seconds)
-    at_100 = 0
-    for milliseconds in (20, 100, 200):
+    rates = {0: near}
+    for milliseconds in (20, 50, 100, 150, 200) if picture else (20, 100, 200):
         wan = Wan(rate, milliseconds / 1e3)
         far, used = one(wan, seconds)
         claim(f"ib_write_bw over {milliseconds} ms / 0 ms", far / near, "at 200 ms at least 0.95")
-        if milliseconds == 100:
-            at_100 = far
+        rates[milliseconds] = far
+    if picture:
+        draw(rates, rate, picture)
     claim("bulk buffer used / bandwidth-delay product at 200 ms", used / wan.product(),
           "at most 1.2")
     for program, options in (("ib_write_bw", ("-q", queue_pairs)), ("ib_send_bw", ()),
@@ -80,27 +107,85 @@ def distances(rate, seconds, queue_pairs):
         far, _ = one(wan, seconds, program, *options)
         name = " ".join((program, *map(str, options)))
         claim(f"{name} over 200 ms / 0 ms", far / near_too, "at least 0.95")
-    return at_100
 
 
-def loss(rate, seconds, lossless):
+@contextlib.contextmanager
+def lossy_network(wan):
+    """Two hosts, and the address of the first: between them the same rate, delay and loss, and a
+    queue of the bandwidth-delay product."""
+    hosts = networks.Host("near"), networks.Host("far")
+    pids = [str(host.keeper.pid) for host in hosts]
+    words = (HERE / "programs" / "lossy_link", *pids, "eth0", str(int(wan.round_trip * 5e5)),
+             str(wan.loss), "1")
+    link = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        link.stdout.readline()
+        for number, host in enumerate(hosts, 1):
+            host.run("ip", "address", "add", f"10.89.0.{number}/24", "dev", "eth0")
+            host.run("ip", "link", "set", "eth0", "mtu", FRAME, "txqueuelen", 10_000, "up")
+            host.run("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate",
+                     f"{wan.rate * 8e-6:g}mbit", "burst", 2 * FRAME, "limit", int(wan.product()))
+            for direction in ("rmem", "wmem"):
+                host.run("sysctl", "-q", f"net.ipv4.tcp_{direction}=4096 131072 {TCP_BUFFER}")
+        yield *hosts, "10.89.0.1"
+    finally:
+        link.terminate()
+        link.communicate()
+        for host in hosts:
+            host.end()
+
+
+def without_extenders(wan, seconds):
+    """Bytes a second of a connection over the wire udp, and of a TCP flow of the kernel."""
+    with lossy_network(wan) as (there, here, address):
+        path = Path("lossy", "eth0", address, tuple(there.command()), tuple(here.command()))
+        plain = measure(path, "ib_write_bw", seconds, "-t", 128, size=1 << 20)
+        server = there.start("iperf3", "-s", "-1")
+        there.run("sh", "-c", "until ss -tln | grep -q :5201; do sleep 0.05; done")
+        out = here.run("iperf3", "-c", address, "-t", seconds, "-O", MARGIN,
+                       "-C", "cubic", "-J")
+        server.communicate()
+    return plain, json.loads(out)["end"]["sum_received"]["bits_per_second"] / 8
+
+
+def loss(rate, seconds):
     wan = Wan(rate, 0.1, 0.001)
+    lossless, _ = one(Wan(rate, 0.1), seconds)
     lossy, _ = one(wan, seconds)
     claim("ib_write_bw over 100 ms with 0.1 % loss / lossless", lossy / lossless, "at least 0.9")
+    if os.geteuid() != 0 or shutil.which("iperf3") is None:
+        print("what there is without extenders needs root and iperf3: not run")
+        return
+    plain, tcp = without_extenders(wan, seconds)
+    print(f"over 100 ms with 0.1 % loss, without extenders: RC {plain / 1e6:.1f} MB/s, TCP "
+          f"{tcp / 1e6:.1f} MB/s")
+    for name, theirs in (("RC without extenders", plain), ("TCP (CUBIC)", tcp)):
+        claim(f"{name} over 100 ms with 0.1 % loss / ib_write_bw over extenders", theirs / lossy,
+              "no goal")
+
+
+def tunnel(seconds, fifo, *options):
+    words = tuple(map(str, (seconds, fifo, *options)))
+    say("wan_tunnel", *words)
+    return json.loads(subprocess.run((HERE / "programs" / "wan_tunnel", *words),
+                                     capture_output=True, text=True, check=True).stdout)
 
 
 def machine(seconds):
     """The rate of the tunnel itself, and of what programs see of it."""
-    for buffer, name, goal in ((1 << 30, "1 GiB", 0.6), (4 << 20, "4 MiB", 0.7)):
+    for fifo, options, name, goal in ((2 << 30, ("half",), "1 GiB of a FIFO in use", 0.6),
+                                      (4 << 20, (), "FIFO of 4 MiB", 0.7)):
         raw = baseline("bw6", "gso", 2048, seconds)["gb_per_s"]
-        words = (HERE / "programs" / "wan_tunnel", str(seconds), str(buffer))
-        say(*words[0].parts[-1:], *words[1:])
-        out = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
-        print(f"2 KiB packets one way: tunnel {out['gb_per_s']:.2f} GB/s with "
-              f"{out['buffer_most_bytes'] / 1e6:.2f} MB of a FIFO of {name} in use, raw GSO "
-              f"UDP/IPv6 {raw:.2f} GB/s")
-        claim(f"2 KiB packets one way through a tunnel, FIFO of {name} / raw GSO UDP/IPv6",
-              out["gb_per_s"] / raw, f"at least {goal}")
+        out = tunnel(seconds, fifo, *options)
+        rate = out["gb_per_s"][0]
+        print(f"2 KiB packets one way: tunnel {rate:.2f} GB/s with at most "
+              f"{out['buffer_most_bytes'] / 1e6:.2f} MB in the FIFO, raw GSO UDP/IPv6 "
+              f"{raw:.2f} GB/s")
+        claim(f"2 KiB packets one way through a tunnel, {name} / raw GSO UDP/IPv6", rate / raw,
+              f"at least {goal}")
+    both = tunnel(seconds, 4 << 20, "both")["gb_per_s"]
+    print(f"both ways at the same time: {both[0]:.2f} and {both[1]:.2f} GB/s, at least 1 each")
+    print(f"result: 2 KiB packets each way at once through a tunnel = {min(both):.2f} GB/s")
     with sites(None, 64 << 20) as (path, _):
         ours = measure(path, "ib_write_bw", seconds, "-t", 32, "-m", 2048, size=1 << 20) / 1e9
     print(f"the same between programs, through two labs: {ours:.2f} GB/s")
@@ -113,11 +198,16 @@ def main():
     parser.add_argument("--rate", type=float, default=1.0, help="of the WAN, Gbit/s")
     parser.add_argument("--seconds", type=int, default=4, help="of each measurement")
     parser.add_argument("--queue-pairs", type=int, default=8)
+    parser.add_argument("--only", choices=("distance", "loss", "machine"))
+    parser.add_argument("--plot", metavar="FILE", help="an SVG file for the rate over distances")
     options = parser.parse_args()
     rate = options.rate * 1e9 / 8
-    lossless = distances(rate, options.seconds, options.queue_pairs)
-    loss(rate, options.seconds, lossless)
-    machine(options.seconds)
+    if options.only in (None, "distance"):
+        distances(rate, options.seconds, options.queue_pairs, options.plot)
+    if options.only in (None, "loss"):
+        loss(rate, options.seconds)
+    if options.only in (None, "machine"):
+        machine(options.seconds)
 
 
 if __name__ == "__main__":

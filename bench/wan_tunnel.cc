@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One way through a tunnel over UDP/IPv6 of this machine, from port to port, without programs and
-// labs: packets of 2 KiB that have their CRCs. Each end is a process with a processor of its own.
+// Through a tunnel over UDP/IPv6 of this machine, from port to port, without programs and labs:
+// packets of 2 KiB that have their CRCs. Each end is a process with a processor of its own.
 //
-//   wan_tunnel SECONDS FIFO-BYTES   {"gb_per_s": of packets, "buffer_most_bytes": of the FIFO}
+//   wan_tunnel SECONDS FIFO-BYTES [both] [half]
+//
+//   both   both ways at the same time; else one way
+//   half   the fabric takes packets only while half of the FIFO is in use, so that they come from
+//          memory and not from the cache
+//
+// {"gb_per_s": of packets, that way and back, "buffer_most_bytes": of the FIFO}
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,11 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,8 +52,14 @@ constexpr Duration kWarmUp = 500ms;
 struct Shared {
   std::atomic<std::uint16_t> port[2];
   std::atomic<bool> active[2];
-  std::atomic<std::uint64_t> bytes;
+  std::atomic<std::uint64_t> bytes[2];  // that have come, by the side
   std::atomic<std::uint64_t> most_buffered;
+};
+
+struct Options {
+  std::uint64_t fifo = 0;
+  bool both = false;
+  bool half = false;
 };
 
 std::vector<std::byte> make_packet() {
@@ -65,11 +79,12 @@ std::vector<std::byte> make_packet() {
 // One process: a port of a fabric, the link behind it, and the end of the tunnel that it leads to.
 class End final : private link::PortOwner, private wan::TunnelUser {
  public:
-  End(Shared& shared, int side, std::uint64_t fifo)
+  End(Shared& shared, int side, const Options& options)
       : shared_(shared),
+        options_(options),
         side_(side),
         reactor_(std::move(*io::Reactor::create(0us))),
-        buffer_({.lane_bytes = fifo}) {
+        buffer_({.lane_bytes = options.fifo}) {
     auto socket = daemon::WanSocket::open(*io::SocketAddress::parse("[::1]:0"), *reactor_);
     if (!socket) std::exit(1);
     socket_ = std::move(*socket);
@@ -80,9 +95,9 @@ class End final : private link::PortOwner, private wan::TunnelUser {
     auto there = socket_->local();
     there.port = shared_.port[1 - side];
     daemon::UdpPath& path = socket_->add(there);
-    wan::TunnelOptions options;
-    options.port.vl_buffer = 2048;
-    tunnel_ = std::make_unique<wan::TunnelEnd>(options, buffer_.share(0), pool_, entropy_, path,
+    wan::TunnelOptions tunnel;
+    tunnel.port.vl_buffer = 2048;
+    tunnel_ = std::make_unique<wan::TunnelEnd>(tunnel, buffer_.share(0), pool_, entropy_, path,
                                                static_cast<wan::TunnelUser&>(*this));
     path.set_user({.received =
                        [this](Bytes frame, Time at) {
@@ -105,7 +120,8 @@ class End final : private link::PortOwner, private wan::TunnelUser {
       raise_at_ = now + 5ms;
     }
     shared_.active[side_] = active;
-    if (side_ == 0 && active && shared_.active[1]) fill(now);
+    if ((side_ == 0 || options_.both) && active && shared_.active[1 - side_]) fill(now);
+    take_held();
     const auto due = port_.deadline();
     port_woken_ |= due && *due <= now;
     const auto tunnel_due = tunnel_->deadline();
@@ -134,8 +150,17 @@ class End final : private link::PortOwner, private wan::TunnelUser {
   }
   void received(link::Port&, link::PacketPtr packet, Time) override {
     if (packet->vl() == link::kVl15) return;
+    if (!options_.half) return count(std::move(packet));
+    held_.push(std::move(packet));
+    take_held();
+  }
+  void take_held() {
+    while (!held_.empty() && buffer_.share(0).used_bytes() >= options_.fifo / 2)
+      count(held_.pop());
+  }
+  void count(link::PacketPtr packet) {
     bytes_ += packet->size();
-    shared_.bytes.store(bytes_, std::memory_order_relaxed);
+    shared_.bytes[side_].store(bytes_, std::memory_order_relaxed);
     shared_.most_buffered.store(buffer_.share(0).most_used_bytes(), std::memory_order_relaxed);
   }
   void state_changed(link::Port&, link::PortState, Time) override {}
@@ -143,6 +168,7 @@ class End final : private link::PortOwner, private wan::TunnelUser {
   void wake(wan::TunnelEnd&) override { tunnel_woken_ = true; }
 
   Shared& shared_;
+  const Options options_;
   const int side_;
   std::unique_ptr<io::Reactor> reactor_;
   io::SystemEntropy entropy_;
@@ -158,16 +184,17 @@ class End final : private link::PortOwner, private wan::TunnelUser {
   Time raise_at_{};
   bool port_woken_ = false;
   bool tunnel_woken_ = false;
+  link::PacketQueue held_;  // which the fabric has not taken
   std::uint64_t bytes_ = 0;
 };
 
 // For ever.
-[[noreturn]] void run_end(Shared& shared, int side, std::uint64_t fifo) {
+[[noreturn]] void run_end(Shared& shared, int side, const Options& options) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(static_cast<unsigned>(side), &set);
   sched_setaffinity(0, sizeof set, &set);
-  End end(shared, side, fifo);
+  End end(shared, side, options);
   for (;;)
     end.run();
 }
@@ -175,12 +202,15 @@ class End final : private link::PortOwner, private wan::TunnelUser {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    fmt::print(stderr, "usage: wan_tunnel SECONDS FIFO-BYTES\n");
+  const std::vector<std::string_view> words(argv + 1, argv + argc);
+  if (words.size() < 2) {
+    fmt::print(stderr, "usage: wan_tunnel SECONDS FIFO-BYTES [both] [half]\n");
     return 2;
   }
   const double seconds = std::atof(argv[1]);
-  const auto fifo = static_cast<std::uint64_t>(std::atof(argv[2]));
+  const Options options{.fifo = static_cast<std::uint64_t>(std::atof(argv[2])),
+                        .both = std::ranges::find(words, "both") != words.end(),
+                        .half = std::ranges::find(words, "half") != words.end()};
   void* const memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 1;
@@ -188,22 +218,26 @@ int main(int argc, char** argv) {
   pid_t ends[2];
   for (const int side : {0, 1}) {
     ends[side] = fork();
-    if (ends[side] == 0) run_end(shared, side, fifo);
+    if (ends[side] == 0) run_end(shared, side, options);
   }
   const Time give_up = io::now() + 20s;
-  while (shared.bytes == 0 && io::now() < give_up)
+  while (shared.bytes[1] == 0 && io::now() < give_up)
     usleep(1000);
   usleep(static_cast<useconds_t>(kWarmUp / 1us));
-  const std::uint64_t before = shared.bytes;
+  const std::uint64_t before[2] = {shared.bytes[0], shared.bytes[1]};
   const Time begin = io::now();
   usleep(static_cast<useconds_t>(seconds * 1e6));
   const double took = std::chrono::duration<double>(io::now() - begin).count();
-  const double rate = static_cast<double>(shared.bytes - before) / took;
+  const auto rate = [&](int side) {
+    return static_cast<double>(shared.bytes[side] - before[side]) / took / 1e9;
+  };
+  const double there = rate(1);
+  const double back = rate(0);
   for (const pid_t end : ends) {
     kill(end, SIGTERM);
     waitpid(end, nullptr, 0);
   }
-  fmt::print("{{\"gb_per_s\": {:.3f}, \"buffer_most_bytes\": {}}}\n", rate / 1e9,
+  fmt::print("{{\"gb_per_s\": [{:.3f}, {:.3f}], \"buffer_most_bytes\": {}}}\n", there, back,
              shared.most_buffered.load());
-  return rate > 0 ? 0 : 1;
+  return there > 0 ? 0 : 1;
 }

@@ -65,7 +65,7 @@ class BulkBuffer {
     BlockSize block{};
     std::size_t remotes = 1;  // N - 1 of N sites
     // Whether what is free stays in the cache rather than go back to the system: slabs to keep.
-    std::size_t spare_slabs = 4;
+    std::size_t spare_slabs = 16;
     // Of payloads; FIFOs together may promise more than there is.
     std::uint64_t most_memory = ~std::uint64_t{0};
   };

@@ -77,6 +77,9 @@ TEST(TunnelReceiveCredit, CoversWhatItHasToldAndNothingBeyond) {
 TEST(TunnelReceiveCredit, TellsAThirtySecondOfTheFifoOrWhoeverMayWait) {
   TunnelReceiveCredit credit(3200, 5);
   EXPECT_FALSE(credit.worth_telling(0, 3200)) << "nothing is free";
+  const TunnelReceiveCredit large(std::uint64_t{1} << 24, 5);
+  EXPECT_FALSE(large.worth_telling((1U << 14) - 1, 1U << 20));
+  EXPECT_TRUE(large.worth_telling(1U << 14, 1U << 20)) << "a mebibyte";
   EXPECT_FALSE(credit.worth_telling(99, 200));
   EXPECT_TRUE(credit.worth_telling(100, 200));
   EXPECT_FALSE(credit.worth_telling(1, 3195)) << "it can send its longest packet";
