@@ -34,6 +34,11 @@ const LabExtender* Lab::find_extender(std::uint32_t node) const {
   return found == extenders.end() ? nullptr : &*found;
 }
 
+bool Lab::is_bridged() const {
+  return std::ranges::any_of(
+      extenders, [](const auto& extender) { return extender.mode == ExtenderMode::kBridge; });
+}
+
 std::string Lab::end_name(const LabEnd& end) const {
   return fmt::format("{}:{}", nodes[end.node].name, end.port);
 }

@@ -125,6 +125,7 @@ struct Lab {
   std::vector<LabNode> nodes;  // switches first, routers last
   std::vector<LabLink> links;
   std::vector<LabExtender> extenders;
+  std::vector<LabHost> hosts;  // elsewhere, each address once and no port's of this lab
   friend bool operator==(const Lab&, const Lab&) = default;
 
   [[nodiscard]] const LabNode* find_node(std::string_view name) const;
@@ -136,6 +137,8 @@ struct Lab {
   [[nodiscard]] std::optional<std::uint16_t> find_part(std::string_view name) const;
   // Null: the node is none.
   [[nodiscard]] const LabExtender* find_extender(std::uint32_t node) const;
+  // Other labs are in the same subnet: an extender is a bridge to them.
+  [[nodiscard]] bool is_bridged() const;
   // Between two parts.
   [[nodiscard]] bool is_cut(const LabLink& link) const {
     return nodes[link.ends[0].node].part != nodes[link.ends[1].node].part;

@@ -30,6 +30,13 @@ struct Ipv4Network {
   friend bool operator==(const Ipv4Network&, const Ipv4Network&) = default;
 };
 
+// A host that is not of the lab, and which its programs can call by an IP address all the same.
+struct LabHost {
+  Ipv4 address;
+  Gid gid;
+  friend bool operator==(const LabHost&, const LabHost&) = default;
+};
+
 // "10.254.0.1", "10.254.0.0/16"; nothing when it is no such text, or the network is none that hosts
 // can have.
 [[nodiscard]] std::optional<Ipv4> parse_ipv4(std::string_view text);

@@ -95,6 +95,16 @@ Expected<void> LabBuilder::add_node(LabNode node, Where where) {
   return {};
 }
 
+Expected<void> LabBuilder::add_host(const LabHost& host, Where where) {
+  const auto [other, fresh] = host_where_.emplace(host.address, where);
+  if (!fresh) {
+    return wrong(where,
+                 fmt::format("{} is in line {} too", to_string(host.address), other->second.line));
+  }
+  lab_.hosts.push_back(host);
+  return {};
+}
+
 void LabBuilder::add_link(LinkText link, Where where) {
   link_texts_.push_back(std::move(link));
   link_where_.push_back(std::move(where));
@@ -194,13 +204,24 @@ Expected<void> LabBuilder::check_addresses() {
   return {};
 }
 
+// Against the ports that have theirs from the file; the others get what is left.
+Expected<void> LabBuilder::check_hosts() const {
+  for (const LabHost& host : lab_.hosts) {
+    const auto owner = address_owner_.find(host.address);
+    if (owner == address_owner_.end()) continue;
+    return wrong(host_where_.at(host.address),
+                 fmt::format("is the address of {} of this lab", lab_.end_name(owner->second)));
+  }
+  return {};
+}
+
 Expected<void> LabBuilder::draw_addresses() {
   const Ipv4 last = lab_.network.last();
   Ipv4 next = lab_.network.first();
   for (LabNode& node : lab_.nodes) {
     for (Ipv4& address : node.addresses) {
       if (address != Ipv4{}) continue;
-      while (next <= last && address_owner_.contains(next))
+      while (next <= last && (address_owner_.contains(next) || host_where_.contains(next)))
         next = Ipv4{next.value() + 1};
       if (next > last) {
         return wrong(
@@ -357,6 +378,7 @@ Expected<Lab> LabBuilder::finish() {
   if (const auto done = check_size(); !done) return tl::unexpected(done.error());
   if (const auto done = check_guids(); !done) return tl::unexpected(done.error());
   if (const auto done = check_addresses(); !done) return tl::unexpected(done.error());
+  if (const auto done = check_hosts(); !done) return tl::unexpected(done.error());
   if (const auto done = draw_addresses(); !done) return tl::unexpected(done.error());
   if (const auto done = resolve_links(); !done) return tl::unexpected(done.error());
   if (const auto done = check_link_names(); !done) return tl::unexpected(done.error());

@@ -60,6 +60,8 @@ class LabBuilder {
   [[nodiscard]] Expected<void> add_node(LabNode node, Where where);
   // `node.ports` are for links of the lab: a switch gets one more for each remote.
   [[nodiscard]] Expected<void> add_extender(LabNode node, LabExtender extender, Where where);
+  // Each address once.
+  [[nodiscard]] Expected<void> add_host(const LabHost& host, Where where);
   // Links may come before their nodes.
   void add_link(LinkText link, Where where);
   [[nodiscard]] bool has_node(const std::string& name) const { return index_.contains(name); }
@@ -75,6 +77,7 @@ class LabBuilder {
   [[nodiscard]] Expected<void> claim_guid(Guid guid, std::uint32_t node);
   [[nodiscard]] Expected<void> check_size() const;
   [[nodiscard]] Expected<void> check_addresses();
+  [[nodiscard]] Expected<void> check_hosts() const;
   [[nodiscard]] Expected<void> draw_addresses();
   [[nodiscard]] Expected<void> resolve_links();
   // lab_builder_extender.cc
@@ -99,6 +102,7 @@ class LabBuilder {
   std::vector<Where> part_where_;
   std::vector<Where> node_where_;
   std::vector<std::string> extender_names_;  // as Lab::extenders
+  std::unordered_map<Ipv4, Where> host_where_;
   std::vector<LinkText> link_texts_;
   std::vector<Where> link_where_;
   std::unordered_map<std::string, std::uint32_t> index_;

@@ -13,6 +13,7 @@
 #include "fabric/lab_access.h"
 #include "fabric/lab_builder.h"
 #include "fabric/lab_extender_text.h"
+#include "fabric/lab_hosts_text.h"
 #include "fabric/lab_value.h"
 #include "link/emulation_text.h"
 
@@ -270,7 +271,8 @@ struct Top {
   std::string name;
   PortLimits limits;
   LabAccess access;
-  std::vector<Value> networks, managements, parts, switches, extenders, nodes, routers, links;
+  std::vector<Value> networks, managements, parts, switches, extenders, nodes, routers, hosts,
+      links;
 };
 
 Keys<Top> top_keys() {
@@ -317,6 +319,11 @@ Keys<Top> top_keys() {
       {"router",
        [](Top& top, const Value& value) {
          top.routers.push_back(value);
+         return Done{};
+       }},
+      {"hosts",
+       [](Top& top, const Value& value) {
+         top.hosts.push_back(value);
          return Done{};
        }},
       {"link",
@@ -408,6 +415,9 @@ Expected<LabFile> read_lab(const toml::table& root, const std::string& file) {
   for (const Value& value : top.extenders) {
     const Done done = add_extenders(builder, value, switch_keys(), router_keys(), model);
     if (!done) return tl::unexpected(done.error());
+  }
+  for (const Value& value : top.hosts) {
+    if (const Done done = add_hosts(builder, value); !done) return tl::unexpected(done.error());
   }
   for (const Value& value : top.links) {
     if (const Done done = add_links(builder, value); !done) return tl::unexpected(done.error());

@@ -6,6 +6,7 @@
 
 #include "fabric/lab_extender_text.h"
 #include "fabric/lab_file.h"
+#include "fabric/lab_hosts_text.h"
 #include "fabric/toml_string.h"
 #include "link/emulation_text.h"
 
@@ -182,6 +183,7 @@ std::string write_lab(const Lab& lab, std::string_view comment) {
   write_nodes(out, lab, {NodeKind::kSwitch, NodeKind::kRouter}, true, "extender");
   write_nodes(out, lab, {NodeKind::kChannelAdapter}, false, "node");
   write_nodes(out, lab, {NodeKind::kRouter}, false, "router");
+  text += hosts_text(lab);
   if (!lab.links.empty()) text += '\n';
   for (const LabLink& link : lab.links) {
     fmt::format_to(out, "[[link]]\nends = [\"{}\", \"{}\"]\n", lab.end_name(link.ends[0]),

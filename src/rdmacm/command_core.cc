@@ -153,7 +153,9 @@ void CommandCore::destroy(Identity& identity, Time now) {
   }
   for (const std::uint32_t membership : joined)
     forget(membership);
-  if (identity.asks_for_route) routes_->forget(identity.handle);
+  if (identity.asks_for_route || identity.state == IdState::kAddressQuery) {
+    routes_->forget(identity.handle);
+  }
   if (identity.state == IdState::kListening) leave_service(identity, now);
   drop_events(identity, now);
   if (identity.cm != mgmt::CmId{}) cm_->destroy(identity.cm, now);

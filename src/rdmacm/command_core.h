@@ -97,6 +97,8 @@ class CommandCore final : private mgmt::EventSink {
   // What became of a question to Routes. host_unreachable: there is no path; timed_out.
   void route_found(std::uint32_t identifier, const PathRecord& path);
   void route_failed(std::uint32_t identifier, std::errc why);
+  void host_found(std::uint32_t identifier, const Gid& gid);
+  void host_failed(std::uint32_t identifier, std::errc why);
   void group_joined(std::uint32_t membership, const GroupRecord& group);
   void group_failed(std::uint32_t membership, std::errc why);
   // What a port of the fabric was in, it is no more: its link has gone, it has another LID, or the
@@ -178,7 +180,9 @@ class CommandCore final : private mgmt::EventSink {
   std::errc set_ib_path(Call& call, Identity& identity);
   std::errc bind_to(Identity& identity, const Address& address);
   std::errc bind_for(Identity& identity, const Address& source, const Address& destination);
-  std::errc resolve(Identity& identity, const Address& source, const Address& destination);
+  std::errc resolve(Identity& identity, const Address& source, const Address& destination,
+                    std::uint32_t timeout_ms);
+  void end_address_query(std::uint32_t identifier, const tl::expected<Gid, std::errc>& gid);
   std::errc choose_source(Identity& identity);
   std::errc make_path(Identity& identity) const;
   void take_path(Identity& identity, const PathRecord& record) const;

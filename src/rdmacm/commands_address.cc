@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From IP addresses to devices and paths. Addresses resolve at once, because the host knows its
+// From IP addresses to devices and paths. Addresses resolve at once where the host knows its
 // interfaces and routes; programs still hear of it by an event, as they expect. On a fabric the
-// subnet administrator is asked for the path.
+// subnet administrator is asked for the path, and for hosts of which nothing is known here.
 #include <chrono>
 
 #include "rdmacm/command_core.h"
@@ -93,7 +93,7 @@ std::errc CommandCore::resolve_ip(Call& call) {
   const auto source = parse_ip(command->src_addr);
   const auto destination = parse_ip(command->dst_addr);
   if (!source || !destination) return std::errc::invalid_argument;
-  return resolve(**identity, *source, *destination);
+  return resolve(**identity, *source, *destination, command->timeout_ms);
 }
 
 std::errc CommandCore::resolve_addr(Call& call) {
@@ -105,7 +105,7 @@ std::errc CommandCore::resolve_addr(Call& call) {
                                              : parse_sized(command->src_addr, command->src_size);
   const auto destination = parse_sized(command->dst_addr, command->dst_size);
   if (!source || !destination) return std::errc::invalid_argument;
-  return resolve(**identity, *source, *destination);
+  return resolve(**identity, *source, *destination, command->timeout_ms);
 }
 
 // A program that resolves without having bound gets a port at once.
@@ -120,7 +120,7 @@ std::errc CommandCore::bind_for(Identity& identity, const Address& source,
 }
 
 std::errc CommandCore::resolve(Identity& identity, const Address& source,
-                               const Address& destination) {
+                               const Address& destination, std::uint32_t timeout_ms) {
   if (destination.family == Family::kNone) return std::errc::invalid_argument;
   if (identity.state == IdState::kIdle) {
     const std::errc error = bind_for(identity, source, destination);
@@ -133,7 +133,17 @@ std::errc CommandCore::resolve(Identity& identity, const Address& source,
   if (destination.any()) {
     identity.destination.address = destination.family == Family::kIpv4 ? kLoopback4 : kLoopback6;
   }
-  const std::errc error = choose_source(identity);
+  std::errc error = choose_source(identity);
+  if (error == std::errc::operation_in_progress && routes_ != nullptr) {
+    error =
+        routes_->find_host(identity.handle, {.address = identity.destination.address,
+                                             .port = identity.device->end.port,
+                                             .patience = std::chrono::milliseconds{timeout_ms}});
+    if (error == std::errc{}) {
+      identity.state = IdState::kAddressQuery;
+      return {};
+    }
+  }
   if (error != std::errc{}) {
     post(identity, abi::Event::kAddrError, status_of(error));
     return {};
@@ -167,10 +177,11 @@ std::errc CommandCore::choose_source(Identity& identity) {
 std::errc CommandCore::make_path(Identity& identity) const {
   const Gid& destination = identity.destination.address;
   const auto peer = destination.is_multicast() ? destination : interfaces_.peer(destination);
-  if (!peer) return peer.error();
+  const bool to_ask = !peer && peer.error() == std::errc::operation_in_progress;
+  if (!peer && !to_ask) return peer.error();
   hca::Path path;
   path.sgid = identity.device->gid;
-  path.dgid = *peer;
+  path.dgid = peer.value_or(Gid{});
   path.scope_id =
       identity.destination.scope_id != 0 ? identity.destination.scope_id : identity.source.scope_id;
   path.sgid_index = identity.device->end.sgid_index;
@@ -179,7 +190,25 @@ std::errc CommandCore::make_path(Identity& identity) const {
   path.global = !identity.device->end.on_fabric;
   identity.path = path;
   identity.path_mtu = identity.device->path_mtu;
-  return {};
+  return to_ask ? std::errc::operation_in_progress : std::errc{};
+}
+
+void CommandCore::end_address_query(std::uint32_t identifier,
+                                    const tl::expected<Gid, std::errc>& gid) {
+  Identity* const identity = lookup(identifier);
+  if (identity == nullptr || identity->state != IdState::kAddressQuery) return;
+  identity->state = gid ? IdState::kAddressResolved : IdState::kBound;
+  if (!gid) return post(*identity, abi::Event::kAddrError, status_of(gid.error()));
+  identity->path.dgid = *gid;
+  post(*identity, abi::Event::kAddrResolved, 0);
+}
+
+void CommandCore::host_found(std::uint32_t identifier, const Gid& gid) {
+  end_address_query(identifier, gid);
+}
+
+void CommandCore::host_failed(std::uint32_t identifier, std::errc why) {
+  end_address_query(identifier, tl::unexpected(why));
 }
 
 // What the subnet administrator knows of the path.

@@ -23,11 +23,15 @@ using ChannelId = std::uint64_t;
 //   kIdle -> kBound -> kAddressResolved -> kRouteResolved -> kConnected -> kDisconnected
 //                 \-> kListening
 //
+// kAddressQuery is between kBound and kAddressResolved where somebody has to be asked for the
+// address.
+//
 // kConnected begins with connect() or with the request that made the identifier: commands do not
 // tell the exchange from the connection; the connection manager does.
 enum class IdState : std::uint8_t {
   kIdle,
   kBound,
+  kAddressQuery,
   kAddressResolved,
   kRouteResolved,
   kConnected,

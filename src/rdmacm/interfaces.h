@@ -30,8 +30,9 @@ class Interfaces : public mgmt::LocalEnds {
   // connect(2): network_unreachable, host_unreachable, …
   [[nodiscard]] virtual tl::expected<Gid, std::errc> source_for(const Gid& destination,
                                                                 std::uint32_t scope_id) const = 0;
-  // The GID of whoever has `address`, which is that of one port; host_unreachable: nobody has. On
-  // the wires of IP it is the address itself.
+  // The GID of whoever has `address`, which is that of one port; host_unreachable: nobody has;
+  // operation_in_progress: not known here, and to be asked for (Routes::find_host). On the wires of
+  // IP it is the address itself.
   [[nodiscard]] virtual tl::expected<Gid, std::errc> peer(const Gid& address) const {
     return address;
   }

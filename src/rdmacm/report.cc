@@ -13,6 +13,8 @@ const char* to_string(IdState state) {
       return "IDLE";
     case IdState::kBound:
       return "ADDR_BOUND";
+    case IdState::kAddressQuery:
+      return "ADDR_QUERY";
     case IdState::kAddressResolved:
       return "ADDR_RESOLVED";
     case IdState::kRouteResolved:

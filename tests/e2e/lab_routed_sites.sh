@@ -108,6 +108,13 @@ node client w1 rping -c -v -C 20 -a "$east_gid"
 finish_rping client
 finish_rping server
 expect client 'ping data'
+# And by IP address, which the lab files have.
+node server e1 rping -s -v -C 20 -a 10.254.128.1
+await_report east "$listeners" '[1]'
+node client w1 rping -c -v -C 20 -a 10.254.128.1
+finish_rping client
+finish_rping server
+expect client 'ping data'
 node server e1 ucmatose -f gid -b "$east_gid" -c 3 -C 20
 await_report east "$listeners" '[1]'
 node client w1 ucmatose -f gid -b "$west_gid" -s "$east_gid" -c 3 -C 20

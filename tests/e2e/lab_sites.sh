@@ -19,7 +19,8 @@ set -euo pipefail
 # shellcheck disable=SC2034  # lib.sh reads it
 time_limit=150
 source "$(dirname "$0")/lib.sh"
-need ibv_rc_pingpong ibv_ud_pingpong ib_write_bw ibnetdiscover ibtracert python3 ss tshark
+need ibv_rc_pingpong ibv_ud_pingpong ib_write_bw ibnetdiscover ibtracert rping saquery python3 ss \
+  tshark
 what=$1 layers=${2:-}
 [[ $what != opensm ]] || need opensm
 case $what in
@@ -137,6 +138,22 @@ one_fabric() {
   across ib_read_bw -d weft0 -F -n 500
   [[ -n $(perftest_row client) ]] || fail "ib_read_bw printed no result"
 }
+# Programs that know each other by IP address, which only the subnet administrator can tell them.
+by_address() {
+  node unknown w1 rping -c -a 10.254.200.1 -C 1
+  finish unknown 255
+  expect unknown 'ADDR_ERROR, error -113'
+  node server e1 rping -s -v -a 10.254.128.1 -C 20
+  await_report_of east \
+    "[n.get('rdma_cm', {}).get('ids', 0) for n in lab['nodes'] if n['name'] == 'e1']" '[1]'
+  node client w1 rping -c -v -a 10.254.128.1 -C 20
+  finish_rping client
+  finish_rping server
+  expect client 'ping data: rdma-ping-19'
+  node records w2 saquery SR
+  finish records
+  expect records 'ServiceName.*DAPL Address Translation Service'
+}
 # Nothing was lost, mistaken or forged on the way.
 clean() {
   local site
@@ -152,6 +169,7 @@ programs() {
   start_site east
   await_active
   one_fabric
+  by_address
   # The way of a packet, switch by switch.
   node tracing w1 ibtracert -G "$(site_report west "lab['nodes'][-1]['ports'][0]['guid']")" \
     "$(site_report east "lab['nodes'][-1]['ports'][0]['guid']")"
@@ -175,6 +193,7 @@ opensm() {
   spawn opensm "${words[@]}"
   await_active
   one_fabric
+  by_address
   clean
   run status "$weft" status
   expect status '^    port 2 to east \(127.0.0.1:7472\): up, insecure$'

@@ -128,6 +128,16 @@ TEST(LabFile, IsWrittenWithAddressesWhereTheyAreNotTheUsualOnes) {
   EXPECT_EQ(parsed(write_lab(lab, "")), lab);
 }
 
+TEST(LabFile, HasHostsThatAreElsewhereWhoseAddressesNoPortGets) {
+  const Lab lab = parsed(
+      "[node.a]\n[node.b]\n[hosts]\n'10.254.0.1' = 'fd00:0:0:2::7'\n'192.0.2.1' = 'fe80::7'");
+  ASSERT_EQ(lab.hosts.size(), 2u);
+  EXPECT_EQ(to_string(lab.hosts[0].address), "10.254.0.1");
+  EXPECT_EQ(lab.hosts[0].gid.to_string(), "fd00:0:0:2::7");
+  EXPECT_EQ(to_string(lab.nodes[0].addresses[0]), "10.254.0.2");
+  EXPECT_EQ(parsed(write_lab(lab, "")), lab);
+}
+
 TEST(LabFile, PutsNodesIntoThePartsThatTheyNameAndOthersIntoTheFirst) {
   const Lab lab = parsed(
       "[node]\na = {}\nb = { part = 'right' }\n[switch]\ns = { part = 'right' }\n"
@@ -262,7 +272,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"", ": there is no node in it"},
         Refused{"\nnodes = {}",
                 ":2: nodes: there is no such key; there are name, network, sm, access, defaults, "
-                "part, switch, extender, node, router, link"},
+                "part, switch, extender, node, router, hosts, link"},
         Refused{"[node.a]\nguid = 'x'",
                 ":2: node.a.guid: must be a GUID other than 0, as in "
                 "\"0x0002c90300001dd0\""},
@@ -296,6 +306,17 @@ INSTANTIATE_TEST_SUITE_P(
                 ":1: node.a: two ports with GUID 0x0000000000000007"},
         Refused{"[node.a]\nguid = '7'\n[node.b]\nguid = '7'",
                 ":3: node.b: GUID 0x0000000000000007 is a's too"},
+        Refused{"[node.a]\n[hosts]\nb = 'fd00::2:1'",
+                ":3: hosts.b: hosts are called by IPv4 addresses, as in \"10.254.128.1\""},
+        Refused{"[node.a]\n[hosts]\n'224.0.0.1' = 'fd00::2:1'",
+                ":3: hosts.224.0.0.1: hosts are called by IPv4 addresses, as in "
+                "\"10.254.128.1\""},
+        Refused{"[node.a]\n[hosts]\n'10.0.0.1' = 'ff12::1'",
+                ":3: hosts.10.0.0.1: must be the GID of a port, as ibaddr prints it there"},
+        Refused{"[node.a]\n[hosts]\n'10.0.0.1' = 'fd00:0:0:2::'",
+                ":3: hosts.10.0.0.1: must be the GID of a port, as ibaddr prints it there"},
+        Refused{"[node.a]\nip = '10.254.0.9'\n[hosts]\n'10.254.0.9' = 'fd00::2:1'",
+                ":4: hosts.10.254.0.9: is the address of a:1 of this lab"},
         Refused{"sm = 'osm'\n[node.a]", ":1: sm: must be weft, opensm or none"},
         Refused{"sm = { engine = 'lash' }\n[node.a]",
                 ":1: sm.engine: must be one of minhop, updn, ftree, dor, layered"},

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::uint8_t kLmc = 2;
 constexpr std::uint16_t kFirstLid = 16;
+constexpr std::uint8_t kAskedFor = 77;  // of an address that only the administrator knows
 
 Gid gid_of(std::uint8_t number) {
   return Gid{{0xFE, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, number}};
@@ -75,7 +76,8 @@ class Node final : public Interfaces, public mgmt::MadSink, public EventSignal, 
     for (const std::uint8_t number : {std::uint8_t{1}, std::uint8_t{2}}) {
       if (wanted == ipv4(number)) return gid_of(number);
     }
-    return tl::unexpected(std::errc::host_unreachable);
+    return tl::unexpected(wanted == ipv4(kAskedFor) ? std::errc::operation_in_progress
+                                                    : std::errc::host_unreachable);
   }
   void send(const hca::Path& to, PKey, std::span<const std::byte, mgmt::kMadSize> mad) override {
     wire_.send(to, mad);
@@ -86,6 +88,11 @@ class Node final : public Interfaces, public mgmt::MadSink, public EventSignal, 
   std::errc ask(std::uint32_t identifier, const RouteQuestion& question) override {
     if (!has_manager) return std::errc::network_unreachable;
     asked.push_back({identifier, question});
+    return {};
+  }
+  std::errc find_host(std::uint32_t identifier, const HostQuestion& question) override {
+    if (!has_manager) return std::errc::network_unreachable;
+    hosts_asked.emplace_back(identifier, question);
     return {};
   }
   std::errc join(std::uint32_t membership, const GroupQuestion& question) override {
@@ -104,6 +111,7 @@ class Node final : public Interfaces, public mgmt::MadSink, public EventSignal, 
   Time now{};
   std::map<ChannelId, std::size_t> waiting;
   std::vector<Asked> asked;
+  std::vector<std::pair<std::uint32_t, HostQuestion>> hosts_asked;
   std::vector<std::uint32_t> forgotten;
   std::vector<std::pair<std::uint32_t, GroupQuestion>> joining;
   std::vector<Gid> left;
@@ -175,6 +183,45 @@ TEST_F(OnFabric, SaysThatAnAddressIsNobodys) {
   ASSERT_EQ(connecting.resolve(id, Address::ip(ipv4(9), 7000)), std::errc{});
   const auto event = connecting.expect(abi::Event::kAddrError);
   EXPECT_EQ(static_cast<std::int32_t>(event.status), -EHOSTUNREACH);
+}
+
+TEST_F(OnFabric, AsksForAnAddressOfWhichItKnowsNothing) {
+  const auto id = connecting.create(wire::PortSpace::kTcp, 0xB1).value();
+  ASSERT_EQ(connecting.resolve(id, Address::ip(ipv4(kAskedFor), 7000)), std::errc{});
+  ASSERT_EQ(client.hosts_asked.size(), 1u);
+  EXPECT_EQ(client.hosts_asked[0].first, id);
+  EXPECT_EQ(client.hosts_asked[0].second.address, ipv4(kAskedFor));
+  EXPECT_EQ(client.hosts_asked[0].second.port, 2);
+  EXPECT_EQ(client.hosts_asked[0].second.patience, 2s);
+  EXPECT_FALSE(connecting.event().has_value());
+  EXPECT_EQ(connecting.resolve(id, Address::ip(server.address, 7000)), std::errc::invalid_argument)
+      << "one at a time";
+  EXPECT_EQ(connecting.listen(id), std::errc::invalid_argument);
+  EXPECT_EQ(connecting.resolve_route(id), std::errc::invalid_argument);
+  client.core->host_found(id, gid_of(9));
+  connecting.expect(abi::Event::kAddrResolved);
+  client.core->host_found(id, gid_of(8));
+  EXPECT_FALSE(connecting.event().has_value()) << "nothing was asked any more";
+  ASSERT_EQ(connecting.resolve_route(id), std::errc{});
+  EXPECT_EQ(client.asked.at(0).question.dgid, gid_of(9));
+}
+
+TEST_F(OnFabric, SaysThatNobodyKnowsAnAddressAndMayBeAskedAgain) {
+  const auto id = connecting.create(wire::PortSpace::kTcp, 0xB1).value();
+  client.has_manager = false;
+  ASSERT_EQ(connecting.resolve(id, Address::ip(ipv4(kAskedFor), 7000)), std::errc{});
+  auto event = connecting.expect(abi::Event::kAddrError);
+  EXPECT_EQ(static_cast<std::int32_t>(event.status), -ENETUNREACH);
+  client.has_manager = true;
+  ASSERT_EQ(connecting.resolve(id, Address::ip(ipv4(kAskedFor), 7000)), std::errc{});
+  client.core->host_failed(id, std::errc::host_unreachable);
+  event = connecting.expect(abi::Event::kAddrError);
+  EXPECT_EQ(static_cast<std::int32_t>(event.status), -EHOSTUNREACH);
+  ASSERT_EQ(connecting.resolve(id, Address::ip(ipv4(kAskedFor), 7000)), std::errc{});
+  ASSERT_TRUE(connecting.destroy(id));
+  EXPECT_EQ(client.forgotten, std::vector{id});
+  client.core->host_found(id, gid_of(9));
+  EXPECT_FALSE(connecting.event().has_value());
 }
 
 TEST_F(OnFabric, SaysWhyThereIsNoPathAndMayBeAskedAgain) {

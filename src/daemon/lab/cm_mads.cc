@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "daemon/lab/address_records.h"
 #include "daemon/sa_question.h"
 #include "io/clock.h"
 #include "mgmt/own_pkey.h"
 #include "wire/sa/member_record.h"
 #include "wire/sa/path_record.h"
 #include "wire/sa/sa_header.h"
+#include "wire/sa/service_record.h"
 
 namespace weft::daemon {
 namespace {
@@ -163,6 +165,13 @@ std::errc CmMads::ask(std::uint32_t identifier, const rdmacm::RouteQuestion& que
   return error;
 }
 
+std::errc CmMads::find_host(std::uint32_t identifier, const rdmacm::HostQuestion& question) {
+  const std::errc error = send_question(question.port, address_question(question.address, ++asked_),
+                                        identifier, question.patience);
+  if (error == std::errc{}) counters_.add(CmMadCounter::kHostsAsked);
+  return error;
+}
+
 std::errc CmMads::join(std::uint32_t membership, const rdmacm::GroupQuestion& question) {
   const std::errc error =
       send_question(question.port, group_question(question, MadMethod::kSet, ++asked_), membership,
@@ -211,12 +220,20 @@ void CmMads::take_answer(std::uint32_t handle, Bytes mad) {
   const auto header = MadHeader::parse(mad);
   if (handle == 0 || !header || mad.size() < wire::kMadSize) return;
   if (header->attribute_id == MemberRecord::kAttributeId) return take_group(handle, *header, mad);
+  if (header->attribute_id == wire::ServiceRecord::kAttributeId) return take_host(handle, mad);
   const bool found = header->status == 0 && header->method == MadMethod::kGetResponse &&
                      header->attribute_id == PathRecord::kAttributeId;
   counters_.add(found ? CmMadCounter::kRoutesFound : CmMadCounter::kRoutesNone);
   if (!found) return receiver_.route_failed(handle, std::errc::host_unreachable);
   const auto record = PathRecord::parse(mad.subspan(wire::SaHeader::kDataOffset));
   receiver_.route_found(handle, rdmacm::PathRecord(*record));
+}
+
+void CmMads::take_host(std::uint32_t identifier, Bytes mad) {
+  const auto gid = read_address_answer(mad);
+  if (!gid) return receiver_.host_failed(identifier, std::errc::host_unreachable);
+  counters_.add(CmMadCounter::kHostsFound);
+  receiver_.host_found(identifier, *gid);
 }
 
 void CmMads::take_group(std::uint32_t membership, const MadHeader& header, Bytes mad) {
@@ -235,6 +252,9 @@ void CmMads::finished(mgmt::AgentId, std::uint64_t cookie, Bytes mad, mgmt::MadR
   if (handle == 0 || !header) return;
   if (header->attribute_id == MemberRecord::kAttributeId) {
     return receiver_.group_failed(handle, std::errc::timed_out);
+  }
+  if (header->attribute_id == wire::ServiceRecord::kAttributeId) {
+    return receiver_.host_failed(handle, std::errc::timed_out);
   }
   counters_.add(CmMadCounter::kRoutesUnanswered);
   receiver_.route_failed(handle, std::errc::timed_out);

@@ -25,6 +25,8 @@ enum class CmMadCounter : std::uint8_t {
   kRoutesFound,
   kRoutesNone,
   kRoutesUnanswered,
+  kHostsAsked,
+  kHostsFound,
   kGroupsAsked,
   kGroupsJoined,
   kGroupsLeft,
@@ -39,6 +41,8 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(CmMadCounter::
         {"sa_routes_found", "of these, those that it knew"},
         {"sa_routes_none", "of these, those that it did not know or would not tell"},
         {"sa_routes_unanswered", "of these, those that it did not answer in time"},
+        {"sa_hosts_asked", "IP addresses that the subnet administrator was asked for"},
+        {"sa_hosts_found", "of these, those that it knew, and of one port alone"},
         {"sa_groups_asked", "multicast groups that the subnet administrator was asked to join"},
         {"sa_groups_joined", "of these, those that it let the port into"},
         {"sa_groups_left", "multicast groups that it was told of that the port leaves them"},
@@ -55,6 +59,8 @@ class CmMads final : public mgmt::MadSink, public rdmacm::Routes, private mgmt::
     virtual void received(Bytes mad, const hca::Path& from, PKey pkey) = 0;
     virtual void route_found(std::uint32_t identifier, const rdmacm::PathRecord& path) = 0;
     virtual void route_failed(std::uint32_t identifier, std::errc why) = 0;
+    virtual void host_found(std::uint32_t identifier, const Gid& gid) = 0;
+    virtual void host_failed(std::uint32_t identifier, std::errc why) = 0;
     virtual void group_joined(std::uint32_t membership, const rdmacm::GroupRecord& group) = 0;
     virtual void group_failed(std::uint32_t membership, std::errc why) = 0;
   };
@@ -71,6 +77,7 @@ class CmMads final : public mgmt::MadSink, public rdmacm::Routes, private mgmt::
             std::span<const std::byte, mgmt::kMadSize> mad) override;
   // rdmacm::Routes
   std::errc ask(std::uint32_t identifier, const rdmacm::RouteQuestion& question) override;
+  std::errc find_host(std::uint32_t identifier, const rdmacm::HostQuestion& question) override;
   std::errc join(std::uint32_t membership, const rdmacm::GroupQuestion& question) override;
   void leave(const rdmacm::GroupQuestion& question) override;
   void forget(std::uint32_t handle) override;
@@ -92,6 +99,7 @@ class CmMads final : public mgmt::MadSink, public rdmacm::Routes, private mgmt::
   std::errc send_question(mgmt::PortNumber port, Bytes mad, std::uint32_t handle,
                           Duration patience);
   void take_answer(std::uint32_t handle, Bytes mad);
+  void take_host(std::uint32_t identifier, Bytes mad);
   void take_group(std::uint32_t membership, const wire::MadHeader& header, Bytes mad);
 
   [[nodiscard]] fabric::Node& node() const { return hosts_.fabric().node(node_); }

@@ -64,7 +64,7 @@ class CmServer {
   ~CmServer();
 
   // From now on each adapter here answers to those who connect to it. Otherwise one does so when
-  // its address is looked up, which in other parts of the lab happens unseen.
+  // its address is looked up, which in other parts of the lab, and in other labs, happens unseen.
   void open_all_nodes();
 
   [[nodiscard]] const LabHosts& hosts() const { return hosts_; }

@@ -33,6 +33,13 @@ LabHosts::LabHosts(fabric::Fabric& fabric) : fabric_(fabric) {
       by_guid_[nodes[node].port_guids[i]] = place;
     }
   }
+  for (const fabric::LabHost& host : fabric.lab().hosts)
+    elsewhere_[Gid::from_ipv4(host.address.value())] = host.gid;
+}
+
+std::optional<Gid> LabHosts::find_elsewhere(const Gid& address) const {
+  const auto found = elsewhere_.find(address);
+  return found == elsewhere_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::optional<LabHosts::Place> LabHosts::find(const Gid& address) const {

@@ -27,6 +27,8 @@ class LabHosts {
 
   // Of an IP address, or of a GID that is the port's now: the one of its own GUID.
   [[nodiscard]] std::optional<Place> find(const Gid& address) const;
+  // Of an IP address of a host that is not of the lab, which its file has.
+  [[nodiscard]] std::optional<Gid> find_elsewhere(const Gid& address) const;
   // Of the same subnet prefix as the ports of this part of the lab, for a place in another one.
   [[nodiscard]] Gid gid_of(const Place& place) const;
   [[nodiscard]] Gid address_of(const Place& place) const;  // ::ffff:a.b.c.d
@@ -39,6 +41,7 @@ class LabHosts {
   fabric::Fabric& fabric_;
   Place here_;  // any port that runs here
   std::unordered_map<Gid, Place> by_address_;
+  std::unordered_map<Gid, Gid> elsewhere_;
   std::unordered_map<Guid, Place> by_guid_;
 };
 

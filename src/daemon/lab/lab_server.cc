@@ -142,7 +142,7 @@ Expected<void> LabServer::start_programs() {
                      fabric_, *reactor_, entropy_);
   if (!connections) return tl::unexpected(connections.error());
   connections_ = std::move(*connections);
-  if (parts_) connections_->open_all_nodes();
+  if (parts_ || wan_) connections_->open_all_nodes();
   return {};
 }
 

@@ -34,6 +34,7 @@ Expected<std::unique_ptr<NodeCm>> NodeCm::open(const LabHosts& hosts, std::size_
                                                Entropy& entropy) {
   std::unique_ptr<NodeCm> out(new NodeCm(hosts, node, std::move(wanted), reactor, entropy));
   if (const auto opened = out->mads_.open(); !opened) return tl::unexpected(opened.error());
+  if (hosts.fabric().lab().is_bridged()) out->offers_.emplace(hosts, node, reactor);
   return out;
 }
 

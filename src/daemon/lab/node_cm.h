@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/entropy.h"
 #include "base/error.h"
 #include "daemon/event_files.h"
+#include "daemon/lab/address_offers.h"
 #include "daemon/lab/cm_mads.h"
 #include "daemon/lab/node_interfaces.h"
 #include "daemon/lab/port_watch.h"
@@ -47,6 +49,12 @@ class NodeCm final : private rdmacm::EventSignal,
   void received(Bytes mad, const hca::Path& from, PKey pkey) override;
   void route_found(std::uint32_t identifier, const rdmacm::PathRecord& path) override;
   void route_failed(std::uint32_t identifier, std::errc why) override;
+  void host_found(std::uint32_t identifier, const Gid& gid) override {
+    core_->host_found(identifier, gid);
+  }
+  void host_failed(std::uint32_t identifier, std::errc why) override {
+    core_->host_failed(identifier, why);
+  }
   void group_joined(std::uint32_t membership, const rdmacm::GroupRecord& group) override;
   void group_failed(std::uint32_t membership, std::errc why) override;
   // PortWatch::Owner
@@ -64,6 +72,7 @@ class NodeCm final : private rdmacm::EventSignal,
   EventFiles events_;
   std::unique_ptr<rdmacm::CommandCore> core_;
   PortWatch watch_;
+  std::optional<AddressOffers> offers_;  // where there are other labs in the subnet
   io::Timer timer_;
 };
 

@@ -40,6 +40,16 @@ bool NodeInterfaces::is_beyond(const Gid& address) const {
          !GidPrefix(own).covers(address);
 }
 
+bool NodeInterfaces::is_of_another_lab(const Gid& address) const {
+  const std::uint64_t own = node().port_info(first_active().port).gid_prefix;
+  return hosts_.fabric().lab().is_bridged() && GidPrefix(own).covers(address);
+}
+
+bool NodeInterfaces::is_to_be_asked_for(const Gid& address) const {
+  return hosts_.fabric().lab().is_bridged() && address.is_ipv4_mapped() &&
+         !address.is_multicast() && !is_loopback(address);
+}
+
 std::optional<rdmacm::LocalAddress> NodeInterfaces::describe(const Gid& address,
                                                              std::uint32_t) const {
   const auto place = place_of(address);
@@ -77,7 +87,10 @@ std::optional<std::uint16_t> NodeInterfaces::pkey_index(const mgmt::LocalEnd& en
 tl::expected<Gid, std::errc> NodeInterfaces::source_for(const Gid& destination,
                                                         std::uint32_t) const {
   auto place = place_of(destination);
-  if (!place && !destination.is_multicast() && !is_beyond(destination)) {
+  const bool somewhere = place || destination.is_multicast() || is_beyond(destination) ||
+                         is_of_another_lab(destination) || is_to_be_asked_for(destination) ||
+                         hosts_.find_elsewhere(destination);
+  if (!somewhere) {
     return tl::unexpected(std::errc::network_unreachable);
   }
   if (!place || place->node != node_) place = first_active();
@@ -87,11 +100,15 @@ tl::expected<Gid, std::errc> NodeInterfaces::source_for(const Gid& destination,
 
 tl::expected<Gid, std::errc> NodeInterfaces::peer(const Gid& address) const {
   const auto place = place_of(address);
+  if (place) {
+    wanted_(place->node);
+    return hosts_.gid_of(*place);
+  }
+  if (const auto host = hosts_.find_elsewhere(address)) return *host;
   // Whether there is a way, the subnet administrator knows.
-  if (!place && is_beyond(address)) return address;
-  if (!place) return tl::unexpected(std::errc::host_unreachable);
-  wanted_(place->node);
-  return hosts_.gid_of(*place);
+  if (is_beyond(address) || is_of_another_lab(address)) return address;
+  return tl::unexpected(is_to_be_asked_for(address) ? std::errc::operation_in_progress
+                                                    : std::errc::host_unreachable);
 }
 
 }  // namespace weft::daemon

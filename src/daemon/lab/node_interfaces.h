@@ -12,7 +12,8 @@ namespace weft::daemon {
 
 // What a channel adapter of a lab knows of addresses: its own, by IP address and by GID, and those
 // of its neighbours. Loopback addresses are those of its first port that is Active. GIDs of other
-// subnets may be somebody's.
+// subnets may be somebody's, and where other labs are in the subnet, addresses and GIDs of which
+// this one knows nothing may be too.
 class NodeInterfaces final : public rdmacm::Interfaces {
  public:
   // A neighbour's address was looked up: somebody is about to write to it.
@@ -35,6 +36,10 @@ class NodeInterfaces final : public rdmacm::Interfaces {
   [[nodiscard]] std::optional<LabHosts::Place> place_of(const Gid& address) const;
   // A GID of another subnet, as far as this one has a prefix by which others may know it.
   [[nodiscard]] bool is_beyond(const Gid& address) const;
+  // A GID of this subnet, in which there are other labs.
+  [[nodiscard]] bool is_of_another_lab(const Gid& address) const;
+  // An IP address whose owner the subnet administrator may know.
+  [[nodiscard]] bool is_to_be_asked_for(const Gid& address) const;
   [[nodiscard]] LabHosts::Place first_active() const;
   [[nodiscard]] fabric::Node& node() const { return hosts_.fabric().node(node_); }
 

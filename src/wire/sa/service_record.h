@@ -16,6 +16,7 @@
 namespace weft::wire {
 
 struct ServiceRecord {
+  static constexpr std::uint16_t kAttributeId = 0x0031;
   static constexpr std::size_t kSize = 176;
   static constexpr std::uint32_t kForEver = 0xFFFF'FFFF;  // of the lease
 
