@@ -279,7 +279,8 @@ Expected<void> LabBuilder::resolve_links() {
   for (const LabNode& node : lab_.nodes)
     taken_.emplace_back(node.ports + 1u, 0u);
   for (const LabExtender& extender : lab_.extenders) {
-    for (std::size_t i = 0; i < extender.remotes.size(); ++i)
+    const bool has_ports = extender.mode == ExtenderMode::kBridge;
+    for (std::size_t i = 0; has_ports && i < extender.remotes.size(); ++i)
       taken_[extender.node][extender.port_of(i)] = kWan;
   }
   for (std::size_t i = 0; i < link_texts_.size(); ++i) {

@@ -191,6 +191,19 @@ TEST(LabExtender, IsARouterWithoutPortsForItsRemotesWhereItSaysSo) {
   EXPECT_EQ(*again, *lab);
 }
 
+TEST(LabExtender, HasItsPortsForLinksHoweverManyRemotesARouterHas) {
+  const auto lab = parse_lab(
+      "sm = 'none'\n[node.a]\n[extender.x]\nlisten = '192.0.2.1:7471'\ninsecure = true\n"
+      "mode = 'router'\n"
+      "[extender.x.remote.r]\naddress = '192.0.2.2:7471'\nprefixes = ['fd00:0:0:2::/64']\n"
+      "[extender.x.remote.s]\naddress = '192.0.2.3:7471'\nprefixes = ['fd00:0:0:3::/64']\n"
+      "[extender.x.remote.t]\naddress = '192.0.2.4:7471'\nprefixes = ['fd00:0:0:4::/64']\n"
+      "[[link]]\nends = ['a', 'x']\n",
+      "lab.toml");
+  ASSERT_TRUE(lab) << lab.error().message;
+  EXPECT_EQ(lab->links[0].ends[1].port, 1);
+}
+
 TEST(LabExtender, RefusesWhatNoRouterCanBe) {
   const std::string own = "sm = { subnet_prefix = 'fd00:0:0:1::/64' }\n";
   const std::string gate = "[extender.x]\nlisten = '192.0.2.1:7471'\ninsecure = true\n";
