@@ -189,6 +189,9 @@ void define_sm(CLI::App& app, SmOptions& options, SmRunOptions& run) {
   sm->add_option("--lmc", run.lmc, "Of run: adapters have 2^LMC LIDs, 0 (default) to 7")
       ->option_text("LMC")
       ->check(CLI::Range(0, 7));
+  sm->add_option("--subnet-prefix", run.subnet_prefix,
+                 "Of run: the first 64 bits of GIDs; default fe80::/64")
+      ->option_text("PREFIX");
   sm->add_option("--partitions", run.partitions, "Of run: a file like OpenSM's partitions.conf")
       ->option_text("FILE");
   sm->add_option("--prefix-routes", run.prefix_routes,
@@ -400,8 +403,8 @@ int sm_or_run(Options& options) {
     options.sm.port = options.sm_run.port;
     if (!options.sm_run.any()) return sm(options.sm);
     return refuse("sm",
-                  "--engine, --priority, --lmc, --partitions, --prefix-routes, --qos, --mkeys, "
-                  "--mkey-protect, --database and --once are of run only");
+                  "--engine, --priority, --lmc, --subnet-prefix, --partitions, --prefix-routes, "
+                  "--qos, --mkeys, --mkey-protect, --database and --once are of run only");
   }
   if (!options.sm.from.empty()) {
     return refuse("sm", fmt::format("{}: one word too many", options.sm.from));

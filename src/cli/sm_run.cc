@@ -17,6 +17,7 @@
 #include "cli/event_view.h"
 #include "cli/sm_place.h"
 #include "daemon/lab/manager_process.h"
+#include "fabric/subnet_prefix.h"
 #include "io/clock.h"
 
 namespace weft::cli {
@@ -48,11 +49,19 @@ std::string database_of(const SmRunOptions& options, const umad::Place& place, s
   return "";
 }
 
-fabric::LabManagement management_of(const SmRunOptions& options) {
+// Nothing: it is none.
+std::optional<std::uint64_t> prefix_of(const SmRunOptions& options) {
+  if (!options.subnet_prefix) return fabric::kDefaultSubnetPrefix;
+  const auto prefix = parse_gid_prefix(*options.subnet_prefix);
+  return prefix ? fabric::subnet_of(*prefix) : std::nullopt;
+}
+
+fabric::LabManagement management_of(const SmRunOptions& options, std::uint64_t subnet_prefix) {
   fabric::LabManagement out;
   out.engine = options.engine.value_or(out.engine);
   out.lmc = static_cast<std::uint8_t>(options.lmc.value_or(out.lmc));
   out.priority = static_cast<std::uint8_t>(options.priority.value_or(out.priority));
+  out.subnet_prefix = subnet_prefix;
   out.partitions = options.partitions.value_or("");
   out.qos = options.qos.value_or("");
   out.prefix_routes = options.prefix_routes.value_or("");
@@ -69,6 +78,11 @@ int sm_run(const SmRunOptions& options) {
                   "--mkey-protect is for ports that have keys: say where they are kept, "
                   "with --mkeys FILE");
   }
+  const auto prefix = prefix_of(options);
+  if (!prefix) {
+    return refuse("sm", fmt::format("--subnet-prefix: {}: {}", *options.subnet_prefix,
+                                    fabric::kSubnetPrefixWanted));
+  }
   auto place = manager_place(options.lab, options.node);
   if (!place) return refuse("sm", place.error().message);
   const auto port =
@@ -77,7 +91,7 @@ int sm_run(const SmRunOptions& options) {
   const std::string database = database_of(options, *place, *port);
   const daemon::ManagerProcessConfig config{.place = std::move(*place),
                                             .port = *port,
-                                            .management = management_of(options),
+                                            .management = management_of(options, *prefix),
                                             .database = database,
                                             .once = options.once};
   const bool json = options.json;

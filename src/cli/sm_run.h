@@ -16,7 +16,8 @@ struct SmRunOptions {
   std::optional<std::string> engine;
   std::optional<unsigned> priority;
   std::optional<unsigned> lmc;
-  std::optional<std::string> partitions;  // files
+  std::optional<std::string> subnet_prefix;  // as lab files have it
+  std::optional<std::string> partitions;     // files
   std::optional<std::string> prefix_routes;
   std::optional<std::string> qos;
   std::optional<std::string> mkeys;
@@ -27,8 +28,8 @@ struct SmRunOptions {
 
   // Whether any is given that other actions of `weft sm` do not have.
   [[nodiscard]] bool any() const {
-    return engine || priority || lmc || partitions || prefix_routes || qos || mkeys ||
-           mkey_protect || database || once;
+    return engine || priority || lmc || subnet_prefix || partitions || prefix_routes || qos ||
+           mkeys || mkey_protect || database || once;
   }
 };
 

@@ -15,6 +15,7 @@
 #include "fabric/lab_extender_text.h"
 #include "fabric/lab_hosts_text.h"
 #include "fabric/lab_value.h"
+#include "fabric/subnet_prefix.h"
 #include "link/emulation_text.h"
 
 namespace weft::fabric {
@@ -193,11 +194,9 @@ Done read_engine(LabManagement& management, const Value& value) {
 Done read_subnet_prefix(LabManagement& management, const Value& value) {
   const auto prefix = value.gid_prefix();
   if (!prefix) return tl::unexpected(prefix.error());
-  // IBA 4.1.1: 64 bits; those of multicast GIDs begin with ff.
-  if (prefix->bits() != 64 || prefix->subnet() == 0 || prefix->subnet() >> 56 == 0xFF) {
-    return value.wrong("must be the first 64 bits of GIDs, as in \"fd00:0:0:1::/64\"");
-  }
-  management.subnet_prefix = prefix->subnet();
+  const auto subnet = subnet_of(*prefix);
+  if (!subnet) return value.wrong(std::string(kSubnetPrefixWanted));
+  management.subnet_prefix = *subnet;
   return {};
 }
 

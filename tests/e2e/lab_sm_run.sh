@@ -6,7 +6,7 @@
 set -euo pipefail
 time_limit=240
 source "$(dirname "$0")/lib.sh"
-need saquery sminfo smpquery ibstat python3
+need saquery sminfo smpquery ibaddr ibstat python3
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$(dirname "$0")/lab_lib.sh"
@@ -108,7 +108,12 @@ kill -TERM "${pid_of[low]}"
 finish low
 for ((tries = 0; tries < 100; tries++)); do has_issm b || break; done
 ! has_issm b || fail "IsSM is still there"
-run once "$weft" sm run --node b --once --engine updn --json
+run once "$weft" sm run --node b --once --engine updn --subnet-prefix fd00:0:0:5::/64 --json
+on prefix a ibaddr
+expect prefix 'GID fd00::5:'
+spawn mistaken "$weft" sm run --node b --subnet-prefix fd00::/48
+finish mistaken 2
+expect mistaken '^weft sm: --subnet-prefix: fd00::/48: must be the first 64 bits of GIDs'
 python3 - "$work/once.out" <<'EVENTS' || fail "no event in JSON says SUBNET UP"
 import json, sys
 events = [json.loads(line) for line in open(sys.argv[1])]
