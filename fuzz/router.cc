@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A router between its subnet and two sites under whatever packets may come from either side, and
-// whatever a subnet administrator may answer: what goes on has the LRH of a path that was answered,
-// or one hop less and the site of its prefix; all else is counted once; the packets that wait and
-// the questions stay within their bounds; and when all has ended nothing is kept.
+// whatever a subnet administrator may answer: what goes on has the LRH of a path that was answered
+// or of a multicast group that the subnet has, or one hop less and the site of its prefix or one
+// that wanted it; all else is counted once; the packets that wait, the questions and what sites
+// want stay within their bounds; and when all has ended nothing is kept.
 #include "wan/router/router.h"
 
 #include <algorithm>
@@ -27,6 +28,7 @@ namespace {
 
 constexpr std::uint64_t kOwn = 0xFD00'0000'0000'0001;
 constexpr std::size_t kSites = 2;
+constexpr MulticastRoutes::Options kGroupLimits{.groups = 5};
 constexpr LocalPaths::Options kLimits{.paths = 6, .questions = 3, .waiting = 8, .waiting_each = 4};
 
 // At the other end of a link to a site.
@@ -106,6 +108,12 @@ class Fuzzer final : RouterUser {
     bytes[15] = host;
     return Gid{bytes};
   }
+  static Gid group(std::uint8_t number) {
+    std::array<std::uint8_t, 16> bytes{0xFF, 0x15};
+    bytes[15] = number;
+    return Gid{bytes};
+  }
+  Gid some_dgid() { return input_.one_of(3) == 0 ? group(input_.one_of(8)) : some_gid(); }
   Gid some_gid() {
     if (!input_.rarely()) return gid(input_.one_of(5), input_.one_of(10));
     std::array<std::uint8_t, 16> bytes{};
@@ -132,7 +140,7 @@ class Fuzzer final : RouterUser {
               .next_header = static_cast<std::uint8_t>(input_.rarely() ? 17 : 0x1B),
               .hop_limit = input_.one_of(4),
               .sgid = some_gid(),
-              .dgid = some_gid()}
+              .dgid = some_dgid()}
         .write(MutableBytes(bytes).subspan(8));
     wire::Bth{.opcode = wire::Opcode::uc_send_only,
               .pkey = PKey{static_cast<std::uint16_t>(input_.one_of(3))},
@@ -156,8 +164,22 @@ class Fuzzer final : RouterUser {
     ++given_;
     router_.from_subnet(std::move(made), now_);
   }
+  // What a site says of groups, as it should be and not.
+  void interest(std::size_t site) {
+    GroupInterest said{.hold = std::chrono::seconds(input_.one_of(4)), .groups = {}};
+    for (unsigned i = input_.one_of(8); i > 0; --i)
+      said.groups.push_back(input_.rarely() ? some_gid() : group(input_.one_of(8)));
+    auto bytes = said.write();
+    if (input_.rarely()) bytes[12 + input_.one_of(4)] = std::byte{input_.byte()};
+    wire::seal_link_packet(bytes);
+    const auto read = GroupInterest::parse(bytes);
+    if (read) wanted_[site].insert(wanted_[site].end(), read->groups.begin(), read->groups.end());
+    far_[site].port.transmit(pool_.copy(bytes), Vl{0}, now_);
+  }
   void from_site() {
-    Far& far = far_[input_.one_of(kSites)];
+    const std::size_t site = input_.one_of(kSites);
+    if (input_.one_of(4) == 0) return interest(site);
+    Far& far = far_[site];
     if (auto made = sound_packet()) far.port.transmit(std::move(made), Vl{0}, now_);
   }
   void answer() {
@@ -176,7 +198,16 @@ class Fuzzer final : RouterUser {
         number, {.port = 1, .slid = Lid{77}, .dlid = dlid, .sl = Sl{input_.byte()}}, now_);
   }
   void change() {
-    switch (input_.one_of(4)) {
+    switch (input_.one_of(5)) {
+      case 4: {
+        local_.clear();
+        for (unsigned i = input_.one_of(8); i > 0; --i)
+          local_.push_back({.mgid = input_.rarely() ? some_gid() : group(input_.one_of(8)),
+                            .port = 1,
+                            .slid = Lid{77},
+                            .mlid = Lid{static_cast<std::uint16_t>(0xC000 + input_.byte())}});
+        return router_.set_groups(local_, now_);
+      }
       case 0:
         return router_.paths().forget();
       case 1:
@@ -205,9 +236,17 @@ class Fuzzer final : RouterUser {
     const wire::Lrh lrh = packet->lrh();
     const auto grh = wire::Grh::parse(packet->header().subspan(8));
     require(port == 1 && lrh.slid == Lid{77} && grh.has_value() && packet->vcrc_good());
+    if (grh->dgid.is_multicast()) return require_group(*grh, lrh.dlid);
     const auto& of_lid = known_.at(lrh.dlid.value());
     require(std::ranges::find(of_lid, grh->dgid) != of_lid.end());
     require(grh->hop_limit > 0 && !GidPrefix(kOwn).covers(grh->sgid));
+    ++in_;
+  }
+  void require_group(const wire::Grh& grh, Lid mlid) {
+    require(is_routed_group(grh.dgid) && grh.hop_limit > 0 && !GidPrefix(kOwn).covers(grh.sgid));
+    require(std::ranges::any_of(local_, [&](const LocalGroup& each) {
+      return each.mgid == grh.dgid && each.mlid == mlid;
+    }));
     ++in_;
   }
   void wake() override { woken_ = true; }
@@ -232,11 +271,19 @@ class Fuzzer final : RouterUser {
     return passed(router_.deadline()) ||
            std::ranges::any_of(far_, [&](const Far& far) { return passed(far.port.deadline()); });
   }
-  static void look_at_routed(const link::Packet& packet, std::size_t site) {
+  void look_at_routed(const link::Packet& packet, std::size_t site) const {
+    if (is_group_interest(packet.header())) {
+      std::vector<std::byte> bytes(packet.size());
+      packet.copy_to(bytes);
+      return require(GroupInterest::parse(bytes).has_value());
+    }
     const auto grh = wire::Grh::parse(packet.header().subspan(8));
     require(grh.has_value() && packet.vcrc_good());
     require(grh->hop_limit >= 1 && GidPrefix(kOwn).covers(grh->sgid));
     require(!GidPrefix(kOwn).covers(grh->dgid));
+    if (grh->dgid.is_multicast()) {
+      return require(std::ranges::find(wanted_[site], grh->dgid) != wanted_[site].end());
+    }
     require(GidPrefix(kOwn + 1).covers(grh->dgid) == (site == 0));
   }
 
@@ -252,8 +299,13 @@ class Fuzzer final : RouterUser {
     for (std::size_t i = 0; i < static_cast<std::size_t>(RouterCounter::kAsked); ++i)
       settled += count(static_cast<RouterCounter>(i));
     require(came == settled);
-    require(count(RouterCounter::kIn) == in_);
-    require(count(RouterCounter::kOut) >= out_);
+    require(count(RouterCounter::kIn) + count(RouterCounter::kGroupIn) == in_);
+    require(count(RouterCounter::kOut) + count(RouterCounter::kCopies) +
+                count(RouterCounter::kTold) >=
+            out_);
+    require(router_.groups().local_size() <= kGroupLimits.groups);
+    for (std::uint32_t site = 0; site < kSites; ++site)
+      require(router_.groups().wanted_size(site) <= kGroupLimits.groups);
   }
 
   Input& input_;
@@ -265,11 +317,14 @@ class Fuzzer final : RouterUser {
   std::uint64_t given_ = 0;
   std::uint64_t in_ = 0;
   std::uint64_t out_ = 0;
+  std::vector<LocalGroup> local_;
+  std::array<std::vector<Gid>, kSites> wanted_;  // ever
   std::map<std::uint64_t, PathQuestion> asked_;
   std::map<std::uint16_t, std::vector<Gid>> known_;
   std::array<link::DirectLink, kSites> links_{link::DirectLink(pool_), link::DirectLink(pool_)};
   std::array<Far, kSites> far_{Far(woken_), Far(woken_)};
-  Router router_{{.port = {.data_vls = 15}, .paths = kLimits}, *this};
+  Router router_{
+      {.port = {.data_vls = 15}, .paths = kLimits, .groups = kGroupLimits}, pool_, *this};
 };
 
 }  // namespace

@@ -62,13 +62,14 @@ std::optional<wire::PortSpace> space_of(std::uint64_t sid) {
 std::optional<Address> parse_ib(Bytes raw) {
   const std::uint64_t mask = wire::load_be64(raw.data() + kIbSidMask);
   const std::uint64_t sid = wire::load_be64(raw.data() + kIbSid) & mask;
+  const Gid address = load_gid(raw, kIbAddress);
   const auto space = space_of(sid);
-  if (!space) return std::nullopt;
+  if (!space && !address.is_multicast()) return std::nullopt;
   Address out;
   out.family = Family::kIb;
-  out.address = load_gid(raw, kIbAddress);
+  out.address = address;
   out.port = static_cast<std::uint16_t>(sid & kPortBits);
-  out.ib_space = *space;
+  out.ib_space = space.value_or(wire::PortSpace::kUdp);
   out.ib_sid_mask = mask;
   out.ib_pkey = PKey{wire::load_be16(raw.data() + kIbPKey)};
   out.ib_flow_info = load_host<std::uint32_t>(raw, kIbFlowInfo);

@@ -35,8 +35,8 @@ struct Address {
 
   static Address ip(const Gid& address, std::uint16_t port, std::uint32_t scope_id = 0);
 
-  // Nothing for another family, for bytes too few for the family, and for a service ID of AF_IB
-  // that is in no port space of IP. A family of 0 is kNone.
+  // Nothing for another family, for too few bytes, and for a service ID of AF_IB that is in no port
+  // space of IP, unless the GID is a group's, which has none. A family of 0 is kNone.
   static std::optional<Address> parse(Bytes raw);
 
   // Fills the front of `out` (kStorage bytes), the rest with zeros; returns the length of the

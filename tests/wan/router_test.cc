@@ -121,7 +121,7 @@ class RouterTest : public ::testing::Test, public RouterUser {
   bool woken = false;
   std::vector<std::pair<std::uint64_t, PathQuestion>> asked;
   std::vector<std::pair<link::PacketPtr, std::uint8_t>> came_in;
-  Router router{{.port = {.data_vls = 15}}, *this};
+  Router router{{.port = {.data_vls = 15}}, pool, *this};
 };
 
 TEST_F(RouterTest, BringsItsPortsToSitesUpByItself) {
@@ -180,7 +180,7 @@ TEST_F(RouterTest, DropsWithAReasonWhatMayNotLeave) {
   const Gid link_local = *parse_gid("fe80::1");
   expect_dropped({.sgid = kHere, .dgid = link_local}, RouterCounter::kLinkLocal);
   expect_dropped({.sgid = link_local, .dgid = kThere}, RouterCounter::kLinkLocal);
-  expect_dropped({.sgid = kHere, .dgid = *parse_gid("ff05::1")}, RouterCounter::kMulticast);
+  expect_dropped({.sgid = kHere, .dgid = *parse_gid("ff02::1")}, RouterCounter::kMulticast);
   expect_dropped({.sgid = *parse_gid("ff05::1"), .dgid = kThere}, RouterCounter::kMulticast);
   expect_dropped({.sgid = kHere, .dgid = *parse_gid("2001:db8::1")}, RouterCounter::kNoRoute);
   expect_dropped({.sgid = kHere, .dgid = kHere}, RouterCounter::kNotAway);
@@ -258,6 +258,133 @@ TEST_F(RouterTest, HoldsTheTunnelsCreditWhileAPathIsAskedFor) {
   router.paths().found(asked.at(0).first, kPath, worker.now());
   came_in.clear();
   EXPECT_EQ(router.site(0).receive_room(Vl{0}), room);
+}
+
+// --- Multicast groups ----------------------------------------------------------------------------
+
+const Gid kGroup = *parse_gid("ff15::77");
+constexpr LocalGroup kLocal{
+    .mgid = {}, .port = 2, .slid = Lid{3}, .mlid = Lid{0xC005}, .sl = Sl{4}};
+
+class RoutedGroups : public RouterTest {
+ protected:
+  void has_group() {
+    LocalGroup group = kLocal;
+    group.mgid = kGroup;
+    router.set_groups({group}, worker.now());
+    settle();
+  }
+  void tell(Far& from, std::vector<std::byte> said) {
+    from.port.transmit(pool.copy(said), Vl{0}, worker.now());
+    settle();
+  }
+  void wants(Far& far, std::chrono::seconds hold = std::chrono::seconds(35)) {
+    tell(far, GroupInterest{.hold = hold, .groups = {kGroup}}.write());
+  }
+  static std::optional<GroupInterest> interest_of(const link::Packet& packet) {
+    std::vector<std::byte> bytes(packet.size());
+    packet.copy_to(bytes);
+    return GroupInterest::parse(bytes);
+  }
+};
+
+TEST_F(RoutedGroups, GetTheirPacketsToEverySiteThatWantsThem) {
+  expect_dropped({.sgid = kHere, .dgid = kGroup}, RouterCounter::kNotWanted);
+  wants(east);
+  from_subnet({.sgid = kHere, .dgid = kGroup, .payload = 1024});
+  ASSERT_EQ(east.came.size(), 1u);
+  EXPECT_TRUE(north.came.empty());
+  wants(north);
+  from_subnet({.sgid = kHere, .dgid = kGroup, .payload = 1024});
+  ASSERT_EQ(east.came.size(), 2u);
+  ASSERT_EQ(north.came.size(), 1u);
+  for (const link::Packet* packet : {east.came[1].get(), north.came[0].get()}) {
+    EXPECT_EQ(grh_of(*packet).hop_limit, 7) << "one hop, whichever copy it is";
+    EXPECT_TRUE(intact(*packet));
+  }
+  EXPECT_EQ(count(RouterCounter::kGroupOut), 2u);
+  EXPECT_EQ(count(RouterCounter::kCopies), 3u);
+  wants(east, {});
+  from_subnet({.sgid = kHere, .dgid = kGroup});
+  EXPECT_EQ(east.came.size(), 2u) << "it wants them no more";
+  EXPECT_EQ(north.came.size(), 2u);
+}
+
+TEST_F(RoutedGroups, AreNotSentToASiteThatIsNotThere) {
+  wants(east);
+  links[0].set_plugged(false, worker.now());
+  settle();
+  expect_dropped({.sgid = kHere, .dgid = kGroup}, RouterCounter::kNotWanted);
+}
+
+TEST_F(RoutedGroups, StayInTheSubnetWhereTheyMay) {
+  wants(east);
+  expect_dropped({.sgid = kThere, .dgid = kGroup}, RouterCounter::kForeign);
+  expect_dropped({.sgid = kHere, .dgid = kGroup, .hops = 1}, RouterCounter::kHopLimit);
+  expect_dropped({.sgid = kHere, .dgid = *parse_gid("ff12::77")}, RouterCounter::kMulticast);
+}
+
+TEST_F(RoutedGroups, GoIntoTheSubnetByTheLidThatTheyHaveThere) {
+  expect_dropped({.sgid = kThere, .dgid = kGroup}, RouterCounter::kNoGroup, &east);
+  has_group();
+  east.came.clear();
+  from_site(east, {.sgid = kThere, .dgid = kGroup, .hops = 1, .payload = 1024});
+  ASSERT_EQ(came_in.size(), 1u);
+  const auto& [packet, port] = came_in[0];
+  EXPECT_EQ(port, kLocal.port);
+  EXPECT_EQ(packet->lrh().dlid, kLocal.mlid);
+  EXPECT_EQ(packet->lrh().slid, kLocal.slid);
+  EXPECT_EQ(packet->lrh().sl, kLocal.sl);
+  EXPECT_TRUE(intact(*packet));
+  EXPECT_EQ(count(RouterCounter::kGroupIn), 1u);
+  EXPECT_TRUE(asked.empty());
+  came_in.clear();
+}
+
+// Each site sends what its own hosts send: so nothing goes in a ring, and none speaks for another.
+TEST_F(RoutedGroups, AreTakenFromTheSiteOfTheirSenderAlone) {
+  has_group();
+  wants(north);
+  north.came.clear();
+  east.came.clear();
+  expect_dropped({.sgid = kThere, .dgid = kGroup}, RouterCounter::kForeign, &north);
+  expect_dropped({.sgid = kFurther, .dgid = kGroup}, RouterCounter::kForeign, &east);
+  expect_dropped({.sgid = kHere, .dgid = kGroup}, RouterCounter::kForeign, &east);
+  expect_dropped({.sgid = *parse_gid("2001:db8::1"), .dgid = kGroup}, RouterCounter::kForeign,
+                 &east);
+  from_site(east, {.sgid = kThere, .dgid = kGroup});
+  EXPECT_TRUE(north.came.empty()) << "what came from a site goes to no other";
+  came_in.clear();
+}
+
+TEST_F(RoutedGroups, AreToldToEverySiteThatIsThere) {
+  has_group();
+  for (Far* const far : {&east, &north}) {
+    ASSERT_EQ(far->came.size(), 1u);
+    EXPECT_EQ(interest_of(*far->came[0])->groups, std::vector{kGroup});
+    far->came.clear();
+  }
+  links[0].set_plugged(false, worker.now());
+  settle();
+  links[0].set_plugged(true, worker.now());
+  settle();
+  east.port.set_state(PortState::kArmed, worker.now());
+  settle();
+  EXPECT_EQ(east.came.size(), 1u) << "it has come back, and may have begun anew";
+  east.came.clear();
+  router.set_groups({}, worker.now());
+  settle();
+  ASSERT_EQ(north.came.size(), 1u);
+  EXPECT_EQ(interest_of(*north.came[0]), (GroupInterest{.hold = {}, .groups = {kGroup}}));
+}
+
+TEST_F(RoutedGroups, AreNotWantedByWhomNobodyUnderstands) {
+  auto said = GroupInterest{.hold = std::chrono::seconds(5), .groups = {kGroup}}.write();
+  said[12] = std::byte{9};
+  wire::seal_link_packet(said);
+  tell(east, said);
+  EXPECT_EQ(count(RouterCounter::kBadInterest), 1u);
+  expect_dropped({.sgid = kHere, .dgid = kGroup}, RouterCounter::kNotWanted);
 }
 
 }  // namespace

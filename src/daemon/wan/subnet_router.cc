@@ -35,8 +35,13 @@ Gid gid_of(std::uint64_t prefix, Guid guid) {
 }  // namespace
 
 SubnetRouter::SubnetRouter(fabric::ChannelAdapter& node, const link::PortOptions& port,
-                           std::function<void()> wake)
-    : node_(node), wake_(std::move(wake)), router_({.port = port}, *this) {
+                           link::PacketPool& pool, std::function<void()> wake)
+    : node_(node),
+      wake_(std::move(wake)),
+      router_({.port = port}, pool, *this),
+      groups_(node, [this](const std::vector<wan::LocalGroup>& groups) {
+        router_.set_groups(groups, io::now());
+      }) {
 }
 
 Expected<void> SubnetRouter::start() {
@@ -47,9 +52,10 @@ Expected<void> SubnetRouter::start() {
     if (!agent) return tl::unexpected(agent.error());
     agents_.emplace_back(port, *agent);
   }
+  if (auto started = groups_.start(); !started) return started;
   node_.add_observer(*this);
   node_.set_forwarder(this);
-  look_at_ports();
+  look_at_ports(false);
   return {};
 }
 
@@ -59,6 +65,7 @@ void SubnetRouter::stop() {
   for (const auto& [port, agent] : agents_)
     node_.management().mad_port(port).remove_agent(agent);
   agents_.clear();
+  groups_.stop();
   node_.management_used();
   router_.paths().drop_waiting(wan::NoPath::kUnanswered);
 }
@@ -68,6 +75,17 @@ link::Port& SubnetRouter::add_site(const std::vector<GidPrefix>& prefixes) {
   for (const GidPrefix& prefix : prefixes)
     router_.prefixes().insert(prefix, site);
   return router_.site(site);
+}
+
+void SubnetRouter::run(Time now) {
+  groups_.run(now);
+  router_.run(now);
+}
+
+std::optional<Time> SubnetRouter::deadline() const {
+  const auto first = router_.deadline();
+  const auto groups = groups_.deadline();
+  return first && groups ? std::min(*first, *groups) : first ? first : groups;
 }
 
 void SubnetRouter::from_subnet(link::PacketPtr packet, Time now) {
@@ -142,19 +160,24 @@ void SubnetRouter::finished(mgmt::AgentId, std::uint64_t cookie, Bytes, mgmt::Ma
   router_.paths().unanswered(cookie, io::now());
 }
 
-void SubnetRouter::port_changed(mgmt::PortNumber, bool) {
-  look_at_ports();
+void SubnetRouter::port_changed(mgmt::PortNumber, bool reregister) {
+  look_at_ports(reregister);
 }
 
 // What paths there are depends on where the router is, and on who manages the subnet.
-void SubnetRouter::look_at_ports() {
-  router_.set_subnet(node_.port_info(usable_port().value_or(1)).gid_prefix);
+void SubnetRouter::look_at_ports(bool anew) {
+  const auto port = usable_port();
+  const std::uint64_t prefix = node_.port_info(port.value_or(1)).gid_prefix;
+  router_.set_subnet(prefix);
   router_.paths().forget();
+  groups_.use(port, gid_of(prefix, node_.port(port.value_or(1)).guid()), anew, io::now());
+  wake_();
 }
 
 nlohmann::json SubnetRouter::report() const {
   return {{"prefixes", router_.prefixes().size()},
           {"paths", router_.paths().size()},
+          {"groups", router_.groups().local_size()},
           {"counters", counters_json(router_.counters().snapshot())}};
 }
 

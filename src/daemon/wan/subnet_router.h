@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An extender of a lab that is a router: the router itself, and what it has of its own subnet,
-// which are the ports of its node, and the subnet administrator that it asks for paths.
+// which are the ports of its node, and the subnet administrator that it asks for paths and for
+// multicast groups.
 #pragma once
 
 #include <functional>
@@ -11,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "daemon/wan/router_groups.h"
 #include "fabric/channel_adapter.h"
 #include "link/port.h"
 #include "mgmt/mad/mad_client.h"
@@ -23,9 +25,9 @@ class SubnetRouter final : private fabric::Forwarder,
                            private mgmt::MadClient,
                            private fabric::Node::PortObserver {
  public:
-  // `node` stays until stop(). `port`: those that lead to other sites are like it. `wake`: call
-  // run() soon; comes once until run() is called.
-  SubnetRouter(fabric::ChannelAdapter& node, const link::PortOptions& port,
+  // `node` stays until stop(), `pool` longer. `port`: those that lead to other sites are like it.
+  // `wake`: call run() soon; comes once until run() is called.
+  SubnetRouter(fabric::ChannelAdapter& node, const link::PortOptions& port, link::PacketPool& pool,
                std::function<void()> wake);
   SubnetRouter(const SubnetRouter&) = delete;
   SubnetRouter& operator=(const SubnetRouter&) = delete;
@@ -39,8 +41,13 @@ class SubnetRouter final : private fabric::Forwarder,
   // One more site: what its tunnel is joined to. Its subnets are those of the prefixes.
   [[nodiscard]] link::Port& add_site(const std::vector<GidPrefix>& prefixes);
 
-  void run(Time now) { router_.run(now); }
-  [[nodiscard]] std::optional<Time> deadline() const { return router_.deadline(); }
+  void run(Time now);
+  [[nodiscard]] std::optional<Time> deadline() const;
+
+  // How many multicast groups a site wants, in the order of add_site().
+  [[nodiscard]] std::size_t groups_wanted(std::size_t site) const {
+    return router_.groups().wanted_size(static_cast<std::uint32_t>(site));
+  }
 
   // As docs/cli.md has it.
   [[nodiscard]] nlohmann::json report() const;
@@ -62,12 +69,14 @@ class SubnetRouter final : private fabric::Forwarder,
   // The port by which paths are asked for and taken; nothing: none is Active.
   [[nodiscard]] std::optional<mgmt::PortNumber> usable_port() const;
   [[nodiscard]] std::optional<wan::LocalPath> path_of(mgmt::PortNumber port, Bytes mad) const;
-  void look_at_ports();
+  // `anew`: what the subnet's manager was told by now, it has forgotten.
+  void look_at_ports(bool anew);
 
   fabric::ChannelAdapter& node_;
   std::function<void()> wake_;
   std::vector<std::pair<mgmt::PortNumber, mgmt::AgentId>> agents_;  // for questions
   wan::Router router_;
+  RouterGroups groups_;
 };
 
 }  // namespace weft::daemon

@@ -163,7 +163,7 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
 Expected<void> WanLinks::make_router(Extender& extender) {
   extender.router =
       std::make_unique<SubnetRouter>(fabric_.router(extender.lab.node), port_options(extender.lab),
-                                     [&extender] { extender.router_woken = true; });
+                                     fabric_.pool(), [&extender] { extender.router_woken = true; });
   return extender.router->start();
 }
 
@@ -297,6 +297,7 @@ Json WanLinks::report(const Extender& extender, std::size_t index) {
            {"buffer_bytes", remote.share.used_bytes()},
            {"buffer_most_bytes", remote.share.most_used_bytes()}};
   if (extender.router == nullptr) row["port"] = extender.lab.port_of(index);
+  if (extender.router != nullptr) row["groups"] = extender.router->groups_wanted(index);
   for (const GidPrefix& prefix : remote.lab.prefixes)
     row["prefixes"].push_back(prefix.to_string());
   std::string why = session.why();

@@ -24,6 +24,7 @@ constexpr std::uint64_t kToCreate = kToJoin | MemberRecord::kHasQKey |
                                     MemberRecord::kHasSl | MemberRecord::kHasFlowLabel;
 constexpr std::uint8_t kScopeLinkLocal = 2;
 constexpr std::uint8_t kScopeMask = 0xF;
+constexpr std::uint8_t kAnyHops = 0xFF;
 // IBA 4.1.1: in an MGID that the administrator has given.
 constexpr std::uint16_t kGivenSignature = 0xA01B;
 
@@ -274,7 +275,10 @@ SaStatus GroupTable::create(const SubnetView& view, const SaRequest& request,
   }
   // The scope is in the MGID too.
   like.scope = scope_of(like.mgid);
-  if ((mask & MemberRecord::kHasHopLimit) == 0) like.hop_limit = 0;
+  // IBA 8.3.6: beyond the subnet, packets need hops.
+  if ((mask & MemberRecord::kHasHopLimit) == 0) {
+    like.hop_limit = like.scope > kScopeLinkLocal ? kAnyHops : 0;
+  }
   like.port_gid = Gid{};
   like.join_state = 0;
   like.proxy_join = false;

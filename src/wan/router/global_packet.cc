@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wan/router/global_packet.h"
 
+#include "wan/router/group_interest.h"
 #include "wire/crc.h"
 #include "wire/link_crc.h"
 #include "wire/lrh.h"
@@ -36,9 +37,8 @@ std::optional<GlobalPacket> GlobalPacket::read(const link::Packet& packet, Route
   const auto bth = wire::Bth::parse(rest.subspan(wire::Grh::kSize));
   if (!bth || !is_sound(*grh, lrh)) return refuse(RouterCounter::kBadGrh);
   if (bth->dest_qp == kQp0) return refuse(RouterCounter::kManagement);
-  if (grh->dgid.is_multicast() || grh->sgid.is_multicast()) {
-    return refuse(RouterCounter::kMulticast);
-  }
+  const bool own_group = grh->dgid.is_multicast() && !is_routed_group(grh->dgid);
+  if (own_group || grh->sgid.is_multicast()) return refuse(RouterCounter::kMulticast);
   if (is_link_local(*grh)) return refuse(RouterCounter::kLinkLocal);
   return GlobalPacket{.grh = *grh, .bth = *bth};
 }

@@ -19,6 +19,7 @@ struct GlobalPacket {
   wire::Bth bth{};
 
   // Reads the headers. Nothing: `flaw` says why it goes to no other subnet, wherever it was to go.
+  // The DGID may be that of a group that is routed.
   [[nodiscard]] static std::optional<GlobalPacket> read(const link::Packet& packet,
                                                         RouterCounter& flaw);
 };

@@ -7,6 +7,9 @@
 //   fabric -> from_subnet() -> prefixes -> port of a site  <-- link --> tunnel
 //   fabric <- into_subnet() <- paths    <- port of a site  <-- link --> tunnel
 //
+// Packets to multicast groups go to all sites that want them, and what comes from a site goes to
+// the group in the subnet, from the port of the router that is in it.
+//
 // A core: it is run when it was woken or its deadline has come, as a link::Port is.
 #pragma once
 
@@ -18,8 +21,11 @@
 
 #include "base/time.h"
 #include "link/packet.h"
+#include "link/packet_pool.h"
 #include "link/port.h"
+#include "wan/router/global_packet.h"
 #include "wan/router/local_paths.h"
+#include "wan/router/multicast_routes.h"
 #include "wan/router/prefix_table.h"
 #include "wan/router/router_counters.h"
 
@@ -40,12 +46,13 @@ class RouterUser {
 struct RouterOptions {
   link::PortOptions port{.data_vls = 15};  // of the ports that lead to other sites
   LocalPaths::Options paths{};
+  MulticastRoutes::Options groups{};
 };
 
 class Router final : private link::PortOwner, private LocalPathsUser {
  public:
-  // `user` outlives it.
-  Router(const RouterOptions& options, RouterUser& user);
+  // Both outlive it; copies of packets come from `pool`.
+  Router(const RouterOptions& options, link::PacketPool& pool, RouterUser& user);
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
   ~Router() override = default;
@@ -62,6 +69,10 @@ class Router final : private link::PortOwner, private LocalPathsUser {
   void set_subnet(std::uint64_t prefix) { subnet_ = GidPrefix(prefix); }
   [[nodiscard]] LocalPaths& paths() { return paths_; }
   [[nodiscard]] const LocalPaths& paths() const { return paths_; }
+
+  // The groups that the own subnet has; wakes.
+  void set_groups(const std::vector<LocalGroup>& groups, Time now);
+  [[nodiscard]] const MulticastRoutes& groups() const { return groups_; }
 
   // A packet that came in from the subnet and is not for the router itself.
   void from_subnet(link::PacketPtr packet, Time now);
@@ -84,16 +95,26 @@ class Router final : private link::PortOwner, private LocalPathsUser {
   // IBA 4.1.1: of a subnet that has no other yet; nothing is routed to it or from it.
   static constexpr std::uint64_t kLinkLocal = 0xFE80'0000'0000'0000;
 
+  void to_sites(link::PacketPtr packet, const GlobalPacket& read, Time now);
+  void to_site(std::uint32_t index, link::PacketPtr packet, Time now);
+  void to_group(link::PacketPtr packet, const wire::Grh& grh, Time now);
+  void take_interest(std::uint32_t site, const link::Packet& packet, Time now);
+  void tell_sites(Time now);
+  void look_at_sites(Time now);
+
   void drop(RouterCounter why) { counters_.add_in_turn(why); }
   void wake();
 
   const RouterOptions options_;
+  link::PacketPool& pool_;
   RouterUser& user_;
   RouterCounters counters_;
   GidPrefix subnet_{kLinkLocal};
   PrefixTable prefixes_;
   LocalPaths paths_;
+  MulticastRoutes groups_;
   std::vector<std::unique_ptr<link::Port>> sites_;
+  std::vector<bool> up_;  // of sites_, as groups_ knows it
   bool woken_ = false;
 };
 

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The multicast groups that a router's own subnet has and other sites may send to: the subnet
+// administrator is asked for them again and again, and the router's port joins each as a
+// NonMember (IBA 15.2.5.17), by which it gets the group's packets and does not keep it alive.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "fabric/channel_adapter.h"
+#include "mgmt/mad/mad_client.h"
+#include "wan/router/multicast_routes.h"
+#include "wire/sa/member_record.h"
+
+namespace weft::daemon {
+
+class RouterGroups final : private mgmt::MadClient {
+ public:
+  // All that there are now; may come from inside the fabric's run().
+  using Changed = std::function<void(const std::vector<wan::LocalGroup>&)>;
+
+  // `node` stays until stop().
+  RouterGroups(fabric::ChannelAdapter& node, Changed changed);
+  RouterGroups(const RouterGroups&) = delete;
+  RouterGroups& operator=(const RouterGroups&) = delete;
+  ~RouterGroups() override = default;
+
+  // Errors: a port has no room for its questions.
+  Expected<void> start();
+  void stop();
+
+  // The port by which the router is in groups from now on, and its GID; nothing: none is Active.
+  // What it was in, it is no more where that is another one, is reached by another LID or has
+  // another manager, or where the manager has forgotten it (`anew`).
+  void use(std::optional<mgmt::PortNumber> port, const Gid& gid, bool anew, Time now);
+
+  void run(Time now);
+  [[nodiscard]] std::optional<Time> deadline() const { return due_; }
+
+ private:
+  struct Place {
+    std::optional<mgmt::PortNumber> port;
+    Gid gid{};
+    Lid lid;
+    Lid manager;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  struct Membership {
+    wan::LocalGroup group;
+    Time renew_at{};  // the group may have ended and begun anew, unseen
+  };
+
+  // mgmt::MadClient
+  void received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) override;
+  void finished(mgmt::AgentId agent, std::uint64_t cookie, Bytes mad,
+                mgmt::MadResult result) override;
+
+  bool ask(Bytes mad, std::uint64_t cookie, Time now);
+  void take_list(Bytes mad, Time now);
+  void take_answer(const Gid& mgid, Bytes mad, Time now);
+  void join(const Gid& mgid, Time now);
+  void tell();
+
+  fabric::ChannelAdapter& node_;
+  Changed changed_;
+  std::vector<mgmt::AgentId> agents_;  // of port 1 and up
+  Place place_;
+  std::optional<Time> due_;  // to ask for the list; nothing: it is asked for, or nobody can be
+  std::map<Gid, Membership> in_;
+  std::map<std::uint64_t, Gid> joining_;  // by cookie
+  std::uint64_t asked_ = 0;               // questions, so far: each has a cookie of its own
+  std::uint64_t list_ = 0;                // the one for the list
+};
+
+}  // namespace weft::daemon

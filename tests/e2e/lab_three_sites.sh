@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: lab_three_sites.sh WHAT: three labs, each with ways over a WAN to both others. One of them
+# is killed in the end, and the other two go on. WHAT is one of
+#   bridge         one subnet, in which the ways are a ring, under the manager of one of them
+#   router         each a subnet of its own, under its own manager
+#   router-opensm  the same, one of them under OpenSM
+set -euo pipefail
+# shellcheck disable=SC2034  # lib.sh reads it
+time_limit=270
+source "$(dirname "$0")/lib.sh"
+need rping mckey saquery python3
+what=$1
+[[ $what != *opensm ]] || need opensm
+begin
+# shellcheck source=tests/e2e/lab_lib.sh
+source "$source_tree/tests/e2e/lab_lib.sh"
+
+sites=(a b c)
+declare -A number=([a]=1 [b]=2 [c]=3) listen=()
+for site in "${sites[@]}"; do
+  listen[$site]=127.0.0.1:$(free_port)
+done
+
+# Of node 1 of a site: its IP address; where sites are subnets, its GUID is part of its GID.
+address() { echo "10.254.${number[$1]}.1"; }
+guid() { echo "0x02000000000000${number[$1]}1"; }
+gid() { echo "fd00:0:0:${number[$1]}:200::${number[$1]}1"; }
+
+write_site() { # SITE
+  local site=$1 other
+  echo "name = \"site-$site\""
+  echo "network = \"10.254.${number[$site]}.0/24\""
+  if [[ $what == router* ]]; then
+    echo "sm = { subnet_prefix = \"fd00:0:0:${number[$site]}::/64\" }"
+  elif [[ $site != a ]]; then
+    echo 'sm = "none"'
+  fi
+  echo "[switch.sw-$site]"
+  echo "[node]"
+  echo "${site}1 = { port_guids = [\"$(guid "$site")\"] }"
+  echo "${site}2 = {}"
+  echo "[extender.gate-$site]"
+  [[ $what != router* ]] || echo 'mode = "router"'
+  echo "listen = \"${listen[$site]}\""
+  echo 'buffer = "16MiB"'
+  echo 'insecure = true'
+  for other in "${sites[@]}"; do
+    [[ $other != "$site" ]] || continue
+    echo "[extender.gate-$site.remote.$other]"
+    echo "address = \"${listen[$other]}\""
+    [[ $what != router* ]] || echo "prefixes = [\"fd00:0:0:${number[$other]}::/64\"]"
+  done
+  if [[ $what == router* ]]; then
+    # Each other's administrators do not know of them.
+    echo '[hosts]'
+    for other in "${sites[@]}"; do
+      [[ $other == "$site" ]] || echo "\"$(address "$other")\" = \"$(gid "$other")\""
+    done
+  fi
+  for other in "${site}1" "${site}2" "gate-$site"; do
+    printf '[[link]]\nends = ["%s", "sw-%s"]\n' "$other" "$site"
+  done
+}
+node() {       # NAME NODE PROGRAM ...: starts it there
+  spawn "$1" "$weft" run --lab "site-${2:0:1}" --node "$2" -- "${@:3}"
+}
+await_lab() {  # SITE EXPRESSION VALUE
+  await_report_of "site-$1" "$2" "$3"
+}
+await_sites() { # REMOTES SITE ...: so many remotes of each are there
+  local expected=$1 site
+  shift
+  for site in "$@"; do
+    await_lab "$site" "sum(r['active'] for r in lab['extenders'][0]['remotes'])" "$expected"
+    await_lab "$site" "lab['links']['states']" "{'Active': 3}"
+  done
+}
+# await_address NODE ADDRESS: until its administrator knows the address.
+await_address() {
+  local tries wanted octets
+  [[ $what == bridge ]] || return 0
+  IFS=. read -r -a octets <<<"$2"
+  wanted=$(printf '0x%X' "${octets[@]}")
+  for ((tries = 0; tries < 100; tries++)); do
+    node records "$1" saquery SR
+    finish records
+    ! awk '/ServiceData8\.1[3-6]\./ { sub(/^.*\.\./, ""); all = all $1 }
+      /ServiceData16\.1\./ { print all; all = "" }' "$work/records.out" | grep -qx "$wanted" ||
+      return 0
+    sleep 0.1
+  done
+  fail "nobody knows $2"
+}
+ping_between() { # SITE SITE: by IP address
+  node server "${2}1" rping -s -v -C 5 -a "$(address "$2")"
+  await_lab "$2" \
+    "[n.get('rdma_cm', {}).get('ids', 0) for n in lab['nodes'] if n['name'] == '${2}1']" '[1]'
+  node client "${1}1" rping -c -v -C 5 -a "$(address "$2")"
+  finish_rping client
+  finish_rping server
+  expect client 'ping data: rdma-ping-4'
+}
+# in_group NAME NODE [ARGUMENT ...]: a program there that joins the group.
+in_group() {
+  # Across subnets it has to be one of a larger scope.
+  local group=(-M ff15::1234)
+  [[ $what != bridge ]] || group=(-m 239.1.2.3)
+  group+=(-b "10.254.${number[${2:0:1}]}.${2:1}")
+  node "$1" "$2" stdbuf -oL mckey "${group[@]}" -C 100 "${@:3}"
+}
+await_groups() { # SITE HERE ELSEWHERE: its router is in so many, and its sites want so many
+  [[ $what == router* ]] || return 0
+  await_lab "$1" "lab['extenders'][0]['router']['groups']" "$2"
+  await_lab "$1" "sum(r['groups'] for r in lab['extenders'][0]['remotes'] if r['active'])" "$3"
+}
+# cast FROM TO ...: packets to a multicast group, which programs at several sites receive.
+cast() {
+  local from=$1 to receivers=("${1}2")
+  shift
+  for to in "$@"; do receivers+=("${to}1"); done
+  for to in "${receivers[@]}"; do
+    in_group "receiver-$to" "$to"
+    await "receiver-$to" 'joined dgid'
+  done
+  # Packets to a group that no router is in, and that no other site wants, stay where they are.
+  await_groups "$from" 1 $#
+  for to in "$@"; do await_groups "$to" 1 $#; done
+  in_group sender "${from}1" -s
+  finish sender
+  for to in "${receivers[@]}"; do
+    finish "receiver-$to"
+    expect "receiver-$to" 'return status 0'
+  done
+  for to in "$from" "$@"; do await_groups "$to" 0 0; done
+}
+
+for site in "${sites[@]}"; do
+  write_site "$site" >"$work/$site.toml"
+  if [[ $what == router-opensm && $site == b ]]; then
+    spawn "$site" "$weft" up --sm none "$work/$site.toml"
+    await "$site" "^lab site-$site"
+    echo '* *' >"$work/prefix-routes.conf"
+    echo "prefix_routes_file $work/prefix-routes.conf" >"$work/opensm.conf"
+    spawn opensm "$weft" run --lab site-b --node b2 -- opensm -F "$work/opensm.conf" \
+      --subnet_prefix 0xfd00000000000002 -f "$work/opensm.log"
+  else
+    spawn "$site" "$weft" up "$work/$site.toml"
+    await "$site" "^lab site-$site"
+  fi
+done
+await_sites 2 a b c
+for site in "${sites[@]}"; do
+  await_address a1 "$(address "$site")"
+done
+ping_between a b
+ping_between b c
+ping_between c a
+cast a b c
+
+# One goes without a word.
+kill -KILL -- "-${pid_of[c]}"
+wait "${pid_of[c]}" || :
+unset "pid_of[c]"
+await_sites 1 a b
+ping_between a b
+ping_between b a
+# In OpenSM's subnets a group's packets have no hop, unless its maker says so.
+if [[ $what == *opensm ]]; then cast a b; else cast b a; fi
+
+for site in a b; do
+  report_of "site-$site" "sorted({*lab['extenders'][0].get('router', {}).get('counters', {}),
+    *sum((list(r['counters']) for r in lab['extenders'][0]['remotes']), [])})" \
+    >"$work/counters-$site.out"
+  expect "counters-$site" tx_packets
+  refuse "counters-$site" 'forged|malformed|overrun|no_lane|no_room|bad_interest|foreign'
+done
+[[ $what != *opensm ]] || stop opensm
+for site in a b; do
+  run "down-$site" "$weft" down "site-$site"
+  finish "$site"
+done
+echo "$what: done"
