@@ -13,7 +13,8 @@ usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is ma
                                corpus/management_socket, corpus/part_socket,
                                corpus/subnet_database, corpus/sealed_datagrams,
                                corpus/tls_stream, corpus/fibre_stream, corpus/neighbours,
-                               corpus/key_offer and corpus/lab_file, beside this
+                               corpus/key_offer, corpus/kernel_routes and corpus/lab_file, beside
+                               this
                                script
                                corpus/subnet_database, corpus/wan_encapsulation and
                                corpus/lab_file, beside this script
@@ -327,6 +328,36 @@ def neighbours():
     yield "bad-option", life(0, discovery(136, 0x60000000, 2, 1, 2, b"\2\0" + macs[2]))
 
 
+def kernel_routes():
+    """(name, bytes): messages of rtnetlink of a little-endian machine."""
+    def attribute(kind, data):
+        return struct.pack("<HH", 4 + len(data), kind) + data + bytes(-len(data) % 4)
+
+    def message(bits, attributes, kind=24, table=254, way=1, source=0, flags=0):
+        header = struct.pack("<BBBBBBBBI", 10, bits, source, 0, table, 3, 0, way, flags)
+        body = header + attributes
+        return struct.pack("<IHHII", 16 + len(body), kind, 2, 1, 7) + body
+    there = attribute(1, bytes.fromhex("fd000000000000020000000000000000"))
+    gateway = attribute(5, bytes.fromhex("20010db8000000000000000000000002"))
+    metric = attribute(6, struct.pack("<I", 1024))
+    way = struct.pack("<HBBi", 8 + len(gateway), 0, 0, 3) + gateway
+    yield "plain", message(64, there + metric + gateway)
+    yield "default", message(0, gateway)
+    yield "ways", message(64, there + attribute(9, way + way))
+    yield "way-too-long", message(64, there + attribute(9, struct.pack("<HBBi", 90, 0, 0, 3)))
+    large, named = (attribute(15, struct.pack("<I", table)) for table in (1000, 254))
+    yield "large-table", message(64, there + gateway + large, 24, 252)
+    yield "named-table", message(64, there + gateway + named, 24, 0)
+    yield "gone", message(64, there + gateway, 25)
+    yield "blackhole", message(64, there, way=6)
+    yield "from-sources", message(64, there + gateway, source=64)
+    yield "dead", message(64, there + gateway, flags=1)
+    yield "long-prefix", message(129, there + gateway)
+    yield "short-gateway", message(64, there + attribute(5, bytes(4)))
+    yield "cut", message(64, there + gateway)[:-3]
+    yield "several", message(64, there + gateway) + message(0, gateway) + message(64, there)
+
+
 def tls_stream():
     """(name, bytes): messages, and a stranger's bytes, as fuzz/tls_stream.cc cuts them."""
     def pieces(blob, size, more=b""):
@@ -409,6 +440,7 @@ def main():
                          ("sealed_datagrams", sealed_datagrams()), ("tls_stream", tls_stream()),
                          ("fibre_stream", fibre_stream()), ("key_offer", key_offer()),
                          ("neighbours", neighbours()),
+                         ("kernel_routes", kernel_routes()),
                          ("wan_encapsulation", wan_encapsulation()),
                          ("program_end", program_end())):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)

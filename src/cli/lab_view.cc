@@ -74,6 +74,11 @@ std::string way_to(const Json& remote) {
   for (const Json& prefix : list_of(remote, "prefixes")) {
     if (prefix.is_string()) prefixes.push_back(printable(prefix.get<std::string>()));
   }
+  if (remote.contains("learned")) {
+    const auto learned = number_of(remote, "learned");
+    if (learned > 0) prefixes.push_back(fmt::format("{} learned", learned));
+    if (prefixes.empty()) return "no subnet";
+  }
   return prefixes.empty() ? fmt::format("port {}", number_of(remote, "port"))
                           : fmt::format("{}", fmt::join(prefixes, ", "));
 }

@@ -85,6 +85,8 @@ class LabBuilder {
   [[nodiscard]] Expected<void> check_remote_prefixes(const LabExtender& extender,
                                                      const LabRemote& remote,
                                                      const Where& where) const;
+  [[nodiscard]] Expected<void> check_next_hop(const LabExtender& extender, const LabRemote& remote,
+                                              const Where& where) const;
   void resolve_extenders();
   [[nodiscard]] Expected<void> check_prefixes() const;
 

@@ -16,6 +16,10 @@ Expected<void> LabBuilder::check_remotes(const LabExtender& extender, const Wher
                                     "[{}.remote.there] with address = \"192.0.2.1:7471\"",
                                     where.key));
   }
+  if (extender.route_table && extender.mode != ExtenderMode::kRouter) {
+    return wrong({.line = where.line, .key = where.key + ".route_table"},
+                 "is of an extender with mode = \"router\"; a bridge makes one subnet of all");
+  }
   for (std::size_t i = 0; i < remotes.size(); ++i) {
     const Where key{.line = where.line,
                     .key = fmt::format("{}.remote.{}", where.key, remotes[i].name)};
@@ -57,10 +61,11 @@ Expected<void> LabBuilder::check_remote_prefixes(const LabExtender& extender,
     return wrong(key,
                  "are of an extender with mode = \"router\"; a bridge makes one subnet of all");
   }
-  if (routes && remote.prefixes.empty()) {
+  if (routes && remote.prefixes.empty() && !extender.route_table) {
     return wrong(where,
                  "needs the prefixes of the subnets there, as in prefixes = [\"fd00:0:0:2::/64\"]");
   }
+  if (auto checked = check_next_hop(extender, remote, where); !checked) return checked;
   const GidPrefix link_local = GidPrefix(kDefaultSubnetPrefix).first(10);
   for (const GidPrefix& prefix : remote.prefixes) {
     // IBA 4.1.1. Shorter ones than those have them as exceptions.
@@ -73,6 +78,27 @@ Expected<void> LabBuilder::check_remote_prefixes(const LabExtender& extender,
       if (std::ranges::find(other.prefixes, prefix) == other.prefixes.end()) continue;
       return wrong(key, fmt::format("{} is remote {}'s too", prefix.to_string(), other.name));
     }
+  }
+  return {};
+}
+
+Expected<void> LabBuilder::check_next_hop(const LabExtender& extender, const LabRemote& remote,
+                                          const Where& where) const {
+  const Where key{.line = where.line, .key = where.key + ".next_hop"};
+  if (remote.next_hop && !extender.route_table) {
+    return wrong(key, "is for an extender with a route_table, whose routes it has");
+  }
+  const bool ipv6 = remote.address && !remote.address->host.is_ipv4_mapped();
+  if (extender.route_table && remote.prefixes.empty() && !remote.next_hop && !ipv6) {
+    return wrong(where,
+                 "needs the IPv6 address by which routes lead there, as in next_hop = "
+                 "\"2001:db8::2\", or prefixes");
+  }
+  for (const LabRemote& other : extender.remotes) {
+    if (&other == &remote) break;
+    if (!remote.next_hop || other.next_hop != remote.next_hop) continue;
+    return wrong(key,
+                 fmt::format("{} is remote {}'s too", remote.next_hop->to_string(), other.name));
   }
   return {};
 }

@@ -26,6 +26,9 @@ struct LabRemote {
   // Where its extender listens. Nothing: it is not known, and that one comes here, from wherever.
   std::optional<PartAddress> address;
   std::vector<GidPrefix> prefixes;  // of a router: the subnets that are there
+  // Of a router that has LabExtender::route_table: routes by this IPv6 address lead there. Nothing:
+  // those by the host of `address`.
+  std::optional<Gid> next_hop;
   // Of the keys that it may have, unless the extender is insecure: as LabExtender::key, or
   // "SHA256:" and what follows.
   std::vector<std::string> fingerprints;
@@ -54,6 +57,9 @@ struct LabExtender {
   std::string certificate;
   Duration key_time = 1h;  // what crosses the WAN is sealed with no key for longer
   bool insecure = false;   // it is not sealed at all, and nobody proves anything
+  // Of a router: the table of the kernel's IPv6 routing whose routes say, besides the remotes'
+  // prefixes, which subnets are where. Nothing: none.
+  std::optional<std::uint32_t> route_table;
   std::vector<LabRemote> remotes;
   friend bool operator==(const LabExtender&, const LabExtender&) = default;
 

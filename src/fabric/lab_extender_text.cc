@@ -63,6 +63,31 @@ Done read_prefixes(LabRemote& remote, const Value& value) {
   return {};
 }
 
+// A number, or the name that every system has for its table.
+Done read_route_table(ExtenderText& text, const Value& value) {
+  const auto name = value.string();
+  constexpr std::uint32_t kMain = 254;  // rtnetlink(7): RT_TABLE_MAIN
+  if (name && *name == "main") {
+    text.extender.route_table = kMain;
+    return {};
+  }
+  const auto number = value.integer(1, 0xFFFF'FFFF);
+  if (!number) return value.wrong("must be \"main\" or the number of a routing table");
+  text.extender.route_table = static_cast<std::uint32_t>(*number);
+  return {};
+}
+
+Done read_next_hop(LabRemote& remote, const Value& value) {
+  const auto text = value.string();
+  const auto address = text ? parse_gid(*text) : std::nullopt;
+  if (!address || address->is_zero() || address->is_multicast() || address->is_ipv4_mapped()) {
+    return value.wrong(
+        "must be the IPv6 address by which routes lead there, as in \"2001:db8::2\"");
+  }
+  remote.next_hop = *address;
+  return {};
+}
+
 Done read_key_time(ExtenderText& text, const Value& value) {
   const auto words = value.words();
   const auto time = words ? parse_quantity(*words, kTimeUnits) : std::nullopt;
@@ -119,6 +144,7 @@ Done read_remotes(ExtenderText& text, const Value& table) {
       {"address", [](LabRemote& remote,
                      const Value& value) { return store(remote.address, value.udp_address()); }},
       {"prefixes", read_prefixes},
+      {"next_hop", read_next_hop},
       {"fingerprint", read_fingerprints},
       {"fibre", read_fibre},
       {"rate", read_rate},
@@ -150,6 +176,7 @@ Keys<ExtenderText> extender_keys(const Keys<LabNode>& node_keys) {
          return store(text.extender.listen, value.udp_address());
        }},
       {"buffer", read_buffer},
+      {"route_table", read_route_table},
       {"key", [](ExtenderText& text,
                  const Value& value) { return store(text.extender.key, value.string()); }},
       {"certificate",
@@ -298,6 +325,7 @@ std::string remote_words(const LabRemote& remote) {
   }
   if (!remote.fibre.empty()) keys.push_back("fibre = " + quoted(remote.fibre));
   if (!remote.interface.empty()) keys.push_back("interface = " + quoted(remote.interface));
+  if (remote.next_hop) keys.push_back("next_hop = " + quoted(remote.next_hop->to_string()));
   if (remote.rate_bytes_per_s != 0) {
     keys.push_back("rate = " + quoted(quantity_text(remote.rate_bytes_per_s, kRateUnits)));
   }
@@ -314,6 +342,9 @@ std::string remote_words(const LabRemote& remote) {
 
 std::string extender_words(const LabExtender& extender, std::vector<std::string> words) {
   if (extender.mode == ExtenderMode::kRouter) words.push_back("mode = " + quoted(kRouter));
+  if (extender.route_table) {
+    words.push_back(fmt::format("route_table = {}", *extender.route_table));
+  }
   if (!extender.on_fibres()) {
     words.push_back("listen = " + quoted(to_string(extender.listen)));
   }

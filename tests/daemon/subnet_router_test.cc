@@ -28,6 +28,8 @@ ends = ["a", "gate"]
 constexpr std::uint64_t kSubnet = 0xFD00'0000'0000'0001;
 const Gid kGate = *parse_gid("fd00:0:0:1:2:c903:0:21");
 const Gid kGroup = *parse_gid("ff15::1");
+const GidPrefix kSecond = *parse_gid_prefix("fd00:0:0:2::/64");
+const GidPrefix kThird = *parse_gid_prefix("fd00:0:0:3::/64");
 
 class SubnetRouterTest : public ::testing::Test, private mgmt::MadClient {
  protected:
@@ -143,6 +145,22 @@ TEST_F(SubnetRouterTest, IsInNoGroupWhenTheManagerHasForgottenIt) {
   run_after(10ms);
   EXPECT_EQ(report("groups"), 1u);
   EXPECT_EQ(joined.size(), 2u);
+}
+
+TEST_F(SubnetRouterTest, LearnsPrefixesBesideThoseThatItWasGiven) {
+  link::Port& first = router.add_site({kSecond});
+  link::Port& second = router.add_site({});
+  router.set_learned({{kSecond, 1}, {kThird, 1}});
+  EXPECT_EQ(router.learned(0), 0u);
+  EXPECT_EQ(router.learned(1), 1u) << "what it was given goes first";
+  EXPECT_EQ(report("prefixes"), 2u);
+  router.set_learned({{kThird, 0}});
+  EXPECT_EQ(router.learned(0), 1u);
+  EXPECT_EQ(router.learned(1), 0u);
+  router.set_learned({});
+  EXPECT_EQ(report("prefixes"), 1u);
+  first.connect(nullptr, lab.now);
+  second.connect(nullptr, lab.now);
 }
 
 }  // namespace

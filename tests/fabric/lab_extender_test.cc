@@ -204,6 +204,21 @@ TEST(LabExtender, HasItsPortsForLinksHoweverManyRemotesARouterHas) {
   EXPECT_EQ(lab->links[0].ends[1].port, 1);
 }
 
+TEST(LabExtender, MayHaveItsPrefixesFromTheKernel) {
+  const auto lab = parse_lab(
+      "sm = { subnet_prefix = 'fd00:0:0:1::/64' }\n[extender.x]\nlisten = '192.0.2.1:7471'\n"
+      "insecure = true\nmode = 'router'\nroute_table = 'main'\n[extender.x.remote.r]\n"
+      "next_hop = 'fe80::2'\n[extender.x.remote.s]\naddress = '[2001:db8::2]:7471'",
+      "lab.toml");
+  ASSERT_TRUE(lab) << lab.error().message;
+  EXPECT_EQ(lab->extenders[0].route_table, 254u);
+  EXPECT_EQ(lab->extenders[0].remotes[0].next_hop->to_string(), "fe80::2");
+  EXPECT_FALSE(lab->extenders[0].remotes[1].next_hop);
+  const auto again = parse_lab(write_lab(*lab, ""), "lab.toml");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, *lab);
+}
+
 TEST(LabExtender, RefusesWhatNoRouterCanBe) {
   const std::string own = "sm = { subnet_prefix = 'fd00:0:0:1::/64' }\n";
   const std::string gate = "[extender.x]\nlisten = '192.0.2.1:7471'\ninsecure = true\n";
@@ -232,6 +247,21 @@ TEST(LabExtender, RefusesWhatNoRouterCanBe) {
               HasSubstr("a router joins subnets that have prefixes of their own"));
   EXPECT_THAT(refusal(own + router + "linear_entries = 7\n" + prefixes + "['fd00:0:0:2::/64']"),
               HasSubstr("extender.x.linear_entries: there is no such key"));
+  const std::string table = own + router + "route_table = 100\n";
+  EXPECT_THAT(refusal(own + gate + "route_table = 100\n" + there),
+              HasSubstr("extender.x.route_table: is of an extender with mode = \"router\""));
+  EXPECT_THAT(
+      refusal(own + router + "route_table = 0\n" + prefixes + "['fd00:0:0:2::/64']"),
+      HasSubstr("extender.x.route_table: must be \"main\" or the number of a routing table"));
+  EXPECT_THAT(refusal(own + router + prefixes + "['fd00:0:0:2::/64']\nnext_hop = '2001:db8::2'"),
+              HasSubstr("remote.r.next_hop: is for an extender with a route_table"));
+  EXPECT_THAT(refusal(table + there + "next_hop = '192.0.2.2'"),
+              HasSubstr("remote.r.next_hop: must be the IPv6 address by which routes lead there"));
+  EXPECT_THAT(refusal(table + there),
+              HasSubstr("remote.r: needs the IPv6 address by which routes lead there"));
+  EXPECT_THAT(refusal(table + there + "next_hop = '2001:db8::2'\n[extender.x.remote.s]\n" +
+                      "next_hop = '2001:db8::2'"),
+              HasSubstr("remote.s.next_hop: 2001:db8::2 is remote r's too"));
   for (const char* const wrong : {"fd00:0:0:1::/48", "ff00::/64", "::/64", "fd00::1/128", "x"}) {
     EXPECT_THAT(refusal("sm = { subnet_prefix = '" + std::string(wrong) + "' }\n[node.a]"),
                 HasSubstr("lab.toml:1: sm.subnet_prefix: must be "))

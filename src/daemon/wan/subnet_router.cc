@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "daemon/counters_json.h"
 #include "daemon/sa_question.h"
@@ -75,6 +77,26 @@ link::Port& SubnetRouter::add_site(const std::vector<GidPrefix>& prefixes) {
   for (const GidPrefix& prefix : prefixes)
     router_.prefixes().insert(prefix, site);
   return router_.site(site);
+}
+
+void SubnetRouter::set_learned(const std::vector<LearnedRoute>& routes) {
+  wan::PrefixTable& table = router_.prefixes();
+  for (const auto& [prefix, site] : learned_)
+    table.remove(prefix);
+  learned_.clear();
+  std::set<std::tuple<std::uint64_t, std::uint64_t, unsigned>> given;
+  for (const auto& [prefix, site] : table.entries())
+    given.emplace(prefix.subnet(), prefix.rest(), prefix.bits());
+  for (const LearnedRoute& route : routes) {
+    const GidPrefix& prefix = route.first;
+    if (given.contains({prefix.subnet(), prefix.rest(), prefix.bits()})) continue;
+    table.insert(prefix, route.second);
+    learned_.push_back(route);
+  }
+}
+
+std::size_t SubnetRouter::learned(std::uint32_t site) const {
+  return static_cast<std::size_t>(std::ranges::count(learned_, site, &LearnedRoute::second));
 }
 
 void SubnetRouter::run(Time now) {

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "daemon/wan/learned_routes.h"
 #include "daemon/wan/router_groups.h"
 #include "fabric/channel_adapter.h"
 #include "link/port.h"
@@ -44,6 +45,11 @@ class SubnetRouter final : private fabric::Forwarder,
   void run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const;
 
+  // Prefixes of sites that were learned, all of them, in place of those of the last time. Those
+  // that add_site() had go first.
+  void set_learned(const std::vector<LearnedRoute>& routes);
+  [[nodiscard]] std::size_t learned(std::uint32_t site) const;
+
   // How many multicast groups a site wants, in the order of add_site().
   [[nodiscard]] std::size_t groups_wanted(std::size_t site) const {
     return router_.groups().wanted_size(static_cast<std::uint32_t>(site));
@@ -75,6 +81,7 @@ class SubnetRouter final : private fabric::Forwarder,
   fabric::ChannelAdapter& node_;
   std::function<void()> wake_;
   std::vector<std::pair<mgmt::PortNumber, mgmt::AgentId>> agents_;  // for questions
+  std::vector<LearnedRoute> learned_;                               // those in use
   wan::Router router_;
   RouterGroups groups_;
 };

@@ -73,7 +73,8 @@ struct WanLinks::Extender {
   const fabric::LabExtender& lab;
   std::unique_ptr<RemotePaths> paths;
   wan::BulkBuffer buffer;
-  std::unique_ptr<SubnetRouter> router;  // null: it is a bridge
+  std::unique_ptr<SubnetRouter> router;   // null: it is a bridge
+  std::unique_ptr<LearnedRoutes> routes;  // null: it has no route_table
   bool router_woken = false;
   std::vector<std::unique_ptr<Remote>> remotes;
   std::vector<std::vector<io::TlsFingerprint>> remote_keys;
@@ -141,12 +142,13 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
                                                          .paths = std::move(*paths),
                                                          .buffer = wan::BulkBuffer(options),
                                                          .router = {},
+                                                         .routes = {},
                                                          .remotes = {},
                                                          .remote_keys = {},
                                                          .keys = nullptr});
   extender.paths->set_landing(extender.buffer.landing());
   if (lab.mode == fabric::ExtenderMode::kRouter) {
-    if (auto made = make_router(extender); !made) return made;
+    if (auto made = make_router(extender, reactor); !made) return wrong(made.error());
   }
   if (lab.insecure) return {};
   auto site = load_site(lab);
@@ -160,10 +162,17 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
   return {};
 }
 
-Expected<void> WanLinks::make_router(Extender& extender) {
+Expected<void> WanLinks::make_router(Extender& extender, io::Reactor& reactor) {
   extender.router =
       std::make_unique<SubnetRouter>(fabric_.router(extender.lab.node), port_options(extender.lab),
                                      fabric_.pool(), [&extender] { extender.router_woken = true; });
+  if (extender.lab.route_table) {
+    auto routes = LearnedRoutes::open(extender.lab, reactor, [&extender](const auto& learned) {
+      extender.router->set_learned(learned);
+    });
+    if (!routes) return tl::unexpected(routes.error());
+    extender.routes = std::move(*routes);
+  }
   return extender.router->start();
 }
 
@@ -211,6 +220,7 @@ void WanLinks::start(Time now) {
   for (const auto& extender : extenders_) {
     for (std::size_t i = 0; i < extender->lab.remotes.size(); ++i)
       add_remote(*extender, i, now);
+    if (extender->routes != nullptr) extender->routes->start();
   }
 }
 
@@ -298,6 +308,9 @@ Json WanLinks::report(const Extender& extender, std::size_t index) {
            {"buffer_most_bytes", remote.share.most_used_bytes()}};
   if (extender.router == nullptr) row["port"] = extender.lab.port_of(index);
   if (extender.router != nullptr) row["groups"] = extender.router->groups_wanted(index);
+  if (extender.routes != nullptr) {
+    row["learned"] = extender.router->learned(static_cast<std::uint32_t>(index));
+  }
   for (const GidPrefix& prefix : remote.lab.prefixes)
     row["prefixes"].push_back(prefix.to_string());
   std::string why = session.why();
@@ -332,6 +345,9 @@ Json WanLinks::report() const {
     }
     row["counters"] = counters_json(counters);
     if (extender->router != nullptr) row["router"] = extender->router->report();
+    if (extender->routes != nullptr && !extender->routes->trouble().empty()) {
+      row["routes_unread"] = extender->routes->trouble();
+    }
     out.push_back(std::move(row));
   }
   return out;

@@ -70,7 +70,7 @@ class WanLinks final : private wan::TunnelUser {
 
   WanLinks(fabric::Fabric& fabric, Entropy& entropy);
   Expected<void> open_extender(const fabric::LabExtender& lab, io::Reactor& reactor);
-  Expected<void> make_router(Extender& extender);
+  Expected<void> make_router(Extender& extender, io::Reactor& reactor);
   [[nodiscard]] static nlohmann::json report(const Extender& extender, std::size_t index);
   void add_remote(Extender& extender, std::size_t index, Time now);
   // Of the two between the extender and a tunnel.
