@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint16_t kMagic = 0x574C;  // "WL"
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint32_t kWantsAnswer = 1u << 31;
+constexpr std::uint32_t kTraining = 0xFFFFFF;
 
 }  // namespace
 
@@ -27,7 +28,7 @@ void Hello::write(MutableBytes out) const {
   assert(out.size() >= kSize);
   wire::store_be64(out.data(), own_key);
   wire::store_be64(out.data() + 8, link);
-  wire::store_be32(out.data() + 16, wants_answer ? kWantsAnswer : 0);
+  wire::store_be32(out.data() + 16, (wants_answer ? kWantsAnswer : 0) | training.packed());
 }
 
 std::optional<Datagram> Datagram::parse(Bytes bytes) {
@@ -47,7 +48,8 @@ std::optional<Datagram> Datagram::parse(Bytes bytes) {
       if (out.contents.size() != Hello::kSize) break;
       out.hello = {.own_key = wire::load_be64(contents),
                    .link = wire::load_be64(contents + 8),
-                   .wants_answer = (wire::load_be32(contents + 16) & kWantsAnswer) != 0};
+                   .wants_answer = (wire::load_be32(contents + 16) & kWantsAnswer) != 0,
+                   .training = link::Training::unpack(wire::load_be32(contents + 16) & kTraining)};
       good = out.hello.own_key != 0;
       break;
     case DatagramKind::kHeartbeat:

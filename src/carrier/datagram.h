@@ -42,6 +42,7 @@ struct Hello {
   std::uint64_t own_key = 0;  // by which the sender wants to be addressed; not 0
   std::uint64_t link = 0;     // which link of the lab: the same number at both ends
   bool wants_answer = false;  // the sender has not heard its key back yet
+  link::Training training{};  // of the sender's port
 
   void write(MutableBytes out) const;
 };

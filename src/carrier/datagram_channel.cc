@@ -43,7 +43,7 @@ void DatagramChannel::seek(bool seek, Time now) {
 }
 
 // The candidate's time has come.
-void DatagramChannel::begin(Time now) {
+void DatagramChannel::begin(const link::Training& far, Time now) {
   end(now);
   session_ = std::exchange(candidate_, {});
   draw_candidate();
@@ -54,7 +54,9 @@ void DatagramChannel::begin(Time now) {
   round_trip_ = now - said_hello_at_;
   counters_.add_in_turn(DatagramCounter::kConnections);
   keys_.hurry(now + times_.heartbeat);
-  if (user_ != nullptr) user_->connected(now);
+  if (user_ == nullptr) return;
+  user_->heard_training(far);
+  user_->connected(now);
 }
 
 void DatagramChannel::end(Time now) {
@@ -86,8 +88,11 @@ void DatagramChannel::say_hello(const Keys& keys, bool wants_answer, Time now) {
   const MutableBytes out = sink_.next(DatagramHead::kSize + Hello::kSize);
   if (out.empty()) return counters_.add_in_turn(DatagramCounter::kNoRoom);
   DatagramHead{.kind = DatagramKind::kHello, .key = keys.theirs}.write(out);
-  Hello{.own_key = keys.mine, .link = link_, .wants_answer = wants_answer}.write(
-      out.subspan(DatagramHead::kSize));
+  Hello{.own_key = keys.mine,
+        .link = link_,
+        .wants_answer = wants_answer,
+        .training = user_ != nullptr ? user_->training() : link::Training{}}
+      .write(out.subspan(DatagramHead::kSize));
   said_hello_at_ = now;
   counters_.add_in_turn(DatagramCounter::kHellos);
 }
@@ -109,7 +114,7 @@ void DatagramChannel::hear_hello(const Datagram& datagram, Time now) {
   }
   if (echo == candidate_.mine) {
     candidate_.theirs = hello.own_key;
-    begin(now);
+    begin(hello.training, now);
     if (!session_) return;
     confirmed_ = !hello.wants_answer;
     if (!confirmed_) say_hello(*session_, false, now);

@@ -121,7 +121,7 @@ class DatagramChannel final : public link::Channel {
 
   void draw_candidate();
   void drop_candidate();
-  void begin(Time now);
+  void begin(const link::Training& far, Time now);
   void end(Time now);
   void say_hello(const Keys& keys, bool wants_answer, Time now);
   void say(DatagramKind kind);

@@ -11,13 +11,15 @@ constexpr int kTurn = 128;  // packets: then others have their turn
 
 }  // namespace
 
-void RingChannel::open(std::unique_ptr<RingEnd> end, Time now) {
+void RingChannel::open(std::unique_ptr<RingEnd> end, const link::Training& far, Time now) {
   assert(seeks_ && end_ == nullptr);
   end_ = std::move(end);
   lie_.reset();
   full_ = false;
   counters_.add_in_turn(RingCounter::kConnections);
-  if (user_ != nullptr) user_->connected(now);
+  if (user_ == nullptr) return;
+  user_->heard_training(far);
+  user_->connected(now);
 }
 
 void RingChannel::close(Time now) {

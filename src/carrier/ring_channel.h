@@ -57,8 +57,12 @@ class RingChannel final : public link::Channel {
 
   [[nodiscard]] bool seeks() const { return seeks_; }
   [[nodiscard]] bool is_open() const { return end_ != nullptr; }
-  // The other end has been found. While seeks(), and not open.
-  void open(std::unique_ptr<RingEnd> end, Time now);
+  // What the other end is to be told of this one's port.
+  [[nodiscard]] link::Training training() const {
+    return user_ != nullptr ? user_->training() : link::Training{};
+  }
+  // The other end has been found, and has said `far` of its port. While seeks(), and not open.
+  void open(std::unique_ptr<RingEnd> end, const link::Training& far, Time now);
   // It is gone. The memory may go when this returns.
   void close(Time now);
 

@@ -102,7 +102,7 @@ std::unique_ptr<link::Link> Fabric::join_half(std::size_t index, std::size_t sid
   NodePort& port = end(index, side);
   port.set_far_partner(lab_.nodes[cable.ends[1 - side].node].limits, cable.width, cable.speed);
   prepare(*link, cable, now);
-  link->join(port.link(), now);
+  link->join(port.link(), now, &port);
   return link;
 }
 

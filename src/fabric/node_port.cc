@@ -112,12 +112,12 @@ void NodePort::set_far_partner(const PortLimits& partner, std::optional<LinkWidt
 
 void NodePort::trained() {
   if (!plugged_) return;
-  const wire::PortInfo& other = partner_ != nullptr ? partner_->info_ : info_;
-  std::uint8_t widths = info_.link_width_enabled & other.link_width_enabled;
+  const link::Training own = training();
+  const link::Training other = partner_ != nullptr ? partner_->training() : far_.value_or(own);
+  std::uint8_t widths = own.widths & other.widths;
   SpeedBits speeds{
-      .speed = static_cast<std::uint8_t>(info_.link_speed_enabled & other.link_speed_enabled),
-      .extended =
-          static_cast<std::uint8_t>(info_.link_speed_ext_enabled & other.link_speed_ext_enabled)};
+      .speed = static_cast<std::uint8_t>(own.speeds & other.speeds),
+      .extended = static_cast<std::uint8_t>(own.extended_speeds & other.extended_speeds)};
   if (cable_width_) widths = widths & width_bits_up_to(*cable_width_);
   if (cable_speed_) {
     const SpeedBits cable = speed_bits_up_to(*cable_speed_);
@@ -129,6 +129,17 @@ void NodePort::trained() {
   info_.link_speed_ext_active = speed_bit(speed).extended;
   // Of an extended speed, LinkSpeedActive says the fastest that it can name.
   info_.link_speed_active = speed_bit(std::min(speed, LinkSpeed::kQdr)).speed;
+}
+
+link::Training NodePort::training() const {
+  return {.widths = info_.link_width_enabled,
+          .speeds = info_.link_speed_enabled,
+          .extended_speeds = info_.link_speed_ext_enabled};
+}
+
+void NodePort::heard_training(const link::Training& far) {
+  far_.reset();
+  if (far != link::Training{}) far_ = far;
 }
 
 wire::PortInfo NodePort::port_info() const {

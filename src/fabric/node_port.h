@@ -14,6 +14,7 @@
 #include "fabric/node_counters.h"
 #include "fabric/worker.h"
 #include "link/port.h"
+#include "link/training.h"
 #include "mgmt/managed_node.h"
 
 namespace weft::fabric {
@@ -22,7 +23,7 @@ namespace weft::fabric {
 inline constexpr std::uint16_t kPKeyEntries = 128;
 inline constexpr std::uint8_t kGuidEntries = 32;
 
-class NodePort final : public Task {
+class NodePort final : public Task, public link::TrainingPort {
  public:
   enum class Kind : std::uint8_t { kAdapter, kSwitchManagement, kSwitchExternal };
 
@@ -39,11 +40,15 @@ class NodePort final : public Task {
   // allows is what the link trains to. Null: nothing is plugged in.
   void set_partner(const NodePort* partner, std::optional<LinkWidth> width,
                    std::optional<LinkSpeed> speed);
-  // The same of a port in another part of the lab: what it enables is what it can do.
+  // The same of a port in another part of the lab: what it enables is what it can do, until it says
+  // more.
   void set_far_partner(const PortLimits& partner, std::optional<LinkWidth> width,
                        std::optional<LinkSpeed> speed);
   // The physical layer has trained: fills in what is active.
   void trained();
+  // link::TrainingPort: what it enables, and what a port in another part says that it does.
+  [[nodiscard]] link::Training training() const override;
+  void heard_training(const link::Training& far) override;
 
   [[nodiscard]] wire::PortInfo port_info() const;
   void set_port_info(const wire::PortInfo& info, Time now);
@@ -101,7 +106,8 @@ class NodePort final : public Task {
   std::vector<PKey> pkeys_;
   std::vector<Guid> guids_;
   const NodePort* partner_ = nullptr;
-  bool plugged_ = false;  // there is a partner, here or in another part
+  std::optional<link::Training> far_;  // of a partner in another part
+  bool plugged_ = false;               // there is a partner, here or in another part
   std::optional<LinkWidth> cable_width_;
   std::optional<LinkSpeed> cable_speed_;
   std::unique_ptr<link::Port> link_;

@@ -12,6 +12,7 @@
 #include "link/credit.h"
 #include "link/iba_values.h"
 #include "link/packet.h"
+#include "link/training.h"
 #include "wire/flow_control.h"
 #include "wire/lrh.h"
 #include "wire/packet.h"
@@ -29,6 +30,10 @@ inline constexpr std::size_t kLongestPacket = longest_packet(kLargestMtu);
 class ChannelUser {
  public:
   virtual ~ChannelUser() = default;
+  // What the other end is told when they find each other, and what it has said, before connected().
+  // Not every channel carries that.
+  [[nodiscard]] virtual Training training() const { return {}; }
+  virtual void heard_training(const Training& /*far*/) {}
   // Both ends look for each other and have found each other. Nothing of an earlier connection
   // arrives any more.
   virtual void connected(Time now) = 0;

@@ -18,9 +18,10 @@ HalfLink::~HalfLink() {
   if (channel_ != nullptr) channel_->set_user(nullptr);
 }
 
-void HalfLink::join(Port& port, Time now) {
+void HalfLink::join(Port& port, Time now, TrainingPort* training) {
   assert(port_ == nullptr && !port.connected());
   port_ = &port;
+  training_ = training;
   port.set_drain_rate(emulation_.drain_bytes_per_s, now);
   port.connect(this, now);
 }
@@ -139,6 +140,7 @@ void HalfLink::tell_physical(Port& port, Time now) {
   // What the port does then may end the connection.
   if (!told_up_ && connected_) {
     told_up_ = true;
+    if (training_ != nullptr) training_->heard_training(far_);
     port.physical_up(now);
   }
 }
@@ -174,6 +176,10 @@ std::optional<Time> HalfLink::deadline() const {
   return first;
 }
 
+Training HalfLink::training() const {
+  return training_ != nullptr ? training_->training() : Training{};
+}
+
 void HalfLink::connected(Time now) {
   connected_ = true;
   came_at_ = now;
@@ -182,6 +188,7 @@ void HalfLink::connected(Time now) {
 
 void HalfLink::disconnected(Time now) {
   connected_ = false;
+  far_ = {};
   lost_ = true;
   came_at_ = now;
   std::size_t lost = outbox_.clear();

@@ -29,8 +29,9 @@ class HalfLink final : public Link, private Carrier, private ChannelUser {
   ~HalfLink() override;
 
   // Connects the port, which must be without a cable, and stays or is disconnected before this
-  // goes.
-  void join(Port& port, Time now);
+  // goes. `training`, the same port, is told what the other end's lets the link train to; null: it
+  // does not want to know, and says nothing.
+  void join(Port& port, Time now, TrainingPort* training = nullptr);
   // Null: none any more. It outlives the link or the next call.
   void set_channel(Channel* channel, Time now);
   [[nodiscard]] std::size_t side() const { return side_; }
@@ -58,6 +59,8 @@ class HalfLink final : public Link, private Carrier, private ChannelUser {
   [[nodiscard]] std::optional<Time> deadline() const override;
 
   // ChannelUser
+  [[nodiscard]] Training training() const override;
+  void heard_training(const Training& far) override { far_ = far; }
   void connected(Time now) override;
   void disconnected(Time now) override;
   void arrived(Bytes packet, Time now) override;
@@ -74,6 +77,7 @@ class HalfLink final : public Link, private Carrier, private ChannelUser {
   const std::size_t side_;
   Channel* channel_ = nullptr;
   Port* port_ = nullptr;
+  TrainingPort* training_ = nullptr;
   LinkTap* tap_ = nullptr;
   Emulation emulation_;
   std::unique_ptr<Line> line_;  // what goes from here; null: at once and unharmed
@@ -87,6 +91,7 @@ class HalfLink final : public Link, private Carrier, private ChannelUser {
   bool seeking_ = false;
   bool busy_ = false;  // the line takes no packet
   bool connected_ = false;
+  Training far_{};        // of the connection
   bool lost_ = false;     // since the port was told
   bool told_up_ = false;  // what the port knows
   LinkCounters counters_;

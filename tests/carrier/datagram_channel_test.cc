@@ -63,6 +63,20 @@ TEST(DatagramChannel, IsALinkThatASubnetManagerBringsUp) {
   EXPECT_THAT(world.rig().a.numbers, ElementsAre(2));
 }
 
+TEST(DatagramChannel, SaysAtEachConnectionWhatThePortLetsTheLinkTrainTo) {
+  DatagramWorld world(1);
+  world.rig().b_training.own = {.widths = 1, .speeds = 3, .extended_speeds = 0};
+  world.run_for(10ms);
+  EXPECT_EQ(world.rig().a_training.far, world.rig().b_training.own);
+  EXPECT_EQ(world.rig().b_training.far, world.rig().a_training.own);
+  world.rig().a_training.own.widths = 2;
+  world.rig().left.set_plugged(false, world.rig().now());
+  world.run_for(10ms);
+  world.rig().left.set_plugged(true, world.rig().now());
+  world.run_for(1s);
+  EXPECT_EQ(world.rig().b_training.far.widths, 2);
+}
+
 TEST(DatagramChannel, WaitsForAPartThatStartsLater) {
   DatagramWorld world(1);
   world.kill(1);

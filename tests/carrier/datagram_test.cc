@@ -22,7 +22,7 @@ std::vector<std::byte> bytes(std::initializer_list<int> values) {
 const std::vector<std::byte> kHello =
     bytes({'W',  'L',  1,    1,    0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
            0,    0,    0,    0,    0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,
-           0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x80, 0,    0,    0});
+           0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x80, 3,    7,    1});
 
 std::vector<std::byte> of_kind(int kind, std::size_t contents) {
   auto out = bytes({'W', 'L', 1, kind, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 9});
@@ -33,8 +33,12 @@ std::vector<std::byte> of_kind(int kind, std::size_t contents) {
 TEST(Datagram, HelloIsAsDocumented) {
   std::vector<std::byte> out(DatagramHead::kSize + Hello::kSize);
   DatagramHead{.kind = DatagramKind::kHello, .key = 0x1112131415161718}.write(out);
-  Hello{.own_key = 0x2122232425262728, .link = 0x3132333435363738, .wants_answer = true}.write(
-      MutableBytes(out).subspan(DatagramHead::kSize));
+  constexpr link::Training kTraining{.widths = 3, .speeds = 7, .extended_speeds = 1};
+  Hello{.own_key = 0x2122232425262728,
+        .link = 0x3132333435363738,
+        .wants_answer = true,
+        .training = kTraining}
+      .write(MutableBytes(out).subspan(DatagramHead::kSize));
   EXPECT_THAT(out, ElementsAreArray(kHello));
   const auto parsed = Datagram::parse(kHello);
   ASSERT_TRUE(parsed);
@@ -43,6 +47,7 @@ TEST(Datagram, HelloIsAsDocumented) {
   EXPECT_EQ(parsed->hello.own_key, 0x2122232425262728);
   EXPECT_EQ(parsed->hello.link, 0x3132333435363738);
   EXPECT_TRUE(parsed->hello.wants_answer);
+  EXPECT_EQ(parsed->hello.training, kTraining);
 }
 
 TEST(Datagram, HasThePacketBehindItsSequenceNumber) {

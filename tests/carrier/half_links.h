@@ -9,6 +9,14 @@ namespace weft::carrier {
 
 using link::PortState;
 
+// What a port of a node would say and hear.
+struct Trainee final : link::TrainingPort {
+  [[nodiscard]] link::Training training() const override { return own; }
+  void heard_training(const link::Training& said) override { far = said; }
+  link::Training own{.widths = 3, .speeds = 7, .extended_speeds = 1};
+  link::Training far{};
+};
+
 struct HalfLinks {
   explicit HalfLinks(const link::PortOptions& options = {}, const link::Emulation& emulation = {})
       : a(worker, options), b(worker, options) {
@@ -16,8 +24,8 @@ struct HalfLinks {
       left.set_emulation(emulation, now());
       right.set_emulation(emulation, now());
     }
-    left.join(a.port, now());
-    right.join(b.port, now());
+    left.join(a.port, now(), &a_training);
+    right.join(b.port, now(), &b_training);
   }
   ~HalfLinks() {
     a.kept.clear();
@@ -39,6 +47,8 @@ struct HalfLinks {
   BufferPool payloads{link::PacketPool::kPayloadBlock, 100'000};
   link::PacketPool pool{100'000, payloads};
   link::Worker worker;
+  Trainee a_training;
+  Trainee b_training;
   link::HalfLink left{pool, 0};
   link::HalfLink right{pool, 1};
   link::Station a;

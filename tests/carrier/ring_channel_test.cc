@@ -69,8 +69,10 @@ class RingPair final : private RingHost {
   void connect() {
     left_memory = std::make_unique<RingMemory>();
     right_memory = std::make_unique<RingMemory>();
-    left.open(std::make_unique<RingEnd>(*left_memory, *right_memory), links.now());
-    right.open(std::make_unique<RingEnd>(*right_memory, *left_memory), links.now());
+    left.open(std::make_unique<RingEnd>(*left_memory, *right_memory), right.training(),
+              links.now());
+    right.open(std::make_unique<RingEnd>(*right_memory, *left_memory), left.training(),
+               links.now());
   }
   void seek_changed(RingChannel& channel, bool seek, Time now) override {
     // The other end sees the connection go.
@@ -88,6 +90,18 @@ TEST(RingChannel, IsALinkThatASubnetManagerBringsUp) {
     pair.links.send(pair.links.a, {.number = i});
   pair.settle();
   EXPECT_THAT(pair.links.b.numbers, ElementsAre(0, 1, 2));
+}
+
+TEST(RingChannel, BringsWhatThePortLetsTheLinkTrainTo) {
+  RingPair pair;
+  pair.links.b_training.own = {.widths = 1, .speeds = 3, .extended_speeds = 0};
+  pair.settle();
+  pair.links.left.set_plugged(false, pair.links.now());
+  pair.settle();
+  pair.links.left.set_plugged(true, pair.links.now());
+  pair.settle();
+  EXPECT_EQ(pair.links.a_training.far, pair.links.b_training.own);
+  EXPECT_EQ(pair.links.b_training.far, pair.links.a_training.own);
 }
 
 TEST(RingChannel, KeepsToTheCreditsOfTheOtherEnd) {

@@ -189,6 +189,37 @@ TEST_F(Parts, HaveTheLinksOfEachOtherTrainAsBothCan) {
   EXPECT_EQ(right->fabric().end(1, 0).port_info().link_width_active, 1) << "1x";
 }
 
+// What a subnet manager sets at one end holds at both, from when the link trains anew.
+TEST_F(Parts, HaveTheLinksOfEachOtherTrainAsBothMay) {
+  constexpr std::uint8_t k1x = 1;
+  constexpr std::uint8_t kSdr = 1;
+  for (const bool over_udp : {false, true}) {
+    if (over_udp) text = lab_text("address = '127.0.0.1:18521'", "address = '127.0.0.2:18521'");
+    start_left();
+    start_right();
+    await_up();
+    fabric::NodePort& here = left->fabric().end(0, 0);
+    fabric::NodePort& there = right->fabric().end(0, 1);
+    EXPECT_EQ(here.port_info().link_width_active, 2) << "4x";
+    wire::PortInfo info = there.port_info();
+    info.link_width_enabled = k1x;
+    info.link_speed_enabled = kSdr;
+    info.link_speed_ext_enabled = 0;
+    there.set_port_info(info, io::now());
+    EXPECT_EQ(here.port_info().link_width_active, 2) << "not trained anew";
+    there.link().set_physical_state(link::PortPhysicalState::kPolling, io::now());
+    await([&here] { return here.port_info().link_width_active == k1x; });
+    await_up();
+    for (const fabric::NodePort* const end : {&here, &there}) {
+      EXPECT_EQ(end->port_info().link_width_active, k1x);
+      EXPECT_EQ(end->port_info().link_speed_active, kSdr);
+      EXPECT_EQ(end->port_info().link_speed_ext_active, 0);
+    }
+    left.reset();
+    right.reset();
+  }
+}
+
 TEST_F(Parts, PullACableForEachOther) {
   start_left();
   start_right();

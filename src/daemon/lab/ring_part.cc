@@ -46,7 +46,10 @@ void RingPart::adopt(std::unique_ptr<RingSession> session) {
 
 void RingPart::say(RingAction action, const Link& link, std::vector<io::UniqueFd> files) {
   if (session_ == nullptr) return;
-  const RingMessage message{.action = action, .attempt = link.attempt, .link = link.number};
+  const RingMessage message{.action = action,
+                            .attempt = link.attempt,
+                            .link = link.number,
+                            .training = link.channel.training().packed()};
   session_->send(plain::bytes_of(message), std::move(files));
 }
 
@@ -72,7 +75,7 @@ void RingPart::open(Link& link, Time now) {
   link.channel.open(
       std::make_unique<carrier::RingEnd>(*static_cast<RingMemory*>(link.ours.begin()),
                                          *static_cast<const RingMemory*>(link.theirs.begin())),
-      now);
+      link.far, now);
 }
 
 void RingPart::close(Link& link, Time now) {
@@ -131,6 +134,7 @@ bool RingPart::heard_by_maker(Link& link, const RingMessage& message, Time now) 
     case RingAction::kSeek:
       close(link, now);
       link.asked = message.attempt;
+      link.far = link::Training::unpack(static_cast<std::uint32_t>(message.training));
       try_to_make(link, now);
       return true;
     case RingAction::kUnseek:
@@ -148,6 +152,7 @@ bool RingPart::heard_by_seeker(Link& link, const RingMessage& message,
   switch (message.action) {
     case RingAction::kOpen:
       if (!is_last || link.is_open) return true;
+      link.far = link::Training::unpack(static_cast<std::uint32_t>(message.training));
       if (const auto taken = take(link, files, now); !taken) {
         io::log(io::LogLevel::kError,
                 fmt::format("what part {} gives for a link: {}", name_, taken.error().message));

@@ -63,6 +63,7 @@ class RingPart final : private carrier::RingHost, private RingSession::Owner {
     io::SharedMapping theirs;
     std::uint32_t attempt = 0;           // the seek that is open, or was last
     std::optional<std::uint32_t> asked;  // of the side that makes: a seek that is not open yet
+    link::Training far{};                // what the last seek, or open, said of the other port
     bool is_open = false;                // as long as there are mappings
   };
 

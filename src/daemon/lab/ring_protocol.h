@@ -23,7 +23,7 @@
 namespace weft::daemon {
 
 inline constexpr std::uint32_t kRingMagic = 0x72696E67;  // "ring"
-inline constexpr std::uint32_t kRingVersion = 1;
+inline constexpr std::uint32_t kRingVersion = 2;
 inline constexpr std::size_t kPartNameSize = 64;  // with a zero at its end
 
 struct RingHello {
@@ -45,6 +45,8 @@ struct RingMessage {
   RingAction action = RingAction::kWake;
   std::uint32_t attempt = 0;  // the number of the seek
   std::uint64_t link = 0;     // its number, carrier/datagram_peer.h
+  // Of seek and open: what the sender's port lets the link train to, link::Training::packed().
+  std::uint64_t training = 0;
 };
 
 }  // namespace weft::daemon
