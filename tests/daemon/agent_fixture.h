@@ -104,20 +104,23 @@ class Client {
   // What came with the welcome.
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
 
-  static std::vector<std::byte> request(std::uint32_t command, Bytes body, std::size_t out) {
+  // `other`: the file that MIGRATE_ID is to move an identifier out of.
+  static std::vector<std::byte> request(std::uint32_t command, Bytes body, std::size_t out,
+                                        std::uint64_t other = 0) {
     const rdma_ucm_cmd_hdr header{command, static_cast<std::uint16_t>(body.size()),
                                   static_cast<std::uint16_t>(out)};
-    const door::Request request{static_cast<std::uint32_t>(sizeof header + body.size()), 0, 0};
+    const door::Request request{static_cast<std::uint32_t>(sizeof header + body.size()), 0, other};
     std::vector<std::byte> message;
     for (const Bytes part : {abi::bytes_of(request), abi::bytes_of(header), body})
       message.insert(message.end(), part.begin(), part.end());
     return message;
   }
   template <class Response = std::monostate, class Body>
-  tl::expected<Response, std::errc> run(std::uint32_t command, const Body& body) {
+  tl::expected<Response, std::errc> run(std::uint32_t command, const Body& body,
+                                        std::uint64_t other = 0) {
     constexpr std::size_t kOut = std::is_same_v<Response, std::monostate> ? 0 : sizeof(Response);
     std::array<std::byte, sizeof(door::Answer) + door::kMostResponse> in;
-    if (say(Bytes(request(command, abi::bytes_of(body), kOut))) != 0) return lost();
+    if (say(Bytes(request(command, abi::bytes_of(body), kOut, other))) != 0) return lost();
     const auto got = io::receive_message(socket_.get(), in);
     if (!got || !*got || (*got)->size < sizeof(door::Answer)) return lost();
     const auto answer = abi::read<door::Answer>(in);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // rdma_cm on the nodes of a lab: programs that speak as the shim does, and as it never would.
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
 #include <atomic>
 
 #include "../fabric/running_lab.h"
@@ -267,6 +270,52 @@ TEST_F(LabConnections, DropWhatMakesNoSenseAndServeOthers) {
   }
   pair.client.vanish();
   pair.server.await(abi::Event::kDisconnected);
+}
+
+// An rdma_cm file of a user's, by a connection that is his. Of threads the one that asks alone
+// becomes him.
+struct FileOf {
+  FileOf(uid_t user, const std::string& socket, const door::Hello& hello) {
+    constexpr long kSame = -1;
+    EXPECT_EQ(syscall(SYS_setresuid, kSame, static_cast<long>(user), kSame), 0);
+    EXPECT_EQ(client.connect(socket), 0);
+    EXPECT_EQ(syscall(SYS_setresuid, kSame, 0L, kSame), 0);
+    const auto welcome = client.greet(hello);
+    EXPECT_TRUE(welcome && welcome->error == 0);
+    number = welcome ? welcome->file : 0;
+  }
+  // errno, or 0: an identifier is moved from there to here.
+  int migrate(const FileOf& from, std::uint32_t id) {
+    const rdma_ucm_migrate_id command{0, id, 0};
+    const auto done =
+        client.run<rdma_ucm_migrate_resp>(RDMA_USER_CM_CMD_MIGRATE_ID, command, from.number);
+    return done ? 0 : static_cast<int>(done.error());
+  }
+  Client client;
+  std::uint64_t number = 0;
+};
+
+// Files are numbered, so that anybody can name anybody's.
+TEST_F(LabConnections, MoveBetweenFilesOfOneNodeAndUserOnly) {
+  if (geteuid() != 0) GTEST_SKIP() << "takes root, to be several users";
+  constexpr uid_t kOwner = 65533;
+  constexpr uid_t kStranger = 65531;
+  constexpr mode_t kPassable = 0711;
+  ASSERT_EQ(chmod(directory_.c_str(), kPassable), 0);
+  config_.shared = Entrance{directory_ + "/everyone", {Admission::Who::kEveryone}};
+  serve();
+  const std::string& socket = config_.shared->path;
+  FileOf first(kOwner, socket, hello("a"));
+  FileOf second(kOwner, socket, hello("a"));
+  FileOf elsewhere(kOwner, socket, hello("b"));
+  FileOf strange(kStranger, socket, hello("a"));
+  const std::uint32_t id = first.client.create_id(1);
+  EXPECT_EQ(strange.migrate(first, id), EINVAL);
+  EXPECT_NE(elsewhere.migrate(first, id), 0);
+  EXPECT_EQ(second.migrate(first, id), 0);
+  // Who could not have it has not moved it.
+  first.client.listen(first.client.create_id(2), kA, 7000);
+  second.client.listen(id, kA, 7001);
 }
 
 TEST_F(LabConnections, AreBounded) {
