@@ -12,6 +12,9 @@ namespace {
 
 // The local ACK timeout (IBA 9.7.6.1.3): 4.096 us * 2^n.
 constexpr Duration kTimeoutUnit{4096};
+// Deadlines are met within a fraction of a millisecond. Whoever comes so late had no processor, and
+// has not looked at what arrived meanwhile: what it did not hear was not silence.
+constexpr Duration kAbsent = 20ms;
 // Timers of user space are no finer.
 constexpr Duration kLeastReorder = 50us;
 
@@ -169,7 +172,9 @@ void Requester::expire(Time now) {
   if (loss_at_ && *loss_at_ <= now_) find_losses();
   const auto timeout = timeout_at();
   const auto probe = probe_at();
-  if (timeout && *timeout <= now_) {
+  const bool absent = timeout && *timeout + kAbsent <= now_;
+  if (absent) timer_from_ = now_;
+  if (timeout && *timeout <= now_ && !absent) {
     time_out();
   } else if (probe && *probe <= now_) {
     this->probe();

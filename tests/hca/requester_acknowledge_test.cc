@@ -207,6 +207,24 @@ TEST_F(RequesterAcknowledge, GivesUpWhenNothingComesForTooLong) {
   EXPECT_EQ(completions.all.at(1).status, CompletionStatus::kFlushed);
 }
 
+TEST_F(RequesterAcknowledge, DoesNotTakeForSilenceThatItWasNotRunItself) {
+  start();  // retry count 3
+  ASSERT_EQ(send(1, 1), std::errc{});
+  transmit();
+  for (int i = 0; i < 10; ++i) {
+    now = *requester->deadline() + 20ms;
+    requester->expire(now);
+    EXPECT_THAT(transmit(), IsEmpty());
+  }
+  EXPECT_EQ(count(ConnectedCounter::kTxTimeouts), 0u);
+  EXPECT_EQ(requester->deadline(), now + kTimeout);
+  // As late as a deadline can be met by one that is run.
+  now = *requester->deadline() + 1ms;
+  requester->expire(now);
+  EXPECT_THAT(numbers(transmit()), ElementsAre(0));
+  EXPECT_EQ(count(ConnectedCounter::kTxTimeouts), 1u);
+}
+
 TEST_F(RequesterAcknowledge, CountsRetriesAnewAfterProgress) {
   start();
   ASSERT_EQ(send(1, 3 * kMtu), std::errc{});
