@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 namespace weft::hca {
 namespace {
@@ -62,6 +63,11 @@ void CongestionWindow::sample(Duration round_trip, bool clean, Time now) {
     least_since_ = now;
   }
   least_now_ = std::min(least_now_, round_trip);
+  if (now - round_since_ >= *smoothed_) {
+    round_least_before_ = std::exchange(round_least_, Duration::max());
+    round_since_ = now;
+  }
+  round_least_ = std::min(round_least_, round_trip);
   if (lossless_ && round_trip < shortest_) fit_to(round_trip);
   // A queue is building up, so the path is full (the delay test of HyStart, RFC 9406).
   if (slow_start_ && inflated()) {
@@ -82,9 +88,19 @@ void CongestionWindow::fit_to(Duration shortest) {
 }
 
 bool CongestionWindow::inflated() const {
-  if (!recent_) return false;
+  return recent_ && *recent_ > clear_round_trip();
+}
+
+// A queue that overflows has stood for a round trip. A processor that was busy elsewhere for a
+// moment makes some packets late.
+bool CongestionWindow::queue_stands() const {
+  return recent_ && std::min(round_least_, round_least_before_) > clear_round_trip();
+}
+
+// What no queue of a length worth mentioning is needed for.
+Duration CongestionWindow::clear_round_trip() const {
   const Duration least = least_round_trip();
-  return *recent_ > least + std::max(least / 8, kLeastInflation);
+  return least + std::max(least / 8, kLeastInflation);
 }
 
 void CongestionWindow::delivered(std::uint64_t bytes, std::uint32_t packets, bool limited,
@@ -165,7 +181,7 @@ void CongestionWindow::lost(Time sent_at, Time now) {
   ++packets_;
   ++losses_;
   const bool many = losses_ >= kFewestLosses && losses_ > packets_ / kTolerated;
-  const bool queue = inflated();
+  const bool queue = queue_stands();
   if (!queue && !many) {
     if (is_low()) {
       if (noise_.lost_when_low()) take_back();

@@ -13,12 +13,12 @@ namespace weft::hca {
 // round trip time of its path.
 //
 // Grows by slow start, then as CUBIC does (RFC 9438), but quickly while the round trip time shows
-// that no queue builds up on the way. A loss is taken for congestion when the round trip time is
-// inflated, when more than about one packet in fifty is lost, and otherwise unless the path has
-// been seen to lose packets anyway (LossNoise): giving way to those gains nobody anything. What is
-// taken for congestion, or is said to be by the network, costs a seventh of the window, and what
-// had been sent by then costs nothing more. Then growth is CUBIC's alone for a while, so that flows
-// which share a path come to equal shares.
+// that no queue builds up on the way. A loss is taken for congestion when the round trip time has
+// been inflated for a round trip, when more than about one packet in fifty is lost, and otherwise
+// unless the path has been seen to lose packets anyway (LossNoise): giving way to those gains
+// nobody anything. What is taken for congestion, or is said to be by the network, costs a seventh
+// of the window, and what had been sent by then costs nothing more. Then growth is CUBIC's alone
+// for a while, so that flows which share a path come to equal shares.
 //
 // A wire that is lossless, a fabric with credits, holds back who sends too much. On a long path
 // over one the window is as large as the fastest that a sender can fill would need, from the first
@@ -76,6 +76,8 @@ class CongestionWindow {
   [[nodiscard]] double cubic_time() const;
   [[nodiscard]] double cubic_target(Time now) const;
   [[nodiscard]] bool inflated() const;
+  [[nodiscard]] bool queue_stands() const;
+  [[nodiscard]] Duration clear_round_trip() const;
   [[nodiscard]] std::uint32_t least() const { return 2 * packet_; }
   void set(double window);
 
@@ -99,6 +101,10 @@ class CongestionWindow {
   Duration least_now_ = Duration::max();
   Duration least_before_ = Duration::max();
   Time least_since_{};
+  // The least clean samples of this round trip and of the one before.
+  Duration round_least_ = Duration::max();
+  Duration round_least_before_ = Duration::max();
+  Time round_since_{};
 
   std::uint32_t packets_ = 0;  // delivered or lost lately
   std::uint32_t losses_ = 0;

@@ -166,6 +166,19 @@ TEST_F(Congestion, GivesWayToASingleLossUntilItIsKnownForNoise) {
   EXPECT_TRUE(gave_way) << "more than the path is known for";
 }
 
+// As where the processor of either end, or of the path, is busy elsewhere now and then.
+TEST_F(Congestion, TakesPacketsThatAreLateForNoQueue) {
+  for (int i = 0; i < 6; ++i)
+    round(10ms);
+  const std::uint32_t before = window.bytes();
+  for (int i = 0; i < 30; ++i) {
+    round(10ms);
+    window.sample(40ms, true, now);
+    window.lost(now - 1ms, now);
+  }
+  EXPECT_EQ(window.bytes(), before);
+}
+
 TEST_F(Congestion, TakesRareLossesForThoseOfAFullPathHoweverOften) {
   for (int i = 0; i < 5; ++i)
     round(10ms);
