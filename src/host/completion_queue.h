@@ -53,7 +53,7 @@ class CompletionQueue final : public hca::CompletionSink {
   [[nodiscard]] bool overrun() const;
   [[nodiscard]] std::uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
   // Grows while the program is at work with it: as it polls, and while it posts in runs, after
-  // which it is going to.
+  // which it is going to. Large requests make no runs: each goes at once, which takes long.
   [[nodiscard]] std::uint64_t activity() const { return polls() + posts_.in_runs(); }
   // A thread of the program is at work in a poll.
   [[nodiscard]] bool driven() const { return driving_.load(std::memory_order_relaxed); }
@@ -72,6 +72,7 @@ class CompletionQueue final : public hca::CompletionSink {
   void note_deferred(QueuePair& queue_pair, Deferred before, Deferred now);
   // Posted to one of them, after `polls` polls of its queues.
   void note_posts(std::size_t requests, std::uint64_t polls) { posts_.add(requests, polls); }
+  void note_gathering() { posts_.gather(); }
   // Whether the program posted many before the last poll, up to one.
   [[nodiscard]] bool posted_in_run() const { return posts_.before() >= PostStreak::kMany; }
 

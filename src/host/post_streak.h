@@ -23,12 +23,16 @@ class PostStreak {
       before_these = 0;
     }
     now_.store(before_these + requests, kRelaxed);
-    if (before_these >= kMany) in_runs_.store(in_runs_.load(kRelaxed) + requests, kRelaxed);
+  }
+  // What was posted last waits for what comes next, or for a poll.
+  void gather() {
+    constexpr auto kRelaxed = std::memory_order_relaxed;
+    if (now_.load(kRelaxed) > kMany) in_runs_.store(in_runs_.load(kRelaxed) + 1, kRelaxed);
   }
   // Before the last poll after which something was posted, up to a poll.
   [[nodiscard]] std::size_t before() const { return before_.load(std::memory_order_relaxed); }
-  // All those that came after kMany others without a poll in between. It grows while a program is
-  // in the midst of a run, and is going to poll after that.
+  // How often one waited that came after kMany others without a poll in between. It grows while a
+  // program is in the midst of a run of small requests, and is going to poll soon.
   [[nodiscard]] std::uint64_t in_runs() const { return in_runs_.load(std::memory_order_relaxed); }
 
  private:

@@ -213,6 +213,7 @@ QueuePair::Next QueuePair::after_post() {
   const bool run_is_full = core_->queued_packets() >= kRunPackets ||
                            core_->queued_bytes() >= kRunBytes || core_->queue_fills();
   if (run_is_full) return Next::kFlush;
+  config_.send_queue->note_gathering();
   if (has_deferred_sends() && !only_acks_wait()) {
     // The clock is not for every one of many short messages.
     if (core_->queued_packets() % kPostsPerLook != 0) return Next::kNothing;

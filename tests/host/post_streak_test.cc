@@ -19,23 +19,34 @@ TEST(PostStreak, TellsHowManyWerePostedBeforeTheLastPoll) {
   EXPECT_EQ(posts.before(), 1u);
 }
 
+void post(PostStreak& posts, std::uint64_t polls) {
+  posts.add(1, polls);
+  posts.gather();
+}
+
 TEST(PostStreak, CountsWhatComesInRunsOnly) {
   PostStreak posts;
   for (std::uint64_t i = 0; i < kMany; ++i)
-    posts.add(1, 1);
+    post(posts, 1);
   EXPECT_EQ(posts.in_runs(), 0u);
-  posts.add(1, 1);
-  posts.add(4, 1);
-  EXPECT_EQ(posts.in_runs(), 5u);
+  post(posts, 1);
+  post(posts, 1);
+  EXPECT_EQ(posts.in_runs(), 2u);
+}
+
+TEST(PostStreak, CountsNothingThatGoesAtOnce) {
+  PostStreak posts;
+  posts.add(kMany + 1, 1);
+  EXPECT_EQ(posts.in_runs(), 0u);
 }
 
 TEST(PostStreak, BeginsAnewWithEachPoll) {
   PostStreak posts;
   posts.add(kMany, 1);
-  posts.add(1, 2);
+  post(posts, 2);
   EXPECT_EQ(posts.in_runs(), 0u);
   posts.add(kMany, 2);
-  posts.add(1, 2);
+  post(posts, 2);
   EXPECT_EQ(posts.in_runs(), 1u);
 }
 
