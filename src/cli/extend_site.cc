@@ -22,6 +22,7 @@ Expected<std::string> part_of_extenders(const fabric::Lab& lab, const std::strin
                             lab.name));
   }
   if (lab.parts.empty()) {
+    if (lab.nodes.size() == lab.extenders.size()) return std::string();
     return fail(std::errc::invalid_argument,
                 fmt::format("{}: the extenders of lab {} run where all of it does, with weft up; "
                             "for a process of their own give them a part (part = \"NAME\", and "

@@ -59,7 +59,7 @@ Expected<void> LabBuilder::check_remote_prefixes(const LabExtender& extender,
   const Where key{.line = where.line, .key = where.key + ".prefixes"};
   if (!routes && !remote.prefixes.empty()) {
     return wrong(key,
-                 "are of an extender with mode = \"router\"; a bridge makes one subnet of all");
+                 "are of an extender with mode = \"router\"; the others make one of all sites");
   }
   if (routes && remote.prefixes.empty() && !extender.route_table) {
     return wrong(where,
@@ -105,6 +105,12 @@ Expected<void> LabBuilder::check_next_hop(const LabExtender& extender, const Lab
 
 Expected<void> LabBuilder::add_extender(LabNode node, LabExtender extender, Where where) {
   if (auto checked = check_remotes(extender, where); !checked) return checked;
+  if ((extender.mode == ExtenderMode::kRoce) == extender.hosts.empty()) {
+    return wrong(where, extender.hosts.empty()
+                            ? "needs the interface where the hosts with RoCE are, as in hosts = "
+                              "\"eth1\""
+                            : "hosts are of an extender with mode = \"roce\"");
+  }
   const std::size_t ports = node.ports + extender.remotes.size();
   if (ports > kMaxPorts) {
     return wrong(where, fmt::format("{} ports and {} remotes: a switch has at most {} ports",

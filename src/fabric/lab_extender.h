@@ -19,6 +19,7 @@ namespace weft::fabric {
 enum class ExtenderMode : std::uint8_t {
   kBridge,  // a switch: the labs at all sites are one subnet
   kRouter,  // a router: each lab is a subnet of its own
+  kRoce,    // no part of a fabric: it carries RoCEv2 between hosts on an Ethernet here and others
 };
 
 struct LabRemote {
@@ -45,10 +46,11 @@ struct LabRemote {
 
 struct LabExtender {
   ExtenderMode mode = ExtenderMode::kBridge;
-  std::uint32_t node = 0;  // index in Lab::nodes: a switch or a router
+  std::uint32_t node = 0;  // index in Lab::nodes: a switch, a router; with kRoce one without links
   // Of a switch: the port that leads to the first of `remotes`; the others follow. Of a router,
   // which has no ports for them: 0.
   std::uint8_t first_port = 0;
+  std::string hosts;                                      // kRoce: the interface where hosts are
   PartAddress listen;                                     // where frames of other sites arrive
   std::uint64_t buffer_bytes = std::uint64_t{512} << 20;  // of each lane of each remote
   // What this site proves to the others that it is, and they to it: files, as the lab file has

@@ -45,6 +45,7 @@ const Keys<LabRemote>& encapsulation_keys() {
 
 constexpr std::string_view kBridge = "bridge";
 constexpr std::string_view kRouter = "router";
+constexpr std::string_view kRoce = "roce";
 
 Done read_buffer(ExtenderText& text, const Value& value) {
   const auto words = value.words();
@@ -161,10 +162,15 @@ Done read_remotes(ExtenderText& text, const Value& table) {
 
 Done read_mode(ExtenderText& text, const Value& value) {
   const auto mode = value.string();
-  if (!mode || (*mode != kBridge && *mode != kRouter)) {
-    return value.wrong("must be bridge or router");
+  if (mode == kBridge) {
+    text.extender.mode = ExtenderMode::kBridge;
+  } else if (mode == kRouter) {
+    text.extender.mode = ExtenderMode::kRouter;
+  } else if (mode == kRoce) {
+    text.extender.mode = ExtenderMode::kRoce;
+  } else {
+    return value.wrong("must be bridge, router or roce");
   }
-  text.extender.mode = *mode == kRouter ? ExtenderMode::kRouter : ExtenderMode::kBridge;
   return {};
 }
 
@@ -175,6 +181,8 @@ Keys<ExtenderText> extender_keys(const Keys<LabNode>& node_keys) {
        [](ExtenderText& text, const Value& value) {
          return store(text.extender.listen, value.udp_address());
        }},
+      {"hosts", [](ExtenderText& text,
+                   const Value& value) { return store(text.extender.hosts, value.string()); }},
       {"buffer", read_buffer},
       {"route_table", read_route_table},
       {"key", [](ExtenderText& text,
@@ -209,7 +217,7 @@ bool is_router(const Value& extender) {
   return entries && std::ranges::any_of(*entries, [](const auto& entry) {
            const auto mode =
                entry.first == "mode" ? entry.second.string() : Expected<std::string>("");
-           return mode && *mode == kRouter;
+           return mode == kRouter || mode == kRoce;
          });
 }
 
@@ -342,6 +350,10 @@ std::string remote_words(const LabRemote& remote) {
 
 std::string extender_words(const LabExtender& extender, std::vector<std::string> words) {
   if (extender.mode == ExtenderMode::kRouter) words.push_back("mode = " + quoted(kRouter));
+  if (extender.mode == ExtenderMode::kRoce) {
+    words.push_back("mode = " + quoted(kRoce));
+    words.push_back("hosts = " + quoted(extender.hosts));
+  }
   if (extender.route_table) {
     words.push_back(fmt::format("route_table = {}", *extender.route_table));
   }

@@ -219,6 +219,25 @@ TEST(LabExtender, MayHaveItsPrefixesFromTheKernel) {
   EXPECT_EQ(*again, *lab);
 }
 
+TEST(LabExtender, CanBeForHostsWithRoceAndNothingElse) {
+  const std::string gate =
+      "sm = 'none'\n[extender.x]\nlisten = '192.0.2.1:7471'\ninsecure = true\n";
+  const std::string there = "[extender.x.remote.r]\naddress = '192.0.2.2:7471'\n";
+  const auto lab = parse_lab(gate + "mode = 'roce'\nhosts = 'eth1'\n" + there, "lab.toml");
+  ASSERT_TRUE(lab) << lab.error().message;
+  ASSERT_EQ(lab->extenders.size(), 1u);
+  EXPECT_EQ(lab->extenders[0].mode, ExtenderMode::kRoce);
+  EXPECT_EQ(lab->extenders[0].hosts, "eth1");
+  const auto again = parse_lab(write_lab(*lab, ""), "lab.toml");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, *lab);
+  EXPECT_THAT(
+      refusal(gate + "mode = 'roce'\n" + there),
+      HasSubstr("lab.toml:2: extender.x: needs the interface where the hosts with RoCE are"));
+  EXPECT_THAT(refusal(gate + "hosts = 'eth1'\n" + there),
+              HasSubstr("extender.x: hosts are of an extender with mode = \"roce\""));
+}
+
 TEST(LabExtender, RefusesWhatNoRouterCanBe) {
   const std::string own = "sm = { subnet_prefix = 'fd00:0:0:1::/64' }\n";
   const std::string gate = "[extender.x]\nlisten = '192.0.2.1:7471'\ninsecure = true\n";
@@ -226,7 +245,7 @@ TEST(LabExtender, RefusesWhatNoRouterCanBe) {
   const std::string there = "[extender.x.remote.r]\naddress = '192.0.2.2:7471'\n";
   const std::string prefixes = there + "prefixes = ";
   EXPECT_THAT(refusal(own + gate + "mode = 'hub'\n" + there),
-              HasSubstr("lab.toml:5: extender.x.mode: must be bridge or router"));
+              HasSubstr("lab.toml:5: extender.x.mode: must be bridge, router or roce"));
   EXPECT_THAT(refusal(own + gate + prefixes + "['fd00:0:0:2::/64']"),
               HasSubstr("extender.x.remote.r.prefixes: are of an extender with mode = \"router\""));
   EXPECT_THAT(refusal(own + router + there),

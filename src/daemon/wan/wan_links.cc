@@ -23,6 +23,18 @@ using Json = nlohmann::json;
 // together, blocks. The standard's largest credit.
 constexpr std::uint32_t kLocalBuffer = 2048;
 
+std::string_view text(fabric::ExtenderMode mode) {
+  switch (mode) {
+    case fabric::ExtenderMode::kBridge:
+      return "bridge";
+    case fabric::ExtenderMode::kRouter:
+      return "router";
+    case fabric::ExtenderMode::kRoce:
+      break;
+  }
+  return "roce";
+}
+
 std::string_view text(wan::Session::State state) {
   switch (state) {
     case wan::Session::State::kClosed:
@@ -73,9 +85,10 @@ struct WanLinks::Extender {
   const fabric::LabExtender& lab;
   std::unique_ptr<RemotePaths> paths;
   wan::BulkBuffer buffer;
-  std::unique_ptr<SubnetRouter> router;   // null: it is a bridge
+  std::unique_ptr<SubnetRouter> router;   // null: it is none
   std::unique_ptr<LearnedRoutes> routes;  // null: it has no route_table
-  bool router_woken = false;
+  std::unique_ptr<RoceSide> roce;         // null: hosts have no part in it
+  bool near_woken = false;                // the router, or what is between it and hosts
   std::vector<std::unique_ptr<Remote>> remotes;
   std::vector<std::vector<io::TlsFingerprint>> remote_keys;
   std::unique_ptr<SiteKeys> keys;  // null: it is insecure
@@ -143,12 +156,19 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
                                                          .buffer = wan::BulkBuffer(options),
                                                          .router = {},
                                                          .routes = {},
+                                                         .roce = {},
                                                          .remotes = {},
                                                          .remote_keys = {},
                                                          .keys = nullptr});
   extender.paths->set_landing(extender.buffer.landing());
   if (lab.mode == fabric::ExtenderMode::kRouter) {
     if (auto made = make_router(extender, reactor); !made) return wrong(made.error());
+  }
+  if (lab.mode == fabric::ExtenderMode::kRoce) {
+    auto side = RoceSide::open(lab.hosts, port_options(lab), fabric_.pool(), reactor,
+                               [&extender] { extender.near_woken = true; });
+    if (!side) return wrong(side.error());
+    extender.roce = std::move(*side);
   }
   if (lab.insecure) return {};
   auto site = load_site(lab);
@@ -165,7 +185,7 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
 Expected<void> WanLinks::make_router(Extender& extender, io::Reactor& reactor) {
   extender.router =
       std::make_unique<SubnetRouter>(fabric_.router(extender.lab.node), port_options(extender.lab),
-                                     fabric_.pool(), [&extender] { extender.router_woken = true; });
+                                     fabric_.pool(), [&extender] { extender.near_woken = true; });
   if (extender.lab.route_table) {
     auto routes = LearnedRoutes::open(extender.lab, reactor, [&extender](const auto& learned) {
       extender.router->set_learned(learned);
@@ -184,6 +204,7 @@ link::Port& WanLinks::near_port(Extender& extender, std::size_t index) {
   if (extender.router != nullptr) {
     return extender.router->add_site(extender.lab.remotes[index].prefixes);
   }
+  if (extender.roce != nullptr) return extender.roce->add_site();
   fabric::NodePort& port = fabric_.node(extender.lab.node).port(extender.lab.port_of(index));
   // What the port of the other site enables is the subnet manager's business, as it is here.
   port.set_far_partner(fabric_.lab().nodes[extender.lab.node].limits, std::nullopt, std::nullopt);
@@ -195,6 +216,7 @@ void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
   wan::TunnelOptions options;
   options.port = port_options(extender.lab);
   if (extender.router != nullptr) options.mode = wan::TunnelMode::kRouter;
+  if (extender.roce != nullptr) options.mode = wan::TunnelMode::kRoce;
   options.sender.kept_packets = most_packets(extender.lab);
   RemotePath& path = extender.paths->add(index, now);
   wan::TunnelUser& user = *this;
@@ -241,11 +263,18 @@ void WanLinks::wake(wan::TunnelEnd& end) {
   woken_.push_back(&end);
 }
 
-bool WanLinks::run_router(Extender& extender, Time now) {
-  if (extender.router == nullptr) return false;
-  const auto due = extender.router->deadline();
-  if (!std::exchange(extender.router_woken, false) && (!due || *due > now)) return false;
-  extender.router->run(now);
+std::optional<Time> WanLinks::near_deadline(const Extender& extender) {
+  if (extender.near_woken) return Time{};
+  if (extender.router != nullptr) return extender.router->deadline();
+  return extender.roce != nullptr ? extender.roce->deadline() : std::nullopt;
+}
+
+bool WanLinks::run_near(Extender& extender, Time now) {
+  const auto due = near_deadline(extender);
+  if (!due || *due > now) return false;
+  extender.near_woken = false;
+  if (extender.router != nullptr) extender.router->run(now);
+  if (extender.roce != nullptr) extender.roce->run(now);
   return true;
 }
 
@@ -269,7 +298,7 @@ bool WanLinks::run(Time now) {
       remote->tunnel.run(now);
       worked = true;
     }
-    worked |= run_router(*extender, now);
+    worked |= run_near(*extender, now);
     extender->paths->watch_for_room();
   }
   return worked;
@@ -283,8 +312,7 @@ std::optional<Time> WanLinks::deadline() const {
   };
   earlier(fibres_.deadline());
   for (const auto& extender : extenders_) {
-    if (extender->router_woken) return Time{};
-    if (extender->router != nullptr) earlier(extender->router->deadline());
+    earlier(near_deadline(*extender));
     if (extender->keys) earlier(extender->keys->deadline());
     earlier(extender->paths->deadline());
     for (const auto& remote : extender->remotes) {
@@ -306,7 +334,9 @@ Json WanLinks::report(const Extender& extender, std::size_t index) {
            {"sealed", remote.sealed.has_value()},
            {"buffer_bytes", remote.share.used_bytes()},
            {"buffer_most_bytes", remote.share.most_used_bytes()}};
-  if (extender.router == nullptr) row["port"] = extender.lab.port_of(index);
+  if (extender.lab.mode == fabric::ExtenderMode::kBridge) {
+    row["port"] = extender.lab.port_of(index);
+  }
   if (extender.router != nullptr) row["groups"] = extender.router->groups_wanted(index);
   if (extender.routes != nullptr) {
     row["learned"] = extender.router->learned(static_cast<std::uint32_t>(index));
@@ -335,7 +365,7 @@ Json WanLinks::report() const {
       remotes.push_back(report(*extender, i));
     std::vector<CounterValue> counters = extender->paths->counters();
     Json row{{"extender", fabric_.lab().nodes[extender->lab.node].name},
-             {"mode", extender->router == nullptr ? "bridge" : "router"},
+             {"mode", text(extender->lab.mode)},
              {"listen", extender->paths->local().to_string()},
              {"remotes", std::move(remotes)}};
     if (extender->keys) {
@@ -348,6 +378,7 @@ Json WanLinks::report() const {
     if (extender->routes != nullptr && !extender->routes->trouble().empty()) {
       row["routes_unread"] = extender->routes->trouble();
     }
+    if (extender->roce != nullptr) row["roce"] = extender->roce->report();
     out.push_back(std::move(row));
   }
   return out;

@@ -19,6 +19,7 @@
 #include "base/time.h"
 #include "daemon/wan/fibre_links.h"
 #include "daemon/wan/remote_paths.h"
+#include "daemon/wan/roce_side.h"
 #include "daemon/wan/subnet_router.h"
 #include "fabric/fabric.h"
 #include "io/reactor.h"
@@ -77,7 +78,9 @@ class WanLinks final : private wan::TunnelUser {
   [[nodiscard]] link::PortOptions port_options(const fabric::LabExtender& lab) const;
   // What the tunnel to a remote is joined to.
   [[nodiscard]] link::Port& near_port(Extender& extender, std::size_t index);
-  bool run_router(Extender& extender, Time now);
+  // What is between the extender's tunnels and what is here: a router, or a bridge for RoCE.
+  static bool run_near(Extender& extender, Time now);
+  [[nodiscard]] static std::optional<Time> near_deadline(const Extender& extender);
 
   // wan::TunnelUser
   void wake(wan::TunnelEnd& end) override;

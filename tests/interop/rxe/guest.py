@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A running guest with rdma_rxe, on a tap device in the namespace of the caller."""
 import base64
+import dataclasses
 import os
 import pathlib
 import socket
@@ -18,11 +19,28 @@ TAP = "rxe-tap"
 HOST_MAC, GUEST_MAC = "02:00:00:77:00:01", "02:00:00:77:00:02"
 
 
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A guest's interface, and ours at the other end of the cable: a tap device."""
+    tap: str = TAP
+    mac: str = GUEST_MAC
+    addresses: tuple = ADDRESSES
+    # Of ours: nobody is asked for them, nor for the guest's. Without any the guest has to ask for
+    # whomever it speaks to.
+    our_mac: str = HOST_MAC
+    our_addresses: tuple = HOST_ADDRESSES
+
+    def pairs(self):
+        """Our addresses and the guest's, without their lengths."""
+        return [(ours.partition("/")[0], theirs.partition("/")[0])
+                for ours, theirs in zip(self.our_addresses, self.addresses)]
+
+
 class Guest:
     """Use as a context: boots, and is ended with it."""
 
     def __init__(self, mtu=1500, boot_seconds=240, network=True, processors=1, extra=None,
-                 capture=False):
+                 capture=False, place=Place()):
         """`network`: whether its interface leads to ours, or nowhere. `extra`: called with an
         archive, to put more into the guest. `capture`: whether traffic() has what crosses it."""
         self.mtu = mtu
@@ -31,6 +49,7 @@ class Guest:
         self.processors = processors
         self.extra = extra
         self.capture = capture
+        self.place = place
         self.folder = None
         self.qemu = None
         self.channel = None
@@ -55,20 +74,22 @@ class Guest:
             self.qemu.kill()
             self.qemu.wait()
         if self.network:
-            subprocess.run(["ip", "link", "del", TAP], check=False, capture_output=True)
+            subprocess.run(["ip", "link", "del", self.place.tap], check=False,
+                           capture_output=True)
         if self.folder:
             self.folder.cleanup()
 
     def _network(self):
-        for words in (["tuntap", "add", "dev", TAP, "mode", "tap"],
-                      ["link", "set", TAP, "mtu", str(self.mtu), "addrgenmode", "none"],
-                      ["link", "set", TAP, "address", HOST_MAC],
-                      ["link", "set", TAP, "up"],
-                      *(["-6" if ":" in a else "-4", "addr", "add", a, "dev", TAP,
-                         *(["nodad"] if ":" in a else [])] for a in HOST_ADDRESSES),
+        tap = self.place.tap
+        for words in (["tuntap", "add", "dev", tap, "mode", "tap"],
+                      ["link", "set", tap, "mtu", str(self.mtu), "addrgenmode", "none"],
+                      ["link", "set", tap, "address", self.place.our_mac],
+                      ["link", "set", tap, "up"],
+                      *(["-6" if ":" in a else "-4", "addr", "add", a, "dev", tap,
+                         *(["nodad"] if ":" in a else [])] for a in self.place.our_addresses),
                       # Programs with short timeouts are not to wait for a slow guest to be found.
-                      *(["neigh", "add", a, "lladdr", GUEST_MAC, "dev", TAP, "nud", "permanent"]
-                        for a in (GUEST, GUEST6))):
+                      *(["neigh", "add", a, "lladdr", self.place.mac, "dev", tap, "nud",
+                         "permanent"] for _, a in self.place.pairs())):
             done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise image.Unavailable(f"ip {' '.join(words)}: {done.stderr.strip()}")
@@ -78,7 +99,7 @@ class Guest:
         extra = image.Archive()
         extra.paths.add("etc/guest")
         extra.file("etc/guest/settings",
-                   f"MTU={self.mtu}\nADDRESSES='{' '.join(ADDRESSES)}'\n")
+                   f"MTU={self.mtu}\nADDRESSES='{' '.join(self.place.addresses)}'\n")
         if self.extra:
             self.extra(extra)
         initrd = work / "initrd"
@@ -98,11 +119,11 @@ class Guest:
                  "-serial", f"file:{work / 'console.log'}",
                  "-chardev", f"socket,id=control,path={control},server=on,wait=off",
                  "-serial", "chardev:control",
-                 "-netdev", f"tap,id=net,ifname={TAP},script=no,downscript=no,vnet_hdr=off"
-                 if self.network else "hubport,id=net,hubid=0",
+                 "-netdev", f"tap,id=net,ifname={self.place.tap},script=no,downscript=no,"
+                 "vnet_hdr=off" if self.network else "hubport,id=net,hubid=0",
                 *(["-object", f"filter-dump,id=traffic,netdev=net,file={self.traffic()}"]
                   if self.capture else []),
-                 "-device", f"virtio-net-pci,netdev=net,mac={GUEST_MAC},"
+                 "-device", f"virtio-net-pci,netdev=net,mac={self.place.mac},"
                  f"host_mtu={self.mtu},romfile="],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         deadline = time.monotonic() + self.boot_seconds
@@ -112,8 +133,8 @@ class Guest:
             time.sleep(0.02)
         while self._line(deadline) != "ready":
             self._still_there(deadline)
-        self.run(" && ".join(f"ip neigh add {address} lladdr {HOST_MAC} dev eth0 nud permanent"
-                             for address in (HOST, HOST6)))
+        for address, _ in self.place.pairs():
+            self.run(f"ip neigh add {address} lladdr {self.place.our_mac} dev eth0 nud permanent")
 
     def traffic(self):
         """The capture (pcap) of what the guest has been sent and has sent, before it loses any."""
