@@ -35,7 +35,7 @@ void ChannelAdapter::port_changed(NodePort& port, bool reregister) {
 Vl ChannelAdapter::lane(const NodePort& out, Sl sl) const {
   const auto& lanes = lanes_[out.number() - 1u];
   if (lanes) return lanes->vls[sl.value()];
-  return Vl{static_cast<std::uint8_t>(sl.value() % out.operational_vls())};
+  return out.default_lane(sl);
 }
 
 wire::SlToVl ChannelAdapter::sl_to_vl(mgmt::PortNumber, mgmt::PortNumber out) const {
@@ -70,11 +70,12 @@ void ChannelAdapter::take(NodePort& in, link::PacketPtr packet, Time now) {
   const auto bth = bth_of(*packet, lrh);
   const bool is_router = kind() == NodeKind::kRouter;
   // Management of hosts in other subnets is carried there as everything else is.
-  if (is_router && leads_beyond(in, *packet, lrh)) return route(in, std::move(packet), bth, now);
+  const auto pkey = bth ? std::optional(bth->pkey) : std::nullopt;
+  if (is_router && leads_beyond(in, *packet, lrh)) return route(in, std::move(packet), pkey, now);
   if (lrh.vl == kManagementVl || (bth && bth->dest_qp.value() <= kQp1.value())) {
     return to_management(in, in, *packet, now);
   }
-  if (is_router) return route(in, std::move(packet), bth, now);
+  if (is_router) return route(in, std::move(packet), pkey, now);
   if (!bth || programs_[in.number() - 1u] == nullptr) {
     return in.counters().add_in_turn(NodeCounter::kNoQueuePair);
   }
@@ -82,15 +83,15 @@ void ChannelAdapter::take(NodePort& in, link::PacketPtr packet, Time now) {
     in.counters().add_in_turn(NodeCounter::kBadPKey);
     return violated(in, mgmt::KeyViolation::Kind::kPKey, bth->pkey.value(), *packet, now);
   }
-  programs_[in.number() - 1u]->arrive(std::move(packet), lrh, *bth, now);
+  programs_[in.number() - 1u]->arrive(std::move(packet), lrh, bth->dest_qp, now);
 }
 
-void ChannelAdapter::route(NodePort& in, link::PacketPtr packet,
-                           const std::optional<wire::Bth>& bth, Time now) {
+void ChannelAdapter::route(NodePort& in, link::PacketPtr packet, std::optional<PKey> pkey,
+                           Time now) {
   if (forwarder_ == nullptr) return in.counters().add_in_turn(NodeCounter::kNotRouted);
-  if (bth && !in.carries(bth->pkey)) {
+  if (pkey && !in.carries(*pkey)) {
     in.counters().add_in_turn(NodeCounter::kBadPKey);
-    return violated(in, mgmt::KeyViolation::Kind::kPKey, bth->pkey.value(), *packet, now);
+    return violated(in, mgmt::KeyViolation::Kind::kPKey, pkey->value(), *packet, now);
   }
   forwarder_->from_subnet(std::move(packet), now);
 }

@@ -60,7 +60,7 @@ class ChannelAdapter final : public Node, private ProgramPort::Adapter {
   // ProgramPort::Adapter
   [[nodiscard]] Vl lane(const NodePort& out, Sl sl) const override;
   void take_back(NodePort& port, link::PacketPtr packet, Time now) override;
-  void route(NodePort& in, link::PacketPtr packet, const std::optional<wire::Bth>& bth, Time now);
+  void route(NodePort& in, link::PacketPtr packet, std::optional<PKey> pkey, Time now);
 
   // Of each port, once it was set.
   std::vector<std::optional<wire::SlToVl>> lanes_;

@@ -182,6 +182,12 @@ std::uint8_t NodePort::operational_vls() const {
   return link_ == nullptr ? lanes_of(info_.operational_vls) : link_->operational_vls();
 }
 
+// Most packets have a level below the number of lanes, and are spared the division.
+Vl NodePort::default_lane(Sl sl) const {
+  const std::uint8_t vls = operational_vls();
+  return Vl{sl.value() < vls ? sl.value() : static_cast<std::uint8_t>(sl.value() % vls)};
+}
+
 wire::PKeyBlock NodePort::pkeys(std::uint16_t block) const {
   wire::PKeyBlock value;
   const std::size_t first = block * wire::PKeyBlock::kEntries;

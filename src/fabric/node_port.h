@@ -64,6 +64,8 @@ class NodePort final : public Task, public link::TrainingPort {
   [[nodiscard]] bool filters_raw_inbound() const { return info_.filter_raw_inbound; }
   [[nodiscard]] bool filters_raw_outbound() const { return info_.filter_raw_outbound; }
   [[nodiscard]] std::uint8_t operational_vls() const;
+  // The lane of a service level for which nobody has set one.
+  [[nodiscard]] Vl default_lane(Sl sl) const;
 
   [[nodiscard]] wire::PKeyBlock pkeys(std::uint16_t block) const;
   void set_pkeys(std::uint16_t block, const wire::PKeyBlock& value);

@@ -30,10 +30,9 @@ void ProgramPort::leave(AttachedProgram& program, const Gid& group) {
   if (members->second.empty()) groups_.erase(members);
 }
 
-void ProgramPort::arrive(link::PacketPtr packet, const wire::Lrh& lrh, const wire::Bth& bth,
-                         Time now) {
-  if (bth.dest_qp == kMulticastQpn) return arrive_multicast(std::move(packet), lrh, now);
-  AttachedProgram* const program = is_multicast(lrh.dlid) ? nullptr : numbers_.owner(bth.dest_qp);
+void ProgramPort::arrive(link::PacketPtr packet, const wire::Lrh& lrh, Qpn destination, Time now) {
+  if (destination == kMulticastQpn) return arrive_multicast(std::move(packet), lrh, now);
+  AttachedProgram* const program = is_multicast(lrh.dlid) ? nullptr : numbers_.owner(destination);
   if (program == nullptr || &program->port() != this) {
     return counters().add_in_turn(NodeCounter::kNoQueuePair);
   }

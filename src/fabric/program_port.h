@@ -37,7 +37,7 @@ class ProgramPort final : private Task {
   void changed(bool reregister);
 
   // Gives a packet that came in to whom it is for; counted when that is nobody.
-  void arrive(link::PacketPtr packet, const wire::Lrh& lrh, const wire::Bth& bth, Time now);
+  void arrive(link::PacketPtr packet, const wire::Lrh& lrh, Qpn destination, Time now);
 
   // --- attachments -------------------------------------------------------------------------------
   void add(AttachedProgram& program) { programs_.push_back(&program); }

@@ -26,7 +26,7 @@ bool SentPacket::read(const link::Packet& packet, Qpn source) {
   size = packet.size();
   const std::size_t covered = size - wire::kVcrcSize;
   Bytes rest = packet.header();
-  const wire::Lrh lrh = *wire::Lrh::parse(rest);
+  const wire::Lrh lrh = wire::Lrh::read(rest);
   if (lrh.link_version != 0 || lrh.vl == kManagementVl || is_raw(lrh) ||
       lrh.packet_bytes() != covered) {
     return false;

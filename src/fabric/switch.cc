@@ -13,7 +13,7 @@ Vl Switch::lane(std::uint8_t in, std::uint8_t out, Sl sl) const {
     const Lanes& lanes = lanes_[lanes_index(in, out)];
     if (lanes.set) return lanes.map.vls[sl.value()];
   }
-  return Vl{static_cast<std::uint8_t>(sl.value() % port(out).operational_vls())};
+  return port(out).default_lane(sl);
 }
 
 std::optional<std::uint8_t> Switch::port_for(Lid dlid) const {

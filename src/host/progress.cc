@@ -27,14 +27,17 @@ constexpr std::size_t kEvents = 64;
 // Datagrams read from one receiver before it answers and the next has its turn: about one run, so
 // that acknowledgements come while the sender still has window.
 constexpr std::size_t kThreadBudget = 16;
+// Where a process carries them: an acknowledgement costs it as much as a packet.
+constexpr std::size_t kCarriedBudget = 64;
 // Where many share a socket that is a datagram of each: one answer for several of them costs the
 // sender fewer calls, too.
 constexpr std::size_t kSharedBudget = 128;
 // So often all hot receivers are read before others are looked at.
 constexpr unsigned kRoundsInRow = 16;
 
-std::size_t budget_of(const Receiver& receiver) {
-  return receiver.queue_pairs() > 1 ? kSharedBudget : kThreadBudget;
+std::size_t budget_of(const Receiver& receiver, Progress::Carrier carrier) {
+  if (receiver.queue_pairs() > 1) return kSharedBudget;
+  return carrier == Progress::Carrier::kProcess ? kCarriedBudget : kThreadBudget;
 }
 
 constexpr std::uint32_t kOneShot = EPOLLIN | EPOLLONESHOT;
@@ -228,7 +231,7 @@ Receiver::Acks Progress::acks() const {
 // False when the program is reading right now. A receiver that had something is hot; one that had
 // not is waited on again.
 bool Progress::take_over(Receiver& receiver) {
-  const auto count = receiver.receive(budget_of(receiver), acks());
+  const auto count = receiver.receive(budget_of(receiver, carrier_), acks());
   if (!count) return false;
   const bool was_left = receiver.left_to_program_.exchange(false);
   if (was_left && *count > 0) receiver.kept_for_ = kKeptFor;
@@ -265,7 +268,7 @@ void Progress::spin() {
     bool found = false;
     for (std::size_t i = 0; i < hot_.size();) {
       Receiver& receiver = *hot_[i];
-      const auto count = receiver.receive(budget_of(receiver), Receiver::Acks::kAtOnce);
+      const auto count = receiver.receive(budget_of(receiver, carrier_), Receiver::Acks::kAtOnce);
       found |= count.value_or(0) > 0;
       read += count.value_or(0);
       const bool polled = receiver.note_read(count.value_or(0));

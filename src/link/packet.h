@@ -64,7 +64,7 @@ class Packet {
   [[nodiscard]] std::uint16_t blocks() const {
     return static_cast<std::uint16_t>((size() + kBlock - 1) / kBlock);
   }
-  [[nodiscard]] wire::Lrh lrh() const { return *wire::Lrh::parse(header()); }
+  [[nodiscard]] wire::Lrh lrh() const { return wire::Lrh::read(header()); }
   [[nodiscard]] Lid dlid() const {
     return Lid{wire::load_be16(header_.data() + wire::LrhView::kDlidBytes)};
   }
@@ -86,8 +86,9 @@ class Packet {
   void rewrite_lrh(const wire::Lrh& lrh);
   void rewrite_vl(Vl vl);
 
-  // Its VCRC was right, or taken for right, when it came into this process, and nothing that could
-  // damage it has happened since: hops need not read all of it again. Filled in by who lets it in.
+  // Its VCRC was right, or taken for right, when it came into this process; so was its LRH, whose
+  // length takes in all headers; and nothing that could damage it has happened since: hops need not
+  // read all of it again. Filled in by who lets it in.
   bool intact = false;
   // ICRC and VCRC are in it. A packet of a program on this machine comes without, as memory needs
   // none, and has room for them in its trailer: they are made when it is copied out of here.

@@ -27,8 +27,14 @@ std::size_t least_bytes(wire::Lnh next_header) {
 }  // namespace
 
 // IBA 7.3 and 7.10: the checks of the packet receiver and of data packets, except for credit. The
-// VCRC first, so that what was damaged counts as that and as nothing else.
+// VCRC first, so that what was damaged counts as that and as nothing else. Whoever let an intact
+// packet in has looked at its LRH, of which hops change nothing but the VL.
 std::optional<PortCounter> Port::flaw(const Packet& packet) const {
+  if (packet.intact && packet.vl() != kVl15) {
+    if (packet.size() > longest_packet(options_.mtu_code)) return PortCounter::kRxMalformed;
+    return packet.vl().value() < operational_vls_ ? std::nullopt
+                                                  : std::optional(PortCounter::kRxBadVl);
+  }
   if (!packet.intact && !packet.vcrc_good()) return PortCounter::kRxBadVcrc;
   const wire::Lrh lrh = packet.lrh();
   const std::size_t covered = packet.size() - wire::kVcrcSize;

@@ -63,8 +63,7 @@ bool VlArbitration::Wheel::turn_to(std::uint16_t sendable) {
   return false;
 }
 
-std::optional<Vl> VlArbitration::choose(std::uint16_t sendable) {
-  if (!is_set()) return take_turns(sendable);
+std::optional<Vl> VlArbitration::choose_by_tables(std::uint16_t sendable) {
   const bool low = (low_.lanes & sendable) != 0;
   const bool high = (high_.lanes & sendable) != 0;
   counts_high_ = low && limit_ != kUnlimited;
@@ -75,13 +74,6 @@ std::optional<Vl> VlArbitration::choose(std::uint16_t sendable) {
   assert(found);
   (void)found;
   return chosen_->entries[chosen_->at].vl;
-}
-
-std::optional<Vl> VlArbitration::take_turns(std::uint16_t sendable) {
-  if (sendable == 0) return std::nullopt;
-  const auto later = static_cast<std::uint16_t>(sendable & (0xFFFEU << last_));
-  last_ = static_cast<std::uint8_t>(lowest_lane(later != 0 ? later : sendable));
-  return Vl{last_};
 }
 
 void VlArbitration::count(std::size_t bytes) {

@@ -5,6 +5,7 @@
 // here.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -43,7 +44,9 @@ class VlArbitration {
 
   // The lane that sends next. Bit n of `sendable`: lane n has a packet and credit for it. Nothing
   // when no table has an entry for any of them: the standard has such lanes never send.
-  [[nodiscard]] std::optional<Vl> choose(std::uint16_t sendable);
+  [[nodiscard]] std::optional<Vl> choose(std::uint16_t sendable) {
+    return is_set() ? choose_by_tables(sendable) : take_turns(sendable);
+  }
   // The lane chosen has sent a packet of so many bytes.
   void sent(std::size_t bytes) {
     if (chosen_ != nullptr) count(bytes);
@@ -58,7 +61,13 @@ class VlArbitration {
     // Moves on to the entry that sends next; false: none may.
     bool turn_to(std::uint16_t sendable);
   };
-  [[nodiscard]] std::optional<Vl> take_turns(std::uint16_t sendable);
+  [[nodiscard]] std::optional<Vl> choose_by_tables(std::uint16_t sendable);
+  [[nodiscard]] std::optional<Vl> take_turns(std::uint16_t sendable) {
+    if (sendable == 0) return std::nullopt;
+    const auto later = static_cast<std::uint16_t>(sendable & (0xFFFEU << last_));
+    last_ = static_cast<std::uint8_t>(std::countr_zero(later != 0 ? later : sendable));
+    return Vl{last_};
+  }
   void count(std::size_t bytes);
   void refill_high();
 

@@ -42,6 +42,13 @@ struct Lrh {
   // Reserved bits are ignored on receipt and written as zero. Nothing when too short.
   [[nodiscard]] static std::optional<Lrh> parse(Bytes bytes) {
     if (bytes.size() < kSize) return std::nullopt;
+    return read(bytes);
+  }
+
+  // The same of at least kSize bytes. Each packet comes by this at every hop: an optional would be
+  // written field by field, and read as a whole before that has left the store buffer.
+  [[nodiscard]] static Lrh read(Bytes bytes) {
+    assert(bytes.size() >= kSize);
     const std::byte* at = bytes.data();
     return Lrh{.vl = Vl{static_cast<std::uint8_t>(load_u8(at) >> 4)},
                .link_version = static_cast<std::uint8_t>(load_u8(at) & 0xF),

@@ -23,7 +23,12 @@ void AttachSession::port_changed(mgmt::PortNumber port, bool reregister) {
 }
 
 void AttachSession::not_mapped(ProgramBlocks& sender) {
-  if (offered_.contains(sender.arena()) || !server_.may_read(*this, sender)) return;
+  // Packets of another user come here one by one.
+  if (sender.arena() == unreadable_ || offered_.contains(sender.arena())) return;
+  if (!server_.may_read(*this, sender)) {
+    unreadable_ = sender.arena();
+    return;
+  }
   offered_.insert(sender.arena());
   offers_.push_back({.arena = sender.arena(), .blocks = sender.weak_from_this()});
 }

@@ -124,6 +124,7 @@ class AttachSession final : private RingOwner {
   // Memory of others, by its numbers: what is or was to be offered, what was not yet, and the one
   // of which it did not say yet that it has mapped it.
   std::unordered_set<std::uint32_t> offered_;
+  std::optional<std::uint32_t> unreadable_;  // the last that this program may not read
   std::deque<Offer> offers_;
   std::optional<std::uint32_t> unanswered_;
   std::deque<std::uint32_t> gone_;

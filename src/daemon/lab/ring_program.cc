@@ -130,20 +130,24 @@ void RingProgram::leave(Time now) {
   resume(now);
 }
 
+void RingProgram::note_copied(const BufferRef& payload) {
+  counters_.add_in_turn(AttachCounter::kCopied);
+  ProgramBlocks* const sender = ProgramBlocks::of(payload);
+  if (sender != nullptr && !end_->has_mapped(*sender)) owner_.not_mapped(*sender);
+}
+
 void RingProgram::deliver(link::PacketPtr& packet, mgmt::PortNumber port) {
   if (left()) {
     counters_.add_in_turn(AttachCounter::kUndelivered);
     return packet.reset();
   }
-  ProgramBlocks* const sender = ProgramBlocks::of(packet->payload_owner());
   switch (end_->arrive(port, packet->header(), packet->payload(), packet->payload_owner(),
                        packet->trailer(), packet->sealed)) {
     case port::ring::Arrival::kNoRoom:
       refused_ = true;
       break;
     case port::ring::Arrival::kCopied:
-      counters_.add_in_turn(AttachCounter::kCopied);
-      if (sender != nullptr && !end_->has_mapped(*sender)) owner_.not_mapped(*sender);
+      note_copied(packet->payload_owner());
       [[fallthrough]];
     case port::ring::Arrival::kReferred:
       packet.reset();

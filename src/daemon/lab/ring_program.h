@@ -102,6 +102,8 @@ class RingProgram final : private port::ring::DaemonEnd::Watcher {
   };
 
   void deliver(link::PacketPtr& packet, mgmt::PortNumber port);
+  // The program got a copy of it.
+  void note_copied(const BufferRef& payload);
   // port::ring::DaemonEnd::Watcher
   void blocks_freed() override { owner_.touched(); }
 

@@ -87,7 +87,8 @@ std::uint64_t DaemonEnd::waiting() {
 }
 
 std::optional<DaemonEnd::Packet> DaemonEnd::next() {
-  if (lie_ || (sent_ == accepted_ && waiting() == 0)) return std::nullopt;
+  std::optional<Packet> packet;
+  if (lie_ || (sent_ == accepted_ && waiting() == 0)) return packet;
   const SendSlot& slot = theirs_.slots[accepted_ % kSlots];
   // It comes from another processor's cache, and takes as long as a packet takes here.
   if (sent_ - accepted_ > 1) __builtin_prefetch(&theirs_.slots[(accepted_ + 1) % kSlots]);
@@ -95,34 +96,35 @@ std::optional<DaemonEnd::Packet> DaemonEnd::next() {
   const std::size_t trailer_size = peek(slot.trailer_size);
   const std::uint32_t block = peek(slot.block);
   const std::uint32_t payload_size = peek(slot.payload_size);
-  Packet out{.epoch = peek(slot.epoch),
-             .source = peek(slot.source),
-             .port = peek(slot.port),
-             .sealed = peek(slot.unsealed) == 0,
-             .header = {},
-             .payload = {},
-             .owner = {},
-             .trailer = {}};
+  const std::uint32_t source = peek(slot.source);
   if (header_size < kLeastHeader || header_size > kMostHeader || trailer_size < kLeastTrailer ||
-      trailer_size > kMostTrailer || payload_size > kBlock || out.source > kMostSource) {
+      trailer_size > kMostTrailer || payload_size > kBlock || source > kMostSource) {
     lied("a packet's size or queue pair is out of range");
-    return std::nullopt;
+    return packet;
   }
   if ((payload_size == 0) != (block == kNoBlock)) {
     lied("a packet has a block without a payload, or a payload without a block");
-    return std::nullopt;
+    return packet;
   }
+  BufferRef owner;
   if (block != kNoBlock) {
-    out.owner = program_->lend(block);
-    if (!out.owner) {
+    owner = program_->lend(block);
+    if (!owner) {
       lied("a packet's block is in use, or there is no such block");
-      return std::nullopt;
+      return packet;
     }
-    out.payload = Bytes(theirs_.blocks[block]).first(payload_size);
   }
+  // Filled in where it stays: to move it would be to read what has only just been written in parts.
+  Packet& out = packet.emplace();
+  out.epoch = peek(slot.epoch);
+  out.source = source;
+  out.port = peek(slot.port);
+  out.sealed = peek(slot.unsealed) == 0;
   out.header = Bytes(slot.header).first(header_size);
+  if (owner) out.payload = Bytes(theirs_.blocks[block]).first(payload_size);
+  out.owner = std::move(owner);
   out.trailer = Bytes(slot.trailer).first(trailer_size);
-  return out;
+  return packet;
 }
 
 bool DaemonEnd::stalled() const {

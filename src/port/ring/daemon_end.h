@@ -85,10 +85,17 @@ class DaemonEnd final : private ProgramBlocks::Home {
   [[nodiscard]] Arrival arrive(std::uint8_t port, Bytes header, Bytes payload, BufferRef& owner,
                                Bytes trailer, bool sealed);
   // The program has mapped the memory of that number, besides its own.
-  void mapped(std::uint32_t arena) { mapped_.insert(arena); }
-  void unmapped(std::uint32_t arena) { mapped_.erase(arena); }
+  void mapped(std::uint32_t arena) {
+    mapped_.insert(arena);
+    mapped_last_ = arena;
+  }
+  void unmapped(std::uint32_t arena) {
+    mapped_.erase(arena);
+    if (mapped_last_ == arena) mapped_last_.reset();
+  }
   [[nodiscard]] bool has_mapped(const ProgramBlocks& sender) const {
-    return &sender == program_.get() || mapped_.contains(sender.arena());
+    return sender.arena() == mapped_last_ || &sender == program_.get() ||
+           (!mapped_.empty() && mapped_.contains(sender.arena()));
   }
   // Takes back what the program is done with. True: something was.
   bool collect();
@@ -148,8 +155,9 @@ class DaemonEnd final : private ProgramBlocks::Home {
   std::uint64_t shown_arrived_ = 0;
   std::uint64_t announced_ = 0;  // arrivals of which a program that waits was told
   std::unordered_set<std::uint32_t> mapped_;
-  std::array<Held, kSlots> held_;  // of the arrival in each slot
-  std::size_t holding_ = 0;        // of these, in the memory of programs
+  std::optional<std::uint32_t> mapped_last_;  // one of these, which most packets are from
+  std::array<Held, kSlots> held_;             // of the arrival in each slot
+  std::size_t holding_ = 0;                   // of these, in the memory of programs
   // Blocks of ours. The one that came back last is used first: it is still in a cache.
   std::array<std::uint32_t, kBlocks> free_;
   std::size_t free_count_ = kBlocks;

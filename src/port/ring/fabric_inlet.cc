@@ -7,6 +7,15 @@
 #include "wire/link_crc.h"
 
 namespace weft::port {
+namespace {
+
+// A value that the daemon may be changing: it is read once, whatever is done with it.
+template <class T>
+T peek(const T& shared) {
+  return __atomic_load_n(&shared, __ATOMIC_RELAXED);
+}
+
+}  // namespace
 
 // What comes off the faulty line is looked at as if it had just been taken from the adapter.
 class FabricInlet::FaultSink final : public FaultyLine::Sink {
@@ -52,24 +61,28 @@ std::size_t FabricInlet::receive(DatagramSink& sink, std::size_t budget) {
   return count;
 }
 
-std::optional<Bytes> FabricInlet::payload_of(std::uint32_t arena, std::uint32_t block,
-                                             std::uint32_t size) const {
-  if (block == ring::kNoBlock && size == 0) return Bytes{};
-  if (block >= ring::kBlocks || size > ring::kBlock) return std::nullopt;
+bool FabricInlet::find_payload(const ring::ArrivalSlot& slot, Bytes& payload) const {
+  // The daemon may change its memory at any time: what is looked at is a copy.
+  const std::uint32_t arena = peek(slot.arena);
+  const std::uint32_t block = peek(slot.block);
+  const std::uint32_t size = peek(slot.payload_size);
+  if (block == ring::kNoBlock && size == 0) return true;
+  if (block >= ring::kBlocks || size > ring::kBlock) return false;
   const Bytes whole = arena == ring::kDaemonArena   ? shared_->end->daemon_block(block)
                       : arena == shared_->own_arena ? shared_->end->own_block(block)
                                                     : shared_->arenas.block(arena, block);
-  if (whole.empty()) return std::nullopt;
-  return whole.first(size);
+  if (whole.empty()) return false;
+  payload = whole.first(size);
+  return true;
 }
 
 // The front of what will be copied next: it comes from another processor's cache, and this one
 // looks ahead by itself only once it has begun to read.
 void FabricInlet::fetch_payload(const ring::ArrivalSlot& slot) const {
-  const auto payload = payload_of(slot.arena, slot.block, slot.payload_size);
-  if (!payload) return;
-  for (std::size_t at = 0; at < std::min(payload->size(), kAhead); at += ring::kLine)
-    __builtin_prefetch(payload->data() + at);
+  Bytes payload;
+  if (!find_payload(slot, payload)) return;
+  for (std::size_t at = 0; at < std::min(payload.size(), kAhead); at += ring::kLine)
+    __builtin_prefetch(payload.data() + at);
 }
 
 void FabricInlet::take_in(const ring::ArrivalSlot& slot, DatagramSink& sink) {
@@ -78,15 +91,14 @@ void FabricInlet::take_in(const ring::ArrivalSlot& slot, DatagramSink& sink) {
   const std::size_t trailer_size = slot.trailer_size;
   const std::uint8_t port = slot.port;
   const bool sealed = slot.unsealed == 0;
-  const auto payload = payload_of(slot.arena, slot.block, slot.payload_size);
-  if (!payload || !shared_->has_port(port) || header_size > slot.header.size() ||
-      trailer_size > slot.trailer.size()) {
+  LinkPieces packet;
+  if (!find_payload(slot, packet.payload) || !shared_->has_port(port) ||
+      header_size > slot.header.size() || trailer_size > slot.trailer.size()) {
     shared_->counters.add_in_turn(RingCounter::kRxMalformed);
     return;
   }
-  const LinkPieces packet{.header = Bytes(slot.header).first(header_size),
-                          .payload = *payload,
-                          .trailer = Bytes(slot.trailer).first(trailer_size)};
+  packet.header = Bytes(slot.header).first(header_size);
+  packet.trailer = Bytes(slot.trailer).first(trailer_size);
   if (shared_->capture || faults_) return take_whole(packet, sealed, port, sink);
   if (!sealed) {
     GrhArea grh;

@@ -37,8 +37,9 @@ class FabricInlet final : public Inlet {
   [[nodiscard]] std::uint8_t lmc(std::uint8_t port) const {
     return shared_->lmcs[port].load(std::memory_order_relaxed);
   }
-  [[nodiscard]] std::optional<Bytes> payload_of(std::uint32_t arena, std::uint32_t block,
-                                                std::uint32_t size) const;
+  // False: the slot makes no sense. Nothing is put into `payload`, which is empty, where there is
+  // none.
+  [[nodiscard]] bool find_payload(const ring::ArrivalSlot& slot, Bytes& payload) const;
   // `port`: to which it came, as the daemon says.
   void hand_on(FrameVerdict verdict, Bytes packet, std::uint8_t port, DatagramSink& sink);
 

@@ -23,7 +23,7 @@ constexpr std::size_t kShortest =
 // ICRC read, and says how long the packet is.
 bool headers_agree(Bytes headers, std::size_t size) {
   if (size < kShortest || headers.size() < wire::Lrh::kSize) return false;
-  const wire::Lrh lrh = *wire::Lrh::parse(headers);
+  const wire::Lrh lrh = wire::Lrh::read(headers);
   const bool global = lrh.next_header == wire::Lnh::iba_global;
   if (!global && lrh.next_header != wire::Lnh::iba_local) return false;
   if (lrh.packet_bytes() != size - wire::kVcrcSize) return false;
@@ -51,10 +51,10 @@ bool is_all_headers(Bytes front, std::size_t trailer) {
          trailer == bth.pad_count + wire::kIcrcSize + wire::kVcrcSize;
 }
 
-// Where a packet comes from and goes to; `transport` becomes all that follows that.
-hca::InDatagram addressed(Bytes packet, std::uint8_t lmc, GrhArea& grh) {
-  const wire::Lrh lrh = *wire::Lrh::parse(packet);
-  hca::InDatagram out;
+// Where a packet comes from and goes to, into `out`, which is new; `transport` becomes all that
+// follows that.
+void address(Bytes packet, std::uint8_t lmc, GrhArea& grh, hca::InDatagram& out) {
+  const wire::Lrh lrh = wire::Lrh::read(packet);
   out.global = lrh.next_header == wire::Lnh::iba_global;
   out.slid = lrh.slid;
   out.dlid = lrh.dlid;
@@ -63,7 +63,7 @@ hca::InDatagram addressed(Bytes packet, std::uint8_t lmc, GrhArea& grh) {
     out.path_bits = static_cast<std::uint8_t>(lrh.dlid.value() & ((1u << lmc) - 1));
   }
   out.transport = packet.subspan(wire::Lrh::kSize);
-  if (!out.global) return out;
+  if (!out.global) return;
   std::copy_n(out.transport.begin(), grh.size(), grh.begin());
   const wire::Grh header = *wire::Grh::parse(out.transport);
   out.network_header = &grh;
@@ -72,7 +72,6 @@ hca::InDatagram addressed(Bytes packet, std::uint8_t lmc, GrhArea& grh) {
   out.traffic_class = header.traffic_class;
   out.multicast = header.dgid.is_multicast();
   out.transport = out.transport.subspan(wire::Grh::kSize);
-  return out;
 }
 
 // Copies stretches of a packet to one place and runs the ICRC over what it covers.
@@ -159,18 +158,21 @@ FrameVerdict check_link_packet(Bytes packet) {
 }
 
 hca::InDatagram link_datagram(Bytes packet, std::uint8_t lmc, GrhArea& grh) {
-  hca::InDatagram out = addressed(packet, lmc, grh);
+  hca::InDatagram out;
+  address(packet, lmc, grh, out);
   out.transport = out.transport.first(out.transport.size() - wire::kIcrcSize - wire::kVcrcSize);
   return out;
 }
 
 std::optional<hca::InDatagram> datagram_in_place(const LinkPieces& packet, std::uint8_t lmc,
                                                  LinkFrame& frame, GrhArea& grh) {
-  if (packet.payload.empty() || !copy_headers(packet, frame)) return std::nullopt;
+  std::optional<hca::InDatagram> out;
+  if (packet.payload.empty() || !copy_headers(packet, frame)) return out;
   const Bytes headers = Bytes(frame.bytes).first(packet.header.size());
-  if (!is_all_headers(headers, packet.trailer.size())) return std::nullopt;
-  hca::InDatagram out = addressed(headers, lmc, grh);
-  out.apart = packet.payload;
+  if (!is_all_headers(headers, packet.trailer.size())) return out;
+  // Made where it stays: to copy it would be to read what has only just been written in parts.
+  address(headers, lmc, grh, out.emplace());
+  out->apart = packet.payload;
   return out;
 }
 
