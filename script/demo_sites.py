@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Two sites with a WAN between them, one fabric: a part of script/demo.
 
@@ -6,13 +5,8 @@ Two labs of a switch and a node each, whose extenders are joined, sealed, throug
 100 ms there and back. Debian's ibnetdiscover, ibv_rc_pingpong and ib_write_bw run across; while the
 last one does, the WAN begins to lose frames, and then is away for a moment. What arrives, and what
 waits in the bulk buffers, is drawn over time.
-
-usage: demo_sites.py BENCH TABLE PICTURE
-
-  BENCH     where the modules of the benchmarks are, in a build tree
-  TABLE     a file that gets a line for each result, columns between tabs
-  PICTURE   an SVG file that is written
 """
+import argparse
 import os
 import pathlib
 import signal
@@ -156,12 +150,15 @@ def draw(samples, picture):
 
 
 def main():
-    if len(sys.argv) != 4:
-        sys.exit(__doc__)
-    sys.path.insert(0, sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("bench", help="where the modules of the benchmarks are, in a build tree")
+    parser.add_argument("table", help="a file that gets a line for each result, columns of tabs")
+    parser.add_argument("picture", help="an SVG file that is written")
+    options = parser.parse_args()
+    sys.path.insert(0, options.bench)
     import labs as bench  # pylint: disable=import-outside-toplevel
     import sites  # pylint: disable=import-outside-toplevel
-    table = Table(sys.argv[2])
+    table = Table(options.table)
     wan = sites.Wan(RATE, ROUND_TRIP, loss=0)
     with tempfile.TemporaryDirectory(prefix="weft-demo-") as directory:
         settings = pathlib.Path(directory) / "wan"
@@ -175,7 +172,7 @@ def main():
             show_fabric(bench, table)
             show_pingpong(bench, path, table)
             samples = show_write_bandwidth(bench, sites, path, table, change)
-    draw(samples, sys.argv[3])
+    draw(samples, options.picture)
 
 
 if __name__ == "__main__":

@@ -383,6 +383,8 @@ wire() {
   clean
   dissected _ws.malformed >"$work/malformed.out"
   [[ ! -s $work/malformed.out ]] || fail "tshark takes packets for malformed"
+  dissected 'icmp.type == 3 || icmpv6.type == 1 || icmpv6.type == 4' >"$work/unreachable.out"
+  [[ ! -s $work/unreachable.out ]] || fail "a kernel refuses packets of a tunnel"
   case $layers in
     udp/*ethernet) has_each_way 'udp.port == 7471 && udp.checksum.status == 1' ;;
     udp/*) has_each_way 'udp.port == 7471' ;;
