@@ -290,6 +290,16 @@ TEST_F(RoceBridgeTest, BoundsQuestionsToAllAndTheHostsItKnows) {
   EXPECT_EQ(east.came.size(), 6u);
 }
 
+TEST_F(RoceBridgeTest, LetsGoOfWhatWaitsForTheEthernet) {
+  meet();
+  east.full = true;
+  send(west, rxe_frame("rc-atomic.pcap", kOurs, kTheirs));
+  EXPECT_EQ(east.bridge.waiting(), 1u);
+  EXPECT_EQ(pool.in_use(), 1u);
+  east.bridge.drop_waiting();
+  EXPECT_EQ(pool.in_use(), 0u);
+}
+
 TEST_F(RoceBridgeTest, CountsWhatIsForASiteThatIsNotThere) {
   meet();
   links[0].set_plugged(false, now);

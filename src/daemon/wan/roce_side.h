@@ -41,6 +41,8 @@ class RoceSide final : private wan::RoceUser {
 
   void run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const { return bridge_.deadline(); }
+  // Lets go of the packets that wait.
+  void stop() { bridge_.drop_waiting(); }
 
   // As docs/cli.md has it.
   [[nodiscard]] nlohmann::json report() const;

@@ -256,6 +256,7 @@ void WanLinks::stop(Time now) {
       remote->tunnel.port().connect(nullptr, now);
     }
     if (extender->router != nullptr) extender->router->stop();
+    if (extender->roce != nullptr) extender->roce->stop();
   }
 }
 

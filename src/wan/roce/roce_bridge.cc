@@ -129,6 +129,11 @@ bool RoceBridge::is_for_hosts(const HostFrame& frame, std::size_t site, Time now
   return false;
 }
 
+void RoceBridge::drop_waiting() {
+  for (const Site& site : sites_)
+    site.waiting->clear();
+}
+
 std::size_t RoceBridge::waiting() const {
   std::size_t packets = 0;
   for (const Site& site : sites_)

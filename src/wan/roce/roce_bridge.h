@@ -70,6 +70,8 @@ class RoceBridge final : private link::PortOwner {
 
   void run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const;
+  // Lets go of the packets that wait, before the pool goes.
+  void drop_waiting();
 
   [[nodiscard]] const RoceCounters& counters() const { return counters_; }
   [[nodiscard]] const Stations& stations() const { return stations_; }
