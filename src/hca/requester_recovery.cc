@@ -172,8 +172,12 @@ void Requester::expire(Time now) {
   if (loss_at_ && *loss_at_ <= now_) find_losses();
   const auto timeout = timeout_at();
   const auto probe = probe_at();
-  const bool absent = timeout && *timeout + kAbsent <= now_;
-  if (absent) timer_from_ = now_;
+  // Once: what had arrived by then is read before it is late again.
+  const bool absent = timeout && *timeout + kAbsent <= now_ && !was_absent_;
+  if (absent) {
+    timer_from_ = now_;
+    was_absent_ = true;
+  }
   if (timeout && *timeout <= now_ && !absent) {
     time_out();
   } else if (probe && *probe <= now_) {

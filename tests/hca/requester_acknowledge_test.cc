@@ -209,20 +209,36 @@ TEST_F(RequesterAcknowledge, GivesUpWhenNothingComesForTooLong) {
 
 TEST_F(RequesterAcknowledge, DoesNotTakeForSilenceThatItWasNotRunItself) {
   start();  // retry count 3
-  ASSERT_EQ(send(1, 1), std::errc{});
-  transmit();
-  for (int i = 0; i < 10; ++i) {
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    ASSERT_EQ(send(i, 1), std::errc{});
+    transmit();
     now = *requester->deadline() + 20ms;
     requester->expire(now);
     EXPECT_THAT(transmit(), IsEmpty());
+    EXPECT_EQ(requester->deadline(), now + kTimeout);
+    ack(i);
   }
   EXPECT_EQ(count(ConnectedCounter::kTxTimeouts), 0u);
-  EXPECT_EQ(requester->deadline(), now + kTimeout);
+  ASSERT_EQ(send(10, 1), std::errc{});
+  transmit();
   // As late as a deadline can be met by one that is run.
   now = *requester->deadline() + 1ms;
   requester->expire(now);
-  EXPECT_THAT(numbers(transmit()), ElementsAre(0));
+  EXPECT_THAT(numbers(transmit()), ElementsAre(10));
   EXPECT_EQ(count(ConnectedCounter::kTxTimeouts), 1u);
+}
+
+TEST_F(RequesterAcknowledge, TakesForSilenceWhatItDoesNotHearHoweverLateItIsRun) {
+  start();
+  ASSERT_EQ(send(1, 1), std::errc{});
+  transmit();
+  for (std::uint64_t late = 0; late < 5; ++late) {
+    EXPECT_EQ(count(ConnectedCounter::kTxTimeouts), std::max<std::uint64_t>(late, 1) - 1);
+    now = *requester->deadline() + 20ms;
+    requester->expire(now);
+    transmit();
+  }
+  EXPECT_EQ(completions.all.at(0).status, CompletionStatus::kTransportRetryExceeded);
 }
 
 TEST_F(RequesterAcknowledge, CountsRetriesAnewAfterProgress) {
