@@ -419,7 +419,7 @@ unsealable() {
   up_refused 'encapsulation = \"ipv6\"' 'remote east: ipv6: the addresses of both ends'
   up_refused 'encapsulation = \"udp/options/ipv4\"' 'remote east: .*leave them out'
   up_refused 'encapsulation = \"udp\"' 'remote east: udp: udp must be in another layer'
-  up_refused 'encapsulation = \"null\"' 'remote east: null: '
+  up_refused 'encapsulation = \"null\"' 'remote east needs a fibre without an encapsulation'
 }
 
 stranger() {

@@ -53,9 +53,6 @@ Expected<void> check_layers(const fabric::LabExtender& extender, const fabric::L
   wan::Ends ends{.local = extender.listen.host, .remote = extender.listen.host};
   if (remote.address) ends.remote = remote.address->host;
   if (ends.local.is_zero()) ends.local = ends.remote;
-  if (remote.encapsulation == "null") {
-    return cannot_be("null: it is for links of their own, which labs do not have yet");
-  }
   if (has_layer(remote.encapsulation, "options")) {
     return cannot_be(
         fmt::format("{}: credit is carried with frames only, and nothing would be in "
