@@ -11,7 +11,7 @@ namespace {
 std::optional<Gid> read_address(Bytes bytes) {
   std::array<std::uint8_t, 16> raw{};
   if (bytes.size() > raw.size()) return std::nullopt;
-  std::memcpy(raw.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(raw.data(), bytes.data(), bytes.size());
   return Gid{raw};
 }
 
