@@ -12,12 +12,9 @@ usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is ma
                                corpus/attachments, corpus/attach_socket, corpus/program_end,
                                corpus/management_socket, corpus/part_socket,
                                corpus/subnet_database, corpus/sealed_datagrams,
-                               corpus/tls_stream, corpus/fibre_stream, corpus/neighbours,
-                               corpus/key_offer, corpus/kernel_routes and corpus/lab_file, beside
-                               this
-                               script
-                               corpus/subnet_database, corpus/wan_encapsulation and
-                               corpus/lab_file, beside this script
+                               corpus/wan_encapsulation, corpus/tls_stream,
+                               corpus/fibre_stream, corpus/neighbours, corpus/key_offer,
+                               corpus/kernel_routes and corpus/lab_file, beside this script
 """
 import pathlib
 import random
