@@ -113,6 +113,10 @@ bool FibreChannel::arrived(std::size_t bytes, Time now) {
     }
     if (!record) break;
     take(*record, now);
+    if (is_unread()) {
+      counters_.add_in_turn(FibreCounter::kUnread);
+      return false;
+    }
     rest = rest.subspan(record->size);
   }
   std::copy(rest.begin(), rest.end(), in_.begin());

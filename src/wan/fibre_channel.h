@@ -30,6 +30,7 @@ enum class FibreCounter : std::uint8_t {
   kBadPackets,
   kOutOfStep,
   kSilences,
+  kUnread,
   kCount
 };
 
@@ -42,6 +43,7 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(FibreCounter::
         {"fibre_bad_packets", "packets of both kinds dropped: marked as bad, or of a false length"},
         {"fibre_out_of_step", "streams given up because nothing can begin or end as they did"},
         {"fibre_silences", "streams given up because nothing was heard"},
+        {"fibre_unread", "streams given up because the other end talks and does not read"},
     }};
 
 using FibreCounters = CounterSet<FibreCounter, kFibreCounters>;
@@ -54,7 +56,9 @@ class FibreChannel final : public link::Channel {
     Duration training = 100ms;   // between two sets that nobody answers
     Duration heartbeat = 500ms;  // nothing was said for so long: a skip ordered set
     Duration silence = 3s;       // nothing was heard for so long: the other end is gone
-    // Bytes that may wait for the stream.
+    // Bytes that may wait for the stream, with which no packets are taken. What is said by itself,
+    // training and flow control, may add as much again: whoever makes us say so much and takes
+    // nothing is given up.
     std::size_t backlog = std::size_t{256} << 10;
   };
   explicit FibreChannel(const Options& options);
@@ -92,6 +96,7 @@ class FibreChannel final : public link::Channel {
 
  private:
   [[nodiscard]] bool full() const { return out_.size() - gone_ >= options_.backlog; }
+  [[nodiscard]] bool is_unread() const { return out_.size() - gone_ >= 2 * options_.backlog; }
   void next_training();
   void train(Time now);
   void say(std::uint16_t own, Time now);

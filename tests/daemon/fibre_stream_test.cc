@@ -133,6 +133,9 @@ TEST_F(FibreStreams, SayWhatCannotBe) {
   open(0, "file:" + file + "," + file);
   ASSERT_TRUE(turn_until([this] { return !streams_[0]->why().empty(); }));
   EXPECT_THAT(streams_[0]->why(), HasSubstr("neither a FIFO nor a device"));
+  open(0, "file:/dev/zero,/dev/null");  // without an end, so that it is never emptied
+  ASSERT_TRUE(turn_until([this] { return !streams_[0]->why().empty(); }));
+  EXPECT_THAT(streams_[0]->why(), HasSubstr("not permitted"));
 }
 
 }  // namespace

@@ -237,6 +237,27 @@ TEST_F(FibreStream, TakesTrainingSetsWithoutNumbersForNothing) {
   EXPECT_TRUE(connected());
 }
 
+// Each set that names another training is answered, each packet gives credit: whoever sends them
+// and reads nothing must not fill the memory.
+TEST_F(FibreStream, GivesUpAnEndThatTalksAndDoesNotRead) {
+  open();
+  seek();
+  std::size_t most = 0;
+  bool goes_on = true;
+  for (int i = 0; i < 100'000 && goes_on; ++i) {
+    const int number = 1 + i % 2;
+    goes_on = put(1, {0xBC, 0, 0x4A, 0x4A, 0x57, 0x66, 1, 0, number, 0, 0, 0, 0, 0x4A, 0x4A, 0x4A});
+    most = std::max(most, channels_[1].pending().size());
+  }
+  EXPECT_FALSE(goes_on);
+  EXPECT_LE(most, 2 * (256U << 10));
+  EXPECT_EQ(channels_[1].counters().get(FibreCounter::kUnread), 1);
+  channels_[1].closed(now_);
+  open();
+  pass(200ms);
+  EXPECT_TRUE(connected()) << "with one that reads";
+}
+
 TEST_F(FibreStream, TakesNoMoreThanMayWaitAndSaysWhenThereIsRoom) {
   open();
   seek();

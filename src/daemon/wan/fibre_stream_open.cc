@@ -27,10 +27,16 @@ Expected<io::UniqueFd> open_file(const std::string& path) {
               fmt::format("{} is neither a FIFO nor a device: mkfifo makes one", path));
 }
 
-// What an earlier other end has left there is of no use.
+// What an earlier other end has left there is of no use. A FIFO holds no more than that (pipe(7));
+// there are devices that never end.
+constexpr std::size_t kMostLeft = std::size_t{1} << 20;
+
 void drain(int file) {
   std::array<std::byte, 4096> bytes;
-  while (::read(file, bytes.data(), bytes.size()) > 0) {
+  for (std::size_t left = 0; left < kMostLeft;) {
+    const ssize_t got = ::read(file, bytes.data(), bytes.size());
+    if (got <= 0) return;
+    left += static_cast<std::size_t>(got);
   }
 }
 
