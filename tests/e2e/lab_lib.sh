@@ -59,9 +59,8 @@ await_ids() {
 ids() {
   "$weft" status -d --json | python3 -c "
 import json, sys
-for node in json.load(sys.stdin)['labs'][0]['nodes']:
-    if node['name'] == '$1':
-        print(node.get('rdma_cm', {}).get('ids', 0))"
+print(sum(node.get('rdma_cm', {}).get('ids', 0) for lab in json.load(sys.stdin)['labs']
+          for node in lab['nodes'] if node['name'] == '$1'))"
 }
 
 # start_opensm NODE [ARGUMENT ...]: until all links are as OPENSM_STATES says.

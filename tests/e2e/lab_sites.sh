@@ -30,96 +30,26 @@ esac
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$source_tree/tests/e2e/lab_lib.sh"
+# shellcheck source=tests/e2e/sites_lib.sh
+source "$source_tree/tests/e2e/sites_lib.sh"
 
-# Where a site runs: a command, and its own runtime directory.
-declare -A at=([west]='' [east]='') home=([west]=$work [east]=$work)
-there=127.0.0.1 # where the programs of site east are, on the network of the host
-in_site() {     # SITE COMMAND ...: sets `words` to a command that runs it where the site is
-  local site=$1
-  shift
-  words=(env "XDG_RUNTIME_DIR=${home[$site]}" "$@")
-  [[ -z ${at[$site]} ]] || words=(nsenter "--net=/proc/${at[$site]}/ns/net" -- "${words[@]}")
-}
-at_site() {     # SITE COMMAND ...: in its network, as somebody there
-  in_namespace "${at[$1]}" "${@:2}"
-}
-start_site() {  # SITE [ARGUMENT ...]
-  in_site "$1" "$weft" up "${@:2}" "$work/$1.toml"
-  spawn "$1" "${words[@]}"
-  await "$1" "^lab $1: 2 switches, 2 channel adapters, 3 links"
-}
-site_report() { # SITE EXPRESSION
-  in_site "$1" "$weft" status -d --json
-  "${words[@]}" | python3 -c "
-import json, sys
-for lab in json.load(sys.stdin)['labs']:
-    if lab['name'] == '$1':
-        extender = lab['extenders'][0]
-        wan = [port for node in lab['nodes'] if node['name'] == extender['extender']
-               for port in node['ports'] if port['port'] == 2][0]
-        print($2)"
-}
-await_site() {  # SITE EXPRESSION VALUE
-  local tries
-  for ((tries = 0; tries < 600; tries++)); do
-    [[ $(site_report "$1" "$2") != "$3" ]] || return 0
-    sleep 0.1
-  done
-  fail "of site $1, $2 is $(site_report "$1" "$2"), not $3"
-}
-await_active() {
-  await_site west "wan['state']" Active
-  await_site east "wan['state']" Active
-  await_site east "lab['links']['states']" "{'Active': 3}"
-}
-node() {        # NAME NODE PROGRAM ...: starts it there
-  local site=west
-  [[ $2 != e* ]] || site=east
-  in_site "$site" "$weft" run --lab "$site" --node "$2" -- "${@:3}"
-  spawn "$1" "${words[@]}"
-}
-across() {      # PROGRAM ...: its server on node e1, its client on node w1
-  local port
-  port=$(free_port)
-  node server e1 "$@" -p "$port"
-  await_listener server "$port" "${at[east]}"
-  node client w1 "$@" -p "$port" "$there"
-  finish client
-  finish server
-}
-stop_sites() {
-  local site
-  for site in east west; do
-    in_site "$site" "$weft" down "$site"
-    run "down-$site" "${words[@]}"
-    finish "$site"
-  done
-}
-# As the examples say it.
-new_key() {     # SITE
-  rm -f "$work/$1.key"
-  "$weft" extend keygen "$work/$1.key" >"$work/$1.pub"
-}
-for site in west east; do
-  cp "$source_tree/examples/labs/site-$site.toml" "$work/$site.toml"
-  new_key "$site"
-done
-in_the_clear() {
-  sed -i -e 's/^key = .*/insecure = true/' -e '/^fingerprint = /d' "$work/west.toml" \
-    "$work/east.toml"
-}
+have_sites '' west east
+example_sites site
+
 # two_machines: from now on, each site is in a network of its own.
 two_machines() {
-  local west='' east=''
+  local west='' east='' site
   new_namespace west
   new_namespace east
   join "$west" veth0 '10.78.0.1/24 fd78::1/64' "$east" veth0 '10.78.0.2/24 fd78::2/64'
   at=([west]=$west [east]=$east)
   home=([west]=$work/west [east]=$work/east)
+  host_of=([west]=10.78.0.1 [east]=10.78.0.2)
   mkdir -m 700 "$work/west" "$work/east"
-  there=10.78.0.2
-  sed -i -e 's/127.0.0.1:7471/10.78.0.1:7471/' -e 's/127.0.0.1:7472/10.78.0.2:7472/' \
-    "$work/west.toml" "$work/east.toml"
+  for site in "${sites[@]}"; do
+    listen[$site]=${host_of[$site]}:${listen[$site]##*:}
+  done
+  example_sites site
 }
 
 # Real tools see one fabric, and real programs use it.
@@ -133,23 +63,15 @@ one_fabric() {
     across "ibv_${service}_pingpong" -n 500
     expect client '^500 iters in .* seconds'
   done
-  across ib_write_bw -d weft0 -F -n 500
-  [[ -n $(perftest_row client) ]] || fail "ib_write_bw printed no result"
-  across ib_read_bw -d weft0 -F -n 500
-  [[ -n $(perftest_row client) ]] || fail "ib_read_bw printed no result"
+  perftest_across ib_write_bw -n 500
+  perftest_across ib_read_bw -n 500
 }
 # Programs that know each other by IP address, which only the subnet administrator can tell them.
 by_address() {
   node unknown w1 rping -c -a 10.254.200.1 -C 1
   finish unknown 255
   expect unknown 'ADDR_ERROR, error -113'
-  node server e1 rping -s -v -a 10.254.128.1 -C 20
-  await_report_of east \
-    "[n.get('rdma_cm', {}).get('ids', 0) for n in lab['nodes'] if n['name'] == 'e1']" '[1]'
-  node client w1 rping -c -v -a 10.254.128.1 -C 20
-  finish_rping client
-  finish_rping server
-  expect client 'ping data: rdma-ping-19'
+  rping_across w1 e1 10.254.128.1 20
   node records w2 saquery SR
   finish records
   expect records 'ServiceName.*DAPL Address Translation Service'
@@ -158,7 +80,7 @@ by_address() {
 clean() {
   local site
   for site in west east; do
-    site_report "$site" "sorted(extender['remotes'][0]['counters'])" >"$work/counters-$site.out"
+    site_report "$site" "sorted(remote['counters'])" >"$work/counters-$site.out"
     expect "counters-$site" "tx_packets"
     refuse "counters-$site" 'forged|lost|overrun|malformed|no_lane|full|replayed|no_keys'
   done
@@ -166,8 +88,9 @@ clean() {
 
 programs() {
   start_site west
+  expect west '^lab west: 2 switches, 2 channel adapters, 3 links'
   start_site east
-  await_active
+  await_up
   one_fabric
   by_address
   # The way of a packet, switch by switch.
@@ -178,8 +101,8 @@ programs() {
   expect tracing 'edge-east'
   clean
   run status "$weft" status
-  expect status '^  extender edge-west at 127.0.0.1:7471'
-  expect status '^    port 2 to east \(127.0.0.1:7472\): up, sealed with (aes|chacha)'
+  expect status "^  extender edge-west at ${listen[west]}"
+  expect status "^    port 2 to east \\(${listen[east]}\\): up, sealed with (aes|chacha)"
   run details "$weft" status -d
   expect details '^      wan_opened [1-9]'
   stop_sites
@@ -189,64 +112,46 @@ opensm() {
   in_the_clear
   start_site west --sm none
   start_site east
-  in_site west "$weft" run --lab west --node w1 -- opensm -f "$work/opensm.log"
-  spawn opensm "${words[@]}"
-  await_active
+  manage w1
+  await_up
   one_fabric
   by_address
   clean
   run status "$weft" status
-  expect status '^    port 2 to east \(127.0.0.1:7472\): up, insecure$'
-  stop opensm
+  expect status "^    port 2 to east \\(${listen[east]}\\): up, insecure\$"
+  stop opensm-west
   stop_sites
-}
-
-# kill_site SITE: as by a crash, without a word.
-kill_site() {
-  kill -KILL -- "-${pid_of[$1]}" # with its whole group: the program that limits its time
-  wait "${pid_of[$1]}" || :
-  unset "pid_of[$1]"
 }
 
 cut() {
   two_machines
   start_site west
   start_site east
-  await_active
+  await_up
   across ibv_rc_pingpong -n 300
   nsenter "--net=/proc/${at[west]}/ns/net" -- ip link set veth0 down
   await_site west "wan['state']" Down
   await_site east "wan['state']" Down
   nsenter "--net=/proc/${at[west]}/ns/net" -- ip link set veth0 up
-  await_active
+  await_up
   across ibv_rc_pingpong -n 300
   kill_site east
   await_site west "wan['state']" Down
   start_site east
-  await_active
+  await_up
   one_fabric
   stop_sites
 }
 
 far() {
-  local relay
-  relay=$(free_port)
-  sed -i "s/127.0.0.1:7472/127.0.0.1:$relay/" "$work/west.toml"
-  sed -i '/^address = /d' "$work/east.toml" # it comes from the emulator, from whichever port
-  spawn wan "$weft" wan-emulator udp "127.0.0.1:$relay" 127.0.0.1:7472 \
-    --path rate=1Gb/s,delay=50ms,loss=1%,reorder=1%,seed=7
-  await wan '^weft wan-emulator: udp'
-  spawn control "$weft" wan-emulator stream "127.0.0.1:$relay" 127.0.0.1:7472 --path delay=50ms
-  await control '^weft wan-emulator: stream'
+  over_wan rate=1Gb/s,delay=50ms,loss=1%,reorder=1%,seed=7 delay=50ms
   start_site west
   start_site east
-  await_active
+  await_up
   # Patience beyond the round trip, which the ping-pongs of libibverbs do not have.
-  across ib_send_bw -d weft0 -F -n 500 -u 20
-  [[ -n $(perftest_row client) ]] || fail "ib_send_bw printed no result"
-  across ib_write_bw -d weft0 -F -n 500 -u 20
-  [[ -n $(perftest_row client) ]] || fail "ib_write_bw printed no result"
-  site_report west "extender['remotes'][0]['counters']" >"$work/counters.out"
+  perftest_across ib_send_bw -n 500 -u 20
+  perftest_across ib_write_bw -n 500 -u 20
+  site_report west "remote['counters']" >"$work/counters.out"
   expect counters "tx_repeated': [1-9]"
   refuse counters 'rx_lost|forged|overrun'
   stop wan INT
@@ -280,34 +185,32 @@ sealed() {
   in_the_clear
   start_site west
   start_site east
-  await_active
+  await_up
   traffic
   [[ $(seen edge-east) -gt 0 ]] || fail "the capture does not show a name that crossed in the clear"
   [[ $(seen "$letters") -gt 0 ]] || fail "nor a payload"
   stop_sites
 
   for site in west east; do
-    cp "$source_tree/examples/labs/site-$site.toml" "$work/$site.toml"
-    sed -i -e 's/127.0.0.1:7471/10.78.0.1:7471/' -e 's/127.0.0.1:7472/10.78.0.2:7472/' \
-      -e 's/^key = .*/&\nkey_time = "1s"/' "$work/$site.toml"
+    example_site site "$site"
+    sed -i 's/^key = .*/&\nkey_time = "1s"/' "$work/$site.toml"
   done
   start_site west
   start_site east
-  await_active
+  await_up
   traffic
   [[ $(seen edge-east) -eq 0 ]] || fail "a name crossed the WAN in the clear"
   [[ $(seen "$letters") -eq 0 ]] || fail "a payload crossed the WAN in the clear"
   clean
   # More than the sockets' buffers hold, so that some of it is sent again.
-  across ib_write_bw -d weft0 -F -D 6
-  [[ -n $(perftest_row client) ]] || fail "ib_write_bw printed no result"
+  perftest_across ib_write_bw -D 6
   for site in west east; do
-    rotated=$(site_report "$site" "extender['remotes'][0]['counters'].get('wan_open_rotated', 0)")
+    rotated=$(site_report "$site" "remote['counters'].get('wan_open_rotated', 0)")
     ((rotated >= 4)) || fail "of site $site, keys changed $rotated times"
-    site_report "$site" "sorted(extender['remotes'][0]['counters'])" >"$work/counters-$site.out"
+    site_report "$site" "sorted(remote['counters'])" >"$work/counters-$site.out"
     refuse "counters-$site" 'forged|rx_lost|overrun|malformed|replayed|no_keys|unknown|ended'
   done
-  [[ $(site_report west "extender['remotes'][0]['counters']['sessions']") == 1 ]] ||
+  [[ $(site_report west "remote['counters']['sessions']") == 1 ]] ||
     fail "the session began anew"
   stop_sites
 }
@@ -327,8 +230,8 @@ encapsulate() {
 # dissected FILTER [ARGUMENT ...]: what tshark shows of the capture where that holds.
 dissected() {
   # No dissector is to guess at what is behind UDP.
-  tshark -r "$work/wire.pcapng" -o udp.check_checksum:TRUE -d udp.port==7471,data -Y "$1" \
-    "${@:2}" 2>/dev/null
+  tshark -r "$work/wire.pcapng" -o udp.check_checksum:TRUE \
+    -d "udp.port==${listen[west]##*:},data" -Y "$1" "${@:2}" 2>/dev/null
 }
 # has_each_way FILTER: there is much of that from each site to the other.
 has_each_way() {
@@ -346,7 +249,7 @@ has_each_way() {
 }
 
 wire() {
-  local interface=veth0 site
+  local interface=veth0 site port
   two_machines
   if [[ $layers == tap/* ]]; then
     layers=${layers#tap/}
@@ -367,7 +270,7 @@ wire() {
     at_site west ip address add 10.78.0.1/24 dev br0
     at_site east ip address add 10.78.0.2/24 dev br0
   fi
-  await_active
+  await_up
   : >"$work/capture.out"
   nsenter "--net=/proc/${at[west]}/ns/net" -- \
     timeout "$time_limit" dumpcap -q -i veth0 -w "$work/wire.pcapng" >"$work/capture.out" 2>&1 &
@@ -385,9 +288,10 @@ wire() {
   [[ ! -s $work/malformed.out ]] || fail "tshark takes packets for malformed"
   dissected 'icmp.type == 3 || icmpv6.type == 1 || icmpv6.type == 4' >"$work/unreachable.out"
   [[ ! -s $work/unreachable.out ]] || fail "a kernel refuses packets of a tunnel"
+  port="udp.port == ${listen[west]##*:}"
   case $layers in
-    udp/*ethernet) has_each_way 'udp.port == 7471 && udp.checksum.status == 1' ;;
-    udp/*) has_each_way 'udp.port == 7471' ;;
+    udp/*ethernet) has_each_way "$port && udp.checksum.status == 1" ;;
+    udp/*) has_each_way "$port" ;;
     ipv6*) has_each_way 'ipv6.nxt == 253' ;;
     ipv4*) has_each_way 'ip.proto == 253 && ip.checksum.status != 0' ;;
     ethernet) has_each_way 'eth.type == 0x88b5' ;;
@@ -398,7 +302,7 @@ wire() {
 # up_refused KEYS PATTERN [COMMAND ...]: an extender with these keys beside its address does not
 # come up, and why.
 up_refused() {
-  cp "$source_tree/examples/labs/site-west.toml" "$work/west.toml"
+  example_site site west
   sed -i "s|^listen = .*|&\n$1|" "$work/west.toml"
   spawn refused "${@:3}" "$weft" up "$work/west.toml"
   finish refused 2
@@ -433,7 +337,7 @@ stranger() {
   expect west "not the expected $meant\$"
   await east "^weft: extender edge-east, .*: the other end refused this site's key .*: its site"
   expect east "must name $seen\$"
-  await_site west "extender['remotes'][0].get('why', '')[:13]" 'the other end'
+  await_site west "remote.get('why', '')[:13]" 'the other end'
   run status "$weft" status
   expect status "^    port 2 to east .*, sealed: the other end (has the key|refused this site's)"
   expect status '^    refused 127.0.0.1:[0-9]+: the other end'
@@ -464,7 +368,7 @@ on_fibre() {
   done
   start_site west
   start_site east
-  await_active
+  await_up
 }
 
 fibre() {
@@ -476,7 +380,7 @@ fibre() {
   kill_site west # the one that listens
   await_site east "wan['state']" Down
   start_site west
-  await_active
+  await_up
   across ibv_rc_pingpong -n 300
   stop_sites
   # More than a standard link grants.
@@ -484,7 +388,7 @@ fibre() {
   address="tcp:127.0.0.1:$(free_port)"
   on_fibre "$address" "$address" 1MiB
   across ib_write_bw -d weft0 -F -n 500
-  [[ $(site_report east "extender['remotes'][0]['credit_blocks']") == $((1 << 23)) ]] ||
+  [[ $(site_report east "remote['credit_blocks']") == $((1 << 23)) ]] ||
     fail "they do not count more blocks"
   clean
   stop_sites
@@ -494,7 +398,7 @@ fibre() {
   kill_site east
   await_site west "wan['state']" Down
   start_site east
-  await_active
+  await_up
   across ibv_rc_pingpong -n 300
   stop_sites
 }

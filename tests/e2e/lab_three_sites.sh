@@ -15,12 +15,11 @@ what=$1
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$source_tree/tests/e2e/lab_lib.sh"
+# shellcheck source=tests/e2e/sites_lib.sh
+source "$source_tree/tests/e2e/sites_lib.sh"
 
-sites=(a b c)
-declare -A number=([a]=1 [b]=2 [c]=3) listen=()
-for site in "${sites[@]}"; do
-  listen[$site]=127.0.0.1:$(free_port)
-done
+declare -A number=([a]=1 [b]=2 [c]=3)
+have_sites site- a b c
 
 # Of node 1 of a site: its IP address; where sites are subnets, its GUID is part of its GID.
 address() { echo "10.254.${number[$1]}.1"; }
@@ -62,44 +61,16 @@ write_site() { # SITE
     printf '[[link]]\nends = ["%s", "sw-%s"]\n' "$other" "$site"
   done
 }
-node() {       # NAME NODE PROGRAM ...: starts it there
-  spawn "$1" "$weft" run --lab "site-${2:0:1}" --node "$2" -- "${@:3}"
-}
-await_lab() {  # SITE EXPRESSION VALUE
-  await_report_of "site-$1" "$2" "$3"
-}
 await_sites() { # REMOTES SITE ...: so many remotes of each are there
   local expected=$1 site
   shift
   for site in "$@"; do
-    await_lab "$site" "sum(r['active'] for r in lab['extenders'][0]['remotes'])" "$expected"
-    await_lab "$site" "lab['links']['states']" "{'Active': 3}"
+    await_site "$site" "sum(remote['active'] for remote in remotes)" "$expected"
+    await_site "$site" states "{'Active'}"
   done
-}
-# await_address NODE ADDRESS: until its administrator knows the address.
-await_address() {
-  local tries wanted octets
-  [[ $what == bridge ]] || return 0
-  IFS=. read -r -a octets <<<"$2"
-  wanted=$(printf '0x%X' "${octets[@]}")
-  for ((tries = 0; tries < 100; tries++)); do
-    node records "$1" saquery SR
-    finish records
-    ! awk '/ServiceData8\.1[3-6]\./ { sub(/^.*\.\./, ""); all = all $1 }
-      /ServiceData16\.1\./ { print all; all = "" }' "$work/records.out" | grep -qx "$wanted" ||
-      return 0
-    sleep 0.1
-  done
-  fail "nobody knows $2"
 }
 ping_between() { # SITE SITE: by IP address
-  node server "${2}1" rping -s -v -C 5 -a "$(address "$2")"
-  await_lab "$2" \
-    "[n.get('rdma_cm', {}).get('ids', 0) for n in lab['nodes'] if n['name'] == '${2}1']" '[1]'
-  node client "${1}1" rping -c -v -C 5 -a "$(address "$2")"
-  finish_rping client
-  finish_rping server
-  expect client 'ping data: rdma-ping-4'
+  rping_across "${1}1" "${2}1" "$(address "$2")"
 }
 # in_group NAME NODE [ARGUMENT ...]: a program there that joins the group.
 in_group() {
@@ -111,8 +82,8 @@ in_group() {
 }
 await_groups() { # SITE HERE ELSEWHERE: its router is in so many, and its sites want so many
   [[ $what == router* ]] || return 0
-  await_lab "$1" "lab['extenders'][0]['router']['groups']" "$2"
-  await_lab "$1" "sum(r['groups'] for r in lab['extenders'][0]['remotes'] if r['active'])" "$3"
+  await_site "$1" "router['groups']" "$2"
+  await_site "$1" "sum(remote['groups'] for remote in remotes if remote['active'])" "$3"
 }
 # cast FROM TO ...: packets to a multicast group, which programs at several sites receive.
 cast() {
@@ -138,20 +109,15 @@ cast() {
 for site in "${sites[@]}"; do
   write_site "$site" >"$work/$site.toml"
   if [[ $what == router-opensm && $site == b ]]; then
-    spawn "$site" "$weft" up --sm none "$work/$site.toml"
-    await "$site" "^lab site-$site"
-    echo '* *' >"$work/prefix-routes.conf"
-    echo "prefix_routes_file $work/prefix-routes.conf" >"$work/opensm.conf"
-    spawn opensm "$weft" run --lab site-b --node b2 -- opensm -F "$work/opensm.conf" \
-      --subnet_prefix 0xfd00000000000002 -f "$work/opensm.log"
+    start_site b --sm none
+    manage b2 0xfd00000000000002
   else
-    spawn "$site" "$weft" up "$work/$site.toml"
-    await "$site" "^lab site-$site"
+    start_site "$site"
   fi
 done
 await_sites 2 a b c
 for site in "${sites[@]}"; do
-  await_address a1 "$(address "$site")"
+  [[ $what != bridge ]] || await_address a1 "$(address "$site")"
 done
 ping_between a b
 ping_between b c
@@ -159,9 +125,7 @@ ping_between c a
 cast a b c
 
 # One goes without a word.
-kill -KILL -- "-${pid_of[c]}"
-wait "${pid_of[c]}" || :
-unset "pid_of[c]"
+kill_site c
 await_sites 1 a b
 ping_between a b
 ping_between b a
@@ -169,15 +133,13 @@ ping_between b a
 if [[ $what == *opensm ]]; then cast a b; else cast b a; fi
 
 for site in a b; do
-  report_of "site-$site" "sorted({*lab['extenders'][0].get('router', {}).get('counters', {}),
-    *sum((list(r['counters']) for r in lab['extenders'][0]['remotes']), [])})" \
+  site_report "$site" "sorted({*(router or {}).get('counters', {}),
+    *sum((list(remote['counters']) for remote in remotes), [])})" \
     >"$work/counters-$site.out"
   expect "counters-$site" tx_packets
   refuse "counters-$site" 'forged|malformed|overrun|no_lane|no_room|bad_interest|foreign'
 done
-[[ $what != *opensm ]] || stop opensm
-for site in a b; do
-  run "down-$site" "$weft" down "site-$site"
-  finish "$site"
-done
+[[ $what != *opensm ]] || stop opensm-b
+stop_site a
+stop_site b
 echo "$what: done"

@@ -150,15 +150,15 @@ await() {
 # is_above A B: for decimal numbers.
 is_above() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a + 0 > b + 0) }'; }
 
-# A TCP port nobody listens on, for the programs' own exchange of addresses. Below the range that
-# the kernel gives to clients, and another one for every test that runs at the same time.
+# A port nobody has, of TCP for the programs' own exchange of addresses and of UDP. Below the range
+# that the kernel gives to clients, and another one for every test that runs at the same time.
 free_port() {
   local port tries
   for ((tries = 0; tries < 200; tries++)); do
     port=$((20000 + (BASHPID * 7 + tries * 131 + RANDOM) % 10000))
-    [[ -n $(ss -Htln "sport = :$port") ]] || { echo "$port"; return; }
+    [[ -n $(ss -Htuln "sport = :$port") ]] || { echo "$port"; return; }
   done
-  fail "no free TCP port"
+  fail "no free port"
 }
 
 # await_identifier [ADDRESS:PORT [KEEPER]]: until an identifier of rdma_cm listens there, or

@@ -9,7 +9,10 @@ source "$(dirname "$0")/lib.sh"
 need ib_write_bw rping ping ethtool unshare nsenter python3
 private_network "$0" "$@"
 begin
-export XDG_STATE_HOME=$work/state
+# shellcheck source=tests/e2e/lab_lib.sh
+source "$source_tree/tests/e2e/lab_lib.sh"
+# shellcheck source=tests/e2e/sites_lib.sh
+source "$source_tree/tests/e2e/sites_lib.sh"
 
 west='' east=''
 new_namespace west
@@ -34,47 +37,27 @@ for host in "$west" "$east"; do
   in_namespace "$host" ethtool -K veth0 tx off gso off >/dev/null
 done
 
-site() { # NAME INTERFACE PORT OTHER OTHER_PORT: its lab file, from the example
-  sed "s|\"eth1\"|\"$2\"|; s|^key = .*|key = \"$work/$1.key\"|
-    s|^listen = .*|listen = \"127.0.0.1:$3\"|; s|^address = .*|address = \"127.0.0.1:$5\"|
-    s|^fingerprint = .*|fingerprint = \"$work/$4.pub\"|" \
-    "$source_tree/examples/labs/roce-$1.toml" >"$work/roce-$1.toml"
-}
-report() { # SITE EXPRESSION
-  "$weft" status --json | python3 -c "
-import json, sys
-for lab in json.load(sys.stdin)['labs']:
-    if lab['name'] == 'roce-$1':
-        extender = lab['extenders'][0]
-        remote = extender['remotes'][0]
-        counters = extender['roce']['counters']
-        print($2)"
-}
-for name in west east; do
-  "$weft" extend keygen "$work/$name.key" >"$work/$name.pub"
-done
-west_port=$(free_port) east_port=$(free_port)
-site west edge-west "$west_port" east "$east_port"
-site east "$hosts" "$east_port" west "$west_port"
-for name in west east; do
-  spawn "$name" "$weft" extend "$work/roce-$name.toml"
-  await "$name" "^lab roce-$name"
+counted() { site_report "$1" "extender['roce']['counters'].get('$2', 0)"; }
+have_sites roce- west east
+example_sites roce
+sed -i "s|\"eth1\"|\"edge-west\"|" "$work/west.toml"
+sed -i "s|\"eth1\"|\"$hosts\"|" "$work/east.toml"
+for site in "${sites[@]}"; do
+  spawn "$site" "$weft" extend "$work/$site.toml"
+  await "$site" "^lab roce-$site"
 done
 [[ $1 == veth ]] || ip link set wan-east master bridge-east
-for ((tries = 0; tries < 300; tries++)); do
-  [[ "$(report west "remote['active']")$(report east "remote['active']")" != TrueTrue ]] || break
-  sleep 0.1
-done
-[[ $(report west "remote['sealed']") == True ]] || fail "it is not sealed"
+await_up
+[[ $(site_report west "remote['sealed']") == True ]] || fail "it is not sealed"
 
 # shellcheck disable=SC2034  # lib.sh reads them
 server_at=$east client_at=$west server_device=weft_veth0 client_device=weft_veth0
 # shellcheck disable=SC2034
 server_with=(--wire roce) client_with=(--wire roce)
 # The programs' own connections are TCP, which does not cross; so each says where both are.
-words=(nsenter "--net=/proc/$east/ns/net" -- "$weft" run --wire roce)
+at_east=(nsenter "--net=/proc/$east/ns/net" -- "$weft" run --wire roce)
 for address in 10.79.0.2 fd79::2; do
-  spawn server "${words[@]}" -- rping -s -a "$address" -C 20 -v
+  spawn server "${at_east[@]}" -- rping -s -a "$address" -C 20 -v
   await_identifier '' "$east"
   spawn client nsenter "--net=/proc/$west/ns/net" -- "$weft" run --wire roce -- \
     rping -c -a "$address" -C 20 -v
@@ -82,7 +65,7 @@ for address in 10.79.0.2 fd79::2; do
   finish_rping server
   grep -q 'rdma-ping-19' "$work/client.out" || fail "rping to $address said less than 20 pings"
 done
-spawn server "${words[@]}" -- ib_write_bw -R -F -s 65536 -n 500 -p 7000
+spawn server "${at_east[@]}" -- ib_write_bw -R -F -s 65536 -n 500 -p 7000
 await_identifier '' "$east"
 spawn client nsenter "--net=/proc/$west/ns/net" -- "$weft" run --wire roce -- \
   ib_write_bw -R -F -s 65536 -n 500 -p 7000 10.79.0.2
@@ -90,11 +73,11 @@ finish client
 finish server
 echo "ib_write_bw from host to host: $(perftest_row client)"
 
-[[ $(report west "counters['roce_out']") -gt 500 ]] || fail "the packets went another way"
-[[ $(report west "counters['resolution']") -gt 1 ]] || fail "no host has asked for an address"
+[[ $(counted west roce_out) -gt 500 ]] || fail "the packets went another way"
+[[ $(counted west resolution) -gt 1 ]] || fail "no host has asked for an address"
 for site in west east; do
   for reason in malformed no_credit no_memory looped foreign_host interface_refused; do
-    [[ $(report "$site" "counters.get('$reason', 0)") == 0 ]] || fail "site $site counts $reason"
+    [[ $(counted "$site" "$reason") == 0 ]] || fail "site $site counts $reason"
   done
 done
 # What is not RoCE stays where it is.
