@@ -3,6 +3,7 @@
 // labs of their own, or routers to the subnets of those (docs/range-extension.md).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,6 +21,15 @@ enum class ExtenderMode : std::uint8_t {
   kBridge,  // a switch: the labs at all sites are one subnet
   kRouter,  // a router: each lab is a subnet of its own
   kRoce,    // no part of a fabric: it carries RoCEv2 between hosts on an Ethernet here and others
+};
+
+// What packets are marked with on their way through IP networks (RFC 2474): DSCPs, 0 to 63.
+struct LabDscp {
+  std::array<std::uint8_t, 16> of_sl{};  // of data packets, by SL
+  // Of what keeps the tunnel going, and of management packets: as RFC 4594, 3.1 has it for the
+  // network's own traffic.
+  std::uint8_t control = 48;
+  friend bool operator==(const LabDscp&, const LabDscp&) = default;
 };
 
 struct LabRemote {
@@ -41,6 +51,7 @@ struct LabRemote {
   // daemon/wan/fibre_stream.h reads it; it has neither address nor fingerprint then.
   std::string fibre;
   std::uint64_t rate_bytes_per_s = 0;  // of what goes there into the WAN; 0: as fast as it can
+  std::optional<LabDscp> dscp;         // of what goes there; nothing: no mark
   friend bool operator==(const LabRemote&, const LabRemote&) = default;
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "fabric/lab_dscp_text.h"
 #include "fabric/toml_string.h"
 
 namespace weft::fabric {
@@ -31,6 +32,7 @@ struct ExtenderText {
   LabRemote usual;  // what its remotes are where they do not say
 };
 
+// What an extender may say for all of its remotes, or of one.
 const Keys<LabRemote>& encapsulation_keys() {
   static const Keys<LabRemote> keys{
       {"encapsulation",
@@ -39,6 +41,8 @@ const Keys<LabRemote>& encapsulation_keys() {
        }},
       {"interface", [](LabRemote& remote,
                        const Value& value) { return store(remote.interface, value.string()); }},
+      {"dscp",
+       [](LabRemote& remote, const Value& value) { return store(remote.dscp, read_dscp(value)); }},
   };
   return keys;
 }
@@ -239,9 +243,10 @@ Done check_fibres(const LabExtender& extender, const Value& value) {
           fmt::format("remote {} is not on a fibre, as others are: give it an extender of its own",
                       remote.name));
     }
-    if (remote.address || !remote.fingerprints.empty() || !remote.interface.empty()) {
+    if (remote.address || !remote.fingerprints.empty() || !remote.interface.empty() ||
+        remote.dscp) {
       return value.wrong(fmt::format(
-          "remote {} is on a fibre, which has neither address, fingerprint nor interface",
+          "remote {} is on a fibre, which has neither address, fingerprint nor interface, nor dscp",
           remote.name));
     }
     if (layers.empty() || layers == kNull) continue;
@@ -307,6 +312,7 @@ Done add_extenders(LabBuilder& builder, const Value& table, const Keys<LabNode>&
     for (LabRemote& remote : text.extender.remotes) {
       if (remote.encapsulation.empty()) remote.encapsulation = text.usual.encapsulation;
       if (remote.interface.empty()) remote.interface = text.usual.interface;
+      if (!remote.dscp) remote.dscp = text.usual.dscp;
     }
     if (Done done = check_network(text.extender, value); !done) return done;
     if (Done done = check_keys(text.extender, value); !done) return done;
@@ -333,6 +339,7 @@ std::string remote_words(const LabRemote& remote) {
   }
   if (!remote.fibre.empty()) keys.push_back("fibre = " + quoted(remote.fibre));
   if (!remote.interface.empty()) keys.push_back("interface = " + quoted(remote.interface));
+  if (remote.dscp) keys.push_back("dscp = " + dscp_words(*remote.dscp));
   if (remote.next_hop) keys.push_back("next_hop = " + quoted(remote.next_hop->to_string()));
   if (remote.rate_bytes_per_s != 0) {
     keys.push_back("rate = " + quoted(quantity_text(remote.rate_bytes_per_s, kRateUnits)));

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "io/socket_buffer.h"
+#include "io/udp_control.h"
 
 namespace weft::io {
 namespace {
@@ -57,13 +58,21 @@ Expected<RawIpSocket> RawIpSocket::open(const RawIpOptions& options) {
   return socket;
 }
 
-BatchSent RawIpSocket::send(const SocketAddress& to, Datagrams payloads) const {
+BatchSent RawIpSocket::send(const SocketAddress& to, Datagrams payloads, std::uint8_t tos) const {
   sockaddr_storage name{};
   SocketAddress without_port = to;
   without_port.port = 0;  // raw sockets of IPv6 take no other
   const socklen_t length = without_port.to_sockaddr(ipv4_ ? AF_INET : AF_INET6, name);
   if (length == 0) return {.count = 0, .error = std::errc::address_family_not_supported};
-  return send_batch(fd(), payloads, reinterpret_cast<const sockaddr*>(&name), length);
+  ControlBuffer control;
+  ControlWriter writer(control);
+  if (tos != 0) {
+    writer.put(ipv4_ ? IPPROTO_IP : IPPROTO_IPV6, ipv4_ ? IP_TOS : IPV6_TCLASS, int{tos});
+  }
+  return send_batch(fd(), payloads,
+                    {.name = reinterpret_cast<const sockaddr*>(&name),
+                     .name_length = length,
+                     .control = std::span(control.bytes).first(writer.used())});
 }
 
 std::span<const RawIpSocket::Received> RawIpSocket::receive() {

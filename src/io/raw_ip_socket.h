@@ -34,8 +34,9 @@ class RawIpSocket {
   static Expected<RawIpSocket> open(const RawIpOptions& options);
 
   [[nodiscard]] int fd() const { return fd_.get(); }
-  // Never blocks. An error is message_size where a payload is too long for the path.
-  BatchSent send(const SocketAddress& to, Datagrams payloads) const;
+  // Never blocks. `tos`: IPv4 TOS or IPv6 traffic class. An error is message_size where a payload
+  // is too long for the path.
+  BatchSent send(const SocketAddress& to, Datagrams payloads, std::uint8_t tos = 0) const;
   // What has come, some at a time; nothing: that is all. Good until the next call.
   std::span<const Received> receive();
   // Packets lost because they were fetched too late.

@@ -21,9 +21,15 @@ struct BatchSent {
   std::errc error{};
 };
 
-// Sends them through a socket, which never blocks; to `name`, or where the socket leads.
-BatchSent send_batch(int fd, Datagrams datagrams, const sockaddr* name = nullptr,
-                     socklen_t name_length = 0);
+// Beside each of them.
+struct BatchOptions {
+  const sockaddr* name = nullptr;  // null: where the socket leads
+  socklen_t name_length = 0;
+  std::span<const char> control;  // ancillary data, as sendmsg takes it
+};
+
+// Sends them through a socket, which never blocks.
+BatchSent send_batch(int fd, Datagrams datagrams, const BatchOptions& options = {});
 
 // How many datagrams one system call takes or brings here.
 inline constexpr std::size_t kBatch = 32;

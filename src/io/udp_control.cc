@@ -10,28 +10,6 @@
 namespace weft::io {
 namespace {
 
-class ControlWriter {
- public:
-  explicit ControlWriter(ControlBuffer& buffer) : buffer_(buffer) {}
-
-  template <class T>
-  void put(int level, int type, const T& value) {
-    cmsghdr header{};
-    header.cmsg_level = level;
-    header.cmsg_type = type;
-    header.cmsg_len = CMSG_LEN(sizeof value);
-    char* const at = buffer_.bytes.data() + used_;
-    std::memcpy(at, &header, sizeof header);
-    std::memcpy(at + CMSG_LEN(0), &value, sizeof value);
-    used_ += CMSG_SPACE(sizeof value);
-  }
-  [[nodiscard]] std::size_t used() const { return used_; }
-
- private:
-  ControlBuffer& buffer_;
-  std::size_t used_ = 0;
-};
-
 template <class T>
 T control_value(const cmsghdr& header) {
   T value{};

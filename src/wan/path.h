@@ -13,7 +13,8 @@ namespace weft::wan {
 // A frame on its way out: its bytes in order. They stay as they are until send() returns.
 struct OutFrame {
   std::span<const Bytes> parts;
-  std::size_t size = 0;  // of all of them
+  std::size_t size = 0;            // of all of them
+  std::uint8_t traffic_class = 0;  // for IP, ECN bits included
 };
 
 // What a tunnel sends frames through to one remote: encapsulations and sockets, or a simulation. It

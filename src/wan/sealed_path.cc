@@ -139,7 +139,9 @@ void SealedPath::send(std::span<const OutFrame> frames, Time now) {
     }
     room = room.subspan(datagram->size());
     sealed_.emplace_back(*datagram);
-    out_.push_back({.parts = std::span(&sealed_.back(), 1), .size = datagram->size()});
+    out_.push_back({.parts = std::span(&sealed_.back(), 1),
+                    .size = datagram->size(),
+                    .traffic_class = frame.traffic_class});
   }
   if (!out_.empty()) carrier_.send(out_, now);
 }

@@ -111,7 +111,9 @@ class TunnelEnd final : private link::PortOwner {
   void send_end(Time now);
   [[nodiscard]] bool has_work(Time now) const;
   void note_due(Time now);
-  void put_together(FrameBuilder& frame, Time now);
+  [[nodiscard]] bool control_due(Time now) const;
+  void put_together(std::size_t index, Time now);
+  void add_acknowledgements(FrameBuilder& frame);
   void add_credit(FrameBuilder& frame);
   void give(std::size_t frames, Time now);
   [[nodiscard]] Duration period() const;
@@ -138,6 +140,7 @@ class TunnelEnd final : private link::PortOwner {
   bool state_due_ = false;
   Time next_period_{};
   std::array<FrameBuilder, kBurst> builders_;
+  std::array<std::uint8_t, kBurst> classes_{};  // of what they have put together
 };
 
 }  // namespace weft::wan

@@ -24,10 +24,13 @@ void TunnelEnd::note_due(Time now) {
   }
 }
 
+// What does not wait for packets to leave with.
+bool TunnelEnd::control_due(Time now) const {
+  return state_due_ || credit_due_ != 0 || (unacknowledged_ != 0 && now >= acknowledge_at_);
+}
+
 bool TunnelEnd::has_work(Time now) const {
-  if (!sender_.may_leave()) return false;
-  if (state_due_ || credit_due_ != 0 || sender_.has_work()) return true;
-  return unacknowledged_ != 0 && now >= acknowledge_at_;
+  return sender_.may_leave() && (control_due(now) || sender_.has_work());
 }
 
 void TunnelEnd::send(Time now) {
@@ -39,7 +42,7 @@ void TunnelEnd::send(Time now) {
     std::size_t frames = 0;
     std::size_t bytes = 0;
     do {
-      put_together(builders_[frames], now);
+      put_together(frames, now);
       bytes += builders_[frames++].size();
     } while (frames < kBurst && bytes < path_.burst() && has_work(now));
     give(frames, now);
@@ -47,10 +50,30 @@ void TunnelEnd::send(Time now) {
   }
 }
 
-void TunnelEnd::put_together(FrameBuilder& frame, Time now) {
+// With acknowledgements and credit, if only because packets leave anyway; where those are of a
+// class of their own, without packets.
+void TunnelEnd::put_together(std::size_t index, Time now) {
+  FrameBuilder& frame = builders_[index];
   frame.begin(std::clamp<std::size_t>(
       std::min<std::size_t>(path_.longest_frame(), session_.agreement().longest_frame), kLeastFrame,
       kLongestFrame));
+  std::optional<std::uint8_t> traffic_class;
+  if (options_.sender.classes.uniform() || control_due(now)) {
+    traffic_class = options_.sender.classes.control;
+    add_acknowledgements(frame);
+    add_credit(frame);
+    state_due_ = false;
+  }
+  classes_[index] = sender_.fill(frame, traffic_class);
+  FrameHead head{.port_state = mirror_.state(),
+                 .port_downs = mirror_.downs(),
+                 .epoch = session_.send_epoch(),
+                 .acknowledged = arrivals_.next()};
+  sender_.leaves(head, now);
+  frame.finish(head);
+}
+
+void TunnelEnd::add_acknowledgements(FrameBuilder& frame) {
   if (unacknowledged_ != 0 && arrivals_.gaps() && session_.agreement().recovery) {
     // Older ones have been told before. A short frame is to have room for packets.
     std::array<AcknowledgeItem::Range, 32> ranges;
@@ -59,15 +82,6 @@ void TunnelEnd::put_together(FrameBuilder& frame, Time now) {
   }
   unacknowledged_ = 0;
   unacknowledged_bytes_ = 0;
-  add_credit(frame);
-  sender_.fill(frame);
-  FrameHead head{.port_state = mirror_.state(),
-                 .port_downs = mirror_.downs(),
-                 .epoch = session_.send_epoch(),
-                 .acknowledged = arrivals_.next()};
-  state_due_ = false;
-  sender_.leaves(head, now);
-  frame.finish(head);
 }
 
 void TunnelEnd::add_credit(FrameBuilder& frame) {
@@ -87,7 +101,8 @@ void TunnelEnd::add_credit(FrameBuilder& frame) {
 void TunnelEnd::give(std::size_t count, Time now) {
   std::array<OutFrame, kBurst> frames;
   for (std::size_t i = 0; i < count; ++i)
-    frames[i] = {.parts = builders_[i].parts(), .size = builders_[i].size()};
+    frames[i] = {
+        .parts = builders_[i].parts(), .size = builders_[i].size(), .traffic_class = classes_[i]};
   counters_.add_in_turn(TunnelCounter::kTxFrames, count);
   path_.send(std::span(frames).first(count), now);
 }
@@ -102,6 +117,7 @@ void TunnelEnd::send_session(Time now) {
   if (!frame.add(hello)) return;
   if (why_not && !frame.add(*why_not)) return;
   frame.finish(head);
+  classes_[0] = options_.sender.classes.control;
   give(1, now);
 }
 
@@ -111,6 +127,7 @@ void TunnelEnd::send_end(Time now) {
   frame.begin(kLeastFrame);
   if (!frame.add_end()) return;
   frame.finish({.type = FrameType::kSession, .epoch = session_.send_epoch()});
+  classes_[0] = options_.sender.classes.control;
   give(1, now);
 }
 

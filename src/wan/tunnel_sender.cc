@@ -7,6 +7,9 @@
 #include <optional>
 #include <utility>
 
+#include "wire/endian.h"
+#include "wire/lrh.h"
+
 namespace weft::wan {
 namespace {
 
@@ -118,11 +121,24 @@ std::size_t TunnelSender::fitting(const FrameBuilder& frame, const link::Packet&
   return frame.fitting(length, whole);
 }
 
+// Whether what is of this class may be in the frame that is put together.
+bool TunnelSender::joins(std::uint8_t traffic_class) {
+  if (!class_) class_ = traffic_class;
+  return class_ == traffic_class;
+}
+
+bool TunnelSender::joins(const link::Packet& packet) {
+  if (one_class_) return true;
+  const auto sl = wire::load_u8(packet.header().data() + wire::LrhView::kSlByte) >> 4;
+  return joins(options_.classes.of_sl[static_cast<std::size_t>(sl)]);
+}
+
 bool TunnelSender::fill_again(FrameBuilder& frame) {
   while (!again_.empty()) {
     SentPiece& piece = again_.front();
     const Kept* const kept = find(piece);
     if (kept != nullptr && kept->packet != nullptr) {
+      if (!joins(*kept->packet)) return true;
       const std::size_t length = fitting(frame, *kept->packet, piece.offset, piece.length);
       const PacketTag tag{.vl = piece.vl,
                           .sequence = static_cast<std::uint32_t>(piece.sequence),
@@ -143,6 +159,7 @@ bool TunnelSender::fill_again(FrameBuilder& frame) {
 
 bool TunnelSender::fill_management(FrameBuilder& frame) {
   while (!management_.empty()) {
+    if (!joins(options_.classes.control)) return true;
     if (!frame.add_management(*management_.front())) return false;
     counters_.add_in_turn(TunnelCounter::kTxVl15);
     leaving_.push(management_.pop());
@@ -203,27 +220,35 @@ std::uint32_t TunnelSender::sendable_lanes() const {
 }
 
 // Lanes take turns, packet by packet; one that has no credit holds up no other. What cannot be sent
-// now cannot be so before news has come.
-bool TunnelSender::fill_data(FrameBuilder& frame) {
+// now cannot be so before news has come. A lane whose packet is of another class than the frame
+// begins the next one.
+void TunnelSender::fill_data(FrameBuilder& frame) {
   std::uint32_t lanes = sendable_lanes();
+  std::optional<std::size_t> begins_next;
   while (lanes != 0) {
     const std::uint32_t rest = lanes >> turn_ << turn_;
     turn_ = static_cast<std::size_t>(std::countr_zero(rest != 0 ? rest : lanes));
     Lane& lane = lanes_[turn_];
-    if (sendable(lane)) {
-      if (!send_front(lane, Vl{static_cast<std::uint8_t>(turn_)}, frame)) return false;
+    const bool sends = sendable(lane);
+    if (sends && joins(front(lane))) {
+      if (!send_front(lane, Vl{static_cast<std::uint8_t>(turn_)}, frame)) break;
     } else {
+      if (sends && !begins_next) begins_next = turn_;
       lanes &= ~(std::uint32_t{1} << turn_);
     }
     turn_ = (turn_ + 1) % kLanes;
   }
-  return true;
+  turn_ = begins_next.value_or(turn_);
 }
 
-void TunnelSender::fill(FrameBuilder& frame) {
-  if (!log_.has_room_for_packets()) return;
-  const bool data = log_.window_is_open();
-  (void)((!data || fill_again(frame)) && fill_management(frame) && data && fill_data(frame));
+std::uint8_t TunnelSender::fill(FrameBuilder& frame, std::optional<std::uint8_t> traffic_class) {
+  class_ = traffic_class;
+  if (log_.has_room_for_packets()) {
+    const bool data = log_.window_is_open();
+    const bool has_room = (!data || fill_again(frame)) && fill_management(frame);
+    if (has_room && data) fill_data(frame);
+  }
+  return class_.value_or(options_.classes.control);
 }
 
 void TunnelSender::leaves(FrameHead& head, Time now) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -16,6 +17,7 @@
 #include "wan/frame_builder.h"
 #include "wan/sent_log.h"
 #include "wan/session.h"
+#include "wan/traffic_classes.h"
 #include "wan/tunnel_counters.h"
 #include "wan/tunnel_credit.h"
 
@@ -31,12 +33,13 @@ class TunnelSender final : private SentLog::Observer {
     // With recovery: data packets that may have left and not be known to have come. Others wait in
     // the fabric, so that this site's memory is enough however much the far FIFOs would take.
     std::size_t kept_packets = std::size_t{1} << 20;
+    TrafficClasses classes{};
 
     [[nodiscard]] static std::array<Vl, kLanes> straight();
   };
 
   TunnelSender(const Options& options, TunnelCounters& counters)
-      : options_(options), counters_(counters) {}
+      : options_(options), one_class_(options.classes.uniform()), counters_(counters) {}
 
   // A session is up, and everything is counted from zero; it is over, and what waits is dropped.
   // `keeps_rate`: Path::has_set_rate().
@@ -53,8 +56,9 @@ class TunnelSender final : private SentLog::Observer {
 
   // Whether fill() would put something in.
   [[nodiscard]] bool has_work() const;
-  // Puts in as much as fits. What it refers to stays until departed().
-  void fill(FrameBuilder& frame);
+  // Puts in as much as fits of one class: the frame's, where it has one already. Returns that. What
+  // it refers to stays until departed().
+  std::uint8_t fill(FrameBuilder& frame, std::optional<std::uint8_t> traffic_class);
   // Whether a frame may be sent, were it without packets.
   [[nodiscard]] bool may_leave() const { return log_.has_room(); }
   // The frame leaves: its number, and what else of its head this knows.
@@ -98,16 +102,19 @@ class TunnelSender final : private SentLog::Observer {
                                     std::size_t offset, std::size_t length) const;
   [[nodiscard]] bool fill_again(FrameBuilder& frame);
   [[nodiscard]] bool fill_management(FrameBuilder& frame);
-  [[nodiscard]] bool fill_data(FrameBuilder& frame);
+  void fill_data(FrameBuilder& frame);
   [[nodiscard]] bool send_front(Lane& lane, Vl vl, FrameBuilder& frame);
   [[nodiscard]] link::Packet& front(Lane& lane) const;
   void begin_front(Lane& lane);
   void end_front(Lane& lane);
   [[nodiscard]] bool sendable(const Lane& lane) const;
+  [[nodiscard]] bool joins(std::uint8_t traffic_class);
+  [[nodiscard]] bool joins(const link::Packet& packet);
   [[nodiscard]] std::uint32_t sendable_lanes() const;  // bit n: lane n
   [[nodiscard]] Kept* find(const SentPiece& piece);
 
   const Options options_;
+  const bool one_class_;
   TunnelCounters& counters_;
   bool recovery_ = false;
   BlockSize block_;
@@ -116,7 +123,8 @@ class TunnelSender final : private SentLog::Observer {
   link::PacketQueue management_;
   std::size_t kept_ = 0;  // packets, of all lanes
   std::deque<SentPiece> again_;
-  std::vector<SentPiece> pieces_;  // of the frame that is put together
+  std::vector<SentPiece> pieces_;      // of the frame that is put together
+  std::optional<std::uint8_t> class_;  // the same; nothing: there is nothing in it
   SentLog log_;
   link::PacketQueue leaving_;  // in frames that are put together
 };

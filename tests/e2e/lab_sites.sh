@@ -9,8 +9,9 @@
 #   sealed    on machines of their own: what crosses the WAN shows nothing of what is carried, while
 #             keys change; the same in the clear does
 #   wire      on machines of their own, with these layers around what crosses the WAN, sealed where
-#             that can be: what a capture shows of it, and other traffic on the same interfaces.
-#             LAYERS may be tap/..., of a TAP interface on a bridge
+#             that can be: what a capture shows of it, marked by service level where there is IP,
+#             and other traffic on the same interfaces. LAYERS may be tap/..., of a TAP interface on
+#             a bridge
 #   unsealable  an extender is refused whose layers cannot be, or cannot be sealed, and why
 #   fibre     on a fibre, without an encapsulation and with little memory: a Unix socket, a TCP
 #             connection, FIFOs; the other site is killed and restarted
@@ -222,6 +223,7 @@ encapsulate() {
   [[ $2 != *ipv6* ]] || net=fd78::
   [[ $1 != tap:* ]] || net=${net/78/79}
   [[ $2 != *ethernet ]] || keys+="\ninterface = \"$1\""
+  [[ $2 != *ip* ]] || keys+="\ndscp = { 0 = 10, 3 = 46, control = 40 }"
   sed -i "s|^listen = .*|&\n$keys|" "$work/west.toml" "$work/east.toml"
   sed -i "s/10\.78\.0\.\([12]\):/[$net\1]:/" "$work/west.toml" "$work/east.toml"
   [[ $net == *:* ]] || sed -i 's/\[\([0-9.]*\)\]:/\1:/' "$work/west.toml" "$work/east.toml"
@@ -233,9 +235,9 @@ dissected() {
   tshark -r "$work/wire.pcapng" -o udp.check_checksum:TRUE \
     -d "udp.port==${listen[west]##*:},data" -Y "$1" "${@:2}" 2>/dev/null
 }
-# has_each_way FILTER: there is much of that from each site to the other.
+# has_each_way FILTER [LEAST]: there is much of that from each site to the other.
 has_each_way() {
-  local from to field count
+  local from to field count least=${2:-100}
   for from in 1 2; do
     to=$((3 - from))
     case $layers in
@@ -244,8 +246,18 @@ has_each_way() {
       *) field= ;;
     esac
     count=$(dissected "$field$1" | wc -l)
-    ((count >= 100)) || fail "there are $count packets with $field$1"
+    ((count >= least)) || fail "there are $count packets with $field$1"
   done
+}
+# has_marks FILTER: what holds that is all marked.
+has_marks() {
+  local dscp=ip.dsfield.dscp
+  [[ $layers != *ipv6* ]] || dscp=ipv6.tclass.dscp
+  has_each_way "$1 && $dscp == 10"
+  has_each_way "$1 && $dscp == 46"
+  has_each_way "$1 && $dscp == 40" 5
+  dissected "$1 && !($dscp in {10, 40, 46})" >"$work/unmarked.out"
+  [[ ! -s $work/unmarked.out ]] || fail "there are packets with another mark"
 }
 
 wire() {
@@ -280,6 +292,7 @@ wire() {
   pid_of[ping]=$!
   across ibv_rc_pingpong -n 500 -c
   expect client '^500 iters in .* seconds'
+  across ibv_rc_pingpong -n 500 -l 3
   finish ping
   expect ping ' 0% packet loss'
   stop capture
@@ -295,6 +308,11 @@ wire() {
     ipv6*) has_each_way 'ipv6.nxt == 253' ;;
     ipv4*) has_each_way 'ip.proto == 253 && ip.checksum.status != 0' ;;
     ethernet) has_each_way 'eth.type == 0x88b5' ;;
+  esac
+  case $layers in
+    udp/*) has_marks 'udp.port == 7471' ;;
+    ipv6*) has_marks 'ipv6.nxt == 253' ;;
+    ipv4*) has_marks 'ip.proto == 253' ;;
   esac
   stop_sites
 }
@@ -322,6 +340,7 @@ unsealable() {
   up_refused 'interface = \"lo\"' 'remote east: an interface is for encapsulations in ethernet'
   up_refused 'encapsulation = \"ipv6\"' 'remote east: ipv6: the addresses of both ends'
   up_refused 'encapsulation = \"udp/options/ipv4\"' 'remote east: .*leave them out'
+  up_refused "$ethernet\ninterface = \"lo\"\ndscp = { 0 = 1 }" 'remote east: ethernet: dscp is in'
   up_refused 'encapsulation = \"udp\"' 'remote east: udp: udp must be in another layer'
   up_refused 'encapsulation = \"null\"' 'remote east needs a fibre without an encapsulation'
 }

@@ -20,9 +20,10 @@ buffer = "64MiB"
 insecure = true
 encapsulation = "udp/ipv6/ethernet"
 interface = "eth1"
+dscp = { 3 = 46, control = 40 }
 [extender.edge.remote]
 "far.away" = { address = "[2001:db8::1]:7471", rate = "2.5Gb/s" }
-near = { encapsulation = "ethernet", interface = "tap:lab" }
+near = { encapsulation = "ethernet", interface = "tap:lab", dscp = { 15 = 63, 0 = 8 } }
 
 [node.a]
 [switch.s]
@@ -63,6 +64,12 @@ TEST(LabExtender, IsASwitchWithOneMorePortForEachRemote) {
   EXPECT_EQ(edge.remotes[1].interface, "tap:lab");
   EXPECT_EQ(edge.remotes[1].address, std::nullopt);
   EXPECT_EQ(edge.remotes[1].rate_bytes_per_s, 0u);
+  EXPECT_EQ(edge.remotes[0].dscp.value().of_sl[3], 46);
+  EXPECT_EQ(edge.remotes[0].dscp->of_sl[15], 0);
+  EXPECT_EQ(edge.remotes[0].dscp->control, 40);
+  EXPECT_EQ(edge.remotes[1].dscp.value().of_sl[15], 63) << "its own";
+  EXPECT_EQ(edge.remotes[1].dscp->of_sl[3], 0);
+  EXPECT_EQ(edge.remotes[1].dscp->control, 48);
   EXPECT_EQ(edge.port_of(0), 3);
   EXPECT_EQ(edge.port_of(1), 4);
   EXPECT_EQ(lab->find_extender(edge.node), &edge);
@@ -98,6 +105,10 @@ TEST(LabExtender, RefusesWhatCannotBe) {
               HasSubstr("lab.toml:5: extender.x.remote.r.address: must be an IP address"));
   EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.2:7471'\nrate = '0Gb/s'")),
               HasSubstr("extender.x.remote.r.rate: must be a rate"));
+  EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.2:7471'\ndscp = { 16 = 1 }")),
+              HasSubstr("extender.x.remote.r.dscp.16: there is no such SL; there are 0 to 15"));
+  EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.2:7471'\ndscp = { 3 = 64 }")),
+              HasSubstr("extender.x.remote.r.dscp.3: must be a number from 0 to 63"));
   EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.1:7471'")),
               HasSubstr("192.0.2.1:7471 is where the extender itself listens"));
   EXPECT_THAT(refusal(extender(fine,
@@ -141,6 +152,7 @@ TEST(LabExtender, RefusesFibresThatCannotBe) {
               HasSubstr("where encapsulation is \"null\""));
   EXPECT_THAT(refusal(extender("", there + "address = '192.0.2.2:7471'")),
               HasSubstr("neither address, fingerprint nor interface"));
+  EXPECT_THAT(refusal(extender("dscp = { 0 = 1 }", there)), HasSubstr("interface, nor dscp"));
   EXPECT_THAT(refusal(extender("", there + "[extender.x.remote.q]\nrate = '1Gb/s'")),
               HasSubstr("remote q is not on a fibre, as others are"));
   EXPECT_THAT(refusal(extender("", there + "[extender.x.remote.q]\nfibre = 'unix:/r'")),

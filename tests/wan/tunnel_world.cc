@@ -37,6 +37,7 @@ void SimPath::send(std::span<const OutFrame> out, Time now) {
           std::max(free_at_, now) + Duration(all.size() * 1'000'000'000 / options.rate_bytes_per_s);
       was_busy_ = true;
     }
+    if (see) see(all, frame);
     if (look && !look(all)) continue;
     if (cut || random_.chance(options.loss)) continue;
     if (random_.chance(options.duplicate)) carry(all, std::max(free_at_, now));

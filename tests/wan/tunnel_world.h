@@ -63,6 +63,8 @@ class SimPath : public Path {
   bool unresolved = false;  // the network has lost the other end, and says so
   // May look at each frame; false: it is lost.
   std::function<bool(std::vector<std::byte>&)> look;
+  // Is told of each frame as it is sent.
+  std::function<void(Bytes frame, const OutFrame& as)> see;
   std::uint64_t frames = 0;
   std::uint64_t bytes = 0;
   std::size_t longest = 0;

@@ -93,6 +93,7 @@ std::size_t EthernetPath::transmit(Frames frames, Time now) {
   out_.clear();
   for (const wan::OutFrame& frame : frames) {
     wan::OutPacket& packet = packets_.emplace_back(frame.parts);
+    packet.traffic_class = frame.traffic_class;
     const bool fits = stack_.wrap(packet);
     // In its place, so that the counts are those of frames: the kernel refuses it.
     out_.push_back(fits ? packet.pieces() : std::span<const Bytes>());

@@ -16,6 +16,14 @@ namespace {
 constexpr int kTurn = 4;  // batches that are received before others get their turn
 constexpr std::size_t kWantedBuffer = std::size_t{16} << 20;  // as of UDP
 
+// How many of the first ones.
+std::size_t of_one_class(std::span<const wan::OutFrame> frames) {
+  const auto differs = std::ranges::find_if(frames, [&](const wan::OutFrame& frame) {
+    return frame.traffic_class != frames.front().traffic_class;
+  });
+  return static_cast<std::size_t>(differs - frames.begin());
+}
+
 }  // namespace
 
 IpPath::IpPath(const std::optional<io::SocketAddress>& remote, const io::RawIpSocket& socket)
@@ -30,9 +38,11 @@ std::size_t IpPath::transmit(Frames frames, Time now) {
     payloads_.push_back(frame.parts);
   std::size_t done = 0;
   while (done < frames.size()) {
-    const auto sent = socket_.send(*remote(), io::Datagrams(payloads_).subspan(done));
+    const std::size_t run = of_one_class(frames.subspan(done));
+    const auto sent = socket_.send(*remote(), io::Datagrams(payloads_).subspan(done, run),
+                                   frames[done].traffic_class);
     done += sent.count;
-    if (done == frames.size()) break;
+    if (sent.count == run) continue;
     if (sent.error == std::errc{}) break;
     // One that is lost keeps none behind it.
     refuse(1);

@@ -30,7 +30,8 @@ void RemotePath::send(Frames frames, Time now) {
 
 void RemotePath::keep(Frames frames) {
   for (const wan::OutFrame& frame : frames) {
-    std::vector<std::byte>& kept = backlog_.emplace_back();
+    auto& [kept, traffic_class] = backlog_.emplace_back();
+    traffic_class = frame.traffic_class;
     kept.reserve(frame.size);
     for (const Bytes part : frame.parts)
       kept.insert(kept.end(), part.begin(), part.end());
@@ -40,8 +41,9 @@ void RemotePath::keep(Frames frames) {
 void RemotePath::flush(Time now) {
   auto next = backlog_.begin();
   for (; next != backlog_.end(); ++next) {
-    const Bytes whole(*next);
-    const wan::OutFrame frame{.parts = {&whole, 1}, .size = whole.size()};
+    const Bytes whole(next->bytes);
+    const wan::OutFrame frame{
+        .parts = {&whole, 1}, .size = whole.size(), .traffic_class = next->traffic_class};
     if (transmit({&frame, 1}, now) == 0) break;
   }
   backlog_.erase(backlog_.begin(), next);

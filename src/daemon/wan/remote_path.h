@@ -78,10 +78,14 @@ class RemotePath : public wan::Path {
   [[nodiscard]] const User& user() const { return user_; }
 
  private:
+  struct Kept {
+    std::vector<std::byte> bytes;
+    std::uint8_t traffic_class = 0;
+  };
   void keep(Frames frames);
 
   User user_;
-  std::vector<std::vector<std::byte>> backlog_;
+  std::vector<Kept> backlog_;
   std::uint64_t refused_ = 0;
   std::uint32_t receive_room_ = 0;
   std::optional<wan::Pacer> pacer_;

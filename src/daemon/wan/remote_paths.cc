@@ -81,6 +81,9 @@ Expected<void> check_ethernet(const fabric::LabExtender& extender,
                     "that is not that of any address",
                     encapsulation));
   }
+  if (remote.dscp && encapsulation == kBareEthernet) {
+    return cannot_be("ethernet: dscp is in the header of IP, and here is none: leave it out");
+  }
   if (extender.insecure) return {};
   if (encapsulation == kBareEthernet) {
     return cannot_be(

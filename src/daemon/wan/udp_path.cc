@@ -41,18 +41,21 @@ std::size_t UdpPath::group(Frames frames) const {
     bytes += next.size;
     parts += next.parts.size();
     if (next.size > segment || bytes > io::kMaxUdpPayload || parts > kMostParts) break;
+    if (next.traffic_class != frames.front().traffic_class) break;
     ++count;
     if (next.size < segment) break;  // the last one may be shorter
   }
   return count;
 }
 
-io::IoResult UdpPath::send_parts(std::span<const iovec> parts, std::size_t segment) const {
+io::IoResult UdpPath::send_parts(std::size_t segment, std::uint8_t traffic_class) const {
+  // The socket's own is 0, and to name it would cost something.
+  const auto tos = traffic_class == 0 ? std::nullopt : std::optional(traffic_class);
   return socket_.send({.destination = *remote(),
                        .source = {},
-                       .tos = {},
+                       .tos = tos,
                        .ttl = {},
-                       .data = parts,
+                       .data = parts_,
                        .segment_size = static_cast<std::uint16_t>(segment)});
 }
 
@@ -63,7 +66,7 @@ std::size_t UdpPath::send_group(Frames frames, Time now) {
       parts_.push_back({const_cast<std::byte*>(part.data()), part.size()});
   }
   const std::size_t segment = frames.size() > 1 ? frames.front().size : 0;
-  const io::IoResult sent = send_parts(parts_, segment);
+  const io::IoResult sent = send_parts(segment, frames.front().traffic_class);
   switch (sent.status) {
     case IoStatus::kDone:
       return frames.size();

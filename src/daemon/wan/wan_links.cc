@@ -55,6 +55,14 @@ std::optional<wan::SealedPath> sealed_over(RemotePath& path, const fabric::LabEx
                                         wan::SealedPath::Options{.epoch_time = extender.key_time});
 }
 
+wan::TrafficClasses classes_of(const fabric::LabDscp& dscp) {
+  // Its upper six bits (RFC 2474, 3).
+  const auto as_byte = [](std::uint8_t value) { return static_cast<std::uint8_t>(value << 2); };
+  wan::TrafficClasses out{.of_sl = {}, .control = as_byte(dscp.control)};
+  std::ranges::transform(dscp.of_sl, out.of_sl.begin(), as_byte);
+  return out;
+}
+
 }  // namespace
 
 struct WanLinks::Remote {
@@ -218,6 +226,7 @@ void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
   if (extender.router != nullptr) options.mode = wan::TunnelMode::kRouter;
   if (extender.roce != nullptr) options.mode = wan::TunnelMode::kRoce;
   options.sender.kept_packets = most_packets(extender.lab);
+  if (lab.dscp) options.sender.classes = classes_of(*lab.dscp);
   RemotePath& path = extender.paths->add(index, now);
   wan::TunnelUser& user = *this;
   link::Port& near = near_port(extender, index);

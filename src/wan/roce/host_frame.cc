@@ -120,7 +120,9 @@ link::PacketPtr raw_packet(const HostFrame& frame, Vl vl, bool mark, link::Packe
   if (size > kLongestRawPacket) return nullptr;
   std::array<std::byte, kLongestRawPacket> packet;
   const MutableBytes bytes = MutableBytes(packet).first(size);
+  // What is marked by SL in the WAN is so by lane.
   wire::Lrh{.vl = vl,
+            .sl = Sl{vl.value()},
             .next_header = wire::Lnh::raw,
             .dlid = kNeighbour,
             .packet_words = static_cast<std::uint16_t>(covered / 4),
