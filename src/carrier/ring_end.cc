@@ -25,58 +25,31 @@ std::uint32_t peek(const std::byte* word) {
 
 }  // namespace
 
-void RingEnd::lied(std::string_view what) {
-  if (!lie_) lie_ = what;
-}
-
-void RingEnd::set_sleeps(std::uint32_t sleeps) {
-  if (sleeps == sleeps_) return;
-  sleeps_ = sleeps;
-  ours_.sleeps.store(sleeps);
-}
-
-std::uint64_t RingEnd::room() {
-  if (lie_) return 0;
-  const std::uint64_t read = theirs_.read.load();
-  if (written_ - read > written_ - their_read_) {
-    lied("its count of bytes read is out of range");
-    return 0;
-  }
-  their_read_ = read;
-  return kRingBytes - (written_ - read);
-}
-
-// Said before the last look, so that the other side, which looks after it has read, wakes this one.
-bool RingEnd::await_room(std::uint64_t wanted) {
-  if (room() >= wanted) return true;
-  set_sleeps(sleeps_ | kUntilRead);
-  return room() >= wanted;
+RingEnd::RingEnd(RingMemory& ours, const RingMemory& theirs) : ring_(ours, theirs, kGrain) {
 }
 
 bool RingEnd::has_room() {
-  const bool room = await_room(kLargestRecord + kSpare);
-  if (room) set_sleeps(sleeps_ & ~std::uint32_t{kUntilRead});
-  return room;
+  return ring_.await_room(kLargestRecord + kSpare);
 }
 
 std::optional<MutableBytes> RingEnd::reserve(RecordKind kind, std::size_t size) {
   const std::size_t wanted = record_bytes(size);
-  const std::size_t to_end = kRingBytes - written_ % kRingBytes;
+  const std::size_t to_end = ring_.place().size();
   const std::size_t skipped = wanted > to_end ? to_end : 0;
-  if (room() < wanted + skipped) return std::nullopt;
+  if (ring_.room() < wanted + skipped) return std::nullopt;
   const auto write_head = [this](RecordKind what, std::size_t bytes) {
     const RecordHead head{.kind = static_cast<std::uint32_t>(what),
                           .size = static_cast<std::uint32_t>(bytes)};
-    std::memcpy(ours_.bytes.data() + written_ % kRingBytes, &head, sizeof head);
+    std::memcpy(ring_.place().data(), &head, sizeof head);
   };
   if (skipped != 0) {
     write_head(RecordKind::kSkip, skipped - sizeof(RecordHead));
-    written_ += skipped;
+    ring_.wrote(skipped);
   }
   write_head(kind, size);
-  const std::size_t at = written_ % kRingBytes + sizeof(RecordHead);
-  written_ += wanted;
-  return MutableBytes(ours_.bytes).subspan(at, size);
+  const MutableBytes place = ring_.place().subspan(sizeof(RecordHead), size);
+  ring_.wrote(wanted);
+  return place;
 }
 
 bool RingEnd::put(const link::Packet& packet) {
@@ -91,26 +64,13 @@ bool RingEnd::put(link::SignalBytes flow_control) {
   return place.has_value();
 }
 
-bool RingEnd::has_more() {
-  if (lie_) return false;
-  const std::uint64_t written = theirs_.written.load();
-  if (written - read_ > kRingBytes || written - read_ < their_written_ - read_ ||
-      written % kGrain != 0) {
-    lied("its count of bytes written is out of range");
-    return false;
-  }
-  their_written_ = written;
-  return written != read_;
-}
-
 std::optional<RingEnd::Record> RingEnd::next() {
-  while (!lie_ && (their_written_ != read_ || has_more())) {
-    const std::size_t at = read_ % kRingBytes;
-    const auto kind = static_cast<RecordKind>(peek(theirs_.bytes.data() + at));
-    const std::size_t size = peek(theirs_.bytes.data() + at + sizeof(std::uint32_t));
-    const std::uint64_t there = std::min<std::uint64_t>(their_written_ - read_, kRingBytes - at);
-    if (size > kRingBytes || record_bytes(size) > there) {
-      lied("a record is longer than what it has written, or than the ring");
+  while (!ring_.lie() && (!ring_.has_come().empty() || ring_.has_more())) {
+    const Bytes there = ring_.has_come();
+    const auto kind = static_cast<RecordKind>(peek(there.data()));
+    const std::size_t size = peek(there.data() + sizeof(std::uint32_t));
+    if (size > kRingBytes || record_bytes(size) > there.size()) {
+      ring_.lied("a record is longer than what it has written, or than the ring");
       break;
     }
     taking_ = record_bytes(size);
@@ -124,35 +84,16 @@ std::optional<RingEnd::Record> RingEnd::next() {
       case RecordKind::kFlowControl:
         if (kind == RecordKind::kFlowControl && size != wire::FlowControl::kSize) break;
         return Record{.is_packet = kind == RecordKind::kPacket,
-                      .bytes = Bytes(theirs_.bytes).subspan(at + sizeof(RecordHead), size)};
+                      .bytes = there.subspan(sizeof(RecordHead), size)};
     }
-    lied("a record is of no known kind, or of a size that its kind cannot have");
+    ring_.lied("a record is of no known kind, or of a size that its kind cannot have");
   }
   return std::nullopt;
 }
 
 void RingEnd::taken() {
-  read_ += taking_;
+  ring_.taken(taking_);
   taking_ = 0;
-}
-
-bool RingEnd::publish() {
-  std::uint32_t news = 0;
-  if (written_ != shown_written_) news |= kUntilWritten;
-  if (read_ != shown_read_) news |= kUntilRead;
-  if (news == 0) return false;
-  shown_written_ = written_;
-  shown_read_ = read_;
-  ours_.written.store(written_);
-  ours_.read.store(read_);
-  return (theirs_.sleeps.load() & news) != 0;
-}
-
-bool RingEnd::sleep() {
-  set_sleeps(sleeps_ | kUntilWritten);
-  if (!has_more()) return true;
-  look();
-  return false;
 }
 
 }  // namespace weft::carrier

@@ -135,8 +135,8 @@ Done read_fibre(LabRemote& remote, const Value& value) {
   auto fibre = value.string();
   if (!fibre) return tl::unexpected(fibre.error());
   const auto begins = [&](std::string_view with) { return fibre->starts_with(with); };
-  if (!std::ranges::any_of(std::array{"unix:", "tcp:", "file:"}, begins)) {
-    return value.wrong("must be \"unix:PATH\", \"tcp:HOST:PORT\" or \"file:IN,OUT\"");
+  if (!std::ranges::any_of(std::array{"unix:", "shm:", "tcp:", "file:"}, begins)) {
+    return value.wrong("must be \"unix:PATH\", \"shm:PATH\", \"tcp:HOST:PORT\" or \"file:IN,OUT\"");
   }
   remote.fibre = std::move(*fibre);
   return {};

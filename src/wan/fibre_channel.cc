@@ -108,7 +108,7 @@ bool FibreChannel::arrived(std::size_t bytes, Time now) {
   while (open_) {
     const auto record = parse_fibre(rest);
     if (!record && record.error() == FibreError::kOutOfStep) {
-      counters_.add_in_turn(FibreCounter::kOutOfStep);
+      out_of_step();
       return false;
     }
     if (!record) break;

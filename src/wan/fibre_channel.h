@@ -41,7 +41,7 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(FibreCounter::
         {"fibre_arrived", "packets of both kinds that the fibre brought"},
         {"fibre_unconnected", "packets of both kinds lost for want of a connection"},
         {"fibre_bad_packets", "packets of both kinds dropped: marked as bad, or of a false length"},
-        {"fibre_out_of_step", "streams given up because nothing can begin or end as they did"},
+        {"fibre_out_of_step", "streams given up because what they bring makes no sense"},
         {"fibre_silences", "streams given up because nothing was heard"},
         {"fibre_unread", "streams given up because the other end talks and does not read"},
     }};
@@ -73,6 +73,8 @@ class FibreChannel final : public link::Channel {
   // Where to put what it brings; and that so much of it is there. False: it is to be closed.
   [[nodiscard]] MutableBytes room();
   [[nodiscard]] bool arrived(std::size_t bytes, Time now);
+  // What brings them makes no sense, and the stream is going to be closed.
+  void out_of_step() { counters_.add_in_turn(FibreCounter::kOutOfStep); }
   // What is to go, and that so much of it has gone.
   [[nodiscard]] Bytes pending() const { return Bytes(out_).subspan(gone_); }
   void sent(std::size_t bytes, Time now);

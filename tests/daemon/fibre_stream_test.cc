@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,10 +17,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
-#include <vector>
 
+#include "base/plain_bytes.h"
 #include "io/clock.h"
+#include "io/pass_descriptor.h"
+#include "io/unix_socket.h"
 
 namespace weft::daemon {
 namespace {
@@ -66,18 +71,48 @@ class FibreStreams : public ::testing::Test {
   std::array<std::unique_ptr<FibreStream>, 2> streams_;
 };
 
-TEST_F(FibreStreams, JoinTwoThatNameOneUnixSocketWhicheverComesOrGoes) {
-  const std::string address = "unix:" + directory_ + "/fibre";
-  open(0, address);
-  open(1, address);
+class FibreStreamsAtASocket : public FibreStreams,
+                              public ::testing::WithParamInterface<const char*> {
+ protected:
+  [[nodiscard]] std::string path() const { return directory_ + "/fibre"; }
+  [[nodiscard]] std::string address() const { return GetParam() + path(); }
+  // Somebody who comes there, without a stream.
+  [[nodiscard]] io::UniqueFd stranger() const {
+    const bool memory = GetParam() == std::string("shm:");
+    auto socket =
+        io::connect_unix(path(), memory ? io::UnixKind::kSeqPacket : io::UnixKind::kStream, 1s);
+    EXPECT_TRUE(socket);
+    EXPECT_EQ(fcntl(socket->get(), F_SETFL, O_NONBLOCK), 0);
+    return std::move(*socket);
+  }
+};
+
+TEST_P(FibreStreamsAtASocket, JoinTwoThatNameItWhicheverComesOrGoes) {
+  open(0, address());
+  open(1, address());
   ASSERT_TRUE(both());
   for (const std::size_t gone : {0, 1, 1, 0}) {
     streams_[gone].reset();
     ASSERT_TRUE(turn_until([&] { return !connected(1 - gone); }));
-    open(gone, address);
+    open(gone, address());
     ASSERT_TRUE(both()) << gone;
   }
 }
+
+TEST_P(FibreStreamsAtASocket, TurnAwayWhoeverComesWhileTheOtherEndIsThere) {
+  open(0, address());
+  open(1, address());
+  ASSERT_TRUE(both());
+  const io::UniqueFd third = stranger();
+  std::array<char, 1> byte{};
+  EXPECT_TRUE(turn_until([&] { return recv(third.get(), byte.data(), 1, 0) == 0; }));
+  EXPECT_TRUE(connected(0) && connected(1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FibreStreamsAtASocket, ::testing::Values("unix:", "shm:"),
+                         [](const auto& kind) {
+                           return kind.param == std::string("shm:") ? "Memory" : "Socket";
+                         });
 
 TEST_F(FibreStreams, JoinTwoByFifosWhateverWasLeftInThem) {
   const std::string a = directory_ + "/a";
@@ -93,18 +128,6 @@ TEST_F(FibreStreams, JoinTwoByFifosWhateverWasLeftInThem) {
   ASSERT_TRUE(both());
 }
 
-TEST_F(FibreStreams, TurnAwayWhoeverComesWhileTheOtherEndIsThere) {
-  const std::string path = directory_ + "/fibre";
-  open(0, "unix:" + path);
-  open(1, "unix:" + path);
-  ASSERT_TRUE(both());
-  auto third = connect_stream(*StreamAddress::parse("unix:" + path));
-  ASSERT_TRUE(third);
-  std::array<char, 1> byte{};
-  EXPECT_TRUE(turn_until([&] { return recv(third->get(), byte.data(), 1, 0) == 0; }));
-  EXPECT_TRUE(connected(0) && connected(1));
-}
-
 TEST_F(FibreStreams, GiveUpAStrangerWhoSpeaksAnotherLanguage) {
   const std::string path = directory_ + "/fibre";
   open(0, "unix:" + path);
@@ -118,6 +141,134 @@ TEST_F(FibreStreams, GiveUpAStrangerWhoSpeaksAnotherLanguage) {
   EXPECT_TRUE(both());
 }
 
+// Of a fibre through memory: what its files may be, and what is in them.
+class FibreStreamsInMemory : public FibreStreams {
+ protected:
+  struct Greeting {
+    std::uint32_t magic = 0x66696272;
+    std::uint32_t version = 1;
+  };
+
+  void SetUp() override {
+    FibreStreams::SetUp();
+    path_ = directory_ + "/fibre";
+  }
+  void open_both() {
+    for (const std::size_t i : {0, 1})
+      open(i, "shm:" + path_);
+    ASSERT_TRUE(both());
+  }
+  [[nodiscard]] std::uint64_t counted(wan::FibreCounter counter) const {
+    return streams_[0]->channel().counters().get(counter);
+  }
+  // Comes first to a stream that listens there, and takes its memory.
+  void take_over(io::UniqueFd& socket, RingMappings& rings) {
+    open(0, "shm:" + path_);
+    ASSERT_TRUE(turn_until([this] { return std::filesystem::exists(path_); }));
+    socket = io::connect_unix(path_, io::UnixKind::kSeqPacket, 1s).value();
+    std::array<std::byte, sizeof(Greeting)> greeting{};
+    std::array<io::UniqueFd, RingMappings::kFiles> files;
+    ASSERT_TRUE(turn_until([&] {
+      std::byte probe{};
+      return recv(socket.get(), &probe, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    }));
+    ASSERT_TRUE(io::receive_message(socket.get(), greeting, files));
+    auto taken = RingMappings::take(files);
+    ASSERT_TRUE(taken) << taken.error().message;
+    rings = std::move(*taken);
+  }
+  // Listens there in place of a stream, and hands over what it is given; what it is told.
+  [[nodiscard]] std::string refusal_of(Bytes greeting, std::span<const int> files) {
+    const std::string lock_path = path_ + ".lock";
+    const io::UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    EXPECT_EQ(flock(lock.get(), LOCK_EX | LOCK_NB), 0);
+    const auto listener = io::listen_unix(path_, io::UnixKind::kSeqPacket).value();
+    open(0, "shm:" + path_);
+    io::UniqueFd visitor;
+    EXPECT_TRUE(turn_until([&] {
+      auto accepted = io::accept_unix(listener.get(), true);
+      if (accepted && *accepted) visitor = std::move(**accepted);
+      return static_cast<bool>(visitor);
+    }));
+    EXPECT_TRUE(io::send_message(visitor.get(), greeting, files));
+    EXPECT_TRUE(turn_until([this] { return !streams_[0]->why().empty(); }));
+    EXPECT_FALSE(connected(0));
+    const std::string why = streams_[0]->why();
+    streams_[0].reset();
+    std::filesystem::remove(path_);
+    return why;
+  }
+
+  std::string path_;
+};
+
+TEST_F(FibreStreamsInMemory, GiveUpWhoWritesCountsThatCannotBe) {
+  io::UniqueFd socket;
+  RingMappings rings;
+  take_over(socket, rings);
+  constexpr std::array kSkip{std::byte{0xBC}, std::byte{0x1C}, std::byte{0x1C}, std::byte{0x1C}};
+  for (std::size_t i = 0; i < carrier::kRingBytes; ++i)
+    rings.ours().bytes[i] = kSkip[i % kSkip.size()];
+  rings.ours().written.store(carrier::kRingBytes + 1);
+  EXPECT_TRUE(turn_until([&] { return counted(wan::FibreCounter::kOutOfStep) == 1; }));
+  open(1, "shm:" + path_);
+  EXPECT_TRUE(both());
+}
+
+TEST_F(FibreStreamsInMemory, GiveUpWhoReadsWhatWasNotWritten) {
+  io::UniqueFd socket;
+  RingMappings rings;
+  take_over(socket, rings);
+  rings.ours().read.store(std::uint64_t{1} << 40);
+  EXPECT_TRUE(turn_until([&] { return counted(wan::FibreCounter::kOutOfStep) == 1; }));
+}
+
+TEST_F(FibreStreamsInMemory, GiveUpWhoWritesWhatIsNoFibre) {
+  io::UniqueFd socket;
+  RingMappings rings;
+  take_over(socket, rings);
+  rings.ours().written.store(100);  // zeros
+  EXPECT_TRUE(turn_until([&] { return counted(wan::FibreCounter::kOutOfStep) == 1; }));
+}
+
+TEST_F(FibreStreamsInMemory, WaitNoLongerThanASilenceForWhoWritesNothing) {
+  io::UniqueFd socket;
+  RingMappings rings;
+  take_over(socket, rings);
+  open(1, "shm:" + path_);
+  EXPECT_TRUE(both());
+  EXPECT_EQ(counted(wan::FibreCounter::kSilences), 1u);
+}
+
+TEST_F(FibreStreamsInMemory, TakeNoFilesThatAnybodyCouldShrink) {
+  const Greeting greeting;
+  const Bytes bytes = plain::bytes_of(greeting);
+  const io::UniqueFd soft(memfd_create("soft", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(soft.get(), sizeof(carrier::RingMemory)), 0);
+  const auto hard = io::make_shared_file("hard", sizeof(carrier::RingMemory)).value();
+  const auto small = io::make_shared_file("small", 4096).value();
+  EXPECT_THAT(refusal_of(bytes, std::array{soft.get(), hard.get()}), HasSubstr("of a fixed size"));
+  EXPECT_THAT(refusal_of(bytes, std::array{hard.get(), soft.get()}), HasSubstr("of a fixed size"));
+  EXPECT_THAT(refusal_of(bytes, std::array{small.get(), hard.get()}), HasSubstr("too short"));
+  EXPECT_THAT(refusal_of(bytes, {}), HasSubstr("not a file in memory"));
+  const Greeting later{.version = 2};
+  EXPECT_THAT(refusal_of(plain::bytes_of(later), std::array{hard.get(), hard.get()}),
+              HasSubstr("another version"));
+}
+
+TEST_F(FibreStreamsInMemory, WakeWhoSleeps) {
+  open_both();
+  ASSERT_TRUE(turn_until([this] { return streams_[0]->sleep(); }));
+  streams_[1]->channel().send_flow_control(
+      wire::FlowControl{.vl = Vl{1}, .fctbs = 7, .fccl = 9}.bytes(), io::now());
+  streams_[1]->run(io::now());
+  const std::uint64_t before = counted(wan::FibreCounter::kArrived);
+  EXPECT_EQ(reactor_->run_once(20s), 1u) << "of nobody else is there anything to hear";
+  streams_[0]->run(io::now());
+  EXPECT_EQ(counted(wan::FibreCounter::kArrived), before + 1);
+  EXPECT_TRUE(connected(0) && connected(1));
+}
+
 TEST_F(FibreStreams, SayWhatCannotBe) {
   const auto refusal = [&](const std::string& address) {
     const auto stream = FibreStream::open(address, {}, *reactor_);
@@ -126,6 +277,7 @@ TEST_F(FibreStreams, SayWhatCannotBe) {
   EXPECT_THAT(refusal("glass"), HasSubstr("fibre glass: must be unix:PATH"));
   EXPECT_THAT(refusal("tcp:nowhere"), HasSubstr("nowhere"));
   EXPECT_THAT(refusal("unix:"), HasSubstr("the path is missing"));
+  EXPECT_THAT(refusal("shm:"), HasSubstr("the path is missing"));
   EXPECT_THAT(refusal("file:/a"), HasSubstr("two files are needed"));
   // What only the system knows, as long as it lasts.
   const std::string file = directory_ + "/file";

@@ -391,17 +391,20 @@ on_fibre() {
 }
 
 fibre() {
-  on_fibre "unix:$work/fibre" "unix:$work/fibre" 32KiB
-  one_fabric
-  clean
-  run status "$weft" status
-  expect status "^    port 2 to east \(unix:$work/fibre\): up, insecure\$"
-  kill_site west # the one that listens
-  await_site east "wan['state']" Down
-  start_site west
-  await_up
-  across ibv_rc_pingpong -n 300
-  stop_sites
+  local kind
+  for kind in unix shm; do
+    on_fibre "$kind:$work/fibre" "$kind:$work/fibre" 32KiB
+    one_fabric
+    clean
+    run status "$weft" status
+    expect status "^    port 2 to east \($kind:$work/fibre\): up, insecure\$"
+    kill_site west # the one that listens
+    await_site east "wan['state']" Down
+    start_site west
+    await_up
+    across ibv_rc_pingpong -n 300
+    stop_sites
+  done
   # More than a standard link grants.
   local address
   address="tcp:127.0.0.1:$(free_port)"

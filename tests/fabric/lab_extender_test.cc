@@ -127,14 +127,16 @@ TEST(LabExtender, RefusesWhatCannotBe) {
 
 TEST(LabExtender, MayBeOnFibresWithLittleMemory) {
   const auto lab = parse_lab(extender("buffer = '32KiB'\nencapsulation = 'null'",
-                                      "[extender.x.remote]\nq = { fibre = 'unix:/run/q' }\n"
+                                      "[extender.x.remote]\np = { fibre = 'shm:/run/p' }\n"
+                                      "q = { fibre = 'unix:/run/q' }\n"
                                       "r = { fibre = 'tcp:192.0.2.1:7471', rate = '8Gb/s' }"),
                              "lab.toml");
   ASSERT_TRUE(lab) << lab.error().message;
   const LabExtender& x = lab->extenders.at(0);
   EXPECT_TRUE(x.on_fibres());
   EXPECT_EQ(x.buffer_bytes, 32u << 10);
-  EXPECT_EQ(x.remotes.at(1).fibre, "tcp:192.0.2.1:7471");
+  EXPECT_EQ(x.remotes.at(0).fibre, "shm:/run/p");
+  EXPECT_EQ(x.remotes.at(2).fibre, "tcp:192.0.2.1:7471");
   const auto again = parse_lab(write_lab(*lab, ""), "lab.toml");
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(*again, *lab);

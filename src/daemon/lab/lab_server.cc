@@ -221,9 +221,11 @@ Expected<void> LabServer::sleep(Time now) {
     programs_->awake();
     return {};
   }
-  const auto turn = reactor_->run_once(time_to_deadline(now));
+  const bool may_sleep = !wan_ || wan_->sleep();
+  const auto turn = reactor_->run_once(may_sleep ? time_to_deadline(now) : 0ns);
   programs_->awake();
   if (parts_) parts_->awake();
+  if (wan_) wan_->awake();
   if (!turn) return tl::unexpected(turn.error());
   return {};
 }

@@ -14,7 +14,6 @@ namespace weft::daemon {
 namespace {
 
 using carrier::RingChannel;
-using carrier::RingMemory;
 
 }  // namespace
 
@@ -72,37 +71,23 @@ void RingPart::touched(RingChannel& channel) {
 
 void RingPart::open(Link& link, Time now) {
   link.is_open = true;
-  link.channel.open(
-      std::make_unique<carrier::RingEnd>(*static_cast<RingMemory*>(link.ours.begin()),
-                                         *static_cast<const RingMemory*>(link.theirs.begin())),
-      link.far, now);
+  link.channel.open(std::make_unique<carrier::RingEnd>(link.rings.ours(), link.rings.theirs()),
+                    link.far, now);
 }
 
 void RingPart::close(Link& link, Time now) {
   link.channel.close(now);
-  link.ours = {};
-  link.theirs = {};
+  link.rings = {};
   link.is_open = false;
 }
 
-// Two files: of each only one side can ever write to.
 Expected<void> RingPart::make(Link& link, Time now) {
-  std::vector<io::UniqueFd> files(2);
-  for (io::UniqueFd& file : files) {
-    auto made = io::make_shared_file("weft-link", sizeof(RingMemory));
-    if (!made) return tl::unexpected(made.error());
-    file = std::move(*made);
-  }
-  auto ours = io::SharedMapping::map(files[0].get(), sizeof(RingMemory), io::Access::kWrite);
-  if (!ours) return tl::unexpected(ours.error());
-  auto theirs = io::SharedMapping::map(files[1].get(), sizeof(RingMemory), io::Access::kRead);
-  if (!theirs) return tl::unexpected(theirs.error());
-  if (auto done = io::end_writing(files[0].get()); !done) return done;
-  if (auto done = io::end_sealing(files[0].get()); !done) return done;
+  std::vector<io::UniqueFd> files;
+  auto rings = RingMappings::make(files);
+  if (!rings) return tl::unexpected(rings.error());
   link.attempt = *link.asked;
   link.asked.reset();
-  link.ours = std::move(*ours);
-  link.theirs = std::move(*theirs);
+  link.rings = std::move(*rings);
   say(RingAction::kOpen, link, std::move(files));
   open(link, now);
   return {};
@@ -117,14 +102,9 @@ void RingPart::try_to_make(Link& link, Time now) {
 }
 
 Expected<void> RingPart::take(Link& link, std::span<io::UniqueFd> files, Time now) {
-  auto theirs = io::SharedMapping::map(files[0].get(), sizeof(RingMemory), io::Access::kRead);
-  if (!theirs) return tl::unexpected(theirs.error());
-  auto ours = io::SharedMapping::map(files[1].get(), sizeof(RingMemory), io::Access::kWrite);
-  if (!ours) return tl::unexpected(ours.error());
-  if (auto done = io::end_writing(files[1].get()); !done) return done;
-  if (auto done = io::end_sealing(files[1].get()); !done) return done;
-  link.ours = std::move(*ours);
-  link.theirs = std::move(*theirs);
+  auto rings = RingMappings::take(files);
+  if (!rings) return tl::unexpected(rings.error());
+  link.rings = std::move(*rings);
   open(link, now);
   return {};
 }

@@ -18,7 +18,7 @@
 #include "carrier/ring_channel.h"
 #include "daemon/lab/ring_protocol.h"
 #include "daemon/lab/ring_session.h"
-#include "io/shared_mapping.h"
+#include "daemon/ring_mappings.h"
 
 namespace weft::daemon {
 
@@ -59,8 +59,7 @@ class RingPart final : private carrier::RingHost, private RingSession::Owner {
 
     std::uint64_t number;
     carrier::RingChannel channel;
-    io::SharedMapping ours;
-    io::SharedMapping theirs;
+    RingMappings rings;
     std::uint32_t attempt = 0;           // the seek that is open, or was last
     std::optional<std::uint32_t> asked;  // of the side that makes: a seek that is not open yet
     link::Training far{};                // what the last seek, or open, said of the other port

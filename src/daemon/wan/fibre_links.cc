@@ -125,6 +125,20 @@ bool FibreLinks::run(Time now) {
   return worked;
 }
 
+bool FibreLinks::sleep() {
+  for (const auto& remote : remotes_) {
+    if (remote->stream->sleep()) continue;
+    awake();
+    return false;
+  }
+  return true;
+}
+
+void FibreLinks::awake() {
+  for (const auto& remote : remotes_)
+    remote->stream->awake();
+}
+
 std::optional<Time> FibreLinks::deadline() const {
   if (!woken_.empty()) return Time{};
   std::optional<Time> first;

@@ -34,6 +34,9 @@ class FibreLinks final : private wan::FibreUser {
   void stop(Time now);
   // Does what is due. False: there was nothing to do.
   bool run(Time now);
+  // As of FibreStream: from now on the reactor tells what has come. False: run() again.
+  [[nodiscard]] bool sleep();
+  void awake();
   // When to run(): in the past when something is ready.
   [[nodiscard]] std::optional<Time> deadline() const;
   // An array of extenders, as docs/cli.md has them.

@@ -16,8 +16,12 @@ namespace {
 
 constexpr std::string_view kTcp = "tcp:";
 constexpr std::string_view kUnix = "unix:";
+constexpr std::string_view kShm = "shm:";
 constexpr std::string_view kFile = "file:";
 constexpr int kReadsInATurn = 4;  // then others have theirs
+// Bytes of memory that are read at once: the other end has room again while this one looks at them,
+// and a turn leaves time for what is to be sent.
+constexpr std::size_t kPiece = carrier::kRingBytes / 8;
 
 // Nothing: not now. Zero: the other end has closed.
 std::optional<ssize_t> result_of(ssize_t done) {
@@ -49,11 +53,17 @@ Expected<void> FibreStream::parse(std::string_view address) {
     out_path_ = both.substr(comma + 1);
     return {};
   }
-  if (!address.starts_with(kTcp) && !address.starts_with(kUnix)) {
-    return fail(std::errc::invalid_argument, "must be unix:PATH, tcp:HOST:PORT or file:IN,OUT");
+  through_memory_ = address.starts_with(kShm);
+  std::string socket(address);
+  if (through_memory_) {
+    socket.replace(0, kShm.size(), kUnix);
+  } else if (address.starts_with(kTcp)) {
+    socket.erase(0, kTcp.size());
+  } else if (!address.starts_with(kUnix)) {
+    return fail(std::errc::invalid_argument,
+                "must be unix:PATH, shm:PATH, tcp:HOST:PORT or file:IN,OUT");
   }
-  if (address.starts_with(kTcp)) address.remove_prefix(kTcp.size());
-  auto parsed = StreamAddress::parse(address);
+  auto parsed = StreamAddress::parse(socket);
   if (!parsed) return tl::unexpected(parsed.error());
   address_ = std::move(*parsed);
   return {};
@@ -68,8 +78,23 @@ bool FibreStream::run(Time now) {
     if (auto made = make(now); !made) why_ = made.error().message;
   }
   if (!channel_.is_open()) return worked;
-  if (!channel_.run(now) || !write_all(now)) close(now);
+  worked |= memory_ != nullptr && run_memory(now);
+  if (!channel_.is_open()) return worked;
+  if (!channel_.run(now) || !write_all(now)) {
+    close(now);
+  } else if (memory_ != nullptr) {
+    memory_->show();
+  }
   return worked;
+}
+
+// What came, and room that there was none before. True: there was something.
+bool FibreStream::run_memory(Time now) {
+  const bool has_room = waits_for_room_ && memory_->has_room();
+  if (has_room) waits_for_room_ = false;
+  const bool came = memory_->has_more();
+  if (!read_all(now)) close(now);
+  return has_room || came || memory_ == nullptr;
 }
 
 std::optional<Time> FibreStream::deadline() const {
@@ -80,18 +105,52 @@ std::optional<Time> FibreStream::deadline() const {
 
 void FibreStream::on_ready(std::uint32_t events) {
   const Time now = io::now();
+  if (through_memory_) return on_memory(now);
   if ((events & EPOLLOUT) != 0) watch_for_room(false);
   const bool comes = (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0;
   if ((comes && !read_all(now)) || !write_all(now)) close(now);
 }
 
+// What it has woken for is for run() to look at. When the other end is gone, what it has written is
+// still there.
+void FibreStream::on_memory(Time now) {
+  if (memory_ == nullptr) {
+    if (auto taken = take_over(now); !taken) {
+      close(now);
+      why_ = taken.error().message;
+    }
+  } else if (!memory_->hear_wakes()) {
+    static_cast<void>(read_all(now));
+    close(now);
+  }
+}
+
+std::optional<ssize_t> FibreStream::read(MutableBytes room) {
+  if (memory_ == nullptr) return result_of(::read(in_.get(), room.data(), room.size()));
+  const std::size_t got = memory_->read(room.first(std::min(room.size(), kPiece)));
+  memory_->show();
+  if (memory_->lie()) channel_.out_of_step();
+  if (memory_->lie()) return -1;
+  return got != 0 ? std::optional(static_cast<ssize_t>(got)) : std::nullopt;
+}
+
+std::optional<ssize_t> FibreStream::write(Bytes bytes) {
+  if (is_files()) return result_of(::write(out(), bytes.data(), bytes.size()));
+  if (memory_ == nullptr) {
+    return result_of(::send(out(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+  }
+  const std::size_t gone = memory_->write(bytes);
+  return gone != 0 || memory_->has_room() ? std::optional(static_cast<ssize_t>(gone))
+                                          : std::nullopt;
+}
+
 bool FibreStream::read_all(Time now) {
   for (int i = 0; i < kReadsInATurn && channel_.is_open(); ++i) {
     const MutableBytes room = channel_.room();
-    const auto got = result_of(::read(in_.get(), room.data(), room.size()));
+    const auto got = read(room);
     if (!got) return true;
     if (*got <= 0 || !channel_.arrived(static_cast<std::size_t>(*got), now)) return false;
-    if (static_cast<std::size_t>(*got) < room.size()) return true;
+    if (memory_ == nullptr && static_cast<std::size_t>(*got) < room.size()) return true;
   }
   return true;
 }
@@ -99,9 +158,7 @@ bool FibreStream::read_all(Time now) {
 bool FibreStream::write_all(Time now) {
   while (channel_.is_open() && !waits_for_room_ && !channel_.pending().empty()) {
     const Bytes bytes = channel_.pending();
-    const auto gone =
-        result_of(is_files() ? ::write(out(), bytes.data(), bytes.size())
-                             : ::send(out(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+    const auto gone = write(bytes);
     if (!gone) {
       watch_for_room(true);
     } else if (*gone < 0) {
@@ -116,6 +173,7 @@ bool FibreStream::write_all(Time now) {
 void FibreStream::watch_for_room(bool wanted) {
   if (wanted == waits_for_room_) return;
   waits_for_room_ = wanted;
+  if (memory_ != nullptr) return;
   const std::uint32_t room = wanted ? std::uint32_t{EPOLLOUT} : 0;
   static_cast<void>(out_ ? reactor_.change_events(out_watch_, room)
                          : reactor_.change_events(in_watch_, EPOLLIN | room));
@@ -124,6 +182,7 @@ void FibreStream::watch_for_room(bool wanted) {
 void FibreStream::close(Time now) {
   in_watch_.reset();
   out_watch_.reset();
+  memory_.reset();
   in_.reset();
   out_.reset();
   waits_for_room_ = false;

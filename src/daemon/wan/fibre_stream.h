@@ -2,6 +2,7 @@
 // The stream of bytes that a fibre is, between two processes that name it alike:
 //
 //   unix:PATH      a Unix socket: the first of the two that comes listens there, the other connects
+//   shm:PATH       memory of this machine, handed over at such a socket (fibre_memory.h)
 //   tcp:HOST:PORT  the one whose machine has that address listens, or the first that comes
 //   file:IN,OUT    two FIFOs or devices, of which the other end has the same in the other order
 //
@@ -15,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "daemon/wan/fibre_memory.h"
 #include "daemon/wan/stream_address.h"
 #include "io/reactor.h"
 #include "io/unique_fd.h"
@@ -34,15 +36,23 @@ class FibreStream {
 
   [[nodiscard]] wan::FibreChannel& channel() { return channel_; }
   [[nodiscard]] const wan::FibreChannel& channel() const { return channel_; }
-  // Makes the stream where there is none, and sends what waits. False: there was nothing to do.
+  // Makes the stream where there is none, takes in what came through memory, and sends what waits.
+  // False: there was nothing to do.
   bool run(Time now);
   // When to run(); what is put into the channel is to be sent at once besides.
   [[nodiscard]] std::optional<Time> deadline() const;
+  // From now on, and until awake(), the reactor tells when something has come through memory, as it
+  // always does of other streams. False: something has, run() again.
+  [[nodiscard]] bool sleep() { return memory_ == nullptr || memory_->sleep(); }
+  void awake() {
+    if (memory_ != nullptr) memory_->awake();
+  }
   // Why there is no stream, for a person; empty: there is one, or nobody has come.
   [[nodiscard]] const std::string& why() const { return why_; }
 
  private:
   static constexpr Duration kTryAgain = 250ms;
+  static constexpr Duration kMeeting = 3s;  // for who listens, to hand its memory over
 
   FibreStream(const wan::FibreChannel::Options& options, io::Reactor& reactor)
       : reactor_(reactor), channel_(options) {}
@@ -55,25 +65,35 @@ class FibreStream {
   [[nodiscard]] Expected<bool> listens();
   Expected<void> listen_there();
   void accept_all(Time now);
+  Expected<void> meet(Time now);
+  Expected<void> take_over(Time now);
+  Expected<void> hand_over(io::UniqueFd socket, Time now);
+  [[nodiscard]] Expected<io::Reactor::Registration> watch(const io::UniqueFd& in);
   Expected<void> use(io::UniqueFd in, io::UniqueFd out, Time now);
 
   [[nodiscard]] int out() const { return out_ ? out_.get() : in_.get(); }
   void on_ready(std::uint32_t events);
+  void on_memory(Time now);
+  [[nodiscard]] std::optional<ssize_t> read(MutableBytes room);
+  [[nodiscard]] std::optional<ssize_t> write(Bytes bytes);
   [[nodiscard]] bool read_all(Time now);
   [[nodiscard]] bool write_all(Time now);
+  [[nodiscard]] bool run_memory(Time now);
   void watch_for_room(bool wanted);
   void close(Time now);
 
   io::Reactor& reactor_;
   wan::FibreChannel channel_;
-  StreamAddress address_;  // of sockets
-  std::string in_path_;    // of files
+  StreamAddress address_;        // of sockets
+  bool through_memory_ = false;  // the socket is where it is handed over
+  std::string in_path_;          // of files
   std::string out_path_;
   std::string why_;
   io::UniqueFd lock_;  // of who listens at a Unix socket
   io::UniqueFd listener_;
   io::UniqueFd in_;  // what comes; of a socket, what goes too
   io::UniqueFd out_;
+  std::unique_ptr<FibreMemory> memory_;
   std::optional<Time> try_at_ = Time{};
   bool waits_for_room_ = false;
   // Before what they watch.

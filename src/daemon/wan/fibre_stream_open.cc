@@ -12,6 +12,7 @@
 
 #include "daemon/wan/fibre_stream.h"
 #include "io/clock.h"
+#include "io/unix_socket.h"
 
 namespace weft::daemon {
 namespace {
@@ -50,6 +51,7 @@ Expected<void> FibreStream::make(Time now) {
     try_at_.reset();  // the other one comes
     return {};
   }
+  if (through_memory_) return meet(now);
   auto socket = connect_stream(address_);
   if (!socket) return tl::unexpected(socket.error());
   return use(std::move(*socket), {}, now);
@@ -84,7 +86,8 @@ Expected<bool> FibreStream::listens() {
 }
 
 Expected<void> FibreStream::listen_there() {
-  auto listener = listen_stream(address_);
+  auto listener = through_memory_ ? io::listen_unix(address_.path, io::UnixKind::kSeqPacket)
+                                  : listen_stream(address_);
   if (!listener) return tl::unexpected(listener.error());
   auto watch =
       reactor_.watch(listener->get(), EPOLLIN, [this](std::uint32_t) { accept_all(io::now()); });
@@ -99,19 +102,55 @@ void FibreStream::accept_all(Time now) {
     auto accepted = accept_stream(listener_.get());
     if (!accepted || !*accepted) return;
     if (channel_.is_open()) continue;  // which closes it
-    if (auto used = use(std::move(**accepted), {}, now); !used) why_ = used.error().message;
+    const auto used = through_memory_ ? hand_over(std::move(**accepted), now)
+                                      : use(std::move(**accepted), {}, now);
+    if (!used) why_ = used.error().message;
   }
 }
 
+// Who listens hands the memory over. One that is there and does not is tried again later.
+Expected<void> FibreStream::meet(Time now) {
+  auto socket = io::connect_unix(address_.path, io::UnixKind::kSeqPacket, kTryAgain);
+  if (!socket) return tl::unexpected(socket.error());
+  if (::fcntl(socket->get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno(errno, address_.path);
+  in_watch_.reset();
+  auto in_watch = watch(*socket);
+  if (!in_watch) return tl::unexpected(in_watch.error());
+  in_ = std::move(*socket);
+  in_watch_ = std::move(*in_watch);
+  try_at_ = now + kMeeting;
+  return {};
+}
+
+Expected<void> FibreStream::take_over(Time now) {
+  auto memory = FibreMemory::take_over(in_.get());
+  if (!memory) return tl::unexpected(memory.error());
+  if (*memory == nullptr) return {};
+  memory_ = std::move(*memory);
+  why_.clear();
+  channel_.opened(now);
+  return {};
+}
+
+Expected<void> FibreStream::hand_over(io::UniqueFd socket, Time now) {
+  auto memory = FibreMemory::hand_over(socket.get());
+  if (!memory) return tl::unexpected(memory.error());
+  memory_ = std::move(*memory);
+  return use(std::move(socket), {}, now);
+}
+
+Expected<io::Reactor::Registration> FibreStream::watch(const io::UniqueFd& in) {
+  return reactor_.watch(in.get(), EPOLLIN, [this](std::uint32_t events) { on_ready(events); });
+}
+
 Expected<void> FibreStream::use(io::UniqueFd in, io::UniqueFd out, Time now) {
-  const auto ready = [this](std::uint32_t events) { on_ready(events); };
-  auto in_watch = reactor_.watch(in.get(), EPOLLIN, ready);
+  auto in_watch = watch(in);
   if (!in_watch) return tl::unexpected(in_watch.error());
   io::Reactor::Registration out_watch;
   if (out) {
-    auto watch = reactor_.watch(out.get(), 0, ready);
-    if (!watch) return tl::unexpected(watch.error());
-    out_watch = std::move(*watch);
+    auto watched = reactor_.watch(out.get(), 0, [this](std::uint32_t events) { on_ready(events); });
+    if (!watched) return tl::unexpected(watched.error());
+    out_watch = std::move(*watched);
   }
   in_ = std::move(in);
   out_ = std::move(out);

@@ -59,6 +59,9 @@ class WanLinks final : private wan::TunnelUser {
 
   // Does what is due. False: there was nothing to do.
   bool run(Time now);
+  // As of FibreStream: from now on the reactor tells what has come. False: run() again.
+  [[nodiscard]] bool sleep() { return fibres_.sleep(); }
+  void awake() { fibres_.awake(); }
   // When to run(): in the past when something is ready.
   [[nodiscard]] std::optional<Time> deadline() const;
 
