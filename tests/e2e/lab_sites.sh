@@ -310,7 +310,7 @@ wire() {
     ethernet) has_each_way 'eth.type == 0x88b5' ;;
   esac
   case $layers in
-    udp/*) has_marks 'udp.port == 7471' ;;
+    udp/*) has_marks "$port" ;;
     ipv6*) has_marks 'ipv6.nxt == 253' ;;
     ipv4*) has_marks 'ip.proto == 253' ;;
   esac
