@@ -35,6 +35,9 @@ class EthernetDevice {
   virtual BatchSent send(Datagrams frames) = 0;
   // Frames that have come, some at a time; none: that is all. Good until the next call.
   virtual std::span<const Bytes> receive() = 0;
+  // As receive() has found: it was taken away, and nothing will come or go through it any more. Its
+  // descriptor says so for ever, and is not to be watched.
+  [[nodiscard]] virtual bool gone() const { return false; }
   // Frames lost since it was opened, because they were fetched too late.
   [[nodiscard]] virtual std::uint64_t overflows() { return 0; }
 

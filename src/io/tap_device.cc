@@ -76,6 +76,7 @@ std::span<const Bytes> TapDevice::receive() {
     const MutableBytes place = room(received_.size());
     const auto size = ::read(fd_.get(), place.data(), place.size());
     if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EBADFD) gone_ = true;
     if (size <= 0) break;
     received_.push_back(place.first(static_cast<std::size_t>(size)));
   }

@@ -29,6 +29,7 @@ class TapDevice final : public EthernetDevice {
   [[nodiscard]] std::size_t mtu() const override { return interface_mtu(interface_.c_str()); }
   BatchSent send(Datagrams frames) override;
   std::span<const Bytes> receive() override;
+  [[nodiscard]] bool gone() const override { return gone_; }
 
  private:
   TapDevice(UniqueFd fd, std::string interface, const Mac& mac)
@@ -36,6 +37,7 @@ class TapDevice final : public EthernetDevice {
 
   UniqueFd fd_;
   std::string interface_;
+  bool gone_ = false;
 };
 
 }  // namespace weft::io

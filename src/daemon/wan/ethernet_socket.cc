@@ -9,6 +9,7 @@
 
 #include "daemon/wan/addressed_path.h"
 #include "daemon/wan/ethernet_filter.h"
+#include "io/log.h"
 #include "io/packet_socket.h"
 #include "io/tap_device.h"
 #include "wan/encapsulation/out_packet.h"
@@ -66,7 +67,8 @@ Expected<std::unique_ptr<EthernetSocket>> EthernetSocket::open(const fabric::Lab
                                                                io::Reactor& reactor) {
   auto device = open_device(interface, extender.listen.host, extender.listen.port);
   if (!device) return tl::unexpected(device.error());
-  std::unique_ptr<EthernetSocket> socket(new EthernetSocket(extender, std::move(*device)));
+  std::unique_ptr<EthernetSocket> socket(
+      new EthernetSocket(extender, interface, std::move(*device)));
   if (auto quiet = socket->keep_kernel_quiet(extender, interface); !quiet) {
     return tl::unexpected(quiet.error());
   }
@@ -76,9 +78,10 @@ Expected<std::unique_ptr<EthernetSocket>> EthernetSocket::open(const fabric::Lab
   return socket;
 }
 
-EthernetSocket::EthernetSocket(const fabric::LabExtender& extender,
+EthernetSocket::EthernetSocket(const fabric::LabExtender& extender, std::string interface,
                                std::unique_ptr<io::EthernetDevice> device)
-    : device_(std::move(device)),
+    : interface_(std::move(interface)),
+      device_(std::move(device)),
       ends_{.local = extender.listen.host,
             .remote = {},
             .local_port = extender.listen.port,
@@ -150,8 +153,11 @@ void EthernetSocket::receive_all(Time now) {
     const auto frames = device_->receive();
     for (const Bytes frame : frames)
       take(frame, now);
-    if (frames.size() < io::kBatch) return;
+    if (frames.size() < io::kBatch) break;
   }
+  if (!device_->gone()) return;
+  end_watch();
+  io::log(io::LogLevel::kError, interface_ + ": it was taken away; no site is reached through it");
 }
 
 void EthernetSocket::take(Bytes frame, Time now) {

@@ -51,7 +51,8 @@ class EthernetSocket final : public WatchedPaths, private wan::NeighbourUser {
   [[nodiscard]] std::vector<CounterValue> counters() const override;
 
  private:
-  EthernetSocket(const fabric::LabExtender& extender, std::unique_ptr<io::EthernetDevice> device);
+  EthernetSocket(const fabric::LabExtender& extender, std::string interface,
+                 std::unique_ptr<io::EthernetDevice> device);
   Expected<void> keep_kernel_quiet(const fabric::LabExtender& extender,
                                    const std::string& interface);
   void receive_all(Time now) override;
@@ -60,6 +61,7 @@ class EthernetSocket final : public WatchedPaths, private wan::NeighbourUser {
   void send(const wan::NeighbourFrame& frame, Time now) override;
   void found(const Gid& address, Time now) override;
 
+  const std::string interface_;
   const std::unique_ptr<io::EthernetDevice> device_;
   const wan::Ends ends_;  // without those of a remote
   wan::NeighbourCache neighbours_;

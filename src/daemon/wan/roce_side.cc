@@ -15,6 +15,7 @@
 
 #include "daemon/counters_json.h"
 #include "io/clock.h"
+#include "io/log.h"
 #include "io/packet_socket.h"
 #include "io/tap_device.h"
 #include "wire/ip.h"
@@ -100,7 +101,12 @@ void RoceSide::on_ready(std::uint32_t events) {
     flush();
     wake_();
   }
-  if ((events & EPOLLIN) != 0) receive(io::now());
+  // An interface that goes down says so as an error, until somebody receives.
+  if ((events & ~std::uint32_t{EPOLLOUT}) != 0) receive(io::now());
+  if (!device_->gone()) return;
+  watch_.reset();
+  io::log(io::LogLevel::kError,
+          interface_ + ": it was taken away; no hosts are reached through it");
 }
 
 void RoceSide::receive(Time now) {
