@@ -247,5 +247,31 @@ TEST(NeighbourMessages, OfThoseWithoutAnAddressAreAnsweredToAll) {
                                        .overrides = true}));
 }
 
+// The same in ARP (RFC 5227, 2.1.1), where who asks says at which Ethernet address he is.
+TEST(NeighbourMessages, OfThoseWithoutAnAddressAreAnsweredToThemByArp) {
+  Station west(kWest, here(true).local);
+  const auto probe = bytes_of(
+      "ff ff ff ff ff ff 02 00 00 00 00 09 08 06 00 01 08 00 06 04 00 01"
+      "02 00 00 00 00 09 00 00 00 00 00 00 00 00 00 00 c0 00 02 01");
+  EXPECT_TRUE(west.cache.receive(probe, Time{} + 1h));
+  ASSERT_EQ(west.sent.size(), 1u);
+  EXPECT_EQ(hex_of(west.sent[0]),
+            "02 00 00 00 00 09 02 00 00 00 00 01 08 06 00 01 08 00 06 04 00 02 "
+            "02 00 00 00 00 01 c0 00 02 01 02 00 00 00 00 09 00 00 00 00");
+  const auto answer = read_neighbour_message(west.sent[0]);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(*answer, (NeighbourMessage{.kind = Kind::kAdvertisement,
+                                       .sender = here(true).local,
+                                       .target = here(true).local,
+                                       .mac = kWest,
+                                       .solicited = true,
+                                       .overrides = true}));
+  // Nobody asks for nobody.
+  const auto for_nobody = bytes_of(
+      "ff ff ff ff ff ff 02 00 00 00 00 09 08 06 00 01 08 00 06 04 00 01"
+      "02 00 00 00 00 09 c0 00 02 09 00 00 00 00 00 00 00 00 00 00");
+  EXPECT_EQ(read_neighbour_message(for_nobody).error(), NotNeighbour::kMalformed);
+}
+
 }  // namespace
 }  // namespace weft::wan

@@ -77,14 +77,15 @@ tl::expected<NeighbourMessage, NotNeighbour> read_arp(Bytes packet) {
   message.mac = load_mac(at + 8);
   message.sender = load_ipv4(at + 14);
   message.target = load_ipv4(at + 24);
-  if (!is_station(message.mac) || !is_station(message.sender) || !is_station(message.target) ||
-      message.target.is_zero()) {
+  if (!is_station(message.mac) || !is_station(message.sender) || !is_station(message.target)) {
     return malformed();
   }
+  if (operation != kArpRequest && operation != kArpReply) return malformed();
+  // What answers one who has no address yet is for nobody's; nobody's is not asked for.
+  if (operation == kArpRequest && message.target.is_zero()) return malformed();
   // Who asks for himself tells everybody where he is (RFC 5227, 3).
   const bool announces = message.sender == message.target;
   if (operation == kArpRequest && !announces) return message;
-  if (operation != kArpRequest && operation != kArpReply) return malformed();
   if (message.sender.is_zero()) return malformed();
   message.kind = NeighbourMessage::Kind::kAdvertisement;
   message.target = message.sender;
