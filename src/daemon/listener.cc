@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/listener.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,13 +9,6 @@
 #include <utility>
 
 namespace weft::daemon {
-namespace {
-
-io::UniqueFd any_descriptor() {
-  return io::UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
-}
-
-}  // namespace
 
 Expected<void> Admission::give(const std::string& path, bool to_write) const {
   if (who == Who::kOwner) return {};
@@ -34,7 +26,6 @@ Expected<void> Admission::give(const std::string& path, bool to_write) const {
 Listener::Listener(Entrance entrance, io::UniqueFd listener, Take take, Count count)
     : entrance_(std::move(entrance)),
       listener_(std::move(listener)),
-      spare_(any_descriptor()),
       take_(std::move(take)),
       count_(std::move(count)) {
 }
@@ -100,16 +91,12 @@ void Listener::accept_all() {
   }
 }
 
-// All descriptors are in use. Who waits would keep the listener readable and its owner from
-// sleeping, and would itself wait in vain: a descriptor is kept back to take it and let it go.
+// All descriptors are in use.
 void Listener::turn_away_one() {
-  spare_.reset();
-  auto socket = io::accept_unix(listener_.get(), true);
-  if (socket && *socket) {
-    count_(Refused::kNoDescriptor);
-    (*socket)->reset();
-  }
-  spare_ = any_descriptor();
+  spare_.lend([this] {
+    const auto socket = io::accept_unix(listener_.get(), true);
+    if (socket && *socket) count_(Refused::kNoDescriptor);
+  });
 }
 
 }  // namespace weft::daemon

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "io/reactor.h"
+#include "io/spare_descriptor.h"
 #include "io/unique_fd.h"
 #include "io/unix_socket.h"
 
@@ -62,7 +63,7 @@ class Listener {
 
   const Entrance entrance_;
   io::UniqueFd listener_;
-  io::UniqueFd spare_;  // see turn_away_one()
+  io::SpareDescriptor spare_;
   const Take take_;
   const Count count_;
   io::Reactor::Registration watch_;

@@ -13,6 +13,7 @@
 #include "daemon/wan/ethernet_socket.h"
 #include "daemon/wan/roce_side.h"
 #include "io/tap_device.h"
+#include "scarce.h"
 
 namespace weft::daemon {
 namespace {
@@ -29,13 +30,6 @@ class Interfaces : public ::testing::Test {
     if (!apart) GTEST_SKIP() << "there is no namespace to be had";
     if (access("/dev/net/tun", R_OK | W_OK) != 0) GTEST_SKIP() << "/dev/net/tun is missing";
     reactor_ = std::move(io::Reactor::create(0us).value());
-  }
-  // False: a descriptor is always ready, so that nobody would ever sleep.
-  [[nodiscard]] bool comes_to_rest() {
-    for (int turn = 0; turn < 1000; ++turn) {
-      if (reactor_->run_once(0us).value() == 0) return true;
-    }
-    return false;
   }
   [[nodiscard]] std::unique_ptr<RoceSide> roce(const std::string& interface) {
     auto side = RoceSide::open(interface, {}, pool_, *reactor_, [] {});
@@ -54,19 +48,19 @@ TEST_F(Interfaces, OfHostsWithRoceMayGoDown) {
   ASSERT_TRUE(cable) << cable.error().message;
   const auto side = roce("hosts0");
   ASSERT_NE(side, nullptr);
-  EXPECT_TRUE(comes_to_rest());
+  EXPECT_TRUE(comes_to_rest(*reactor_));
   run("ip link set hosts0 down");
-  EXPECT_TRUE(comes_to_rest());
+  EXPECT_TRUE(comes_to_rest(*reactor_));
   run("ip link set hosts0 up");
-  EXPECT_TRUE(comes_to_rest());
+  EXPECT_TRUE(comes_to_rest(*reactor_));
 }
 
 TEST_F(Interfaces, OfHostsWithRoceMayBeTakenAway) {
   const auto side = roce("tap:wan0");
   ASSERT_NE(side, nullptr);
-  EXPECT_TRUE(comes_to_rest());
+  EXPECT_TRUE(comes_to_rest(*reactor_));
   run("ip link delete wan0");
-  EXPECT_TRUE(comes_to_rest());
+  EXPECT_TRUE(comes_to_rest(*reactor_));
 }
 
 TEST_F(Interfaces, OfRemoteSitesMayBeTakenAway) {
@@ -75,9 +69,9 @@ TEST_F(Interfaces, OfRemoteSitesMayBeTakenAway) {
   extender.insecure = true;
   const auto socket = EthernetSocket::open(extender, "tap:wan1", *reactor_);
   ASSERT_TRUE(socket) << socket.error().message;
-  EXPECT_TRUE(comes_to_rest());
+  EXPECT_TRUE(comes_to_rest(*reactor_));
   run("ip link delete wan1");
-  EXPECT_TRUE(comes_to_rest());
+  EXPECT_TRUE(comes_to_rest(*reactor_));
 }
 
 }  // namespace

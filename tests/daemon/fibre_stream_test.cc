@@ -24,6 +24,7 @@
 #include "io/clock.h"
 #include "io/pass_descriptor.h"
 #include "io/unix_socket.h"
+#include "scarce.h"
 
 namespace weft::daemon {
 namespace {
@@ -267,6 +268,23 @@ TEST_F(FibreStreamsInMemory, WakeWhoSleeps) {
   streams_[0]->run(io::now());
   EXPECT_EQ(counted(wan::FibreCounter::kArrived), before + 1);
   EXPECT_TRUE(connected(0) && connected(1));
+}
+
+TEST_F(FibreStreams, TurnAwayWhoeverComesWhenNoDescriptorIsLeft) {
+  const std::string path = directory_ + "/fibre";
+  open(0, "unix:" + path);
+  ASSERT_TRUE(turn_until([&] { return std::filesystem::exists(path); }));
+  {
+    const NoDescriptors none(1);
+    auto early = connect_stream(*StreamAddress::parse("unix:" + path));
+    ASSERT_TRUE(early);
+    EXPECT_TRUE(comes_to_rest(*reactor_));
+    std::array<char, 1> byte{};
+    EXPECT_EQ(recv(early->get(), byte.data(), 1, 0), 0);
+    EXPECT_THAT(streams_[0]->why(), HasSubstr("open files"));
+  }
+  open(1, "unix:" + path);
+  EXPECT_TRUE(both());
 }
 
 TEST_F(FibreStreams, SayWhatCannotBe) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that do not keep to the protocol, or ask for too much: the agent ends their connections,
 // counts it, and serves the next one.
-#include <fcntl.h>
-#include <sys/resource.h>
-
 #include "agent_fixture.h"
+#include "scarce.h"
 
 namespace weft::daemon {
 namespace {
@@ -188,18 +186,13 @@ TEST_F(HostileClient, IsTurnedAwayWhenDescriptorsAreUsedUp) {
   serve();
   Client held = opened();
   std::vector<Client> late(3);
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const int lowest_free = fcntl(held.fd(), F_DUPFD_CLOEXEC, 0);
-  close(lowest_free);
-  rlimit tight = before;
-  tight.rlim_cur = static_cast<rlim_t>(lowest_free);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
-  for (Client& client : late) {
-    EXPECT_EQ(client.connect(config_.socket), 0);
-    EXPECT_TRUE(client.is_dropped());
+  {
+    const NoDescriptors none(0);
+    for (Client& client : late) {
+      EXPECT_EQ(client.connect(config_.socket), 0);
+      EXPECT_TRUE(client.is_dropped());
+    }
   }
-  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(count(AgentCounter::kTurnedAway), late.size());
   EXPECT_NE(held.create_id(1), 0u);
   expect_service();

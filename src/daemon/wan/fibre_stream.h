@@ -91,6 +91,7 @@ class FibreStream {
   std::string why_;
   io::UniqueFd lock_;  // of who listens at a Unix socket
   io::UniqueFd listener_;
+  io::SpareDescriptor spare_;
   io::UniqueFd in_;  // what comes; of a socket, what goes too
   io::UniqueFd out_;
   std::unique_ptr<FibreMemory> memory_;

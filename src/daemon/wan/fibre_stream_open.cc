@@ -100,7 +100,11 @@ Expected<void> FibreStream::listen_there() {
 void FibreStream::accept_all(Time now) {
   for (;;) {
     auto accepted = accept_stream(listener_.get());
-    if (!accepted || !*accepted) return;
+    if (!accepted) {
+      if (!channel_.is_open()) why_ = accepted.error().message;
+      return turn_away(listener_.get(), spare_);
+    }
+    if (!*accepted) return;
     if (channel_.is_open()) continue;  // which closes it
     const auto used = through_memory_ ? hand_over(std::move(**accepted), now)
                                       : use(std::move(**accepted), {}, now);

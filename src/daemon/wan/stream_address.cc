@@ -87,6 +87,10 @@ Expected<std::optional<io::UniqueFd>> accept_stream(int listener) {
   }
 }
 
+void turn_away(int listener, io::SpareDescriptor& spare) {
+  spare.lend([listener] { static_cast<void>(accept_stream(listener)); });
+}
+
 Expected<io::UniqueFd> connect_stream(const StreamAddress& address) {
   if (!address.path.empty()) {
     auto fd = io::connect_unix(address.path, io::UnixKind::kStream, 1s);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "io/socket_address.h"
+#include "io/spare_descriptor.h"
 #include "io/unique_fd.h"
 
 namespace weft::daemon {
@@ -26,6 +27,8 @@ Expected<io::UniqueFd> listen_stream(StreamAddress& address);
 // The next connection, non-blocking; nothing when none is waiting. Errors: of this machine, as too
 // many open files.
 Expected<std::optional<io::UniqueFd>> accept_stream(int listener);
+// After such an error: who waits is let go, so that the listener is not readable for ever.
+void turn_away(int listener, io::SpareDescriptor& spare);
 // Begins to connect, and is writable when that is done. An error of the network may show later.
 Expected<io::UniqueFd> connect_stream(const StreamAddress& address);
 

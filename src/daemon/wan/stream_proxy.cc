@@ -53,7 +53,11 @@ void StreamProxy::change(const wan::PathEmulation& forward, const wan::PathEmula
 void StreamProxy::accept_all() {
   for (;;) {
     auto accepted = accept_stream(listener_.get());
-    if (!accepted || !*accepted) return;
+    if (!accepted) {
+      ++refused_;
+      return turn_away(listener_.get(), spare_);
+    }
+    if (!*accepted) return;
     auto target = connections_.size() < kMostConnections
                       ? connect_stream(target_)
                       : fail(std::errc::too_many_files_open, "too many connections");

@@ -70,6 +70,7 @@ class StreamProxy : public WanProxy {
   StreamAddress listen_;
   StreamAddress target_;
   io::UniqueFd listener_;
+  io::SpareDescriptor spare_;
   std::array<EmulatedDirection, 2> directions_;
   std::unordered_map<std::uint32_t, Connection> connections_;
   std::uint32_t last_connection_ = 0;
