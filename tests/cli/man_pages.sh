@@ -6,7 +6,7 @@ command -v mandoc >/dev/null || exit 77
 status=0
 cd "$WEFT_SOURCE/docs/man" || exit 1
 wrong() { echo "$*"; status=1; }
-for page in *.1; do mandoc -T lint -W warning "$page" || status=1; done
+for page in *.[15]; do mandoc -T lint -W warning "$page" || status=1; done
 commands=$("$WEFT_BUILD/bin/weft" help | sed -n 's/^  \([a-z][a-z-]\{1,\}\)  .*/\1/p')
 [[ $(wc -w <<<"$commands") -ge 14 ]] || wrong "weft help names only: $commands"
 for command in $commands; do
