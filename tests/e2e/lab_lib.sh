@@ -63,6 +63,21 @@ print(sum(node.get('rdma_cm', {}).get('ids', 0) for lab in json.load(sys.stdin)[
           for node in lab['nodes'] if node['name'] == '$1'))"
 }
 
+# await_tree NAME SWITCHES: until so many switches lead the group that NAME's mckey is in on to two
+# ports or more, to members and to each other. A subnet manager writes their tables when it has
+# answered who joins; what is sent before that is lost. It is the switches that are asked.
+await_tree() {
+  local tries mlid
+  mlid=$(sed -nE 's/^.*joined dgid: .* mlid (0x[0-9a-f]+) .*$/\1/p' "$work/$1.out")
+  [[ -n $mlid ]] || fail "$1 does not say which group it is in"
+  for ((tries = 0; tries < 100; tries++)); do
+    on "tree-of-$1" a dump_mfts
+    [[ $(grep -cE "^$mlid .*x.*x" "$work/tree-of-$1.out") -ne $2 ]] || return 0
+    sleep 0.1
+  done
+  fail "$2 switches do not lead $mlid on"
+}
+
 # start_opensm NODE [ARGUMENT ...]: until all links are as OPENSM_STATES says.
 start_opensm() {
   local node=$1
