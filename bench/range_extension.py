@@ -6,9 +6,10 @@ perftest's programs, unmodified, on a node of each of two labs; `weft wan-emulat
 extenders. A run is `-D`: what comes in before the pipe is full does not count. The rate of the WAN
 is modest, since two processors run the emulator, two daemons and two programs: what is measured is
 what distance and loss take away, not what a machine can do. That is the last part, which has no
-emulator: packets of 2 KiB through a tunnel, beside the same bytes in raw datagrams (GSO). Where
-network namespaces can be made, a connection without extenders and a TCP flow cross a network of the
-same delay and loss (bench/lossy_link), whose packets are as long as the extenders' frames.
+emulator: packets of 2 KiB through a tunnel, beside the same bytes in raw datagrams (GSO), and on
+fibres. Where network namespaces can be made, a connection without extenders and a TCP flow cross a
+network of the same delay and loss (bench/lossy_link), whose packets are as long as the extenders'
+frames.
 
 usage: range_extension [--rate RATE] [--seconds N] [--queue-pairs N] [--only PART] [--plot FILE]
 """
@@ -18,10 +19,11 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 
 import networks
 from perftest_runs import HERE, Path, baseline, perftest, row
-from sites import Wan, counted, remotes, sites
+from sites import Wan, counted, free_ports, remotes, sites
 
 MESSAGE = 8 << 20
 FRAME = 65_000  # bytes: of the loopback interface's MTU
@@ -164,11 +166,26 @@ def loss(rate, seconds):
               "no goal")
 
 
-def tunnel(seconds, fifo, *options):
+def through(seconds, fifo, *options):
+    """What wan_tunnel prints."""
     words = tuple(map(str, (seconds, fifo, *options)))
     say("wan_tunnel", *words)
     return json.loads(subprocess.run((HERE / "programs" / "wan_tunnel", *words),
                                      capture_output=True, text=True, check=True).stdout)
+
+
+def both_ways(seconds):
+    """At the same time, through a tunnel and on fibres."""
+    with tempfile.TemporaryDirectory(prefix="weft-bench-") as directory:
+        for name, option in (("a tunnel", None), ("a tunnel, sealed", "sealed"),
+                             ("a fibre in shared memory", f"shm:{directory}/memory"),
+                             ("a fibre on a Unix socket", f"unix:{directory}/socket"),
+                             ("a fibre on TCP", f"tcp:127.0.0.1:{free_ports(1)[0]}")):
+            both = through(seconds, 4 << 20, "both", *([option] if option else []))["gb_per_s"]
+            print(f"both ways at the same time, through {name}: {both[0]:.2f} and {both[1]:.2f} "
+                  "GB/s, at least 1 each")
+            print(f"result: 2 KiB packets each way at once through {name} = {min(both):.2f} GB/s",
+                  flush=True)
 
 
 def machine(seconds):
@@ -176,16 +193,16 @@ def machine(seconds):
     for fifo, options, name, goal in ((2 << 30, ("half",), "1 GiB of a FIFO in use", 0.6),
                                       (4 << 20, (), "FIFO of 4 MiB", 0.7)):
         raw = baseline("bw6", "gso", 2048, seconds)["gb_per_s"]
-        out = tunnel(seconds, fifo, *options)
+        out = through(seconds, fifo, *options)
         rate = out["gb_per_s"][0]
         print(f"2 KiB packets one way: tunnel {rate:.2f} GB/s with at most "
               f"{out['buffer_most_bytes'] / 1e6:.2f} MB in the FIFO, raw GSO UDP/IPv6 "
               f"{raw:.2f} GB/s")
         claim(f"2 KiB packets one way through a tunnel, {name} / raw GSO UDP/IPv6", rate / raw,
               f"at least {goal}")
-    both = tunnel(seconds, 4 << 20, "both")["gb_per_s"]
-    print(f"both ways at the same time: {both[0]:.2f} and {both[1]:.2f} GB/s, at least 1 each")
-    print(f"result: 2 KiB packets each way at once through a tunnel = {min(both):.2f} GB/s")
+    sealed = through(seconds, 4 << 20, "sealed")["gb_per_s"][0]
+    claim("2 KiB packets one way through a tunnel, sealed / insecure", sealed / rate, "no goal")
+    both_ways(seconds)
     with sites(None, 64 << 20) as (path, _):
         ours = measure(path, "ib_write_bw", seconds, "-t", 32, "-m", 2048, size=1 << 20) / 1e9
     print(f"the same between programs, through two labs: {ours:.2f} GB/s")

@@ -5,13 +5,12 @@
 // checksums.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <string_view>
 #include <vector>
 
+#include "turns.h"
 #include "wan/encapsulation/stack.h"
 
 namespace {
@@ -21,8 +20,7 @@ using namespace weft::wan;
 
 constexpr std::size_t kFrameBytes = 8'900;
 constexpr std::size_t kBurst = 64;
-constexpr int kTurns = 31;
-constexpr int kBurstsInTurn = 40;
+constexpr std::size_t kBurstsInTurn = 40;
 constexpr std::array<std::string_view, 8> kStacks{
     "null", "udp/ipv6",          "udp/ipv4",      "udp/options/ipv6",
     "ipv6", "udp/ipv6/ethernet", "ipv6/ethernet", "ethernet"};
@@ -42,19 +40,6 @@ Ends ends_of(std::string_view stack) {
 
 using Buffers = std::vector<std::vector<std::byte>>;
 
-template <class Work>
-double seconds(Work work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-// Each turn does a little of everything, so that all see the same clock.
 class Run {
  public:
   explicit Run(Stack stack)
@@ -73,19 +58,10 @@ class Run {
 
   // Bytes of frames in a second: copied, wrapped, unwrapped. False: something was refused.
   bool measure(std::array<double, 3>& rates) {
-    std::array<std::vector<double>, 3> turns;
-    for (int turn = 0; turn < kTurns; ++turn) {
-      std::array<double, 3> spent{};
-      for (int burst = 0; burst < kBurstsInTurn; ++burst) {
-        spent[0] += seconds([this] { copy(); });
-        spent[1] += seconds([this] { wrap(); });
-        spent[2] += seconds([this] { unwrap(); });
-      }
-      for (std::size_t i = 0; i < spent.size(); ++i)
-        turns[i].push_back(double{kFrameBytes * kBurst * kBurstsInTurn} / spent[i]);
-    }
-    for (std::size_t i = 0; i < rates.size(); ++i)
-      rates[i] = median(turns[i]);
+    rates = bench::seconds_of_bursts(
+        kBurstsInTurn, [this] { copy(); }, [this] { wrap(); }, [this] { unwrap(); });
+    for (double& rate : rates)
+      rate = double{kFrameBytes * kBurst} / rate;
     return good_;
   }
 

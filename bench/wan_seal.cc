@@ -3,9 +3,7 @@
 // WAN has them; beside it, copying the same frames with memcpy, which a datagram would cost anyway.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "io/openssl_aead.h"
+#include "turns.h"
 #include "wan/opener.h"
 #include "wan/sealer.h"
 
@@ -24,7 +23,6 @@ using namespace weft;
 using namespace weft::wan;
 
 constexpr std::size_t kBurst = 64;
-constexpr int kTurns = 31;
 constexpr std::size_t kBytesInTurn = std::size_t{24} << 20;
 constexpr std::size_t kHeader = 8;  // of the tunnel, in the clear
 
@@ -42,18 +40,10 @@ class OneKey final : public AeadKeySource {
 
 using Buffers = std::vector<std::vector<std::byte>>;
 
-template <class Work>
-double seconds(Work work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 struct Rates {  // bytes of frames in a second
   double copied = 0, sealed = 0, opened = 0;
 };
 
-// Each turn does a little of everything, so that all see the same clock.
 class Run {
  public:
   Run(AeadAlgorithm algorithm, std::size_t datagram)
@@ -64,27 +54,14 @@ class Run {
         out_(kBurst, std::vector<std::byte>(frame_)) {}
 
   Rates measure() {
-    std::vector<double> copied, sealed, opened;
-    for (int turn = 0; turn < kTurns; ++turn) {
-      std::array<double, 3> spent{};
-      std::size_t bytes = 0;
-      for (; bytes < kBytesInTurn; bytes += kBurst * frame_) {
-        spent[0] += seconds([this] { copy(); });
-        spent[1] += seconds([this] { seal(); });
-        spent[2] += seconds([this] { open(); });
-      }
-      copied.push_back(static_cast<double>(bytes) / spent[0]);
-      sealed.push_back(static_cast<double>(bytes) / spent[1]);
-      opened.push_back(static_cast<double>(bytes) / spent[2]);
-    }
-    return {median(copied), median(sealed), median(opened)};
+    const std::size_t bytes = kBurst * frame_;
+    const auto [copied, sealed, opened] = bench::seconds_of_bursts(
+        kBytesInTurn / bytes + 1, [this] { copy(); }, [this] { seal(); }, [this] { open(); });
+    const auto rate = [bytes](double seconds) { return static_cast<double>(bytes) / seconds; };
+    return {rate(copied), rate(sealed), rate(opened)};
   }
 
  private:
-  static double median(std::vector<double>& values) {
-    std::nth_element(values.begin(), values.begin() + kTurns / 2, values.end());
-    return values[kTurns / 2];
-  }
   void copy() {
     for (std::size_t i = 0; i < kBurst; ++i) {
       std::memcpy(datagrams_[i].data() + kHeader, frames_[i].data(), frame_);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Through a tunnel over UDP/IPv6 of this machine, from port to port, without programs and labs:
+// From port to port through what is between two sites on this machine, without programs and labs:
 // packets of 2 KiB that have their CRCs. Each end is a process with a processor of its own.
 //
-//   wan_tunnel SECONDS FIFO-BYTES [both] [half]
+//   wan_tunnel SECONDS FIFO-BYTES [both] [half] [sealed | FIBRE]
 //
-//   both   both ways at the same time; else one way
-//   half   the fabric takes packets only while half of the FIFO is in use, so that they come from
-//          memory and not from the cache
+//   both     both ways at the same time; else one way
+//   half     the fabric takes packets only while half of the FIFO is in use, so that they come from
+//            memory and not from the cache
+//   sealed   encrypted and authenticated, with the cipher that this machine would choose
+//   FIBRE    null-encapsulated on a fibre, as docs/range-extension.md has them, as in
+//   shm:/run/fibre;
+//            else through a tunnel over UDP/IPv6
 //
 // {"gb_per_s": of packets, that way and back, "buffer_most_bytes": of the FIFO}
 #include <fmt/format.h>
@@ -16,23 +20,29 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "daemon/wan/fibre_stream.h"
 #include "daemon/wan/wan_socket.h"
 #include "io/clock.h"
+#include "io/openssl_aead.h"
 #include "io/reactor.h"
 #include "io/system_entropy.h"
 #include "link/direct_link.h"
+#include "link/half_link.h"
 #include "link/packet_pool.h"
 #include "link/port.h"
+#include "wan/fibre_end.h"
+#include "wan/sealed_path.h"
 #include "wan/tunnel_end.h"
 #include "wire/bth.h"
 #include "wire/link_crc.h"
@@ -60,6 +70,8 @@ struct Options {
   std::uint64_t fifo = 0;
   bool both = false;
   bool half = false;
+  bool sealed = false;
+  std::string fibre;  // empty: a tunnel
 };
 
 std::vector<std::byte> make_packet() {
@@ -76,39 +88,153 @@ std::vector<std::byte> make_packet() {
   return bytes;
 }
 
-// One process: a port of a fabric, the link behind it, and the end of the tunnel that it leads to.
-class End final : private link::PortOwner, private wan::TunnelUser {
+// Keys for one direction: nobody else is here to be kept out.
+class OneKey final : public AeadKeySource {
  public:
-  End(Shared& shared, int side, const Options& options)
-      : shared_(shared),
-        options_(options),
-        side_(side),
-        reactor_(std::move(*io::Reactor::create(0us))),
-        buffer_({.lane_bytes = options.fifo}) {
-    auto socket = daemon::WanSocket::open(*io::SocketAddress::parse("[::1]:0"), *reactor_);
+  explicit OneKey(int sender) : bytes_(kMost, static_cast<std::byte>(sender + 1)) {}
+  std::optional<AeadKey> key(std::uint32_t) override {
+    const AeadAlgorithm algorithm = io::preferred_aeads().front();
+    return AeadKey{
+        std::move(*io::make_aead(algorithm, Bytes(bytes_).first(key_bytes_of(algorithm))))};
+  }
+
+ private:
+  static constexpr std::size_t kMost = 32;
+  const std::vector<std::byte> bytes_;
+};
+
+// What is between a port of the fabric and the other process.
+class Way {
+ public:
+  virtual ~Way() = default;
+  // To be joined to the fabric's.
+  [[nodiscard]] virtual link::Port& port() = 0;
+  virtual void start(Time now) = 0;
+  // What it was woken for, and what is due. True: there is more already.
+  virtual bool run(Time now) = 0;
+  // Once in a turn: takes in what has come where the reactor does not, and sends what waits.
+  virtual void turn(Time now) = 0;
+  // Bytes of the FIFO for what comes: in use, and that at most.
+  [[nodiscard]] virtual std::uint64_t used() const = 0;
+  [[nodiscard]] virtual std::uint64_t most_used() const = 0;
+};
+
+class Tunnel final : public Way, private wan::TunnelUser {
+ public:
+  Tunnel(Shared& shared, int side, const Options& options, link::PacketPool& pool,
+         io::Reactor& reactor)
+      : buffer_({.lane_bytes = options.fifo}) {
+    auto socket = daemon::WanSocket::open(*io::SocketAddress::parse("[::1]:0"), reactor);
     if (!socket) std::exit(1);
     socket_ = std::move(*socket);
-    shared_.port[side] = socket_->local().port;
+    shared.port[side] = socket_->local().port;
     socket_->set_landing(buffer_.landing());
-    while (shared_.port[1 - side] == 0)
+    while (shared.port[1 - side] == 0)
       usleep(1000);
     auto there = socket_->local();
-    there.port = shared_.port[1 - side];
+    there.port = shared.port[1 - side];
     daemon::UdpPath& path = socket_->add(there);
+    if (options.sealed) seal(path, side);
     wan::TunnelOptions tunnel;
     tunnel.port.vl_buffer = 2048;
-    tunnel_ = std::make_unique<wan::TunnelEnd>(tunnel, buffer_.share(0), pool_, entropy_, path,
+    wan::Path& used = sealed_ ? static_cast<wan::Path&>(*sealed_) : path;
+    tunnel_ = std::make_unique<wan::TunnelEnd>(tunnel, buffer_.share(0), pool, entropy_, used,
                                                static_cast<wan::TunnelUser&>(*this));
     path.set_user({.received =
                        [this](Bytes frame, Time at) {
-                         tunnel_->receive(frame, at);
+                         receive(frame, at);
                          return false;
                        },
                    .changed = [this](Time) { tunnel_->path_changed(); },
                    .lost = {},
                    .claims = {}});
-    link_.join(port_, tunnel_->port(), io::now());
-    tunnel_->start(io::now());
+  }
+
+  link::Port& port() override { return tunnel_->port(); }
+  void start(Time now) override { tunnel_->start(now); }
+  bool run(Time now) override {
+    const auto due = tunnel_->deadline();
+    if (std::exchange(woken_, false) || (due && *due <= now)) tunnel_->run(now);
+    return woken_;
+  }
+  void turn(Time) override { socket_->watch_for_room(); }
+  std::uint64_t used() const override { return share_.used_bytes(); }
+  std::uint64_t most_used() const override { return share_.most_used_bytes(); }
+
+ private:
+  void seal(wan::Path& path, int side) {
+    sealed_.emplace(path, wan::SealedPath::Options{});
+    sealed_->take({.name = 1,
+                   .outgoing = std::make_unique<OneKey>(side),
+                   .incoming = std::make_unique<OneKey>(1 - side)},
+                  io::now());
+    sealed_->use(1, io::now());
+  }
+  void receive(Bytes datagram, Time now) {
+    if (!sealed_) return tunnel_->receive(datagram, now);
+    if (const auto came = sealed_->receive(datagram, now)) tunnel_->receive(came->frame, now);
+  }
+  void wake(wan::TunnelEnd&) override { woken_ = true; }
+
+  io::SystemEntropy entropy_;
+  wan::BulkBuffer buffer_;
+  wan::BulkBuffer::Share& share_ = buffer_.share(0);
+  std::unique_ptr<daemon::WanSocket> socket_;
+  std::optional<wan::SealedPath> sealed_;
+  std::unique_ptr<wan::TunnelEnd> tunnel_;
+  bool woken_ = false;
+};
+
+class Fibre final : public Way, private wan::FibreUser {
+ public:
+  Fibre(const Options& options, link::PacketPool& pool, io::Reactor& reactor)
+      : far_(wan::fibre_port(options.fifo, kLanes)),
+        end_({.near = {.data_vls = kLanes, .vl_buffer = link::kMostCredit}, .far = far_},
+             static_cast<wan::FibreUser&>(*this)),
+        link_(pool, 0) {
+    auto stream = daemon::FibreStream::open(options.fibre, {.format = far_.credit_format}, reactor);
+    if (!stream) std::exit(1);
+    stream_ = std::move(*stream);
+    link_.join(end_.far(), io::now());
+    link_.set_channel(&stream_->channel(), io::now());
+  }
+
+  link::Port& port() override { return end_.near(); }
+  void start(Time now) override { end_.start(now); }
+  bool run(Time now) override {
+    const auto due = end_.deadline();
+    if (std::exchange(woken_, false) || (due && *due <= now)) end_.run(now);
+    return woken_;
+  }
+  void turn(Time now) override { stream_->run(now); }
+  std::uint64_t used() const override {
+    return std::uint64_t{far_.vl_buffer - end_.far().receive_room(Vl{0})} * link::Packet::kBlock;
+  }
+  std::uint64_t most_used() const override { return 0; }
+
+ private:
+  static constexpr std::uint8_t kLanes = 15;
+  void wake(wan::FibreEnd&) override { woken_ = true; }
+
+  const link::PortOptions far_;
+  wan::FibreEnd end_;
+  link::HalfLink link_;
+  std::unique_ptr<daemon::FibreStream> stream_;
+  bool woken_ = false;
+};
+
+// One process: a port of a fabric, the link behind it, and what it leads to.
+class End final : private link::PortOwner {
+ public:
+  End(Shared& shared, int side, const Options& options)
+      : shared_(shared), options_(options), side_(side) {
+    if (options.fibre.empty()) {
+      way_ = std::make_unique<Tunnel>(shared, side, options, pool_, *reactor_);
+    } else {
+      way_ = std::make_unique<Fibre>(options, pool_, *reactor_);
+    }
+    link_.join(port_, way_->port(), io::now());
+    way_->start(io::now());
   }
 
   void run() {
@@ -123,14 +249,11 @@ class End final : private link::PortOwner, private wan::TunnelUser {
     if ((side_ == 0 || options_.both) && active && shared_.active[1 - side_]) fill(now);
     take_held();
     const auto due = port_.deadline();
-    port_woken_ |= due && *due <= now;
-    const auto tunnel_due = tunnel_->deadline();
-    tunnel_woken_ |= tunnel_due && *tunnel_due <= now;
-    while (port_woken_ || tunnel_woken_) {
-      if (std::exchange(port_woken_, false)) port_.run(now);
-      if (std::exchange(tunnel_woken_, false)) tunnel_->run(now);
-    }
-    socket_->watch_for_room();
+    woken_ |= due && *due <= now;
+    do {
+      if (std::exchange(woken_, false)) port_.run(now);
+    } while (way_->run(now) || woken_);
+    way_->turn(now);
     if (!reactor_->run_once(0us)) std::exit(1);
   }
 
@@ -155,35 +278,30 @@ class End final : private link::PortOwner, private wan::TunnelUser {
     take_held();
   }
   void take_held() {
-    while (!held_.empty() && buffer_.share(0).used_bytes() >= options_.fifo / 2)
+    while (!held_.empty() && way_->used() >= options_.fifo / 2)
       count(held_.pop());
   }
   void count(link::PacketPtr packet) {
     bytes_ += packet->size();
     shared_.bytes[side_].store(bytes_, std::memory_order_relaxed);
-    shared_.most_buffered.store(buffer_.share(0).most_used_bytes(), std::memory_order_relaxed);
+    shared_.most_buffered.store(way_->most_used(), std::memory_order_relaxed);
   }
   void state_changed(link::Port&, link::PortState, Time) override {}
-  void wake(link::Port&) override { port_woken_ = true; }
-  void wake(wan::TunnelEnd&) override { tunnel_woken_ = true; }
+  void wake(link::Port&) override { woken_ = true; }
 
   Shared& shared_;
   const Options options_;
   const int side_;
-  std::unique_ptr<io::Reactor> reactor_;
-  io::SystemEntropy entropy_;
+  std::unique_ptr<io::Reactor> reactor_{std::move(*io::Reactor::create(0us))};
   const std::vector<std::byte> packet_ = make_packet();
-  BufferPool payloads_{link::PacketPool::kPayloadBlock, 1024};
+  BufferPool payloads_{link::PacketPool::kPayloadBlock, kPackets};
   link::PacketPool pool_{kPackets, payloads_};
-  wan::BulkBuffer buffer_;
-  std::unique_ptr<daemon::WanSocket> socket_;
+  std::unique_ptr<Way> way_;
   link::Port port_{{.data_vls = 15, .vl_buffer = 2048}, *this};
   link::DirectLink link_{pool_};
-  std::unique_ptr<wan::TunnelEnd> tunnel_;
   link::PortState next_ = link::PortState::kArmed;
   Time raise_at_{};
-  bool port_woken_ = false;
-  bool tunnel_woken_ = false;
+  bool woken_ = false;
   link::PacketQueue held_;  // which the fabric has not taken
   std::uint64_t bytes_ = 0;
 };
@@ -199,18 +317,32 @@ class End final : private link::PortOwner, private wan::TunnelUser {
     end.run();
 }
 
+Options parse(const std::vector<std::string_view>& words) {
+  Options options{.fifo = static_cast<std::uint64_t>(std::atof(words[1].data())), .fibre = {}};
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    if (words[i] == "both") {
+      options.both = true;
+    } else if (words[i] == "half") {
+      options.half = true;
+    } else if (words[i] == "sealed") {
+      options.sealed = true;
+    } else {
+      options.fibre = words[i];
+    }
+  }
+  return options;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string_view> words(argv + 1, argv + argc);
   if (words.size() < 2) {
-    fmt::print(stderr, "usage: wan_tunnel SECONDS FIFO-BYTES [both] [half]\n");
+    fmt::print(stderr, "usage: wan_tunnel SECONDS FIFO-BYTES [both] [half] [sealed | FIBRE]\n");
     return 2;
   }
   const double seconds = std::atof(argv[1]);
-  const Options options{.fifo = static_cast<std::uint64_t>(std::atof(argv[2])),
-                        .both = std::ranges::find(words, "both") != words.end(),
-                        .half = std::ranges::find(words, "half") != words.end()};
+  const Options options = parse(words);
   void* const memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 1;
