@@ -347,7 +347,7 @@ int main(int argc, char** argv) {
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 1;
   auto& shared = *new (memory) Shared{};
-  pid_t ends[2];
+  pid_t ends[2] = {};
   for (const int side : {0, 1}) {
     ends[side] = fork();
     if (ends[side] == 0) run_end(shared, side, options);

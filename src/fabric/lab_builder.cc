@@ -95,7 +95,7 @@ Expected<void> LabBuilder::add_node(LabNode node, Where where) {
   return {};
 }
 
-Expected<void> LabBuilder::add_host(const LabHost& host, Where where) {
+Expected<void> LabBuilder::add_host(const LabHost& host, const Where& where) {
   const auto [other, fresh] = host_where_.emplace(host.address, where);
   if (!fresh) {
     return wrong(where,

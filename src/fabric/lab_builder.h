@@ -61,7 +61,7 @@ class LabBuilder {
   // `node.ports` are for links of the lab: a switch gets one more for each remote.
   [[nodiscard]] Expected<void> add_extender(LabNode node, LabExtender extender, Where where);
   // Each address once.
-  [[nodiscard]] Expected<void> add_host(const LabHost& host, Where where);
+  [[nodiscard]] Expected<void> add_host(const LabHost& host, const Where& where);
   // Links may come before their nodes.
   void add_link(LinkText link, Where where);
   [[nodiscard]] bool has_node(const std::string& name) const { return index_.contains(name); }

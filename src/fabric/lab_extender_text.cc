@@ -307,16 +307,17 @@ Done add_extenders(LabBuilder& builder, const Value& table, const Keys<LabNode>&
     ExtenderText text{.node = model, .extender = {}, .usual = {}};
     text.node.name = name;
     text.node.kind = router ? NodeKind::kRouter : NodeKind::kSwitch;
-    const Done done = read_keys(router ? of_routers : of_switches, text, value);
+    Done done = read_keys(router ? of_routers : of_switches, text, value);
     if (!done) return done;
     for (LabRemote& remote : text.extender.remotes) {
       if (remote.encapsulation.empty()) remote.encapsulation = text.usual.encapsulation;
       if (remote.interface.empty()) remote.interface = text.usual.interface;
       if (!remote.dscp) remote.dscp = text.usual.dscp;
     }
-    if (Done done = check_network(text.extender, value); !done) return done;
-    if (Done done = check_keys(text.extender, value); !done) return done;
-    const Done added =
+    done = check_network(text.extender, value);
+    if (done) done = check_keys(text.extender, value);
+    if (!done) return done;
+    Done added =
         builder.add_extender(std::move(text.node), std::move(text.extender), value.where());
     if (!added) return added;
   }

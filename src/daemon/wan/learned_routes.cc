@@ -45,8 +45,8 @@ std::vector<LearnedRoute> learn_routes(const std::vector<io::KernelRoute>& route
   std::ranges::stable_sort(sorted, [&](const auto* a, const auto* b) {
     return std::tuple(key(a), a->metric) < std::tuple(key(b), b->metric);
   });
-  const auto twice = std::ranges::unique(sorted, {}, key);
-  sorted.erase(twice.begin(), twice.end());
+  const auto alike = [&](const auto* a, const auto* b) { return key(a) == key(b); };
+  sorted.erase(std::unique(sorted.begin(), sorted.end(), alike), sorted.end());
   std::vector<LearnedRoute> out;
   for (const io::KernelRoute* const route : sorted) {
     const auto remote = std::ranges::find(extender.remotes, std::optional(route->gateway),

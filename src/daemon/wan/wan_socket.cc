@@ -68,7 +68,7 @@ void WanSocket::receive_all(Time now) {
     const MutableBytes room = landing.empty() ? MutableBytes(buffer_) : landing;
     const io::IoResult result = socket_.receive(room, datagram);
     if (result.status != io::IoStatus::kDone) return;
-    if (!landing.empty()) landing_->landed(result.bytes);
+    if (landing_ != nullptr && !landing.empty()) landing_->landed(result.bytes);
     bytes += result.bytes;
     counters_.add(WanSocketCounter::kOverflow, datagram.overflows - overflows_);
     overflows_ = datagram.overflows;
