@@ -61,7 +61,8 @@ std::size_t CompletionQueue::take(std::span<hca::Completion> out) {
 bool CompletionQueue::make_ready() {
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const std::uint32_t full = full_polls_.load(std::memory_order_relaxed) + 1;
-  const bool looks_for_more = full % kFullPolls == 0;
+  const bool looks_for_more = full - full_at_look_.load(std::memory_order_relaxed) >= kFullPolls ||
+                              full % kMostFullPolls == 0;
   // What the program finds here may have it post what acknowledgements can go with.
   const bool only_sends = has_completions() && !looks_for_more;
   if ((only_sends ? deferred_sends_ : deferred_).load(std::memory_order_relaxed) > 0) {
@@ -171,13 +172,16 @@ void CompletionQueue::note_deferred(QueuePair& queue_pair, Deferred before, Defe
     if (was != is) count.fetch_add(is ? 1 : -1);
   };
   if (now != Deferred::kNothing) list(queue_pair);
-  if (before == Deferred::kNothing) deferrals_.fetch_add(1, std::memory_order_relaxed);
+  if (before == Deferred::kNothing) {
+    deferrals_.store(deferrals_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   note(deferred_, before != Deferred::kNothing, now != Deferred::kNothing);
   note(deferred_sends_, before == Deferred::kSends, now == Deferred::kSends);
 }
 
 // False: there was nothing to read.
 bool CompletionQueue::make_progress() {
+  note_look();
   const std::size_t budget = context_->carried_by_process() ? kFewPackets : 1;
   bool all_free = true;
   std::size_t read = 0;
@@ -188,7 +192,8 @@ bool CompletionQueue::make_progress() {
       read = context_->receive_ready();
     } else if (token) {
       for (Receiver* receiver : receivers_) {
-        const auto count = receiver->receive(budget, Receiver::Acks::kMayWait);
+        const auto count =
+            receiver->receive(budget, Receiver::Acks::kMayWait, Receiver::Reader::kPoll);
         all_free = count.has_value() && all_free;
         read += count.value_or(0);
       }

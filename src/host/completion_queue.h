@@ -72,6 +72,10 @@ class CompletionQueue final : public hca::CompletionSink {
   void note_deferred(QueuePair& queue_pair, Deferred before, Deferred now);
   // Posted to one of them, after `polls` polls of its queues.
   void note_posts(std::size_t requests, std::uint64_t polls) { posts_.add(requests, polls); }
+  // A poll looks for more, or one of another queue has read something for one of them.
+  void note_look() {
+    full_at_look_.store(full_polls_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
   void note_gathering() { posts_.gather(); }
   // Whether the program posted many before the last poll, up to one.
   [[nodiscard]] bool posted_in_run() const { return posts_.before() >= PostStreak::kMany; }
@@ -83,8 +87,11 @@ class CompletionQueue final : public hca::CompletionSink {
   // carries the packets, that is likely, and fewer will do.
   static constexpr unsigned kSpinPolls = 256;
   static constexpr unsigned kFewPolls = 8;
-  // Of polls that find completions one in so many looks for more.
+  // After so many polls that found completions one looks for more, unless a poll of this queue or
+  // of another has read something for it meanwhile; one in kMostFullPolls does so in any case, for
+  // the other sockets.
   static constexpr std::uint32_t kFullPolls = 4;
+  static constexpr std::uint32_t kMostFullPolls = 64;
   // Read by a poll at once, there, where that takes no call to the kernel: a message and what goes
   // with it.
   static constexpr std::size_t kFewPackets = 4;
@@ -127,13 +134,15 @@ class CompletionQueue final : public hca::CompletionSink {
   std::atomic<std::uint64_t> polls_{0};        // grows with polling; exact with one polling thread
   std::atomic<std::uint32_t> empty_polls_{0};  // in a row
   std::atomic<std::uint32_t> full_polls_{0};
+  std::atomic<std::uint32_t> full_at_look_{0};  // full_polls_ when a poll last looked for more
   std::atomic<Looks> looks_;
   std::atomic<Time> waits_since_{Time{}};  // a poll in vain after which others were let run
   // Attached queue pairs of which something waits for a poll; and more than acknowledgements does.
   // Changed, and looked at before the queue is unlisted, in one order with listed_.
   std::atomic<int> deferred_{0};
   std::atomic<int> deferred_sends_{0};
-  std::atomic<std::uint64_t> deferrals_{0};  // how often something began to wait
+  // Grows when something begins to wait: a hint, to which several threads may add at once.
+  std::atomic<std::uint64_t> deferrals_{0};
   PostStreak posts_;
   // The context's list of queues of which something waits for a poll has it; and, as the thread
   // last saw them, deferrals_ and what was posted in runs.

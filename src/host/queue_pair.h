@@ -136,7 +136,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   // A send that is not the first since the last poll waits this long at most.
   static constexpr Duration kGatherTime = 20us;
   static constexpr Duration kCompanyTime = 3us;
-  static constexpr std::size_t kPostsPerLook = 4;  // packets, at the clock
+  static constexpr std::size_t kPostsPerLook = 8;  // packets, at the clock
   static constexpr Duration kRetryTime = 200us;    // after the kernel's send buffer was full
   // Of take_what_has_arrived(): system calls in a read, and reads.
   static constexpr std::size_t kReadBudget = 16;
@@ -169,8 +169,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   void send_on(hca::Burst& burst, Time& now);
   // Gives the token back.
   void stop_sending(Time now);
-  // With lock_ held. `waits`: as what that counts which is left to send.
-  After settle(Time now, Blocked blocked, Deferred waits = Deferred::kSends);
+  // With lock_ held.
+  After settle(Time now, Blocked blocked);
   void follow_up(const After& after);
   enum class Next : std::uint8_t { kFlush, kArm, kNothing };
   void note_posts(std::size_t requests);
@@ -196,6 +196,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   bool take_undelivered(const hca::Undelivered& packet, Time now) {
     return !destroyed_ && core_->undelivered(packet, now);
   }
+  void note_look();
   // Returns whether there is something to send at once.
   [[nodiscard]] bool end_run(Time now, Receiver::Acks acks,
                              std::optional<std::uint32_t> receive_share);

@@ -99,13 +99,13 @@ bool Receiver::armed() const {
   return false;
 }
 
-std::optional<std::size_t> Receiver::receive(std::size_t budget, Acks acks) {
+std::optional<std::size_t> Receiver::receive(std::size_t budget, Acks acks, Reader reader) {
   Token token(receiving_);
   if (!token.take()) return std::nullopt;
   const std::size_t count = inlet_->receive(*this, budget);
   // A sender in the midst of a stream waits for room, not for a reply.
   if (count > kFewDatagrams) acks = Acks::kAtOnce;
-  if (!touched_.empty()) finish(acks);
+  if (!touched_.empty()) finish(acks, reader);
   return count;
 }
 
@@ -217,11 +217,12 @@ void Receiver::note_busy(std::size_t before) {
 }
 
 // With the token still held: whoever destroys a queue pair waits for it.
-void Receiver::finish(Acks acks) {
+void Receiver::finish(Acks acks, Reader reader) {
   switch_to(nullptr);
   Departures departures(now_);
   for (QueuePair* queue_pair : touched_) {
     queue_pair->touched_ = false;
+    if (reader == Reader::kPoll) queue_pair->note_look();
     std::optional<std::uint32_t> share;
     if (was_shared_) share = share_of(*queue_pair);
     if (queue_pair->end_run(now_, acks, share)) departures.flush(*queue_pair);

@@ -39,9 +39,11 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   // Whether acknowledgements go at once, or wait a moment for something that they can go with: what
   // the program is about to post, or its next poll.
   enum class Acks : std::uint8_t { kAtOnce, kMayWait };
+  // Who reads: a poll of the program, or something else, as the context's thread.
+  enum class Reader : std::uint8_t { kPoll, kOther };
   // Reads what is there, at most about `budget` datagrams, hands it to the queue pairs and sends
   // what they answer. Returns how many there were; nothing when another thread is doing so.
-  std::optional<std::size_t> receive(std::size_t budget, Acks acks);
+  std::optional<std::size_t> receive(std::size_t budget, Acks acks, Reader reader = Reader::kOther);
   // Waits until a read that is under way has been answered, as add() does, but no longer than there
   // is patience. False: it was not over by then.
   bool finish_run(Patience& patience);
@@ -78,7 +80,7 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   [[nodiscard]] QueuePair* find(const hca::InDatagram& datagram);
   void hand_to(QueuePair* to, const hca::InDatagram& datagram);
   void switch_to(QueuePair* queue_pair);
-  void finish(Acks acks);
+  void finish(Acks acks, Reader reader);
 
   std::shared_ptr<port::Inlet> inlet_;
   const std::uint64_t tag_;

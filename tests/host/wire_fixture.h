@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// A context on a port of the test's own, whose calls are kept.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "host/context.h"
+#include "io/unique_fd.h"
+
+namespace weft::host::test {
+
+inline const Gid kOwnGid = Gid::from_ipv4(0x0A000001);
+inline const Gid kPeerGid = Gid::from_ipv4(0x0A000002);
+inline const Gid kOtherGid = Gid::from_ipv4(0x0A000003);
+inline constexpr Psn kPsn{0x1000};
+inline constexpr std::uint32_t kMtu = 2048;
+inline constexpr std::uint32_t kMostInline = 512;
+
+// Where nothing arrives, unless the test says so.
+class Socket final : public port::Inlet {
+ public:
+  // What it is, is nothing to a queue pair.
+  std::size_t receive(port::DatagramSink& sink, std::size_t) override {
+    ++reads;
+    if (!arrives.exchange(false)) return 0;
+    sink.deliver({});
+    return 1;
+  }
+  [[nodiscard]] std::vector<int> descriptors() const override { return {event_.get()}; }
+  [[nodiscard]] std::uint32_t capacity() const override { return 1u << 20; }
+
+  std::atomic<unsigned> reads = 0;
+  std::atomic<bool> arrives = false;
+
+ private:
+  io::UniqueFd event_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+};
+
+// What the wire was handed in one call: of each burst, how long its packets are.
+using Call = std::vector<std::vector<std::size_t>>;
+
+struct Wire {
+  // The context's thread sends, too, what has waited too long.
+  void note(Call call) {
+    const std::lock_guard guard(mutex);
+    calls_made.push_back(std::move(call));
+  }
+  std::vector<Call> take_calls() {
+    const std::lock_guard guard(mutex);
+    return std::exchange(calls_made, {});
+  }
+
+  std::shared_ptr<Socket> socket = std::make_shared<Socket>();
+  std::mutex mutex;
+  std::vector<Call> calls_made;
+  std::optional<hca::SendResult> together = hca::SendResult{};
+  std::uint32_t next_qpn = 0x100;
+};
+
+class End final : public port::Endpoint {
+ public:
+  End(Wire& wire, Qpn qpn) : wire_(wire), qpn_(qpn), inlet_(wire.socket) {}
+  [[nodiscard]] Qpn qpn() const override { return qpn_; }
+  [[nodiscard]] const std::shared_ptr<port::Inlet>& inlet() const override { return inlet_; }
+  [[nodiscard]] bool same_way(const hca::Burst& first, const hca::Burst& next) const override {
+    return first.path == next.path;
+  }
+  hca::SendResult send(const hca::Burst& burst) override {
+    const hca::Burst* const one = &burst;
+    note({&one, 1});
+    return {};
+  }
+  std::optional<hca::SendResult> send_together(std::span<const hca::Burst* const> bursts) override {
+    note(bursts);
+    return wire_.together;
+  }
+  Expected<void> attach(const Gid&) override { return {}; }
+  Expected<void> detach(const Gid&) override { return {}; }
+
+ private:
+  void note(std::span<const hca::Burst* const> bursts) {
+    Call call;
+    for (const hca::Burst* burst : bursts) {
+      call.emplace_back();
+      for (const hca::OutPacket& packet : burst->packets())
+        call.back().push_back(packet.payload_length);
+    }
+    wire_.note(std::move(call));
+  }
+
+  Wire& wire_;
+  const Qpn qpn_;
+  std::shared_ptr<port::Inlet> inlet_;
+};
+
+class WirePort final : public port::Port {
+ public:
+  explicit WirePort(Wire& wire) : wire_(wire) {}
+  [[nodiscard]] port::PortAttributes attributes(std::uint8_t) override {
+    port::PortAttributes attributes;
+    attributes.gids = {{kOwnGid, 1}};
+    attributes.pkeys = {kDefaultPKey};
+    return attributes;
+  }
+  [[nodiscard]] hca::UdFraming framing() const override { return hca::UdFraming::kBth; }
+  [[nodiscard]] Gid group_address(const Gid& group) const override { return group; }
+  Expected<std::unique_ptr<port::Endpoint>> open_endpoint(port::Service) override {
+    return std::make_unique<End>(wire_, Qpn{wire_.next_qpn++});
+  }
+  Expected<std::unique_ptr<port::Endpoint>> open_management() override {
+    return fail(std::errc::operation_not_supported, "none");
+  }
+  [[nodiscard]] bool weft_peers_only() const override { return true; }
+  [[nodiscard]] std::vector<CounterValue> counters() const override { return {}; }
+
+ private:
+  Wire& wire_;
+};
+
+class OnWire : public testing::Test {
+ protected:
+  void SetUp() override {
+    context_ = Context::open_on(std::make_unique<WirePort>(wire_), {}, {}).value();
+    pd_ = context_->allocate_pd().value();
+    queue_ = context_->create_completion_queue(1024, nullptr, nullptr).value();
+  }
+  void TearDown() override {
+    for (const auto& queue_pair : queue_pairs_)
+      queue_pair->destroy();
+    queue_pairs_.clear();
+    EXPECT_TRUE(queue_->destroy());
+    queue_.reset();
+    if (receives_) {
+      EXPECT_TRUE(receives_->destroy());
+      receives_.reset();
+    }
+    EXPECT_TRUE(context_->release_pd(pd_));
+    context_->close();
+  }
+
+  QueuePair& connect(const Gid& peer = kPeerGid) {
+    QueuePairConfig config;
+    config.type = hca::QpType::kUc;  // needs no answers
+    config.pd = pd_;
+    config.send_queue = queue_;
+    config.receive_queue = receives_ ? receives_ : queue_;
+    config.max_sends = 64;
+    config.max_inline = kMostInline;
+    QueuePair& queue_pair = *queue_pairs_.emplace_back(context_->create_queue_pair(config).value());
+    hca::QpAttributes attributes;
+    attributes.state = hca::QpState::kInit;
+    attributes.port = 1;
+    EXPECT_TRUE(queue_pair.modify(
+        attributes, hca::kAttrState | hca::kAttrPKeyIndex | hca::kAttrPort | hca::kAttrAccess));
+    attributes.state = hca::QpState::kRtr;
+    attributes.path = {.sgid = kOwnGid, .dgid = peer};
+    attributes.path_mtu = kMtu;
+    attributes.peer = Qpn{0x99};
+    attributes.rq_psn = kPsn;
+    EXPECT_TRUE(queue_pair.modify(attributes, hca::kAttrState | hca::kAttrPath | hca::kAttrPathMtu |
+                                                  hca::kAttrPeer | hca::kAttrRqPsn));
+    attributes.state = hca::QpState::kRts;
+    attributes.sq_psn = kPsn;
+    EXPECT_TRUE(queue_pair.modify(attributes, hca::kAttrState | hca::kAttrSqPsn));
+    return queue_pair;
+  }
+  // Posts a message that does not go yet.
+  void post(QueuePair& queue_pair, std::uint32_t length) {
+    const hca::Sge piece{reinterpret_cast<std::uintptr_t>(message_.data()), length, LKey{}};
+    hca::SendRequest request;
+    request.wr_id = length;
+    request.signaled = true;
+    request.inline_data = true;
+    request.pieces = {&piece, 1};
+    ASSERT_EQ(queue_pair.post_send(request, true), std::errc{});
+  }
+  // The same to each, which may go.
+  void post_to_all() {
+    const hca::Sge piece{reinterpret_cast<std::uintptr_t>(message_.data()), 100, LKey{}};
+    hca::SendRequest request;
+    request.signaled = request.inline_data = true;
+    request.pieces = {&piece, 1};
+    for (const auto& queue_pair : queue_pairs_)
+      EXPECT_EQ(queue_pair->post_send(request, false), std::errc{});
+  }
+  std::size_t completions() { return queue_->size(); }
+
+  Wire wire_;
+  std::array<std::byte, kMostInline> message_{};
+  std::shared_ptr<Context> context_;
+  hca::PdHandle pd_{};
+  std::shared_ptr<CompletionQueue> queue_;
+  std::shared_ptr<CompletionQueue> receives_;  // if a test makes one; else queue_
+  std::vector<std::shared_ptr<QueuePair>> queue_pairs_;
+};
+
+}  // namespace weft::host::test
