@@ -6,14 +6,33 @@
 #include <utility>
 
 #include "link/packet_pool.h"
+#include "wire/bth.h"
 #include "wire/crc.h"
 #include "wire/endian.h"
+#include "wire/grh.h"
 #include "wire/link_crc.h"
 #include "wire/packet.h"
 
 namespace weft::link {
 
 using wire::Lrh;
+
+namespace {
+
+// Through the ICRC, bytes, IBA 7.7.8: so whoever looks at a packet's BTH finds one.
+std::size_t least_bytes(wire::Lnh next_header) {
+  constexpr std::size_t kTransport = Lrh::kSize + wire::Bth::kSize + wire::kIcrcSize;
+  switch (next_header) {
+    case wire::Lnh::iba_local:
+      return kTransport;
+    case wire::Lnh::iba_global:
+      return kTransport + wire::Grh::kSize;
+    default:
+      return 20;  // raw
+  }
+}
+
+}  // namespace
 
 void PacketDelete::operator()(Packet* packet) const {
   packet->pool_->give_back(packet);
@@ -36,6 +55,13 @@ std::uint16_t Packet::compute_vcrc() const {
     state = wire::crc16_update(state, trailer().first(trailer_size_ - wire::kVcrcSize));
   }
   return wire::crc16_finish(state);
+}
+
+bool Packet::lrh_good() const {
+  const Lrh lrh = this->lrh();
+  const std::size_t covered = size() - wire::kVcrcSize;
+  return lrh.link_version == 0 && lrh.packet_bytes() == covered &&
+         covered >= least_bytes(lrh.next_header);
 }
 
 bool Packet::vcrc_good() const {

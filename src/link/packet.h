@@ -81,6 +81,8 @@ class Packet {
   // carries it.
   [[nodiscard]] std::uint16_t compute_vcrc() const;
   [[nodiscard]] bool vcrc_good() const;
+  // Whether its LRH says the length that it has, which is enough for all headers.
+  [[nodiscard]] bool lrh_good() const;
   // For hops: write a new LRH, or the VL alone, and bring the VCRC up to date without reading the
   // rest. A packet that was corrupt stays so. PktLen must stay as it is.
   void rewrite_lrh(const wire::Lrh& lrh);

@@ -4,28 +4,9 @@
 
 #include "link/iba_values.h"
 #include "link/port.h"
-#include "wire/bth.h"
-#include "wire/grh.h"
 #include "wire/packet.h"
 
 namespace weft::link {
-namespace {
-
-// Through the ICRC, bytes, IBA 7.7.8: so whoever looks at a packet's BTH finds one.
-std::size_t least_bytes(wire::Lnh next_header) {
-  constexpr std::size_t kTransport = wire::Lrh::kSize + wire::Bth::kSize + wire::kIcrcSize;
-  switch (next_header) {
-    case wire::Lnh::iba_local:
-      return kTransport;
-    case wire::Lnh::iba_global:
-      return kTransport + wire::Grh::kSize;
-    default:
-      return 20;  // raw
-  }
-}
-
-}  // namespace
-
 // IBA 7.3 and 7.10: the checks of the packet receiver and of data packets, except for credit. The
 // VCRC first, so that what was damaged counts as that and as nothing else. Whoever let an intact
 // packet in has looked at its LRH, of which hops change nothing but the VL.
@@ -36,12 +17,10 @@ std::optional<PortCounter> Port::flaw(const Packet& packet) const {
                                                   : std::optional(PortCounter::kRxBadVl);
   }
   if (!packet.intact && !packet.vcrc_good()) return PortCounter::kRxBadVcrc;
-  const wire::Lrh lrh = packet.lrh();
-  const std::size_t covered = packet.size() - wire::kVcrcSize;
-  if (lrh.link_version != 0 || lrh.packet_bytes() != covered ||
-      covered < least_bytes(lrh.next_header) || packet.size() > longest_packet(options_.mtu_code)) {
+  if (!packet.lrh_good() || packet.size() > longest_packet(options_.mtu_code)) {
     return PortCounter::kRxMalformed;
   }
+  const wire::Lrh lrh = packet.lrh();
   if (lrh.vl == kVl15) {
     // IBA 3.5.9.1: subnet management packets only, which have no GRH and 256 bytes of payload.
     const bool fits = packet.size() <= longest_packet(kManagementMtu);
@@ -62,6 +41,7 @@ void Port::count_received(const Packet& packet) {
 void Port::receive(PacketPtr packet, Time now) {
   if (state_ == PortState::kDown) return counters_.add_in_turn(PortCounter::kRxWrongState);
   if (const auto reason = flaw(*packet)) return counters_.add_in_turn(*reason);
+  packet->intact = true;  // which hops behind this one need not find out again
   const Vl vl = packet->vl();
   if (vl == kVl15) {
     packet->hold = buffer_->take(vl, 1);

@@ -33,6 +33,8 @@ link::PacketPtr Fifo::pop() {
   const std::uint64_t blocks = block_.blocks(packet->size());
   queued_ -= blocks;
   used_ -= blocks;
+  // The next one may have waited so long that it is in no cache any more.
+  if (!queue_.empty()) __builtin_prefetch(queue_.front());
   return packet;
 }
 
@@ -66,7 +68,8 @@ std::uint64_t BulkBuffer::Share::most_used_bytes() const {
 BulkBuffer::BulkBuffer(const Options& options)
     : memory_({.block_bytes = link::PacketPool::kPayloadBlock,
                .most_bytes = options.most_memory,
-               .spare_slabs = options.spare_slabs}) {
+               .spare_slabs = options.spare_slabs}),
+      landing_(std::max<std::uint64_t>(options.most_memory, Landing::kSpareBytes)) {
   for (std::size_t remote = 0; remote < options.remotes; ++remote)
     shares_.push_back(std::make_unique<Share>(options, memory_, landing_));
 }

@@ -66,7 +66,8 @@ class BulkBuffer {
     std::size_t remotes = 1;  // N - 1 of N sites
     // Whether what is free stays in the cache rather than go back to the system: slabs to keep.
     std::size_t spare_slabs = 16;
-    // Of payloads; FIFOs together may promise more than there is.
+    // Of payloads that were copied, and of those that stay where they came to; FIFOs together may
+    // promise more than there is.
     std::uint64_t most_memory = ~std::uint64_t{0};
   };
   // What a standard link grants at most, 2048 blocks of 64 bytes, is no longer a bulk buffer.

@@ -11,9 +11,9 @@
 namespace weft::wan {
 namespace {
 
-// Bytes of a FIFO. Behind fewer a packet is taken to be gone soon: where it came to it holds up
-// the memory of others that came with it.
-constexpr std::uint64_t kShortQueue = std::uint64_t{128} << 10;
+// Where packets came to they hold up the memory of others that came with them: so many times their
+// own at most. A copy takes a block of its own, of which a packet of 2 KiB uses half.
+constexpr std::uint64_t kHeldUp = 2;
 
 }  // namespace
 
@@ -46,25 +46,36 @@ void TunnelReceiver::drop_delivered() {
 
 // The front of a packet lies in it, as in those that the fabric makes; the rest in bulk memory, or
 // where it came to.
-link::PacketPtr TunnelReceiver::try_make(Bytes packet, bool soon_gone) {
+link::PacketPtr TunnelReceiver::try_make(Bytes packet, bool stays) {
   const Bytes front = packet.first(packet.size() - wire::kVcrcSize);
   const Bytes header = front.first(std::min(front.size(), link::Packet::kMaxHeader));
   const Bytes rest = front.subspan(header.size());
   BufferRef owner;
-  if (soon_gone) owner = share_.landing().owner(rest);
-  if (owner) return pool_.refer(header, rest, std::move(owner), packet.last(wire::kVcrcSize));
-  if (!rest.empty()) {
+  if (stays) owner = share_.landing().owner(rest);
+  Bytes payload = rest;
+  if (!owner && !rest.empty()) {
     auto block = share_.memory().acquire();
     if (!block) return nullptr;
     owner = std::move(*block);
     std::memcpy(owner.bytes().data(), rest.data(), rest.size());
+    payload = owner.bytes().first(rest.size());
   }
-  const Bytes payload = owner.bytes().first(rest.size());
-  return pool_.refer(header, payload, std::move(owner), packet.last(wire::kVcrcSize));
+  link::PacketPtr made =
+      pool_.refer(header, payload, std::move(owner), packet.last(wire::kVcrcSize));
+  // Now, while it is in the cache, and not when it leaves the FIFO.
+  if (made != nullptr) made->intact = made->lrh_good() && made->vcrc_good();
+  return made;
 }
 
-link::PacketPtr TunnelReceiver::make(Bytes packet, bool soon_gone) {
-  link::PacketPtr made = try_make(packet, soon_gone);
+// As long as lanes go on, or stand still, together. Where one alone stands still, what has come for
+// the others is held up for nothing.
+bool TunnelReceiver::may_stay() const {
+  const std::uint64_t held = share_.landing().held_bytes();
+  return held < Landing::kSpareBytes || held < kHeldUp * share_.used_bytes();
+}
+
+link::PacketPtr TunnelReceiver::make(Bytes packet, bool stays) {
+  link::PacketPtr made = try_make(packet, stays);
   if (made == nullptr) counters_.add_in_turn(TunnelCounter::kRxNoMemory);
   return made;
 }
@@ -132,7 +143,7 @@ bool TunnelReceiver::take_next(Lane& lane, Fifo& fifo, Bytes packet, std::uint64
     return false;
   }
   Waiting next;
-  next.packet = make(packet, fifo.queued() * fifo.block().bytes() < kShortQueue);
+  next.packet = make(packet, may_stay());
   next.position = position;
   next.blocks = blocks;
   if (next.packet == nullptr && recovery_) {

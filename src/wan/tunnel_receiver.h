@@ -42,8 +42,8 @@ class TunnelReceiver {
   [[nodiscard]] bool take(const PacketItem& item, Time now);
   // What the other end says that it has sent.
   void hear(const CreditAdvertisement& credit, Time now);
-  // Null, counted: the machine has no memory. What is soon gone may stay where it came to.
-  [[nodiscard]] link::PacketPtr make(Bytes packet, bool soon_gone = false);
+  // Null, counted: the machine has no memory. `stays`: where it came to, if that is the landing.
+  [[nodiscard]] link::PacketPtr make(Bytes packet, bool stays = false);
 
   // The next packet of a lane that is to be delivered; null: none.
   [[nodiscard]] const link::Packet* front(Vl vl) const { return share_.fifo(vl).front(); }
@@ -94,7 +94,8 @@ class TunnelReceiver {
   [[nodiscard]] bool put(Lane& lane, Waiting& waiting, const PacketItem& item, bool is_next);
   [[nodiscard]] bool complete(Lane& lane, Waiting& waiting, Bytes packet, bool is_next);
   [[nodiscard]] bool has_spare(Lane& lane);
-  [[nodiscard]] link::PacketPtr try_make(Bytes packet, bool soon_gone);
+  [[nodiscard]] bool may_stay() const;
+  [[nodiscard]] link::PacketPtr try_make(Bytes packet, bool stays);
   void deliver(Lane& lane, Fifo& fifo, Waiting waiting);
   void deliver_waiting(Lane& lane, Fifo& fifo);
   [[nodiscard]] std::optional<Time> gives_up(const Lane& lane) const;

@@ -119,7 +119,7 @@ TEST_P(WanSockets, ReadFramesToALandingAsLongAsItHasMemory) {
                      },
                  .changed = {}});
   std::vector<std::vector<std::byte>> frames;
-  while (frames.size() < wan::Landing::kMostBytes / wan::Landing::kRoom + 10) {
+  while (frames.size() < wan::Landing::kSpareBytes / wan::Landing::kRoom + 10) {
     frames.push_back(bytes_of(60'000, static_cast<unsigned>(frames.size())));
     out_->send(std::array{wan::OutFrame{.parts = std::array{Bytes(frames.back())},
                                         .size = frames.back().size()}},

@@ -118,7 +118,7 @@ TEST(Landing, HasNoRoomOnceAllItsMemoryIsReferredTo) {
     owners.push_back(landing.owner(room));
     landing.landed(Landing::kRoom);
   }
-  EXPECT_EQ(rooms.size(), Landing::kMostBytes / Landing::kRoom);
+  EXPECT_EQ(rooms.size(), Landing::kSpareBytes / Landing::kRoom);
   owners.pop_front();
   EXPECT_TRUE(landing.room().empty()) << "others refer to that block";
   owners.erase(owners.begin(), owners.begin() + Landing::kBlock / Landing::kRoom - 1);
