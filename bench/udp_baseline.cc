@@ -4,7 +4,8 @@
 //
 //   udp_baseline                                       the figures below as result lines
 //   udp_baseline bw  gso|plain SIZE SECONDS [BUFFER]   payload GB/s received, loss-free by a window
-//   udp_baseline bw6 gso|plain SIZE SECONDS [BUFFER]   the same over IPv6
+//   udp_baseline bw6 gso|plain SIZE SECONDS [BUFFER [MEMORY]]   the same over IPv6; what comes goes
+//                                                      into so many bytes, one behind the other
 //   udp_baseline lat SIZE COUNT                        median round trip, both sides spinning, ns
 //   udp_baseline serve ADDRESS PORT / lat-to ADDRESS PORT SIZE COUNT   the same between hosts
 //   udp_baseline bw-serve ADDRESS PORT / bw-to ADDRESS PORT gso|plain SIZE SECONDS
@@ -94,18 +95,23 @@ struct Socket {
   }
 };
 
-// Receives until the sender's end mark (one byte), acknowledging bytes as they come.
-void receive_side(const Socket& socket, bool gro, std::uint64_t window) {
+// Receives until the sender's end mark (one byte), acknowledging bytes as they come; a first time
+// when it is ready.
+void receive_side(const Socket& socket, bool gro, std::uint64_t window, std::size_t memory) {
   const int on = 1;
   if (gro && setsockopt(socket.fd, SOL_UDP, UDP_GRO, &on, sizeof on) != 0) die("UDP_GRO");
-  std::vector<char> buffer(kBuffer);
+  std::vector<char> buffer(std::max(memory, kBuffer));
+  std::size_t at = 0;
   std::uint64_t total = 0;
   std::uint64_t acknowledged = 0;
+  if (send(socket.fd, &total, sizeof total, 0) < 0) die("ack");
   for (;;) {
-    const ssize_t got = recv(socket.fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (buffer.size() - at < kBuffer) at = 0;
+    const ssize_t got = recv(socket.fd, buffer.data() + at, kBuffer, MSG_DONTWAIT);
     if (got < 0) continue;
     if (got == 1) return;
     total += static_cast<std::uint64_t>(got);
+    if (memory > kBuffer) at += static_cast<std::size_t>(got);
     if (total - acknowledged >= std::min(kAckEvery, window / 4)) {
       acknowledged = total;
       if (send(socket.fd, &total, sizeof total, 0) < 0) die("ack");
@@ -159,7 +165,8 @@ std::uint64_t window_of(const Socket& socket, bool gso, std::size_t size) {
   return std::min(kLargestWindow, gso ? room : room * size / (size + 1024));
 }
 
-double measure_bandwidth(const char* ip, bool gso, std::size_t size, double seconds, int buffer) {
+double measure_bandwidth(const char* ip, bool gso, std::size_t size, double seconds, int buffer,
+                         std::size_t memory = 0) {
   const Socket receiver(ip, 0, buffer);
   const Socket sender(ip, 0, buffer);
   receiver.connect_to(sender.address);
@@ -168,10 +175,12 @@ double measure_bandwidth(const char* ip, bool gso, std::size_t size, double seco
   const pid_t child = fork();
   if (child == 0) {
     pin(1);
-    receive_side(receiver, gso, window);
+    receive_side(receiver, gso, window, memory);
     _exit(0);
   }
   pin(0);
+  std::uint64_t ready = 0;
+  if (recv(sender.fd, &ready, sizeof ready, 0) < 0) die("recv");
   const double rate = send_side(sender, gso, size, seconds, window);
   kill(child, SIGTERM);
   waitpid(child, nullptr, 0);
@@ -194,7 +203,7 @@ int serve_bandwidth(const char* ip, std::uint16_t port) {
     die("recvfrom");
   }
   server.connect_to(peer);
-  receive_side(server, true, kLargestWindow);
+  receive_side(server, true, kLargestWindow, 0);
   return 0;
 }
 
@@ -273,8 +282,9 @@ int main(int argc, char** argv) {
     const bool gso = words[1] == "gso";
     const auto size = static_cast<std::size_t>(number(2));
     const int buffer = words.size() > 4 ? static_cast<int>(number(4)) : kSocketBuffer;
+    const auto memory = words.size() > 5 ? static_cast<std::size_t>(number(5)) : 0;
     const char* const ip = words[0] == "bw" ? kLoopback : "::1";
-    print_bandwidth(gso, size, measure_bandwidth(ip, gso, size, number(3), buffer));
+    print_bandwidth(gso, size, measure_bandwidth(ip, gso, size, number(3), buffer, memory));
     return 0;
   }
   if (words.size() == 3 && words[0] == "lat") {
@@ -298,7 +308,7 @@ int main(int argc, char** argv) {
                           words[3] == "gso", static_cast<std::size_t>(number(4)), number(5));
   }
   fmt::print(stderr,
-             "usage: udp_baseline bw|bw6 gso|plain SIZE SECONDS [BUFFER]\n"
+             "usage: udp_baseline bw|bw6 gso|plain SIZE SECONDS [BUFFER [MEMORY]]\n"
              "       udp_baseline lat SIZE COUNT\n"
              "       udp_baseline serve ADDRESS PORT\n"
              "       udp_baseline lat-to ADDRESS PORT SIZE COUNT\n"
