@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
@@ -57,6 +58,34 @@ TEST_F(StreamProxies, TurnAwayWhoeverComesWhenNoDescriptorIsLeft) {
   const auto later = client();
   EXPECT_TRUE(comes_to_rest(*reactor_));
   EXPECT_EQ(proxy_->report(io::now())["connections"], 1);
+}
+
+// Its data is held back by the line, and longer than it stays.
+TEST_F(StreamProxies, RestWhileTheyHaveMoreOfAClientThatIsGone) {
+  wan::PathEmulation slow;
+  slow.line.rate_bytes_per_s = 1000;
+  proxy_->change(slow, {}, io::now());
+  auto gone = client();
+  const std::vector<std::byte> bytes(100'000, std::byte{7});
+  ASSERT_EQ(send(gone.get(), bytes.data(), bytes.size(), 0), ssize_t{100'000});
+  gone.reset();
+  EXPECT_TRUE(comes_to_rest(*reactor_));
+  EXPECT_EQ(proxy_->report(io::now())["connections"], 1);
+
+  const auto taken = accept_stream(target_.get()).value();
+  ASSERT_TRUE(taken);
+  std::vector<std::byte> room(bytes.size());
+  std::size_t come = 0;
+  Time now = io::now();
+  for (ssize_t got = -1; got != 0 && come < bytes.size();) {
+    proxy_->run(now += 1h);
+    ASSERT_TRUE(reactor_->run_once(0us));
+    got = recv(taken->get(), room.data() + come, room.size() - come, MSG_DONTWAIT);
+    come += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+  }
+  EXPECT_EQ(room, bytes);
+  // Only the target can say something yet, and is not hurried.
+  EXPECT_TRUE(comes_to_rest(*reactor_));
 }
 
 }  // namespace

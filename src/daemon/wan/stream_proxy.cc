@@ -95,6 +95,7 @@ void StreamProxy::ready(std::uint32_t number, Side side, std::uint32_t events) {
   bool whole = (events & EPOLLERR) == 0;
   if (whole && (events & (EPOLLIN | EPOLLHUP)) != 0) {
     connection.pipes[side].wants = true;
+    if ((events & EPOLLHUP) != 0) hang_up(connection, side);
     whole = read(number, connection, side, now);
   }
   if (whole && (events & EPOLLOUT) != 0) whole = write(connection, other);
@@ -105,11 +106,18 @@ void StreamProxy::ready(std::uint32_t number, Side side, std::uint32_t events) {
   watch_what_matters(number, connection, now);
 }
 
+// Nothing comes there any more but what waits to be read, and run() does that in its time: that
+// both ways are shut would be said for ever.
+void StreamProxy::hang_up(Connection& connection, Side side) {
+  connection.pipes[side].hung_up = true;
+  connection.watches[side].reset();
+}
+
 bool StreamProxy::read(std::uint32_t number, Connection& connection, Side from, Time now) {
   Pipe& pipe = connection.pipes[from];
   for (int pieces = 0; pipe.wants && may_read(pipe, from, now); ++pieces) {
     if (pieces == kPiecesInATurn) {
-      pipe.wants = false;  // epoll says again that there is more
+      pipe.wants = pipe.hung_up;  // epoll says again that there is more
       return true;
     }
     const MutableBytes room = directions_[from].line.room(kPiece);
@@ -123,7 +131,8 @@ bool StreamProxy::read(std::uint32_t number, Connection& connection, Side from, 
     directions_[from].carry_stream(room.first(static_cast<std::size_t>(got)), number, now);
     if (got == 0) pipe.read_all = true;
     // A short piece was all there was; epoll says when there is more.
-    if (got == 0 || static_cast<std::size_t>(got) < room.size()) pipe.wants = false;
+    const bool is_short = static_cast<std::size_t>(got) < room.size();
+    if (got == 0 || (is_short && !pipe.hung_up)) pipe.wants = false;
   }
   return true;
 }
@@ -171,8 +180,7 @@ bool StreamProxy::write(Connection& connection, Side from) {
   return true;
 }
 
-// An end is watched for what can go on there, and not at all when both ways are done with it: it
-// would be reported as hung up for ever.
+// An end is watched for what can go on there, and not at all when both ways are done with it.
 void StreamProxy::watch_what_matters(std::uint32_t number, Connection& connection, Time now) {
   if (connection.pipes[kClient].wrote_all && connection.pipes[kTarget].wrote_all) {
     return close(number);

@@ -44,6 +44,7 @@ class StreamProxy : public WanProxy {
     std::size_t waiting = 0;               // bytes of that
     std::size_t written = 0;               // of the first of them
     bool wants = false;                    // may have something to read
+    bool hung_up = false;                  // who sends does not take anything any more either
     bool read_all = false;
     bool wrote_all = false;
   };
@@ -57,6 +58,7 @@ class StreamProxy : public WanProxy {
               std::size_t memory);
   void accept_all();
   void ready(std::uint32_t number, Side side, std::uint32_t events);
+  static void hang_up(Connection& connection, Side side);
   [[nodiscard]] bool may_read(const Pipe& pipe, Side from, Time now) const;
   // False: the connection is broken.
   [[nodiscard]] bool read(std::uint32_t number, Connection& connection, Side from, Time now);
