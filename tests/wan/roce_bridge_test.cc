@@ -12,56 +12,15 @@
 #include <vector>
 
 #include "../link/rig.h"
-#include "../wire/capture.h"
+#include "host_frames.h"
 #include "wire/ip.h"
 #include "wire/roce_frame.h"
 
-namespace weft::wan {
+namespace weft::wan::test {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using Frame = std::vector<std::byte>;
-
-constexpr MacAddress kOurs{2, 0, 0, 0, 0, 1};
-constexpr MacAddress kTheirs{2, 0, 0, 0, 0, 2};
-constexpr MacAddress kOthers{2, 0, 0, 0, 0, 3};
-constexpr MacAddress kAll{255, 255, 255, 255, 255, 255};
-
-void put_macs(Frame& frame, const MacAddress& source, const MacAddress& destination) {
-  const auto bytes = std::as_writable_bytes(std::span(frame));
-  std::ranges::copy(std::as_bytes(std::span(destination)), bytes.begin());
-  std::ranges::copy(std::as_bytes(std::span(source)), bytes.begin() + 6);
-}
-// A frame of what Linux's rdma_rxe sent, with other addresses of Ethernet.
-Frame rxe_frame(std::string_view capture, const MacAddress& source, const MacAddress& destination) {
-  for (auto& [where, bytes] : wire::test::roce_frames()) {
-    if (!where.starts_with(capture)) continue;
-    put_macs(bytes, source, destination);
-    return bytes;
-  }
-  ADD_FAILURE() << "no frame of " << capture;
-  return {};
-}
-// As long as Ethernet wants frames to be.
-Frame question(const MacAddress& source, const MacAddress& destination = kAll) {
-  Frame frame(60);
-  put_macs(frame, source, destination);
-  wire::store_be64(frame.data() + 12, 0x0806'0001'0800'0604);
-  return frame;
-}
-Frame solicitation(const MacAddress& source) {
-  Frame frame(14 + 40 + 32);
-  put_macs(frame, source, {0x33, 0x33, 0xFF, 0, 0, 2});
-  wire::store_be16(frame.data() + 12, 0x86DD);
-  wire::store_u8(frame.data() + 14, 0x60);
-  wire::store_be16(frame.data() + 18, 32);
-  wire::store_u8(frame.data() + 20, 58);
-  wire::store_u8(frame.data() + 21, 255);
-  wire::store_u8(frame.data() + 54, 135);
-  return frame;
-}
-
 // The bridges of two sites, whose tunnel is a link, and one further site.
 class Bridge final : public RoceUser {
  public:
@@ -215,24 +174,6 @@ TEST_F(RoceBridgeTest, TellsHostsToSendLessBeforeItDropsWhatTheySend) {
   EXPECT_TRUE(wire::check_icrc(*marked));
 }
 
-TEST_F(RoceBridgeTest, MarksIpv4WithARightChecksumAndOnlyWhereThatIsWanted) {
-  for (const bool wanted : {true, false}) {
-    Frame frame = rxe_frame("rc-atomic.pcap", kOurs, kTheirs);
-    wire::store_u8(frame.data() + 15, wanted ? 1 : 0);
-    wire::store_be16(frame.data() + 24, 0);
-    wire::store_be16(frame.data() + 24,
-                     wire::internet_checksum(Bytes(frame).subspan(14, wire::kIpv4HeaderSize)));
-    const auto packet = raw_packet(HostFrame::read(frame), Vl{0}, true, pool);
-    std::array<std::byte, kLongestRawPacket> room;
-    const HostFrame carried = carried_frame(*packet, room);
-    EXPECT_TRUE(packet->vcrc_good());
-    EXPECT_EQ(carried.traffic_class, wanted ? 3 : 0);
-    const auto read = wire::parse_ethernet(carried.bytes);
-    EXPECT_EQ(wire::internet_checksum(read->ip_header), 0);
-    EXPECT_TRUE(wire::check_icrc(*read));
-  }
-}
-
 TEST_F(RoceBridgeTest, GivesEachClassOfServiceALaneAsFarAsThereAreSoMany) {
   meet();
   for (const unsigned traffic_class : {0u, 0x20u, 0x68u, 0xE0u}) {
@@ -288,6 +229,83 @@ TEST_F(RoceBridgeTest, BoundsQuestionsToAllAndTheHostsItKnows) {
   now += 1s;
   send(west, question(kOurs));
   EXPECT_EQ(east.came.size(), 6u);
+  now += 1h;
+  for (int i = 0; i < 20; ++i)
+    send(west, question(kOurs));
+  EXPECT_EQ(east.came.size(), 11u) << "no more at once, however long nobody has asked";
+}
+
+TEST_F(RoceBridgeTest, BoundsPacketsToGroupsByTheLanesAlone) {
+  for (int i = 0; i < 20; ++i)
+    send(west, rxe_frame("rc-atomic.pcap", kOurs, {1, 0, 0x5E, 0, 0, 1}));
+  EXPECT_EQ(east.came.size(), 20u);
+  EXPECT_EQ(north.came.size(), 20u);
+}
+
+TEST_F(RoceBridgeTest, HandsOnWhatIsForAHostThatIsNotKnownHere) {
+  meet();
+  for (std::uint8_t i = 0; i < 8; ++i)  // as many as east can remember, and west hears nothing
+    send(east, question({2, 0, 0, 0, 1, i}, kTheirs));
+  EXPECT_EQ(east.bridge.stations().find(kTheirs, now), std::nullopt);
+  send(west, rxe_frame("rc-atomic.pcap", kOurs, kTheirs));
+  EXPECT_EQ(east.came.size(), 1u);
+}
+
+// Two bridges that need not be alike.
+class Two {
+ public:
+  Two(link::PacketPool& pool, const RoceOptions& options, const RoceOptions& other_options)
+      : here(pool, options, 1), there(pool, other_options, 1), link_(pool) {
+    link_.join(here.bridge.site(0), there.bridge.site(0), now_);
+    settle();
+  }
+  ~Two() {
+    here.bridge.site(0).connect(nullptr, now_);
+    there.bridge.site(0).connect(nullptr, now_);
+  }
+  void send(const Frame& frame) {
+    here.bridge.from_hosts(frame, now_);
+    settle();
+  }
+
+ private:
+  void settle() {
+    while (std::exchange(here.woken, false) | std::exchange(there.woken, false)) {
+      here.bridge.run(now_);
+      there.bridge.run(now_);
+    }
+  }
+
+ public:
+  Bridge here, there;
+
+ private:
+  Time now_{1s};
+  link::DirectLink link_;
+};
+
+TEST_F(RoceBridgeTest, BoundsWhatASiteAsksAllThatDoesNotDoSoItself) {
+  RoceOptions generous = kOptions;
+  generous.questions = 100;
+  Two two(pool, generous, kOptions);
+  for (int i = 0; i < 20; ++i)
+    two.send(question(kOurs));
+  EXPECT_EQ(two.here.count(RoceCounter::kTooMany), 0u);
+  EXPECT_EQ(two.there.count(RoceCounter::kTooMany), 15u);
+  EXPECT_EQ(two.there.came.size(), 5u);
+}
+
+TEST_F(RoceBridgeTest, GivesAllClassesThatHaveNoLaneTheLastOne) {
+  RoceOptions narrow = kOptions;
+  narrow.port.data_vls = 2;
+  Two two(pool, narrow, narrow);
+  Frame frame = rxe_frame("rc-all-1024-ip6.pcap", kOurs, {0x33, 0x33, 0, 0, 0, 1});
+  wire::store_be16(frame.data() + 14, 0x6E00);
+  two.there.full = true;
+  two.send(frame);
+  EXPECT_LT(two.there.bridge.site(0).receive_room(Vl{1}), 128u);
+  EXPECT_EQ(two.there.bridge.site(0).receive_room(Vl{0}), 128u);
+  two.there.bridge.drop_waiting();
 }
 
 TEST_F(RoceBridgeTest, LetsGoOfWhatWaitsForTheEthernet) {
@@ -326,4 +344,4 @@ TEST(Stations, ForgetsWhoWasSilentForLongestAndWhoIsSilentForTooLong) {
 }
 
 }  // namespace
-}  // namespace weft::wan
+}  // namespace weft::wan::test

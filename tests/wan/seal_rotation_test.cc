@@ -114,6 +114,19 @@ TEST(SealRotation, OpensOfTheEpochBeforeNoMoreThanItsShare) {
   EXPECT_EQ(*receiving.live, 1);
 }
 
+TEST(SealRotation, KeepsNoKeyOfTheEpochBeforeThatHasNoShare) {
+  Keys keys(1);
+  Sealer sealer(keys, {});
+  Keys receiving(1);
+  Opener opener(receiving, {.old_datagrams = 0});
+  EXPECT_TRUE(open(opener, seal(sealer, {})).has_value());
+  const Buffer late = seal(sealer, {});
+  sealer.rotate();
+  EXPECT_TRUE(open(opener, seal(sealer, {})).has_value());
+  EXPECT_EQ(*receiving.live, 1);
+  EXPECT_EQ(open(opener, late).error(), OpenCounter::kEndedEpoch);
+}
+
 TEST(SealRotation, FollowsASenderOverEpochsOfWhichNothingArrived) {
   Keys keys(1);
   Sealer sealer(keys, {});
@@ -193,6 +206,7 @@ TEST(SealRotation, RefusesToGoOnWithAKeyThatIsSpentWhenThereIsNoOther) {
   EXPECT_TRUE(open(opener, seal(sealer, {})).has_value());
   Buffer out(kSealOverhead);
   EXPECT_EQ(sealer.seal({}, {}, out).error(), std::errc::not_connected);
+  EXPECT_EQ(sealer.counters().get(SealCounter::kRotated), 0u);
   SealHeader{1, 9}.write(MutableBytes(out).first<SealHeader::kSize>());
   EXPECT_EQ(open(opener, out).error(), OpenCounter::kUnknownEpoch);
 }

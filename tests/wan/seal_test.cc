@@ -135,6 +135,8 @@ TEST_P(EachAead, SealsAndOpensInPlace) {
   const auto opened = opener.open(datagram, header, room, Time{});
   ASSERT_TRUE(opened.has_value());
   EXPECT_EQ(Buffer(opened->frame.begin(), opened->frame.end()), frame);
+  EXPECT_EQ(sealer.counters().get(SealCounter::kSealedBytes), frame.size());
+  EXPECT_EQ(opener.counters().get(OpenCounter::kOpenedBytes), frame.size());
 }
 
 TEST_P(EachAead, RefusesAnyBitThatWasChangedAndOpensTheOriginalAfterwards) {
