@@ -81,6 +81,17 @@ class Neighbours : public ::testing::TestWithParam<bool> {
             here(of.is_ipv4_mapped()).local};
   }
 
+  [[nodiscard]] NeighbourFrame question(const Gid& of, const MacAddress& mac,
+                                        const std::optional<Gid>& target = {}) const {
+    return {{.kind = Kind::kSolicitation,
+             .sender = of,
+             .target = target.value_or(ends_.local),
+             .mac = mac},
+            mac,
+            kWest,
+            ends_.local};
+  }
+
   Ends ends_;
   Station west_;
   Station east_;
@@ -146,6 +157,43 @@ TEST_P(Neighbours, AreKnownByWhatTheyAsk) {
   EXPECT_EQ(hex_of(Bytes(west_.sent[0]).first(6)), "02 00 00 00 00 02") << "not all are asked";
 }
 
+// However long it was looked for: it has as many questions as any other before it is lost again.
+TEST_P(Neighbours, AreNotLostAtOnceWhenTheirQuestionShowsThem) {
+  west_.cache.look_for(ends_.remote, now_);
+  let(1h, &east_);
+  east_.cache.look_for(ends_.local, now_);
+  let(1ms, &west_);  // nobody hears what west has asked yet
+  west_.cache.receive(question(ends_.remote, kEast).bytes(), now_);
+  let(2500ms, &east_);
+  EXPECT_EQ(west_.cache.find(ends_.remote), kEast);
+  EXPECT_EQ(west_.count(NeighbourCounter::kLost), 0u);
+}
+
+TEST_P(Neighbours, AreAskedAgainOnlyWhenTheirQuestionSaysSomethingNew) {
+  west_.cache.look_for(ends_.remote, now_);
+  let(1ms);
+  const auto due = west_.cache.deadline();
+  west_.cache.receive(question(ends_.remote, kEast).bytes(), now_ + 1s);
+  EXPECT_EQ(west_.cache.deadline(), due);
+  west_.cache.receive(question(ends_.remote, kOther).bytes(), now_ + 1s);
+  EXPECT_EQ(west_.cache.find(ends_.remote), kOther);
+  EXPECT_EQ(west_.cache.deadline(), now_ + 1s);
+}
+
+TEST_P(Neighbours, AreNotFoundByWhatOnlyConfirmsThem) {
+  west_.cache.look_for(ends_.remote, now_);
+  west_.cache.confirm(ends_.remote, now_);
+  EXPECT_EQ(west_.cache.find(ends_.remote), std::nullopt);
+  EXPECT_EQ(west_.cache.deadline(), now_);
+}
+
+TEST_P(Neighbours, AreLookedForOnceHoweverOftenThatIsWanted) {
+  west_.cache.look_for(ends_.remote, now_);
+  west_.cache.look_for(ends_.remote, now_);
+  west_.cache.run(now_);
+  EXPECT_EQ(west_.sent.size(), 1u);
+}
+
 TEST_P(Neighbours, AreWhereTheLastAnswerSays) {
   west_.cache.look_for(ends_.remote, now_);
   let(1ms);
@@ -171,9 +219,11 @@ TEST_P(Neighbours, KeepNothingThatNobodyLooksFor) {
 TEST_P(Neighbours, NoticeWhoElseHasTheirAddress) {
   west_.cache.receive(advertisement(ends_.local, kOther, false, true).bytes(), now_);
   EXPECT_EQ(west_.count(NeighbourCounter::kConflict), 1u);
+  west_.cache.receive(question(ends_.local, kOther, ends_.remote).bytes(), now_);
+  EXPECT_EQ(west_.count(NeighbourCounter::kConflict), 2u);
   // Its own, come back.
   west_.cache.receive(advertisement(ends_.local, kWest, false, true).bytes(), now_);
-  EXPECT_EQ(west_.count(NeighbourCounter::kConflict), 1u);
+  EXPECT_EQ(west_.count(NeighbourCounter::kConflict), 2u);
 }
 
 // Every byte that is not free to choose: the message is refused or means something else.
@@ -224,6 +274,31 @@ TEST(NeighbourMessages, AreNotOtherProtocols) {
   EXPECT_EQ(of("02 00 00 00 00 02 02 00 00 00 00 01 88 b5 01"), NotNeighbour::kOther);
   EXPECT_EQ(of("02 00 00 00 00 02 02 00 00 00 00 01 86 dd 60 00"), NotNeighbour::kOther);
   EXPECT_EQ(of("02 00 00 00 00 02 02 00 00 00 00 01 08 06 00 01"), NotNeighbour::kMalformed);
+}
+
+// RFC 4861, 7.2.5. ARP has no such answers.
+TEST(NeighbourMessages, ThatDoNotOverrideHaveTheStationAskedWhereItWas) {
+  const Time now = Time{} + 1h;
+  const auto answer = [](const MacAddress& mac) {
+    const NeighbourMessage message{.kind = Kind::kAdvertisement,
+                                   .sender = ipv6(2),
+                                   .target = ipv6(2),
+                                   .mac = mac,
+                                   .solicited = true,
+                                   .overrides = false};
+    return NeighbourFrame(message, mac, kWest, ipv6(1));
+  };
+  Station west(kWest, ipv6(1));
+  west.cache.look_for(ipv6(2), now);
+  west.cache.receive(answer(kEast).bytes(), now);
+  EXPECT_EQ(west.cache.find(ipv6(2)), kEast) << "there was nothing to override";
+  EXPECT_EQ(west.cache.deadline(), now + 30s);
+  west.cache.receive(answer(kOther).bytes(), now);
+  EXPECT_EQ(west.cache.find(ipv6(2)), kEast);
+  EXPECT_EQ(west.cache.deadline(), now);
+  west.cache.run(now);
+  west.cache.receive(answer(kOther).bytes(), now);
+  EXPECT_EQ(west.cache.deadline(), now + 1s) << "it is asked already";
 }
 
 // A station asks whether its address is taken (RFC 4862, 5.4.2).
