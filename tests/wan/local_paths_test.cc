@@ -145,6 +145,7 @@ TEST_F(LocalPathsTest, KeepsNoMorePacketsAndQuestionsThanItMay) {
   paths.unanswered(asked[1].first, now);
   EXPECT_EQ(lost_as(NoPath::kUnanswered), 2u);
   EXPECT_EQ(pool.in_use(), 0u);
+  EXPECT_EQ(paths.waiting(), 0u);
 }
 
 TEST_F(LocalPathsTest, KeepsNoMoreDestinationsThanItMay) {
@@ -163,6 +164,32 @@ TEST_F(LocalPathsTest, KeepsNoMoreDestinationsThanItMay) {
   send(host(5), 5);
   EXPECT_EQ(asked.size(), 5u) << "those that are over made room";
   EXPECT_EQ(paths.size(), 1u);
+}
+
+// Who asks for ever new ones does not have all of them looked through each time.
+TEST_F(LocalPathsTest, LooksOnlyNowAndThenForDestinationsThatAreOver) {
+  const auto host = [](unsigned number) {
+    return PathQuestion{.dgid = *parse_gid("fd00:0:0:2::" + std::to_string(number)),
+                        .pkey = kDefaultPKey};
+  };
+  for (unsigned i = 1; i <= 4; ++i) {
+    send(host(i), i);
+    paths.unanswered(asked.back().first, now);  // it is over at once
+  }
+  send(host(5), 5);
+  EXPECT_EQ(asked.size(), 4u);
+  now += options.absent_for;
+  send(host(5), 5);
+  EXPECT_EQ(asked.size(), 5u);
+}
+
+TEST_F(LocalPathsTest, WaitsForAnAnswerHoweverLateItComes) {
+  send(kHost, 0);
+  now = paths.deadline().value();
+  paths.run(now);
+  EXPECT_EQ(paths.size(), 1u);
+  paths.found(asked[0].first, kPath, now);
+  EXPECT_EQ(sent, (Sent{{0, 7}}));
 }
 
 TEST_F(LocalPathsTest, LetsGoOfWhatNobodyNeeds) {
@@ -187,7 +214,10 @@ TEST_F(LocalPathsTest, ForgetsAllWhenThePortHasChanged) {
   EXPECT_EQ(sent.back().first, 1u);
   paths.found(asked[2].first, kMoved, now);
   send(kOther, 3);
-  EXPECT_EQ(asked.size(), 4u);
+  ASSERT_EQ(asked.size(), 4u);
+  paths.found(asked[3].first, kMoved, now);
+  send(kOther, 4);
+  EXPECT_EQ(asked.size(), 4u) << "that answer was to what was asked since";
 }
 
 TEST_F(LocalPathsTest, SurvivesAnswersThatNobodyAskedFor) {
