@@ -17,6 +17,10 @@ constexpr double kSegment = 1448;      // bytes; TCP's, so that both grow at one
 constexpr double kCubicScale = 0.4;    // segments per second cubed, RFC 9438's C
 constexpr double kOpenGrowth = 0.125;  // of the window per round trip, while no queue builds up
 
+// A window that grows by as much within so many round trips has not found the end of the path yet.
+constexpr double kStep = 1.25;
+constexpr int kStepRounds = 4;
+
 // After congestion the path is not taken for open for so long, and for several times what it takes
 // to fill it again.
 constexpr Duration kFullFor = 1s;
@@ -32,7 +36,9 @@ constexpr Duration kLeastInflation = 500us;
 // Losses are judged over so many packets.
 constexpr std::uint32_t kJudged = 1024;
 constexpr std::uint32_t kFewestLosses = 4;
-constexpr std::uint32_t kTolerated = 50;  // one packet in so many may be lost
+constexpr std::uint32_t kTolerated = 50;  // one packet in so many may be lost,
+// and while the window is found out, when a path that overflows loses a tenth of it and more.
+constexpr std::uint32_t kToleratedAtFirst = 16;
 
 double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -44,7 +50,7 @@ void CongestionWindow::start(std::uint32_t packet, bool lossless) {
   *this = CongestionWindow{};
   packet_ = packet;
   lossless_ = lossless;
-  window_ = std::max(kInitial, least());
+  window_ = grown_ = std::max(kInitial, least());
 }
 
 Duration CongestionWindow::least_round_trip() const {
@@ -54,6 +60,7 @@ Duration CongestionWindow::least_round_trip() const {
 
 void CongestionWindow::sample(Duration round_trip, bool clean, Time now) {
   round_trip = std::max(round_trip, Duration{1us});
+  if (!smoothed_) grew_at_ = now;
   smoothed_ = smoothed_ ? (*smoothed_ * 7 + round_trip) / 8 : round_trip;
   if (!clean) return;
   recent_ = recent_ ? (*recent_ + round_trip) / 2 : round_trip;
@@ -110,7 +117,7 @@ void CongestionWindow::delivered(std::uint64_t bytes, std::uint32_t packets, boo
     packets_ /= 2;
     losses_ /= 2;
   }
-  noise_.delivered(packets, is_low());
+  noise_.delivered(packets, is_low() || finds_out(now));
   if (limited && window_ < most_) grow(bytes, now);
 }
 
@@ -123,16 +130,20 @@ void CongestionWindow::grow(std::uint64_t bytes, Time now) {
   } else if (const double calm = this->calm(now); calm > 0) {
     gain = kOpenGrowth * calm * window_ * share;
   } else {
-    gain = friendly_gain() * share;
+    gain = reno_gain() * share;
     gain = std::max(gain, (cubic_target(now) - window_) * share);
     gain = std::min(gain, arrived / 2);
   }
   set(window_ + fraction_ + gain);
+  if (window_ >= kStep * grown_) {
+    grown_ = window_;
+    grew_at_ = now;
+  }
 }
 
 // From 1 on a path without queues and losses to 0 where the next loss would be congestion.
 double CongestionWindow::calm(Time now) const {
-  if (inflated() || full_lately(now)) return 0;
+  if ((gave_way_at_ ? inflated() : queue_stands()) || full_lately(now)) return 0;
   return std::max(0.0, 1 - double{kTolerated} * losses_ / std::max(packets_, kTolerated));
 }
 
@@ -152,9 +163,21 @@ bool CongestionWindow::is_low() const {
   return gave_way_at_ && window_ < kLow * before_;
 }
 
+// Whether nothing is known of the end of the path yet, and the window still grows towards it.
+bool CongestionWindow::finds_out(Time now) const {
+  if (gave_way_at_) return false;
+  return !smoothed_ || now - grew_at_ < kStepRounds * *smoothed_;
+}
+
 // Bytes per round trip by which Reno would grow that gave way as this does (RFC 9438, 4.3).
 double CongestionWindow::friendly_gain() const {
   return 3 * (1 - kKeep) / (1 + kKeep) * kSegment;
+}
+
+// The same, from where it gave way on a whole segment. Before a queue that is too short to show,
+// each step beyond costs all who share it packets: there it stays with the smaller ones.
+double CongestionWindow::reno_gain() const {
+  return window_ >= before_ && inflated() ? kSegment : friendly_gain();
 }
 
 // Seconds until the cubic curve is back where the window gave way (RFC 9438, 4.2: K).
@@ -180,9 +203,15 @@ void CongestionWindow::lost(Time sent_at, Time now) {
   if (gave_way_at_ && sent_at <= *gave_way_at_) return;
   ++packets_;
   ++losses_;
-  const bool many = losses_ >= kFewestLosses && losses_ > packets_ / kTolerated;
+  const bool finds_out = this->finds_out(now);
+  const std::uint32_t tolerated = finds_out ? kToleratedAtFirst : kTolerated;
+  const bool many = losses_ >= kFewestLosses && losses_ > packets_ / tolerated;
   const bool queue = queue_stands();
   if (!queue && !many) {
+    if (finds_out) {
+      noise_.lost_when_low();
+      return;
+    }
     if (is_low()) {
       if (noise_.lost_when_low()) take_back();
       return;
@@ -190,6 +219,8 @@ void CongestionWindow::lost(Time sent_at, Time now) {
     if (noise_.bears()) return;
   }
   full_at_ = now;
+  // Half of what slow start has come to is what was known to arrive.
+  if (slow_start_ && finds_out) set(window_ / 2.0);
   give_way(kKeep, now);
   in_doubt_ = !queue;
 }

@@ -15,10 +15,11 @@ namespace weft::hca {
 // Grows by slow start, then as CUBIC does (RFC 9438), but quickly while the round trip time shows
 // that no queue builds up on the way. A loss is taken for congestion when the round trip time has
 // been inflated for a round trip, when more than about one packet in fifty is lost, and otherwise
-// unless the path has been seen to lose packets anyway (LossNoise): giving way to those gains
-// nobody anything. What is taken for congestion, or is said to be by the network, costs a seventh
-// of the window, and what had been sent by then costs nothing more. Then growth is CUBIC's alone
-// for a while, so that flows which share a path come to equal shares.
+// unless the window still grows quickly for the first time, so that either would soon show, or the
+// path has been seen to lose packets anyway (LossNoise): giving way to those gains nobody anything.
+// What is taken for congestion, or is said to be by the network, costs a seventh of the window, and
+// what had been sent by then costs nothing more. Then growth is CUBIC's alone for a while, so that
+// flows which share a path come to equal shares.
 //
 // A wire that is lossless, a fabric with credits, holds back who sends too much. On a long path
 // over one the window is as large as the fastest that a sender can fill would need, from the first
@@ -72,7 +73,9 @@ class CongestionWindow {
   [[nodiscard]] double calm(Time now) const;
   [[nodiscard]] bool full_lately(Time now) const;
   [[nodiscard]] bool is_low() const;
+  [[nodiscard]] bool finds_out(Time now) const;
   [[nodiscard]] double friendly_gain() const;
+  [[nodiscard]] double reno_gain() const;
   [[nodiscard]] double cubic_time() const;
   [[nodiscard]] double cubic_target(Time now) const;
   [[nodiscard]] bool inflated() const;
@@ -88,6 +91,8 @@ class CongestionWindow {
   Duration shortest_ = Duration::max();  // clean sample ever: no queue of ours makes it longer
   double fraction_ = 0;                  // of a byte, left over from growing
   bool slow_start_ = true;
+  std::uint32_t grown_ = kInitial;  // the window when it had last grown by a quarter,
+  Time grew_at_{};                  // and when; or the first sample
   std::optional<Time> gave_way_at_;
   std::optional<Time> full_at_;   // when the network, or losses, said last that the path was full
   bool in_doubt_ = false;         // the window gave way to what may have been noise,

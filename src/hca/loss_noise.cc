@@ -16,7 +16,7 @@ constexpr double kMargin = 2;  // what is borne, by what was measured
 }  // namespace
 
 double LossNoise::rate() const {
-  return losses_ == 0 ? 0 : static_cast<double>(losses_) / (packets_ + losses_);
+  return losses_ < kClear ? 0 : static_cast<double>(losses_) / (packets_ + losses_);
 }
 
 void LossNoise::delivered(std::uint32_t packets, bool low) {
@@ -29,7 +29,7 @@ void LossNoise::delivered(std::uint32_t packets, bool low) {
 
 bool LossNoise::lost_when_low() {
   ++losses_;
-  if (clear_ || losses_ < kClear || rate() < kRarest) return false;
+  if (clear_ || rate() < kRarest) return false;
   clear_ = true;
   bearable_ = kClear;
   return true;

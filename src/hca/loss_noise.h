@@ -14,7 +14,8 @@ class LossNoise {
   // The window has given way to losses, or was told to: measures anew.
   void start() { *this = LossNoise{}; }
 
-  // So many packets arrived; `low`: while the window was well below where it last gave way.
+  // So many packets arrived; `low`: while the window was well below where it last gave way, or grew
+  // quickly and had not given way yet.
   void delivered(std::uint32_t packets, bool low);
   // One was lost while the window was low. Whether it is clear by now that the path loses packets
   // anyway, and not so few that competitors might have brought them about; says so once.

@@ -141,8 +141,44 @@ TEST_F(Congestion, RecoversSlowlyWhileAQueueIsThereAndQuicklyWhenItHasBeenGoneFo
   EXPECT_EQ(window.bytes(), CongestionWindow::kMost);
 }
 
+TEST_F(Congestion, TakesASingleLossForNoiseAsLongAsTheWindowGrowsQuickly) {
+  for (int i = 0; i < 3; ++i) {
+    round(10ms);
+    const std::uint32_t before = window.bytes();
+    window.lost(now - 1ms, now);
+    EXPECT_EQ(window.bytes(), before);
+  }
+  for (int i = 0; i < 7; ++i)
+    round(10ms);
+  const std::uint32_t before = window.bytes();
+  EXPECT_EQ(before, CongestionWindow::kMost) << "it went on doubling";
+  window.lost(now - 1ms, now);
+  EXPECT_EQ(window.bytes(), static_cast<std::uint32_t>(before * 0.85)) << "it grows no more";
+}
+
+// Half of what it has come to is what is known to have arrived.
+TEST_F(Congestion, GivesWayToHalfOfWhatSlowStartHasDoubledWhenManyAreLost) {
+  for (int i = 0; i < 4; ++i)
+    round(10ms);
+  const std::uint32_t before = window.bytes();
+  for (int i = 0; i < 8; ++i)
+    window.lost(now - 1ms, now);
+  EXPECT_EQ(window.bytes(), static_cast<std::uint32_t>(before / 2 * 0.85));
+}
+
+TEST_F(Congestion, GrowsByASegmentARoundTripBehindAQueueThatShows) {
+  for (int i = 0; i < 2; ++i)
+    round(10ms);
+  for (int i = 0; i < 5; ++i)
+    round(20ms);
+  const std::uint32_t before = window.bytes();
+  for (int i = 0; i < 10; ++i)
+    round(20ms);
+  EXPECT_NEAR(window.bytes() - before, 10 * 1448, 1448) << "with a whole number of packets";
+}
+
 TEST_F(Congestion, GivesWayToASingleLossUntilItIsKnownForNoise) {
-  for (int i = 0; i < 6; ++i)
+  for (int i = 0; i < 10; ++i)
     round(10ms);
   const std::uint32_t before = window.bytes();
   window.lost(now - 1ms, now);
@@ -180,7 +216,7 @@ TEST_F(Congestion, TakesPacketsThatAreLateForNoQueue) {
 }
 
 TEST_F(Congestion, TakesRareLossesForThoseOfAFullPathHoweverOften) {
-  for (int i = 0; i < 5; ++i)
+  for (int i = 0; i < 10; ++i)
     round(10ms);
   std::uint32_t before = window.bytes();
   for (int i = 0; i < 3; ++i) {

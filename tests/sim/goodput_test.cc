@@ -91,6 +91,44 @@ TEST(Goodput, KeepsItsRateUnderRandomLoss) {
   EXPECT_EQ(table.text(), known);
 }
 
+// What is written from the fifth of a second after the beginning to the first whole one, in bytes,
+// over 10 ms there and back, if the packet with this number is lost, as the only one.
+std::uint64_t begins_losing(std::uint64_t number) {
+  constexpr std::size_t kMessage = 65'536;
+  PairOptions options{.faults = {.delay = 5ms, .rate_bytes_per_s = 1'250'000'000},
+                      .memory = kMessage,
+                      .socket_buffer = 16 << 20,
+                      .receive_budget = 1 << 20};
+  options.setup.path_mtu = 4096;
+  options.setup.ack_timeout = 14;
+  RcPair pair(options);
+  std::uint64_t packets = 0;
+  pair.network().loses = [&](const Run& run, std::size_t i) {
+    return run.datagrams[i].size() > 4096 && ++packets == number;
+  };
+  pair.connect();
+  std::uint64_t counted = 0;
+  const auto post = [&] {
+    EXPECT_EQ(pair.post(0, 0, hca::SendOpcode::kRdmaWrite, 0, kMessage), std::errc{});
+  };
+  pair.on_completion = [&](int, const hca::Completion& c) {
+    ASSERT_EQ(c.status, hca::CompletionStatus::kSuccess);
+    counted += pair.scheduler().now() >= Time{200ms} ? kMessage : 0;
+    post();
+  };
+  for (std::uint32_t i = 0; i < options.depth; ++i)
+    post();
+  pair.scheduler().run_until(Time{1s});
+  EXPECT_EQ(pair.counter(0, hca::ConnectedCounter::kTxRetransmitted), number == 0 ? 0u : 1u);
+  return counted;
+}
+
+TEST(Goodput, LosesNothingOfItsRateToOnePacketThatIsLostWhileTheWindowGrows) {
+  const auto undisturbed = static_cast<double>(begins_losing(0));
+  for (const std::uint64_t number : {2, 6, 20, 60, 120})
+    EXPECT_GE(static_cast<double>(begins_losing(number)), 0.9 * undisturbed) << number;
+}
+
 TEST(Goodput, FillsTheWindowWithoutLoss) {
   // One window a round trip; a tenth may go by while acknowledgements are put off.
   EXPECT_GE(goodput(0, 10ms, 1 << 20), 0.9 * (1 << 20) / 0.010);
