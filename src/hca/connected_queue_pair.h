@@ -46,6 +46,8 @@ class ConnectedQueuePair final : public QueuePair {
   [[nodiscard]] std::size_t queued_bytes() const override { return requester_.queued_bytes(); }
   [[nodiscard]] std::size_t queued_packets() const override { return requester_.queued_packets(); }
   [[nodiscard]] bool queue_fills() const override { return requester_.queue_fills(); }
+  void expect_more(bool more) override { requester_.expect_more(more); }
+  [[nodiscard]] bool ask_waits() const override { return requests() && requester_.ask_waits(); }
   void hold_requests(bool hold) override { requester_.wait_turn(hold); }
   [[nodiscard]] bool awaits_answers() const override { return requester_.outstanding(); }
   void receive(const InDatagram& datagram, Time now) override;

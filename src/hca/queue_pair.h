@@ -97,6 +97,11 @@ class QueuePair {
   // cannot post more before something completes would wait for it, and it for the program.
   [[nodiscard]] virtual bool queue_fills() const { return false; }
 
+  // The program is in the midst of posting: what goes from now on need not ask for an answer that
+  // nobody waits for, until it is said that the program has paused. Of use to reliable connections.
+  virtual void expect_more(bool more) { static_cast<void>(more); }
+  // Something has gone so: there will be work as soon as nothing more is expected.
+  [[nodiscard]] virtual bool ask_waits() const { return false; }
   // Others have their turn at the wire: no request goes that has not been sent before, until it is
   // said that they may again. Of use to reliable connections.
   virtual void hold_requests(bool hold) { static_cast<void>(hold); }

@@ -88,7 +88,7 @@ void Requester::forget() {
   rnr_retries_ = retries_ = probes_ = 0;
   loss_at_.reset();
   doom_.reset();
-  stalled_ = window_stalled_ = question_ = false;
+  stalled_ = window_stalled_ = question_ = more_expected_ = false;
   paced_until_.reset();
   trial_.reset();
   next_trial_ = {};
@@ -128,24 +128,10 @@ std::errc Requester::check(const SendRequest& request) const {
 
 std::errc Requester::post(const SendRequest& request) {
   if (const std::errc error = check(request); error != std::errc{}) return error;
-  Slot slot{.wr_id = request.wr_id,
-            .remote_address = request.remote_address,
-            .compare_add = request.compare_add,
-            .swap = request.swap,
-            .bind = request.bind,
-            .rkey = request.rkey,
-            .invalidate = request.invalidate,
-            .remote_srq = request.remote_srq,
-            .immediate = request.immediate,
-            .opcode = request.opcode,
-            .signaled = request.signaled || connection_.config.signal_all,
-            .solicited = request.solicited,
-            .fence = request.fence};
-  for (const Sge& piece : request.pieces)
-    slot.length += piece.length;
+  Slot& slot = requests_.push(
+      request.inline_data || is_local(request.opcode) ? std::span<const Sge>{} : request.pieces);
+  describe(slot, request);
   if (request.inline_data && slot.length > 0) keep_inline(slot, request);
-  requests_.push(slot, request.inline_data || is_local(request.opcode) ? std::span<const Sge>{}
-                                                                       : request.pieces);
   if (flushed_) {
     complete_oldest(CompletionStatus::kFlushed);
     next_request_ = first_request_;
@@ -154,9 +140,32 @@ std::errc Requester::post(const SendRequest& request) {
   const bool data = !fetches(slot.opcode) && !is_local(slot.opcode);
   const std::uint64_t mtu = connection_.mtu;
   queued_bytes_ += data ? slot.length : 0;
-  queued_packets_ += data ? std::max<std::uint64_t>(1, (slot.length + mtu - 1) / mtu) : 1;
+  queued_packets_ += data && slot.length > mtu ? (slot.length + mtu - 1) / mtu : 1;
   stalled_ = false;
   return {};
+}
+
+// All of it but the pieces: the slot is as an earlier request has left it.
+void Requester::describe(Slot& slot, const SendRequest& request) const {
+  slot.wr_id = request.wr_id;
+  slot.length = 0;
+  for (const Sge& piece : request.pieces)
+    slot.length += piece.length;
+  slot.remote_address = request.remote_address;
+  slot.compare_add = request.compare_add;
+  slot.swap = request.swap;
+  slot.end = 0;
+  if (request.opcode == SendOpcode::kBindWindow) slot.bind = request.bind;
+  slot.rkey = request.rkey;
+  slot.invalidate = request.invalidate;
+  slot.remote_srq = request.remote_srq;
+  slot.immediate = request.immediate;
+  slot.inline_area = SendSlot::kNoInline;
+  slot.opcode = request.opcode;
+  slot.signaled = request.signaled || connection_.config.signal_all;
+  slot.solicited = request.solicited;
+  slot.fence = request.fence;
+  slot.finished = false;
 }
 
 void Requester::keep_inline(Slot& slot, const SendRequest& request) {
@@ -227,6 +236,12 @@ void Requester::settle() {
 void Requester::hold(bool hold) {
   hold_ = hold;
   stalled_ = false;
+}
+
+void Requester::expect_more(bool more) {
+  if (more == more_expected_) return;
+  more_expected_ = more;
+  if (!more) stalled_ = false;
 }
 
 void Requester::wait_turn(bool wait) {

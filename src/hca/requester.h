@@ -81,6 +81,13 @@ class Requester {
 
   // SQD (IBA 10.3.1.5): begins no further message, finishes those begun.
   void hold(bool hold);
+  // More requests are on their way, or a report that none are. Until then packets to a Weft peer,
+  // none of which ends a request that is to be reported, need not ask for an acknowledgement, even
+  // where nothing follows them yet: an answer to a run costs either end as much as a short message
+  // or ten.
+  void expect_more(bool more);
+  // The last packet has not asked, since more is expected.
+  [[nodiscard]] bool ask_waits() const { return more_expected_ && tail_unasked(); }
   // Others have their turn: nothing goes but what went before.
   void wait_turn(bool wait);
   // Nothing is outstanding; while held, the send queue has come to rest.
@@ -142,7 +149,7 @@ class Requester {
     std::uint64_t compare_add = 0;
     std::uint64_t swap = 0;
     std::uint64_t end = 0;  // serial after its last packet; once finished
-    WindowBinding bind{};
+    WindowBinding bind{};   // of a bind; of others it has no meaning
     RKey rkey{};
     RKey invalidate{};
     Qpn remote_srq{};
@@ -206,6 +213,7 @@ class Requester {
   // requester.cc: the queue.
   void forget();
   [[nodiscard]] std::errc check(const SendRequest& request) const;
+  void describe(Slot& slot, const SendRequest& request) const;
   [[nodiscard]] Slot& slot(std::uint64_t request) { return requests_.at(request - first_request_); }
   [[nodiscard]] bool unsent() const { return next_request_ < first_request_ + requests_.size(); }
   void keep_inline(Slot& slot, const SendRequest& request);
@@ -256,6 +264,7 @@ class Requester {
   [[nodiscard]] std::uint32_t cost_of(std::size_t length, bool begins) const;
   [[nodiscard]] std::uint64_t ask_after() const;
   [[nodiscard]] bool asks(std::uint64_t cost) const;
+  [[nodiscard]] bool ask_may_wait();
   [[nodiscard]] bool tail_unasked() const {
     return reliable() && !last_asked_ && !records_.empty();
   }
@@ -420,6 +429,7 @@ class Requester {
   bool selective_ = false;
   bool paced_ = false;
   bool hold_ = false;
+  bool more_expected_ = false;
   bool waits_turn_ = false;
   bool flushed_ = false;
   bool failed_ = false;

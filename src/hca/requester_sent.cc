@@ -132,7 +132,7 @@ void Requester::refused(CompletionStatus reason) {
 
 bool Requester::has_work() const {
   if (out_.active || stalled_ || !running() || rnr_until_) return false;
-  return lost_count_ > 0 || (unsent() && !waits_turn_) || tail_unasked();
+  return lost_count_ > 0 || (unsent() && !waits_turn_) || (tail_unasked() && !more_expected_);
 }
 
 }  // namespace weft::hca

@@ -89,6 +89,19 @@ bool Requester::asks(std::uint64_t cost) const {
   return since_ask_ + cost >= ask_after() || !admits(2 * cost + kPacketCost);
 }
 
+// Whether the burst that has been filled, with what follows, may go without asking: it has new
+// messages, whole ones, of which none is to be reported. What went before it so had none either.
+bool Requester::ask_may_wait() {
+  if (!more_expected_ || !selective() || next_offset_ != 0 || out_.before.next_offset != 0) {
+    return false;
+  }
+  if (out_.packets.front().again) return false;
+  for (std::uint64_t request = out_.before.next_request; request < next_request_; ++request) {
+    if (slot(request).signaled) return false;
+  }
+  return true;
+}
+
 bool Requester::fill(Burst& burst, Time now) {
   see(now);
   if (out_.active) return false;  // `burst` may be the one that is out
@@ -114,7 +127,7 @@ bool Requester::fill(Burst& burst, Time now) {
   const std::size_t most = one_by_one_ > 0 ? 1 : Burst::kMaxPackets;
   while (burst.size() < most && (lost_count_ > 0 ? append_lost(burst) : append_fresh(burst))) {
   }
-  if (burst.empty() && tail_unasked()) append_again(burst);
+  if (burst.empty() && tail_unasked() && !more_expected_) append_again(burst);
   if (burst.empty()) {
     pins_.release();
     out_.packets.clear();
@@ -123,7 +136,7 @@ bool Requester::fill(Burst& burst, Time now) {
     return false;
   }
   // Nothing follows that could ask: never wait for what nobody asked for.
-  if (out_.last != nullptr && tail_unasked() &&
+  if (out_.last != nullptr && tail_unasked() && !ask_may_wait() &&
       (lost_count_ > 0 ? next_lost() == kNone : !fresh_possible())) {
     wire::BthView(MutableBytes(out_.last->header)).set_ack_request(true);
     last_asked_ = true;

@@ -40,13 +40,22 @@ class WorkQueue {
 
   // Not when full, and with at most max_pieces pieces.
   void push(const Slot& slot, std::span<const Sge> pieces) {
+    Slot& at = push(pieces);
+    at = slot;
+    at.piece_count = static_cast<std::uint32_t>(pieces.size());
+  }
+  // The same, to be described where it is: what has just been written in parts is slow to copy.
+  // All but its piece_count is as an earlier request has left it.
+  Slot& push(std::span<const Sge> pieces) {
     assert(!full() && pieces.size() <= max_pieces_);
     if (count_ == slots_.size()) grow();
     const std::size_t i = index(count_++);
-    slots_[i] = slot;
-    slots_[i].piece_count = static_cast<std::uint32_t>(pieces.size());
-    std::copy(pieces.begin(), pieces.end(),
-              pieces_.begin() + static_cast<std::ptrdiff_t>(i * max_pieces_));
+    Slot& slot = slots_[i];
+    slot.piece_count = static_cast<std::uint32_t>(pieces.size());
+    Sge* to = pieces_.data() + i * max_pieces_;
+    for (const Sge& piece : pieces)
+      *to++ = piece;
+    return slot;
   }
   void pop_oldest() {
     assert(!empty());

@@ -79,6 +79,8 @@ class CompletionQueue final : public hca::CompletionSink {
   void note_gathering() { posts_.gather(); }
   // Whether the program posted many before the last poll, up to one.
   [[nodiscard]] bool posted_in_run() const { return posts_.before() >= PostStreak::kMany; }
+  // Whether it has posted many since.
+  [[nodiscard]] bool in_run() const { return posts_.now() > PostStreak::kMany; }
 
  private:
   friend class Progress;

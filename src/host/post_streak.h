@@ -31,6 +31,8 @@ class PostStreak {
   }
   // Before the last poll after which something was posted, up to a poll.
   [[nodiscard]] std::size_t before() const { return before_.load(std::memory_order_relaxed); }
+  // Since then.
+  [[nodiscard]] std::size_t now() const { return now_.load(std::memory_order_relaxed); }
   // How often one waited that came after kMany others without a poll in between. It grows while a
   // program is in the midst of a run of small requests, and is going to poll soon.
   [[nodiscard]] std::uint64_t in_runs() const { return in_runs_.load(std::memory_order_relaxed); }

@@ -218,6 +218,7 @@ bool QueuePair::next_burst(hca::Burst& burst, Time now) {
     // A program may answer a message before the run that the message was part of has ended.
     core_->set_acks_first(waits_for_events());
     first_to_wait = ask_for_turn(now);
+    core_->expect_more(std::exchange(posts_on_, false) && turn_ == Turn::kNone);
     filled = fill(burst, now);
     if (!filled) after = settle(now, Blocked::kNo);
   }
@@ -347,8 +348,10 @@ QueuePair::After QueuePair::settle(Time now, Blocked blocked) {
   After after;
   end_turn_if_done();
   after.events = core_->take_events();
-  const bool waiting = core_->has_work();
-  set_deferred(waiting ? Deferred::kSends : Deferred::kNothing, now);
+  const bool ask_waits = core_->ask_waits();
+  const bool waiting = ask_waits || core_->has_work();
+  const bool newly = set_deferred(waiting ? Deferred::kSends : Deferred::kNothing, now);
+  if (newly && ask_waits) after.flush_at = now + kGatherTime;
   const std::optional<Time> deadline = core_->deadline();
   after.deadline = deadline.value_or(Time::max());
   if (waiting && blocked == Blocked::kYes) {

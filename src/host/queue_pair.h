@@ -231,6 +231,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   // Guarded by lock_. Requests go while it is none or kHas, and after a pass if nobody waited.
   enum class Turn : std::uint8_t { kNone, kHas, kPassed, kSpent, kWaits };
   Turn turn_ = Turn::kNone;
+  bool posts_on_ = false;  // guarded by lock_: what goes next, goes in the midst of a run of posts
   SendTurns::Member turns_{*this};
   std::optional<hca::Agreement> agreement_;  // guarded by lock_
 

@@ -55,7 +55,10 @@ QueuePair::Next QueuePair::after_post() {
   if (requests_held()) return Next::kNothing;
   const bool run_is_full = core_->queued_packets() >= kRunPackets ||
                            core_->queued_bytes() >= kRunBytes || core_->queue_fills();
-  if (run_is_full) return Next::kFlush;
+  if (run_is_full) {
+    posts_on_ = config_.send_queue->in_run() && core_->queued_bytes() < kRunBytes;
+    return Next::kFlush;
+  }
   config_.send_queue->note_gathering();
   if (has_deferred_sends() && !only_acks_wait()) {
     // The clock is not for every one of many short messages.

@@ -287,5 +287,73 @@ TEST_F(RequesterRun, WaitsForItsTurnWithWhatIsNewAndSendsAgainWhatIsNot) {
   EXPECT_EQ(transmit().size(), 1u);
 }
 
+// A program in the midst of posting: of what nobody waits for, the peer need not say that it came.
+class RequesterThatExpectsMore : public RequesterTest {
+ protected:
+  void post_unreported(unsigned count) {
+    for (unsigned i = 0; i < count; ++i)
+      ASSERT_EQ(post({.wr_id = i}, 64 * i, 64), std::errc{});
+  }
+  static long asks(const std::vector<Seen>& packets) {
+    return std::count_if(packets.begin(), packets.end(),
+                         [](const Seen& packet) { return packet.bth.ack_request; });
+  }
+};
+
+TEST_F(RequesterThatExpectsMore, AsksWithWhatFollows) {
+  start_weft();
+  requester->expect_more(true);
+  post_unreported(20);
+  EXPECT_EQ(asks(transmit()), 0);
+  EXPECT_TRUE(requester->ask_waits());
+  EXPECT_FALSE(requester->has_work());
+  post_unreported(3);
+  requester->expect_more(false);
+  const auto packets = transmit();
+  EXPECT_THAT(numbers(packets), ElementsAre(20, 21, 22));
+  EXPECT_TRUE(packets.back().bth.ack_request);
+  EXPECT_FALSE(requester->ask_waits());
+  EXPECT_FALSE(requester->has_work());
+}
+
+TEST_F(RequesterThatExpectsMore, AsksByItsLastPacketIfNothingFollows) {
+  start_weft();
+  requester->expect_more(true);
+  post_unreported(20);
+  transmit();
+  requester->expect_more(false);
+  EXPECT_TRUE(requester->has_work());
+  const auto packets = transmit();
+  EXPECT_THAT(numbers(packets), ElementsAre(19));
+  EXPECT_TRUE(packets.back().bth.ack_request);
+  EXPECT_FALSE(requester->has_work());
+}
+
+TEST_F(RequesterThatExpectsMore, AsksForWhatIsReported) {
+  start_weft();
+  requester->expect_more(true);
+  post_unreported(7);
+  ASSERT_EQ(send(7, 64), std::errc{});
+  post_unreported(7);
+  const auto packets = transmit();
+  EXPECT_EQ(packets.size(), 15u);
+  EXPECT_TRUE(packets.back().bth.ack_request);
+}
+
+TEST_F(RequesterThatExpectsMore, AsksAStandardPeer) {
+  start();
+  requester->expect_more(true);
+  post_unreported(20);
+  EXPECT_TRUE(transmit().back().bth.ack_request);
+}
+
+TEST_F(RequesterThatExpectsMore, AsksOnceAQuarterOfTheWindowIsUsed) {
+  start_weft();
+  requester->expect_more(true);
+  for (unsigned i = 0; i < 512; ++i)
+    ASSERT_EQ(post({.wr_id = i}, 0, kMtu), std::errc{});
+  EXPECT_GE(asks(transmit()), 4);
+}
+
 }  // namespace
 }  // namespace weft::hca::test

@@ -169,5 +169,25 @@ TEST_F(DeparturesTest, AreMadeOfWhatWaitsThoughNobodyPolls) {
   EXPECT_GE(most, 2u);
 }
 
+// A run goes as soon as it is a third of the send queue. More is to come, or a poll: that one asks.
+TEST_F(DeparturesTest, AskForNoAnswerInTheMidstOfARunOfPosts) {
+  constexpr unsigned kThird = 22;  // of connect()'s 64
+  bool seen = false;
+  // The thread that sees to what waits too long may be the first to send, now and then.
+  for (unsigned rounds = 0; !seen && rounds < 100; ++rounds) {
+    QueuePair& queue_pair = connect(kPeerGid, hca::QpType::kRc);
+    post_run(queue_pair, 1);  // goes at once, alone
+    wire_.take_calls();
+    wire_.asks = 0;
+    post_run(queue_pair, kThird);
+    seen = wire_.take_calls() == std::vector<Call>{{std::vector<std::size_t>(kThird, 100)}} &&
+           wire_.asks == 0;
+    hca::Completion none;
+    while (wire_.asks == 0)
+      EXPECT_EQ(queue_->poll({&none, 1}), 0u);
+  }
+  EXPECT_TRUE(seen);
+}
+
 }  // namespace
 }  // namespace weft::host

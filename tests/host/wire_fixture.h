@@ -16,6 +16,7 @@
 
 #include "host/context.h"
 #include "io/unique_fd.h"
+#include "wire/bth.h"
 
 namespace weft::host::test {
 
@@ -63,6 +64,7 @@ struct Wire {
   std::shared_ptr<Socket> socket = std::make_shared<Socket>();
   std::mutex mutex;
   std::vector<Call> calls_made;
+  std::atomic<unsigned> asks = 0;  // packets that ask for an acknowledgement
   std::optional<hca::SendResult> together = hca::SendResult{};
   std::uint32_t next_qpn = 0x100;
 };
@@ -92,8 +94,10 @@ class End final : public port::Endpoint {
     Call call;
     for (const hca::Burst* burst : bursts) {
       call.emplace_back();
-      for (const hca::OutPacket& packet : burst->packets())
+      for (const hca::OutPacket& packet : burst->packets()) {
         call.back().push_back(packet.payload_length);
+        if (wire::Bth::parse(packet.header)->ack_request) ++wire_.asks;
+      }
     }
     wire_.note(std::move(call));
   }
@@ -148,9 +152,10 @@ class OnWire : public testing::Test {
     context_->close();
   }
 
-  QueuePair& connect(const Gid& peer = kPeerGid) {
+  // UC needs no answers.
+  QueuePair& connect(const Gid& peer = kPeerGid, hca::QpType type = hca::QpType::kUc) {
     QueuePairConfig config;
-    config.type = hca::QpType::kUc;  // needs no answers
+    config.type = type;
     config.pd = pd_;
     config.send_queue = queue_;
     config.receive_queue = receives_ ? receives_ : queue_;
@@ -167,11 +172,18 @@ class OnWire : public testing::Test {
     attributes.path_mtu = kMtu;
     attributes.peer = Qpn{0x99};
     attributes.rq_psn = kPsn;
-    EXPECT_TRUE(queue_pair.modify(attributes, hca::kAttrState | hca::kAttrPath | hca::kAttrPathMtu |
-                                                  hca::kAttrPeer | hca::kAttrRqPsn));
+    const bool reliable = hca::is_reliable(type);
+    EXPECT_TRUE(queue_pair.modify(
+        attributes, hca::kAttrState | hca::kAttrPath | hca::kAttrPathMtu | hca::kAttrPeer |
+                        hca::kAttrRqPsn |
+                        (reliable ? hca::kAttrMaxReadsIn | hca::kAttrRnrTimer : 0u)));
     attributes.state = hca::QpState::kRts;
     attributes.sq_psn = kPsn;
-    EXPECT_TRUE(queue_pair.modify(attributes, hca::kAttrState | hca::kAttrSqPsn));
+    EXPECT_TRUE(
+        queue_pair.modify(attributes, hca::kAttrState | hca::kAttrSqPsn |
+                                          (reliable ? hca::kAttrAckTimeout | hca::kAttrRetryCount |
+                                                          hca::kAttrRnrRetry | hca::kAttrMaxReadsOut
+                                                    : 0u)));
     return queue_pair;
   }
   // Posts a message that does not go yet.
@@ -184,7 +196,16 @@ class OnWire : public testing::Test {
     request.pieces = {&piece, 1};
     ASSERT_EQ(queue_pair.post_send(request, true), std::errc{});
   }
-  // The same to each, which may go.
+  // One after the other, messages that nobody wants to hear of.
+  void post_run(QueuePair& queue_pair, unsigned count) {
+    const hca::Sge piece{reinterpret_cast<std::uintptr_t>(message_.data()), 100, LKey{}};
+    hca::SendRequest request;
+    request.inline_data = true;
+    request.pieces = {&piece, 1};
+    for (unsigned i = 0; i < count; ++i)
+      ASSERT_EQ(queue_pair.post_send(request, false), std::errc{});
+  }
+  // One to each, which may go.
   void post_to_all() {
     const hca::Sge piece{reinterpret_cast<std::uintptr_t>(message_.data()), 100, LKey{}};
     hca::SendRequest request;
