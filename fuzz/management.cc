@@ -47,6 +47,7 @@ class Node final : public MadOutlet, public MadClient {
               number == 2 ? 3 : 2, 0x1000 * (number + 1), "fuzzed"),
         management(model, *this),
         network_(network) {
+    if (number == 2) management.set_io_controllers({{Guid{0x11}, "one"}, {Guid{0x12}, "another"}});
     for (wire::PortInfo& info : model.infos) {
       info.lid = Lid{static_cast<std::uint16_t>(number * 4 + 4)};
       info.lmc = number == 1 ? 1 : 0;

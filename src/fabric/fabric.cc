@@ -10,6 +10,24 @@
 #include "link/direct_link.h"
 
 namespace weft::fabric {
+namespace {
+
+// An extender is an I/O unit, with a controller for each of its remotes. Controllers of a switch
+// have the GUIDs that its ports to them would have if they were an adapter's.
+std::vector<mgmt::IoController> io_controllers_of(const Lab& lab, std::size_t node) {
+  const LabExtender* const extender = lab.find_extender(static_cast<std::uint32_t>(node));
+  std::vector<mgmt::IoController> out;
+  if (extender == nullptr) return out;
+  const bool bridge = extender->mode == ExtenderMode::kBridge;
+  const std::uint64_t first = bridge ? extender->first_port : lab.nodes[node].ports + 1u;
+  for (std::size_t i = 0; i < extender->remotes.size(); ++i) {
+    out.push_back({.guid = Guid{lab.nodes[node].guid.value() + first + i},
+                   .id = "Weft range extender: WAN to " + extender->remotes[i].name});
+  }
+  return out;
+}
+
+}  // namespace
 
 Fabric::Fabric(Lab lab, const FabricLimits& limits, std::optional<std::uint16_t> part)
     : lab_(std::move(lab)),
@@ -28,7 +46,8 @@ Fabric::Fabric(Lab lab, const FabricLimits& limits, std::optional<std::uint16_t>
     const NodeParts parts{.worker = worker_,
                           .pool = pool_,
                           .timed_ports = timed[nodes_.size()],
-                          .first_qpn = limits.first_qpn};
+                          .first_qpn = limits.first_qpn,
+                          .io_controllers = io_controllers_of(lab_, nodes_.size())};
     if (part_ && node.part != *part_) {
       nodes_.push_back(nullptr);
       continue;

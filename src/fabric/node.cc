@@ -57,9 +57,13 @@ Node::Node(const LabNode& lab, const NodeParts& parts)
                                                         : link::CreditUpdates::kOnChange;
     ports_.push_back(std::make_unique<NodePort>(kind, static_cast<std::uint8_t>(number), lab.limits,
                                                 guid, updates, owner));
+    if (!parts.io_controllers.empty() && kind != NodePort::Kind::kSwitchExternal) {
+      ports_.back()->add_capability(wire::kCapDeviceManagement);
+    }
   }
   mgmt::MadOutlet& outlet = *this;
   management_ = std::make_unique<mgmt::NodeManagement>(*this, outlet);
+  management_->set_io_controllers(parts.io_controllers);
 }
 
 Node::~Node() = default;

@@ -26,6 +26,8 @@ struct NodeParts {
   std::bitset<256> timed_ports;
   // Where an adapter's queue pair numbers begin.
   Qpn first_qpn{};
+  // Of a node that is an I/O unit.
+  std::vector<mgmt::IoController> io_controllers{};
 };
 
 class Node : public mgmt::ManagedNode,

@@ -51,6 +51,8 @@ class NodePort final : public Task, public link::TrainingPort {
   void heard_training(const link::Training& far) override;
 
   [[nodiscard]] wire::PortInfo port_info() const;
+  // Of CapabilityMask, besides those of all ports: while the node is being made.
+  void add_capability(wire::PortCapability capability) { info_.capability_mask |= capability; }
   void set_port_info(const wire::PortInfo& info, Time now);
   void count_pkey_violation();
   void count_qkey_violation();

@@ -2,6 +2,7 @@
 #include "mgmt/node_management.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "mgmt/node_management_impl.h"
 #include "mgmt/sm/notices.h"
@@ -23,6 +24,10 @@ MadPort& NodeManagement::mad_port(PortNumber port) {
 
 void NodeManagement::set_subnet_manager(PortNumber port, bool present, Time now) {
   impl_->set_subnet_manager(port, present, now);
+}
+
+void NodeManagement::set_io_controllers(std::vector<IoController> controllers) {
+  impl_->device_agent().set_controllers(std::move(controllers));
 }
 
 wire::PortInfo NodeManagement::port_info(PortNumber port) const {

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/time.h"
+#include "mgmt/device/io_controller.h"
 #include "mgmt/key_violation.h"
 #include "mgmt/mad/mad_port.h"
 #include "mgmt/mad_envelope.h"
@@ -35,6 +37,11 @@ class NodeManagement {
 
   // A subnet manager runs at the port, or does so no more: IsSM in its CapabilityMask.
   void set_subnet_manager(PortNumber port, bool present, Time now);
+  // The node is an I/O unit with these controllers, in slots 1 and so on; at most 255. Without any
+  // it is none, and device management is not answered. Its ports have to say so
+  // (wire::kCapDeviceManagement).
+  void set_io_controllers(std::vector<IoController> controllers);
+
   // PortInfo as the subnet manager gets it: with IsSM.
   [[nodiscard]] wire::PortInfo port_info(PortNumber port) const;
 

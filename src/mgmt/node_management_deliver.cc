@@ -4,6 +4,7 @@
 #include "mgmt/node_management_impl.h"
 #include "mgmt/own_pkey.h"
 #include "mgmt/sm/notices.h"
+#include "wire/device_management.h"
 #include "wire/perf.h"
 #include "wire/sm/smp.h"
 
@@ -37,6 +38,9 @@ void NodeManagement::Impl::deliver(const MadEnvelope& envelope, wire::MutableMad
   if (is_smp(mgmt_class)) return deliver_smp(envelope, mad, now);
   if (mgmt_class == MgmtClass::kPerf && !answers(method)) {
     return deliver_perf(envelope, mad, now);
+  }
+  if (mgmt_class == MgmtClass::kDeviceMgt && device_agent_.has_controllers()) {
+    return deliver_device(envelope, mad, now);
   }
   deliver_to_agents(envelope, mad, now);
 }
@@ -105,6 +109,18 @@ void NodeManagement::Impl::deliver_perf(const MadEnvelope& envelope, wire::Mutab
   }
   const bool set = method == MadMethod::kSet;
   answer(envelope, mad, performance_agent_.handle(set, management_port(envelope.port), mad, now));
+}
+
+void NodeManagement::Impl::deliver_device(const MadEnvelope& envelope, wire::MutableMadBytes mad,
+                                          Time now) {
+  const MadMethod method = mad_method(mad);
+  if (method != MadMethod::kGet && method != MadMethod::kSet) {
+    return deliver_to_agents(envelope, mad, now);
+  }
+  if (class_version(mad) != wire::kDeviceManagementClassVersion) {
+    return answer(envelope, mad, MadStatus::kBadVersion);
+  }
+  answer(envelope, mad, device_agent_.handle(method == MadMethod::kSet, mad));
 }
 
 void NodeManagement::Impl::deliver_to_agents(const MadEnvelope& envelope, wire::MutableMadBytes mad,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "mgmt/device/device_agent.h"
 #include "mgmt/mad_answer.h"
 #include "mgmt/node_management.h"
 #include "mgmt/perf/performance_agent.h"
@@ -25,12 +26,14 @@ class NodeManagement::Impl final : public MadOutlet {
         guard_(node),
         subnet_agent_(node),
         performance_agent_(node),
+        device_agent_(node),
         traps_(node, *this, counters_) {}
 
   void receive(const MadEnvelope& envelope, wire::MadBytes mad, Time now);
   MadPort& mad_port(PortNumber port);
   void set_subnet_manager(PortNumber port, bool present, Time now);
   [[nodiscard]] wire::PortInfo port_info(PortNumber port) const;
+  [[nodiscard]] DeviceAgent& device_agent() { return device_agent_; }
   // From the port of management that `port` belongs to.
   void trap(PortNumber port, const wire::Notice& notice, Time now);
 
@@ -64,6 +67,7 @@ class NodeManagement::Impl final : public MadOutlet {
   void deliver(const MadEnvelope& envelope, wire::MutableMadBytes mad, Time now);
   void deliver_smp(const MadEnvelope& envelope, wire::MutableMadBytes mad, Time now);
   void deliver_perf(const MadEnvelope& envelope, wire::MutableMadBytes mad, Time now);
+  void deliver_device(const MadEnvelope& envelope, wire::MutableMadBytes mad, Time now);
   // To those who have registered; else it is answered that nobody has.
   void deliver_to_agents(const MadEnvelope& envelope, wire::MutableMadBytes mad, Time now);
   // False: without the key that the node asks for; counted, and told to the manager.
@@ -77,6 +81,7 @@ class NodeManagement::Impl final : public MadOutlet {
   MkeyGuard guard_;
   SubnetAgent subnet_agent_;
   PerformanceAgent performance_agent_;
+  DeviceAgent device_agent_;
   TrapSender traps_;
   std::map<PortNumber, std::unique_ptr<MadPort>> mad_ports_;
   std::map<PortNumber, bool> subnet_managers_;  // ports that have one
