@@ -339,7 +339,8 @@ class Fuzzer {
       return;
     }
     // Only what waits, for an answer or for acknowledgements, is told of.
-    const bool rmpp = known->second.rmpp && wire::RmppHeader::parse(message) &&
+    const bool rmpp = known->second.rmpp && wire::rmpp_data_offset(mgmt_class) &&
+                      wire::RmppHeader::parse(message) &&
                       wire::RmppHeader::parse(message)->active();
     const auto method = wire::load_u8(message.data() + 3);
     const bool answer = (method & 0x80) != 0 || method == 0x07;

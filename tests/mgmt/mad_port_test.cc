@@ -383,10 +383,27 @@ TEST(MadPort, RefusesAddressesThatThePortCannotUse) {
   EXPECT_FALSE(refused(node.to_lid(3)));
 }
 
+// As ibsrpdm does: Linux lets it.
+TEST(MadPort, AsksQuestionsOfAnotherClassThroughAnAgentWithRmpp) {
+  Port node;
+  AgentRequest administration = agent_of(MgmtClass::kSubnAdm, 2);
+  administration.rmpp = true;
+  const AgentId agent = node.add(administration);
+  MadBuffer mad = cm_get();
+  // Where that class has RMPP's header, this one has anything.
+  std::fill(mad.begin() + 24, mad.end(), std::byte{0xFF});
+  ASSERT_TRUE(
+      node.port.send(agent, {.to = node.to_lid(3), .mad = mad, .timeout = 1s, .cookie = 7}, {}));
+  const SentMad sent = node.outlet.take();
+  EXPECT_EQ(sent.header().mgmt_class, MgmtClass::kDeviceMgt);
+  node.answer(sent, 3);
+  EXPECT_EQ(node.client.take().cookie, 7u);
+}
+
 TEST(MadPort, RefusesDatagramsThatAreNotTheAgents) {
   Port node;
   const AgentId agent = node.add(agent_of(MgmtClass::kDeviceMgt, 1));
-  const MadBuffer other = make_mad(MgmtClass::kSnmp, 1, MadMethod::kGet, 1);
+  const MadBuffer other = make_mad(MgmtClass::kSubnLid, 1, MadMethod::kGet, 1);
   const auto wrong_class = node.port.send(agent, {.to = node.to_lid(3), .mad = other}, {});
   ASSERT_FALSE(wrong_class);
   EXPECT_EQ(wrong_class.error().code, std::errc::invalid_argument);

@@ -20,10 +20,10 @@ class MadLayer {
   // Forgets its requests; nothing more is said to its client. False: there is no such agent.
   virtual bool remove_agent(AgentId agent) = 0;
 
-  // invalid_argument: not a datagram of the agent's class (the two of subnet management count as
-  // one), an index outside the port's tables, or a TransactionID that still waits; message_size:
-  // too long; no_buffer_space: too many wait. Whoever cannot see that at once says later that the
-  // request has ended.
+  // invalid_argument: a datagram for the other queue pair than that of the agent's class (which it
+  // need not be of, as on Linux), an index outside the port's tables, or a TransactionID that still
+  // waits; message_size: too long; no_buffer_space: too many wait. Whoever cannot see that at once
+  // says later that the request has ended.
   virtual Expected<void> send(AgentId agent, const MadRequest& request, Time now) = 0;
 };
 

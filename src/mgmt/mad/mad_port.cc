@@ -28,7 +28,8 @@ wire::MadMethod method_of(Bytes mad) {
 // alone. OpenSM leaves the rest of that header as it was in a request without RMPP, version 0
 // included; Linux looks at nothing else either.
 bool is_long(const AgentRequest& agent, Bytes mad) {
-  if (!agent.rmpp) return false;
+  const auto mgmt_class = static_cast<wire::MgmtClass>(class_of(mad));
+  if (!agent.rmpp || !wire::rmpp_data_offset(mgmt_class)) return false;
   const auto header = wire::RmppHeader::parse(mad);
   return header && header->active();
 }
@@ -80,9 +81,9 @@ std::optional<Time> MadPort::deadline() const {
 Expected<void> MadPort::State::check(const AgentTable::Agent& agent, const MadRequest& request,
                                      bool rmpp) const {
   const auto mgmt_class = static_cast<wire::MgmtClass>(class_of(request.mad));
-  // OpenSM sends both kinds of subnet management packets through one agent, as Linux lets it.
-  const bool both_smps = is_smp(mgmt_class) && is_smp(agent.request.mgmt_class);
-  if (mgmt_class != agent.request.mgmt_class && !both_smps) {
+  // OpenSM sends both kinds of subnet management packets through one agent, and ibsrpdm questions
+  // of device management through one of subnet administration, as Linux lets them.
+  if (is_smp(mgmt_class) != is_smp(agent.request.mgmt_class)) {
     return fail(std::errc::invalid_argument,
                 fmt::format("management class {:#04x}: the agent has registered {:#04x}",
                             static_cast<unsigned>(mgmt_class),
@@ -143,7 +144,8 @@ Expected<void> MadPort::State::send(AgentId id, const MadRequest& request, Time 
                     .retries = request.retries,
                     .retries_left = request.retries};
   if (rmpp) {
-    exchange.sender.emplace(std::move(mad), *wire::rmpp_data_offset(agent->request.mgmt_class));
+    const auto mgmt_class = static_cast<wire::MgmtClass>(key.mgmt_class);
+    exchange.sender.emplace(std::move(mad), *wire::rmpp_data_offset(mgmt_class));
   } else {
     exchange.mad = std::move(mad);
   }
