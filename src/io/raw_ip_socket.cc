@@ -30,6 +30,17 @@ bool keep_whole(int fd, bool ipv4) {
          set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
 }
 
+// What the network has said of packets that were sent, which would take the room of what comes.
+bool drop_errors(int fd) {
+  constexpr int kTurn = 64;
+  int dropped = 0;
+  for (; dropped < kTurn; ++dropped) {
+    msghdr message{};
+    if (recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) break;
+  }
+  return dropped != 0;
+}
+
 // An IPv4 packet comes with its header, which the kernel has checked.
 std::optional<Bytes> without_header(Bytes packet) {
   if (packet.empty()) return std::nullopt;
@@ -45,6 +56,11 @@ Expected<RawIpSocket> RawIpSocket::open(const RawIpOptions& options) {
   UniqueFd fd(::socket(family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, options.protocol));
   if (!fd) return fail_errno(errno, "a raw socket");
   if (!keep_whole(fd.get(), options.ipv4)) return fail_errno(errno, "setsockopt on a raw socket");
+  // What a router says of packets that are too long for it, the kernel passes over where a raw
+  // socket of IPv6 has not asked to be told.
+  if (!options.deaf && !options.ipv4 && !set(fd.get(), IPPROTO_IPV6, IPV6_RECVERR, 1)) {
+    return fail_errno(errno, "setsockopt IPV6_RECVERR on a raw socket");
+  }
   if (options.deaf && !drop_all(fd.get())) return fail_errno(errno, "setsockopt SO_ATTACH_FILTER");
   size_buffers(fd.get(), options.buffer);
   sockaddr_storage name{};
@@ -91,6 +107,7 @@ std::span<const RawIpSocket::Received> RawIpSocket::receive() {
   do {
     count = recvmmsg(fd(), messages.data(), kBatch, MSG_DONTWAIT, nullptr);
   } while (count < 0 && errno == EINTR);
+  if (count <= 0) trouble_ |= drop_errors(fd());
   for (std::size_t i = 0; i < static_cast<std::size_t>(std::max(count, 0)); ++i) {
     const Bytes packet(memory_.data() + i * kLongest, messages[i].msg_len);
     const auto payload = ipv4_ ? without_header(packet) : packet;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -39,6 +40,9 @@ class RawIpSocket {
   BatchSent send(const SocketAddress& to, Datagrams payloads, std::uint8_t tos = 0) const;
   // What has come, some at a time; nothing: that is all. Good until the next call.
   std::span<const Received> receive();
+  // Whether the network has complained, before the last receive() that brought nothing, of what was
+  // sent. Once: what the kernel has learnt of it, its routes tell.
+  [[nodiscard]] bool take_trouble() { return std::exchange(trouble_, false); }
   // Packets lost because they were fetched too late.
   [[nodiscard]] std::uint32_t overflows() const;
 
@@ -49,6 +53,7 @@ class RawIpSocket {
   bool ipv4_;
   std::vector<std::byte> memory_;
   std::vector<Received> received_;
+  bool trouble_ = false;
 };
 
 }  // namespace weft::io

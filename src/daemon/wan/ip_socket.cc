@@ -53,6 +53,7 @@ std::size_t IpPath::transmit(Frames frames, Time now) {
 }
 
 void IpPath::look_at_mtu(Time now) {
+  if (!remote()) return;
   const std::size_t fits = frame_that_fits(*remote(), 0);
   if (fits == longest_frame_) return;
   longest_frame_ = fits;
@@ -102,8 +103,11 @@ void IpSocket::receive_all(Time now) {
         counters_.add(IpSocketCounter::kStranger);
       }
     }
-    if (packets.size() < io::kBatch) return;
+    if (packets.size() < io::kBatch) break;
   }
+  if (!socket_.take_trouble()) return;
+  for (const auto& path : paths_)
+    path->look_at_mtu(now);
 }
 
 std::vector<CounterValue> IpSocket::counters() const {

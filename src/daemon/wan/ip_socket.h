@@ -24,13 +24,15 @@ class IpPath final : public AddressedPath {
   // `socket`, which may be shared with other paths, outlives it. Without a remote as AddressedPath.
   IpPath(const std::optional<io::SocketAddress>& remote, const io::RawIpSocket& socket);
 
+  // The path may take frames of another length.
+  void look_at_mtu(Time now);
+
   // wan::Path
   [[nodiscard]] std::size_t longest_frame() const override { return longest_frame_; }
 
  private:
   std::size_t transmit(Frames frames, Time now) override;
   void moved() override { longest_frame_ = frame_that_fits(*remote(), 0); }
-  void look_at_mtu(Time now);
 
   const io::RawIpSocket& socket_;
   std::size_t longest_frame_;
