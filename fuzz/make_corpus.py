@@ -14,7 +14,8 @@ usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is ma
                                corpus/subnet_database, corpus/sealed_datagrams,
                                corpus/wan_encapsulation, corpus/tls_stream,
                                corpus/fibre_stream, corpus/neighbours, corpus/key_offer,
-                               corpus/kernel_routes and corpus/lab_file, beside this script
+                               corpus/leg_messages, corpus/kernel_routes and
+                               corpus/lab_file, beside this script
 """
 import pathlib
 import random
@@ -283,6 +284,23 @@ def key_offer():
     yield "too-many", bytes([1, 1] + [1] * 33)
 
 
+def leg_messages():
+    """(name, bytes): steps of fuzz/leg_messages.cc."""
+    send, later = bytes([2, 0]), bytes([3, 0, 20, 0, 0])
+    told = bytes([1, 0, 0])
+    head = struct.pack(">BBBBIIQ", 2, 0, 0, 0, 1, 2, 3)
+    report = struct.pack(">QQQQIIII", 9, 8, 7, 6, 5, 4, 3, 1000000)
+    yield "sent-and-told", (send + later + told) * 20
+    yield "marked", (bytes([2, 255]) + later + told) * 20
+    yield "silent", send + later * 200
+    yield "changed", b"".join(send + later + bytes([1, at, 1 << at % 8]) for at in range(68))
+    yield "head", bytes([0, len(head) + 1]) + head + bytes([1, 0])
+    reported = head[:2] + b"\x01" + head[3:] + report
+    yield "report", bytes([0, len(reported)]) + reported + bytes([0])
+    yield "half-a-report", bytes([0, 40]) + reported[:40] + bytes([0])
+    yield "no-such-leg", bytes([0, len(head)]) + b"\x02\x07" + head[2:] + bytes([0])
+
+
 def checksum(blob):
     """RFC 1071, of an even number of bytes."""
     total = sum(struct.unpack(">%dH" % (len(blob) // 2), blob))
@@ -436,6 +454,7 @@ def main():
                          ("subnet_database", subnet_database()),
                          ("sealed_datagrams", sealed_datagrams()), ("tls_stream", tls_stream()),
                          ("fibre_stream", fibre_stream()), ("key_offer", key_offer()),
+                         ("leg_messages", leg_messages()),
                          ("neighbours", neighbours()),
                          ("kernel_routes", kernel_routes()),
                          ("wan_encapsulation", wan_encapsulation()),

@@ -18,6 +18,12 @@ constexpr double kGrowth = 1.05;         // at most, a round trip
 constexpr double kRecovery = 1.25;       // a round trip, up to
 constexpr double kNearFull = 0.9;        // of what the path was last seen to carry
 constexpr double kLook = 0.7;            // of the rate, to find the shortest delay
+constexpr double kLookCompeting = 0.5;   // the same among others who keep a queue
+constexpr int kCompetingSpans = 6;       // what was seen counts so much longer then
+constexpr double kCrowdQueues = 8;       // of the longest, given way in vain: there are others
+constexpr double kSegment = 1500;        // bytes, of a TCP to compete with
+constexpr double kCubic = 0.4;           // of RFC 9438, 5.1: C, segments per second cubed
+constexpr double kCubicKeep = 0.7;       // 4.6: what is kept after a loss
 constexpr double kMost = 1e15;           // bytes per second: beyond all networks
 
 double seconds(Duration time) {
@@ -27,7 +33,7 @@ double seconds(Duration time) {
 }  // namespace
 
 Pacer::Pacer(const PacingSettings& settings, Time now) : settings_(settings), free_(now) {
-  round_.begin = least_since_ = heard_ = now;
+  round_.begin = least_since_ = look_at_ = heard_ = now;
   if (settings.adapt) {
     set(static_cast<double>(settings.first_bytes_per_s));
   } else {
@@ -69,17 +75,23 @@ void Pacer::fall_silent(Time now) {
 
 // Who keeps a queue of his own sees no shortest delay any more, so for a round he lets it drain.
 // True: the round that ends was one of those, or the next one is.
-bool Pacer::looks_for_least_delay(Time now) {
+bool Pacer::looks_for_least_delay(double arrived, Time now) {
   if (resume_) {
+    if (competing_ && queue_ < longest_queue() / 2) competing_ = false;
+    if (--looks_ > 0) return true;
     set(*resume_);
     resume_.reset();
     return true;
   }
-  if (now - least_since_ <= kLeastSpan) return false;
-  least_before_ = std::exchange(least_now_, Duration::max());
-  least_since_ = now;
+  if (now - look_at_ <= kLeastSpan) return false;
+  look_at_ = now;
+  if (!competing_ || now - least_since_ > kCompetingSpans * kLeastSpan) {
+    least_before_ = std::exchange(least_now_, Duration::max());
+    least_since_ = now;
+  }
   resume_ = rate_;
-  set(rate_ * kLook);
+  looks_ = competing_ ? 2 : 1;
+  set(competing_ ? arrived * kLookCompeting : rate_ * kLook);
   return true;
 }
 
@@ -97,20 +109,27 @@ void Pacer::feedback(const PathFeedback& feedback, Time now) {
     least_now_ = std::min(least_now_, *feedback.delay);
     sum.delay = std::min(*feedback.delay, sum.delay.value_or(Duration::max()));
   }
-  if (now - round_.begin >= std::max(kLeastRound, sum.round_trip)) end_round(now);
+  // Who doubles the rate is to notice at once that it was too much.
+  const bool full = starting_ && (feedback.marked != 0 || queue_of(sum) > longest_queue() / 2);
+  if (full || now - round_.begin >= std::max(kLeastRound, sum.round_trip)) end_round(now);
+}
+
+Duration Pacer::queue_of(const PathFeedback& saw) const {
+  return saw.delay ? *saw.delay - std::min(least_now_, least_before_) : 0ns;
 }
 
 void Pacer::end_round(Time now) {
   const PathFeedback& saw = round_.sum;
   const double lasted = seconds(now - round_.begin);
   const double arrived = static_cast<double>(saw.bytes) / lasted;  // bytes per second
-  if (saw.delay) queue_ = *saw.delay - std::min(least_now_, least_before_);
+  if (saw.delay) queue_ = queue_of(saw);
+  round_trip_ = saw.round_trip;
   if (saw.packets != 0) {
     const double share = static_cast<double>(saw.marked) / static_cast<double>(saw.packets);
     if (!starting_ || share > 0) marked_ += kMarkedGain * (share - marked_);
   }
   const auto next = Round{.begin = now, .sum = {}, .limited = false};
-  if (looks_for_least_delay(now)) {
+  if (looks_for_least_delay(arrived, now)) {
     round_ = next;
     return;
   }
@@ -121,7 +140,13 @@ void Pacer::end_round(Time now) {
     give_way(arrived, kAfterLoss);
   } else if (may_give_way && saw.marked != 0) {
     give_way(arrived, 1 - marked_ / 2);
-  } else if (queue_ > settings_.queue / 8) {
+  } else if (competing_) {
+    if (may_give_way && saw.lost != 0) {
+      give_way_competing(arrived, now);
+    } else {
+      compete(now);
+    }
+  } else if (queue_ > longest_queue() / 8) {
     hold_queue(arrived, lasted);
   } else if (round_.limited && saw.packets != 0) {
     grow(arrived);
@@ -140,19 +165,79 @@ void Pacer::grow(double arrived) {
   // What arrives tells of what was sent a round earlier, so this doubles every other round, and
   // comes to twice what the path can carry and not to more.
   if (starting_) return set(std::max(rate_, 2 * arrived));
-  set(rate_ * (rate_ < full_ * kNearFull ? kRecovery : kGrowth));
+  set(rate_ * (rate_ < full_ * kNearFull ? kRecovery : most_growth()));
+}
+
+// What is too much makes a queue for two rounds before that shows.
+double Pacer::most_growth() const {
+  const double round = seconds(std::max(round_trip_, kLeastRound));
+  return std::min(kGrowth, 1 + seconds(longest_queue()) / round / 6);
+}
+
+Duration Pacer::longest_queue() const {
+  return std::max(settings_.queue, round_trip_ / 8);
+}
+
+// Twice the half of that at the least rate, half of it at 2^12 times as much, and beyond.
+Duration Pacer::wanted_queue() const {
+  const double doublings = std::log2(rate_ / static_cast<double>(settings_.least_bytes_per_s));
+  const double share = std::clamp(2 - doublings / 8, 0.5, 2.0) / 2;
+  return Duration(std::llround(share * static_cast<double>(longest_queue().count())));
 }
 
 // Where there is a queue, packets arrive as fast as the path can, and the rate is that, but for
-// what makes the queue half as long as it may be. Half of the difference a round, since what is
-// done now shows a round later.
+// what makes the queue as long as it should be. Half of the difference a round, since what is done
+// now shows a round later.
 void Pacer::hold_queue(double arrived, double lasted) {
-  const bool too_long = queue_ > settings_.queue;
+  const bool too_long = queue_ > longest_queue();
   if (!too_long && !round_.limited) return;  // the path was not asked for all it can
-  const double change = seconds(settings_.queue / 2 - queue_) / lasted / 2;
+  const double change = seconds(wanted_queue() - queue_) / lasted / 2;
+  const double keep = std::clamp(1 + change, kMostDrain, most_growth());
   starting_ = false;
   full_ = arrived;
-  set(arrived * std::clamp(1 + change, kMostDrain, kGrowth));
+  if (too_long) {
+    look_at_crowd(keep, lasted);
+  } else {
+    crowd_.reset();
+  }
+  set(competing_ ? full_ * kCubicKeep : arrived * keep);
+}
+
+// What is given way shows a round later.
+void Pacer::look_at_crowd(double keep, double lasted) {
+  if (!crowd_) crowd_ = Crowd{.begin = queue_, .rate = rate_};
+  crowd_->drained += crowd_->given_way;
+  crowd_->given_way = (1 - keep) * lasted;
+  const double came_to = seconds(crowd_->begin - queue_);
+  const double enough = kCrowdQueues * seconds(longest_queue());
+  if (crowd_->drained < enough || came_to > crowd_->drained / 2) return;
+  competing_ = true;
+  full_ = crowd_->rate;
+  gave_way_at_ = round_.begin;
+  crowd_.reset();
+}
+
+void Pacer::give_way_competing(double arrived, Time now) {
+  gave_way_ = true;
+  gave_way_at_ = now;
+  full_ = std::min(rate_, arrived);
+  set(full_ * kCubicKeep);
+}
+
+// RFC 9438, 4.2, with rates for windows. It is over when the queue has gone: then nobody else keeps
+// one.
+void Pacer::compete(Time now) {
+  if (queue_ < longest_queue() / 2) {
+    competing_ = false;
+    return;
+  }
+  if (!round_.limited) return;
+  const double round_trip = std::max(seconds(round_trip_), 1e-6);
+  const double window = full_ * round_trip / kSegment;
+  const double until = std::cbrt(window * (1 - kCubicKeep) / kCubic);
+  const double beyond = seconds(now - gave_way_at_) - until;
+  const double grown = window + kCubic * beyond * beyond * beyond;
+  set(std::clamp(grown * kSegment / round_trip, rate_, rate_ * kRecovery));
 }
 
 }  // namespace weft::wan

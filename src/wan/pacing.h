@@ -14,7 +14,9 @@ struct PacingSettings {
   bool adapt = false;                            // to what the path shows; else always the limit
   std::uint64_t first_bytes_per_s = 12'500'000;  // where adapting begins
   std::uint64_t least_bytes_per_s = 125'000;     // and never goes below; not 0
-  Duration queue = 5ms;  // how much longer than at its shortest the way may take; not 0
+  // How much longer than at its shortest the way may take, not 0; or an eighth of the round trip,
+  // where that is more.
+  Duration queue = 5ms;
 };
 
 // What the far end has seen since it said so last. `delay` is the least time from there to here of
@@ -32,7 +34,11 @@ struct PathFeedback {
 // sender's, a full queue on the way, does not drop any. The rate is the user's; or it is adapted
 // once a round trip: doubled until the path shows a queue or a mark, then raised by little while
 // there is neither. Where there is a queue, it is the rate at which packets do arrive, and a little
-// more or less, so that the queue comes to half of what it may be. Marks cost a share of the rate
+// more or less, so that the queue comes to about half of what it may be: to more where the rate is
+// low, and to less where it is high, so that of several senders who see the same queue the slower
+// ones become faster. A queue that does not drain although this sender gives way belongs to others
+// who never do, as TCP; it then takes the share that one of those would (RFC 9438), until the queue
+// is gone. Marks cost a share of the rate
 // that follows how many there are, as in RFC 8257 (DCTCP). Loss counts when it is more than one
 // packet in fifty: there is recovery for what a WAN loses by itself, and giving way to that gains
 // nobody anything.
@@ -70,8 +76,15 @@ class Pacer {
   void give_way(double arrived, double keep);
   void grow(double arrived);
   void hold_queue(double arrived, double lasted);
+  void look_at_crowd(double keep, double lasted);
+  void give_way_competing(double arrived, Time now);
+  void compete(Time now);
+  [[nodiscard]] Duration queue_of(const PathFeedback& saw) const;
+  [[nodiscard]] Duration longest_queue() const;
+  [[nodiscard]] double most_growth() const;
+  [[nodiscard]] Duration wanted_queue() const;
   void set(double bytes_per_s);
-  [[nodiscard]] bool looks_for_least_delay(Time now);
+  [[nodiscard]] bool looks_for_least_delay(double arrived, Time now);
   void fall_silent(Time now);
 
   PacingSettings settings_;
@@ -86,7 +99,20 @@ class Pacer {
   Duration least_now_ = Duration::max();  // of this span of time, and of the one before
   Duration least_before_ = Duration::max();
   Time least_since_{};
-  std::optional<double> resume_;  // the rate, after the round that drains the queue
+  // A queue that is too long.
+  struct Crowd {
+    Duration begin{};      // how long it was at first
+    double drained = 0;    // seconds by which this sender alone would have made it shorter
+    double given_way = 0;  // the same, of the round that has begun
+    double rate = 0;       // bytes per second at first
+  };
+  std::optional<Crowd> crowd_;
+  bool competing_ = false;
+  Time gave_way_at_{};            // while it competes
+  Duration round_trip_ = 0ns;     // of the last round
+  std::optional<double> resume_;  // the rate, after the rounds that drain the queue
+  int looks_ = 0;                 // such rounds that are left
+  Time look_at_{};                // when the last of them began
   Time heard_{};                  // or slowed down because nothing was
   Duration patience_ = 1s;
 };

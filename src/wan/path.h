@@ -38,6 +38,9 @@ class Path {
   [[nodiscard]] virtual std::uint32_t receive_room() const { return 0; }
   // Whether it keeps to a rate that its user has set. Then only that bounds what is under way.
   [[nodiscard]] virtual bool has_set_rate() const { return false; }
+  // Where it is made of several ways: how much later than another a frame may come that left at the
+  // same time.
+  [[nodiscard]] virtual Duration spread() const { return 0ns; }
   // While it is ready.
   virtual void send(std::span<const OutFrame> frames, Time now) = 0;
 };

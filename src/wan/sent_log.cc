@@ -122,7 +122,7 @@ void SentLog::trim() {
 }
 
 void SentLog::expire(Time now, Observer& observer) {
-  const Duration patience = round_trip_.overtaken();
+  const Duration patience = round_trip_.overtaken() + spread_;
   for (; checked_ < newest_come_; ++checked_) {
     const Frame& frame = at(checked_);
     if (frame.state == State::kSettled) continue;
@@ -153,7 +153,7 @@ std::optional<Time> SentLog::deadline() const {
   Time first = heard_at_ + round_trip_.silence() * (1 << silences_);
   for (std::uint64_t number = checked_; number < newest_come_; ++number) {
     if (at(number).state == State::kSettled) continue;
-    first = std::min(first, at(number).sent_at + round_trip_.overtaken());
+    first = std::min(first, at(number).sent_at + round_trip_.overtaken() + spread_);
     break;
   }
   return first;

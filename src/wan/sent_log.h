@@ -60,6 +60,8 @@ class SentLog {
   // Gives up frames that were overtaken; when all are silent, the oldest, to find out.
   void expire(Time now, Observer& observer);
   [[nodiscard]] std::optional<Time> deadline() const;
+  // Path::spread(): those that are later by no more were not overtaken.
+  void set_spread(Duration spread) { spread_ = spread; }
 
   [[nodiscard]] const RoundTrip& round_trip() const { return round_trip_; }
   // Frames with pieces that have neither come nor been given up.
@@ -99,6 +101,7 @@ class SentLog {
   Time heard_at_{};  // the last news, or when waiting began
   unsigned silences_ = 0;
   RoundTrip round_trip_;
+  Duration spread_ = 0ns;
 };
 
 }  // namespace weft::wan

@@ -142,7 +142,7 @@ void TunnelEnd::run(Time now) {
     state_due_ |= told != std::pair(mirror_.state(), mirror_.downs());
     receiver_.expire(now);
     deliver(now);
-    sender_.expire(now);
+    sender_.expire(path_.spread(), now);
   }
   woken_ = false;
   port_.run(now);

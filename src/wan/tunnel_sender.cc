@@ -285,7 +285,8 @@ void TunnelSender::lost(const SentPiece& piece) {
   if (kept != nullptr && kept->packet != nullptr) again_.push_back(piece);
 }
 
-void TunnelSender::expire(Time now) {
+void TunnelSender::expire(Duration spread, Time now) {
+  log_.set_spread(spread);
   if (recovery_) log_.expire(now, *this);
 }
 

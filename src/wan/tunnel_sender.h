@@ -69,7 +69,8 @@ class TunnelSender final : private SentLog::Observer {
   [[nodiscard]] std::uint32_t packets(Vl vl) const;
   [[nodiscard]] std::uint64_t blocks(Vl vl) const { return lanes_[vl.value()].credit.sent(); }
 
-  void expire(Time now);
+  // `spread`: Path::spread().
+  void expire(Duration spread, Time now);
   [[nodiscard]] std::optional<Time> deadline() const;
 
   // What a lane may send, and has sent.

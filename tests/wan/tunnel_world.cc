@@ -136,6 +136,9 @@ World::World(const WorldOptions& options) : options(options), random(options.see
   for (std::size_t site = 0; site < 2; ++site) {
     buffers[site] = std::make_unique<BulkBuffer>(options.buffer);
     paths[site] = std::make_unique<SimPath>(*this, site, options.wan, random.fork());
+    for (const WanOptions& wan : options.more_wans) {
+      more_paths[site].push_back(std::make_unique<SimPath>(*this, site, wan, random.fork()));
+    }
     sites[site] = std::make_unique<Site>(*this, options.fabric);
     worker.add(sites[site]->port);
     links[site] = std::make_unique<link::DirectLink>(pool);
@@ -160,6 +163,14 @@ void World::make_end(std::size_t site) {
   if (options.sealed) {
     seals[site] = std::make_unique<SealedPath>(*path, *options.sealed);
     path = seals[site].get();
+  }
+  if (!more_paths[site].empty()) {
+    std::vector<Path*> carriers{path};
+    for (const auto& more : more_paths[site])
+      carriers.push_back(more.get());
+    bundles[site] = std::make_unique<PathBundle>(
+        carriers, PathBundle::Options{.pacing = options.leg_pacing}, now_);
+    path = bundles[site].get();
   }
   ends[site] =
       std::make_unique<TunnelEnd>(tunnel, buffers[site]->share(0), pool, entropy, *path, *this);
@@ -221,18 +232,37 @@ void World::arrive(std::size_t site, Bytes datagram) {
     landing.landed(datagram.size());
     datagram = room.first(datagram.size());
   }
+  if (bundles[site]) {
+    const Bytes frame = bundles[site]->receive(datagram, false, now_);
+    if (!frame.empty()) ends[site]->receive(frame, now_);
+    return;
+  }
   if (!options.sealed) return ends[site]->receive(datagram, now_);
   if (const auto came = seals[site]->receive(datagram, now_)) {
     ends[site]->receive(came->frame, now_);
   }
 }
 
+bool World::run_paths() {
+  bool done = false;
+  for (std::size_t site = 0; site < 2; ++site) {
+    done |= paths[site]->run(now_);
+    for (const auto& path : more_paths[site])
+      done |= path->run(now_);
+    if (!bundles[site] || stopped(site)) continue;
+    if (bundles[site]->run(now_)) {
+      ends[site]->path_changed();
+      done = true;
+    }
+  }
+  return done;
+}
+
 void World::settle() {
   for (int rounds = 0; rounds < 1'000'000; ++rounds) {
     worker.run_until(now_);
     bool done = false;
-    for (auto& path : paths)
-      done |= path->run(now_);
+    done |= run_paths();
     auto woken = std::exchange(woken_tunnels_, {});
     for (std::size_t site = 0; site < 2; ++site) {
       done |= read_unread(site);
@@ -259,6 +289,9 @@ std::optional<Time> World::next() const {
   };
   for (std::size_t site = 0; site < 2; ++site) {
     earlier(paths[site]->deadline());
+    for (const auto& path : more_paths[site])
+      earlier(path->deadline());
+    if (bundles[site] && !stopped(site)) earlier(bundles[site]->deadline());
     earlier(stopped(site) ? stopped_until_[site] : ends[site]->deadline());
   }
   return first;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two sites and a WAN between them in virtual time: at each, a port of a fabric, a link, and an end
 // of a tunnel. The WAN is drawn from a seed: it delays, loses, doubles and mixes up frames, and may
-// be cut. What crosses it may be sealed.
+// be cut. What crosses it may be sealed. There may be several ways across it.
 #pragma once
 
 #include <array>
@@ -16,6 +16,7 @@
 
 #include "../link/rig.h"
 #include "base/random.h"
+#include "wan/path_bundle.h"
 #include "wan/sealed_path.h"
 #include "wan/tunnel_end.h"
 
@@ -127,6 +128,8 @@ struct WorldOptions {
   std::optional<TunnelOptions> other{};  // of the second end, where that differs
   BulkBuffer::Options buffer{.lane_bytes = 1U << 20};
   WanOptions wan{};
+  std::vector<WanOptions> more_wans{};  // other ways: all of them are legs of one path then
+  std::optional<PacingSettings> leg_pacing{};
   std::optional<SealedPath::Options> sealed{};
   link::PortOptions fabric{.data_vls = 15};
   link::Emulation link{};  // of the local links
@@ -175,9 +178,11 @@ class World : public TunnelUser {
   link::PacketPool pool{800'000, payloads};
   link::Worker worker;
   std::array<std::unique_ptr<BulkBuffer>, 2> buffers;
-  std::array<std::unique_ptr<SimPath>, 2> paths;     // from that site
-  std::array<std::unique_ptr<SealedPath>, 2> seals;  // over those, where there are any
-  std::array<std::uint64_t, 2> arrived{};            // datagrams, at that site
+  std::array<std::unique_ptr<SimPath>, 2> paths;                    // from that site
+  std::array<std::vector<std::unique_ptr<SimPath>>, 2> more_paths;  // by WorldOptions::more_wans
+  std::array<std::unique_ptr<PathBundle>, 2> bundles;  // of all those, if there are such
+  std::array<std::unique_ptr<SealedPath>, 2> seals;    // over paths, where there are any
+  std::array<std::uint64_t, 2> arrived{};              // datagrams, at that site
   std::array<std::unique_ptr<Site>, 2> sites;
   std::array<std::unique_ptr<TunnelEnd>, 2> ends;
   std::array<std::unique_ptr<link::DirectLink>, 2> links;
@@ -187,6 +192,7 @@ class World : public TunnelUser {
  private:
   [[nodiscard]] std::optional<Time> next() const;
   void make_end(std::size_t site);
+  bool run_paths();
   [[nodiscard]] bool stopped(std::size_t site) const { return now_ < stopped_until_[site]; }
   bool read_unread(std::size_t site);
 
