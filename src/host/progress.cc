@@ -225,7 +225,7 @@ void Progress::leave_to_program(Receiver& receiver, std::uint64_t activity) {
 // With a processor to itself the thread answers at once. Else the program is about to run, and what
 // it posts can take the acknowledgement along.
 Receiver::Acks Progress::acks() const {
-  return io::now() < crowded_until_ ? Receiver::Acks::kMayWait : Receiver::Acks::kAtOnce;
+  return crowding_.crowded(io::now()) ? Receiver::Acks::kMayWait : Receiver::Acks::kAtOnce;
 }
 
 // False when the program is reading right now. A receiver that had something is hot; one that had
@@ -236,7 +236,7 @@ bool Progress::take_over(Receiver& receiver) {
   const bool was_left = receiver.left_to_program_.exchange(false);
   if (was_left && *count > 0) receiver.kept_for_ = kKeptFor;
   receiver.note_read(*count);
-  if (*count > 0 && !was_left && io::now() >= crowded_until_) {
+  if (*count > 0 && !was_left && !crowding_.crowded(io::now())) {
     hot_.push_back(receiver.shared_from_this());
   } else {
     // What was left to the program comes back; else the one-shot descriptor is armed again.
@@ -296,8 +296,12 @@ void Progress::spin() {
     // A process that carries packets is not in the way: it is whom we wait for.
     const bool slow = yielded > kSlowYield && carrier_ == Carrier::kKernel;
     slow_yields = slow ? slow_yields + 1 : 0;
+    if (yielded > kTimeSlice && carrier_ == Carrier::kProcess) {
+      crowding_.suspected(now + yielded);
+      break;
+    }
     if (slow_yields == kSlowYields || yielded > kTimeSlice) {
-      crowded_until_ = now + kCrowdedFor;
+      crowding_.certain(now);
       break;
     }
   }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/crowding.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "host/queue_pair.h"
@@ -74,7 +75,6 @@ class Progress {
   static constexpr Duration kSlowYield = 20us;
   static constexpr unsigned kSlowYields = 3;
   static constexpr Duration kTimeSlice = 500us;
-  static constexpr Duration kCrowdedFor = 100ms;
   // Deadlines of queue pairs are met this late at most: alarms cost.
   static constexpr Duration kDeadlineGrain = 50us;
   // An alarm is for all queue pairs that have asked for one. Where that is many, the next one comes
@@ -132,7 +132,7 @@ class Progress {
 
   // The thread's own: left to programs that poll; read just now and not waited on yet.
   std::vector<std::shared_ptr<Receiver>> hot_;
-  Time crowded_until_{};
+  Crowding crowding_;
   std::vector<std::weak_ptr<Receiver>> left_;
   int owner_pid_;  // a forked child has no such thread
   std::thread thread_;

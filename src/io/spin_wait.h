@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "base/crowding.h"
 #include "base/looks.h"
 #include "base/time.h"
 #include "io/clock.h"
@@ -27,20 +28,17 @@ class SpinWait {
       pause();
       return true;
     }
-    if (now < crowded_until_) return false;
+    if (crowding_.crowded(now)) return false;
     const Time before = io::now();
     sched_yield();
     const Time after = io::now();
     looks_.yielded(after - before);
-    // Somebody has computed for all of its time slice. Who sleeps is let run as soon as it is
-    // woken, and who yields only when that slice is over.
-    if (after - before >= Looks::kTimeSlice) crowded_until_ = after + kCrowdedFor;
+    if (after - before >= Looks::kTimeSlice) crowding_.suspected(after);
     return true;
   }
 
  private:
   static constexpr unsigned kPauses = 16;
-  static constexpr Duration kCrowdedFor = 100ms;
 
   static void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -53,7 +51,7 @@ class SpinWait {
   Duration patience_;
   Time began_{};
   unsigned turns_ = 0;
-  Time crowded_until_{};
+  Crowding crowding_;
   Looks looks_{kPauses, kPauses};
 };
 
