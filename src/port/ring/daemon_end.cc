@@ -11,6 +11,8 @@
 #include <numeric>
 #include <utility>
 
+#include "port/ring/block_copy.h"
+
 namespace weft::port::ring {
 namespace {
 
@@ -198,7 +200,9 @@ Arrival DaemonEnd::arrive(std::uint8_t port, Bytes header, Bytes payload, Buffer
     static_assert(kBlocks == kSlots);  // so there is one
     const std::uint32_t block = free_[--free_count_];
     slot.block = held_[at].block = block;
-    std::copy(payload.begin(), payload.end(), ours_.blocks[block].begin());
+    copy_to_block(payload, ours_.blocks[block].data());
+    // The next one is likely to be as long.
+    if (free_count_ > 0) ask_for_block(ours_.blocks[free_[free_count_ - 1]].data(), payload.size());
     how = Arrival::kCopied;
   }
   slot.port = port;
@@ -208,7 +212,7 @@ Arrival DaemonEnd::arrive(std::uint8_t port, Bytes header, Bytes payload, Buffer
   std::copy(header.begin(), header.end(), slot.header.begin());
   std::copy(trailer.begin(), trailer.end(), slot.trailer.begin());
   ++arrived_;
-  __builtin_prefetch(&ours_.slots[arrived_ % kSlots], 1);
+  prefetch_to_write(&ours_.slots[arrived_ % kSlots]);
   if (arrived_ - announced_ <= kShownAtOnce || arrived_ - shown_arrived_ == kShownTogether) {
     show_arrivals();
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <mutex>
 
+#include "port/ring/block_copy.h"
 #include "wire/bth.h"
 #include "wire/deth.h"
 #include "wire/endian.h"
@@ -108,6 +109,15 @@ hca::SendResult FabricEndpoint::hand_over(const hca::Burst& burst, const PortFac
     const hca::Burst& burst;
     Route route;
     std::array<std::uint32_t, hca::Burst::kMaxPackets> blocks;
+
+    [[nodiscard]] MutableBytes block(std::size_t i) const {
+      return blocks[i] == ring::kNoBlock ? MutableBytes{} : end.block(blocks[i]);
+    }
+    // The slot and the block of a packet, while the one before is written.
+    void ask_for(std::size_t i, std::size_t size) const {
+      prefetch_to_write(&end.slot(i));
+      if (blocks[i] != ring::kNoBlock) ring::ask_for_block(end.block(blocks[i]).data(), size);
+    }
   } work{*shared_->end, burst, route(burst, facts), {}};
   const auto packets = burst.packets();
   const auto apart = static_cast<std::size_t>(
@@ -123,12 +133,11 @@ hca::SendResult FabricEndpoint::hand_over(const hca::Burst& burst, const PortFac
   const bool done = shared_->guard(
       [](void* argument) {
         Work& now = *static_cast<Work*>(argument);
-        std::size_t i = 0;
-        for (const hca::OutPacket& packet : now.burst.packets()) {
-          const std::uint32_t number = now.blocks[i];
-          const MutableBytes block =
-              number == ring::kNoBlock ? MutableBytes{} : now.end.block(number);
-          write_link_packet(now.route, packet, now.burst.pieces(packet), block, now.end.slot(i++));
+        const auto packets = now.burst.packets();
+        for (std::size_t i = 0; i < packets.size(); ++i) {
+          if (i + 1 < packets.size()) now.ask_for(i + 1, packets[i + 1].payload_length);
+          write_link_packet(now.route, packets[i], now.burst.pieces(packets[i]), now.block(i),
+                            now.end.slot(i));
         }
       },
       &work);

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "port/ring/block_copy.h"
 #include "wire/bth.h"
 #include "wire/crc.h"
 #include "wire/endian.h"
@@ -122,7 +123,7 @@ void write_link_packet(const Route& route, const hca::OutPacket& packet,
   assert(!apart || block.size() >= packet.payload_length);
   std::byte* to = apart ? block.data() : at;
   for (const Bytes piece : payload)
-    to = std::copy(piece.begin(), piece.end(), to);
+    to = apart ? ring::copy_to_block(piece, to) : std::copy(piece.begin(), piece.end(), to);
   if (!apart) at = to;
   slot.header_size = static_cast<std::uint8_t>(at - header.data());
   slot.payload_size = apart ? packet.payload_length : 0;
