@@ -142,7 +142,7 @@ class Tunnel final : public Way, private wan::TunnelUser {
     tunnel_ = std::make_unique<wan::TunnelEnd>(tunnel, buffer_.share(0), pool, entropy_, used,
                                                static_cast<wan::TunnelUser&>(*this));
     path.set_user({.received =
-                       [this](Bytes frame, Time at) {
+                       [this](Bytes frame, bool, Time at) {
                          receive(frame, at);
                          return false;
                        },

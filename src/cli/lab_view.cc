@@ -90,6 +90,20 @@ std::string protection_of(const Json& remote) {
                                    : "sealed";
 }
 
+// One of the ways to a remote: "path 1 (192.0.2.1:7471): works, 10.2 ms, 1.5 Gb/s".
+void print_path(const Json& path, std::size_t number) {
+  const bool works = path.value("works", Json()) == Json(true);
+  std::string how;
+  if (works) {
+    const auto microseconds = static_cast<double>(number_of(path, "round_trip_us"));
+    how = fmt::format(", {:.1f} ms", microseconds / 1e3);
+    const auto rate = number_of(path, "rate_bytes_per_s");
+    if (rate > 0) how += fmt::format(", {:.1f} Mb/s", static_cast<double>(rate) * 8e-6);
+  }
+  fmt::print("      path {} ({}): {}{}\n", number, printable(text_of(path, "address")),
+             works ? "works" : "does not work", how);
+}
+
 void print_extender(const Json& extender, bool details) {
   fmt::print("  extender {} at {}\n", printable(text_of(extender, "extender")),
              printable(text_of(extender, "listen")));
@@ -99,6 +113,9 @@ void print_extender(const Json& extender, bool details) {
                printable(text_of(remote, "remote")), printable(text_of(remote, "address")),
                printable(text_of(remote, "session")), protection_of(remote),
                why.empty() ? "" : ": ", printable(why));
+    std::size_t number = 0;
+    for (const Json& path : list_of(remote, "paths"))
+      print_path(path, ++number);
     if (!details) continue;
     for (const auto& [name, value] : object_of(remote, "counters").items())
       fmt::print("      {} {}\n", printable(name), value.dump());

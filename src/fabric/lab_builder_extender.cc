@@ -9,6 +9,24 @@
 
 namespace weft::fabric {
 
+namespace {
+
+// The name of the remote, of these or `remote`, that has one of its further addresses too, before
+// that one; empty: none.
+std::string who_has_too(const std::vector<LabRemote>& remotes, const LabRemote& remote,
+                        const PartAddress& address) {
+  for (const LabRemote& other : remotes) {
+    const auto& more = other.more_addresses;
+    if (other.address == address) return other.name;
+    const auto found = std::ranges::find(more, address);
+    if (found != more.end() && &*found != &address) return other.name;
+    if (&other == &remote) break;
+  }
+  return {};
+}
+
+}  // namespace
+
 Expected<void> LabBuilder::check_remotes(const LabExtender& extender, const Where& where) const {
   const std::vector<LabRemote>& remotes = extender.remotes;
   if (remotes.empty()) {
@@ -35,6 +53,16 @@ Expected<void> LabBuilder::check_remotes(const LabExtender& extender, const Wher
     if (remotes[i].address == extender.listen) {
       return wrong(
           key, fmt::format("{} is where the extender itself listens", to_string(extender.listen)));
+    }
+    for (const PartAddress& address : remotes[i].more_addresses) {
+      if (address == extender.listen) {
+        return wrong(key,
+                     fmt::format("{} is where the extender itself listens", to_string(address)));
+      }
+      const std::string other = who_has_too(remotes, remotes[i], address);
+      if (other.empty()) continue;
+      return wrong(key,
+                   fmt::format("{} is an address of remote {} too", to_string(address), other));
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (remotes[j].address != remotes[i].address) continue;

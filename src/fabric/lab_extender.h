@@ -36,6 +36,9 @@ struct LabRemote {
   std::string name;
   // Where its extender listens. Nothing: it is not known, and that one comes here, from wherever.
   std::optional<PartAddress> address;
+  // The same by other ways, which are used together with that one; all are known or none.
+  std::vector<PartAddress> more_addresses;
+  std::uint8_t paths = 1;           // how many ways there are, the first one included
   std::vector<GidPrefix> prefixes;  // of a router: the subnets that are there
   // Of a router that has LabExtender::route_table: routes by this IPv6 address lead there. Nothing:
   // those by the host of `address`.
@@ -52,6 +55,7 @@ struct LabRemote {
   std::string fibre;
   std::uint64_t rate_bytes_per_s = 0;  // of what goes there into the WAN; 0: as fast as it can
   std::optional<LabDscp> dscp;         // of what goes there; nothing: no mark
+  bool adapts_rate = false;  // that goes there as fast as the WAN can carry it, which is found out
   friend bool operator==(const LabRemote&, const LabRemote&) = default;
 };
 

@@ -123,11 +123,46 @@ Done read_fingerprints(LabRemote& remote, const Value& value) {
   return {};
 }
 
+constexpr std::string_view kAuto = "auto";
+constexpr std::uint8_t kMostPaths = 8;  // as many as a tunnel can have legs
+
 Done read_rate(LabRemote& remote, const Value& value) {
+  if (value.string() == kAuto) {
+    remote.adapts_rate = true;
+    return {};
+  }
   const auto words = value.words();
   const auto bytes = words ? parse_quantity(*words, kRateUnits) : std::nullopt;
-  if (!bytes || *bytes == 0) return value.wrong("must be a rate, as in \"2.5Gb/s\", not 0");
+  if (!bytes || *bytes == 0)
+    return value.wrong("must be a rate, as in \"2.5Gb/s\", not 0, or \"auto\"");
   remote.rate_bytes_per_s = *bytes;
+  return {};
+}
+
+// One, or several by as many ways.
+Done read_address(LabRemote& remote, const Value& value) {
+  const auto several = value.array();
+  if (!several) return store(remote.address, value.udp_address());
+  if (several->empty() || several->size() > kMostPaths) {
+    return value.wrong(fmt::format("must be an address, or a list of up to {}", kMostPaths));
+  }
+  remote.paths = static_cast<std::uint8_t>(several->size());
+  for (const Value& each : *several) {
+    const auto address = each.udp_address();
+    if (!address) return tl::unexpected(address.error());
+    if (!remote.address) {
+      remote.address = *address;
+    } else {
+      remote.more_addresses.push_back(*address);
+    }
+  }
+  return {};
+}
+
+Done read_paths(LabRemote& remote, const Value& value) {
+  const auto number = value.integer(1, kMostPaths);
+  if (!number) return tl::unexpected(number.error());
+  remote.paths = static_cast<std::uint8_t>(*number);
   return {};
 }
 
@@ -146,8 +181,8 @@ Done read_remotes(ExtenderText& text, const Value& table) {
   const auto entries = table.table();
   if (!entries) return tl::unexpected(entries.error());
   Keys<LabRemote> keys{
-      {"address", [](LabRemote& remote,
-                     const Value& value) { return store(remote.address, value.udp_address()); }},
+      {"address", read_address},
+      {"paths", read_paths},
       {"prefixes", read_prefixes},
       {"next_hop", read_next_hop},
       {"fingerprint", read_fingerprints},
@@ -243,10 +278,15 @@ Done check_fibres(const LabExtender& extender, const Value& value) {
           fmt::format("remote {} is not on a fibre, as others are: give it an extender of its own",
                       remote.name));
     }
-    if (remote.address || !remote.fingerprints.empty() || !remote.interface.empty() ||
-        remote.dscp) {
+    if (remote.address || remote.paths != 1 || !remote.fingerprints.empty() ||
+        !remote.interface.empty() || remote.dscp) {
       return value.wrong(fmt::format(
           "remote {} is on a fibre, which has neither address, fingerprint nor interface, nor dscp",
+          remote.name));
+    }
+    if (remote.adapts_rate) {
+      return value.wrong(fmt::format(
+          "remote {} is on a fibre, which is as fast as it is: rate = \"auto\" is for a WAN",
           remote.name));
     }
     if (layers.empty() || layers == kNull) continue;
@@ -256,9 +296,25 @@ Done check_fibres(const LabExtender& extender, const Value& value) {
   return {};
 }
 
+Done check_paths(const LabExtender& extender, const LabRemote& remote, const Value& value) {
+  const std::size_t known = remote.more_addresses.size() + 1;
+  if (remote.address && known != remote.paths) {
+    return value.wrong(fmt::format(
+        "remote {} has {} paths and {} addresses: paths is for one that comes here from wherever",
+        remote.name, remote.paths, known));
+  }
+  if (remote.paths == 1) return {};
+  if (extender.insecure && !remote.address) {
+    return value.wrong(fmt::format(
+        "remote {} has no addresses: without keys nobody could tell its paths apart", remote.name));
+  }
+  return {};
+}
+
 Done check_network(const LabExtender& extender, const Value& value) {
   for (const LabRemote& remote : extender.remotes) {
     if (!remote.fibre.empty()) return check_fibres(extender, value);
+    if (Done done = check_paths(extender, remote, value); !done) return done;
     if (remote.encapsulation != kNull) continue;
     return value.wrong(fmt::format(
         "remote {} needs a fibre without an encapsulation, as in fibre = \"tcp:192.0.2.1:7471\"",
@@ -326,9 +382,20 @@ Done add_extenders(LabBuilder& builder, const Value& table, const Keys<LabNode>&
 
 namespace {
 
+std::string addresses_words(const LabRemote& remote) {
+  if (remote.more_addresses.empty()) return quoted(to_string(*remote.address));
+  std::vector<std::string> values{quoted(to_string(*remote.address))};
+  for (const PartAddress& address : remote.more_addresses)
+    values.push_back(quoted(to_string(address)));
+  return fmt::format("[{}]", fmt::join(values, ", "));
+}
+
 std::string remote_words(const LabRemote& remote) {
   std::vector<std::string> keys;
-  if (remote.address) keys.push_back("address = " + quoted(to_string(*remote.address)));
+  if (remote.address) keys.push_back("address = " + addresses_words(remote));
+  if (!remote.address && remote.paths != 1) {
+    keys.push_back(fmt::format("paths = {}", remote.paths));
+  }
   if (!remote.prefixes.empty()) {
     std::vector<std::string> values;
     for (const GidPrefix& prefix : remote.prefixes)
@@ -345,6 +412,7 @@ std::string remote_words(const LabRemote& remote) {
   if (remote.rate_bytes_per_s != 0) {
     keys.push_back("rate = " + quoted(quantity_text(remote.rate_bytes_per_s, kRateUnits)));
   }
+  if (remote.adapts_rate) keys.push_back("rate = " + quoted(kAuto));
   if (!remote.fingerprints.empty()) {
     std::vector<std::string> values;
     for (const std::string& fingerprint : remote.fingerprints)

@@ -28,13 +28,18 @@ struct Material {
 std::optional<AeadKey> TlsKeySource::key(std::uint32_t epoch) {
   const bool from_client =
       (channel_.role() == TlsRole::kClient) == (direction_ == TlsDirection::kOutgoing);
-  const std::array context{std::byte(algorithm_),        std::byte(from_client ? 0 : 1),
-                           std::byte(epoch >> 24),       std::byte(epoch >> 16 & 0xFF),
-                           std::byte(epoch >> 8 & 0xFF), std::byte(epoch & 0xFF)};
+  const std::array context{std::byte(algorithm_),
+                           std::byte(from_client ? 0 : 1),
+                           std::byte(epoch >> 24),
+                           std::byte(epoch >> 16 & 0xFF),
+                           std::byte(epoch >> 8 & 0xFF),
+                           std::byte(epoch & 0xFF),
+                           std::byte(way_)};
+  const Bytes said = way_ == 0 ? Bytes(context).first(context.size() - 1) : Bytes(context);
   const std::size_t key_bytes = key_bytes_of(algorithm_);
   Material material;
   const MutableBytes all = MutableBytes(material.bytes).first(key_bytes + Aead::kNonceBytes);
-  if (!channel_.export_secret(kLabel, context, all)) return std::nullopt;
+  if (!channel_.export_secret(kLabel, said, all)) return std::nullopt;
   auto aead = make_aead(algorithm_, all.first(key_bytes));
   if (!aead) return std::nullopt;
   AeadKey key{std::move(*aead)};

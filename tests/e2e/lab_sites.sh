@@ -6,6 +6,9 @@
 #   cut       on machines of their own, as far as they can tell: the WAN is cut and comes back, and
 #             the other site's extender is killed and restarted
 #   far       over an emulated WAN of 100 ms there and back, which loses packets
+#   auto      over an emulated WAN that is slower than the machines, whose rate both find out: its
+#             queue drops nothing
+#   paths     over two emulated WANs at once, of which one is cut while a program runs
 #   sealed    on machines of their own: what crosses the WAN shows nothing of what is carried, while
 #             keys change; the same in the clear does
 #   wire      on machines of their own, with these layers around what crosses the WAN, sealed where
@@ -158,6 +161,75 @@ far() {
   stop wan INT
   expect wan 'lost [1-9]'
   await_site west "wan['state']" Down
+  stop_sites
+}
+
+# works SITE WORDS: until so many ways to the other one are there, of which those work.
+works() { await_site "$1" "[path['works'] for path in remote.get('paths', [])]" "$2"; }
+
+auto() {
+  over_wan rate=400Mb/s,delay=10ms,queue=5MB delay=1ms
+  sed -i 's|^fingerprint = .*|&\nrate = "auto"|' "$work/west.toml" "$work/east.toml"
+  start_site west
+  start_site east
+  await_up
+  perftest_across ib_write_bw -D 4 -u 20
+  works west '[True]'
+  run status "$weft" status
+  expect status '^      path 1 \(127.0.0.1:[0-9]+\): works, [0-9.]+ ms, [0-9.]+ Mb/s'
+  clean
+  stop wan INT
+  refuse wan 'queue_full [1-9]'
+  expect wan 'delivered [1-9]'
+  stop_sites
+}
+
+# second_wan PATH: besides that of over_wan, for datagrams only.
+second_wan() {
+  local relay there=${listen[east]}
+  relay=127.0.0.1:$(free_port)
+  spawn second "$weft" wan-emulator udp "$relay" "$there" --path "$1"
+  await second '^weft wan-emulator: udp'
+  sed -i "s|^address = \(.*\)|address = [\1, \"$relay\"]|" "$work/west.toml"
+  sed -i 's|^fingerprint = .*|&\npaths = 2|' "$work/east.toml"
+}
+
+paths() {
+  over_wan rate=400Mb/s,delay=5ms delay=1ms
+  second_wan rate=400Mb/s,delay=10ms
+  start_site west
+  start_site east
+  await_up
+  works west '[True, True]'
+  works east '[True, True]'
+  across ibv_rc_pingpong -n 300
+  # The nearer one is cut while packets are on it.
+  local port first
+  port=$(free_port)
+  node server e1 ib_write_bw -d weft0 -F -D 5 -u 20 -p "$port"
+  await_listener server "$port"
+  node client w1 ib_write_bw -d weft0 -F -D 5 -u 20 -p "$port" "${host_of[east]}"
+  await_site west "remote['counters'].get('tx_packets', 0) > 5000" True
+  stop wan INT
+  works west '[False, True]'
+  finish client
+  finish server
+  [[ -n $(perftest_row client) ]] || fail "ib_write_bw printed no result"
+  works east '[False, True]'
+  [[ $(site_report west "remote['counters']['sessions']") == 1 ]] ||
+    fail "the session began anew"
+  run status "$weft" status
+  expect status '^      path 1 \(127.0.0.1:[0-9]+\): does not work'
+  expect status '^      path 2 \(127.0.0.1:[0-9]+\): works, [0-9.]+ ms, [0-9.]+ Mb/s'
+  first=$(sed -n 's/^address = \["\([^"]*\)".*/\1/p' "$work/west.toml")
+  spawn wan "$weft" wan-emulator udp "$first" "${listen[east]}" --path delay=5ms
+  works west '[True, True]'
+  stop second INT
+  works west '[True, False]'
+  across ibv_rc_pingpong -n 300
+  stop wan INT
+  await_site west "wan['state']" Down
+  await_site east "wan['state']" Down
   stop_sites
 }
 

@@ -84,6 +84,51 @@ TEST(LabExtender, IsWrittenSoThatItReadsBackTheSame) {
   EXPECT_EQ(*again, *lab);
 }
 
+TEST(LabExtender, HasSeveralWaysToARemote) {
+  const std::string ends = "\n[node.a]\n[[link]]\nends = ['a', 'x']\n";
+  const auto lab = parse_lab(
+      extender(
+          "listen = '192.0.2.1:7471'\nkey = 'k'",
+          "[extender.x.remote]\n"
+          "r = { address = ['192.0.2.2:1', '192.0.2.3:1'], fingerprint = 'f', rate = 'auto' }\n"
+          "s = { paths = 3, fingerprint = 'g' }\n") +
+          ends,
+      "lab.toml");
+  ASSERT_TRUE(lab) << lab.error().message;
+  const auto& remotes = lab->extenders[0].remotes;
+  EXPECT_EQ(to_string(remotes[0].address.value()), "192.0.2.2:1");
+  ASSERT_EQ(remotes[0].more_addresses.size(), 1u);
+  EXPECT_EQ(to_string(remotes[0].more_addresses[0]), "192.0.2.3:1");
+  EXPECT_EQ(remotes[0].paths, 2);
+  EXPECT_TRUE(remotes[0].adapts_rate);
+  EXPECT_EQ(remotes[1].paths, 3);
+  EXPECT_FALSE(remotes[1].adapts_rate);
+  const auto again = parse_lab(write_lab(*lab, ""), "lab.toml");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, *lab);
+}
+
+TEST(LabExtender, RefusesWaysThatCannotBe) {
+  const std::string fine = "listen = '192.0.2.1:7471'\ninsecure = true";
+  const auto refused = [&](const std::string& remote) {
+    return refusal(extender(fine, "[extender.x.remote]\n" + remote));
+  };
+  EXPECT_THAT(refused("r = { address = [] }"), HasSubstr("a list of up to 8"));
+  EXPECT_THAT(refused("r = { address = ['192.0.2.2:1', 'there'] }"),
+              HasSubstr("must be an IP address"));
+  EXPECT_THAT(refused("r = { paths = 9 }"), HasSubstr("r.paths: "));
+  EXPECT_THAT(refused("r = { address = '192.0.2.2:1', paths = 2 }"),
+              HasSubstr("remote r has 2 paths and 1 addresses"));
+  EXPECT_THAT(refused("r = { paths = 2 }"), HasSubstr("nobody could tell its paths apart"));
+  EXPECT_THAT(refused("r = { address = ['192.0.2.2:1', '192.0.2.2:1'] }"),
+              HasSubstr("192.0.2.2:1 is an address of remote r too"));
+  EXPECT_THAT(refused("q = { address = '192.0.2.2:1' }\n"
+                      "r = { address = ['192.0.2.3:1', '192.0.2.2:1'] }"),
+              HasSubstr("192.0.2.2:1 is an address of remote q too"));
+  EXPECT_THAT(refused("r = { address = ['192.0.2.2:1', '192.0.2.1:7471'] }"),
+              HasSubstr("192.0.2.1:7471 is where the extender itself listens"));
+}
+
 TEST(LabExtender, KeepsItsPortsToOtherSitesFromLinks) {
   const std::string third = "[[link]]\nends = [\"s:7\", \"edge";
   EXPECT_THAT(refusal(kSite + third + ":3\"]"), HasSubstr("port edge:3 leads to another site"));
@@ -109,6 +154,8 @@ TEST(LabExtender, RefusesWhatCannotBe) {
               HasSubstr("extender.x.remote.r.dscp.16: there is no such SL; there are 0 to 15"));
   EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.2:7471'\ndscp = { 3 = 64 }")),
               HasSubstr("extender.x.remote.r.dscp.3: must be a number from 0 to 63"));
+  EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.2:7471'\nrate = 'fast'")),
+              HasSubstr("or \"auto\""));
   EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.1:7471'")),
               HasSubstr("192.0.2.1:7471 is where the extender itself listens"));
   EXPECT_THAT(refusal(extender(fine,

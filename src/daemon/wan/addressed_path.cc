@@ -14,6 +14,13 @@ std::optional<io::SocketAddress> address_of(const fabric::LabRemote& remote) {
   return io::SocketAddress{.address = remote.address->host, .port = remote.address->port};
 }
 
+std::vector<io::SocketAddress> more_addresses_of(const fabric::LabRemote& remote) {
+  std::vector<io::SocketAddress> out;
+  for (const fabric::PartAddress& address : remote.more_addresses)
+    out.push_back({.address = address.host, .port = address.port});
+  return out;
+}
+
 std::size_t frame_that_fits(const io::SocketAddress& remote, std::size_t headers) {
   // Where there is no route yet, what every IPv6 link carries (RFC 8200, 5).
   const std::size_t mtu = io::routed_mtu(remote).value_or(1280);
@@ -48,14 +55,14 @@ AddressedPath* PathsByAddress::find_for_stranger(const io::SocketAddress& source
 }
 
 bool PathsByAddress::receive(AddressedPath* known, const io::SocketAddress& source, Bytes frame,
-                             Time now) const {
+                             Time now, bool marked) const {
   AddressedPath* from = known;
   if (known == nullptr || !known->owns(frame)) {
     AddressedPath* const other = find_for_stranger(source, frame, now);
     if (other != nullptr) from = other;
   }
   if (from == nullptr) return false;
-  if (from->receive(frame, now) && from != known) from->set_remote(source, now);
+  if (from->receive(frame, now, marked) && from != known) from->set_remote(source, now);
   return true;
 }
 

@@ -15,6 +15,9 @@ namespace weft::daemon {
 // Where the extender of a remote listens; nothing: it comes here.
 [[nodiscard]] std::optional<io::SocketAddress> address_of(const fabric::LabRemote& remote);
 
+// And by other ways.
+[[nodiscard]] std::vector<io::SocketAddress> more_addresses_of(const fabric::LabRemote& remote);
+
 // Bytes of the longest frame that gets there whole, with so many bytes between it and the IP
 // header.
 [[nodiscard]] std::size_t frame_that_fits(const io::SocketAddress& remote, std::size_t headers);
@@ -64,8 +67,9 @@ class PathsByAddress {
   void add(AddressedPath& path) { paths_.push_back(&path); }
   [[nodiscard]] AddressedPath* find(const io::SocketAddress& source) const;
   // Gives a frame to the path whose remote has sent it; `known` is find(source). False: that is a
-  // stranger.
-  bool receive(AddressedPath* known, const io::SocketAddress& source, Bytes frame, Time now) const;
+  // stranger. `marked` as of RemotePath::User.
+  bool receive(AddressedPath* known, const io::SocketAddress& source, Bytes frame, Time now,
+               bool marked = false) const;
 
  private:
   [[nodiscard]] AddressedPath* find_for_stranger(const io::SocketAddress& source, Bytes frame,

@@ -23,8 +23,8 @@ constexpr std::size_t kNameBytes = 7;
 class ChannelKeys final : public AeadKeySource {
  public:
   ChannelKeys(std::shared_ptr<io::TlsChannel> channel, AeadAlgorithm cipher,
-              io::TlsDirection direction)
-      : channel_(std::move(channel)), keys_(*channel_, cipher, direction) {}
+              io::TlsDirection direction, std::uint8_t way)
+      : channel_(std::move(channel)), keys_(*channel_, cipher, direction, way) {}
   [[nodiscard]] std::optional<AeadKey> key(std::uint32_t epoch) override {
     return keys_.key(epoch);
   }
@@ -124,7 +124,7 @@ Expected<void> KeyChannel::agree(Bytes message, Time now) {
   if (!cipher) {
     return fail(std::errc::not_supported, "the other end has no cipher that this one has too");
   }
-  auto keys = draw_keys(*cipher);
+  auto keys = draw_keys(*cipher, 0);
   if (!keys) return tl::unexpected(keys.error());
   keys_ = std::move(*keys);
   cipher_ = cipher;
@@ -144,14 +144,16 @@ Expected<void> KeyChannel::talk(Time now) {
   return {};
 }
 
-Expected<wan::SealKeys> KeyChannel::draw_keys(AeadAlgorithm cipher) const {
+Expected<wan::SealKeys> KeyChannel::draw_keys(AeadAlgorithm cipher, std::uint8_t way) const {
   std::array<std::byte, sizeof(std::uint64_t)> name{};
   const MutableBytes low = MutableBytes(name).last(kNameBytes);
-  if (auto drawn = channel_->export_secret(kNameLabel, {}, low); !drawn) {
+  const std::array said{std::byte(way)};
+  const Bytes context = way == 0 ? Bytes() : Bytes(said);
+  if (auto drawn = channel_->export_secret(kNameLabel, context, low); !drawn) {
     return tl::unexpected(drawn.error());
   }
   const auto keys = [&](io::TlsDirection direction) {
-    return std::make_unique<ChannelKeys>(channel_, cipher, direction);
+    return std::make_unique<ChannelKeys>(channel_, cipher, direction, way);
   };
   return wan::SealKeys{.name = wire::load_be64(name.data()),
                        .outgoing = keys(io::TlsDirection::kOutgoing),
@@ -160,6 +162,12 @@ Expected<wan::SealKeys> KeyChannel::draw_keys(AeadAlgorithm cipher) const {
 
 std::optional<wan::SealKeys> KeyChannel::take_keys() {
   return std::exchange(keys_, std::nullopt);
+}
+
+std::optional<wan::SealKeys> KeyChannel::keys_of_way(std::uint8_t way) const {
+  auto keys = cipher_ ? draw_keys(*cipher_, way) : fail(std::errc::not_connected, "no cipher yet");
+  if (!keys) return std::nullopt;
+  return std::move(*keys);
 }
 
 }  // namespace weft::daemon

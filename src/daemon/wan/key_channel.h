@@ -56,6 +56,8 @@ class KeyChannel {
   [[nodiscard]] Time agreed_at() const { return agreed_at_; }
   // The keys of it, once: they live as long as they are needed, also when the channel has ended.
   [[nodiscard]] std::optional<wan::SealKeys> take_keys();
+  // The same for another way by which datagrams go, from 1 on, after those.
+  [[nodiscard]] std::optional<wan::SealKeys> keys_of_way(std::uint8_t way) const;
 
  private:
   KeyChannel(std::shared_ptr<io::TlsChannel> channel, Config config, io::Reactor& reactor,
@@ -64,7 +66,7 @@ class KeyChannel {
   Expected<void> talk(Time now);
   Expected<void> offer();
   Expected<void> agree(Bytes message, Time now);
-  [[nodiscard]] Expected<wan::SealKeys> draw_keys(AeadAlgorithm cipher) const;
+  [[nodiscard]] Expected<wan::SealKeys> draw_keys(AeadAlgorithm cipher, std::uint8_t way) const;
 
   const std::shared_ptr<io::TlsChannel> channel_;
   const Config config_;

@@ -25,8 +25,8 @@ class RemotePath : public wan::Path {
  public:
   struct User {
     // True: it is proved to come from the remote, and is the newest, so that the remote is where it
-    // came from.
-    std::function<bool(Bytes frame, Time now)> received{};
+    // came from. `marked`: with congestion experienced (ECN), as far as that can be seen.
+    std::function<bool(Bytes frame, bool marked, Time now)> received{};
     std::function<void(Time now)> changed{};  // an answer of the path
     // Where nothing can be proved: nothing that matters comes from the remote any more.
     std::function<bool()> lost{};
@@ -44,6 +44,9 @@ class RemotePath : public wan::Path {
 
   // What frames of this path together may take, bytes per second; 0: whatever is taken.
   void set_rate(std::uint64_t bytes_per_s, Time now);
+  // Whether the network may mark what leaves instead of dropping it (ECN), as far as this kind of
+  // path can say so: for those who heed that.
+  void set_ecn_capable(bool capable) { ecn_capable_ = capable; }
   // Of the memory where frames wait to be read here, what those of this path may take.
   void set_receive_room(std::uint32_t bytes) { receive_room_ = bytes; }
   // Between frames, so that they keep to it: when go_on() lets the next ones leave.
@@ -58,7 +61,9 @@ class RemotePath : public wan::Path {
   void send(std::span<const wan::OutFrame> frames, Time now) override;
 
   // As User::received.
-  bool receive(Bytes frame, Time now) { return user_.received && user_.received(frame, now); }
+  bool receive(Bytes frame, Time now, bool marked = false) {
+    return user_.received && user_.received(frame, marked, now);
+  }
   // The socket has taken no more: flush() when it does again.
   [[nodiscard]] bool is_blocked() const { return !backlog_.empty(); }
   void flush(Time now);
@@ -71,6 +76,7 @@ class RemotePath : public wan::Path {
   // Hands frames to what carries them. How many of the first ones are done with, sent or refused;
   // fewer than all when no more is taken now.
   virtual std::size_t transmit(Frames frames, Time now) = 0;
+  [[nodiscard]] bool ecn_capable() const { return ecn_capable_; }
   void refuse(std::size_t frames) { refused_ += frames; }
   void changed(Time now) const {
     if (user_.changed) user_.changed(now);
@@ -88,6 +94,7 @@ class RemotePath : public wan::Path {
   std::vector<Kept> backlog_;
   std::uint64_t refused_ = 0;
   std::uint32_t receive_room_ = 0;
+  bool ecn_capable_ = false;
   std::optional<wan::Pacer> pacer_;
   std::optional<Time> pause_;
 };

@@ -197,8 +197,15 @@ void RemotePaths::set_landing(wan::Landing& landing) {
     shared.socket->set_landing(landing);
 }
 
-RemotePath& RemotePaths::add(std::size_t remote, Time now) {
-  return shared_[of_remotes_[remote]].socket->add(extender_.remotes[remote], now);
+std::vector<RemotePath*> RemotePaths::add(std::size_t remote, Time now) {
+  PathSocket& socket = *shared_[of_remotes_[remote]].socket;
+  fabric::LabRemote by = extender_.remotes[remote];
+  std::vector<RemotePath*> out{&socket.add(by, now)};
+  while (out.size() < extender_.remotes[remote].paths) {
+    if (by.address) by.address = extender_.remotes[remote].more_addresses[out.size() - 1];
+    out.push_back(&socket.add(by, now));
+  }
+  return out;
 }
 
 void RemotePaths::watch_for_room() {

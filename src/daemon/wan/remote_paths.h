@@ -28,8 +28,8 @@ class RemotePaths {
 
   // As PathSocket has it.
   void set_landing(wan::Landing& landing);
-  // The path to one of the extender's remotes; once of each. It stays as long as this.
-  [[nodiscard]] RemotePath& add(std::size_t remote, Time now);
+  // The paths to one of the extender's remotes; once of each. They stay as long as this.
+  [[nodiscard]] std::vector<RemotePath*> add(std::size_t remote, Time now);
   // After frames have been handed to paths.
   void watch_for_room();
   // Does what is due. False: there was nothing to do.

@@ -40,6 +40,12 @@ bool needs_a_person(const Error& error) {
          error.code == std::errc::protocol_not_supported;
 }
 
+// Of all its ways: one may be cut.
+bool needs_keys(const SiteKeys::Remote& remote) {
+  return remote.path->needs_keys() &&
+         std::ranges::all_of(remote.more_paths, &wan::SealedPath::needs_keys);
+}
+
 }  // namespace
 
 SiteKeys::SiteKeys(std::string name, std::unique_ptr<io::TlsSite> site, io::Reactor& reactor)
@@ -168,7 +174,8 @@ void SiteKeys::run_newcomers(Time now) {
 // --- remotes ------------------------------------------------------------------------------------
 
 void SiteKeys::connect(Peer& peer, Time now) {
-  const io::SocketAddress& address = *peer.remote.address;
+  const std::size_t next = peer.next_address++ % (peer.remote.more.size() + 1);
+  const io::SocketAddress& address = next == 0 ? *peer.remote.address : peer.remote.more[next - 1];
   auto socket = io::connect_tcp(address);
   auto channel = socket ? KeyChannel::begin(*site_, std::move(*socket),
                                             config(io::TlsRole::kClient, peer.remote.keys, address),
@@ -194,21 +201,30 @@ void SiteKeys::settle(Peer& peer, std::unique_ptr<KeyChannel> channel, Time now)
   run_channel(peer, *peer.channels.back(), now);
 }
 
+// The server had them before it answered; it hears by what the client sends that that one has them
+// too.
+void SiteKeys::take(const KeyChannel& channel, wan::SealedPath& path, wan::SealKeys keys,
+                    Time now) {
+  const std::uint64_t name = keys.name;
+  path.take(std::move(keys), now);
+  if (channel.role() == io::TlsRole::kClient) path.use(name, now);
+}
+
 void SiteKeys::run_channel(Peer& peer, KeyChannel& channel, Time now) {
   channel.run(now);
   wan::SealedPath& path = *peer.remote.path;
   if (auto keys = channel.take_keys()) {
-    const std::uint64_t name = keys->name;
-    path.take(std::move(*keys), now);
-    // The server had them before it answered; it hears by what the client sends that that one has
-    // them too.
-    if (channel.role() == io::TlsRole::kClient) path.use(name, now);
+    take(channel, path, std::move(*keys), now);
+    std::uint8_t way = 0;
+    for (wan::SealedPath* const more : peer.remote.more_paths) {
+      if (auto others = channel.keys_of_way(++way)) take(channel, *more, std::move(*others), now);
+    }
     counters_.add(SiteKeysCounter::kAgreed);
     peer.cipher = channel.cipher();
     peer.why.clear();
     peer.patience = kFirstPatience;
     peer.remote.changed();
-  } else if (channel.cipher() && path.needs_keys() && now >= channel.agreed_at() + kUseless) {
+  } else if (channel.cipher() && needs_keys(peer.remote) && now >= channel.agreed_at() + kUseless) {
     peer.why = "there are keys, but nothing comes that can be opened with them";
     channel.close();
   }
@@ -270,7 +286,7 @@ std::optional<Time> SiteKeys::deadline() const {
     if (peer->connecting) earlier(peer->connecting->deadline());
     for (const auto& channel : peer->channels) {
       earlier(channel->deadline());
-      if (channel->cipher() && peer->remote.path->needs_keys()) {
+      if (channel->cipher() && needs_keys(peer->remote)) {
         earlier(channel->agreed_at() + kUseless);
       }
     }

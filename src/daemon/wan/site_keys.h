@@ -50,9 +50,11 @@ class SiteKeys {
   struct Remote {
     std::string name;
     std::optional<io::SocketAddress> address;  // nothing: it comes here
+    std::vector<io::SocketAddress> more{};     // tried in turn with that
     std::vector<io::TlsFingerprint> keys;      // that it may have; no other remote has any of them
     wan::SealedPath* path = nullptr;           // outlives this
-    std::function<void()> changed;             // established() of the path may have
+    std::vector<wan::SealedPath*> more_paths{};  // by other ways, with keys of the same channel
+    std::function<void()> changed;               // established() of the path may have
   };
   struct Report {
     bool connected = false;               // a control channel stands
@@ -95,6 +97,7 @@ class SiteKeys {
     Remote remote;
     std::unique_ptr<KeyChannel> connecting;
     Channels channels;  // that stand, as they came
+    std::size_t next_address = 0;
     Time next_try{};
     Duration patience{};
     std::optional<AeadAlgorithm> cipher;
@@ -109,6 +112,7 @@ class SiteKeys {
   void run_newcomers(Time now);
   void run_peer(Peer& peer, Time now);
   void run_connecting(Peer& peer, Time now);
+  static void take(const KeyChannel& channel, wan::SealedPath& path, wan::SealKeys keys, Time now);
   void run_channel(Peer& peer, KeyChannel& channel, Time now);
   void connect(Peer& peer, Time now);
   void try_later(Peer& peer, const Error& why, Time now);

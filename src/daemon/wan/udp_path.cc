@@ -49,6 +49,7 @@ std::size_t UdpPath::group(Frames frames) const {
 }
 
 io::IoResult UdpPath::send_parts(std::size_t segment, std::uint8_t traffic_class) const {
+  if (ecn_capable()) traffic_class |= wire::kEcnCapable;
   // The socket's own is 0, and to name it would cost something.
   const auto tos = traffic_class == 0 ? std::nullopt : std::optional(traffic_class);
   return socket_.send({.destination = *remote(),

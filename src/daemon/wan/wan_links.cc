@@ -10,9 +10,9 @@
 
 #include "daemon/counters_json.h"
 #include "daemon/wan/addressed_path.h"
+#include "daemon/wan/remote_legs.h"
 #include "daemon/wan/site_identity.h"
 #include "daemon/wan/site_keys.h"
-#include "wan/sealed_path.h"
 
 namespace weft::daemon {
 namespace {
@@ -49,12 +49,6 @@ std::string_view text(wan::Session::State state) {
   return "";
 }
 
-std::optional<wan::SealedPath> sealed_over(RemotePath& path, const fabric::LabExtender& extender) {
-  if (extender.insecure) return std::nullopt;
-  return std::optional<wan::SealedPath>(std::in_place, path,
-                                        wan::SealedPath::Options{.epoch_time = extender.key_time});
-}
-
 wan::TrafficClasses classes_of(const fabric::LabDscp& dscp) {
   // Its upper six bits (RFC 2474, 3).
   const auto as_byte = [](std::uint8_t value) { return static_cast<std::uint8_t>(value << 2); };
@@ -67,23 +61,21 @@ wan::TrafficClasses classes_of(const fabric::LabDscp& dscp) {
 
 struct WanLinks::Remote {
   Remote(const fabric::LabRemote& of, const fabric::LabExtender& extender, link::Port& near_port,
-         RemotePath& path, wan::BulkBuffer::Share& share, const wan::TunnelOptions& options,
-         link::PacketPool& pool, Entropy& entropy, wan::TunnelUser& user)
+         std::vector<RemotePath*> paths, wan::BulkBuffer::Share& share,
+         const wan::TunnelOptions& options, link::PacketPool& pool, Entropy& entropy,
+         wan::TunnelUser& user, Time now)
       : lab(of),
         near(near_port),
-        path(path),
-        sealed(sealed_over(path, extender)),
+        legs(std::move(paths), of, extender, now),
         share(share),
         link(pool),
-        tunnel(options, share, pool, entropy, sealed ? static_cast<wan::Path&>(*sealed) : path,
-               user) {}
-
-  [[nodiscard]] RemotePath::User user();
+        tunnel(options, share, pool, entropy, legs.path(), user) {
+    legs.set_tunnel(tunnel);
+  }
 
   const fabric::LabRemote& lab;
   link::Port& near;
-  RemotePath& path;
-  std::optional<wan::SealedPath> sealed;  // over it, unless the extender is insecure
+  RemoteLegs legs;
   wan::BulkBuffer::Share& share;
   link::DirectLink link;
   wan::TunnelEnd tunnel;
@@ -101,30 +93,6 @@ struct WanLinks::Extender {
   std::vector<std::vector<io::TlsFingerprint>> remote_keys;
   std::unique_ptr<SiteKeys> keys;  // null: it is insecure
 };
-
-RemotePath::User WanLinks::Remote::user() {
-  const auto changed = [this](Time) { tunnel.path_changed(); };
-  if (!sealed) {
-    return {.received =
-                [this](Bytes frame, Time now) {
-                  tunnel.receive(frame, now);
-                  return false;
-                },
-            .changed = changed,
-            .lost = [this] { return !tunnel.session().up(); },
-            .claims = {}};
-  }
-  return {.received =
-              [this](Bytes datagram, Time now) {
-                const auto came = sealed->receive(datagram, now);
-                if (!came) return false;
-                tunnel.receive(came->frame, now);
-                return came->newest;
-              },
-          .changed = changed,
-          .lost = {},
-          .claims = [this](Bytes datagram) { return sealed->knows(datagram); }};
-}
 
 WanLinks::WanLinks(fabric::Fabric& fabric, Entropy& entropy)
     : fabric_(fabric), entropy_(entropy), fibres_(fabric) {
@@ -227,19 +195,19 @@ void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
   if (extender.roce != nullptr) options.mode = wan::TunnelMode::kRoce;
   options.sender.kept_packets = most_packets(extender.lab);
   if (lab.dscp) options.sender.classes = classes_of(*lab.dscp);
-  RemotePath& path = extender.paths->add(index, now);
   wan::TunnelUser& user = *this;
   link::Port& near = near_port(extender, index);
-  auto& remote = *extender.remotes.emplace_back(
-      std::make_unique<Remote>(lab, extender.lab, near, path, extender.buffer.share(index), options,
-                               fabric_.pool(), entropy_, user));
-  path.set_rate(lab.rate_bytes_per_s, now);
-  path.set_user(remote.user());
+  auto& remote = *extender.remotes.emplace_back(std::make_unique<Remote>(
+      lab, extender.lab, near, extender.paths->add(index, now), extender.buffer.share(index),
+      options, fabric_.pool(), entropy_, user, now));
   if (extender.keys) {
+    const auto seals = remote.legs.seals();
     extender.keys->add({.name = lab.name,
                         .address = address_of(lab),
+                        .more = more_addresses_of(lab),
                         .keys = extender.remote_keys[index],
-                        .path = &*remote.sealed,
+                        .path = seals.front(),
+                        .more_paths = {seals.begin() + 1, seals.end()},
                         .changed = [&remote] { remote.tunnel.path_changed(); }});
   }
   remote.link.join(near, remote.tunnel.port(), now);
@@ -294,7 +262,7 @@ bool WanLinks::run(Time now) {
     worked |= extender->keys && extender->keys->run(now);
     worked |= extender->paths->run(now);
     for (const auto& remote : extender->remotes)
-      remote->path.go_on(now);
+      remote->legs.run(now);
   }
   std::swap(running_, woken_);
   for (wan::TunnelEnd* const end : running_)
@@ -327,7 +295,7 @@ std::optional<Time> WanLinks::deadline() const {
     earlier(extender->paths->deadline());
     for (const auto& remote : extender->remotes) {
       earlier(remote->tunnel.deadline());
-      earlier(remote->path.pause());
+      earlier(remote->legs.deadline());
     }
   }
   return first;
@@ -336,12 +304,11 @@ std::optional<Time> WanLinks::deadline() const {
 Json WanLinks::report(const Extender& extender, std::size_t index) {
   const Remote& remote = *extender.remotes[index];
   const wan::Session& session = remote.tunnel.session();
-  const std::string where = remote.path.remote_text();
   Json row{{"remote", remote.lab.name},
-           {"address", where.empty() ? "unknown" : where},
+           {"address", remote.legs.remote_text()},
            {"session", text(session.state())},
            {"active", remote.near.state() == link::PortState::kActive},
-           {"sealed", remote.sealed.has_value()},
+           {"sealed", !remote.legs.seals().empty()},
            {"buffer_bytes", remote.share.used_bytes()},
            {"buffer_most_bytes", remote.share.most_used_bytes()}};
   if (extender.lab.mode == fabric::ExtenderMode::kBridge) {
@@ -355,13 +322,14 @@ Json WanLinks::report(const Extender& extender, std::size_t index) {
     row["prefixes"].push_back(prefix.to_string());
   std::string why = session.why();
   std::vector<CounterValue> counters = remote.tunnel.counters().snapshot();
-  if (remote.sealed) {
+  accumulate(counters, remote.legs.counters());
+  if (!remote.legs.seals().empty()) {
     const SiteKeys::Report keys = extender.keys->report(index);
     if (keys.cipher) row["cipher"] = name_of(*keys.cipher);
     row["control"] = keys.connected ? "connected" : "none";
-    if (!session.up() && remote.sealed->needs_keys()) why = keys.why;
-    accumulate(counters, remote.sealed->counters());
+    if (!session.up() && remote.legs.seals().front()->needs_keys()) why = keys.why;
   }
+  if (Json paths = remote.legs.report(); !paths.empty()) row["paths"] = std::move(paths);
   row["counters"] = counters_json(counters);
   if (!why.empty()) row["why"] = why;
   return row;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/ip.h"
+
 namespace weft::daemon {
 namespace {
 
@@ -79,10 +81,11 @@ void WanSocket::receive_all(Time now) {
 void WanSocket::receive(const io::ReceivedDatagram& datagram, Bytes bytes, Time now) {
   const std::size_t segment = datagram.segment_size != 0 ? datagram.segment_size : bytes.size();
   AddressedPath* const known = by_address_.find(datagram.source);
+  const bool marked = (datagram.tos & wire::kEcnBits) == wire::kCongestionExperienced;
   do {
     const Bytes frame = bytes.first(std::min(segment, bytes.size()));
     bytes = bytes.subspan(frame.size());
-    if (!by_address_.receive(known, datagram.source, frame, now)) {
+    if (!by_address_.receive(known, datagram.source, frame, now, marked)) {
       counters_.add(WanSocketCounter::kStranger);
     }
   } while (!bytes.empty());
