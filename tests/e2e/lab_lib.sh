@@ -21,23 +21,6 @@ of_lab() {
 lab_pid() { of_lab "lab[0]['pid']"; }
 states() { of_lab "json.dumps(lab[0]['links']['states'], separators=(',', ':'))"; }
 
-# report_of LAB EXPRESSION: of the report with details that `weft status` has of the lab.
-report_of() {
-  "$weft" status -d --json | python3 -c "
-import json, sys
-for lab in json.load(sys.stdin)['labs']:
-    if lab['name'] == '$1':
-        print($2)"
-}
-await_report_of() {  # LAB EXPRESSION VALUE
-  local tries
-  for ((tries = 0; tries < 600; tries++)); do
-    [[ $(report_of "$1" "$2") != "$3" ]] || return 0
-    sleep 0.1
-  done
-  fail "of lab $1, $2 is $(report_of "$1" "$2"), not $3"
-}
-
 await_states() {  # JSON
   local tries
   for ((tries = 0; tries < 300; tries++)); do
