@@ -29,8 +29,7 @@ TEST_P(BesideTcp, NeitherIsLeftUnderAQuarter) {
   const auto theirs = static_cast<double>(tcp.delivered() - theirs_before);
   EXPECT_GE(ours, 0.25 * (ours + theirs)) << theirs / 15e6 << " MB/s for TCP";
   EXPECT_GE(theirs, 0.25 * (ours + theirs)) << ours / 15e6 << " MB/s for us";
-  // Both lose to a queue of a tenth of the round trip: other seeds leave 0.48 to 0.85 of the rate.
-  EXPECT_GE(ours + theirs, 0.45 * 15 * kRate);
+  EXPECT_GE(ours + theirs, 0.6 * 15 * kRate);
 }
 
 // Queues that show in the round trip time, and such that do not.
