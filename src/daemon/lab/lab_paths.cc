@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -30,9 +29,20 @@ bool is_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), may_be_in_name);
 }
 
+// The lock of a lab that runs, over its whole file. It belongs to the open file: it outlives a fork
+// and ends with the last process that holds it, and unlike flock()'s it can be asked for without
+// being taken for a moment, which others would see.
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
 bool is_running(const LabPaths& lab) {
-  const io::UniqueFd lock(open(lab.lock.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-  return lock && flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const io::UniqueFd file(open(lab.lock.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  struct flock lock = whole_file();
+  return file && fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 }  // namespace
@@ -124,8 +134,9 @@ Expected<io::UniqueFd> claim_lab(const LabPaths& paths) {
   }
   io::UniqueFd lock(open(paths.lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock) return fail_errno(errno, paths.lock);
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
-  if (errno != EWOULDBLOCK) return fail_errno(errno, paths.lock);
+  const struct flock wanted = whole_file();
+  if (fcntl(lock.get(), F_OFD_SETLK, &wanted) == 0) return lock;
+  if (errno != EAGAIN && errno != EACCES) return fail_errno(errno, paths.lock);
   return fail(std::errc::device_or_resource_busy,
               paths.part.empty()
                   ? fmt::format("a lab named {0} runs already: weft down {0}, or choose another "
