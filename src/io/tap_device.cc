@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/tap_device.h"
 
-#include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
@@ -12,6 +11,8 @@
 #include <cerrno>
 #include <cstring>
 #include <vector>
+
+#include "io/tap_file.h"
 
 namespace weft::io {
 namespace {
@@ -29,16 +30,11 @@ void set_up(const ifreq& named) {
 
 Expected<std::unique_ptr<TapDevice>> TapDevice::open(const std::string& interface,
                                                      std::span<const sock_filter> filter) {
-  if (interface.empty() || interface.size() >= IFNAMSIZ) {
-    return fail(std::errc::invalid_argument,
-                interface + ": the name of an interface has 1 to 15 characters");
-  }
-  UniqueFd fd(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
-  if (!fd) return fail_errno(errno, "/dev/net/tun");
+  auto file = open_tap_file(interface);
+  if (!file) return tl::unexpected(file.error());
+  UniqueFd fd = std::move(file->fd);
   ifreq request{};
   std::memcpy(request.ifr_name, interface.data(), interface.size());
-  request.ifr_flags = IFF_TAP | IFF_NO_PI;
-  if (ioctl(fd.get(), TUNSETIFF, &request) != 0) return fail_errno(errno, interface);
   sock_fprog program{static_cast<unsigned short>(filter.size()),
                      const_cast<sock_filter*>(filter.data())};
   if (ioctl(fd.get(), TUNATTACHFILTER, &program) != 0) return fail_errno(errno, interface);
