@@ -10,8 +10,9 @@
 #include <thread>
 
 #include "host/context.h"
+#include "test_port.h"
 
-namespace weft::host {
+namespace weft::host::test {
 namespace {
 
 constexpr std::uint32_t kDepth = 64;
@@ -54,18 +55,10 @@ struct End {
     a.ack_timeout = 14;
     a.retry_count = a.rnr_retry = 7;
     a.max_reads_in = a.max_reads_out = 1;
-    const auto move = [&](hca::QpState state, std::uint32_t mask) {
-      a.state = state;
-      const auto moved = qp->modify(a, hca::kAttrState | mask);
-      ASSERT_TRUE(moved) << moved.error().message;
-    };
-    move(hca::QpState::kInit, hca::kAttrPKeyIndex | hca::kAttrPort | hca::kAttrAccess);
+    make_ready_to_receive(*qp, hca::QpType::kRc, a);
     for (std::uint32_t i = 0; i < kDepth; ++i)
       receive(i);
-    move(hca::QpState::kRtr, hca::kAttrPath | hca::kAttrPathMtu | hca::kAttrPeer | hca::kAttrRqPsn |
-                                 hca::kAttrMaxReadsIn | hca::kAttrRnrTimer);
-    move(hca::QpState::kRts, hca::kAttrSqPsn | hca::kAttrAckTimeout | hca::kAttrRetryCount |
-                                 hca::kAttrRnrRetry | hca::kAttrMaxReadsOut);
+    make_ready_to_send(*qp, hca::QpType::kRc, a);
   }
 
   void receive(std::uint64_t slot) {
@@ -157,4 +150,4 @@ TEST_F(ConnectedThreads, PostAndPollAtTheSameTime) {
 }
 
 }  // namespace
-}  // namespace weft::host
+}  // namespace weft::host::test

@@ -2,7 +2,6 @@
 // A program may leave as soon as it has seen a message arrive: the peer is told all the same. On a
 // port of the test's own, where a read lasts as long as the test wants.
 #include <gtest/gtest.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,25 +11,21 @@
 
 #include "host/context.h"
 #include "host/process.h"
-#include "io/unique_fd.h"
+#include "test_port.h"
 #include "wire/bth.h"
 #include "wire/xrceth.h"
 
-namespace weft::host {
+namespace weft::host::test {
 namespace {
 
-const Gid kOwnGid = Gid::from_ipv4(0x0A000001);
-const Gid kPeerGid = Gid::from_ipv4(0x0A000002);
 constexpr Qpn kOwnQpn{0x77};
-constexpr Qpn kPeerQpn{0x99};
-constexpr Psn kPsn{0x1000};
 
 // A message is handed in by receive(), which returns when the test opens the gate.
-class Wire final : public port::Inlet {
+class Wire final : public SilentInlet {
  public:
   std::size_t receive(port::DatagramSink& sink, std::size_t) override {
     std::uint64_t events = 0;
-    [[maybe_unused]] const auto drained = read(event_.get(), &events, sizeof events);
+    [[maybe_unused]] const auto drained = read(event(), &events, sizeof events);
     if (!waiting_.exchange(false)) return 0;
     std::array<std::byte, wire::Bth::kSize + wire::Xrceth::kSize> packet{};
     message.write(packet);
@@ -46,15 +41,13 @@ class Wire final : public port::Inlet {
       std::this_thread::yield();
     return 1;
   }
-  [[nodiscard]] std::vector<int> descriptors() const override { return {event_.get()}; }
-  [[nodiscard]] std::uint32_t capacity() const override { return 1u << 20; }
 
   void arrive() { waiting_.store(true); }
   // For the thread of the context: nobody polls.
   void arrive_unasked() {
     arrive();
     const std::uint64_t one = 1;
-    EXPECT_EQ(write(event_.get(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
+    EXPECT_EQ(write(event(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
   }
 
   // A message without data.
@@ -72,14 +65,11 @@ class Wire final : public port::Inlet {
 
  private:
   std::atomic<bool> waiting_{false};
-  io::UniqueFd event_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 };
 
-class WireEnd final : public port::Endpoint {
+class WireEnd final : public TestEnd {
  public:
-  explicit WireEnd(std::shared_ptr<Wire> wire) : wire_(wire), inlet_(std::move(wire)) {}
-  [[nodiscard]] Qpn qpn() const override { return kOwnQpn; }
-  [[nodiscard]] const std::shared_ptr<port::Inlet>& inlet() const override { return inlet_; }
+  explicit WireEnd(std::shared_ptr<Wire> wire) : TestEnd(kOwnQpn, wire), wire_(std::move(wire)) {}
   hca::SendResult send(const hca::Burst& burst) override {
     if (wire_->refusals > 0) {
       --wire_->refusals;
@@ -94,33 +84,17 @@ class WireEnd final : public port::Endpoint {
     }
     return {};
   }
-  Expected<void> attach(const Gid&) override { return {}; }
-  Expected<void> detach(const Gid&) override { return {}; }
 
  private:
   std::shared_ptr<Wire> wire_;
-  std::shared_ptr<port::Inlet> inlet_;
 };
 
-class WirePort final : public port::Port {
+class WirePort final : public TestPort {
  public:
   explicit WirePort(std::shared_ptr<Wire> wire) : wire_(std::move(wire)) {}
-  [[nodiscard]] port::PortAttributes attributes(std::uint8_t) override {
-    port::PortAttributes attributes;
-    attributes.gids = {{kOwnGid, 1}};
-    attributes.pkeys = {kDefaultPKey};
-    return attributes;
-  }
-  [[nodiscard]] hca::UdFraming framing() const override { return hca::UdFraming::kBth; }
-  [[nodiscard]] Gid group_address(const Gid& group) const override { return group; }
   Expected<std::unique_ptr<port::Endpoint>> open_endpoint(port::Service) override {
     return std::make_unique<WireEnd>(wire_);
   }
-  Expected<std::unique_ptr<port::Endpoint>> open_management() override {
-    return fail(std::errc::operation_not_supported, "none");
-  }
-  [[nodiscard]] bool weft_peers_only() const override { return false; }
-  [[nodiscard]] std::vector<CounterValue> counters() const override { return {}; }
 
  private:
   std::shared_ptr<Wire> wire_;
@@ -137,7 +111,7 @@ class Owed : public testing::Test {
     config.send_queue = config.receive_queue = queue_;
     config.max_sends = config.max_receives = 4;
     qp_ = context_->create_queue_pair(config).value();
-    bring_up();
+    make_ready_to_receive(*qp_, config.type, to_peer(1024));
     ASSERT_EQ(qp_->post_receive({1, {}}), std::errc{});
   }
   void TearDown() override {
@@ -155,25 +129,6 @@ class Owed : public testing::Test {
   void close() {
     EXPECT_TRUE(context_->release_pd(pd_));
     context_->close();
-  }
-
-  void bring_up() {
-    hca::QpAttributes attributes;
-    attributes.state = hca::QpState::kInit;
-    attributes.port = 1;
-    ASSERT_TRUE(qp_->modify(
-        attributes, hca::kAttrState | hca::kAttrPKeyIndex | hca::kAttrPort | hca::kAttrAccess));
-    attributes.state = hca::QpState::kRtr;
-    attributes.path = {.sgid = kOwnGid, .dgid = kPeerGid};
-    attributes.path_mtu = 1024;
-    attributes.peer = kPeerQpn;
-    attributes.rq_psn = kPsn;
-    attributes.rnr_timer = 12;
-    attributes.max_reads_in = 1;
-    const auto ready = qp_->modify(
-        attributes, hca::kAttrState | hca::kAttrPath | hca::kAttrPathMtu | hca::kAttrPeer |
-                        hca::kAttrRqPsn | hca::kAttrMaxReadsIn | hca::kAttrRnrTimer);
-    ASSERT_TRUE(ready) << ready.error().message;
   }
 
   bool poll() {
@@ -271,7 +226,7 @@ class OwedByTarget : public Owed {
     config.pd = pd_;
     config.xrc_domain = domain_;
     qp_ = context_->create_queue_pair(config).value();
-    bring_up();
+    make_ready_to_receive(*qp_, config.type, to_peer(1024));
   }
   void TearDown() override {
     qp_->destroy();
@@ -295,4 +250,4 @@ TEST_F(OwedByTarget, IsOfferedAgainToAFullWire) {
 }
 
 }  // namespace
-}  // namespace weft::host
+}  // namespace weft::host::test

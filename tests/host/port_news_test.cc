@@ -11,6 +11,7 @@
 
 #include "host/context.h"
 #include "io/unique_fd.h"
+#include "test_port.h"
 
 namespace weft::host {
 namespace {
@@ -65,36 +66,22 @@ struct Fabric {
   io::UniqueFd event{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 };
 
-class Silence final : public port::Inlet {
+class SilentEnd final : public test::TestEnd {
  public:
-  std::size_t receive(port::DatagramSink&, std::size_t) override { return 0; }
-  [[nodiscard]] std::vector<int> descriptors() const override { return {event_.get()}; }
-  [[nodiscard]] std::uint32_t capacity() const override { return 1u << 20; }
-
- private:
-  io::UniqueFd event_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-};
-
-class SilentEnd final : public port::Endpoint {
- public:
-  explicit SilentEnd(std::shared_ptr<Fabric> fabric) : fabric_(std::move(fabric)) {}
+  explicit SilentEnd(std::shared_ptr<Fabric> fabric)
+      : TestEnd(Qpn{0x77}, std::make_shared<test::SilentInlet>()), fabric_(std::move(fabric)) {}
   Expected<void> move_to(std::uint8_t port) override {
     const std::lock_guard guard(fabric_->mutex);
     fabric_->moves.push_back(port);
     return {};
   }
-  [[nodiscard]] Qpn qpn() const override { return Qpn{0x77}; }
-  [[nodiscard]] const std::shared_ptr<port::Inlet>& inlet() const override { return inlet_; }
   hca::SendResult send(const hca::Burst&) override { return {}; }
-  Expected<void> attach(const Gid&) override { return {}; }
-  Expected<void> detach(const Gid&) override { return {}; }
 
  private:
   std::shared_ptr<Fabric> fabric_;
-  std::shared_ptr<port::Inlet> inlet_ = std::make_shared<Silence>();
 };
 
-class FabricPort final : public port::Port {
+class FabricPort final : public test::TestPort {
  public:
   explicit FabricPort(std::shared_ptr<Fabric> fabric) : fabric_(std::move(fabric)) {}
   [[nodiscard]] std::uint8_t ports() const override { return 2; }
@@ -102,15 +89,9 @@ class FabricPort final : public port::Port {
     const std::lock_guard guard(fabric_->mutex);
     return port == 1 ? fabric_->attributes : fabric_->second;
   }
-  [[nodiscard]] hca::UdFraming framing() const override { return hca::UdFraming::kBth; }
-  [[nodiscard]] Gid group_address(const Gid& group) const override { return group; }
   Expected<std::unique_ptr<port::Endpoint>> open_endpoint(port::Service) override {
     return std::make_unique<SilentEnd>(fabric_);
   }
-  Expected<std::unique_ptr<port::Endpoint>> open_management() override {
-    return fail(std::errc::operation_not_supported, "none");
-  }
-  [[nodiscard]] bool weft_peers_only() const override { return false; }
   [[nodiscard]] int news_descriptor() const override { return fabric_->event.get(); }
   void hear_news() override {
     const std::lock_guard guard(fabric_->mutex);
@@ -119,7 +100,6 @@ class FabricPort final : public port::Port {
     heard_ = std::exchange(fabric_->news, {});
   }
   std::uint32_t take_news(std::uint8_t port) override { return std::exchange(heard_.at(port), 0); }
-  [[nodiscard]] std::vector<CounterValue> counters() const override { return {}; }
 
  private:
   std::shared_ptr<Fabric> fabric_;

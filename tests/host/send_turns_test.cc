@@ -3,7 +3,6 @@
 #include "host/send_turns.h"
 
 #include <gtest/gtest.h>
-#include <sys/eventfd.h>
 
 #include <array>
 #include <atomic>
@@ -12,67 +11,36 @@
 #include <vector>
 
 #include "host/context.h"
-#include "io/unique_fd.h"
+#include "test_port.h"
 
-namespace weft::host {
+namespace weft::host::test {
 namespace {
 
-const Gid kOwnGid = Gid::from_ipv4(0x0A000001);
-const Gid kPeerGid = Gid::from_ipv4(0x0A000002);
-constexpr Psn kPsn{0x1000};
 constexpr std::uint32_t kMtu = 4096;
 constexpr std::uint32_t kMessage = 24 * 1024;  // less than a connection's first window
 constexpr std::size_t kMany = 2 * SendTurns::kFew;
 
-class Socket final : public port::Inlet {
- public:
-  std::size_t receive(port::DatagramSink&, std::size_t) override { return 0; }
-  [[nodiscard]] std::vector<int> descriptors() const override { return {event_.get()}; }
-  [[nodiscard]] std::uint32_t capacity() const override { return 1u << 20; }
-
- private:
-  io::UniqueFd event_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-};
-
 // One message of each queue pair, and how many have left.
-class End final : public port::Endpoint {
+class End final : public TestEnd {
  public:
-  End(std::atomic<std::uint64_t>& bytes, Qpn qpn) : bytes_(bytes), qpn_(qpn) {}
-  [[nodiscard]] Qpn qpn() const override { return qpn_; }
-  [[nodiscard]] const std::shared_ptr<port::Inlet>& inlet() const override { return inlet_; }
+  End(std::atomic<std::uint64_t>& bytes, Qpn qpn)
+      : TestEnd(qpn, std::make_shared<SilentInlet>()), bytes_(bytes) {}
   hca::SendResult send(const hca::Burst& burst) override {
     for (const hca::OutPacket& packet : burst.packets())
       bytes_ += packet.payload_length;
     return {};
   }
-  Expected<void> attach(const Gid&) override { return {}; }
-  Expected<void> detach(const Gid&) override { return {}; }
 
  private:
   std::atomic<std::uint64_t>& bytes_;
-  const Qpn qpn_;
-  std::shared_ptr<port::Inlet> inlet_ = std::make_shared<Socket>();
 };
 
-class WirePort final : public port::Port {
+class WirePort final : public TestPort {
  public:
   explicit WirePort(std::atomic<std::uint64_t>& bytes) : bytes_(bytes) {}
-  [[nodiscard]] port::PortAttributes attributes(std::uint8_t) override {
-    port::PortAttributes attributes;
-    attributes.gids = {{kOwnGid, 1}};
-    attributes.pkeys = {kDefaultPKey};
-    return attributes;
-  }
-  [[nodiscard]] hca::UdFraming framing() const override { return hca::UdFraming::kBth; }
-  [[nodiscard]] Gid group_address(const Gid& group) const override { return group; }
   Expected<std::unique_ptr<port::Endpoint>> open_endpoint(port::Service) override {
     return std::make_unique<End>(bytes_, Qpn{next_qpn_++});
   }
-  Expected<std::unique_ptr<port::Endpoint>> open_management() override {
-    return fail(std::errc::operation_not_supported, "none");
-  }
-  [[nodiscard]] bool weft_peers_only() const override { return false; }
-  [[nodiscard]] std::vector<CounterValue> counters() const override { return {}; }
 
  private:
   std::atomic<std::uint64_t>& bytes_;
@@ -115,27 +83,9 @@ class SendTurnsTest : public testing::Test {
     return *queue_pairs_.emplace_back(context_->create_queue_pair(config).value());
   }
   static void connect(QueuePair& queue_pair) {
-    hca::QpAttributes attributes;
-    attributes.state = hca::QpState::kInit;
-    attributes.port = 1;
-    ASSERT_TRUE(queue_pair.modify(
-        attributes, hca::kAttrState | hca::kAttrPKeyIndex | hca::kAttrPort | hca::kAttrAccess));
-    attributes.state = hca::QpState::kRtr;
-    attributes.path = {.sgid = kOwnGid, .dgid = kPeerGid};
-    attributes.path_mtu = kMtu;
-    attributes.peer = Qpn{0x99};
-    attributes.rq_psn = kPsn;
-    attributes.max_reads_in = 1;
-    attributes.rnr_timer = 12;
-    ASSERT_TRUE(queue_pair.modify(attributes, hca::kAttrState | hca::kAttrPath | hca::kAttrPathMtu |
-                                                  hca::kAttrPeer | hca::kAttrRqPsn |
-                                                  hca::kAttrMaxReadsIn | hca::kAttrRnrTimer));
-    attributes.state = hca::QpState::kRts;
-    attributes.sq_psn = kPsn;
-    attributes.max_reads_out = 1;
-    ASSERT_TRUE(queue_pair.modify(attributes, hca::kAttrState | hca::kAttrSqPsn |
-                                                  hca::kAttrAckTimeout | hca::kAttrRetryCount |
-                                                  hca::kAttrRnrRetry | hca::kAttrMaxReadsOut));
+    const hca::QpAttributes attributes = to_peer(kMtu);
+    make_ready_to_receive(queue_pair, hca::QpType::kRc, attributes);
+    make_ready_to_send(queue_pair, hca::QpType::kRc, attributes);
   }
   void post(QueuePair& queue_pair) const {
     const hca::Sge piece{reinterpret_cast<std::uintptr_t>(memory_.data()), kMessage,
@@ -292,4 +242,4 @@ TEST_F(SendTurnsTest, ComeForThoseWhoWaitWhenTheOthersAreDestroyed) {
 }
 
 }  // namespace
-}  // namespace weft::host
+}  // namespace weft::host::test

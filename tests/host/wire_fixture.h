@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/eventfd.h>
 
 #include <array>
 #include <atomic>
@@ -15,20 +14,17 @@
 #include <vector>
 
 #include "host/context.h"
-#include "io/unique_fd.h"
+#include "test_port.h"
 #include "wire/bth.h"
 
 namespace weft::host::test {
 
-inline const Gid kOwnGid = Gid::from_ipv4(0x0A000001);
-inline const Gid kPeerGid = Gid::from_ipv4(0x0A000002);
 inline const Gid kOtherGid = Gid::from_ipv4(0x0A000003);
-inline constexpr Psn kPsn{0x1000};
 inline constexpr std::uint32_t kMtu = 2048;
 inline constexpr std::uint32_t kMostInline = 512;
 
 // Where nothing arrives, unless the test says so.
-class Socket final : public port::Inlet {
+class Socket final : public SilentInlet {
  public:
   // What it is, is nothing to a queue pair.
   std::size_t receive(port::DatagramSink& sink, std::size_t) override {
@@ -37,14 +33,9 @@ class Socket final : public port::Inlet {
     sink.deliver({});
     return 1;
   }
-  [[nodiscard]] std::vector<int> descriptors() const override { return {event_.get()}; }
-  [[nodiscard]] std::uint32_t capacity() const override { return 1u << 20; }
 
   std::atomic<unsigned> reads = 0;
   std::atomic<bool> arrives = false;
-
- private:
-  io::UniqueFd event_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 };
 
 // What the wire was handed in one call: of each burst, how long its packets are.
@@ -69,11 +60,9 @@ struct Wire {
   std::uint32_t next_qpn = 0x100;
 };
 
-class End final : public port::Endpoint {
+class End final : public TestEnd {
  public:
-  End(Wire& wire, Qpn qpn) : wire_(wire), qpn_(qpn), inlet_(wire.socket) {}
-  [[nodiscard]] Qpn qpn() const override { return qpn_; }
-  [[nodiscard]] const std::shared_ptr<port::Inlet>& inlet() const override { return inlet_; }
+  End(Wire& wire, Qpn qpn) : TestEnd(qpn, wire.socket), wire_(wire) {}
   [[nodiscard]] bool same_way(const hca::Burst& first, const hca::Burst& next) const override {
     return first.path == next.path;
   }
@@ -86,8 +75,6 @@ class End final : public port::Endpoint {
     note(bursts);
     return wire_.together;
   }
-  Expected<void> attach(const Gid&) override { return {}; }
-  Expected<void> detach(const Gid&) override { return {}; }
 
  private:
   void note(std::span<const hca::Burst* const> bursts) {
@@ -103,29 +90,15 @@ class End final : public port::Endpoint {
   }
 
   Wire& wire_;
-  const Qpn qpn_;
-  std::shared_ptr<port::Inlet> inlet_;
 };
 
-class WirePort final : public port::Port {
+class WirePort final : public TestPort {
  public:
   explicit WirePort(Wire& wire) : wire_(wire) {}
-  [[nodiscard]] port::PortAttributes attributes(std::uint8_t) override {
-    port::PortAttributes attributes;
-    attributes.gids = {{kOwnGid, 1}};
-    attributes.pkeys = {kDefaultPKey};
-    return attributes;
-  }
-  [[nodiscard]] hca::UdFraming framing() const override { return hca::UdFraming::kBth; }
-  [[nodiscard]] Gid group_address(const Gid& group) const override { return group; }
   Expected<std::unique_ptr<port::Endpoint>> open_endpoint(port::Service) override {
     return std::make_unique<End>(wire_, Qpn{wire_.next_qpn++});
   }
-  Expected<std::unique_ptr<port::Endpoint>> open_management() override {
-    return fail(std::errc::operation_not_supported, "none");
-  }
   [[nodiscard]] bool weft_peers_only() const override { return true; }
-  [[nodiscard]] std::vector<CounterValue> counters() const override { return {}; }
 
  private:
   Wire& wire_;
@@ -162,28 +135,9 @@ class OnWire : public testing::Test {
     config.max_sends = 64;
     config.max_inline = kMostInline;
     QueuePair& queue_pair = *queue_pairs_.emplace_back(context_->create_queue_pair(config).value());
-    hca::QpAttributes attributes;
-    attributes.state = hca::QpState::kInit;
-    attributes.port = 1;
-    EXPECT_TRUE(queue_pair.modify(
-        attributes, hca::kAttrState | hca::kAttrPKeyIndex | hca::kAttrPort | hca::kAttrAccess));
-    attributes.state = hca::QpState::kRtr;
-    attributes.path = {.sgid = kOwnGid, .dgid = peer};
-    attributes.path_mtu = kMtu;
-    attributes.peer = Qpn{0x99};
-    attributes.rq_psn = kPsn;
-    const bool reliable = hca::is_reliable(type);
-    EXPECT_TRUE(queue_pair.modify(
-        attributes, hca::kAttrState | hca::kAttrPath | hca::kAttrPathMtu | hca::kAttrPeer |
-                        hca::kAttrRqPsn |
-                        (reliable ? hca::kAttrMaxReadsIn | hca::kAttrRnrTimer : 0u)));
-    attributes.state = hca::QpState::kRts;
-    attributes.sq_psn = kPsn;
-    EXPECT_TRUE(
-        queue_pair.modify(attributes, hca::kAttrState | hca::kAttrSqPsn |
-                                          (reliable ? hca::kAttrAckTimeout | hca::kAttrRetryCount |
-                                                          hca::kAttrRnrRetry | hca::kAttrMaxReadsOut
-                                                    : 0u)));
+    const hca::QpAttributes attributes = to_peer(kMtu, peer);
+    make_ready_to_receive(queue_pair, type, attributes);
+    make_ready_to_send(queue_pair, type, attributes);
     return queue_pair;
   }
   // Posts a message that does not go yet.
