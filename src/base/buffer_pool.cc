@@ -12,6 +12,12 @@ BufferRef BufferBlock::lend(BufferOwner& owner) {
   return BufferRef(this);
 }
 
+BufferRef BufferBlock::share() {
+  assert(lent());
+  references_.fetch_add(1, std::memory_order_relaxed);
+  return BufferRef(this);
+}
+
 MutableBytes BufferRef::bytes() const {
   return block_ == nullptr ? MutableBytes{} : block_->bytes_;
 }

@@ -42,6 +42,8 @@ class BufferBlock {
 
   // The first reference. Only while there is none; `owner` outlives them all.
   [[nodiscard]] BufferRef lend(BufferOwner& owner);
+  // One more; only while somebody holds one.
+  [[nodiscard]] BufferRef share();
   [[nodiscard]] bool lent() const { return references_.load(std::memory_order_acquire) != 0; }
   // Of the lending that is or was last; null before the first.
   [[nodiscard]] const BufferOwner* owner() const { return owner_; }

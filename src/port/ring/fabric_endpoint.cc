@@ -70,24 +70,6 @@ std::optional<RingCounter> FabricEndpoint::objection(const hca::Burst& burst,
   return std::nullopt;
 }
 
-Route FabricEndpoint::route(const hca::Burst& burst, const PortFacts& facts) {
-  const hca::Path& path = burst.path;
-  const PortAttributes& port = facts.attributes;
-  Route out;
-  out.lrh.sl = path.sl;
-  out.lrh.dlid = path.dlid;
-  out.lrh.slid = Lid{
-      static_cast<std::uint16_t>(port.lid.value() | (path.source_path_bits & facts.path_mask()))};
-  if (!path.global) return out;
-  out.lrh.next_header = wire::Lnh::iba_global;
-  out.grh = wire::Grh{.traffic_class = path.traffic_class,
-                      .flow_label = path.flow_label,
-                      .hop_limit = path.hop_limit,
-                      .sgid = port.gids[path.sgid_index].gid,
-                      .dgid = path.dgid};
-  return out;
-}
-
 hca::SendResult FabricEndpoint::send(const hca::Burst& burst) {
   using enum hca::SendOutcome;
   if (shared_->gone.load(std::memory_order_relaxed) || shared_->end->is_broken()) {
@@ -118,7 +100,7 @@ hca::SendResult FabricEndpoint::hand_over(const hca::Burst& burst, const PortFac
       prefetch_to_write(&end.slot(i));
       if (blocks[i] != ring::kNoBlock) ring::ask_for_block(end.block(blocks[i]).data(), size);
     }
-  } work{*shared_->end, burst, route(burst, facts), {}};
+  } work{*shared_->end, burst, route_of(burst.path, facts), {}};
   const auto packets = burst.packets();
   const auto apart = static_cast<std::size_t>(
       std::count_if(packets.begin(), packets.end(),

@@ -30,7 +30,6 @@ class FabricEndpoint final : public Endpoint {
  private:
   // Why a burst must not be handed over now.
   static std::optional<RingCounter> objection(const hca::Burst& burst, const PortFacts& facts);
-  static Route route(const hca::Burst& burst, const PortFacts& facts);
   // With the lock held.
   hca::SendResult hand_over(const hca::Burst& burst, const PortFacts& facts);
   void record(std::size_t packets);

@@ -106,19 +106,40 @@ std::size_t Route::packet_size(const hca::OutPacket& packet) const {
   return size() + packet.length() + wire::kIcrcSize + wire::kVcrcSize;
 }
 
-void write_link_packet(const Route& route, const hca::OutPacket& packet,
-                       std::span<const Bytes> payload, MutableBytes block, ring::SendSlot& slot) {
-  const MutableBytes header(slot.header);
+Route route_of(const hca::Path& path, const PortFacts& facts) {
+  const PortAttributes& port = facts.attributes;
+  Route out;
+  out.lrh.sl = path.sl;
+  out.lrh.dlid = path.dlid;
+  out.lrh.slid = Lid{
+      static_cast<std::uint16_t>(port.lid.value() | (path.source_path_bits & facts.path_mask()))};
+  if (!path.global) return out;
+  out.lrh.next_header = wire::Lnh::iba_global;
+  out.grh = wire::Grh{.traffic_class = path.traffic_class,
+                      .flow_label = path.flow_label,
+                      .hop_limit = path.hop_limit,
+                      .sgid = port.gids[path.sgid_index].gid,
+                      .dgid = path.dgid};
+  return out;
+}
+
+std::size_t write_link_headers(const Route& route, const hca::OutPacket& packet, MutableBytes out) {
   wire::Lrh lrh = route.lrh;
   lrh.packet_words = static_cast<std::uint16_t>((route.packet_size(packet) - wire::kVcrcSize) / 4);
-  lrh.write(header);
+  lrh.write(out);
   if (route.grh) {
     wire::Grh grh = *route.grh;
     grh.payload_length = static_cast<std::uint16_t>(packet.length() + wire::kIcrcSize);
-    grh.write(header.subspan(wire::Lrh::kSize));
+    grh.write(out.subspan(wire::Lrh::kSize));
   }
-  std::byte* at =
-      std::copy_n(packet.header.data(), packet.header_length, header.data() + route.size());
+  std::copy_n(packet.header.data(), packet.header_length, out.data() + route.size());
+  return route.size() + packet.header_length;
+}
+
+void write_link_packet(const Route& route, const hca::OutPacket& packet,
+                       std::span<const Bytes> payload, MutableBytes block, ring::SendSlot& slot) {
+  const MutableBytes header(slot.header);
+  std::byte* at = header.data() + write_link_headers(route, packet, header);
   const bool apart = !route.fits_header(packet);
   assert(!apart || block.size() >= packet.payload_length);
   std::byte* to = apart ? block.data() : at;

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "hca/datagram.h"
+#include "port/ring/port_facts.h"
 #include "port/ring/shared_memory.h"
 #include "wire/grh.h"
 #include "wire/lrh.h"
@@ -29,6 +30,14 @@ struct Route {
   // LRH through VCRC, bytes.
   [[nodiscard]] std::size_t packet_size(const hca::OutPacket& packet) const;
 };
+
+// Of what is sent along `path` from a port now; the path is by LID, and its GID one that the port
+// has.
+[[nodiscard]] Route route_of(const hca::Path& path, const PortFacts& facts);
+
+// Writes the route and the transport headers of a packet; returns their size. `out` has room for
+// ring::kMostHeader bytes.
+std::size_t write_link_headers(const Route& route, const hca::OutPacket& packet, MutableBytes out);
 
 // Fills in all of `slot` but where it comes from; the packet is not sealed. `block`: room for the
 // payload, unless it fits the header. Reads the payload once.

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// A consumer of an adapter's port that lives in the daemon, as drivers live in a kernel: queue
+// pairs as cores, in the thread of the fabric. What it sends from frame memory is not copied:
+// packets refer to it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/error.h"
+#include "daemon/lan/frame_memory.h"
+#include "fabric/channel_adapter.h"
+#include "hca/pkey_table.h"
+#include "hca/queue_pair.h"
+#include "link/packet_pool.h"
+#include "port/ring/link_frame.h"
+#include "port/ring/port_facts.h"
+
+namespace weft::daemon {
+
+enum class ResidentCounter : std::uint8_t {
+  kTxPackets,
+  kTxUnaddressed,
+  kTxRefused,
+  kTxNoPacket,
+  kTxCopied,
+  kRxPackets,
+  kRxMalformed,
+  kRxBadIcrc,
+  kRxNoQueuePair,
+  kCount
+};
+inline constexpr std::array<CounterInfo, static_cast<std::size_t>(ResidentCounter::kCount)>
+    kResidentCounters{{
+        {"tx_packets", "packets sent"},
+        {"tx_unaddressed", "packets dropped: the port is not active, or they have no way by LID"},
+        {"tx_refused", "packets dropped: they are not what the port may send"},
+        {"tx_no_packet", "packets dropped: the fabric has no room for more"},
+        {"tx_copied", "packets whose payload was copied, since it is not in the frame memory"},
+        {"rx_packets", "packets received"},
+        {"rx_malformed", "packets dropped: they are not what they say"},
+        {"rx_bad_icrc", "packets dropped: their ICRC is wrong"},
+        {"rx_no_queue_pair", "packets dropped: their queue pair has gone"},
+    }};
+
+class ResidentConsumer final : private fabric::Program {
+ public:
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // There is something for run() to do. From inside the fabric's run() and from posted().
+    virtual void touched() = 0;
+    // facts() are others. From inside the fabric's run().
+    virtual void port_changed(bool reregister) = 0;
+  };
+
+  // invalid_argument: the adapter has no such port. All that it is given outlives it.
+  static Expected<std::unique_ptr<ResidentConsumer>> open(fabric::ChannelAdapter& adapter,
+                                                          mgmt::PortNumber port,
+                                                          link::PacketPool& pool,
+                                                          FrameMemory& memory, Owner& owner);
+  ResidentConsumer(const ResidentConsumer&) = delete;
+  ResidentConsumer& operator=(const ResidentConsumer&) = delete;
+
+  [[nodiscard]] const port::PortFacts& facts() const { return facts_; }
+  [[nodiscard]] hca::PKeyTable& pkeys() { return pkeys_; }
+
+  // A number for a queue pair; errors as of fabric::Attachment.
+  [[nodiscard]] Expected<Qpn> allocate() { return attachment_->allocate(); }
+  // From now on it is driven from here; it has a number of allocate(), and outlives remove().
+  void add(hca::QueuePair& queue_pair);
+  // Its number is free again.
+  void remove(hca::QueuePair& queue_pair);
+  // Multicast groups: packets to them go to the queue pairs that have attached them.
+  Expected<void> join(Qpn qpn, const Gid& group) { return attachment_->join(qpn, group); }
+  Expected<void> leave(Qpn qpn, const Gid& group) { return attachment_->leave(qpn, group); }
+
+  // Something was posted to it, or it was modified.
+  void posted(hca::QueuePair& queue_pair);
+  // Sends what may go, and tells queue pairs that a run of packets is over.
+  void run(Time now);
+  [[nodiscard]] std::optional<Time> deadline() const { return earliest_; }
+
+  [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
+
+ private:
+  struct Member {
+    hca::QueuePair* queue_pair = nullptr;
+    bool ready = false;     // is among ready_
+    bool received = false;  // and in the midst of a run of packets
+    std::optional<Time> due{};
+  };
+
+  ResidentConsumer(fabric::ChannelAdapter& adapter, mgmt::PortNumber port, link::PacketPool& pool,
+                   FrameMemory& memory, Owner& owner);
+  // fabric::Program
+  void deliver(link::PacketPtr& packet, Time now) override;
+  void may_send(Time now) override;
+  void port_changed(bool reregister, Time now) override;
+
+  void read_facts();
+  void make_ready(Member& member);
+  // Those whose deadline has come are ready.
+  void look_at_deadlines(Time now);
+  // Hands over the packets that wait; false: the port takes no more now.
+  bool drain(Time now);
+  // Sends all that a queue pair has; false: the port takes no more now.
+  bool send_all(hca::QueuePair& queue_pair, Time now);
+  void take_burst(Qpn source);
+  [[nodiscard]] link::PacketPtr make_packet(const port::Route& route, const hca::OutPacket& packet);
+  void hand_on(const hca::InDatagram& datagram, Time now);
+
+  fabric::ChannelAdapter& adapter_;
+  const mgmt::PortNumber port_;
+  link::PacketPool& pool_;
+  FrameMemory& memory_;
+  Owner& owner_;
+  std::unique_ptr<fabric::Attachment> attachment_;
+  port::PortFacts facts_{};
+  hca::PKeyTable pkeys_;
+  std::unordered_map<Qpn, Member> members_;
+  std::vector<Qpn> ready_;        // to be run
+  std::vector<Qpn> running_;      // of these, those whose turn it is
+  std::optional<Time> earliest_;  // deadline of all of them, or before it
+  hca::Burst burst_;
+  struct Waiting {
+    Qpn source{};
+    std::uint32_t epoch = 0;
+    link::PacketPtr packet;
+  };
+  std::deque<Waiting> waiting_;  // for room at the port; at most one burst
+  bool blocked_ = false;         // until may_send()
+  port::LinkFrame frame_{};      // of a packet that is read whole
+  CounterSet<ResidentCounter, kResidentCounters> counters_;
+};
+
+}  // namespace weft::daemon
