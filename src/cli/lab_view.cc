@@ -104,13 +104,24 @@ void print_path(const Json& path, std::size_t number) {
              works ? "works" : "does not work", how);
 }
 
+// Where it is, and on an Ethernet what is known of it there: "...; neighbour reachable".
+std::string address_of(const Json& remote) {
+  std::vector<std::string> states;
+  for (const Json& state : list_of(remote, "neighbours")) {
+    if (state.is_string()) states.push_back(printable(state.get<std::string>()));
+  }
+  const std::string address = printable(text_of(remote, "address"));
+  return states.empty() ? address
+                        : fmt::format("{}; neighbour {}", address, fmt::join(states, ", "));
+}
+
 void print_extender(const Json& extender, bool details) {
   fmt::print("  extender {} at {}\n", printable(text_of(extender, "extender")),
              printable(text_of(extender, "listen")));
   for (const Json& remote : list_of(extender, "remotes")) {
     const std::string why = remote.contains("why") ? text_of(remote, "why") : "";
     fmt::print("    {} to {} ({}): {}, {}{}{}\n", way_to(remote),
-               printable(text_of(remote, "remote")), printable(text_of(remote, "address")),
+               printable(text_of(remote, "remote")), address_of(remote),
                printable(text_of(remote, "session")), protection_of(remote),
                why.empty() ? "" : ": ", printable(why));
     std::size_t number = 0;

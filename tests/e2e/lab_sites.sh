@@ -355,6 +355,16 @@ wire() {
     at_site east ip address add 10.78.0.2/24 dev br0
   fi
   await_up
+  # What the cache of neighbours knows, where paths need it.
+  in_site west "$weft" status
+  run status "${words[@]}"
+  if [[ $layers == *ethernet ]]; then
+    [[ $(site_report west "remote['neighbours']") =~ ^\[\'(reachable|probing)\'\]$ ]] ||
+      fail "the report does not say that the neighbour is there"
+    expect status '; neighbour (reachable|probing)\): up'
+  elif grep -q neighbour "$work/status.out"; then
+    fail "there is talk of neighbours where the kernel finds them"
+  fi
   : >"$work/capture.out"
   nsenter "--net=/proc/${at[west]}/ns/net" -- \
     timeout "$time_limit" dumpcap -q -i veth0 -w "$work/wire.pcapng" >"$work/capture.out" 2>&1 &

@@ -101,7 +101,9 @@ class Neighbours : public ::testing::TestWithParam<bool> {
 TEST_P(Neighbours, FindEachOther) {
   west_.cache.look_for(ends_.remote, now_);
   EXPECT_EQ(west_.cache.find(ends_.remote), std::nullopt);
+  EXPECT_EQ(west_.cache.state_text(ends_.remote), "looking");
   let(1ms);
+  EXPECT_EQ(west_.cache.state_text(ends_.remote), "reachable");
   EXPECT_EQ(west_.cache.find(ends_.remote), kEast);
   EXPECT_THAT(west_.news, ElementsAre(kEast));
   EXPECT_EQ(east_.cache.find(ends_.local), std::nullopt) << "nobody has looked for it";
@@ -136,6 +138,7 @@ TEST_P(Neighbours, AreLostAfterThreeQuestionsAndFoundAgain) {
   let(1ms);
   let(32s + 900ms, &east_);
   EXPECT_EQ(west_.cache.find(ends_.remote), kEast) << "it may still answer";
+  EXPECT_EQ(west_.cache.state_text(ends_.remote), "probing");
   let(200ms, &east_);
   EXPECT_EQ(west_.cache.find(ends_.remote), std::nullopt);
   EXPECT_EQ(west_.count(NeighbourCounter::kLost), 1u);

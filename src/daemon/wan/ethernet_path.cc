@@ -38,10 +38,11 @@ std::optional<Gid> ip_source(Bytes frame) {
 }  // namespace
 
 EthernetPath::EthernetPath(std::string encapsulation, const wan::Ends& ends,
-                           io::EthernetDevice& device)
+                           io::EthernetDevice& device, const wan::NeighbourCache& neighbours)
     : encapsulation_(std::move(encapsulation)),
       ends_(ends),
       device_(device),
+      neighbours_(neighbours),
       stack_(make_stack()),
       longest_frame_(frame_that_fits()) {
 }
@@ -115,6 +116,10 @@ std::string EthernetPath::remote_text() const {
   const std::string address = io::format_address(ends_.remote);
   if (!found_) return address + ", not found";
   return fmt::format("{} at {:02x}", address, fmt::join(ends_.remote_mac, ":"));
+}
+
+std::string_view EthernetPath::neighbour_text() const {
+  return neighbours_.state_text(ends_.remote);
 }
 
 std::vector<CounterValue> EthernetPath::refused_counters() const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/counters.h"
@@ -13,6 +14,7 @@
 #include "daemon/wan/remote_path.h"
 #include "io/ethernet_device.h"
 #include "wan/encapsulation/stack.h"
+#include "wan/neighbour/neighbour_cache.h"
 
 namespace weft::daemon {
 
@@ -21,8 +23,9 @@ namespace weft::daemon {
 class EthernetPath final : public RemotePath {
  public:
   // `ends`: without the remote's Ethernet address. `encapsulation` can be between them. `device`
-  // outlives it.
-  EthernetPath(std::string encapsulation, const wan::Ends& ends, io::EthernetDevice& device);
+  // and `neighbours`, where the remote is looked for, outlive it.
+  EthernetPath(std::string encapsulation, const wan::Ends& ends, io::EthernetDevice& device,
+               const wan::NeighbourCache& neighbours);
 
   [[nodiscard]] const Gid& address() const { return ends_.remote; }
   // Nothing: it is lost.
@@ -35,6 +38,7 @@ class EthernetPath final : public RemotePath {
   [[nodiscard]] std::vector<CounterValue> refused_counters() const;
 
   [[nodiscard]] std::string remote_text() const override;
+  [[nodiscard]] std::string_view neighbour_text() const override;
   // wan::Path
   [[nodiscard]] bool established() const override { return found_; }
   [[nodiscard]] std::size_t longest_frame() const override { return longest_frame_; }
@@ -48,6 +52,7 @@ class EthernetPath final : public RemotePath {
   const std::string encapsulation_;
   wan::Ends ends_;
   io::EthernetDevice& device_;
+  const wan::NeighbourCache& neighbours_;
   bool found_ = false;
   wan::Stack stack_;
   std::vector<CounterValue> refused_before_;  // by the stacks before this one

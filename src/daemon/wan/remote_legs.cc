@@ -125,6 +125,15 @@ std::string RemoteLegs::remote_text() const {
   return fmt::format("{}", fmt::join(out, ", "));
 }
 
+Json RemoteLegs::neighbours() const {
+  Json out = Json::array();
+  for (const RemotePath* const path : paths_) {
+    const std::string_view state = path->neighbour_text();
+    if (!state.empty()) out.push_back(state);
+  }
+  return out;
+}
+
 Json RemoteLegs::report() const {
   Json out = Json::array();
   if (!adapts_ && paths_.size() == 1) return out;

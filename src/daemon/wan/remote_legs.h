@@ -40,6 +40,8 @@ class RemoteLegs {
 
   // Where the remote is, for a person.
   [[nodiscard]] std::string remote_text() const;
+  // What is known of the remote as a neighbour, of each way that needs it, as docs/cli.md has it.
+  [[nodiscard]] nlohmann::json neighbours() const;
   // Each way, as docs/cli.md has them; nothing where there is one alone that is not watched.
   [[nodiscard]] nlohmann::json report() const;
   // Of all ways.

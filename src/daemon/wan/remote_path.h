@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -41,6 +42,8 @@ class RemotePath : public wan::Path {
   void set_user(User user) { user_ = std::move(user); }
   // Where the remote is, for a person; empty: that is not known.
   [[nodiscard]] virtual std::string remote_text() const = 0;
+  // What is known of it as a neighbour: NeighbourCache::state_text(). Empty: the path needs none.
+  [[nodiscard]] virtual std::string_view neighbour_text() const { return {}; }
 
   // What frames of this path together may take, bytes per second; 0: whatever is taken.
   void set_rate(std::uint64_t bytes_per_s, Time now);

@@ -329,6 +329,8 @@ Json WanLinks::report(const Extender& extender, std::size_t index) {
     row["control"] = keys.connected ? "connected" : "none";
     if (!session.up() && remote.legs.seals().front()->needs_keys()) why = keys.why;
   }
+  if (Json states = remote.legs.neighbours(); !states.empty())
+    row["neighbours"] = std::move(states);
   if (Json paths = remote.legs.report(); !paths.empty()) row["paths"] = std::move(paths);
   row["counters"] = counters_json(counters);
   if (!why.empty()) row["why"] = why;

@@ -22,6 +22,12 @@ std::optional<MacAddress> NeighbourCache::find(const Gid& address) const {
   return entry->mac;
 }
 
+std::string_view NeighbourCache::state_text(const Gid& address) const {
+  const auto entry = std::ranges::find(entries_, address, &Entry::address);
+  if (entry == entries_.end() || entry->state == State::kLooking) return "looking";
+  return entry->state == State::kReachable ? "reachable" : "probing";
+}
+
 void NeighbourCache::confirm(const Gid& address, Time now) {
   Entry* const entry = find_entry(address);
   if (entry == nullptr || entry->state == State::kLooking) return;

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/counters.h"
@@ -65,6 +66,9 @@ class NeighbourCache {
   void look_for(const Gid& address, Time now);
   // Nothing: it is not known.
   [[nodiscard]] std::optional<MacAddress> find(const Gid& address) const;
+  // What is known of an address, as the states are called above: "looking", where look_for() was
+  // not told of it as well, "reachable" or "probing".
+  [[nodiscard]] std::string_view state_text(const Gid& address) const;
   // Something came from it that only it can have sent.
   void confirm(const Gid& address, Time now);
 
