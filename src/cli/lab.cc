@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/suggest.h"
+#include "fabric/lab_census.h"
 #include "fabric/lab_file.h"
 #include "fabric/lab_generate.h"
 #include "fabric/lab_import.h"
@@ -33,17 +34,10 @@ std::string stem_of(const std::string& path) {
   return !stem.empty() && plain && stem.front() != '-' ? stem : "lab";
 }
 
-std::size_t count(const fabric::Lab& lab, fabric::NodeKind kind) {
-  return static_cast<std::size_t>(
-      std::count_if(lab.nodes.begin(), lab.nodes.end(),
-                    [&](const fabric::LabNode& node) { return node.kind == kind; }));
-}
-
 std::string summary(const fabric::Lab& lab) {
-  const std::size_t routers = count(lab, fabric::NodeKind::kRouter);
-  return fmt::format("{} switches, {} nodes, {}{} links", count(lab, fabric::NodeKind::kSwitch),
-                     count(lab, fabric::NodeKind::kChannelAdapter),
-                     routers == 0 ? "" : fmt::format("{} routers, ", routers), lab.links.size());
+  const fabric::LabCensus census = fabric::census_of(lab);
+  if (census.is_roce_alone()) return census.to_string();
+  return fmt::format("{}, {} links", census.to_string("nodes"), lab.links.size());
 }
 
 int check(const LabOptions& options) {

@@ -68,8 +68,9 @@ void print_program(const Json& program) {
              user == geteuid() ? "" : " user " + io::user_name(user));
 }
 
-// By which of a bridge's ports, or to which subnets of a router's.
-std::string way_to(const Json& remote) {
+// By which of a bridge's ports, or to which subnets of a router's; hosts with RoCE have one way.
+std::string way_to(const Json& extender, const Json& remote) {
+  if (text_of(extender, "mode") == "roce") return "RoCE";
   std::vector<std::string> prefixes;
   for (const Json& prefix : list_of(remote, "prefixes")) {
     if (prefix.is_string()) prefixes.push_back(printable(prefix.get<std::string>()));
@@ -120,7 +121,7 @@ void print_extender(const Json& extender, bool details) {
              printable(text_of(extender, "listen")));
   for (const Json& remote : list_of(extender, "remotes")) {
     const std::string why = remote.contains("why") ? text_of(remote, "why") : "";
-    fmt::print("    {} to {} ({}): {}, {}{}{}\n", way_to(remote),
+    fmt::print("    {} to {} ({}): {}, {}{}{}\n", way_to(extender, remote),
                printable(text_of(remote, "remote")), address_of(remote),
                printable(text_of(remote, "session")), protection_of(remote),
                why.empty() ? "" : ": ", printable(why));
@@ -133,6 +134,10 @@ void print_extender(const Json& extender, bool details) {
   }
   if (extender.contains("refused")) {
     fmt::print("    refused {}\n", printable(text_of(extender, "refused")));
+  }
+  if (const Json& roce = object_of(extender, "roce"); !roce.empty()) {
+    fmt::print("    hosts on {}: {} known\n", printable(text_of(roce, "interface")),
+               number_of(roce, "hosts"));
   }
   const Json& counters = object_of(object_of(extender, "router"), "counters");
   if (!counters.empty()) {
@@ -179,15 +184,20 @@ void print_manager(const Json& sm) {
 void print_lab(const Json& lab, bool details, const Style& style) {
   const Json& links = object_of(lab, "links");
   const std::string states = states_of(links);
-  const std::string routers =
-      number_of(lab, "routers") == 0 ? "" : fmt::format(" routers {}", number_of(lab, "routers"));
-  fmt::print("{} pid {} switches {} cas {}{} links {}{}{}{}\n",
-             style.bold(fmt::format("lab {}:", title_of(lab))), number_of(lab, "pid"),
-             number_of(lab, "switches"), number_of(lab, "cas"), routers, number_of(links, "count"),
-             states.empty() ? "" : " (", states, states.empty() ? "" : ")");
+  const auto routers = number_of(lab, "routers");
+  const auto& extenders = list_of(lab, "extenders");
+  fmt::print("{} pid {}", style.bold(fmt::format("lab {}:", title_of(lab))), number_of(lab, "pid"));
+  if (number_of(lab, "switches") + number_of(lab, "cas") + routers == 0 && !extenders.empty()) {
+    fmt::print(" extenders {}\n", extenders.size());
+  } else {
+    fmt::print(" switches {} cas {}{} links {}{}{}{}\n", number_of(lab, "switches"),
+               number_of(lab, "cas"), routers == 0 ? "" : fmt::format(" routers {}", routers),
+               number_of(links, "count"), states.empty() ? "" : " (", states,
+               states.empty() ? "" : ")");
+  }
   for (const Json& part : list_of(lab, "parts"))
     print_part(part);
-  for (const Json& extender : list_of(lab, "extenders"))
+  for (const Json& extender : extenders)
     print_extender(extender, details);
   if (lab.contains("sm")) print_manager(object_of(lab, "sm"));
   for (const Json& program : list_of(lab, "programs"))

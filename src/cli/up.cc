@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +23,7 @@
 #include "cli/opensm.h"
 #include "daemon/background.h"
 #include "daemon/lab/lab_server.h"
+#include "fabric/lab_census.h"
 #include "fabric/lab_file.h"
 #include "fabric/lab_import.h"
 #include "io/runtime_dir.h"
@@ -195,6 +195,9 @@ std::string extender_lines(const fabric::Lab& lab, Part part) {
   for (const fabric::LabExtender& extender : lab.extenders) {
     const fabric::LabNode& node = lab.nodes[extender.node];
     if (!is_here(node, part)) continue;
+    if (extender.mode == fabric::ExtenderMode::kRoce) {
+      lines += fmt::format("  hosts with RoCE    on {}, by {}\n", extender.hosts, node.name);
+    }
     for (const fabric::LabRemote& remote : extender.remotes) {
       lines += fmt::format(
           "  extends to         {} by {}, {}\n", remote.name, node.name,
@@ -220,10 +223,8 @@ std::string manager_line(const fabric::Lab& lab, Part part) {
 
 // How much of the lab is here.
 std::string size_of(const fabric::Lab& lab, Part part) {
-  std::map<fabric::NodeKind, std::size_t> nodes;
-  for (const fabric::LabNode& node : lab.nodes) {
-    if (is_here(node, part)) ++nodes[node.kind];
-  }
+  const fabric::LabCensus census = fabric::census_of(lab, part);
+  if (census.is_roce_alone()) return census.to_string();
   std::size_t links = 0;
   std::size_t cut = 0;
   for (const fabric::LabLink& link : lab.links) {
@@ -232,11 +233,7 @@ std::string size_of(const fabric::Lab& lab, Part part) {
     links += first || second ? 1 : 0;
     cut += first != second ? 1 : 0;
   }
-  const std::size_t routers = nodes[fabric::NodeKind::kRouter];
-  std::string out =
-      fmt::format("{} switches, {} channel adapters, {}{} links", nodes[fabric::NodeKind::kSwitch],
-                  nodes[fabric::NodeKind::kChannelAdapter],
-                  routers == 0 ? "" : fmt::format("{} routers, ", routers), links);
+  std::string out = fmt::format("{}, {} links", census.to_string(), links);
   return cut == 0 ? out : fmt::format("{}, {} of them to other parts", out, cut);
 }
 
@@ -256,18 +253,21 @@ std::string access_line(const fabric::LabAccess& access, const daemon::LabPaths&
 
 void greet(const fabric::LabFile& file, Part part, const daemon::LabPaths& paths) {
   const fabric::Lab& lab = file.lab;
-  const std::string adapter = first_adapter(lab, part);
-  const std::string& database = paths.database;
+  const bool has_fabric = !fabric::census_of(lab, part).is_roce_alone();
+  std::string lines;
+  if (has_fabric) lines += fmt::format("  subnet manager     {}\n", manager_line(lab, part));
+  if (!paths.database.empty()) lines += fmt::format("  remembers by       {}\n", paths.database);
+  lines += access_line(file.access, paths) + extender_lines(lab, part);
+  if (has_fabric) {
+    lines += fmt::format("  what is there      weft run --node {} -- ibnetdiscover\n",
+                         first_adapter(lab, part));
+  }
   fmt::print(
       "lab {}: {}\n"
-      "  subnet manager     {}\n"
-      "{}{}{}"
-      "  what is there      weft run --node {} -- ibnetdiscover\n"
+      "{}"
       "  its state          weft status -d\n"
-      "  its end            weft down{}\n",
-      paths.title(), size_of(lab, part), manager_line(lab, part),
-      database.empty() ? "" : fmt::format("  remembers by       {}\n", database),
-      access_line(file.access, paths), extender_lines(lab, part), adapter, " " + paths.title());
+      "  its end            weft down {}\n",
+      paths.title(), size_of(lab, part), lines, paths.title());
   std::fflush(stdout);
 }
 

@@ -50,6 +50,13 @@ done
 await_up
 [[ $(site_report west "remote['sealed']") == True ]] || fail "it is not sealed"
 
+# A lab without a fabric is not spoken of as if it had one.
+run check "$weft" lab check "$work/west.toml"
+expect check ': 1 RoCE extenders$'
+expect west '^lab roce-west: 1 RoCE extenders$'
+expect west '^  hosts with RoCE    on edge-west, by roce-west$'
+! grep -E 'subnet manager|ibnetdiscover' "$work/west.out" || fail "there is no fabric to manage"
+
 # shellcheck disable=SC2034  # lib.sh reads them
 server_at=$east client_at=$west server_device=weft_veth0 client_device=weft_veth0
 # shellcheck disable=SC2034
@@ -72,6 +79,11 @@ spawn client nsenter "--net=/proc/$west/ns/net" -- "$weft" run --wire roce -- \
 finish client
 finish server
 echo "ib_write_bw from host to host: $(perftest_row client)"
+
+run status "$weft" status --lab roce-west
+expect status '^lab roce-west: pid [0-9]+ extenders 1$'
+expect status '^    RoCE to east \(.*\): up, sealed with'
+expect status '^    hosts on edge-west: [1-9][0-9]* known$'
 
 [[ $(counted west roce_out) -gt 500 ]] || fail "the packets went another way"
 [[ $(counted west resolution) -gt 1 ]] || fail "no host has asked for an address"

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "fabric/lab_census.h"
 #include "fabric/lab_file.h"
 
 namespace weft::fabric {
@@ -297,6 +298,24 @@ TEST(LabExtender, CanBeForHostsWithRoceAndNothingElse) {
       HasSubstr("lab.toml:2: extender.x: needs the interface where the hosts with RoCE are"));
   EXPECT_THAT(refusal(gate + "hosts = 'eth1'\n" + there),
               HasSubstr("extender.x: hosts are of an extender with mode = \"roce\""));
+}
+
+TEST(LabExtender, ForHostsWithRoceIsCountedByItselfAndNotAsARouter) {
+  const std::string gate =
+      "[part.wan]\n[part.lan]\n[extender.x]\npart = 'wan'\nmode = 'roce'\nhosts = 'eth1'\n"
+      "listen = '192.0.2.1:7471'\ninsecure = true\n[extender.x.remote.r]\naddress = "
+      "'192.0.2.2:7471'\n";
+  const std::string rack =
+      "[switch.s]\npart = 'lan'\n[node.a]\npart = 'lan'\n[node.b]\npart = 'lan'\n"
+      "[[link]]\nends = ['a', 's']\n";
+  const auto lab = parse_lab(gate + rack, "lab.toml");
+  ASSERT_TRUE(lab) << lab.error().message;
+  EXPECT_EQ(census_of(*lab).to_string(), "1 switches, 2 channel adapters, 1 RoCE extenders");
+  EXPECT_FALSE(census_of(*lab).is_roce_alone());
+  EXPECT_EQ(census_of(*lab, 0).to_string(), "1 RoCE extenders");
+  EXPECT_TRUE(census_of(*lab, 0).is_roce_alone());
+  EXPECT_EQ(census_of(*lab, 1).to_string("nodes"), "1 switches, 2 nodes");
+  EXPECT_FALSE(census_of(*lab, 1).is_roce_alone());
 }
 
 TEST(LabExtender, RefusesWhatNoRouterCanBe) {

@@ -9,6 +9,7 @@
 
 #include "base/counters.h"
 #include "daemon/counters_json.h"
+#include "fabric/lab_census.h"
 #include "fabric/link_values.h"
 #include "link/emulation_text.h"
 
@@ -135,14 +136,11 @@ Json lab_report(fabric::Fabric& fabric, LabDetail detail, Time now) {
     ++links;
     ++states[text(state_of(fabric, i))];
   }
-  std::map<fabric::NodeKind, std::size_t> nodes;
-  for (std::size_t i = 0; i < fabric.node_count(); ++i) {
-    if (fabric.has_node(i)) ++nodes[fabric.node(i).kind()];
-  }
+  const fabric::LabCensus census = fabric::census_of(fabric.lab(), fabric.part());
   Json out{{"name", fabric.lab().name},
-           {"switches", nodes[fabric::NodeKind::kSwitch]},
-           {"cas", nodes[fabric::NodeKind::kChannelAdapter]},
-           {"routers", nodes[fabric::NodeKind::kRouter]},
+           {"switches", census.switches},
+           {"cas", census.adapters},
+           {"routers", census.routers},
            {"links", {{"count", links}, {"states", states}}}};
   if (fabric.part()) out["part"] = fabric.lab().parts[*fabric.part()].name;
   if (detail == LabDetail::kSummary) return out;
