@@ -133,19 +133,28 @@ class Client {
   }
 
   // rdma_cm, as far as these tests need it. Failures are the test's.
-  std::uint32_t create_id(std::uint64_t uid) {
+  std::uint32_t create_id(std::uint64_t uid, std::uint16_t space = RDMA_PS_TCP) {
     rdma_ucm_create_id command{};
     command.uid = uid;
-    command.ps = RDMA_PS_TCP;
+    command.ps = space;
     const auto made = run<rdma_ucm_create_id_resp>(RDMA_USER_CM_CMD_CREATE_ID, command);
     EXPECT_TRUE(made) << static_cast<int>(made ? std::errc{} : made.error());
     return made ? made->id : 0;
   }
-  void listen(std::uint32_t id, const Gid& address, std::uint16_t port) {
+  void bind(std::uint32_t id, const Gid& address, std::uint16_t port) {
     rdma_ucm_bind command{};
     command.id = id;
     command.addr_size = store(rdmacm::Address::ip(address, port), command.addr);
     EXPECT_TRUE(run(RDMA_USER_CM_CMD_BIND, command));
+  }
+  void join(std::uint32_t id, const rdmacm::Address& group) {
+    rdma_ucm_join_mcast command{};
+    command.id = id;
+    command.addr_size = store(group, command.addr);
+    EXPECT_TRUE(run<rdma_ucm_create_id_resp>(RDMA_USER_CM_CMD_JOIN_MCAST, command));
+  }
+  void listen(std::uint32_t id, const Gid& address, std::uint16_t port) {
+    bind(id, address, port);
     EXPECT_TRUE(run(RDMA_USER_CM_CMD_LISTEN, rdma_ucm_listen{id, 0}));
   }
   void resolve(std::uint32_t id, const Gid& address, std::uint16_t port) {

@@ -7,8 +7,10 @@
 
 #include "../fabric/running_lab.h"
 #include "agent_fixture.h"
+#include "base/gid_text.h"
 #include "daemon/lab/cm_server.h"
 #include "rdmacm/path_record.h"
+#include "wire/sa/member_record.h"
 #include "wire/sa/sa_header.h"
 
 namespace weft::daemon {
@@ -16,7 +18,7 @@ namespace {
 
 constexpr const char* kLab = "[node.a]\n[node.b]\n[switch.s]\n[[link]]\nends = ['a', 'b']\n";
 
-// A subnet administrator that knows the path between any two ports.
+// A subnet administrator that knows the path between any two ports, and lets all into groups.
 class Administrator final : private mgmt::MadClient {
  public:
   explicit Administrator(fabric::RunningLab& lab) : lab_(lab) {
@@ -26,12 +28,16 @@ class Administrator final : private mgmt::MadClient {
     }
     mgmt::AgentRequest wanted{.mgmt_class = wire::MgmtClass::kSubnAdm,
                               .class_version = wire::kSaClassVersion};
-    wanted.methods.set(static_cast<std::size_t>(wire::MadMethod::kGet));
+    for (const auto method : {wire::MadMethod::kGet, wire::MadMethod::kSet})
+      wanted.methods.set(static_cast<std::size_t>(method));
     agent_ = node_->management().mad_port(1).add_agent(wanted, *this).value();
   }
 
   std::atomic<bool> knows = true;
   std::atomic<bool> answers = true;
+  // Of the group that there is; 0: there is none, and who joins makes one.
+  std::atomic<std::uint8_t> hop_limit = 0;
+  std::atomic<int> joins = 0;  // that were asked for
 
  private:
   void received(mgmt::AgentId, const mgmt::ReceivedMad& mad) override {
@@ -40,8 +46,30 @@ class Administrator final : private mgmt::MadClient {
     auto header = *wire::MadHeader::parse(answer);
     header.method = wire::MadMethod::kGetResponse;
     header.status = knows ? 0 : 0x0300;
-    header.write(answer);
     const MutableBytes data = MutableBytes(answer).subspan(wire::SaHeader::kDataOffset);
+    if (header.attribute_id == wire::MemberRecord::kAttributeId) {
+      header.status = join(wire::SaHeader::parse(answer)->component_mask, data) ? 0 : 0x0200;
+    } else {
+      answer_path(data);
+    }
+    header.write(answer);
+    auto to = mad.from;
+    to.qkey = kGsiQKey;
+    EXPECT_TRUE(node_->management().mad_port(1).send(agent_, {.to = to, .mad = answer}, lab_.now));
+    node_->management_used();
+  }
+  // IBA 15.2.5.17: who names a component that the group has not is refused.
+  bool join(std::uint64_t mask, MutableBytes data) {
+    ++joins;
+    wire::MemberRecord record = *wire::MemberRecord::parse(data);
+    const bool named = (mask & wire::MemberRecord::kHasHopLimit) != 0;
+    if (hop_limit != 0 && named && record.hop_limit != hop_limit) return false;
+    if (hop_limit != 0 || !named) record.hop_limit = hop_limit;
+    record.mlid = Lid{0xC001};
+    record.write(data);
+    return true;
+  }
+  void answer_path(MutableBytes data) const {
     rdmacm::PathRecord path(*wire::PathRecord::parse(data));
     path.slid = lid_of(path.sgid);
     path.dlid = lid_of(path.dgid);
@@ -49,10 +77,6 @@ class Administrator final : private mgmt::MadClient {
     path.mtu = 2048;
     path.pkey = kDefaultPKey;
     path.record().write(data);
-    auto to = mad.from;
-    to.qkey = kGsiQKey;
-    EXPECT_TRUE(node_->management().mad_port(1).send(agent_, {.to = to, .mad = answer}, lab_.now));
-    node_->management_used();
   }
   void finished(mgmt::AgentId, std::uint64_t, Bytes, mgmt::MadResult) override {}
 
@@ -137,6 +161,16 @@ class LabConnections : public ::testing::Test {
     return out;
   }
 
+  // The hop limit with which packets go to a group that b has joined.
+  unsigned hops_to(const char* group) {
+    Client client = opened("b");
+    const auto id = client.create_id(3, RDMA_PS_UDP);
+    client.bind(id, kB, 0);
+    client.join(id, rdmacm::as_ib(*parse_gid(group), rdmacm::Address::ip(kB, 0), kDefaultPKey,
+                                  wire::PortSpace::kUdp));
+    return client.await(abi::Event::kMulticastJoin).param.ud.ah_attr.grh.hop_limit;
+  }
+
   const Gid kA = Gid::from_ipv4(0x0AFE0001);
   const Gid kB = Gid::from_ipv4(0x0AFE0002);
   fabric::RunningLab lab_;
@@ -184,6 +218,16 @@ TEST_F(LabConnections, ReachTheirOwnNode) {
     client.connect(id, 0x111);
     server.await(abi::Event::kConnectRequest);
   }
+}
+
+TEST_F(LabConnections, NameTheHopsOfGroupsThatLeaveTheSubnet) {
+  serve();
+  EXPECT_EQ(hops_to("ff15::1"), 255u);
+  EXPECT_EQ(hops_to("ff12::1"), 0u);
+  EXPECT_EQ(administrator_->joins, 2);
+  administrator_->hop_limit = 64;
+  EXPECT_EQ(hops_to("ff15::1"), 64u) << "there is such a group, with others";
+  EXPECT_EQ(administrator_->joins, 4);
 }
 
 TEST_F(LabConnections, FailWhereTheAdministratorKnowsNoPathOrIsGone) {

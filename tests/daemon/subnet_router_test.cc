@@ -10,6 +10,9 @@
 #include "../fabric/running_lab.h"
 #include "base/gid_text.h"
 #include "io/clock.h"
+#include "sm/sa/subscriptions.h"
+#include "wire/rmpp.h"
+#include "wire/sa/inform_info.h"
 #include "wire/sa/member_record.h"
 
 namespace weft::daemon {
@@ -50,7 +53,8 @@ class SubnetRouterTest : public ::testing::Test, private mgmt::MadClient {
       lab.settle();
     }
     mgmt::AgentRequest wanted{.mgmt_class = wire::MgmtClass::kSubnAdm,
-                              .class_version = wire::kSaClassVersion};
+                              .class_version = wire::kSaClassVersion,
+                              .rmpp = true};
     for (const auto method : {wire::MadMethod::kGetTable, wire::MadMethod::kSet})
       wanted.methods.set(static_cast<std::size_t>(method));
     agent_ = administrator().mad_port(1).add_agent(wanted, *this).value();
@@ -75,19 +79,62 @@ class SubnetRouterTest : public ::testing::Test, private mgmt::MadClient {
   std::vector<Gid> groups;           // that there are
   std::vector<MemberRecord> joined;  // what was asked for
   std::uint16_t status = 0;          // of answers to who wants to join
+  bool tells = false;                // takes subscriptions
+  std::vector<wire::InformInfo> subscribed;
+  int confirmed = 0;  // reports
+
+  // As the administrator says it of a group.
+  void tell(wire::TrapNumber trap, const Gid& mgid, const char* from = "a") {
+    wire::MadBuffer mad{};
+    wire::MadHeader{.mgmt_class = wire::MgmtClass::kSubnAdm,
+                    .class_version = wire::kSaClassVersion,
+                    .method = wire::MadMethod::kReport,
+                    .transaction_id = 7,
+                    .attribute_id = static_cast<std::uint16_t>(wire::SaAttribute::kNotice)}
+        .write(mad);
+    wire::Notice notice{.type = wire::NoticeType::kInformational, .trap = trap};
+    sm::set_gid(notice, mgid);
+    notice.write(MutableBytes(mad).subspan(wire::SaHeader::kDataOffset));
+    mgmt::MadPort& port = lab.fabric.find_node(from)->management().mad_port(1);
+    const mgmt::AgentId agent = std::string_view(from) == "a"
+                                    ? agent_
+                                    : port.add_agent({.mgmt_class = wire::MgmtClass::kSubnAdm,
+                                                      .class_version = wire::kSaClassVersion},
+                                                     *this)
+                                          .value();
+    EXPECT_TRUE(port.send(agent,
+                          {.to = {.lid = Lid{2}, .qpn = kQp1, .qkey = kGsiQKey},
+                           .mad = mad,
+                           .timeout = 1s,
+                           .cookie = 99},
+                          lab.now));
+    lab.fabric.find_node(from)->management_used();
+    lab.settle();
+  }
 
  private:
   mgmt::NodeManagement& administrator() { return lab.fabric.find_node("a")->management(); }
   void received(mgmt::AgentId, const mgmt::ReceivedMad& mad) override {
     std::vector<std::byte> answer(mad.mad.begin(), mad.mad.end());
     auto header = *wire::MadHeader::parse(answer);
+    if (header.method == wire::MadMethod::kReportResponse) {
+      ++confirmed;
+      return;
+    }
+    constexpr std::size_t kStride = 56;
+    const bool wants_all = header.method == wire::MadMethod::kGetTable;
+    if (wants_all) answer.resize(wire::SaHeader::kDataOffset + groups.size() * kStride);
     const MutableBytes data = MutableBytes(answer).subspan(wire::SaHeader::kDataOffset);
-    if (header.method == wire::MadMethod::kGetTable) {
-      constexpr std::size_t kStride = 56;
+    if (wants_all) {
       header.method = wire::MadMethod::kGetTableResponse;
+      wire::RmppHeader{.type = wire::RmppType::kData, .flags = wire::kRmppActive}.write(answer);
       wire::SaHeader{.attribute_offset = kStride / 8}.write(answer);
       for (std::size_t i = 0; i < groups.size(); ++i)
         MemberRecord{.mgid = groups[i]}.write(data.subspan(i * kStride));
+    } else if (header.attribute_id == static_cast<std::uint16_t>(wire::SaAttribute::kInformInfo)) {
+      subscribed.push_back(*wire::InformInfo::parse(data));
+      header.method = wire::MadMethod::kGetResponse;
+      header.status = tells ? 0 : 0x0200;
     } else {
       MemberRecord record = *MemberRecord::parse(data);
       joined.push_back(record);
@@ -118,6 +165,82 @@ TEST_F(SubnetRouterTest, JoinsTheGroupsOfItsSubnetThatAreRouted) {
   groups.clear();
   run_after(2s);
   EXPECT_EQ(report("groups"), 0u);
+}
+
+TEST_F(SubnetRouterTest, IsToldWhenGroupsComeAndGo) {
+  tells = true;
+  run_after(10ms);
+  EXPECT_TRUE(router.report().at("told"));
+  ASSERT_EQ(subscribed.size(), 2u);
+  for (const wire::InformInfo& wanted : subscribed) {
+    EXPECT_TRUE(wanted.subscribe);
+    EXPECT_TRUE(wanted.generic);
+    EXPECT_EQ(wanted.lid_begin, wire::InformInfo::kAnyLid);
+    EXPECT_EQ(wanted.qpn, kQp1);
+  }
+  EXPECT_EQ(subscribed[0].trap, 66);
+  EXPECT_EQ(subscribed[1].trap, 67);
+  groups = {kGroup};
+  run_after(5s);
+  EXPECT_EQ(report("groups"), 0u) << "it asks though nobody has told it of a change";
+  tell(wire::TrapNumber::kGroupCreated, kGroup);
+  run_after(100ms);
+  EXPECT_EQ(report("groups"), 1u);
+  groups.clear();
+  tell(wire::TrapNumber::kGroupDeleted, kGroup);
+  EXPECT_EQ(report("groups"), 0u);
+  EXPECT_EQ(report("reports"), 2u);
+  EXPECT_EQ(confirmed, 2);
+  // What it is not told, it finds by itself in the end, and subscribes again.
+  groups = {kGroup};
+  run_after(16s);
+  EXPECT_EQ(report("groups"), 1u);
+  EXPECT_EQ(subscribed.size(), 4u);
+}
+
+TEST_F(SubnetRouterTest, JoinsAGroupAnewThatHasBegunAnew) {
+  tells = true;
+  groups = {kGroup};
+  run_after(10ms);
+  ASSERT_EQ(joined.size(), 1u);
+  // Nobody has told of its end.
+  tell(wire::TrapNumber::kGroupCreated, kGroup);
+  run_after(100ms);
+  EXPECT_EQ(joined.size(), 2u);
+  EXPECT_EQ(report("groups"), 1u);
+}
+
+TEST_F(SubnetRouterTest, TriesAgainSoonWhatHasFailedThoughItIsTold) {
+  tells = true;
+  groups = {kGroup};
+  status = 0x0200;
+  run_after(10ms);
+  EXPECT_EQ(joined.size(), 1u);
+  EXPECT_EQ(report("groups"), 0u);
+  status = 0;
+  run_after(1100ms);
+  EXPECT_EQ(report("groups"), 1u);
+}
+
+TEST_F(SubnetRouterTest, JoinsMoreGroupsThanAtOnceWithoutWaitingForLong) {
+  tells = true;
+  for (std::uint8_t i = 0; i < 70; ++i)
+    groups.push_back(*parse_gid("ff15::" + std::to_string(i)));
+  run_after(10ms);
+  EXPECT_EQ(report("groups"), 64u);
+  run_after(1100ms);
+  EXPECT_EQ(report("groups"), 70u);
+}
+
+TEST_F(SubnetRouterTest, BelievesNobodyElseWhoTellsOfGroups) {
+  tells = true;
+  groups = {kGroup};
+  run_after(10ms);
+  EXPECT_EQ(report("groups"), 1u);
+  tell(wire::TrapNumber::kGroupDeleted, kGroup, "gate");
+  EXPECT_EQ(report("groups"), 1u);
+  EXPECT_EQ(report("reports"), 0u);
+  EXPECT_EQ(confirmed, 0);
 }
 
 TEST_F(SubnetRouterTest, IsInNoGroupThatItIsNotLetInto) {

@@ -7,6 +7,7 @@
 #include "daemon/sa_question.h"
 #include "io/clock.h"
 #include "mgmt/own_pkey.h"
+#include "wan/router/group_interest.h"
 #include "wire/sa/member_record.h"
 #include "wire/sa/path_record.h"
 #include "wire/sa/sa_header.h"
@@ -28,6 +29,7 @@ constexpr std::uint64_t kToJoin = MemberRecord::kHasMgid | MemberRecord::kHasPor
 constexpr std::uint64_t kToLeave =
     MemberRecord::kHasMgid | MemberRecord::kHasPortGid | MemberRecord::kHasJoinState;
 constexpr Duration kJoinPatience = 3s;
+constexpr std::uint8_t kAnyHops = 255;
 
 constexpr std::uint16_t kFullMember = 0x8000;  // of a P_Key
 
@@ -47,15 +49,16 @@ wire::MadBuffer path_question(const rdmacm::RouteQuestion& asked, std::uint32_t 
 }
 
 wire::MadBuffer group_question(const rdmacm::GroupQuestion& asked, MadMethod method,
-                               std::uint32_t transaction) {
+                               std::uint64_t mask, std::uint32_t transaction) {
   const MemberRecord record{
       .mgid = asked.mgid,
       .port_gid = asked.port_gid,
       .qkey = asked.qkey,
       .traffic_class = asked.traffic_class,
       .pkey = asked.pkey,
+      .hop_limit = kAnyHops,
       .join_state = asked.send_only ? MemberRecord::kSendOnlyNonMember : MemberRecord::kFullMember};
-  return sa_question(method, method == MadMethod::kSet ? kToJoin : kToLeave, record, transaction);
+  return sa_question(method, mask, record, transaction);
 }
 
 rdmacm::GroupRecord group_of(const MemberRecord& record) {
@@ -173,20 +176,31 @@ std::errc CmMads::find_host(std::uint32_t identifier, const rdmacm::HostQuestion
 }
 
 std::errc CmMads::join(std::uint32_t membership, const rdmacm::GroupQuestion& question) {
-  const std::errc error =
-      send_question(question.port, group_question(question, MadMethod::kSet, ++asked_), membership,
-                    kJoinPatience);
-  if (error == std::errc{}) counters_.add(CmMadCounter::kGroupsAsked);
+  // Not every administrator gives packets to such groups the hops that they need (IBA 8.3.6).
+  const bool leaves_subnet = wan::is_routed_group(question.mgid);
+  const std::errc error = send_join(membership, question,
+                                    leaves_subnet ? kToJoin | MemberRecord::kHasHopLimit : kToJoin);
+  if (error != std::errc{}) return error;
+  counters_.add(CmMadCounter::kGroupsAsked);
+  if (leaves_subnet) with_hops_.insert_or_assign(membership, question);
   return error;
 }
 
+std::errc CmMads::send_join(std::uint32_t membership, const rdmacm::GroupQuestion& question,
+                            std::uint64_t mask) {
+  return send_question(question.port, group_question(question, MadMethod::kSet, mask, ++asked_),
+                       membership, kJoinPatience);
+}
+
 void CmMads::leave(const rdmacm::GroupQuestion& question) {
-  const std::errc error = send_question(
-      question.port, group_question(question, MadMethod::kDelete, ++asked_), 0, kJoinPatience);
+  const std::errc error =
+      send_question(question.port, group_question(question, MadMethod::kDelete, kToLeave, ++asked_),
+                    0, kJoinPatience);
   if (error == std::errc{}) counters_.add(CmMadCounter::kGroupsLeft);
 }
 
 void CmMads::forget(std::uint32_t handle) {
+  with_hops_.erase(handle);
   for (const PortAgents& each : ports_)
     mad_port(each.port).cancel(each.administration, handle);
 }
@@ -239,6 +253,12 @@ void CmMads::take_host(std::uint32_t identifier, Bytes mad) {
 void CmMads::take_group(std::uint32_t membership, const MadHeader& header, Bytes mad) {
   const auto record = MemberRecord::parse(mad.subspan(wire::SaHeader::kDataOffset));
   const rdmacm::GroupRecord group = group_of(*record);
+  const auto with_hops = with_hops_.extract(membership);
+  // There may be such a group, with another hop limit.
+  if (header.status != 0 && with_hops &&
+      send_join(membership, with_hops.mapped(), kToJoin) == std::errc{}) {
+    return;
+  }
   if (header.status != 0 || hca::is_unicast(group.mlid) || group.mlid == Lid{}) {
     return receiver_.group_failed(membership, std::errc::invalid_argument);
   }
@@ -251,6 +271,7 @@ void CmMads::finished(mgmt::AgentId, std::uint64_t cookie, Bytes mad, mgmt::MadR
   const auto header = MadHeader::parse(mad);
   if (handle == 0 || !header) return;
   if (header->attribute_id == MemberRecord::kAttributeId) {
+    with_hops_.erase(handle);
     return receiver_.group_failed(handle, std::errc::timed_out);
   }
   if (header->attribute_id == wire::ServiceRecord::kAttributeId) {

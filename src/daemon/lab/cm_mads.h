@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "base/counters.h"
@@ -11,6 +12,7 @@
 #include "daemon/lab/lab_hosts.h"
 #include "mgmt/mad/mad_client.h"
 #include "mgmt/mad_sink.h"
+#include "rdmacm/groups.h"
 #include "rdmacm/path_record.h"
 #include "rdmacm/routes.h"
 #include "wire/mad.h"
@@ -98,6 +100,8 @@ class CmMads final : public mgmt::MadSink, public rdmacm::Routes, private mgmt::
   // A question to the subnet administrator of a port; 0 as its handle: the answer does not count.
   std::errc send_question(mgmt::PortNumber port, Bytes mad, std::uint32_t handle,
                           Duration patience);
+  std::errc send_join(std::uint32_t membership, const rdmacm::GroupQuestion& question,
+                      std::uint64_t mask);
   void take_answer(std::uint32_t handle, Bytes mad);
   void take_host(std::uint32_t identifier, Bytes mad);
   void take_group(std::uint32_t membership, const wire::MadHeader& header, Bytes mad);
@@ -112,6 +116,8 @@ class CmMads final : public mgmt::MadSink, public rdmacm::Routes, private mgmt::
   std::size_t node_;
   Receiver& receiver_;
   std::vector<PortAgents> ports_;
+  // Of memberships that are asked for: those whose groups are to have a hop limit.
+  std::map<std::uint32_t, rdmacm::GroupQuestion> with_hops_;
   std::uint32_t asked_ = 0;  // questions, so far: each has a TransactionID of its own
   CmMadCounters counters_;
 };

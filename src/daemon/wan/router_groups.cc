@@ -7,7 +7,10 @@
 #include "daemon/sa_question.h"
 #include "hca/types.h"
 #include "io/clock.h"
-#include "wire/sa/sa_layout.h"
+#include "mgmt/mad_answer.h"
+#include "sm/sa/subscriptions.h"
+#include "wire/sa/inform_info.h"
+#include "wire/sm/notice.h"
 
 namespace weft::daemon {
 namespace {
@@ -18,9 +21,23 @@ using wire::MemberRecord;
 constexpr Duration kPatience = 250ms;
 constexpr unsigned kRetries = 3;
 
-constexpr Duration kLookAgain = 1s;
+constexpr Duration kLookAgain = 1s;    // while nobody tells, or something has failed
+constexpr Duration kLookSeldom = 15s;  // otherwise, and to subscribe again
+constexpr Duration kGather = 20ms;     // what changes within is one change
 constexpr Duration kRenewAfter = 3s;
 constexpr std::size_t kMostJoining = 64;  // at a time
+
+constexpr std::array kTraps{wire::TrapNumber::kGroupCreated, wire::TrapNumber::kGroupDeleted};
+
+// As sa_question() wants it.
+struct Subscription : wire::InformInfo {
+  static constexpr auto kAttributeId = static_cast<std::uint16_t>(wire::SaAttribute::kInformInfo);
+};
+
+bool is_answer(Bytes mad) {
+  const auto header = wire::MadHeader::parse(mad);
+  return header && header->method == wire::MadMethod::kGetResponse && header->status == 0;
+}
 
 // A record of the group alone: who is in it is nobody's business.
 std::vector<MemberRecord> read_list(Bytes mad) {
@@ -44,12 +61,12 @@ RouterGroups::RouterGroups(fabric::ChannelAdapter& node, Changed changed)
 
 Expected<void> RouterGroups::start() {
   for (unsigned number = 1; number <= node_.port_count(); ++number) {
-    const auto agent = node_.management()
-                           .mad_port(static_cast<mgmt::PortNumber>(number))
-                           .add_agent({.mgmt_class = wire::MgmtClass::kSubnAdm,
-                                       .class_version = wire::kSaClassVersion,
-                                       .rmpp = true},
-                                      *this);
+    mgmt::AgentRequest wanted{.mgmt_class = wire::MgmtClass::kSubnAdm,
+                              .class_version = wire::kSaClassVersion,
+                              .rmpp = true};
+    wanted.methods.set(static_cast<std::size_t>(wire::MadMethod::kReport));
+    const auto agent =
+        node_.management().mad_port(static_cast<mgmt::PortNumber>(number)).add_agent(wanted, *this);
     if (!agent) return tl::unexpected(agent.error());
     agents_.push_back(*agent);
   }
@@ -74,7 +91,11 @@ void RouterGroups::use(std::optional<mgmt::PortNumber> port, const Gid& gid, boo
   }
   if (std::exchange(place_, place) == place && !anew) return;
   list_ = 0;
+  stale_ = false;
   joining_.clear();
+  subscribing_ = {};
+  told_ = {};
+  subscribe_at_ = now;
   due_ = port ? std::optional(now) : std::nullopt;
   if (in_.empty()) return;
   in_.clear();
@@ -102,8 +123,82 @@ bool RouterGroups::ask(Bytes mad, std::uint64_t cookie, Time now) {
   return sent.has_value();
 }
 
+void RouterGroups::subscribe(Time now) {
+  subscribe_at_ = now + kLookSeldom;
+  for (std::size_t i = 0; i < kTraps.size(); ++i) {
+    Subscription wanted;
+    wanted.lid_begin = wire::InformInfo::kAnyLid;
+    wanted.subscribe = true;
+    wanted.trap = static_cast<std::uint16_t>(kTraps[i]);
+    wanted.qpn = kQp1;
+    const std::uint64_t cookie = ++asked_;
+    const auto question =
+        sa_question(wire::MadMethod::kSet, 0, wanted, static_cast<std::uint32_t>(cookie));
+    subscribing_[i] = ask(question, cookie, now) ? cookie : 0;
+  }
+}
+
+bool RouterGroups::take_subscribed(std::uint64_t cookie, bool taken) {
+  const auto found = std::ranges::find(subscribing_, cookie);
+  if (cookie == 0 || found == subscribing_.end()) return false;
+  told_[static_cast<std::size_t>(found - subscribing_.begin())] = taken;
+  *found = 0;
+  if (!taken) look_by(io::now() + kLookAgain);
+  return true;
+}
+
+void RouterGroups::take_report(mgmt::AgentId agent, const mgmt::ReceivedMad& mad, Time now) {
+  const auto header = wire::MadHeader::parse(mad.mad);
+  const bool of_manager = place_.port && agents_[*place_.port - 1u] == agent &&
+                          mad.from.lid == place_.manager && mad.from.qpn == kQp1;
+  if (!of_manager || !header || header->method != wire::MadMethod::kReport ||
+      mad.mad.size() != wire::kMadSize) {
+    return;
+  }
+  confirm(agent, mad, now);
+  const auto notice = wire::Notice::parse(mad.mad.subspan(wire::SaHeader::kDataOffset));
+  if (!notice || !notice->generic || std::ranges::find(kTraps, notice->trap) == kTraps.end()) {
+    return;
+  }
+  ++reports_;
+  const Gid mgid = sm::gid_of(*notice);
+  // What is answered yet to who has joined before is about the group as it was.
+  std::erase_if(joining_, [&](const auto& each) { return each.second == mgid; });
+  // One that has ended may have begun anew by the time that the list comes, and may have done so
+  // without its end having been told of.
+  if (notice->trap == wire::TrapNumber::kGroupDeleted) {
+    if (in_.erase(mgid) > 0) tell();
+  } else if (const auto known = in_.find(mgid); known != in_.end()) {
+    known->second.renew_at = now;
+  }
+  stale_ = list_ != 0;
+  look_by(now + kGather);
+}
+
+void RouterGroups::confirm(mgmt::AgentId agent, const mgmt::ReceivedMad& report, Time now) {
+  wire::MadBuffer answer{};
+  std::ranges::copy(report.mad, answer.begin());
+  mgmt::make_answer(answer, wire::MadStatus::kOk);
+  auto to = report.from;
+  to.qkey = kGsiQKey;
+  // Where it is lost, the administrator says it again.
+  static_cast<void>(
+      node_.management().mad_port(*place_.port).send(agent, {.to = to, .mad = answer}, now));
+  node_.management_used();
+}
+
+void RouterGroups::look_by(Time when) {
+  if (list_ == 0 && place_.port) due_ = std::min(due_.value_or(when), when);
+}
+
+void RouterGroups::end_list(Duration wait, Time now) {
+  list_ = 0;
+  due_ = now + (std::exchange(stale_, false) ? kGather : wait);
+}
+
 void RouterGroups::run(Time now) {
   if (!due_ || *due_ > now) return;
+  if (now >= subscribe_at_) subscribe(now);
   list_ = ++asked_;
   const auto question =
       sa_question(wire::MadMethod::kGetTable, 0, MemberRecord{}, static_cast<std::uint32_t>(list_));
@@ -126,7 +221,7 @@ void RouterGroups::take_list(Bytes mad, Time now) {
   const auto none = static_cast<std::uint16_t>(wire::SaStatus::kNoRecords);
   if (!header || header->method != wire::MadMethod::kGetTableResponse ||
       (header->status != 0 && header->status != none)) {
-    return;
+    return look_by(now + kLookAgain);
   }
   std::set<Gid> there;
   for (const MemberRecord& record : read_list(mad)) {
@@ -135,26 +230,30 @@ void RouterGroups::take_list(Bytes mad, Time now) {
   const auto gone =
       std::erase_if(in_, [&](const auto& each) { return !there.contains(each.first); });
   if (gone > 0) tell();
+  bool put_off = false;
   for (const Gid& mgid : there) {
     const auto known = in_.find(mgid);
     const bool holds = known != in_.end() && now < known->second.renew_at;
     const bool room = in_.size() + joining_.size() < wan::MulticastRoutes::Options{}.groups;
-    if (holds || joining_.size() >= kMostJoining || (known == in_.end() && !room)) continue;
-    join(mgid, now);
+    if (holds || (known == in_.end() && !room)) continue;
+    if (joining_.size() < kMostJoining) {
+      join(mgid, now);
+    } else {
+      put_off = true;
+    }
   }
+  if (put_off) look_by(now + kLookAgain);
 }
 
 void RouterGroups::take_answer(const Gid& mgid, Bytes mad, Time now) {
-  const auto header = wire::MadHeader::parse(mad);
   const auto record = mad.size() < wire::kMadSize
                           ? std::nullopt
                           : MemberRecord::parse(mad.subspan(wire::SaHeader::kDataOffset));
-  const bool taken = header && record && header->status == 0 && record->mgid == mgid &&
-                     header->method == wire::MadMethod::kGetResponse &&
+  const bool taken = record && is_answer(mad) && record->mgid == mgid &&
                      !hca::is_unicast(record->mlid) && record->mlid != Lid{};
   if (!taken) {
     if (in_.erase(mgid) > 0) tell();
-    return;
+    return look_by(now + kLookAgain);
   }
   Membership& membership = in_[mgid];
   membership.renew_at = now + kRenewAfter;
@@ -166,14 +265,15 @@ void RouterGroups::take_answer(const Gid& mgid, Bytes mad, Time now) {
   if (std::exchange(membership.group, group) != group) tell();
 }
 
-void RouterGroups::received(mgmt::AgentId, const mgmt::ReceivedMad& mad) {
-  if (!mad.cookie || !place_.port) return;
+void RouterGroups::received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) {
   const Time now = io::now();
+  if (!mad.cookie) return take_report(agent, mad, now);
+  if (!place_.port) return;
   if (*mad.cookie == list_) {
-    list_ = 0;
-    due_ = now + kLookAgain;
+    end_list(is_told() ? kLookSeldom : kLookAgain, now);
     return take_list(mad.mad, now);
   }
+  if (take_subscribed(*mad.cookie, is_answer(mad.mad))) return;
   const auto joined = joining_.find(*mad.cookie);
   if (joined == joining_.end()) return;
   const Gid mgid = joined->second;
@@ -182,10 +282,10 @@ void RouterGroups::received(mgmt::AgentId, const mgmt::ReceivedMad& mad) {
 }
 
 void RouterGroups::finished(mgmt::AgentId, std::uint64_t cookie, Bytes, mgmt::MadResult) {
-  joining_.erase(cookie);
-  if (cookie != list_ || !place_.port) return;
-  list_ = 0;
-  due_ = io::now() + kLookAgain;
+  const Time now = io::now();
+  if (joining_.erase(cookie) > 0) return look_by(now + kLookAgain);
+  if (!place_.port || take_subscribed(cookie, false) || cookie != list_) return;
+  end_list(kLookAgain, now);
 }
 
 }  // namespace weft::daemon

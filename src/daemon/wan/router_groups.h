@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The multicast groups that a router's own subnet has and other sites may send to: the subnet
-// administrator is asked for them again and again, and the router's port joins each as a
-// NonMember (IBA 15.2.5.17), by which it gets the group's packets and does not keep it alive.
+// administrator is asked for them, and the router's port joins each as a NonMember
+// (IBA 15.2.5.17), by which it gets the group's packets and does not keep it alive. When groups
+// come and go the administrator says so to those who have subscribed (IBA 13.4.11, notices 66 and
+// 67); then it is asked again, and now and then besides. Where it takes no subscription, each
+// second.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -42,6 +46,11 @@ class RouterGroups final : private mgmt::MadClient {
   void run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const { return due_; }
 
+  // Whether the administrator has said that it will tell of groups.
+  [[nodiscard]] bool is_told() const { return told_[0] && told_[1]; }
+  // How often it has.
+  [[nodiscard]] std::uint64_t reports() const { return reports_; }
+
  private:
   struct Place {
     std::optional<mgmt::PortNumber> port;
@@ -61,7 +70,18 @@ class RouterGroups final : private mgmt::MadClient {
                 mgmt::MadResult result) override;
 
   bool ask(Bytes mad, std::uint64_t cookie, Time now);
+  void subscribe(Time now);
+  // What nobody here has asked for.
+  void take_report(mgmt::AgentId agent, const mgmt::ReceivedMad& mad, Time now);
+  void confirm(mgmt::AgentId agent, const mgmt::ReceivedMad& report, Time now);
+  // Of a subscription. False: it is not about one.
+  bool take_subscribed(std::uint64_t cookie, bool taken);
   void take_list(Bytes mad, Time now);
+  // The list has come, or will not: the next one is asked for so much later, or at once where
+  // something has changed since.
+  void end_list(Duration wait, Time now);
+  // It is asked for by then, unless it is under way.
+  void look_by(Time when);
   void take_answer(const Gid& mgid, Bytes mad, Time now);
   void join(const Gid& mgid, Time now);
   void tell();
@@ -75,6 +95,12 @@ class RouterGroups final : private mgmt::MadClient {
   std::map<std::uint64_t, Gid> joining_;  // by cookie
   std::uint64_t asked_ = 0;               // questions, so far: each has a cookie of its own
   std::uint64_t list_ = 0;                // the one for the list
+  bool stale_ = false;                    // something has changed since that was asked for
+  // Of the creation of groups, and of their end.
+  std::array<std::uint64_t, 2> subscribing_{};  // cookies
+  std::array<bool, 2> told_{};
+  Time subscribe_at_{};
+  std::uint64_t reports_ = 0;
 };
 
 }  // namespace weft::daemon

@@ -200,6 +200,8 @@ nlohmann::json SubnetRouter::report() const {
   return {{"prefixes", router_.prefixes().size()},
           {"paths", router_.paths().size()},
           {"groups", router_.groups().local_size()},
+          {"told", groups_.is_told()},
+          {"reports", groups_.reports()},
           {"counters", counters_json(router_.counters().snapshot())}};
 }
 
