@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ring.h"
 #include "base/time.h"
 #include "hca/congestion_window.h"
 #include "hca/connection.h"
@@ -16,7 +17,6 @@
 #include "hca/in_packet.h"
 #include "hca/memory_table.h"
 #include "hca/requester_records.h"
-#include "hca/ring.h"
 #include "hca/types.h"
 #include "hca/work_queue.h"
 #include "wire/aeth.h"

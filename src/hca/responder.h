@@ -7,13 +7,13 @@
 #include <optional>
 #include <vector>
 
+#include "base/ring.h"
 #include "base/time.h"
 #include "hca/connection.h"
 #include "hca/datagram.h"
 #include "hca/in_packet.h"
 #include "hca/memory_table.h"
 #include "hca/reorder_buffer.h"
-#include "hca/ring.h"
 #include "hca/types.h"
 #include "hca/uc_granter.h"
 #include "wire/aeth.h"

@@ -46,13 +46,13 @@ void Port::space_freed(Vl vl) {
 // waiting: if what it was told last is less than a packet can be long. Where the buffer is for a
 // long link, what the other end is not told of yet is missing there, so it is told sooner.
 void Port::note_owed(Vl vl) {
-  if (vl.value() >= operational_vls_) return;
+  if (vl.value() >= operational_vls_ || (owed_ & bit(vl)) != 0) return;
   const ReceiveCredit& credit = lanes_[vl.value()].receive;
   const std::uint32_t gained = credit.gained(free_blocks(vl));
   if (gained == 0) return;
   const std::uint32_t most =
       std::min(buffer_->capacity(vl) >> receive_format_.scale, receive_format_.most());
-  const std::uint32_t much = most / (options_.credit_format ? 32 : 4);
+  const std::uint32_t much = most >> (options_.credit_format ? 5 : 2);
   const bool may_wait = credit.left() < longest_cost();
   if (may_wait || gained >= much) owed_ |= bit(vl);
 }

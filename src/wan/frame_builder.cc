@@ -123,6 +123,10 @@ bool FrameBuilder::add(const PacketTag& tag, const link::Packet& packet, std::si
   const bool whole = length == packet.size();
   const std::size_t head = whole ? PacketItem::kSize : PacketItem::kSegmentSize;
   if (room() < head + length) return false;
+  if (whole && packet.payload().size() > kCopied) {
+    add_long(tag, packet);
+    return true;
+  }
   if (whole) {
     write_packet_item(tag, total, write(head));
   } else {
@@ -131,6 +135,17 @@ bool FrameBuilder::add(const PacketTag& tag, const link::Packet& packet, std::si
   }
   slice(packet, offset, length);
   return true;
+}
+
+// All of it, as most packets are that take long.
+void FrameBuilder::add_long(const PacketTag& tag, const link::Packet& packet) {
+  const Bytes header = packet.header();
+  const MutableBytes front = write(PacketItem::kSize + header.size());
+  write_packet_item(tag, static_cast<std::uint16_t>(packet.size()), front);
+  const MutableBytes copy_of_header = front.subspan(PacketItem::kSize);
+  std::memcpy(copy_of_header.data(), header.data(), copy_of_header.size());
+  refer(packet.payload());
+  copy(packet.trailer());
 }
 
 void FrameBuilder::finish(const FrameHead& head) {

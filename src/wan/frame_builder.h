@@ -55,6 +55,7 @@ class FrameBuilder {
   [[nodiscard]] MutableBytes write(std::size_t count);
   void copy(Bytes bytes);
   void refer(Bytes bytes);
+  void add_long(const PacketTag& tag, const link::Packet& packet);
   void slice(const link::Packet& packet, std::size_t offset, std::size_t length);
 
   std::size_t most_ = 0;

@@ -11,6 +11,8 @@ namespace {
 constexpr unsigned kMostDoublings = 4;
 // Frames that are given up together, to find out whether anything still comes.
 constexpr int kProbes = 4;
+// Frames, and pieces, that there is memory for when none are on their way.
+constexpr std::size_t kAtRest = 4096;
 
 }  // namespace
 
@@ -20,15 +22,16 @@ void SentLog::sent(std::span<const SentPiece> pieces, Time now) {
   std::uint32_t bytes = 0;
   for (const SentPiece& piece : pieces)
     bytes += piece.length;
-  frames_.push_back({.sent_at = now,
-                     .piece = first_piece_ + pieces_.size(),
-                     .before = come_,
-                     .pieces = static_cast<std::uint32_t>(pieces.size()),
-                     .bytes = bytes,
-                     .state = pieces.empty() ? State::kSettled : State::kAwaited});
+  frames_.push({.sent_at = now,
+                .piece = first_piece_ + pieces_.size(),
+                .before = come_,
+                .pieces = static_cast<std::uint32_t>(pieces.size()),
+                .bytes = bytes,
+                .state = pieces.empty() ? State::kSettled : State::kAwaited});
   if (!pieces.empty()) ++awaited_;
   under_way_ += bytes;
-  pieces_.insert(pieces_.end(), pieces.begin(), pieces.end());
+  for (const SentPiece& piece : pieces)
+    pieces_.push(piece);
   if (awaited_ == 0) trim();
 }
 
@@ -116,6 +119,8 @@ void SentLog::trim() {
     frames_.pop_front();
     ++first_;
   }
+  frames_.rest(kAtRest);
+  pieces_.rest(kAtRest);
   checked_ = std::max(checked_, first_);
   while (!known_.empty() && known_.begin()->second <= first_)
     known_.erase(known_.begin());

@@ -6,12 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <span>
 
 #include "base/ids.h"
+#include "base/ring.h"
 #include "base/time.h"
 #include "wan/arrival_log.h"
 #include "wan/round_trip.h"
@@ -19,19 +19,20 @@
 
 namespace weft::wan {
 
-// Bytes of a data packet that a frame holds.
+// What a frame holds of a lane: a run of whole packets, or bytes of one.
 struct SentPiece {
   Vl vl{};
-  std::uint16_t offset = 0;
-  std::uint16_t length = 0;
-  std::uint64_t sequence = 0;  // of its packet on the lane
+  std::uint16_t packets = 0;   // whole ones; 0: bytes of one packet, which may be all of it
+  std::uint16_t offset = 0;    // in that
+  std::uint32_t length = 0;    // bytes, of all
+  std::uint64_t sequence = 0;  // of the packet, the first one, on the lane
 
   friend bool operator==(const SentPiece&, const SentPiece&) = default;
 };
 
 class SentLog {
  public:
-  // What becomes of pieces. A piece may be lost first and come all the same.
+  // What becomes of pieces, as they were sent. One may be lost first and come all the same.
   class Observer {
    public:
     virtual ~Observer() = default;
@@ -88,9 +89,9 @@ class SentLog {
   [[nodiscard]] std::optional<std::uint64_t> oldest_awaited() const;
 
   std::uint64_t first_ = 0;
-  std::deque<Frame> frames_;
+  Ring<Frame> frames_;
   std::uint64_t first_piece_ = 0;
-  std::deque<SentPiece> pieces_;
+  Ring<SentPiece> pieces_;
   std::map<std::uint64_t, std::uint64_t> known_;  // ranges that have come: begin, end
   std::uint64_t newest_come_ = 0;                 // one beyond
   std::uint64_t checked_ = 0;                     // all before it are settled

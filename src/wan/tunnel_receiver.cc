@@ -142,15 +142,12 @@ bool TunnelReceiver::take_next(Lane& lane, Fifo& fifo, Bytes packet, std::uint64
     counters_.add_in_turn(TunnelCounter::kRxOverrun);
     return false;
   }
-  Waiting next;
-  next.packet = make(packet, may_stay());
-  next.position = position;
-  next.blocks = blocks;
-  if (next.packet == nullptr && recovery_) {
+  link::PacketPtr made = make(packet, may_stay());
+  if (made == nullptr && recovery_) {
     fifo.give_up(blocks);
     return false;
   }
-  deliver(lane, fifo, std::move(next));
+  deliver(lane, fifo, std::move(made), position, blocks);
   lane.known = std::max(lane.known, lane.expected);
   lane.known_position = std::max(lane.known_position, lane.position);
   return true;
@@ -204,20 +201,23 @@ bool TunnelReceiver::complete(Lane& lane, Waiting& waiting, Bytes packet, bool i
   return true;
 }
 
-void TunnelReceiver::deliver(Lane& lane, Fifo& fifo, Waiting waiting) {
+void TunnelReceiver::deliver(Lane& lane, Fifo& fifo, link::PacketPtr packet, std::uint64_t position,
+                             std::uint64_t blocks) {
   ++lane.expected;
-  lane.position = std::max(lane.position, waiting.position) + waiting.blocks;
-  if (waiting.packet == nullptr) return fifo.give_up(waiting.blocks);
-  fifo.push(std::move(waiting.packet));
+  lane.position = std::max(lane.position, position) + blocks;
+  if (packet == nullptr) return fifo.give_up(blocks);
+  fifo.push(std::move(packet));
 }
 
 void TunnelReceiver::deliver_waiting(Lane& lane, Fifo& fifo) {
   while (!lane.waiting.empty()) {
     const auto first = lane.waiting.begin();
     if (first->first != lane.expected || !first->second.complete) return;
-    Waiting waiting = std::move(first->second);
+    const std::uint64_t position = first->second.position;
+    const std::uint64_t blocks = first->second.blocks;
+    link::PacketPtr packet = std::move(first->second.packet);
     lane.waiting.erase(first);
-    deliver(lane, fifo, std::move(waiting));
+    deliver(lane, fifo, std::move(packet), position, blocks);
   }
   lane.spare.reset();
 }

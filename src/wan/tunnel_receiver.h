@@ -96,7 +96,9 @@ class TunnelReceiver {
   [[nodiscard]] bool has_spare(Lane& lane);
   [[nodiscard]] bool may_stay() const;
   [[nodiscard]] link::PacketPtr try_make(Bytes packet, bool stays);
-  void deliver(Lane& lane, Fifo& fifo, Waiting waiting);
+  // Null: there was no memory for it.
+  static void deliver(Lane& lane, Fifo& fifo, link::PacketPtr packet, std::uint64_t position,
+                      std::uint64_t blocks);
   void deliver_waiting(Lane& lane, Fifo& fifo);
   [[nodiscard]] std::optional<Time> gives_up(const Lane& lane) const;
   void give_up(Lane& lane, Fifo& fifo);

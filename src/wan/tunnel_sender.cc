@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/prefetch.h"
+#include "link/iba_values.h"
 #include "wire/endian.h"
 #include "wire/lrh.h"
 
@@ -15,6 +17,20 @@ namespace {
 
 // Without recovery: frames that the network may still be mixing up.
 constexpr std::uint64_t kMixed = 1024;
+// Packets that have come are let go of a round trip after they were last looked at, one behind the
+// other: so many of them are asked for ahead.
+constexpr std::uint64_t kAhead = 4;
+// Packets that a lane has memory to keep when it keeps none.
+constexpr std::size_t kAtRest = 4096;
+
+// What is written to when a packet is let go of.
+void ask_for(const link::Packet* packet) {
+  constexpr std::size_t kLine = 64;
+  if (packet == nullptr) return;
+  const auto* const at = reinterpret_cast<const std::byte*>(packet);
+  prefetch_to_write(at);
+  prefetch_to_write(at + kLine);
+}
 
 }  // namespace
 
@@ -41,8 +57,8 @@ void TunnelSender::end() {
   for (Lane& lane : lanes_) {
     std::uint64_t unconfirmed = 0;
     if (recovery_) {
-      for (const Kept& kept : lane.kept)
-        unconfirmed += kept.packet != nullptr ? 1 : 0;
+      for (std::size_t i = 0; i < lane.kept.size(); ++i)
+        unconfirmed += lane.kept[i].packet != nullptr ? 1 : 0;
     } else {
       // What has begun still waits.
       unconfirmed = lane.sequence - lane.settled - (lane.offset != 0 ? 1 : 0);
@@ -51,8 +67,10 @@ void TunnelSender::end() {
     counters_.add_in_turn(TunnelCounter::kTxSessionLost, lane.queue.size());
     lane.queue.clear();
     lane.kept.clear();
+    lane.come.clear();
     lane.offset = 0;
   }
+  busy_ = 0;
   kept_ = 0;
   counters_.add_in_turn(TunnelCounter::kTxSessionLost, management_.size());
   management_.clear();
@@ -69,9 +87,11 @@ void TunnelSender::accept(link::PacketPtr packet) {
     }
     return management_.push(std::move(packet));
   }
-  Lane& lane = lanes_[options_.egress[vl.value()].value()];
+  const Vl egress = options_.egress[vl.value()];
+  Lane& lane = lanes_[egress.value()];
   if (lane.credit.capacity() == 0) return counters_.add_in_turn(TunnelCounter::kTxNoLane);
   lane.queue.push(std::move(packet));
+  busy_ |= link::bit(egress);
 }
 
 void TunnelSender::hear(const CreditItem& item) {
@@ -108,8 +128,7 @@ bool TunnelSender::has_work() const {
   if (!management_.empty()) return true;
   if (!log_.window_is_open()) return false;
   if (!again_.empty()) return true;
-  return std::any_of(lanes_.begin(), lanes_.end(),
-                     [&](const Lane& lane) { return sendable(lane); });
+  return sendable_lanes() != 0;
 }
 
 // A packet is cut only where no frame could hold it whole.
@@ -136,7 +155,7 @@ bool TunnelSender::joins(const link::Packet& packet) {
 bool TunnelSender::fill_again(FrameBuilder& frame) {
   while (!again_.empty()) {
     SentPiece& piece = again_.front();
-    const Kept* const kept = find(piece);
+    const Kept* const kept = find(lanes_[piece.vl.value()], piece.sequence);
     if (kept != nullptr && kept->packet != nullptr) {
       if (!joins(*kept->packet)) return true;
       const std::size_t length = fitting(frame, *kept->packet, piece.offset, piece.length);
@@ -146,10 +165,10 @@ bool TunnelSender::fill_again(FrameBuilder& frame) {
       if (length == 0 || !frame.add(tag, *kept->packet, piece.offset, length)) return false;
       counters_.add_in_turn(TunnelCounter::kTxRepeated);
       SentPiece sent = piece;
-      sent.length = static_cast<std::uint16_t>(length);
+      sent.length = static_cast<std::uint32_t>(length);
       pieces_.push_back(sent);
       piece.offset = static_cast<std::uint16_t>(piece.offset + length);
-      piece.length = static_cast<std::uint16_t>(piece.length - length);
+      piece.length -= sent.length;
       if (piece.length != 0) return false;
     }
     again_.pop_front();
@@ -177,16 +196,20 @@ void TunnelSender::begin_front(Lane& lane) {
   ++lane.sequence;
   if (!recovery_) return;
   ++kept_;
-  lane.kept.push_back({.packet = lane.queue.pop(), .position = lane.position, .come = {}});
+  lane.kept.push({.packet = lane.queue.pop(), .position = lane.position});
 }
 
-void TunnelSender::end_front(Lane& lane) {
+void TunnelSender::end_front(Lane& lane, Vl vl) {
   lane.offset = 0;
   counters_.add_in_turn(TunnelCounter::kTxPackets);
-  if (recovery_) return lane.kept.back().packet->hold.release();
-  link::PacketPtr sent = lane.queue.pop();
-  sent->hold.release();
-  leaving_.push(std::move(sent));
+  if (recovery_) {
+    lane.kept.back().packet->hold.release();
+  } else {
+    link::PacketPtr sent = lane.queue.pop();
+    sent->hold.release();
+    leaving_.push(std::move(sent));
+  }
+  if (lane.queue.empty()) busy_ &= ~std::uint32_t{link::bit(vl)};
 }
 
 // The packet at the front, or what fits of it. False: the frame is full.
@@ -200,22 +223,37 @@ bool TunnelSender::send_front(Lane& lane, Vl vl, FrameBuilder& frame) {
       .vl = vl, .sequence = static_cast<std::uint32_t>(sequence), .position = lane.position};
   [[maybe_unused]] const bool fits = frame.add(tag, packet, lane.offset, length);
   assert(fits);
-  if (recovery_) {
-    pieces_.push_back({.vl = vl,
-                       .offset = static_cast<std::uint16_t>(lane.offset),
-                       .length = static_cast<std::uint16_t>(length),
-                       .sequence = sequence});
-  }
+  if (recovery_) note_sent(vl, sequence, lane.offset, length, length == packet.size());
   lane.offset += length;
   if (lane.offset < packet.size()) return false;
-  end_front(lane);
+  end_front(lane, vl);
   return true;
+}
+
+// Whole packets of a lane that leave one behind the other are one piece.
+void TunnelSender::note_sent(Vl vl, std::uint64_t sequence, std::size_t offset, std::size_t length,
+                             bool whole) {
+  const auto bytes = static_cast<std::uint32_t>(length);
+  if (whole && !pieces_.empty()) {
+    SentPiece& last = pieces_.back();
+    if (last.packets != 0 && last.vl == vl && last.sequence + last.packets == sequence) {
+      ++last.packets;
+      last.length += bytes;
+      return;
+    }
+  }
+  pieces_.push_back({.vl = vl,
+                     .packets = static_cast<std::uint16_t>(whole ? 1 : 0),
+                     .offset = static_cast<std::uint16_t>(offset),
+                     .length = bytes,
+                     .sequence = sequence});
 }
 
 std::uint32_t TunnelSender::sendable_lanes() const {
   std::uint32_t lanes = 0;
-  for (std::size_t vl = 0; vl < kLanes; ++vl)
-    lanes |= std::uint32_t{sendable(lanes_[vl])} << vl;
+  for (std::uint32_t rest = busy_; rest != 0; rest &= rest - 1) {
+    if (sendable(lanes_[static_cast<std::size_t>(std::countr_zero(rest))])) lanes |= rest & -rest;
+  }
   return lanes;
 }
 
@@ -259,30 +297,55 @@ void TunnelSender::leaves(FrameHead& head, Time now) {
   pieces_.clear();
 }
 
-TunnelSender::Kept* TunnelSender::find(const SentPiece& piece) {
-  Lane& lane = lanes_[piece.vl.value()];
-  if (piece.sequence < lane.first_kept) return nullptr;
-  const std::uint64_t index = piece.sequence - lane.first_kept;
+TunnelSender::Kept* TunnelSender::find(Lane& lane, std::uint64_t sequence) {
+  if (sequence < lane.first_kept) return nullptr;
+  const std::uint64_t index = sequence - lane.first_kept;
   return index < lane.kept.size() ? &lane.kept[index] : nullptr;
 }
 
+// Whether all of the packet has come now.
+bool TunnelSender::completes(Lane& lane, const SentPiece& piece) {
+  const Kept* const kept = find(lane, piece.sequence);
+  if (kept == nullptr || kept->packet == nullptr) return false;
+  const ByteRange all{0, kept->packet->size()};
+  if (piece.length == all.end) return true;
+  auto& come = lane.come[piece.sequence];
+  add_range(come, piece.offset, std::size_t{piece.offset} + piece.length);
+  return come.back() == all;
+}
+
 void TunnelSender::arrived(const SentPiece& piece) {
-  Kept* const kept = find(piece);
-  if (kept == nullptr || kept->packet == nullptr) return;
-  if (piece.length < kept->packet->size()) {
-    add_range(kept->come, piece.offset, std::size_t{piece.offset} + piece.length);
-    if (kept->come.back() != ByteRange{0, kept->packet->size()}) return;
-  }
-  kept->packet.reset();
-  --kept_;
   Lane& lane = lanes_[piece.vl.value()];
+  if (piece.packets == 0 && !completes(lane, piece)) return;
+  const std::uint64_t end = piece.sequence + std::max<std::uint64_t>(piece.packets, 1);
+  for (std::uint64_t sequence = piece.sequence; sequence < end; ++sequence) {
+    if (const Kept* const later = find(lane, sequence + kAhead)) ask_for(later->packet.get());
+    Kept* const kept = find(lane, sequence);
+    if (kept == nullptr || kept->packet == nullptr) continue;
+    kept->packet.reset();
+    --kept_;
+  }
   for (; !lane.kept.empty() && lane.kept.front().packet == nullptr; ++lane.first_kept)
     lane.kept.pop_front();
+  lane.kept.rest(kAtRest);
+  if (lane.come.empty()) return;
+  lane.come.erase(lane.come.begin(), lane.come.lower_bound(lane.first_kept));
 }
 
 void TunnelSender::lost(const SentPiece& piece) {
-  const Kept* const kept = find(piece);
-  if (kept != nullptr && kept->packet != nullptr) again_.push_back(piece);
+  Lane& lane = lanes_[piece.vl.value()];
+  const std::uint64_t end = piece.sequence + std::max<std::uint64_t>(piece.packets, 1);
+  for (std::uint64_t sequence = piece.sequence; sequence < end; ++sequence) {
+    const Kept* const kept = find(lane, sequence);
+    if (kept == nullptr || kept->packet == nullptr) continue;
+    SentPiece again = piece;
+    if (piece.packets != 0) {
+      again.packets = 0;
+      again.length = static_cast<std::uint32_t>(kept->packet->size());
+      again.sequence = sequence;
+    }
+    again_.push_back(again);
+  }
 }
 
 void TunnelSender::expire(Duration spread, Time now) {

@@ -7,10 +7,12 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/ring.h"
 #include "base/time.h"
 #include "link/packet.h"
 #include "wan/byte_ranges.h"
@@ -81,7 +83,6 @@ class TunnelSender final : private SentLog::Observer {
   struct Kept {
     link::PacketPtr packet;  // null: it has come
     std::uint32_t position = 0;
-    std::vector<ByteRange> come;  // where it went in pieces
   };
   struct Lane {
     link::PacketQueue queue;
@@ -91,8 +92,10 @@ class TunnelSender final : private SentLog::Observer {
     std::uint32_t position = 0;  // of the packet at the front, once it has begun
     std::size_t offset = 0;      // of it, bytes that have left
     // With recovery. One that has begun is here already, the last.
-    std::deque<Kept> kept;
+    Ring<Kept> kept;
     std::uint64_t first_kept = 0;
+    // By their sequence, of those that went in pieces: what has come of them.
+    std::map<std::uint64_t, std::vector<ByteRange>> come;
   };
 
   // SentLog::Observer
@@ -107,12 +110,14 @@ class TunnelSender final : private SentLog::Observer {
   [[nodiscard]] bool send_front(Lane& lane, Vl vl, FrameBuilder& frame);
   [[nodiscard]] link::Packet& front(Lane& lane) const;
   void begin_front(Lane& lane);
-  void end_front(Lane& lane);
+  void end_front(Lane& lane, Vl vl);
   [[nodiscard]] bool sendable(const Lane& lane) const;
   [[nodiscard]] bool joins(std::uint8_t traffic_class);
   [[nodiscard]] bool joins(const link::Packet& packet);
   [[nodiscard]] std::uint32_t sendable_lanes() const;  // bit n: lane n
-  [[nodiscard]] Kept* find(const SentPiece& piece);
+  void note_sent(Vl vl, std::uint64_t sequence, std::size_t offset, std::size_t length, bool whole);
+  [[nodiscard]] static Kept* find(Lane& lane, std::uint64_t sequence);
+  [[nodiscard]] static bool completes(Lane& lane, const SentPiece& piece);
 
   const Options options_;
   const bool one_class_;
@@ -120,7 +125,8 @@ class TunnelSender final : private SentLog::Observer {
   bool recovery_ = false;
   BlockSize block_;
   std::array<Lane, kLanes> lanes_;
-  std::size_t turn_ = 0;  // the lane that is looked at first
+  std::uint32_t busy_ = 0;  // bit n: lane n has packets that have not left, or not all of one
+  std::size_t turn_ = 0;    // the lane that is looked at first
   link::PacketQueue management_;
   std::size_t kept_ = 0;  // packets, of all lanes
   std::deque<SentPiece> again_;

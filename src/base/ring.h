@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft::hca {
+namespace weft {
 
 // A queue that finds its elements by number and keeps its memory: it grows by doubling, begins with
 // none, and allocates nothing once grown.
@@ -29,11 +29,9 @@ class Ring {
   [[nodiscard]] const T& front() const { return (*this)[0]; }
   [[nodiscard]] T& back() { return (*this)[count_ - 1]; }
   [[nodiscard]] const T& back() const { return (*this)[count_ - 1]; }
-  void push(const T& value) {
-    if (count_ == slots_.size()) grow();
-    ++count_;
-    back() = value;
-  }
+  void push(const T& value) { push_slot() = value; }
+  void push(T&& value) { push_slot() = std::move(value); }
+  // What it holds stays in its slot until that is used again: whoever owns something lets go first.
   void pop_front() {
     assert(count_ > 0);
     head_ = (head_ + 1) & (slots_.size() - 1);
@@ -52,10 +50,15 @@ class Ring {
 
  private:
   static constexpr std::size_t kFirstStep = 16;
+  T& push_slot() {
+    if (count_ == slots_.size()) grow();
+    ++count_;
+    return back();
+  }
   void grow() {
     std::vector<T> slots(slots_.empty() ? kFirstStep : slots_.size() * 2);
     for (std::size_t i = 0; i < count_; ++i)
-      slots[i] = (*this)[i];
+      slots[i] = std::move((*this)[i]);
     slots_ = std::move(slots);
     head_ = 0;
     assert(std::has_single_bit(slots_.size()));
@@ -66,4 +69,4 @@ class Ring {
   std::size_t count_ = 0;
 };
 
-}  // namespace weft::hca
+}  // namespace weft
