@@ -14,8 +14,8 @@ usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is ma
                                corpus/subnet_database, corpus/sealed_datagrams,
                                corpus/wan_encapsulation, corpus/tls_stream,
                                corpus/fibre_stream, corpus/neighbours, corpus/key_offer,
-                               corpus/leg_messages, corpus/kernel_routes and
-                               corpus/lab_file, beside this script
+                               corpus/leg_messages, corpus/kernel_routes,
+                               corpus/lan_messages and corpus/lab_file, beside this script
 """
 import pathlib
 import random
@@ -301,6 +301,30 @@ def leg_messages():
     yield "no-such-leg", bytes([0, len(head)]) + b"\x02\x07" + head[2:] + bytes([0])
 
 
+def lan_messages():
+    """(name, bytes): steps of fuzz/lan_messages.cc."""
+    def strange(total, offset, size, mark=0x574C1100, gso=0, headers=0, start=0, place=0):
+        return struct.pack(">BBIIIIHHHH", 0, 24 + size, mark, 1, total, offset, gso, headers, start,
+                           place) + bytes(size)
+
+    def honest(number, *parts):
+        return b"".join(bytes([2, number, part]) for part in parts)
+
+    def part(number, total, offset, units):
+        return struct.pack(">BBHHB", 1, number, total, offset, units)
+
+    yield "whole", strange(40, 0, 40) + honest(3, 0, 0)
+    yield "two-parts", strange(100, 0, 64) + strange(100, 64, 36)
+    yield "offload", strange(90, 0, 90, 0x574C11C1, 1448, 66, 34, 16)
+    yield "checksum-beyond", strange(90, 0, 90, 0x574C1140, start=80, place=10)
+    yield "other", strange(8, 0, 8, 0) + strange(8, 0, 8, 0x574C2100)
+    yield "any-order", honest(40, 6, 2, 2, 0, 5, 1, 4, 3) + honest(41, 3, 1, 0, 2, 6, 5, 4)
+    yield "late", honest(200, 1) + b"\3\x63" + honest(200, 2) + b"\3\1" + honest(200, 0)
+    flood = b"".join(part(number, 0xFFFF, 0, 2) for number in range(40))
+    yield "flood", honest(40, 0) + flood + honest(40, 1, 2, 3, 4, 5, 6)
+    yield "conflict", part(1, 999, 0, 4) + part(1, 999, 8, 4) + part(2, 99, 0, 4) + part(2, 9, 0, 1)
+
+
 def checksum(blob):
     """RFC 1071, of an even number of bytes."""
     total = sum(struct.unpack(">%dH" % (len(blob) // 2), blob))
@@ -455,6 +479,7 @@ def main():
                          ("sealed_datagrams", sealed_datagrams()), ("tls_stream", tls_stream()),
                          ("fibre_stream", fibre_stream()), ("key_offer", key_offer()),
                          ("leg_messages", leg_messages()),
+                         ("lan_messages", lan_messages()),
                          ("neighbours", neighbours()),
                          ("kernel_routes", kernel_routes()),
                          ("wan_encapsulation", wan_encapsulation()),

@@ -34,6 +34,7 @@ MAY_INCLUDE = {
     "sm": {"base", "wire", "mgmt"},
     "rdmacm": {"base", "wire", "hca", "mgmt"},
     "wan": {"base", "wire", "link"},
+    "lan": {"base", "wire"},
     "sim": {"base", "wire", "hca", "wan"},
     "port": {"base", "wire", "io", "hca"},
     "host": {"base", "wire", "io", "hca", "port"},
@@ -44,7 +45,8 @@ MAY_INCLUDE = {
             "verbs"},
 }
 # Protocol without I/O, clock, threads or a random device.
-CORES = {"wire", "link", "carrier", "hca", "mgmt", "fabric", "sm", "rdmacm", "wan", "sim"}
+CORES = {"wire", "link", "carrier", "hca", "mgmt", "fabric", "sm", "rdmacm", "wan", "lan",
+         "sim"}
 WORLD_HEADERS = re.compile(
     r"<(sys/|netinet/|arpa/|net/|linux/|infiniband/|openssl/|unistd\.h|poll\.h|fcntl\.h|signal\.h"
     r"|pthread\.h|time\.h|ctime|thread|mutex|shared_mutex|condition_variable|future|random|fstream"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "base/ids.h"
+#include "base/mac_address.h"
 
 namespace weft::wan {
 
-using MacAddress = std::array<std::uint8_t, 6>;
+using weft::MacAddress;
 
 // The two ends of a tunnel, seen from here.
 struct Ends {
