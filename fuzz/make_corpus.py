@@ -14,8 +14,8 @@ usage: make_corpus.py          rewrites corpus/walker, corpus/crc and what is ma
                                corpus/subnet_database, corpus/sealed_datagrams,
                                corpus/wan_encapsulation, corpus/tls_stream,
                                corpus/fibre_stream, corpus/neighbours, corpus/key_offer,
-                               corpus/leg_messages, corpus/kernel_routes,
-                               corpus/lan_messages and corpus/lab_file, beside this script
+                               corpus/lan_messages, corpus/leg_messages, corpus/site_greeting,
+                               corpus/kernel_routes and corpus/lab_file, beside this script
 """
 import pathlib
 import random
@@ -325,6 +325,19 @@ def lan_messages():
     yield "conflict", part(1, 999, 0, 4) + part(1, 999, 8, 4) + part(2, 99, 0, 4) + part(2, 9, 0, 1)
 
 
+def site_greeting():
+    """(name, bytes): what extenders say before their tunnel begins."""
+    yield "asks", bytes([1, 1, 29, 47]) + b"udp"
+    yield "agrees", bytes([2, 1, 29, 47]) + b"ipv6"
+    yield "refuses", bytes([3, 1, 0, 0]) + b"no remote here has the address 192.0.2.1:7471"
+    yield "short", bytes([1, 1, 0])
+    yield "other-type", bytes([4, 1, 0, 0])
+    yield "other-version", bytes([1, 2, 0, 0])
+    yield "unprintable", bytes([3, 1, 0, 0]) + b"\x1b[2J"
+    yield "too-long", bytes([3, 1, 0, 0]) + b"x" * 201
+    yield "layers", bytes([1, 1, 0, 1]) + b"ipv6/ethernet"
+
+
 def checksum(blob):
     """RFC 1071, of an even number of bytes."""
     total = sum(struct.unpack(">%dH" % (len(blob) // 2), blob))
@@ -480,6 +493,7 @@ def main():
                          ("fibre_stream", fibre_stream()), ("key_offer", key_offer()),
                          ("leg_messages", leg_messages()),
                          ("lan_messages", lan_messages()),
+                         ("site_greeting", site_greeting()),
                          ("neighbours", neighbours()),
                          ("kernel_routes", kernel_routes()),
                          ("wan_encapsulation", wan_encapsulation()),

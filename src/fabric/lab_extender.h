@@ -74,12 +74,15 @@ struct LabExtender {
   std::string certificate;
   Duration key_time = 1h;  // what crosses the WAN is sealed with no key for longer
   bool insecure = false;   // it is not sealed at all, and nobody proves anything
+  bool tcp_setup = false;  // insecure: remotes are there while there is a TCP connection to them
   // Of a router: the table of the kernel's IPv6 routing whose routes say, besides the remotes'
   // prefixes, which subnets are where. Nothing: none.
   std::optional<std::uint32_t> route_table;
   std::vector<LabRemote> remotes;
   friend bool operator==(const LabExtender&, const LabExtender&) = default;
 
+  // Whether the kernel's TCP has to reach its remotes.
+  [[nodiscard]] bool needs_tcp() const { return !insecure || tcp_setup; }
   // Whether its remotes are at the other ends of fibres: all of them are, or none.
   [[nodiscard]] bool on_fibres() const {
     return !remotes.empty() && !remotes.front().fibre.empty();

@@ -199,6 +199,13 @@ Done read_remotes(ExtenderText& text, const Value& table) {
   return {};
 }
 
+Done read_setup(ExtenderText& text, const Value& value) {
+  const auto setup = value.string();
+  if (setup != "tcp" && setup != "none") return value.wrong("must be tcp or none");
+  text.extender.tcp_setup = setup == "tcp";
+  return {};
+}
+
 Done read_mode(ExtenderText& text, const Value& value) {
   const auto mode = value.string();
   if (mode == kBridge) {
@@ -235,6 +242,7 @@ Keys<ExtenderText> extender_keys(const Keys<LabNode>& node_keys) {
        [](ExtenderText& text, const Value& value) {
          return store(text.extender.insecure, value.boolean());
        }},
+      {"setup", read_setup},
       {"remote", read_remotes},
   };
   for (const Key<LabRemote>& key : encapsulation_keys()) {
@@ -262,7 +270,7 @@ bool is_router(const Value& extender) {
 
 // All of its remotes or none: what the others need makes no sense of it.
 Done check_fibres(const LabExtender& extender, const Value& value) {
-  if (extender.listen != PartAddress{} || !extender.key.empty()) {
+  if (extender.listen != PartAddress{} || !extender.key.empty() || extender.tcp_setup) {
     return value.wrong("has remotes on fibres, for which it neither listens nor has a key");
   }
   if (extender.mode == ExtenderMode::kRouter) {
@@ -304,6 +312,12 @@ Done check_paths(const LabExtender& extender, const LabRemote& remote, const Val
         remote.name, remote.paths, known));
   }
   if (remote.paths == 1) return {};
+  if (extender.tcp_setup) {
+    return value.wrong(
+        fmt::format("remote {} has several paths, and would be lost with the one that has the "
+                    "connection of setup = \"tcp\": leave that out, or have keys",
+                    remote.name));
+  }
   if (extender.insecure && !remote.address) {
     return value.wrong(fmt::format(
         "remote {} has no addresses: without keys nobody could tell its paths apart", remote.name));
@@ -333,6 +347,11 @@ Done check_keys(const LabExtender& extender, const Value& value) {
   if (extender.insecure) {
     if (!extender.key.empty()) return value.wrong("has a key, and insecure = true: one of the two");
     return {};
+  }
+  if (extender.tcp_setup) {
+    return value.wrong(
+        "has setup = \"tcp\", which is for insecure = true: with keys, their control channel is "
+        "that");
   }
   if (extender.key.empty()) {
     return value.wrong(
@@ -440,6 +459,7 @@ std::string extender_words(const LabExtender& extender, std::vector<std::string>
     words.push_back("buffer = " + quoted(size_text(extender.buffer_bytes)));
   }
   if (extender.insecure) words.emplace_back("insecure = true");
+  if (extender.tcp_setup) words.emplace_back("setup = \"tcp\"");
   if (!extender.key.empty()) words.push_back("key = " + quoted(extender.key));
   if (!extender.certificate.empty()) {
     words.push_back("certificate = " + quoted(extender.certificate));

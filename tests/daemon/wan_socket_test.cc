@@ -208,6 +208,30 @@ TEST_P(WanSockets, TakeWhoComesForARemoteWithoutAddressUntilItIsLost) {
   EXPECT_EQ(any.remote(), there_->local());
 }
 
+TEST_P(WanSockets, TakeNobodyForARemoteWithoutAddressFromWhereItCannotBe) {
+  const auto open_end = open(*io::SocketAddress::parse(GetParam()));
+  UdpPath& any = open_end->add(std::nullopt);
+  bool admitted = false;
+  unsigned came = 0;
+  any.set_user({.received = [&](Bytes, bool, Time) { return ++came == 0; }, .changed = {}});
+  any.set_admits([&](const Gid& host) { return admitted && host == here_->local().address; });
+  const auto frame = bytes_of(100, 4);
+  const Bytes part(frame);
+  const wan::OutFrame out{.parts = {&part, 1}, .size = frame.size()};
+  UdpPath& path = here_->add(open_end->local());
+  path.send({&out, 1}, io::now());
+  turn_until([&] { return open_end->counters().front().value == 1; });
+  EXPECT_FALSE(any.established());
+  admitted = true;
+  path.send({&out, 1}, io::now());
+  turn_until([&] { return came == 1; });
+  EXPECT_EQ(any.remote(), here_->local());
+  admitted = false;
+  path.send({&out, 1}, io::now());
+  turn_until([&] { return open_end->counters().front().value == 2; });
+  EXPECT_EQ(came, 1u);
+}
+
 // Frames begin with the name of what they are to be proved with.
 TEST_P(WanSockets, FollowWhoProvesThatHeIsTheRemote) {
   const auto open_end = open(*io::SocketAddress::parse(GetParam()));

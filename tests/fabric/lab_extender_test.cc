@@ -130,6 +130,34 @@ TEST(LabExtender, RefusesWaysThatCannotBe) {
               HasSubstr("192.0.2.1:7471 is where the extender itself listens"));
 }
 
+TEST(LabExtender, FindsRemotesByTcpWhereItSealsNothing) {
+  const std::string ends = "\n[node.a]\n[[link]]\nends = ['a', 'x']\n";
+  const std::string there = "[extender.x.remote.r]\naddress = '192.0.2.2:7471'\n";
+  const std::string listen = "listen = '192.0.2.1:7471'\n";
+  const auto lab =
+      parse_lab(extender(listen + "insecure = true\nsetup = 'tcp'", there) + ends, "lab.toml");
+  ASSERT_TRUE(lab) << lab.error().message;
+  EXPECT_TRUE(lab->extenders[0].tcp_setup);
+  const auto again = parse_lab(write_lab(*lab, ""), "lab.toml");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, *lab);
+  const auto none =
+      parse_lab(extender(listen + "insecure = true\nsetup = 'none'", there) + ends, "lab.toml");
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_FALSE(none->extenders[0].tcp_setup);
+
+  EXPECT_THAT(refusal(extender(listen + "insecure = true\nsetup = 'udp'", there)),
+              HasSubstr("extender.x.setup: must be tcp or none"));
+  EXPECT_THAT(refusal(extender(listen + "key = 'k'\nsetup = 'tcp'", there + "fingerprint = 'f'")),
+              HasSubstr("setup = \"tcp\", which is for insecure = true"));
+  EXPECT_THAT(refusal(extender(listen + "insecure = true\nsetup = 'tcp'",
+                               "[extender.x.remote.r]\n"
+                               "address = ['192.0.2.2:7471', '192.0.2.3:7471']\n")),
+              HasSubstr("remote r has several paths, and would be lost with the one"));
+  EXPECT_THAT(refusal(extender("setup = 'tcp'", "[extender.x.remote.r]\nfibre = 'unix:/r'\n")),
+              HasSubstr("neither listens nor has a key"));
+}
+
 TEST(LabExtender, KeepsItsPortsToOtherSitesFromLinks) {
   const std::string third = "[[link]]\nends = [\"s:7\", \"edge";
   EXPECT_THAT(refusal(kSite + third + ":3\"]"), HasSubstr("port edge:3 leads to another site"));

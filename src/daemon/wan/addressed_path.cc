@@ -47,8 +47,8 @@ AddressedPath* PathsByAddress::find_for_stranger(const io::SocketAddress& source
   const auto claimed =
       std::ranges::find_if(paths_, [&](const auto* path) { return path->claims(frame); });
   if (claimed != paths_.end()) return *claimed;
-  const auto open =
-      std::ranges::find_if(paths_, [](const auto* path) { return path->takes_strangers(); });
+  const auto open = std::ranges::find_if(
+      paths_, [&](const auto* path) { return path->takes_stranger(source.address); });
   if (open == paths_.end()) return nullptr;
   (*open)->set_remote(source, now);
   return *open;
@@ -56,6 +56,7 @@ AddressedPath* PathsByAddress::find_for_stranger(const io::SocketAddress& source
 
 bool PathsByAddress::receive(AddressedPath* known, const io::SocketAddress& source, Bytes frame,
                              Time now, bool marked) const {
+  if (known != nullptr && !known->may_still_be_at(source.address)) known = nullptr;
   AddressedPath* from = known;
   if (known == nullptr || !known->owns(frame)) {
     AddressedPath* const other = find_for_stranger(source, frame, now);

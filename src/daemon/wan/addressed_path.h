@@ -30,11 +30,14 @@ class AddressedPath : public RemotePath {
 
   // Nothing: nobody has come.
   [[nodiscard]] const std::optional<io::SocketAddress>& remote() const { return remote_; }
-  // Whether it would take whoever has sent this for its remote: that is not fixed, and has not come
-  // or is lost.
-  [[nodiscard]] bool takes_strangers() const {
-    return !fixed_ && !user().claims && (!remote_ || !user().lost || user().lost());
+  // Whether it would take whoever sends from there for its remote: that is not fixed, and has not
+  // come or is lost.
+  [[nodiscard]] bool takes_stranger(const Gid& host) const {
+    if (fixed_ || user().claims || !may_be_at(host)) return false;
+    return !remote_ || !user().lost || user().lost();
   }
+  // Whether its remote may still be at the host where it was.
+  [[nodiscard]] bool may_still_be_at(const Gid& host) const { return fixed_ || may_be_at(host); }
   // Whether this may be its remote's, as far as can be told before it is looked at.
   [[nodiscard]] bool owns(Bytes frame) const { return !user().claims || user().claims(frame); }
   // Whether what a stranger has sent may be its remote's, from another place than before.

@@ -98,11 +98,11 @@ Expected<void> EthernetSocket::keep_kernel_quiet(const fabric::LabExtender& exte
   options.deaf = true;
   auto udp = io::UdpSocket::open(options);
   if (!udp && udp.error().code == std::errc::address_not_available) {
-    if (extender.insecure) return {};
+    if (!extender.needs_tcp()) return {};
     return fail(udp.error().code,
                 fmt::format("keys are agreed on over TCP, for which this machine must have the "
                             "address: `ip address add {} dev {}`, with the length of its prefix; "
-                            "or all must go in the clear: insecure = true",
+                            "or all must go in the clear: insecure = true, without setup = \"tcp\"",
                             io::format_address(ends_.local), interface));
   }
   if (!udp) return tl::unexpected(udp.error());

@@ -71,6 +71,11 @@ void RemoteLegs::set_tunnel(wan::TunnelEnd& tunnel) {
     paths_[i]->set_user(user_of(i, tunnel));
 }
 
+void RemoteLegs::set_admits(const RemotePath::Admits& admits) {
+  for (RemotePath* const path : paths_)
+    path->set_admits(admits);
+}
+
 RemotePath::User RemoteLegs::user_of(std::size_t leg, wan::TunnelEnd& tunnel) {
   const auto take = [this, &tunnel](Bytes datagram, bool marked, Time now) {
     const Bytes frame = bundle_.receive(datagram, marked, now);

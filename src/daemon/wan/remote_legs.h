@@ -30,6 +30,8 @@ class RemoteLegs {
   // For a tunnel, which is told by set_tunnel() what comes. It outlives what comes.
   [[nodiscard]] wan::Path& path() { return bundle_; }
   void set_tunnel(wan::TunnelEnd& tunnel);
+  // As of RemotePath, for each way.
+  void set_admits(const RemotePath::Admits& admits);
 
   // What keys are for, one for each way; none where the extender is insecure.
   [[nodiscard]] std::vector<wan::SealedPath*> seals() const;

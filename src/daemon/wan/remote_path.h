@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/counters.h"
+#include "base/ids.h"
 #include "base/time.h"
 #include "fabric/lab_extender.h"
 #include "wan/landing.h"
@@ -39,7 +40,13 @@ class RemotePath : public wan::Path {
   RemotePath(const RemotePath&) = delete;
   RemotePath& operator=(const RemotePath&) = delete;
 
+  // Whether the remote, where its address is not known and nothing can be proved, may be somebody
+  // at this host.
+  using Admits = std::function<bool(const Gid& host)>;
+
   void set_user(User user) { user_ = std::move(user); }
+  // Until then it may be at any.
+  void set_admits(Admits admits) { admits_ = std::move(admits); }
   // Where the remote is, for a person; empty: that is not known.
   [[nodiscard]] virtual std::string remote_text() const = 0;
   // What is known of it as a neighbour: NeighbourCache::state_text(). Empty: the path needs none.
@@ -85,6 +92,7 @@ class RemotePath : public wan::Path {
     if (user_.changed) user_.changed(now);
   }
   [[nodiscard]] const User& user() const { return user_; }
+  [[nodiscard]] bool may_be_at(const Gid& host) const { return !admits_ || admits_(host); }
 
  private:
   struct Kept {
@@ -94,6 +102,7 @@ class RemotePath : public wan::Path {
   void keep(Frames frames);
 
   User user_;
+  Admits admits_;
   std::vector<Kept> backlog_;
   std::uint64_t refused_ = 0;
   std::uint32_t receive_room_ = 0;

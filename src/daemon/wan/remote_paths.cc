@@ -84,13 +84,17 @@ Expected<void> check_ethernet(const fabric::LabExtender& extender,
   if (remote.dscp && encapsulation == kBareEthernet) {
     return cannot_be("ethernet: dscp is in the header of IP, and here is none: leave it out");
   }
+  const bool is_tap = remote.interface.starts_with("tap:");
+  if (extender.tcp_setup && (is_tap || encapsulation == kBareEthernet)) {
+    return cannot_be("the kernel's TCP does not get there: leave out setup = \"tcp\"");
+  }
   if (extender.insecure) return {};
   if (encapsulation == kBareEthernet) {
     return cannot_be(
         "ethernet: without IP there is no TCP, over which keys would be agreed on, so that nothing "
         "can be sealed: say udp/ipv6/ethernet, or insecure = true of the extender");
   }
-  if (remote.interface.starts_with("tap:")) {
+  if (is_tap) {
     return cannot_be(
         fmt::format("{}: the kernel's TCP, over which keys would be agreed on, is at "
                     "the other end of a TAP interface, so that nothing can be sealed: "

@@ -2,7 +2,6 @@
 #include "daemon/wan/site_keys.h"
 
 #include <fmt/format.h>
-#include <sys/epoll.h>
 
 #include <algorithm>
 #include <utility>
@@ -24,10 +23,8 @@ constexpr Duration kUseless = 10s;
 constexpr std::size_t kMostNewcomers = 32;
 // Of one remote: those that it has forgotten are noticed late.
 constexpr std::size_t kMostChannels = 3;
-constexpr int kTurn = 8;             // connections that are taken before others get their turn
 constexpr Duration kLogPause = 10s;  // between lines about one remote, or about strangers
 constexpr Duration kSayAgain = 1h;   // the same
-constexpr Duration kListenPause = 1s;
 
 Error error_of(const KeyChannel& ended) {
   return ended.error().value_or(
@@ -59,16 +56,9 @@ Expected<std::unique_ptr<SiteKeys>> SiteKeys::open(std::string name,
                                                    const io::SocketAddress& own,
                                                    io::Reactor& reactor) {
   std::unique_ptr<SiteKeys> keys(new SiteKeys(std::move(name), std::move(site), reactor));
-  auto listener = io::listen_tcp(own);
-  if (!listener) return tl::unexpected(listener.error());
-  keys->listener_ = std::move(*listener);
-  const auto local = io::local_address(keys->listener_.get());
-  if (!local) return tl::unexpected(local.error());
-  keys->local_ = *local;
-  auto watch = reactor.watch(keys->listener_.get(), EPOLLIN,
-                             [raw = keys.get()](std::uint32_t) { raw->ready_ = true; });
-  if (!watch) return tl::unexpected(watch.error());
-  keys->watch_ = std::move(*watch);
+  auto door = TcpDoor::open(own, reactor, [raw = keys.get()] { raw->ready_ = true; });
+  if (!door) return tl::unexpected(door.error());
+  keys->door_ = std::move(*door);
   return keys;
 }
 
@@ -112,35 +102,11 @@ void SiteKeys::complain(Complaint& before, const Error& error, const std::string
 
 // --- who comes ----------------------------------------------------------------------------------
 
-void SiteKeys::accept_all(Time now) {
-  for (int i = 0; i < kTurn; ++i) {
-    auto accepted = io::accept_tcp(listener_.get());
-    if (!accepted) {
-      // Without a descriptor for it, it would be announced again and again.
-      listening_ = false;
-      listen_again_ = now + kListenPause;
-      static_cast<void>(reactor_.change_events(watch_, 0));
-      return;
-    }
-    if (!*accepted) return;
-    take(std::move(**accepted), now);
-  }
-  ready_ = true;
-}
-
-// The oldest of the address that has the most, so that one stranger who connects again and again is
-// in nobody's way but his own.
-void SiteKeys::end_one_newcomer() {
-  counters_.add(SiteKeysCounter::kCrowded);
-  const auto of_its_address = [&](const std::unique_ptr<KeyChannel>& channel) {
-    return std::ranges::count(newcomers_, channel->address().address,
-                              [](const auto& other) { return other->address().address; });
-  };
-  newcomers_.erase(std::ranges::max_element(newcomers_, {}, of_its_address));
-}
-
 void SiteKeys::take(io::TcpConnection connection, Time now) {
-  if (newcomers_.size() >= kMostNewcomers) end_one_newcomer();
+  if (newcomers_.size() >= kMostNewcomers) {
+    counters_.add(SiteKeysCounter::kCrowded);
+    newcomers_.erase(one_too_many(newcomers_));
+  }
   std::vector<io::TlsFingerprint> keys;
   for (const auto& peer : peers_)
     keys.insert(keys.end(), peer->remote.keys.begin(), peer->remote.keys.end());
@@ -261,12 +227,7 @@ void SiteKeys::run_peer(Peer& peer, Time now) {
 bool SiteKeys::run(Time now) {
   const auto due = deadline();
   if (!due || *due > now) return false;
-  ready_ = false;
-  if (!listening_ && now >= listen_again_) {
-    listening_ = true;
-    static_cast<void>(reactor_.change_events(watch_, EPOLLIN));
-  }
-  if (listening_) accept_all(now);
+  ready_ = door_->accept([&](io::TcpConnection came) { take(std::move(came), now); }, now);
   run_newcomers(now);
   for (const auto& peer : peers_)
     run_peer(*peer, now);
@@ -275,11 +236,10 @@ bool SiteKeys::run(Time now) {
 
 std::optional<Time> SiteKeys::deadline() const {
   if (ready_) return Time{};
-  std::optional<Time> first;
+  std::optional<Time> first = door_->deadline();
   const auto earlier = [&](std::optional<Time> when) {
     if (when && (!first || *when < *first)) first = when;
   };
-  if (!listening_) earlier(listen_again_);
   for (const auto& channel : newcomers_)
     earlier(channel->deadline());
   for (const auto& peer : peers_) {

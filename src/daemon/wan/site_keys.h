@@ -19,11 +19,10 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "daemon/wan/key_channel.h"
+#include "daemon/wan/tcp_door.h"
 #include "io/reactor.h"
 #include "io/socket_address.h"
-#include "io/tcp_socket.h"
 #include "io/tls_site.h"
-#include "io/unique_fd.h"
 #include "wan/sealed_path.h"
 
 namespace weft::daemon {
@@ -78,7 +77,7 @@ class SiteKeys {
   // In the past when something is ready.
   [[nodiscard]] std::optional<Time> deadline() const;
 
-  [[nodiscard]] const io::SocketAddress& local() const { return local_; }
+  [[nodiscard]] const io::SocketAddress& local() const { return door_->local(); }
   [[nodiscard]] const io::TlsFingerprint& fingerprint() const { return site_->fingerprint(); }
   // Of remotes as they were added.
   [[nodiscard]] Report report(std::size_t remote) const;
@@ -106,9 +105,7 @@ class SiteKeys {
   };
 
   SiteKeys(std::string name, std::unique_ptr<io::TlsSite> site, io::Reactor& reactor);
-  void accept_all(Time now);
   void take(io::TcpConnection connection, Time now);
-  void end_one_newcomer();
   void run_newcomers(Time now);
   void run_peer(Peer& peer, Time now);
   void run_connecting(Peer& peer, Time now);
@@ -125,17 +122,13 @@ class SiteKeys {
   const std::string name_;
   const std::unique_ptr<io::TlsSite> site_;
   io::Reactor& reactor_;
-  io::UniqueFd listener_;
-  io::SocketAddress local_;
+  std::unique_ptr<TcpDoor> door_;
   std::vector<std::unique_ptr<Peer>> peers_;
   Channels newcomers_;  // who have not yet shown who they are
   bool ready_ = false;
-  bool listening_ = true;  // watching for connections: not while there is no descriptor for one
-  Time listen_again_{};
   Complaint complaint_;  // about newcomers
   std::string refused_;
   CounterSet<SiteKeysCounter, kSiteKeysCounters> counters_;
-  io::Reactor::Registration watch_;
 };
 
 }  // namespace weft::daemon

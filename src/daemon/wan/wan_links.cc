@@ -11,6 +11,7 @@
 #include "daemon/counters_json.h"
 #include "daemon/wan/addressed_path.h"
 #include "daemon/wan/remote_legs.h"
+#include "daemon/wan/site_calls.h"
 #include "daemon/wan/site_identity.h"
 #include "daemon/wan/site_keys.h"
 
@@ -91,7 +92,8 @@ struct WanLinks::Extender {
   bool near_woken = false;                // the router, or what is between it and hosts
   std::vector<std::unique_ptr<Remote>> remotes;
   std::vector<std::vector<io::TlsFingerprint>> remote_keys;
-  std::unique_ptr<SiteKeys> keys;  // null: it is insecure
+  std::unique_ptr<SiteKeys> keys;    // null: it is insecure
+  std::unique_ptr<SiteCalls> calls;  // null: it has no setup by TCP
 };
 
 WanLinks::WanLinks(fabric::Fabric& fabric, Entropy& entropy)
@@ -135,7 +137,8 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
                                                          .roce = {},
                                                          .remotes = {},
                                                          .remote_keys = {},
-                                                         .keys = nullptr});
+                                                         .keys = nullptr,
+                                                         .calls = nullptr});
   extender.paths->set_landing(extender.buffer.landing());
   if (lab.mode == fabric::ExtenderMode::kRouter) {
     if (auto made = make_router(extender, reactor); !made) return wrong(made.error());
@@ -145,6 +148,11 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
                                [&extender] { extender.near_woken = true; });
     if (!side) return wrong(side.error());
     extender.roce = std::move(*side);
+  }
+  if (lab.tcp_setup) {
+    auto calls = SiteCalls::open(extender.paths->local(), reactor);
+    if (!calls) return wrong(calls.error());
+    extender.calls = std::move(*calls);
   }
   if (lab.insecure) return {};
   auto site = load_site(lab);
@@ -212,6 +220,21 @@ void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
   }
   remote.link.join(near, remote.tunnel.port(), now);
   remote.tunnel.start(now);
+  if (!extender.calls) return;
+  // It is unplugged now, until a call stands.
+  remote.tunnel.stop(now);
+  follow_calls(remote, *extender.calls, index);
+}
+
+// The tunnel is there while a call stands, and a remote without an address is where that is from.
+void WanLinks::follow_calls(Remote& remote, SiteCalls& calls, std::size_t index) {
+  calls.add({.name = remote.lab.name,
+             .address = address_of(remote.lab),
+             .layers = std::string(wan::layers_within_ip(remote.lab.encapsulation)),
+             .changed = [&remote](bool there, Time now) {
+               there ? remote.tunnel.start(now) : remote.tunnel.stop(now);
+             }});
+  remote.legs.set_admits([&calls, index](const Gid& host) { return calls.is_at(index, host); });
 }
 
 void WanLinks::start(Time now) {
@@ -260,6 +283,7 @@ bool WanLinks::run(Time now) {
   bool worked = fibres_.run(now);
   for (const auto& extender : extenders_) {
     worked |= extender->keys && extender->keys->run(now);
+    worked |= extender->calls && extender->calls->run(now);
     worked |= extender->paths->run(now);
     for (const auto& remote : extender->remotes)
       remote->legs.run(now);
@@ -292,6 +316,7 @@ std::optional<Time> WanLinks::deadline() const {
   for (const auto& extender : extenders_) {
     earlier(near_deadline(*extender));
     if (extender->keys) earlier(extender->keys->deadline());
+    if (extender->calls) earlier(extender->calls->deadline());
     earlier(extender->paths->deadline());
     for (const auto& remote : extender->remotes) {
       earlier(remote->tunnel.deadline());
@@ -332,6 +357,11 @@ Json WanLinks::report(const Extender& extender, std::size_t index) {
   if (Json states = remote.legs.neighbours(); !states.empty())
     row["neighbours"] = std::move(states);
   if (Json paths = remote.legs.report(); !paths.empty()) row["paths"] = std::move(paths);
+  if (extender.calls) {
+    const SiteCalls::Report call = extender.calls->report(index);
+    row["control"] = call.there ? "connected" : "none";
+    if (!call.there) why = call.why;
+  }
   row["counters"] = counters_json(counters);
   if (!why.empty()) row["why"] = why;
   return row;
@@ -352,6 +382,10 @@ Json WanLinks::report() const {
       accumulate(counters, extender->keys->counters());
       row["fingerprint"] = extender->keys->fingerprint().to_string();
       if (!extender->keys->refused().empty()) row["refused"] = extender->keys->refused();
+    }
+    if (extender->calls) {
+      accumulate(counters, extender->calls->counters());
+      if (!extender->calls->refused().empty()) row["refused"] = extender->calls->refused();
     }
     row["counters"] = counters_json(counters);
     if (extender->router != nullptr) row["router"] = extender->router->report();

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where other sites connect to an extender: a TCP listener that a reactor watches, and what keeps
+// strangers who connect from being in the way of others.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "io/reactor.h"
+#include "io/socket_address.h"
+#include "io/tcp_socket.h"
+#include "io/unique_fd.h"
+
+namespace weft::daemon {
+
+class TcpDoor {
+ public:
+  using Taker = std::function<void(io::TcpConnection connection)>;
+
+  // Listens at once. `ready`: accept() has something to do. The reactor outlives it.
+  static Expected<std::unique_ptr<TcpDoor>> open(const io::SocketAddress& own, io::Reactor& reactor,
+                                                 std::function<void()> ready);
+  TcpDoor(const TcpDoor&) = delete;
+  TcpDoor& operator=(const TcpDoor&) = delete;
+  ~TcpDoor() { watch_.reset(); }
+
+  // Gives away those that have come. True: only some of them, so that others get their turn.
+  bool accept(const Taker& take, Time now);
+  // Where there is no descriptor for one: when accept() is to try again.
+  [[nodiscard]] std::optional<Time> deadline() const { return again_; }
+
+  [[nodiscard]] const io::SocketAddress& local() const { return local_; }
+
+ private:
+  TcpDoor(io::UniqueFd listener, io::Reactor& reactor)
+      : listener_(std::move(listener)), reactor_(reactor) {}
+
+  io::UniqueFd listener_;
+  io::Reactor& reactor_;
+  io::SocketAddress local_;
+  std::optional<Time> again_;
+  io::Reactor::Registration watch_;
+};
+
+// Of those that have not shown who they are, the oldest of the address that has the most: one
+// stranger who connects again and again is in nobody's way but his own.
+template <class Channel>
+auto one_too_many(const std::vector<std::unique_ptr<Channel>>& newcomers) {
+  return std::ranges::max_element(newcomers, {}, [&](const auto& channel) {
+    return std::ranges::count(newcomers, channel->address().address,
+                              [](const auto& other) { return other->address().address; });
+  });
+}
+
+}  // namespace weft::daemon
