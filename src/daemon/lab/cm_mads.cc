@@ -56,7 +56,8 @@ wire::MadBuffer group_question(const rdmacm::GroupQuestion& asked, MadMethod met
       .qkey = asked.qkey,
       .traffic_class = asked.traffic_class,
       .pkey = asked.pkey,
-      .hop_limit = kAnyHops,
+      // OpenSM takes it as it stands, said to count or not.
+      .hop_limit = (mask & MemberRecord::kHasHopLimit) != 0 ? kAnyHops : std::uint8_t{0},
       .join_state = asked.send_only ? MemberRecord::kSendOnlyNonMember : MemberRecord::kFullMember};
   return sa_question(method, mask, record, transaction);
 }
