@@ -154,6 +154,11 @@ bool CompletionQueue::send_overdue(Time now) {
   return std::exchange(deferrals_seen_, deferrals) != deferrals || deferred_.load() > 0;
 }
 
+bool CompletionQueue::polled_since_look() {
+  const std::uint64_t polls = this->polls();
+  return std::exchange(polls_seen_, polls) != polls;
+}
+
 void CompletionQueue::take_waiting() {
   round_.clear();
   const std::lock_guard guard(waiting_lock_);

@@ -10,6 +10,7 @@
 #include "base/looks.h"
 #include "base/spin_lock.h"
 #include "hca/completion_queue.h"
+#include "host/alarm_pace.h"
 #include "host/completion_channel.h"
 #include "host/post_streak.h"
 #include "host/unacknowledged.h"
@@ -100,8 +101,8 @@ class CompletionQueue final : public hca::CompletionSink {
   // After so long in vain the thread sleeps for a moment, there.
   static constexpr Duration kVainTime = 200us;
   // What has waited for a poll for so long is sent by the context's thread though the program posts
-  // on; and so often, at least, that one looks, unless there are very many queues.
-  static constexpr Duration kLongestWait = 320us;
+  // on.
+  static constexpr Duration kLongestWait = AlarmPace::kMost;
   class DrivingToken;
   // For acknowledgements that wait for something to go with.
   enum class Waiting : std::uint8_t { kMayGoOn, kIsOver };
@@ -112,6 +113,8 @@ class CompletionQueue final : public hca::CompletionSink {
   // By the context's thread, while its list has the queue: sends what has waited for a poll for too
   // long. False: nothing waits, nor has anything begun to since the last time.
   bool send_overdue(Time now);
+  // The same caller: whether the program has polled since that was asked before.
+  bool polled_since_look();
   void take_waiting();
   void list(QueuePair& queue_pair);
   bool make_progress();
@@ -147,10 +150,11 @@ class CompletionQueue final : public hca::CompletionSink {
   std::atomic<std::uint64_t> deferrals_{0};
   PostStreak posts_;
   // The context's list of queues of which something waits for a poll has it; and, as the thread
-  // last saw them, deferrals_ and what was posted in runs.
+  // last saw them, deferrals_, what was posted in runs, and polls().
   std::atomic<bool> listed_{false};
   std::uint64_t deferrals_seen_ = 0;
   std::uint64_t in_runs_seen_ = 0;
+  std::uint64_t polls_seen_ = 0;
   SpinLock waiting_lock_;            // innermost
   std::vector<QueuePair*> waiting_;  // guarded by it: all whose sends wait, and maybe others
   std::vector<QueuePair*> round_;    // what waited as a poll began; with the token

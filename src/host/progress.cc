@@ -322,9 +322,7 @@ void Progress::review(Time now) {
       if (idle && take_over(*receiver)) continue;
       receiver->activity_seen_ = activity;
       receiver->review_after_ = std::min(receiver->review_after_ * 2, kLastReview);
-      // Those of many receivers fall together: each costs a wake-up.
-      const Duration early = now.time_since_epoch() % receiver->review_after_;
-      receiver->review_at_ = now - early + receiver->review_after_;
+      receiver->review_at_ = next_multiple(now, receiver->review_after_);
     }
     left_.push_back(std::move(weak));
   }

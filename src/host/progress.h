@@ -13,6 +13,7 @@
 #include "base/crowding.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "host/alarm_pace.h"
 #include "host/queue_pair.h"
 #include "io/unique_fd.h"
 
@@ -67,7 +68,11 @@ class Progress {
  private:
   // How soon a socket that was left to a polling program is looked at: first, and at last.
   static constexpr Duration kFirstReview = 20us;
-  static constexpr Duration kLastReview = 2ms;
+  static constexpr Duration kLastReview = AlarmPace::kMostIfPolled;
+  // What wakes the thread now and then falls together, whoever it is for.
+  static Time next_multiple(Time now, Duration of) {
+    return now - now.time_since_epoch() % of + of;
+  }
   static constexpr std::uint32_t kKeptFor = 1000;  // after it was left in vain
   static constexpr Duration kSpin = 50us;          // after something was read
   // A yield that takes longer has let somebody else run. After so many in a row, or one in which
@@ -126,9 +131,9 @@ class Progress {
   std::vector<std::weak_ptr<QueuePair>> timed_;           // with a deadline, now or lately
   // No deadline of timed_ is watched before. Changed with the mutex.
   std::atomic<Time> next_deadline_{Time::max()};
-  Time turns_at_ = Time::max();                    // max: nobody waits for a turn
-  Time timer_at_ = Time::max();                    // max: not set
-  Duration alarm_after_ = QueuePair::kGatherTime;  // the next time it rings in vain
+  Time turns_at_ = Time::max();  // max: nobody waits for a turn
+  Time timer_at_ = Time::max();  // max: not set
+  AlarmPace pace_;               // of what it rings for deferred_
 
   // The thread's own: left to programs that poll; read just now and not waited on yet.
   std::vector<std::shared_ptr<Receiver>> hot_;

@@ -97,13 +97,14 @@ void Progress::arm_flush(const std::shared_ptr<CompletionQueue>& queue, Time whe
   if (queue->listed_.load() || queue->listed_.exchange(true)) return;
   const std::lock_guard guard(deferred_mutex_);
   queue->in_runs_seen_ = queue->posts_.in_runs();
+  queue->polls_seen_ = queue->polls();
   deferred_.push_back(queue);
   if (when < timer_at_) set_timer(when);
 }
 
 // Setting an alarm and taking it back costs several microseconds where a hypervisor emulates the
 // timer, so the alarm of a program that keeps posting is not touched for each of its runs: it
-// rings, finds that the program has sent by itself, and rings again twice as late.
+// rings, finds that the program has sent by itself, and rings again later (AlarmPace).
 void Progress::flush_deferred(Time now) {
   std::vector<std::weak_ptr<CompletionQueue>> again;
   {
@@ -111,9 +112,11 @@ void Progress::flush_deferred(Time now) {
     timer_at_ = Time::max();
     again.swap(deferred_);
   }
+  bool all_poll = true;
   std::erase_if(again, [&](const auto& weak) {
     const auto queue = weak.lock();
     if (!queue) return true;
+    all_poll = queue->polled_since_look() && all_poll;
     if (queue->send_overdue(now)) return false;
     queue->listed_.store(false);
     // Something may have begun to wait just before that, and relied on the queue being listed.
@@ -121,14 +124,14 @@ void Progress::flush_deferred(Time now) {
   });
   const std::lock_guard guard(deferred_mutex_);
   if (again.empty()) {
-    alarm_after_ = QueuePair::kGatherTime;
+    pace_.rest();
     return;
   }
   deferred_.insert(deferred_.end(), std::make_move_iterator(again.begin()),
                    std::make_move_iterator(again.end()));
-  alarm_after_ =
-      std::min(alarm_after_ * 2, std::max(CompletionQueue::kLongestWait, look_time(again.size())));
-  if (now + alarm_after_ < timer_at_) set_timer(now + alarm_after_);
+  const Duration after = pace_.next(all_poll, look_time(again.size()));
+  const Time next = after == kLastReview ? next_multiple(now, after) : now + after;
+  if (next < timer_at_) set_timer(next);
 }
 
 }  // namespace weft::host

@@ -14,6 +14,7 @@
 #include "base/spin_lock.h"
 #include "hca/memory_table.h"
 #include "hca/queue_pair.h"
+#include "host/alarm_pace.h"
 #include "host/completion_queue.h"
 #include "host/receiver.h"
 #include "host/send_turns.h"
@@ -134,7 +135,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   static constexpr std::size_t kRunBytes = 56 * 1024;
   static constexpr std::size_t kRunPackets = hca::Burst::kMaxPackets;
   // A send that is not the first since the last poll waits this long at most.
-  static constexpr Duration kGatherTime = 20us;
+  static constexpr Duration kGatherTime = AlarmPace::kFirst;
   static constexpr Duration kCompanyTime = 3us;
   static constexpr std::size_t kPostsPerLook = 8;  // packets, at the clock
   static constexpr Duration kRetryTime = 200us;    // after the kernel's send buffer was full
