@@ -137,6 +137,8 @@ std::errc Requester::post(const SendRequest& request) {
     next_request_ = first_request_;
     return {};
   }
+  report_ends_ = slot.signaled ? unreported_ : 0;
+  unreported_ = slot.signaled ? 0 : unreported_ + 1;
   const bool data = !fetches(slot.opcode) && !is_local(slot.opcode);
   const std::uint64_t mtu = connection_.mtu;
   queued_bytes_ += data ? slot.length : 0;

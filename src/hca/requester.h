@@ -116,9 +116,13 @@ class Requester {
   [[nodiscard]] std::size_t queued_bytes() const { return queued_bytes_; }
   [[nodiscard]] std::size_t queued_packets() const { return queued_packets_; }
   // A third of the send queue waits to be sent: as much again can be on its way, and be answered.
+  // Or many requests wait of which the newest is to be reported, after a good part of a queue of
+  // others: the program is going to wait for that one, and can post more while it is answered.
   [[nodiscard]] bool queue_fills() const {
     const std::uint64_t waiting = first_request_ + requests_.size() - next_request_;
-    return waiting >= kLeastThird && 3 * waiting >= connection_.config.max_sends;
+    if (waiting < kLeastThird) return false;
+    const std::uint64_t most = connection_.config.max_sends;
+    return 3 * waiting >= most || (report_ends_ > 0 && 4 * report_ends_ >= most);
   }
   // Free slots of the send queue.
   [[nodiscard]] std::size_t room() const { return requests_.room(); }
@@ -373,6 +377,8 @@ class Requester {
   std::uint64_t next_offset_ = 0;
   std::size_t queued_bytes_ = 0;
   std::size_t queued_packets_ = 0;
+  std::uint64_t unreported_ = 0;   // requests posted since the last one that is to be reported
+  std::uint64_t report_ends_ = 0;  // what that was before the newest, if that one is; else 0
 
   Ring<PacketRecord> records_;
   Ring<Fetch> fetches_;

@@ -259,6 +259,45 @@ TEST_F(RequesterRun, SaysWhenAThirdOfTheSendQueueWaits) {
   EXPECT_FALSE(requester->queue_fills());
 }
 
+// So many that are not to be reported.
+class RequesterRunOfFewReports : public RequesterTest {
+ protected:
+  void post_unreported(std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i)
+      ASSERT_EQ(post({.wr_id = i}, 0, 8), std::errc{});
+  }
+  [[nodiscard]] std::uint32_t quarter() const { return connection.config.max_sends / 4; }
+};
+
+TEST_F(RequesterRunOfFewReports, SaysWhenWhatTheProgramWaitsForIsThere) {
+  start();
+  post_unreported(quarter() + 1);
+  EXPECT_FALSE(requester->queue_fills());
+  ASSERT_EQ(send(100, 8), std::errc{});
+  EXPECT_TRUE(requester->queue_fills());
+  post_unreported(1);
+  EXPECT_FALSE(requester->queue_fills()) << "it is late";
+}
+
+TEST_F(RequesterRunOfFewReports, LetsWhatIsReportedOftenGather) {
+  start();
+  post_unreported(quarter() - 2);
+  ASSERT_EQ(send(100, 8), std::errc{});
+  EXPECT_FALSE(requester->queue_fills());
+  post_unreported(1);
+  ASSERT_EQ(send(101, 8), std::errc{});
+  EXPECT_FALSE(requester->queue_fills());
+}
+
+TEST_F(RequesterRunOfFewReports, LetsFewGatherThoughOneIsReported) {
+  start();
+  post_unreported(quarter());
+  transmit();
+  post_unreported(1);
+  ASSERT_EQ(send(100, 8), std::errc{});
+  EXPECT_FALSE(requester->queue_fills());
+}
+
 TEST_F(RequesterRun, WaitsForItsTurnWithWhatIsNewAndSendsAgainWhatIsNot) {
   start_weft();
   ASSERT_EQ(write(1, 4 * kMtu), std::errc{});
