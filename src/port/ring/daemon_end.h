@@ -80,8 +80,8 @@ class DaemonEnd final : private ProgramBlocks::Home {
   // --- what arrives for it -----------------------------------------------------------------------
   // Copies of it are spared when the payload is in memory that the program has mapped, as long as
   // programs do not hold most of that memory's blocks: then `owner` is moved from. The program sees
-  // it at the latest with publish(): the first two since the last of these at once, others
-  // together.
+  // it at the latest with publish(): the first since the last of these at once, or the first
+  // two together if there were more than one before that; others together.
   [[nodiscard]] Arrival arrive(std::uint8_t port, Bytes header, Bytes payload, BufferRef& owner,
                                Bytes trailer, bool sealed);
   // The program has mapped the memory of that number, besides its own.
@@ -154,6 +154,7 @@ class DaemonEnd final : private ProgramBlocks::Home {
   std::uint64_t shown_freed_ = 0;
   std::uint64_t shown_arrived_ = 0;
   std::uint64_t announced_ = 0;  // arrivals of which a program that waits was told
+  std::uint64_t message_ = 1;    // so many of them the last time, up to a few: as many are awaited
   std::unordered_set<std::uint32_t> mapped_;
   std::optional<std::uint32_t> mapped_last_;  // one of these, which most packets are from
   std::array<Held, kSlots> held_;             // of the arrival in each slot
