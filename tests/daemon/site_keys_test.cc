@@ -17,6 +17,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr Duration kPatience = 20s;
+// For tests that are about something else.
+const SiteKeys::Limits kGenerous{.strangers{1us, 1000}, .remote{1us, 1000}};
 
 class Wire final : public wan::Path {
  public:
@@ -55,14 +57,15 @@ class SiteKeysTest : public io::test::TlsTest {
     int changes = 0;
   };
 
-  std::unique_ptr<Site> open(const std::string& key, const std::string& at = "127.0.0.1:0") {
+  std::unique_ptr<Site> open(const std::string& key, const std::string& at = "127.0.0.1:0",
+                             const SiteKeys::Limits& limits = kGenerous) {
     auto identity =
         std::filesystem::exists(path(key))
             ? std::move(*io::TlsSite::load({.key = path(key), .certificate = "", .ca = ""}))
             : make_site(key);
     auto site = std::make_unique<Site>();
     auto keys = SiteKeys::open("extender " + key, std::move(identity),
-                               *io::SocketAddress::parse(at), *reactor_);
+                               *io::SocketAddress::parse(at), *reactor_, limits);
     EXPECT_TRUE(keys) << keys.error().message;
     site->keys = std::move(*keys);
     return site;
@@ -83,12 +86,16 @@ class SiteKeysTest : public io::test::TlsTest {
   [[nodiscard]] Time now() const { return io::now() + later_; }
 
   // West connects to east.
-  void begin() {
+  void begin(const SiteKeys::Limits& of_east = kGenerous) {
+    open_both(of_east);
+    let_west_connect();
+  }
+  void open_both(const SiteKeys::Limits& of_east = kGenerous) {
     west_ = open("west");
-    east_ = open("east");
-    west_->add(east_->keys->local(), east_->fingerprint());
+    east_ = open("east", "127.0.0.1:0", of_east);
     east_->add(std::nullopt, west_->fingerprint());
   }
+  void let_west_connect() { west_->add(east_->keys->local(), east_->fingerprint()); }
   bool crosses(Site& from, Site& to) const {
     const std::vector<std::byte> frame(100, std::byte{5});
     const Bytes part(frame);
@@ -207,24 +214,28 @@ TEST_F(SiteKeysTest, RefuseWhoComesWithAnotherKeyThanIsExpected) {
 }
 
 TEST_F(SiteKeysTest, AreNotKeptFromEachOtherByStrangersWhoSayNothing) {
-  begin();
+  open_both();
   std::vector<io::UniqueFd> strangers;
-  for (int i = 0; i < 100; ++i)
-    strangers.push_back(std::move(*io::connect_tcp(east_->keys->local())));
-  turn_until([&] { return east_->count("keys_came") >= 100; });
+  // No more at once than a listener's queue has room for: TCP tries again after a second.
+  for (std::uint64_t came = 40; came <= 120; came += 40) {
+    for (int i = 0; i < 40; ++i)
+      strangers.push_back(std::move(*io::connect_tcp(east_->keys->local())));
+    turn_until([&] { return east_->count("keys_came") >= came; });
+  }
   EXPECT_GE(east_->count("keys_crowded"), 60u);
+  let_west_connect();
   agree();
   later_ += 11s;
   turn_until([&] { return !east_->keys->deadline() || *east_->keys->deadline() > now(); });
   EXPECT_TRUE(east_->keys->report(0).connected);
 }
 
-// One that connects from 127.0.0.9, as often as it may.
-io::UniqueFd stranger(const io::SocketAddress& to) {
+// One that connects from an address of its own, as often as it may.
+io::UniqueFd stranger(const io::SocketAddress& to, std::uint32_t address = 0x7F00'0009) {
   io::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_in from{};
   from.sin_family = AF_INET;
-  from.sin_addr.s_addr = htonl(0x7F00'0009);
+  from.sin_addr.s_addr = htonl(address);
   EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&from), sizeof from), 0);
   sockaddr_in there = from;
   there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -249,6 +260,61 @@ TEST_F(SiteKeysTest, AreNotKeptFromEachOtherByAStrangerWhoConnectsAgainAndAgain)
     return east_->count("keys_agreed") > 0 && west_->count("keys_agreed") > 0;
   });
   EXPECT_GT(east_->count("keys_crowded"), 0u);
+}
+
+// As many as they may be, from as many addresses.
+TEST_F(SiteKeysTest, BeginNoMoreHandshakesWithStrangersThanTheyAreAllowed) {
+  begin({.strangers{1h, 2}, .remote{1us, 1000}});
+  agree();
+  std::vector<io::UniqueFd> strangers;
+  const auto seen = [&] { return east_->count("keys_came") + east_->count("keys_hurried"); };
+  // No more at once than a listener's queue has room for.
+  const auto flood = [&] {
+    const auto before = seen();
+    for (std::uint32_t i = 0; i < 40; ++i)
+      strangers.push_back(stranger(east_->keys->local(), 0x7F00'0100 + i));
+    turn_until([&] { return seen() >= before + 40; });
+  };
+  for (int i = 0; i < 5; ++i)
+    flood();
+  // With west, which was one of them at first, and two in each of 16 parts.
+  EXPECT_LE(east_->count("keys_came"), 32u);
+  EXPECT_GE(east_->count("keys_came"), 16u);
+  EXPECT_EQ(seen(), 201u);
+
+  // West is known by now, where it was.
+  const auto came = east_->count("keys_came");
+  west_ = open("west");
+  let_west_connect();
+  flood();
+  turn_until([&] { return east_->count("keys_agreed") == 2; });
+  EXPECT_EQ(east_->count("keys_came"), came + 1);
+  // Strangers may come again when there was a pause.
+  later_ += 2h;
+  flood();
+  EXPECT_GE(east_->count("keys_came"), came + 17);
+  EXPECT_LE(east_->count("keys_came"), came + 1 + 32 + 1);
+}
+
+TEST_F(SiteKeysTest, BeginNoMoreHandshakesAtARemotesAddressThanItIsAllowed) {
+  west_ = open("west");
+  east_ = open("east", "127.0.0.1:0", {.strangers{1us, 1000}, .remote{1h, 3}});
+  east_->add(*io::SocketAddress::parse("127.0.0.9:1"), west_->fingerprint());
+  std::vector<io::UniqueFd> strangers;
+  for (int i = 0; i < 40; ++i)
+    strangers.push_back(stranger(east_->keys->local()));
+  turn_until([&] { return east_->count("keys_hurried") == 37; });
+  EXPECT_EQ(east_->count("keys_came"), 3u);
+}
+
+TEST(SiteKeysOrigin, IsTheNetworkOfIpv6AndTheAddressOfIpv4) {
+  const auto of = [](const char* address) {
+    return origin_of(io::SocketAddress::parse(address)->address);
+  };
+  EXPECT_EQ(of("[2001:db8::1]:1"), of("[2001:db8::ffff:2]:1"));
+  EXPECT_NE(of("[2001:db8::1]:1"), of("[2001:db8:0:1::1]:1"));
+  EXPECT_EQ(of("192.0.2.1:1"), of("192.0.2.1:2"));
+  EXPECT_NE(of("192.0.2.1:1"), of("192.0.2.2:1"));
 }
 
 // A path that lets TCP pass and nothing else, or that has met too much that was forged.

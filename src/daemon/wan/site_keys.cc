@@ -21,6 +21,7 @@ constexpr Duration kFreshPatience = 1s;
 constexpr Duration kUseless = 10s;
 // Of those that have not shown who they are; beyond, one of them goes.
 constexpr std::size_t kMostNewcomers = 32;
+constexpr std::size_t kStrangerParts = 16;
 // Of one remote: those that it has forgotten are noticed late.
 constexpr std::size_t kMostChannels = 3;
 constexpr Duration kLogPause = 10s;  // between lines about one remote, or about strangers
@@ -45,8 +46,13 @@ bool needs_keys(const SiteKeys::Remote& remote) {
 
 }  // namespace
 
-SiteKeys::SiteKeys(std::string name, std::unique_ptr<io::TlsSite> site, io::Reactor& reactor)
-    : name_(std::move(name)), site_(std::move(site)), reactor_(reactor) {
+SiteKeys::SiteKeys(std::string name, std::unique_ptr<io::TlsSite> site, io::Reactor& reactor,
+                   const Limits& limits)
+    : name_(std::move(name)),
+      site_(std::move(site)),
+      reactor_(reactor),
+      limits_(limits),
+      strangers_(kStrangerParts, limits.strangers) {
 }
 
 SiteKeys::~SiteKeys() = default;
@@ -54,8 +60,8 @@ SiteKeys::~SiteKeys() = default;
 Expected<std::unique_ptr<SiteKeys>> SiteKeys::open(std::string name,
                                                    std::unique_ptr<io::TlsSite> site,
                                                    const io::SocketAddress& own,
-                                                   io::Reactor& reactor) {
-  std::unique_ptr<SiteKeys> keys(new SiteKeys(std::move(name), std::move(site), reactor));
+                                                   io::Reactor& reactor, const Limits& limits) {
+  std::unique_ptr<SiteKeys> keys(new SiteKeys(std::move(name), std::move(site), reactor, limits));
   auto door = TcpDoor::open(own, reactor, [raw = keys.get()] { raw->ready_ = true; });
   if (!door) return tl::unexpected(door.error());
   keys->door_ = std::move(*door);
@@ -63,8 +69,7 @@ Expected<std::unique_ptr<SiteKeys>> SiteKeys::open(std::string name,
 }
 
 void SiteKeys::add(Remote remote) {
-  auto& peer = *peers_.emplace_back(std::make_unique<Peer>());
-  peer.remote = std::move(remote);
+  auto& peer = *peers_.emplace_back(std::make_unique<Peer>(std::move(remote), limits_));
   peer.patience = kFirstPatience;
   if (!peer.remote.address) peer.why = "it has not come yet";
 }
@@ -102,7 +107,23 @@ void SiteKeys::complain(Complaint& before, const Error& error, const std::string
 
 // --- who comes ----------------------------------------------------------------------------------
 
+bool SiteKeys::may_begin(const io::SocketAddress& from, Time now) {
+  const auto is_there = [&](const io::SocketAddress& known) {
+    return known.address == from.address;
+  };
+  for (const auto& peer : peers_) {
+    const Remote& remote = peer->remote;
+    if (peer->came_from == from.address || (remote.address && is_there(*remote.address)) ||
+        std::ranges::any_of(remote.more, is_there)) {
+      return peer->handshakes.take(now);
+    }
+  }
+  const std::size_t part = std::hash<std::string>{}(origin_of(from.address).to_string());
+  return strangers_[part % strangers_.size()].take(now);
+}
+
 void SiteKeys::take(io::TcpConnection connection, Time now) {
+  if (!may_begin(connection.peer, now)) return counters_.add(SiteKeysCounter::kHurried);
   if (newcomers_.size() >= kMostNewcomers) {
     counters_.add(SiteKeysCounter::kCrowded);
     newcomers_.erase(one_too_many(newcomers_));
@@ -130,7 +151,10 @@ void SiteKeys::run_newcomers(Time now) {
       channel.reset();
     } else if (channel->peer()) {
       Peer* const peer = find(*channel->peer());
-      if (peer != nullptr) settle(*peer, std::move(channel), now);
+      if (peer != nullptr) {
+        peer->came_from = channel->address().address;
+        settle(*peer, std::move(channel), now);
+      }
       channel.reset();
     }
   }

@@ -15,8 +15,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/allowance.h"
 #include "base/counters.h"
 #include "base/error.h"
+#include "base/ids.h"
 #include "base/time.h"
 #include "daemon/wan/key_channel.h"
 #include "daemon/wan/tcp_door.h"
@@ -33,6 +35,7 @@ enum class SiteKeysCounter : std::uint8_t {
   kAgreed,
   kRefused,
   kCrowded,
+  kHurried,
   kCount
 };
 inline constexpr std::array<CounterInfo, static_cast<std::size_t>(SiteKeysCounter::kCount)>
@@ -42,6 +45,7 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(SiteKeysCounte
         {"keys_agreed", "control channels that gave keys"},
         {"keys_refused", "connections whose other end was refused, or has refused this one"},
         {"keys_crowded", "connections ended because too many were at their beginning"},
+        {"keys_hurried", "connections ended because too many came in a short time"},
     }};
 
 class SiteKeys {
@@ -61,11 +65,22 @@ class SiteKeys {
     std::string why;                      // there are no keys, for a person; may be empty
   };
 
+  // How many TLS handshakes may begin with those that come: each costs this site more than it costs
+  // whoever asks for it. One in so long, and so many at once after a pause.
+  struct Limits {
+    // With strangers, in each of 16 parts that all addresses are in: who connects again and again
+    // is in the way of few others.
+    Allowance strangers{200ms, 4};
+    // With who comes from an address of a remote, or from where it has come from last: it has its
+    // own, so that strangers are not in its way.
+    Allowance remote{20ms, 40};
+  };
+
   // Listens at `own` at once. `name`: what log lines call it. The reactor outlives it.
   static Expected<std::unique_ptr<SiteKeys>> open(std::string name,
                                                   std::unique_ptr<io::TlsSite> site,
                                                   const io::SocketAddress& own,
-                                                  io::Reactor& reactor);
+                                                  io::Reactor& reactor, const Limits& limits);
   SiteKeys(const SiteKeys&) = delete;
   SiteKeys& operator=(const SiteKeys&) = delete;
   ~SiteKeys();
@@ -93,6 +108,8 @@ class SiteKeys {
     Time at{};
   };
   struct Peer {
+    Peer(Remote of, const Limits& limits) : remote(std::move(of)), handshakes(limits.remote) {}
+
     Remote remote;
     std::unique_ptr<KeyChannel> connecting;
     Channels channels;  // that stand, as they came
@@ -102,10 +119,14 @@ class SiteKeys {
     std::optional<AeadAlgorithm> cipher;
     std::string why;
     Complaint complaint;
+    Allowance handshakes;
+    std::optional<Gid> came_from;  // where it was when it last showed that it is this one
   };
 
-  SiteKeys(std::string name, std::unique_ptr<io::TlsSite> site, io::Reactor& reactor);
+  SiteKeys(std::string name, std::unique_ptr<io::TlsSite> site, io::Reactor& reactor,
+           const Limits& limits);
   void take(io::TcpConnection connection, Time now);
+  [[nodiscard]] bool may_begin(const io::SocketAddress& from, Time now);
   void run_newcomers(Time now);
   void run_peer(Peer& peer, Time now);
   void run_connecting(Peer& peer, Time now);
@@ -123,8 +144,10 @@ class SiteKeys {
   const std::unique_ptr<io::TlsSite> site_;
   io::Reactor& reactor_;
   std::unique_ptr<TcpDoor> door_;
+  const Limits limits_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  Channels newcomers_;  // who have not yet shown who they are
+  Channels newcomers_;                // who have not yet shown who they are
+  std::vector<Allowance> strangers_;  // by a part of their addresses
   bool ready_ = false;
   Complaint complaint_;  // about newcomers
   std::string refused_;

@@ -47,4 +47,9 @@ bool TcpDoor::accept(const Taker& take, Time now) {
   return true;
 }
 
+GidPrefix origin_of(const Gid& address) {
+  constexpr unsigned kNetwork = 64;
+  return {address, address.is_ipv4_mapped() ? GidPrefix::kMostBits : kNetwork};
+}
+
 }  // namespace weft::daemon

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/gid_prefix.h"
+#include "base/ids.h"
 #include "base/time.h"
 #include "io/reactor.h"
 #include "io/socket_address.h"
@@ -47,13 +49,18 @@ class TcpDoor {
   io::Reactor::Registration watch_;
 };
 
-// Of those that have not shown who they are, the oldest of the address that has the most: one
+// What strangers are told apart by: of IPv6 the network, for a machine can have all addresses of
+// one.
+[[nodiscard]] GidPrefix origin_of(const Gid& address);
+
+// Of those that have not shown who they are, the oldest of the origin that has the most: one
 // stranger who connects again and again is in nobody's way but his own.
 template <class Channel>
 auto one_too_many(const std::vector<std::unique_ptr<Channel>>& newcomers) {
   return std::ranges::max_element(newcomers, {}, [&](const auto& channel) {
-    return std::ranges::count(newcomers, channel->address().address,
-                              [](const auto& other) { return other->address().address; });
+    return std::ranges::count(
+        newcomers, origin_of(channel->address().address),
+        [](const auto& other) { return origin_of(other->address().address); });
   });
 }
 

@@ -160,7 +160,7 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
   auto remote_keys = read_remote_keys(lab, (*site)->fingerprint());
   if (!remote_keys) return wrong(remote_keys.error());
   extender.remote_keys = std::move(*remote_keys);
-  auto keys = SiteKeys::open(name, std::move(*site), extender.paths->local(), reactor);
+  auto keys = SiteKeys::open(name, std::move(*site), extender.paths->local(), reactor, {});
   if (!keys) return wrong(keys.error());
   extender.keys = std::move(*keys);
   return {};

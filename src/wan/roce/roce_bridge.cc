@@ -19,7 +19,7 @@ RoceBridge::RoceBridge(const RoceOptions& options, link::PacketPool& pool, RoceU
       pool_(pool),
       user_(user),
       stations_(options.stations),
-      allowance_{.left = static_cast<double>(options.questions), .since = {}} {
+      allowance_(Allowance::per_second(options.questions)) {
 }
 
 std::uint32_t RoceBridge::add_site() {
@@ -27,7 +27,7 @@ std::uint32_t RoceBridge::add_site() {
   port.number = static_cast<std::uint8_t>(sites_.size() + 1);
   link::PortOwner& owner = *this;
   sites_.push_back({.port = std::make_unique<link::Port>(port, owner),
-                    .allowance = allowance_,
+                    .allowance = Allowance::per_second(options_.questions),
                     .waiting = std::make_unique<link::PacketQueue>()});
   return static_cast<std::uint32_t>(sites_.size() - 1);
 }
@@ -46,22 +46,12 @@ bool RoceBridge::learn(const HostFrame& frame, Stations::Place place, RoceCounte
   return learnt != Stations::Learnt::kConflict;
 }
 
-bool RoceBridge::allows(Allowance& allowance, Time now) const {
-  const std::chrono::duration<double> passed = now - allowance.since;
-  const double full = options_.questions;
-  allowance.left = std::min(full, allowance.left + passed.count() * full);
-  allowance.since = now;
-  if (allowance.left < 1) return false;
-  allowance.left -= 1;
-  return true;
-}
-
 void RoceBridge::from_hosts(Bytes frame, Time now) {
   const HostFrame read = HostFrame::read(frame);
   if (!is_carried(read)) return;
   if (!learn(read, Stations::kHere, RoceCounter::kLooped, now)) return;
   if (read.to_group()) {
-    if (read.kind == Kind::kResolution && !allows(allowance_, now)) {
+    if (read.kind == Kind::kResolution && !allowance_.take(now)) {
       return count(RoceCounter::kTooMany);
     }
     for (const Site& site : sites_)
@@ -118,7 +108,7 @@ bool RoceBridge::is_for_hosts(const HostFrame& frame, std::size_t site, Time now
   const auto place = static_cast<Stations::Place>(site + 1);
   if (!learn(frame, place, RoceCounter::kForeign, now)) return false;
   if (frame.to_group()) {
-    if (frame.kind == Kind::kRoce || allows(sites_[site].allowance, now)) return true;
+    if (frame.kind == Kind::kRoce || sites_[site].allowance.take(now)) return true;
     count(RoceCounter::kTooMany);
     return false;
   }

@@ -18,6 +18,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/allowance.h"
 #include "base/bytes.h"
 #include "base/time.h"
 #include "link/packet.h"
@@ -48,7 +49,7 @@ struct RoceOptions {
   // are told to send less, by ECN, and above that frames are dropped.
   std::size_t marked = 128;
   std::size_t most = 2048;
-  // Of frames to all hosts, a second, and at once: of those here, and of each site.
+  // Of frames to all hosts, a second, and at once, above 0: of those here, and of each site.
   unsigned questions = 500;
 };
 
@@ -79,13 +80,9 @@ class RoceBridge final : private link::PortOwner {
   [[nodiscard]] std::size_t waiting() const;
 
  private:
-  struct Allowance {  // of frames to all, filled up with time
-    double left = 0;
-    Time since{};
-  };
   struct Site {
     std::unique_ptr<link::Port> port;
-    Allowance allowance;
+    Allowance allowance;                         // of frames to all
     std::unique_ptr<link::PacketQueue> waiting;  // for the Ethernet, with their room in the tunnel
   };
 
@@ -98,7 +95,6 @@ class RoceBridge final : private link::PortOwner {
   void wake();
   [[nodiscard]] bool learn(const HostFrame& frame, Stations::Place place, RoceCounter conflict,
                            Time now);
-  [[nodiscard]] bool allows(Allowance& allowance, Time now) const;
   // What is carried at all; all else is counted.
   [[nodiscard]] bool is_carried(const HostFrame& frame);
   void send(const HostFrame& frame, link::Port& site, Time now);
