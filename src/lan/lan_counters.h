@@ -8,6 +8,26 @@
 namespace weft::lan {
 
 enum class LanCounter : std::uint8_t {
+  kTxFrames,
+  kTxByChannel,
+  kTxByDatagram,
+  kTxToAll,
+  kTxToGroup,
+  kTxCopies,
+  kTxTooShort,
+  kTxTooLong,
+  kTxMalformed,
+  kTxForeignSource,
+  kTxForeignDestination,
+  kTxToSelf,
+  kTxNoPeer,
+  kTxNoMember,
+  kTxStorm,
+  kTxNoRoom,
+  kChannelsScarce,
+  kRxFrames,
+  kRxByChannel,
+  kRxByDatagram,
   kRxNotLan,
   kRxVersion,
   kRxMalformed,
@@ -17,6 +37,16 @@ enum class LanCounter : std::uint8_t {
   kRxIncomplete,
   kRxCrowded,
   kRxSenderGone,
+  kRxStranger,
+  kRxForgedQueuePair,
+  kRxNotWhole,
+  kRxTooShort,
+  kRxTooLong,
+  kRxForgedSource,
+  kRxForeignSource,
+  kRxNotOurs,
+  kRxReport,
+  kRxStorm,
   kCount
 };
 
@@ -31,6 +61,16 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(LanCounter::kC
         {"rx_incomplete", "frames dropped: parts of them did not come in time"},
         {"rx_crowded", "frames dropped: incomplete, and their room was needed for newer ones"},
         {"rx_sender_gone", "frames dropped: incomplete when their sender left the LAN"},
+        {"rx_stranger", "messages dropped: of a port that is no peer"},
+        {"rx_forged_queue_pair", "messages dropped: not of the queue pair of the peer's LAN port"},
+        {"rx_not_whole", "messages dropped: a part of a frame on a connection"},
+        {"rx_too_short", "frames dropped: too short for their header"},
+        {"rx_too_long", "frames dropped: longer than the MTU allows"},
+        {"rx_forged_source", "frames dropped: in the name of another LAN port than their sender"},
+        {"rx_foreign_source", "frames dropped: in the name of a station that is no LAN port"},
+        {"rx_not_ours", "frames dropped: for another station"},
+        {"rx_report", "reports of groups not given to the host: it is no multicast router"},
+        {"rx_storm", "frames dropped: those of the peer to all come faster than they may"},
     }};
 
 using LanCounters = CounterSet<LanCounter, kLanCounters>;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lan/group_list.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "wire/endian.h"
+
+namespace weft::lan {
+namespace {
+
+constexpr std::uint8_t kAll = 0x80;
+constexpr std::size_t kMac = std::tuple_size_v<MacAddress>;
+
+}  // namespace
+
+bool GroupList::wants(const MacAddress& group) const {
+  return all || std::ranges::binary_search(groups, group);
+}
+
+std::optional<GroupList> GroupList::parse(Bytes bytes) {
+  if (bytes.size() < kHead) return std::nullopt;
+  const std::size_t count = wire::load_be16(bytes.data() + 2);
+  if (count > kMost || bytes.size() != kHead + count * kMac) return std::nullopt;
+  GroupList out{.all = (wire::load_u8(bytes.data()) & kAll) != 0, .groups = {}};
+  out.groups.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    MacAddress& group = out.groups[i];
+    std::memcpy(group.data(), bytes.data() + kHead + i * kMac, kMac);
+    const bool in_order = i == 0 || out.groups[i - 1] < group;
+    if ((group[0] & 1) == 0 || !in_order) return std::nullopt;
+  }
+  return out;
+}
+
+void GroupList::write(std::vector<std::byte>& out) const {
+  assert(groups.size() <= kMost);
+  out.resize(kHead + groups.size() * kMac);
+  wire::store_u8(out.data(), all ? kAll : 0);
+  wire::store_u8(out.data() + 1, 0);
+  wire::store_be16(out.data() + 2, static_cast<std::uint16_t>(groups.size()));
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    std::memcpy(out.data() + kHead + i * kMac, groups[i].data(), kMac);
+}
+
+}  // namespace weft::lan

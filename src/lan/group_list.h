@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a LAN port tells its peers of groups: to which its host wants frames to be sent. It stands
+// behind a LanHeader of kind kGroups, as a frame would:
+//
+//   0     bit 7: all groups    1  0    2-3  how many addresses follow
+//   4-    Ethernet addresses of groups, 6 bytes each
+//
+// A port says it again before its time is over; of a port that has not said it, all is wanted.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/mac_address.h"
+#include "base/time.h"
+
+namespace weft::lan {
+
+struct GroupList {
+  static constexpr std::size_t kHead = 4;
+  static constexpr std::size_t kMost = 1024;  // addresses; who wants more wants all
+  static constexpr Duration kRepeat = 10s;
+  static constexpr Duration kLifetime = 35s;  // three of them may be lost
+
+  bool all = true;
+  std::vector<MacAddress> groups;  // in order, each once
+
+  friend bool operator==(const GroupList&, const GroupList&) = default;
+
+  [[nodiscard]] bool wants(const MacAddress& group) const;
+  // Of what is no list, nothing.
+  [[nodiscard]] static std::optional<GroupList> parse(Bytes bytes);
+  // Into `out`, which it makes as long as it takes.
+  void write(std::vector<std::byte>& out) const;
+};
+
+}  // namespace weft::lan

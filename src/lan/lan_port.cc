@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lan/lan_port.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "lan/group_query.h"
+#include "lan/segments.h"
+
+namespace weft::lan {
+namespace {
+
+// So that a host that joins several groups at once tells them at once.
+constexpr Duration kGatherGroups = 20ms;
+
+}  // namespace
+
+LanPort::LanPort(const LanOptions& options, LanUser& user, Time now)
+    : options_(options),
+      user_(user),
+      lids_(options.lids),
+      mac_(mac_of(options.lids)),
+      mtu_(options.mtu),
+      directory_(options.directory, *this),
+      reassembly_(options.reassembly, counters_),
+      channels_(options.channels, options.directory.peers),
+      host_groups_(options.groups, now),
+      peer_states_(options.directory.peers),
+      next_number_(options.first_number),
+      say_groups_at_(now + GroupList::kRepeat) {
+  assert(options.mtu <= kMostMtu);
+  targets_.reserve(options.directory.peers);
+}
+
+void LanPort::port_changed(const PortLids& lids, Time now) {
+  lids_ = lids;
+  mac_ = mac_of(lids);
+  directory_.port_changed(now);
+}
+
+bool LanPort::ask(std::uint64_t number, const Question& question, Time now) {
+  return user_.ask(number, question, now);
+}
+
+void LanPort::came(PeerId peer, Time) {
+  user_.peer_came(peer);
+  say_groups({&peer, 1});
+}
+
+// It may be another program by now, which begins anew.
+void LanPort::moved(PeerId peer, Time) {
+  user_.peer_moved(peer);
+  say_groups({&peer, 1});
+}
+
+void LanPort::went(PeerId peer, Time) {
+  if (channels_.forget(peer)) user_.disconnect(peer);
+  reassembly_.forget(peer);
+  peer_states_[peer] = {};
+  user_.peer_went(peer);
+}
+
+bool LanPort::accept_channel(PeerId peer, Time now) {
+  const bool first = lids_.base < peers().get(peer).lids.base;
+  const Channels::Wanted wanted = channels_.wanted_by_peer(peer, first, now);
+  if (wanted.give_up) user_.disconnect(*wanted.give_up);
+  if (wanted.scarce) count(LanCounter::kChannelsScarce);
+  return wanted.ask;
+}
+
+void LanPort::channel_down(PeerId peer, bool failed, Time now) {
+  channels_.down(peer, now);
+  if (failed) directory_.path_failed(peer, now);
+}
+
+bool LanPort::peer_wants(PeerId peer, const MacAddress& group) const {
+  const PeerState& state = peer_states_[peer];
+  return !state.groups || state.groups->wants(group);
+}
+
+void LanPort::groups_changed(Time now) {
+  say_groups_at_ = std::min(say_groups_at_, now + kGatherGroups);
+}
+
+void LanPort::say_groups(std::span<const PeerId> to) {
+  if (to.empty()) return;
+  host_groups_.wanted().write(groups_text_);
+  send_datagrams(to, {.kind = MessageKind::kGroups}, groups_text_);
+}
+
+void LanPort::query_host(Time now) {
+  const GroupQueries queries(mac_, host_groups_.response_time());
+  user_.to_host({}, queries.igmp());
+  user_.to_host({}, queries.mld());
+  host_groups_.queried(now);
+}
+
+void LanPort::run(Time now) {
+  directory_.run(now);
+  reassembly_.run(now);
+  if (host_groups_.run(now)) groups_changed(now);
+  if (host_groups_.query_due(now)) query_host(now);
+  while (const auto idle = channels_.take_idle(now))
+    user_.disconnect(*idle);
+  if (now < say_groups_at_) return;
+  say_groups_at_ = now + GroupList::kRepeat;
+  say_groups(peers().all());
+  for (const PeerId peer : peers().all()) {
+    PeerState& state = peer_states_[peer];
+    if (state.groups && now >= state.groups_until) state.groups.reset();
+  }
+}
+
+Time LanPort::deadline() const {
+  Time next = std::min(say_groups_at_, host_groups_.deadline());
+  for (const auto& other : {directory_.deadline(), reassembly_.deadline(), channels_.deadline()})
+    if (other) next = std::min(next, *other);
+  return next;
+}
+
+}  // namespace weft::lan

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// A LAN port: between a host's Ethernet interface and a port of the fabric. Frames of the host go
+// to the peers that they are for, those of peers to the host; on the way both are checked, and what
+// is not right is counted.
+//
+//   host -> from_host() -+-> one peer: LanUser::send_message(), or send_datagrams()
+//                        +-> several: send_datagrams(), of one buffer
+//   host <- LanUser::to_host() <-+- checks <- from_channel()
+//                                +- checks <- Reassembly <- from_datagram()
+//
+// A core: nothing is copied but parts of frames that come in several datagrams, and nothing
+// is allocated for a frame. It is told of the time, and run when its deadline has come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/time.h"
+#include "lan/channels.h"
+#include "lan/directory.h"
+#include "lan/ethernet_frame.h"
+#include "lan/group_list.h"
+#include "lan/group_message.h"
+#include "lan/host_groups.h"
+#include "lan/lan_counters.h"
+#include "lan/lan_header.h"
+#include "lan/reassembly.h"
+#include "lan/storm_limit.h"
+
+namespace weft::lan {
+
+// What a LAN port stands on. Bytes that it is given are valid until it returns. It calls the port
+// back only from outside of these calls.
+class LanUser {
+ public:
+  virtual ~LanUser() = default;
+
+  // To the host's interface.
+  virtual void to_host(const Offload& offload, Bytes frame) = 0;
+  // One message, of `head` and `frame`, on the channel to `peer`. False: there is no room.
+  virtual bool send_message(PeerId peer, Bytes head, Bytes frame) = 0;
+  // To each of these, in datagrams as Segments(header, frame, peer.path().mtu) has them. Returns to
+  // how many it cannot be sent for want of room.
+  virtual std::size_t send_datagrams(std::span<const PeerId> peers, const LanHeader& header,
+                                     Bytes frame) = 0;
+  // A connection to the peer is wanted: LanPort::channel_up() or channel_refused() come of it.
+  virtual void connect(PeerId peer) = 0;
+  // The one that is up, or is being made, is to go; nothing more is said of it.
+  virtual void disconnect(PeerId peer) = 0;
+
+  // Those of DirectoryUser, which see.
+  virtual bool ask(std::uint64_t number, const Question& question, Time now) = 0;
+  virtual void peer_came(PeerId peer) = 0;
+  virtual void peer_moved(PeerId peer) = 0;
+  virtual void peer_went(PeerId peer) = 0;
+};
+
+struct LanOptions {
+  PortLids lids{};         // valid ones, of the port of the fabric
+  std::size_t mtu = 1500;  // of the host's interface, up to kMostMtu
+  double broadcasts_per_s = 10'000;
+  std::uint32_t first_number = 0;  // of frames in datagrams; better another one each time
+  Directory::Options directory{};
+  Reassembly::Options reassembly{};
+  Channels::Options channels{};
+  HostGroups::Options groups{};
+};
+
+class LanPort final : private DirectoryUser {
+ public:
+  // `user` outlives it.
+  LanPort(const LanOptions& options, LanUser& user, Time now);
+  LanPort(const LanPort&) = delete;
+  LanPort& operator=(const LanPort&) = delete;
+  ~LanPort() override = default;
+
+  // Of the host's interface.
+  [[nodiscard]] MacAddress mac() const { return mac_; }
+  // The port of the fabric has other LIDs, valid ones: so the host's interface has another address.
+  void port_changed(const PortLids& lids, Time now);
+  void set_mtu(std::size_t mtu) { mtu_ = mtu; }
+
+  void from_host(const Offload& offload, Bytes frame, Time now);
+  // What came to our datagram queue pair, without GRH, and who sent it, as the fabric says.
+  void from_datagram(Lid source, Qpn queue_pair, Bytes message, Time now);
+  void from_channel(PeerId peer, Bytes message, Time now);
+
+  // A peer asks for a channel: whether it gets one.
+  [[nodiscard]] bool accept_channel(PeerId peer, Time now);
+  // The one that was asked for, by either end, can be used. False: disconnect it.
+  [[nodiscard]] bool channel_up(PeerId peer, Time now) { return channels_.up(peer, now); }
+  // The one that connect() asked for is not made.
+  void channel_refused(PeerId peer, Time now) { channels_.refused(peer, now); }
+  // The one that was up is not any more, by itself or by the peer's will. `failed`: messages were
+  // not answered, which may be due to the path.
+  void channel_down(PeerId peer, bool failed, Time now);
+
+  void run(Time now);
+  [[nodiscard]] Time deadline() const;
+
+  // For answers and notices of the subnet administrator.
+  [[nodiscard]] Directory& directory() { return directory_; }
+  [[nodiscard]] const Peers& peers() const { return directory_.peers(); }
+  [[nodiscard]] const Channels& channels() const { return channels_; }
+  [[nodiscard]] const HostGroups& host_groups() const { return host_groups_; }
+  [[nodiscard]] const LanCounters& counters() const { return counters_; }
+  // What a peer has said that it wants, or that it wants all.
+  [[nodiscard]] bool peer_wants(PeerId peer, const MacAddress& group) const;
+
+ private:
+  struct PeerState {
+    std::optional<GroupList> groups;  // nothing: it has not said so, or not lately
+    Time groups_until{};
+    StormLimit storm;
+  };
+
+  // DirectoryUser
+  bool ask(std::uint64_t number, const Question& question, Time now) override;
+  void came(PeerId peer, Time now) override;
+  void moved(PeerId peer, Time now) override;
+  void went(PeerId peer, Time now) override;
+
+  // lan_port_host.cc: what comes from the host.
+  [[nodiscard]] bool may_send(const Offload& offload, Bytes frame, const EthernetFrame& read);
+  void to_one(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now);
+  void to_all(const Offload& offload, Bytes frame, Time now);
+  void to_group(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now);
+  void want_channel(PeerId peer, Time now);
+  void send_to(std::span<const PeerId> peers, const Offload& offload, Bytes frame);
+  std::size_t send_datagrams(std::span<const PeerId> peers, const LanHeader& header, Bytes frame);
+
+  // lan_port_fabric.cc: what comes from the fabric.
+  [[nodiscard]] std::optional<LanMessage> read(Bytes message);
+  bool receive(PeerId peer, const LanMessage& message, Time now);
+  [[nodiscard]] bool is_from(PeerId peer, const EthernetFrame& read);
+  [[nodiscard]] bool is_for_host(PeerId peer, const EthernetFrame& read, Time now);
+  [[nodiscard]] bool fits_mtu(const Offload& offload, Bytes frame, unsigned tags) const;
+  void take_groups(PeerId peer, Bytes list, Time now);
+
+  void say_groups(std::span<const PeerId> to);
+  void groups_changed(Time now);
+  void query_host(Time now);
+  void count(LanCounter counter, std::size_t n = 1) { counters_.add_in_turn(counter, n); }
+
+  const LanOptions options_;
+  LanUser& user_;
+  LanCounters counters_;
+  PortLids lids_;
+  MacAddress mac_;
+  std::size_t mtu_;
+  Directory directory_;
+  Reassembly reassembly_;
+  Channels channels_;
+  HostGroups host_groups_;
+  std::vector<PeerState> peer_states_;
+  StormLimit storm_;
+  std::uint32_t next_number_;
+  Time say_groups_at_;
+  std::vector<PeerId> targets_;         // of the frame that is being sent
+  std::vector<std::byte> groups_text_;  // what is being said of groups
+};
+
+}  // namespace weft::lan

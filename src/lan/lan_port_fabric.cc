@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of peers.
+#include "lan/lan_port.h"
+
+namespace weft::lan {
+
+std::optional<LanMessage> LanPort::read(Bytes message) {
+  const auto read = LanMessage::parse(message);
+  if (read) return *read;
+  switch (read.error()) {
+    case NoMessage::kOther:
+      count(LanCounter::kRxNotLan);
+      break;
+    case NoMessage::kVersion:
+      count(LanCounter::kRxVersion);
+      break;
+    case NoMessage::kMalformed:
+      count(LanCounter::kRxMalformed);
+      break;
+  }
+  return std::nullopt;
+}
+
+void LanPort::from_datagram(Lid source, Qpn queue_pair, Bytes bytes, Time now) {
+  const auto message = read(bytes);
+  if (!message) return;
+  const auto peer = peers().find(source);
+  if (!peer) {
+    count(LanCounter::kRxStranger);
+    return directory_.stranger_heard(now);
+  }
+  // Any program of the peer's node can send to ours, but not from the queue pair of its LAN port.
+  if (peers().get(*peer).end.qpn != queue_pair) {
+    count(LanCounter::kRxForgedQueuePair);
+    return directory_.stranger_heard(now);
+  }
+  const auto whole = reassembly_.add(*peer, *message, now);
+  if (!whole) return;
+  if (whole->header.kind == MessageKind::kGroups) return take_groups(*peer, whole->part, now);
+  if (receive(*peer, *whole, now)) count(LanCounter::kRxByDatagram);
+}
+
+void LanPort::from_channel(PeerId peer, Bytes bytes, Time now) {
+  const auto message = read(bytes);
+  if (!message) return;
+  if (!message->whole() || message->header.kind != MessageKind::kFrame) {
+    return count(LanCounter::kRxNotWhole);
+  }
+  (void)channels_.use(peer, now);
+  if (receive(peer, *message, now)) count(LanCounter::kRxByChannel);
+}
+
+// True: the host has it.
+bool LanPort::receive(PeerId peer, const LanMessage& message, Time now) {
+  const auto read = EthernetFrame::read(message.part);
+  if (!read) {
+    count(LanCounter::kRxTooShort);
+    return false;
+  }
+  if (!fits_mtu(message.header.offload, message.part, read->tags)) {
+    count(LanCounter::kRxTooLong);
+    return false;
+  }
+  if (!is_from(peer, *read) || !is_for_host(peer, *read, now)) return false;
+  count(LanCounter::kRxFrames);
+  user_.to_host(message.header.offload, message.part);
+  return true;
+}
+
+bool LanPort::is_from(PeerId peer, const EthernetFrame& read) {
+  const auto lids = lids_of(read.source);
+  if (lids && *lids == peers().get(peer).lids) return true;
+  count(lids ? LanCounter::kRxForgedSource : LanCounter::kRxForeignSource);
+  return false;
+}
+
+bool LanPort::is_for_host(PeerId peer, const EthernetFrame& read, Time now) {
+  switch (kind_of(read.destination)) {
+    case MacKind::kBroadcast:
+      if (peer_states_[peer].storm.allows(options_.broadcasts_per_s, now)) return true;
+      count(LanCounter::kRxStorm);
+      return false;
+    case MacKind::kGroup:
+      if (host_groups_.router() || GroupMessage::read(read).kind() != GroupMessage::Kind::kReport) {
+        return true;
+      }
+      count(LanCounter::kRxReport);
+      return false;
+    case MacKind::kPort:
+    case MacKind::kForeign:
+      if (read.destination == mac_) return true;
+      count(LanCounter::kRxNotOurs);
+      return false;
+  }
+  return false;
+}
+
+void LanPort::take_groups(PeerId peer, Bytes list, Time now) {
+  auto groups = GroupList::parse(list);
+  if (!groups) return count(LanCounter::kRxMalformed);
+  PeerState& state = peer_states_[peer];
+  state.groups = std::move(*groups);
+  state.groups_until = now + GroupList::kLifetime;
+}
+
+}  // namespace weft::lan

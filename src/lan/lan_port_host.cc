@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames of the host.
+#include <array>
+#include <cassert>
+
+#include "lan/lan_port.h"
+#include "lan/segments.h"
+
+namespace weft::lan {
+
+void LanPort::from_host(const Offload& offload, Bytes frame, Time now) {
+  const auto read = EthernetFrame::read(frame);
+  if (!read) return count(LanCounter::kTxTooShort);
+  if (!may_send(offload, frame, *read)) return;
+  switch (kind_of(read->destination)) {
+    case MacKind::kPort:
+      return to_one(offload, frame, *read, now);
+    case MacKind::kBroadcast:
+      return to_all(offload, frame, now);
+    case MacKind::kGroup:
+      return to_group(offload, frame, *read, now);
+    case MacKind::kForeign:
+      return count(LanCounter::kTxForeignDestination);
+  }
+}
+
+bool LanPort::fits_mtu(const Offload& offload, Bytes frame, unsigned tags) const {
+  if (offload.gso != Offload::Gso::kNone) return frame.size() <= kLongestFrame;
+  return frame.size() <= mtu_ + kEthernetHeader + tags * kVlanTag;
+}
+
+bool LanPort::may_send(const Offload& offload, Bytes frame, const EthernetFrame& read) {
+  if (!fits_mtu(offload, frame, read.tags)) {
+    count(LanCounter::kTxTooLong);
+  } else if (!offload.fits(frame.size())) {
+    count(LanCounter::kTxMalformed);
+  } else if (read.source != mac_) {
+    count(LanCounter::kTxForeignSource);
+  } else {
+    return true;
+  }
+  return false;
+}
+
+void LanPort::to_one(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now) {
+  if (read.destination == mac_) return count(LanCounter::kTxToSelf);
+  const PortLids lids = *lids_of(read.destination);
+  const auto peer = peers().find(lids.base);
+  if (!peer || peers().get(*peer).lids != lids) return count(LanCounter::kTxNoPeer);
+  if (channels_.use(*peer, now)) {
+    const LanHeader header{.offload = offload, .total = static_cast<std::uint32_t>(frame.size())};
+    std::array<std::byte, LanHeader::kSize> head;
+    header.write(head);
+    if (!user_.send_message(*peer, head, frame)) return count(LanCounter::kTxNoRoom);
+    count(LanCounter::kTxByChannel);
+    return count(LanCounter::kTxFrames);
+  }
+  const bool several = Segments::count(frame.size(), peers().get(*peer).path().mtu) > 1;
+  if (several || read.is_resolution()) want_channel(*peer, now);
+  const PeerId to = *peer;
+  if (send_datagrams({&to, 1}, {.offload = offload}, frame) != 0) return;
+  count(LanCounter::kTxByDatagram);
+  count(LanCounter::kTxFrames);
+}
+
+void LanPort::want_channel(PeerId peer, Time now) {
+  const Channels::Wanted wanted = channels_.want(peer, now);
+  if (wanted.give_up) user_.disconnect(*wanted.give_up);
+  if (wanted.scarce) count(LanCounter::kChannelsScarce);
+  if (wanted.ask) user_.connect(peer);
+}
+
+void LanPort::to_all(const Offload& offload, Bytes frame, Time now) {
+  if (!storm_.allows(options_.broadcasts_per_s, now)) return count(LanCounter::kTxStorm);
+  if (peers().all().empty()) return count(LanCounter::kTxNoMember);
+  count(LanCounter::kTxToAll);
+  send_to(peers().all(), offload, frame);
+}
+
+void LanPort::to_group(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now) {
+  const GroupMessage message = GroupMessage::read(read);
+  const bool report = message.kind() == GroupMessage::Kind::kReport;
+  if (report || message.kind() == GroupMessage::Kind::kQuery) {
+    if (host_groups_.heard(message, now)) groups_changed(now);
+  }
+  const bool pruned = is_reported_group(read.destination);
+  targets_.clear();
+  for (const PeerId peer : peers().all()) {
+    const auto& groups = peer_states_[peer].groups;
+    // Reports are for routers, which want all. Others that hear one would not send their own.
+    if (report ? !groups || groups->all : !pruned || peer_wants(peer, read.destination)) {
+      targets_.push_back(peer);
+    }
+  }
+  if (targets_.empty()) return count(LanCounter::kTxNoMember);
+  count(LanCounter::kTxToGroup);
+  send_to(targets_, offload, frame);
+}
+
+void LanPort::send_to(std::span<const PeerId> to, const Offload& offload, Bytes frame) {
+  const std::size_t lost = send_datagrams(to, {.offload = offload}, frame);
+  count(LanCounter::kTxCopies, to.size() - lost);
+  count(LanCounter::kTxFrames);
+}
+
+// Returns to how many it was not sent.
+std::size_t LanPort::send_datagrams(std::span<const PeerId> to, const LanHeader& header,
+                                    Bytes frame) {
+  LanHeader numbered = header;
+  numbered.number = next_number_++;
+  const std::size_t lost = user_.send_datagrams(to, numbered, frame);
+  assert(lost <= to.size());
+  if (lost != 0) count(LanCounter::kTxNoRoom, lost);
+  return lost;
+}
+
+}  // namespace weft::lan

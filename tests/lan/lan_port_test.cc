@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lan/lan_port.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "datagram_of.h"
+#include "group_frames.h"
+#include "lan/group_query.h"
+#include "lan/virtio_header.h"
+#include "wire/endian.h"
+
+namespace weft::lan::test {
+namespace {
+
+using Frame = std::vector<std::byte>;
+using Kind = Question::Kind;
+
+constexpr Lid kOwnLid{5};
+constexpr MacAddress kGroup{0x01, 0x00, 0x5E, 0x01, 0x02, 0x02};
+
+MacAddress mac_at(std::uint16_t lid) {
+  return mac_of({.base = Lid{lid}});
+}
+
+Frame frame_of(const MacAddress& to, const MacAddress& from, std::size_t size = 60,
+               std::uint16_t type = 0x88B5) {
+  Frame frame(size, std::byte{0x5A});
+  std::ranges::transform(to, frame.begin(), [](std::uint8_t octet) { return std::byte{octet}; });
+  std::ranges::transform(from, frame.begin() + 6,
+                         [](std::uint8_t octet) { return std::byte{octet}; });
+  wire::store_be16(frame.data() + 12, type);
+  return frame;
+}
+
+// Keeps what the port does, as words.
+class Host final : public LanUser {
+ public:
+  void to_host(const Offload& offload, Bytes frame) override {
+    came.emplace_back(frame.begin(), frame.end());
+    offloads.push_back(offload);
+  }
+  bool send_message(PeerId peer, Bytes head, Bytes frame) override {
+    if (full) return false;
+    said("message", peer);
+    message = datagram_of(head, frame);
+    return true;
+  }
+  std::size_t send_datagrams(std::span<const PeerId> peers, const LanHeader& header,
+                             Bytes frame) override {
+    if (header.kind == MessageKind::kGroups) {
+      groups = *GroupList::parse(frame);
+      groups_said += peers.size();
+      return 0;
+    }
+    if (full) return peers.size();
+    for (const PeerId peer : peers)
+      said("datagrams", peer);
+    sent = frame;
+    last = header;
+    return 0;
+  }
+  void connect(PeerId peer) override { said("connect", peer); }
+  void disconnect(PeerId peer) override { said("disconnect", peer); }
+  bool ask(std::uint64_t number, const Question& question, Time) override {
+    asked.emplace_back(number, question);
+    return true;
+  }
+  void peer_came(PeerId) override {}
+  void peer_moved(PeerId) override {}
+  void peer_went(PeerId peer) override { said("went", peer); }
+
+  void said(const char* what, PeerId peer) {
+    const std::uint16_t lid = port->peers().get(peer).lids.base.value();
+    did.push_back(std::string(what) + ' ' + std::to_string(lid));
+  }
+  std::vector<std::string> new_deeds() { return std::exchange(did, {}); }
+
+  LanPort* port = nullptr;
+  bool full = false;
+  std::vector<Frame> came;
+  std::vector<Offload> offloads;
+  Frame message;
+  Bytes sent;
+  LanHeader last;
+  GroupList groups;
+  std::size_t groups_said = 0;
+  std::vector<std::string> did;
+  std::vector<std::pair<std::uint64_t, Question>> asked;
+};
+
+using Deeds = std::vector<std::string>;
+
+// A port of LID 5, with peers of LIDs 6, 7 and 8 to 11.
+class LanPortTest : public ::testing::Test {
+ protected:
+  LanPortTest() {
+    host.port = &port;
+    port.run(now);
+    answer_all();
+    for (const Duration wait : {Duration(5s), Duration(20ms)}) {
+      now += wait;
+      run();
+    }
+    host.came.clear();
+    host.offloads.clear();
+    EXPECT_EQ(port.peers().all().size(), 3u);
+  }
+  void run() {
+    port.run(now);
+    answer_all();
+  }
+  void answer_all() {
+    const std::array<Guid, 1> platform{Guid{1}};
+    const std::array<Guid, 3> ports{Guid{6}, Guid{7}, Guid{8}};
+    while (!host.asked.empty()) {
+      const auto [number, question] = host.asked.back();
+      host.asked.pop_back();
+      const Lid lid{static_cast<std::uint16_t>(question.of.value())};
+      const PeerPath path{.slid = kOwnLid, .dlid = lid, .mtu = 2048};
+      switch (question.kind) {
+        case Kind::kPlatforms:
+          port.directory().answer(number, std::span<const Guid>(platform), now);
+          break;
+        case Kind::kMembers:
+        case Kind::kPorts:
+          port.directory().answer(number, std::span<const Guid>(ports), now);
+          break;
+        case Kind::kPaths:
+          port.directory().answer(number, PortPaths{.lids = lids_of_peer(lid), .paths = {&path, 1}},
+                                  now);
+          break;
+        case Kind::kEnd:
+          port.directory().answer(number, DatagramEnd{.qpn = Qpn{100U + lid.value()}}, now);
+          break;
+      }
+    }
+  }
+  static PortLids lids_of_peer(Lid lid) {
+    return {.base = lid, .lmc = static_cast<std::uint8_t>(lid == Lid{8} ? 2 : 0)};
+  }
+  PeerId peer(std::uint16_t lid) { return *port.peers().find(Lid{lid}); }
+  void send(const Frame& frame, const Offload& offload = {}) {
+    port.from_host(offload, frame, now);
+  }
+  Frame to(const MacAddress& mac, std::size_t size = 60, std::uint16_t type = 0x88B5) {
+    return frame_of(mac, port.mac(), size, type);
+  }
+  // From the peer of this LID, in one datagram.
+  void receive(std::uint16_t lid, const Frame& frame, LanHeader header = {}) {
+    header.number = ++number;
+    header.total = static_cast<std::uint32_t>(frame.size());
+    Frame head(LanHeader::kSize);
+    header.write(head);
+    const std::uint32_t base = lid < 8 ? lid : lid & 0xFFFCU;
+    port.from_datagram(Lid{lid}, Qpn{100 + base}, datagram_of(head, frame), now);
+  }
+  void wants(std::uint16_t lid, const GroupList& list) {
+    Frame text;
+    list.write(text);
+    receive(lid, text, {.kind = MessageKind::kGroups});
+  }
+  std::uint64_t count(LanCounter counter) const { return port.counters().get(counter); }
+
+  Host host;
+  Time now{1s};
+  LanPort port{{.lids = {.base = kOwnLid}, .directory = {.own = Guid{5}}}, host, now};
+  std::uint32_t number = 0;
+};
+
+TEST_F(LanPortTest, SendsToThePortWhoseLidIsInTheAddress) {
+  const Frame frame = to(mac_at(6));
+  send(frame);
+  EXPECT_EQ(host.new_deeds(), Deeds{"datagrams 6"});
+  EXPECT_EQ(host.sent.data(), frame.data());  // it is not copied
+  send(to(mac_of({.base = Lid{8}, .lmc = 2})));
+  EXPECT_EQ(host.new_deeds(), Deeds{"datagrams 8"});
+  // LIDs that nobody has, or that are those of the peer with another LMC.
+  send(to(mac_at(9)));
+  send(to(mac_at(12)));
+  EXPECT_EQ(count(LanCounter::kTxNoPeer), 2u);
+  EXPECT_TRUE(host.new_deeds().empty());
+}
+
+TEST_F(LanPortTest, RefusesFramesOfTheHostThatCannotBe) {
+  send(Frame(13));
+  EXPECT_EQ(count(LanCounter::kTxTooShort), 1u);
+  Frame cut = to(mac_at(6), 16, 0x8100);
+  send(cut);
+  EXPECT_EQ(count(LanCounter::kTxTooShort), 2u);
+  send(to(mac_at(6), 1515));
+  EXPECT_EQ(count(LanCounter::kTxTooLong), 1u);
+  send(to(mac_at(6), 100), {.needs_checksum = true, .checksum_start = 99});
+  EXPECT_EQ(count(LanCounter::kTxMalformed), 1u);
+  send(frame_of(mac_at(6), mac_at(7)));
+  EXPECT_EQ(count(LanCounter::kTxForeignSource), 1u);
+  send(to({0x52, 0x54, 0, 1, 2, 3}));
+  EXPECT_EQ(count(LanCounter::kTxForeignDestination), 1u);
+  send(to(port.mac()));
+  EXPECT_EQ(count(LanCounter::kTxToSelf), 1u);
+  EXPECT_TRUE(host.new_deeds().empty());
+  EXPECT_EQ(count(LanCounter::kTxFrames), 0u);
+}
+
+TEST_F(LanPortTest, TakesTheMtuWithTagsAndLongerFramesThatAreToBeCut) {
+  send(to(mac_at(6), 1514));
+  send(to(mac_at(6), 1518, 0x8100));
+  send(to(mac_at(6), 65'000), {.gso = Offload::Gso::kTcpv4, .gso_size = 1448});
+  EXPECT_EQ(count(LanCounter::kTxFrames), 3u);
+  port.set_mtu(kMostMtu);
+  send(to(mac_at(6), kMostMtu + kEthernetHeader));
+  EXPECT_EQ(count(LanCounter::kTxFrames), 4u);
+  send(to(mac_at(6), kMostMtu + kEthernetHeader + 1));
+  EXPECT_EQ(count(LanCounter::kTxTooLong), 1u);
+}
+
+TEST_F(LanPortTest, SendsBroadcastsToAllFromOneBuffer) {
+  const Frame frame = to(kBroadcast);
+  send(frame);
+  Deeds deeds = host.new_deeds();
+  std::ranges::sort(deeds);
+  EXPECT_EQ(deeds, (Deeds{"datagrams 6", "datagrams 7", "datagrams 8"}));
+  EXPECT_EQ(host.sent.data(), frame.data());
+  EXPECT_EQ(count(LanCounter::kTxCopies), 3u);
+  EXPECT_EQ(count(LanCounter::kTxFrames), 1u);
+}
+
+TEST_F(LanPortTest, LimitsStormsFromEitherSide) {
+  for (int i = 0; i < 5000; ++i)
+    send(to(kBroadcast));
+  EXPECT_EQ(count(LanCounter::kTxToAll), 1000u);
+  EXPECT_EQ(count(LanCounter::kTxStorm), 4000u);
+  for (int i = 0; i < 5000; ++i)
+    receive(6, frame_of(kBroadcast, mac_at(6)));
+  EXPECT_EQ(host.came.size(), 1000u);
+  EXPECT_EQ(count(LanCounter::kRxStorm), 4000u);
+  // Of another one, and later.
+  receive(7, frame_of(kBroadcast, mac_at(7)));
+  now += 100ms;
+  receive(6, frame_of(kBroadcast, mac_at(6)));
+  EXPECT_EQ(host.came.size(), 1002u);
+}
+
+TEST_F(LanPortTest, AsksForAChannelWhenAddressesAreResolvedAndThenUsesIt) {
+  send(to(mac_at(6)));
+  EXPECT_EQ(host.new_deeds(), Deeds{"datagrams 6"});
+  send(to(mac_at(6), 60, EthernetFrame::kArp));
+  EXPECT_EQ(host.new_deeds(), (Deeds{"connect 6", "datagrams 6"}));
+  EXPECT_TRUE(port.channel_up(peer(6), now));
+  const Frame frame = to(mac_at(6), 1514);
+  const Offload offload{.needs_checksum = true, .checksum_start = 34, .checksum_offset = 16};
+  send(frame, offload);
+  EXPECT_EQ(host.new_deeds(), Deeds{"message 6"});
+  const auto message = LanMessage::parse(host.message);
+  ASSERT_TRUE(message);
+  EXPECT_TRUE(message->whole());
+  EXPECT_EQ(message->header.offload, offload);
+  EXPECT_TRUE(std::ranges::equal(message->part, frame));
+  EXPECT_EQ(count(LanCounter::kTxByChannel), 1u);
+}
+
+TEST_F(LanPortTest, AsksForAChannelForFramesLongerThanADatagram) {
+  port.set_mtu(9000);
+  send(to(mac_at(6), 2024));
+  EXPECT_EQ(host.new_deeds(), Deeds{"datagrams 6"});
+  send(to(mac_at(6), 2025));
+  EXPECT_EQ(host.new_deeds(), (Deeds{"connect 6", "datagrams 6"}));
+}
+
+TEST_F(LanPortTest, FallsBackToDatagramsWhenTheChannelGoes) {
+  send(to(mac_at(6), 60, EthernetFrame::kArp));
+  EXPECT_TRUE(port.channel_up(peer(6), now));
+  host.new_deeds();
+  port.channel_down(peer(6), true, now);
+  send(to(mac_at(6)));
+  EXPECT_EQ(host.new_deeds(), Deeds{"datagrams 6"});
+}
+
+TEST_F(LanPortTest, GivesChannelsUpThatNobodyUses) {
+  EXPECT_TRUE(port.accept_channel(peer(6), now));
+  EXPECT_TRUE(port.channel_up(peer(6), now));
+  now += 200s;
+  // What comes by it is use enough.
+  const Frame frame = frame_of(port.mac(), mac_at(6));
+  Segments whole({}, frame, 4096);
+  port.from_channel(peer(6), datagram_of(whole.head(), whole.part()), now);
+  now += 299s;
+  run();
+  EXPECT_TRUE(host.new_deeds().empty());
+  now += 1s;
+  run();
+  EXPECT_EQ(host.new_deeds(), Deeds{"disconnect 6"});
+}
+
+TEST_F(LanPortTest, CountsWhatThereIsNoRoomFor) {
+  host.full = true;
+  send(to(mac_at(6)));
+  EXPECT_EQ(count(LanCounter::kTxNoRoom), 1u);
+  send(to(kBroadcast));
+  EXPECT_EQ(count(LanCounter::kTxNoRoom), 4u);
+  EXPECT_TRUE(port.accept_channel(peer(6), now));
+  EXPECT_TRUE(port.channel_up(peer(6), now));
+  send(to(mac_at(6)));
+  EXPECT_EQ(count(LanCounter::kTxNoRoom), 5u);
+}
+
+TEST_F(LanPortTest, GivesTheHostWhatIsForIt) {
+  const Offload offload{.gso = Offload::Gso::kTcpv6, .gso_size = 1400};
+  receive(6, frame_of(port.mac(), mac_at(6), 1900), {.offload = offload});
+  ASSERT_EQ(host.came.size(), 1u);
+  EXPECT_EQ(host.came[0], frame_of(port.mac(), mac_at(6), 1900));
+  EXPECT_EQ(host.offloads[0], offload);
+  // By any LID of the sender.
+  receive(10, frame_of(port.mac(), mac_of({.base = Lid{8}, .lmc = 2})));
+  receive(6, frame_of(kBroadcast, mac_at(6)));
+  receive(6, frame_of(kGroup, mac_at(6)));
+  EXPECT_EQ(host.came.size(), 4u);
+  EXPECT_EQ(count(LanCounter::kRxByDatagram), 4u);
+  EXPECT_EQ(count(LanCounter::kRxFrames), 4u);
+}
+
+TEST_F(LanPortTest, RefusesFramesOfPeersThatLie) {
+  receive(6, frame_of(port.mac(), mac_at(7)));
+  EXPECT_EQ(count(LanCounter::kRxForgedSource), 1u);
+  receive(6, frame_of(port.mac(), port.mac()));
+  EXPECT_EQ(count(LanCounter::kRxForgedSource), 2u);
+  receive(6, frame_of(port.mac(), {0x52, 0x54, 0, 1, 2, 3}));
+  receive(6, frame_of(port.mac(), kBroadcast));
+  EXPECT_EQ(count(LanCounter::kRxForeignSource), 2u);
+  receive(6, frame_of(mac_at(7), mac_at(6)));
+  receive(6, frame_of({0x52, 0x54, 0, 1, 2, 3}, mac_at(6)));
+  EXPECT_EQ(count(LanCounter::kRxNotOurs), 2u);
+  receive(6, Frame(13));
+  EXPECT_EQ(count(LanCounter::kRxTooShort), 1u);
+  receive(6, frame_of(port.mac(), mac_at(6), 1515));
+  EXPECT_EQ(count(LanCounter::kRxTooLong), 1u);
+  port.from_datagram(Lid{6}, Qpn{106}, Frame(30), now);
+  EXPECT_EQ(count(LanCounter::kRxNotLan), 1u);
+  EXPECT_TRUE(host.came.empty());
+}
+
+TEST_F(LanPortTest, RefusesMessagesOfWhoIsNoPeer) {
+  receive(60, frame_of(port.mac(), mac_at(60)));
+  EXPECT_EQ(count(LanCounter::kRxStranger), 1u);
+  // It may be one that has just come.
+  EXPECT_LE(port.deadline(), now + 500ms);
+  const Frame frame = frame_of(port.mac(), mac_at(6));
+  Frame head(LanHeader::kSize);
+  LanHeader{.total = static_cast<std::uint32_t>(frame.size())}.write(head);
+  port.from_datagram(Lid{6}, Qpn{99}, datagram_of(head, frame), now);
+  EXPECT_EQ(count(LanCounter::kRxForgedQueuePair), 1u);
+  EXPECT_TRUE(host.came.empty());
+}
+
+TEST_F(LanPortTest, TakesWholeFramesOnlyFromChannels) {
+  const Frame frame = frame_of(port.mac(), mac_at(6), 1000);
+  for (Segments segments({}, frame, 512); !segments.done(); segments.next())
+    port.from_channel(peer(6), datagram_of(segments.head(), segments.part()), now);
+  EXPECT_EQ(count(LanCounter::kRxNotWhole), 3u);
+  Segments whole({}, frame, 4096);
+  port.from_channel(peer(6), datagram_of(whole.head(), whole.part()), now);
+  EXPECT_EQ(host.came.size(), 1u);
+  EXPECT_EQ(count(LanCounter::kRxByChannel), 1u);
+  // The check of the source is the same.
+  const Frame forged = frame_of(port.mac(), mac_at(7));
+  Segments other({}, forged, 4096);
+  port.from_channel(peer(6), datagram_of(other.head(), other.part()), now);
+  EXPECT_EQ(count(LanCounter::kRxForgedSource), 1u);
+}
+
+TEST_F(LanPortTest, SendsGroupsWhereTheyAreWanted) {
+  send(to(kGroup));  // nobody has said anything yet
+  EXPECT_EQ(host.new_deeds().size(), 3u);
+  wants(6, {.all = false, .groups = {kGroup}});
+  wants(7, {.all = false, .groups = {}});
+  wants(8, {.all = true, .groups = {}});
+  send(to(kGroup));
+  EXPECT_EQ(host.new_deeds().size(), 2u);
+  EXPECT_FALSE(port.peer_wants(peer(7), kGroup));
+  // Groups that are not reported, of IP and of others.
+  send(to({0x01, 0x00, 0x5E, 0, 0, 251}));
+  send(to({0x01, 0x80, 0xC2, 0, 0, 0x0E}));
+  EXPECT_EQ(host.new_deeds().size(), 6u);
+  wants(8, {.all = false, .groups = {}});
+  wants(6, {.all = false, .groups = {}});
+  send(to(kGroup));
+  EXPECT_EQ(count(LanCounter::kTxNoMember), 1u);
+  // What is not said again is not known any more.
+  now += 36s;
+  run();
+  send(to(kGroup));
+  EXPECT_EQ(host.new_deeds().size(), 3u);
+}
+
+TEST_F(LanPortTest, TellsPeersWhatItsHostWants) {
+  EXPECT_FALSE(host.groups.all);
+  const std::size_t before = host.groups_said;
+  send(bytes_of(kIgmp2Join));
+  now += 20ms;
+  run();
+  EXPECT_EQ(host.groups.groups, std::vector<MacAddress>{kGroup});
+  EXPECT_EQ(host.groups_said - before, 3u);
+  now += 10s;
+  run();
+  EXPECT_EQ(host.groups_said - before, 6u);
+}
+
+TEST_F(LanPortTest, AsksItsHostForItsGroupsAndNobodyElse) {
+  now += 126s;
+  run();
+  ASSERT_EQ(host.came.size(), 2u);
+  EXPECT_EQ(EthernetFrame::read(host.came[0])->type, EthernetFrame::kIpv4);
+  EXPECT_EQ(EthernetFrame::read(host.came[1])->type, EthernetFrame::kIpv6);
+  EXPECT_TRUE(host.new_deeds().empty());
+}
+
+TEST_F(LanPortTest, SendsReportsToMulticastRoutersOnly) {
+  wants(6, {.all = false, .groups = {kGroup}});
+  wants(7, {.all = false, .groups = {}});
+  wants(8, {.all = true, .groups = {}});
+  send(bytes_of(kIgmp2Join));
+  EXPECT_EQ(host.new_deeds(), Deeds{"datagrams 8"});
+  Frame theirs = bytes_of(kIgmp2Join);
+  theirs[11] = std::byte{6};
+  receive(6, theirs);
+  EXPECT_EQ(count(LanCounter::kRxReport), 1u);
+  EXPECT_TRUE(host.came.empty());
+  // A query of the host's makes it a router.
+  const GroupQueries queries(port.mac(), 1s);
+  send({queries.mld().begin(), queries.mld().end()});
+  receive(6, theirs);
+  EXPECT_EQ(host.came.size(), 1u);
+  now += 20ms;
+  run();
+  EXPECT_TRUE(host.groups.all);
+}
+
+TEST_F(LanPortTest, ForgetsAPeerThatGoes) {
+  EXPECT_TRUE(port.accept_channel(peer(6), now));
+  EXPECT_TRUE(port.channel_up(peer(6), now));
+  port.directory().out_of_service(Guid{6}, now);
+  EXPECT_EQ(host.new_deeds(), (Deeds{"disconnect 6", "went 6"}));
+  send(to(mac_at(6)));
+  EXPECT_EQ(count(LanCounter::kTxNoPeer), 1u);
+}
+
+TEST_F(LanPortTest, HasAnotherAddressWhenItsLidChanges) {
+  port.port_changed({.base = Lid{16}, .lmc = 1}, now);
+  EXPECT_EQ(port.mac(), mac_of({.base = Lid{16}, .lmc = 1}));
+  send(frame_of(mac_at(6), mac_at(5)));
+  EXPECT_EQ(count(LanCounter::kTxForeignSource), 1u);
+  send(to(mac_at(6)));
+  EXPECT_EQ(host.new_deeds(), Deeds{"datagrams 6"});
+}
+
+TEST(VirtioHeader, IsReadAndWrittenAsTheKernelHasIt) {
+  const Frame tcp = bytes_of("01814200a80522001000");
+  std::array<std::byte, VirtioHeader::kSize> header;
+  std::ranges::copy(tcp, header.begin());
+  const auto offload = VirtioHeader::read(header);
+  ASSERT_TRUE(offload);
+  EXPECT_EQ(*offload, (Offload{.gso = Offload::Gso::kTcpv4,
+                               .ecn = true,
+                               .needs_checksum = true,
+                               .gso_size = 1448,
+                               .header_length = 66,
+                               .checksum_start = 34,
+                               .checksum_offset = 16}));
+  std::array<std::byte, VirtioHeader::kSize> written;
+  VirtioHeader::write(*offload, written);
+  EXPECT_EQ(written, header);
+  header[1] = std::byte{3};  // UDP fragmentation, which nobody offers
+  EXPECT_FALSE(VirtioHeader::read(header));
+  header[1] = std::byte{0};
+  header[0] = std::byte{4};
+  EXPECT_FALSE(VirtioHeader::read(header));
+}
+
+}  // namespace
+}  // namespace weft::lan::test

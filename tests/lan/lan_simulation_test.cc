@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "lan_world.h"
+#include "sim/seeds.h"
+
+namespace weft::lan::test {
+namespace {
+
+std::uint64_t count_of(const World& world, LanCounter counter) {
+  std::uint64_t all = 0;
+  for (const auto& node : world.nodes)
+    all += node->port->counters().get(counter);
+  return all;
+}
+
+// Every node has heard from every other one, and all that was said of groups.
+void settle(World& world) {
+  const Faults before = std::exchange(world.faults, Faults{});
+  world.run_for(40s);
+  for (const auto& node : world.nodes)
+    EXPECT_EQ(node->port->peers().all().size() + 1, world.nodes.size());
+  world.faults = before;
+}
+
+TEST(LanSimulation, DeliversExactFramesOnceAndToTheRightNodesOrCountsThem) {
+  for (const std::uint64_t seed : sim::seeds(20)) {
+    SCOPED_TRACE(sim::how_to_replay(seed, "LanSimulation.DeliversExactFramesOnce*"));
+    Random draws(seed * 77);
+    const auto some = [&] { return static_cast<double>(draws.below(4)) / 100; };
+    World world(seed, draws.between(2, 8),
+                {.loss = some(), .duplicate = some(), .reorder = 5 * some(), .unanswered = some()});
+    world.run_for(2s);
+    world.traffic(400);
+    world.run_for(2s);
+    world.account();
+    EXPECT_GT(count_of(world, LanCounter::kRxByDatagram), 0u);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(LanSimulation, LosesNothingWhenTheFabricLosesNothing) {
+  for (const std::uint64_t seed : sim::seeds(10)) {
+    SCOPED_TRACE(sim::how_to_replay(seed, "LanSimulation.LosesNothing*"));
+    World world(seed, 5, {.duplicate = 0.05, .reorder = 0.05});
+    world.run_for(5s);
+    for (const auto& node : world.nodes)
+      ASSERT_EQ(node->port->peers().all().size(), 4u);
+    world.traffic(400);
+    world.run_for(2s);
+    world.account();
+    EXPECT_GT(count_of(world, LanCounter::kRxByChannel), 0u);
+    for (const LanCounter never :
+         {LanCounter::kRxIncomplete, LanCounter::kRxStranger, LanCounter::kTxNoPeer,
+          LanCounter::kRxForgedSource, LanCounter::kRxNotOurs, LanCounter::kRxLate}) {
+      EXPECT_EQ(count_of(world, never), 0u) << kLanCounters[static_cast<std::size_t>(never)].name;
+    }
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(LanSimulation, SendsGroupsToThoseWhoWantThemOnceThatIsKnown) {
+  for (const std::uint64_t seed : sim::seeds(10)) {
+    SCOPED_TRACE(sim::how_to_replay(seed, "LanSimulation.SendsGroups*"));
+    World world(seed, 6, {.loss = 0.2, .duplicate = 0.1, .reorder = 0.1});
+    world.run_for(2s);
+    world.traffic(300);
+    settle(world);
+    world.faults = {};
+    world.groups_settled = true;
+    for (std::uint8_t group = 0; group < 3; ++group) {
+      for (const auto& from : world.nodes) {
+        std::size_t wanted = 0;
+        for (const auto& node : world.nodes)
+          if (node != from && node->joined.contains(group)) ++wanted;
+        from->send(World::group(group), 1000);
+        world.run_for(1ms);
+        EXPECT_EQ(world.delivered(world.last_frame), wanted);
+      }
+    }
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(LanSimulation, FailsOverWhenAPathBreaks) {
+  for (const std::uint64_t seed : sim::seeds(10)) {
+    SCOPED_TRACE(sim::how_to_replay(seed, "LanSimulation.FailsOver*"));
+    World world(seed, 3, {});
+    world.run_for(2s);
+    Node& a = *world.nodes[0];
+    Node& b = *world.nodes[1];
+    a.send(b.port->mac(), 60'000);  // wants a channel
+    world.run_for(1ms);
+    ASSERT_EQ(a.port->channels().state(*a.peer_of(b)), Channels::State::kUp);
+    world.broken.insert(b.lids.base);
+    a.send(b.port->mac(), 500);
+    world.run_for(100ms);
+    EXPECT_EQ(world.delivered(world.last_frame), 0u);
+    EXPECT_EQ(a.moves, 1u);
+    a.send(b.port->mac(), 500);
+    world.run_for(1ms);
+    EXPECT_EQ(world.delivered(world.last_frame), 1u);
+    // The first way is used again when it is likely to be whole.
+    world.broken.clear();
+    world.run_for(120s);
+    EXPECT_EQ(a.port->peers().get(*a.peer_of(b)).path().dlid, b.lids.base);
+    a.send(b.port->mac(), 500);
+    world.run_for(1ms);
+    EXPECT_EQ(world.delivered(world.last_frame), 1u);
+    world.account();
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(LanSimulation, FollowsNodesThatGoAndComeAndGetOtherLids) {
+  for (const std::uint64_t seed : sim::seeds(10)) {
+    SCOPED_TRACE(sim::how_to_replay(seed, "LanSimulation.FollowsNodes*"));
+    World world(seed, 4, {.loss = 0.01, .unanswered = 0.05});
+    world.run_for(5s);
+    Node& gone = *world.nodes[2];
+    world.set_alive(gone, false);
+    world.traffic(200);
+    world.run_for(2s);
+    for (const auto& node : world.nodes)
+      EXPECT_FALSE(node.get() != &gone && node->peer_of(gone));
+    // It comes again, as another program, at a port that has other LIDs.
+    gone.lids = {.base = Lid{0x40}, .lmc = 1};
+    gone.connections.clear();
+    gone.start();
+    world.set_alive(gone, true);
+    world.run_for(15s);
+    world.faults = {};
+    for (const auto& node : world.nodes) {
+      if (node.get() == &gone) continue;
+      node->send(gone.port->mac(), 3000);
+      world.run_for(10ms);
+      EXPECT_EQ(world.delivered(world.last_frame), 1u);
+      gone.send(node->port->mac(), 3000);
+      world.run_for(10ms);
+      EXPECT_EQ(world.delivered(world.last_frame), 1u);
+    }
+    world.account();
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(LanSimulation, HasEightNodesTogetherBeforeTwoSecondsArePast) {
+  World world(1, 8, {});
+  world.run_for(500ms);
+  for (const auto& node : world.nodes)
+    EXPECT_EQ(node->port->peers().all().size(), 7u);
+}
+
+TEST(LanSimulation, RunsTheSameFromTheSameSeed) {
+  const auto run = [] {
+    World world(3, 5, {.loss = 0.02, .duplicate = 0.02, .reorder = 0.1});
+    world.run_for(2s);
+    world.traffic(200);
+    world.run_for(2s);
+    std::vector<std::uint64_t> counts;
+    for (const auto& node : world.nodes)
+      for (const CounterValue& value : node->port->counters().snapshot())
+        counts.push_back(value.value);
+    return counts;
+  };
+  EXPECT_EQ(run(), run());
+}
+
+}  // namespace
+}  // namespace weft::lan::test
