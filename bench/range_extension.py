@@ -167,6 +167,15 @@ def loss(rate, seconds):
               "no goal")
 
 
+def found_out(rate, seconds):
+    """With a rate that the sites find out themselves."""
+    for milliseconds in (20, 100):
+        told, _ = one(Wan(rate, milliseconds / 1e3), seconds)
+        auto, _ = one(Wan(rate, milliseconds / 1e3, told=False), seconds)
+        claim(f"ib_write_bw over {milliseconds} ms at a rate that is found out / that is told",
+              auto / told, "no goal")
+
+
 def through(seconds, fifo, *options):
     """What wan_tunnel prints."""
     words = tuple(map(str, (seconds, fifo, *options)))
@@ -224,12 +233,14 @@ def main():
     parser.add_argument("--rate", type=float, default=1.0, help="of the WAN, Gbit/s")
     parser.add_argument("--seconds", type=int, default=4, help="of each measurement")
     parser.add_argument("--queue-pairs", type=int, default=8)
-    parser.add_argument("--only", choices=("distance", "loss", "machine"))
+    parser.add_argument("--only", choices=("distance", "auto", "loss", "machine"))
     parser.add_argument("--plot", metavar="FILE", help="an SVG file for the rate over distances")
     options = parser.parse_args()
     rate = options.rate * 1e9 / 8
     if options.only in (None, "distance"):
         distances(rate, options.seconds, options.queue_pairs, options.plot)
+    if options.only in (None, "auto"):
+        found_out(rate, options.seconds)
     if options.only in (None, "loss"):
         loss(rate, options.seconds)
     if options.only in (None, "machine"):

@@ -38,6 +38,7 @@ class Wan:
     rate: float  # bytes a second
     round_trip: float  # seconds
     loss: float = 0
+    told: bool = True  # the sites: of the rate; else they find it out
 
     def product(self):
         """Bytes that are under way in a round trip."""
@@ -99,24 +100,28 @@ def new_keys(directory):
 
 @contextlib.contextmanager
 def sites(wan, buffer=None, sealed=False, settings=None, say=lambda *words: None):
-    """Both, with the emulator between them; without a WAN, joined directly, over IPv6. `settings`:
-    a file of the emulator's, by which the WAN may be changed. Yields where programs run, and the
-    emulator's process."""
+    """Both, with the emulator between them; without a WAN, joined directly, over IPv6, and each on
+    the processor of its program (perftest_runs), as if it were a machine: where the kernel puts
+    both labs on one, or each on the other's, it is another measurement. `settings`: a file of the
+    emulator's, by which the WAN may be changed. Yields where programs run, and the emulator's
+    process."""
     host = "127.0.0.1" if wan else "[::1]"
     west, east, between = (f"{host}:{port}" for port in free_ports(3))
     with labs.directory() as directory, contextlib.ExitStack() as running:
         keys = new_keys(directory) if sealed else {}
-        for name, other, third, manager, listen, remote in (
-                ("west", "east", 0, "weft", west, between if wan else east),
-                ("east", "west", 128, "none", east, "" if wan else west)):
+        for name, other, third, manager, listen, remote, processor in (
+                ("west", "east", 0, "weft", west, between if wan else east, 0),
+                ("east", "west", 128, "none", east, "" if wan else west, 1)):
             lines = [f'address = "{remote}"'] if remote else []
-            lines += [f'rate = "{wan.rate * 8e-9:g}Gb/s"'] if wan else []
+            if wan:
+                lines.append(f'rate = "{wan.rate * 8e-9:g}Gb/s"' if wan.told else 'rate = "auto"')
             own_key, other_key = keys.get(name, ("insecure = true", ""))
             text = SITE.format(name=name, other=other, third=third, manager=manager, listen=listen,
                                buffer=f"{buffer or wan.buffer()}B", path="\n".join(lines),
                                own_key=own_key, other_key=other_key)
             (directory / f"{name}.toml").write_text(text, encoding="utf-8")
-            running.enter_context(labs.background(WEFT, "up", directory / f"{name}.toml"))
+            place = () if wan else ("taskset", "-c", processor)
+            running.enter_context(labs.background(*place, WEFT, "up", directory / f"{name}.toml"))
         emulator = None
         if wan:
             words = ("wan-emulator", "udp", between, east, "--path", wan.emulation())
