@@ -67,6 +67,24 @@ def leg_messages():
     yield "no-such-leg", bytes([0, len(head)]) + b"\x02\x07" + head[2:] + bytes([0])
 
 
+def fec():
+    """(name, bytes): steps of fuzz/fec.cc."""
+    come, lost = bytes([0, 9, 2, 5, 7, 2]), bytes([0, 200, 0, 0])
+    repair, later, ahead = bytes([2, 1, 0]), bytes([4, 8, 0]), bytes([3, 20])
+    changed = bytes([2, 1, 255, 0, 30, 1])
+    eight = bytes([7, 1])
+    yield "one-lost", eight + (come * 3 + lost + come * 4 + repair * 2) * 3
+    yield "two-lost", eight + (lost * 2 + come * 6 + repair * 2) * 3
+    yield "too-many-lost", eight + (lost * 3 + come * 5 + repair * 2) * 20
+    yield "paused", eight + (come * 2 + lost + later + repair * 2) * 5
+    yield "gaps", eight + (come + ahead) * 8 + repair * 2 + lost + come + later + repair
+    yield "alone", bytes([0, 0]) + (lost + repair) * 5
+    yield "most", bytes([31, 7]) + lost * 8 + come * 24 + repair * 8
+    yield "changed-repair", eight + lost + come * 7 + changed + repair
+    item = struct.pack(">BBHIQI", 9, 0, 34, 8, 0xFF, 0) + bytes(34)
+    yield "made-up", eight + come * 8 + bytes([5, len(item)]) + item + bytes([3])
+
+
 def site_greeting():
     """(name, bytes): what extenders say before their tunnel begins."""
     yield "asks", bytes([1, 1, 29, 47]) + b"udp"
@@ -185,6 +203,7 @@ def corpora():
     yield "fibre_stream", fibre_stream()
     yield "key_offer", key_offer()
     yield "leg_messages", leg_messages()
+    yield "fec", fec()
     yield "site_greeting", site_greeting()
     yield "neighbours", neighbours()
     yield "wan_encapsulation", wan_encapsulation()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wan/frame.h"
 
+#include <bit>
 #include <cassert>
 #include <utility>
 
@@ -55,6 +56,8 @@ class ItemReader {
       case ItemType::kEnd:
         if (!cursor_.take(EndItem::kSize)) return std::nullopt;
         return EndItem{};
+      case ItemType::kRepair:
+        return repair();
     }
     return std::nullopt;
   }
@@ -130,6 +133,12 @@ class ItemReader {
     return AcknowledgeItem{.ranges = *ranges};
   }
 
+  static bool can_be(const FecCode& code) {
+    if (!code.any()) return code.repairs == 0;
+    return code.frames <= FecCode::kMostFrames && code.repairs != 0 &&
+           code.repairs <= FecCode::kMostRepairs;
+  }
+
   std::optional<Item> hello() {
     const auto item = cursor_.take(Hello::kSize);
     if (!item) return std::nullopt;
@@ -142,6 +151,7 @@ class ItemReader {
                 .recovery = (flags & kRecovery) != 0,
                 .mode = static_cast<TunnelMode>(mode),
                 .data_vls = wire::load_u8(at + 3),
+                .fec = {.frames = wire::load_u8(at + 5), .repairs = wire::load_u8(at + 6)},
                 .block = {},
                 .longest_frame = wire::load_be32(at + 16),
                 .silence_ms = wire::load_be32(at + 20),
@@ -152,6 +162,7 @@ class ItemReader {
     if (hello.own == 0 || !known_mode || !lanes || scale > BlockSize::kMostScale) {
       return std::nullopt;
     }
+    if (!can_be(hello.fec)) return std::nullopt;
     hello.block = BlockSize(scale);
     for (std::size_t vl = 0; vl < kLanes; ++vl) {
       hello.capacity[vl] = wire::load_be64(at + 32 + 8 * vl);
@@ -166,6 +177,27 @@ class ItemReader {
     const std::uint8_t why = wire::load_u8(item->data() + 1);
     if (why < 1 || why > kLastRefusal) return std::nullopt;
     return RefusalItem{.why = static_cast<Refusal>(why)};
+  }
+
+  std::optional<Item> repair() {
+    const auto head = cursor_.take(RepairItem::kSize);
+    if (!head) return std::nullopt;
+    const std::byte* const at = head->data();
+    const auto symbol = cursor_.take(wire::load_be16(at + 2));
+    if (!symbol) return std::nullopt;
+    const RepairItem item{.index = wire::load_u8(at + 1),
+                          .back = wire::load_be32(at + 4),
+                          .members = wire::load_be64(at + 8),
+                          .check = wire::load_be32(at + 16),
+                          .symbol = *symbol};
+    // The first one is one of them, and all of them left before this.
+    const bool members = (item.members & 1) != 0 &&
+                         static_cast<std::uint32_t>(std::bit_width(item.members)) <= item.back;
+    const std::size_t least = RepairItem::kLengthSize + FrameHead::kSize;
+    if (item.index >= FecCode::kMostRepairs || !members || symbol->size() < least) {
+      return std::nullopt;
+    }
+    return item;
   }
 
   ByteCursor cursor_;
@@ -239,7 +271,9 @@ void write_hello_item(const Hello& hello, MutableBytes out) {
   wire::store_u8(at + 2, static_cast<std::uint8_t>(hello.mode));
   wire::store_u8(at + 3, hello.data_vls);
   wire::store_u8(at + 4, hello.block.scale());
-  wire::store_be24(at + 5, 0);
+  wire::store_u8(at + 5, hello.fec.frames);
+  wire::store_u8(at + 6, hello.fec.repairs);
+  wire::store_u8(at + 7, 0);
   wire::store_be64(at + 8, hello.own);
   wire::store_be32(at + 16, hello.longest_frame);
   wire::store_be32(at + 20, hello.silence_ms);
@@ -257,6 +291,14 @@ void write_refusal_item(Refusal why, MutableBytes out) {
 void write_end_item(MutableBytes out) {
   begin(ItemType::kEnd, 0, out, EndItem::kSize);
   wire::store_be16(out.data() + 2, 0);
+}
+
+void write_repair_item(const RepairItem& item, MutableBytes out) {
+  begin(ItemType::kRepair, item.index, out, RepairItem::kSize);
+  wire::store_be16(out.data() + 2, static_cast<std::uint16_t>(item.symbol.size()));
+  wire::store_be32(out.data() + 4, item.back);
+  wire::store_be64(out.data() + 8, item.members);
+  wire::store_be32(out.data() + 16, item.check);
 }
 
 tl::expected<FrameView, FrameError> FrameView::parse(Bytes frame) {

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "wan/bulk_buffer.h"
+#include "wan/fec_code.h"
 #include "wan/tunnel_credit.h"
 
 namespace weft::wan {
@@ -75,6 +76,7 @@ enum class ItemType : std::uint8_t {
   kHello = 6,
   kRefusal = 7,
   kEnd = 8,
+  kRepair = 9,
 };
 
 // Where a data packet stands in the stream of its egress lane.
@@ -122,6 +124,17 @@ struct AcknowledgeItem {
   [[nodiscard]] Range at(std::size_t index) const;
 };
 
+// What lost frames of a block, which have left before this one, are made of again.
+struct RepairItem {
+  static constexpr std::size_t kSize = 20;       // before the symbol
+  static constexpr std::size_t kLengthSize = 2;  // in a symbol, before the frame
+  std::uint8_t index = 0;     // which repair of its block, below FecCode::kMostRepairs
+  std::uint32_t back = 0;     // by how much this frame's number is beyond that of the block's first
+  std::uint64_t members = 0;  // bit n: the frame whose number is that of the first plus n
+  std::uint32_t check = 0;    // CRC-32 of the block's frames, one behind the other
+  Bytes symbol;               // as wan/fec_encoder.h has it
+};
+
 enum class TunnelMode : std::uint8_t { kBridge = 1, kRouter = 2, kRoce = 3 };
 
 struct Hello {
@@ -132,6 +145,7 @@ struct Hello {
   bool recovery = false;      // it can repeat what was lost, and wants to
   TunnelMode mode = TunnelMode::kBridge;
   std::uint8_t data_vls = 15;
+  FecCode fec{};                    // the same at both ends
   BlockSize block;                  // that it counts its FIFOs in
   std::uint32_t longest_frame = 0;  // bytes that it takes
   std::uint32_t silence_ms = 0;     // it gives the session up when it has heard nothing so long
@@ -149,8 +163,9 @@ enum class Refusal : std::uint8_t {
   kFrameSize = 3,
   kBuffer = 4,
   kItself = 5,
+  kFec = 6,
 };
-inline constexpr std::uint8_t kLastRefusal = 5;
+inline constexpr std::uint8_t kLastRefusal = 6;
 
 struct RefusalItem {
   static constexpr std::size_t kSize = 4;
@@ -162,7 +177,7 @@ struct EndItem {
 };
 
 using Item = std::variant<PacketItem, ManagementItem, CreditItem, AcknowledgeItem, Hello,
-                          RefusalItem, EndItem>;
+                          RefusalItem, EndItem, RepairItem>;
 
 // Each writes its kSize bytes; `out` has room for them. The bytes of a packet follow.
 void write_packet_item(const PacketTag& tag, std::uint16_t length, MutableBytes out);
@@ -175,6 +190,7 @@ void write_range(const AcknowledgeItem::Range& range, MutableBytes out);
 void write_hello_item(const Hello& hello, MutableBytes out);
 void write_refusal_item(Refusal why, MutableBytes out);
 void write_end_item(MutableBytes out);
+void write_repair_item(const RepairItem& item, MutableBytes out);
 
 // --- reading -------------------------------------------------------------------------------------
 

@@ -92,6 +92,13 @@ bool FrameBuilder::add_end() {
   return true;
 }
 
+bool FrameBuilder::add(const RepairItem& item) {
+  if (room() < RepairItem::kSize + item.symbol.size()) return false;
+  write_repair_item(item, write(RepairItem::kSize));
+  copy(item.symbol);
+  return true;
+}
+
 void FrameBuilder::add(std::span<const AcknowledgeItem::Range> ranges) {
   if (room() < AcknowledgeItem::kSize + AcknowledgeItem::kRangeSize) return;
   const std::size_t count =

@@ -34,6 +34,7 @@ class FrameBuilder {
   [[nodiscard]] bool add(const Hello& hello);
   [[nodiscard]] bool add(Refusal why);
   [[nodiscard]] bool add_end();
+  [[nodiscard]] bool add(const RepairItem& item);
   // As many of the ranges as fit; none at all is put in as nothing.
   void add(std::span<const AcknowledgeItem::Range> ranges);
   [[nodiscard]] bool add_management(const link::Packet& packet);

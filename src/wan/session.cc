@@ -25,6 +25,10 @@ std::string_view name(TunnelMode mode) {
   return "roce";
 }
 
+std::string name(const FecCode& code) {
+  return code.any() ? fmt::format("fec {}+{}", code.frames, code.repairs) : "no fec";
+}
+
 std::uint32_t milliseconds(Duration time) {
   return static_cast<std::uint32_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
@@ -60,6 +64,7 @@ Session::Event Session::close() {
 
 std::optional<Refusal> Session::mismatch(const Hello& hello) const {
   if (hello.mode != options_.mode) return Refusal::kMode;
+  if (hello.fec != options_.fec) return Refusal::kFec;
   if (hello.longest_frame < kLeastFrame) return Refusal::kFrameSize;
   const std::uint64_t least = hello.block.blocks(link::kLongestPacket);
   for (std::size_t vl = 0; vl < hello.data_vls; ++vl) {
@@ -89,6 +94,11 @@ std::string Session::explain(Refusal why, const Hello* hello) const {
       return "a FIFO of the other end has no room for one packet";
     case Refusal::kItself:
       return "the path leads back to this end";
+    case Refusal::kFec:
+      if (hello == nullptr) {
+        return fmt::format("this end has {}, and the other one something else", name(options_.fec));
+      }
+      return fmt::format("the other end has {}, this one {}", name(hello->fec), name(options_.fec));
   }
   return {};
 }
@@ -112,6 +122,7 @@ void Session::agree(const Hello& hello, Time now) {
   heard_at_ = now;
   const auto lanes = std::min(hello.data_vls, options_.data_vls);
   agreement_ = {.recovery = hello.recovery && options_.recovery,
+                .fec = options_.fec,
                 .block = hello.block,
                 .capacity = hello.capacity,
                 .longest_frame = static_cast<std::uint32_t>(
@@ -199,6 +210,7 @@ Hello Session::hello(Time now) {
           .recovery = options_.recovery,
           .mode = options_.mode,
           .data_vls = options_.data_vls,
+          .fec = options_.fec,
           .block = options_.block,
           .longest_frame = options_.longest_frame,
           .silence_ms = milliseconds(options_.silence),

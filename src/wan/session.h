@@ -26,6 +26,7 @@ struct SessionOptions {
   TunnelMode mode = TunnelMode::kBridge;
   bool recovery = true;  // where the other end wants it too
   std::uint8_t data_vls = 15;
+  FecCode fec{};  // the other end must have the same
   BlockSize block;
   std::array<std::uint64_t, kLanes> capacity{};  // blocks of the FIFOs
   std::uint32_t longest_frame = kLongestFrame;   // that is taken in
@@ -36,6 +37,7 @@ struct SessionOptions {
 // What two ends have agreed on, as one of them sees it.
 struct Agreement {
   bool recovery = false;
+  FecCode fec{};
   BlockSize block;                               // that the other end counts in
   std::array<std::uint64_t, kLanes> capacity{};  // of its FIFOs; 0: no such lane
   std::uint32_t longest_frame = kLeastFrame;     // that the other end takes

@@ -39,6 +39,11 @@ enum class TunnelCounter : std::uint8_t {
   kSessionsEnded,
   kPeerRestarts,
   kRefusals,
+  kTxRepairs,
+  kRxRepairs,
+  kRxRecovered,
+  kRxUnrecovered,
+  kRxRepairRefused,
   kCount
 };
 
@@ -75,6 +80,11 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(TunnelCounter:
         {"sessions_ended", "of them, ended by this end, the other end, or loss of the path"},
         {"peer_restarts", "of them, ended because the other end began anew"},
         {"refusals", "times that one end refused the other"},
+        {"tx_repairs", "frames sent with which lost ones can be made again"},
+        {"rx_repairs", "frames received with which lost ones can be made again"},
+        {"rx_recovered", "frames lost in the WAN and made again of repairs"},
+        {"rx_unrecovered", "frames lost in the WAN for which too few repairs came"},
+        {"rx_repair_refused", "repairs dropped: they do not fit what came before them"},
     }};
 
 using TunnelCounters = CounterSet<TunnelCounter, kTunnelCounters>;

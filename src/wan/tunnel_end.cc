@@ -14,6 +14,7 @@ SessionOptions session_options(const TunnelOptions& options, const BulkBuffer::S
   SessionOptions out{.mode = options.mode,
                      .recovery = options.recovery,
                      .data_vls = options.port.data_vls,
+                     .fec = options.fec,
                      .block = share.block(),
                      .capacity = {},
                      .silence = options.silence};
@@ -93,6 +94,8 @@ void TunnelEnd::begin(Time now) {
   counters_.add_in_turn(TunnelCounter::kSessions);
   sender_.begin(session_.agreement(), path_.has_set_rate());
   receiver_.begin(session_.agreement().recovery);
+  encoder_.begin(session_.agreement().fec);
+  decoder_.begin(session_.agreement().fec);
   arrivals_ = {};
   newest_ = 0;
   unacknowledged_ = 0;
@@ -107,6 +110,8 @@ void TunnelEnd::end(Time now) {
   mirror_.unplug(now);
   sender_.end();
   receiver_.end();
+  encoder_.begin({});
+  decoder_.begin({});
 }
 
 void TunnelEnd::handle(Session::Event event, Time now) {
@@ -142,7 +147,7 @@ void TunnelEnd::run(Time now) {
     state_due_ |= told != std::pair(mirror_.state(), mirror_.downs());
     receiver_.expire(now);
     deliver(now);
-    sender_.expire(path_.spread(), now);
+    sender_.expire(path_.spread() + repair_delay(), now);
   }
   woken_ = false;
   port_.run(now);
@@ -162,6 +167,7 @@ std::optional<Time> TunnelEnd::deadline() const {
   earlier(sender_.deadline());
   earlier(next_period_);
   if (unacknowledged_ != 0) earlier(acknowledge_at_);
+  if (sender_.may_leave()) earlier(encoder_.deadline());
   return first;
 }
 

@@ -23,6 +23,9 @@
 #include "link/port.h"
 #include "wan/arrival_log.h"
 #include "wan/bulk_buffer.h"
+#include "wan/fec_code.h"
+#include "wan/fec_decoder.h"
+#include "wan/fec_encoder.h"
 #include "wan/frame_builder.h"
 #include "wan/path.h"
 #include "wan/port_mirror.h"
@@ -40,6 +43,7 @@ struct TunnelOptions {
   TunnelReceiver::Options receiver{};
   TunnelMode mode = TunnelMode::kBridge;
   bool recovery = true;
+  FecCode fec{};                   // the other end must have the same
   Duration silence = 3s;           // nothing heard for so long: the path is lost
   Duration credit_period = 100ms;  // credit and link state are said again so often
 };
@@ -83,7 +87,8 @@ class TunnelEnd final : private link::PortOwner {
   [[nodiscard]] const TunnelCounters& counters() const { return counters_; }
 
  private:
-  static constexpr std::size_t kBurst = 16;     // frames that are given to the path at a time
+  static constexpr std::size_t kBurst = 16;           // frames that are given to the path at a time
+  static constexpr Duration kAcknowledgeDelay = 2ms;  // the first frame with packets waits so long
   static constexpr std::size_t kPortQueue = 4;  // packets that wait for the local link, each lane
 
   // link::PortOwner
@@ -99,7 +104,9 @@ class TunnelEnd final : private link::PortOwner {
 
   // tunnel_end_receive.cc
   void receive_session(FrameView& frame, Time now);
-  void receive_traffic(FrameView& frame, std::size_t size, Time now);
+  void receive_traffic(FrameView& frame, Bytes bytes, Time now);
+  void receive_recovered(const FecDecoder::Recovered& recovered, Time now);
+  void take_items(FrameView& frame, Bytes bytes, bool recovered, Time now);
   [[nodiscard]] bool acknowledges_now() const;
   [[nodiscard]] bool take(const Item& item, const FrameHead& head, Time now);
   void take_management(Bytes packet, Time now);
@@ -112,7 +119,13 @@ class TunnelEnd final : private link::PortOwner {
   [[nodiscard]] bool has_work(Time now) const;
   void note_due(Time now);
   [[nodiscard]] bool control_due(Time now) const;
+  // Of frames that both ends take now.
+  [[nodiscard]] std::size_t longest_frame() const;
+  [[nodiscard]] bool repairs_due(Time now) const;
+  [[nodiscard]] Duration repair_delay() const;
+  [[nodiscard]] FrameHead next_head(Time now);
   void put_together(std::size_t index, Time now);
+  void put_repair_together(std::size_t index, Time now);
   void add_acknowledgements(FrameBuilder& frame);
   void add_credit(FrameBuilder& frame);
   void give(std::size_t frames, Time now);
@@ -126,6 +139,8 @@ class TunnelEnd final : private link::PortOwner {
   Session session_;
   TunnelSender sender_;
   TunnelReceiver receiver_;
+  FecEncoder encoder_;
+  FecDecoder decoder_{counters_};
   ArrivalLog arrivals_;
   link::Port port_;
   PortMirror mirror_;

@@ -8,9 +8,8 @@
 namespace weft::wan {
 namespace {
 
-// Frames with packets that are acknowledged together, and how long the first of them waits.
+// Frames with packets that are acknowledged together.
 constexpr unsigned kAcknowledged = 16;
-constexpr Duration kAcknowledgeDelay = 2ms;
 // Of the path's room: what is acknowledged at once.
 constexpr std::uint32_t kRoomShares = 4;
 
@@ -25,7 +24,9 @@ void TunnelEnd::receive(Bytes bytes, Time now) {
   } else if (frame->head().type == FrameType::kSession) {
     receive_session(*frame, now);
   } else {
-    receive_traffic(*frame, bytes.size(), now);
+    receive_traffic(*frame, bytes, now);
+    while (const auto recovered = decoder_.next())
+      receive_recovered(*recovered, now);
   }
   wake();
 }
@@ -44,7 +45,7 @@ void TunnelEnd::receive_session(FrameView& frame, Time now) {
   }
 }
 
-void TunnelEnd::receive_traffic(FrameView& frame, std::size_t size, Time now) {
+void TunnelEnd::receive_traffic(FrameView& frame, Bytes bytes, Time now) {
   const FrameHead& head = frame.head();
   if (!session_.up() || head.epoch != session_.receive_epoch()) {
     return counters_.add_in_turn(TunnelCounter::kRxWrongSession);
@@ -52,6 +53,23 @@ void TunnelEnd::receive_traffic(FrameView& frame, std::size_t size, Time now) {
   if (head.open > head.sequence) return counters_.add_in_turn(TunnelCounter::kRxMalformed);
   session_.heard(now);
   counters_.add_in_turn(TunnelCounter::kRxFrames);
+  take_items(frame, bytes, false, now);
+}
+
+// Nobody has sent it, so that it need not be what it should.
+void TunnelEnd::receive_recovered(const FecDecoder::Recovered& recovered, Time now) {
+  auto frame = FrameView::parse(recovered.frame);
+  const bool genuine = frame && frame->head().type == FrameType::kTraffic &&
+                       frame->head().epoch == session_.receive_epoch() &&
+                       frame->head().sequence == recovered.number &&
+                       frame->head().open <= recovered.number;
+  if (!genuine) return counters_.add_in_turn(TunnelCounter::kRxRepairRefused);
+  counters_.add_in_turn(TunnelCounter::kRxRecovered);
+  take_items(*frame, recovered.frame, true, now);
+}
+
+void TunnelEnd::take_items(FrameView& frame, Bytes bytes, bool recovered, Time now) {
+  const FrameHead& head = frame.head();
   arrivals_.settle(head.sequence - head.open);
   if (!arrivals_.awaits(head.sequence)) return counters_.add_in_turn(TunnelCounter::kRxDoubled);
   // What is missing is told at once, so that it is sent again the sooner.
@@ -62,18 +80,26 @@ void TunnelEnd::receive_traffic(FrameView& frame, std::size_t size, Time now) {
   }
   bool has_ranges = false;
   bool packets = false;
+  bool covered = false;
   bool taken = true;
   while (const auto item = frame.next()) {
     has_ranges |= std::holds_alternative<AcknowledgeItem>(*item);
     packets |= std::holds_alternative<PacketItem>(*item);
-    taken &= take(*item, head, now);
+    covered |= packets || std::holds_alternative<ManagementItem>(*item);
+    const auto* const repair = std::get_if<RepairItem>(&*item);
+    if (repair != nullptr && !recovered) {
+      decoder_.take(*repair, head.sequence);
+    } else {
+      taken &= take(*item, head, now);
+    }
   }
+  if (covered && !recovered) decoder_.keep(head.sequence, bytes);
   if (!has_ranges) sender_.acknowledged(head.acknowledged, {}, now);
   if (!taken) return;
   arrivals_.arrived(head.sequence);
   if (!packets) return;
   if (unacknowledged_++ == 0) acknowledge_at_ = now + kAcknowledgeDelay;
-  unacknowledged_bytes_ += size;
+  unacknowledged_bytes_ += bytes.size();
   if (skipped || acknowledges_now()) acknowledge_at_ = now;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "link/iba_values.h"
 #include "wan/tunnel_end.h"
@@ -24,13 +25,25 @@ void TunnelEnd::note_due(Time now) {
   }
 }
 
+// Who has more to send fills the block with that.
+bool TunnelEnd::repairs_due(Time now) const {
+  return encoder_.full() || (encoder_.pauses(now) && !sender_.has_work());
+}
+
+// A lost frame may be made again at the other end, and is not to be sent again before that can be
+// known; unless that takes longer than to do so.
+Duration TunnelEnd::repair_delay() const {
+  if (!encoder_.any()) return 0ns;
+  return std::min(encoder_.delay() + kAcknowledgeDelay, sender_.round_trip());
+}
+
 // What does not wait for packets to leave with.
 bool TunnelEnd::control_due(Time now) const {
   return state_due_ || credit_due_ != 0 || (unacknowledged_ != 0 && now >= acknowledge_at_);
 }
 
 bool TunnelEnd::has_work(Time now) const {
-  return sender_.may_leave() && (control_due(now) || sender_.has_work());
+  return sender_.may_leave() && (repairs_due(now) || control_due(now) || sender_.has_work());
 }
 
 void TunnelEnd::send(Time now) {
@@ -50,13 +63,33 @@ void TunnelEnd::send(Time now) {
   }
 }
 
-// With acknowledgements and credit, if only because packets leave anyway; where those are of a
-// class of their own, without packets.
-void TunnelEnd::put_together(std::size_t index, Time now) {
-  FrameBuilder& frame = builders_[index];
-  frame.begin(std::clamp<std::size_t>(
+std::size_t TunnelEnd::longest_frame() const {
+  return std::clamp<std::size_t>(
       std::min<std::size_t>(path_.longest_frame(), session_.agreement().longest_frame), kLeastFrame,
-      kLongestFrame));
+      kLongestFrame);
+}
+
+FrameHead TunnelEnd::next_head(Time now) {
+  FrameHead head{.port_state = mirror_.state(),
+                 .port_downs = mirror_.downs(),
+                 .epoch = session_.send_epoch(),
+                 .acknowledged = arrivals_.next()};
+  sender_.leaves(head, now);
+  return head;
+}
+
+// With acknowledgements and credit, if only because packets leave anyway; where those are of a
+// class of their own, without packets. Where there are repairs of it, one must be no longer than
+// the path takes.
+void TunnelEnd::put_together(std::size_t index, Time now) {
+  const std::size_t longest = longest_frame();
+  if (repairs_due(now)) {
+    if (encoder_.repair_size() <= longest) return put_repair_together(index, now);
+    encoder_.give_up();
+  }
+  FrameBuilder& frame = builders_[index];
+  const std::size_t overhead = encoder_.any() ? FecEncoder::kOverhead : 0;
+  frame.begin(std::max(kLeastFrame, longest - std::min(longest, overhead)));
   std::optional<std::uint8_t> traffic_class;
   if (options_.sender.classes.uniform() || control_due(now)) {
     traffic_class = options_.sender.classes.control;
@@ -64,13 +97,25 @@ void TunnelEnd::put_together(std::size_t index, Time now) {
     add_credit(frame);
     state_due_ = false;
   }
+  const std::size_t without_packets = frame.size();
   classes_[index] = sender_.fill(frame, traffic_class);
-  FrameHead head{.port_state = mirror_.state(),
-                 .port_downs = mirror_.downs(),
-                 .epoch = session_.send_epoch(),
-                 .acknowledged = arrivals_.next()};
-  sender_.leaves(head, now);
+  const bool has_packets = frame.size() > without_packets;
+  const FrameHead head = next_head(now);
   frame.finish(head);
+  if (encoder_.any() && has_packets && frame.size() + overhead <= longest) {
+    encoder_.cover(head.sequence, frame.parts(), frame.size(), classes_[index], now);
+  }
+}
+
+void TunnelEnd::put_repair_together(std::size_t index, Time now) {
+  FrameBuilder& frame = builders_[index];
+  frame.begin(longest_frame());
+  classes_[index] = encoder_.traffic_class();
+  const FrameHead head = next_head(now);
+  [[maybe_unused]] const bool fits = frame.add(encoder_.take(head.sequence, now));
+  assert(fits);
+  frame.finish(head);
+  counters_.add_in_turn(TunnelCounter::kTxRepairs);
 }
 
 void TunnelEnd::add_acknowledgements(FrameBuilder& frame) {

@@ -71,9 +71,11 @@ class TunnelSender final : private SentLog::Observer {
   [[nodiscard]] std::uint32_t packets(Vl vl) const;
   [[nodiscard]] std::uint64_t blocks(Vl vl) const { return lanes_[vl.value()].credit.sent(); }
 
-  // `spread`: Path::spread().
+  // `spread`: as Path::spread(), or how much longer a frame may take to come by other means.
   void expire(Duration spread, Time now);
   [[nodiscard]] std::optional<Time> deadline() const;
+
+  [[nodiscard]] Duration round_trip() const { return log_.round_trip().smoothed(); }
 
   // What a lane may send, and has sent.
   [[nodiscard]] const TunnelSendCredit& credit(Vl vl) const { return lanes_[vl.value()].credit; }

@@ -119,6 +119,7 @@ TEST_F(Frames, CarryAHello) {
               .recovery = true,
               .mode = TunnelMode::kRouter,
               .data_vls = 8,
+              .fec = {.frames = 10, .repairs = 2},
               .block = BlockSize{5},
               .longest_frame = 9000,
               .silence_ms = 3000,
@@ -186,7 +187,7 @@ TEST_F(Frames, AreRefusedAsAWholeWhereTheyAreCutOrAnItemCannotBe) {
   };
   EXPECT_EQ(with(0, 2).error(), FrameError::kVersion);
   EXPECT_EQ(with(1, 3).error(), FrameError::kMalformed) << "the type";
-  EXPECT_FALSE(with(32, 9)) << "an item's type";
+  EXPECT_FALSE(with(32, 10)) << "an item's type";
   EXPECT_FALSE(with(33, 15)) << "no data lane";
   EXPECT_FALSE(with(32 + 102 + 28 + 15, 35)) << "a piece beyond the end of its packet";
 }

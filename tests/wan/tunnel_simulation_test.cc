@@ -17,6 +17,7 @@ struct Faults {
   bool sealed = false;
   bool memory = false;  // the sites have less of it than their FIFOs promise
   bool clocks = false;  // processes are stopped, and clocks step
+  bool fec = false;
 };
 
 // A tunnel with everything drawn from a seed, traffic both ways on all lanes.
@@ -59,6 +60,10 @@ class Story {
     options.wan = {.delay = Duration(random_.between(10'000, 30'000'000)),
                    .jitter = random_.chance(0.5) ? Duration(random_.between(1, 10'000'000)) : 0ns,
                    .longest_frame = overhead() + random_.between(kLeastFrame, 10'000)};
+    if (faults_.fec) {
+      options.tunnel.fec = {.frames = static_cast<std::uint8_t>(random_.between(1, 32)),
+                            .repairs = static_cast<std::uint8_t>(random_.between(1, 8))};
+    }
     if (random_.chance(0.5)) options.wan.rate_bytes_per_s = random_.between(5'000'000, 500'000'000);
     if (faults_.loss) {
       options.wan.loss = 0.2 * static_cast<double>(random_.below(100)) / 100;
@@ -302,6 +307,48 @@ TEST_F(Tunnels, AreNotDeceivedByReplayedFramesAndForgedCredit) {
     EXPECT_EQ(story.delivered(), story.sent());
     if (HasFailure()) return;
   }
+}
+
+TEST_F(Tunnels, WithFecLoseNothingWhateverTheWanLoses) {
+  std::uint64_t recovered = 0, unrecovered = 0, repeated = 0;
+  for (const std::uint64_t seed : sim::seeds(50)) {
+    SCOPED_TRACE(replay(seed));
+    Story story(seed, {.loss = true, .sealed = seed % 3 == 0, .memory = seed % 4 == 0, .fec = true},
+                true);
+    story.run(kSteps);
+    check(story);
+    EXPECT_EQ(story.world.count(TunnelCounter::kRxOverrun), 0) << "packets beyond the credit";
+    EXPECT_EQ(story.world.count(TunnelCounter::kRxRepairRefused), 0);
+    EXPECT_EQ(story.delivered(), story.sent());
+    recovered += story.world.count(TunnelCounter::kRxRecovered);
+    unrecovered += story.world.count(TunnelCounter::kRxUnrecovered);
+    repeated += story.world.count(TunnelCounter::kTxRepeated);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(recovered, 1000);
+  EXPECT_GT(unrecovered, 50);
+  EXPECT_GT(repeated, 50);
+}
+
+// Frames that were changed on the way do not become others.
+TEST_F(Tunnels, WithFecAreNotDeceivedAndCountWhatIsLostWhenPathsComeAndGo) {
+  std::uint64_t refused = 0;
+  for (const std::uint64_t seed : sim::seeds(50)) {
+    SCOPED_TRACE(replay(seed));
+    const bool forgery = seed % 2 == 0;
+    Story story(
+        seed,
+        {.loss = true, .outages = !forgery, .forgery = forgery, .clocks = !forgery, .fec = true},
+        forgery || seed % 3 != 0);
+    story.run(kSteps);
+    check(story);
+    if (forgery) {
+      EXPECT_EQ(story.delivered(), story.sent());
+    }
+    refused += story.world.count(TunnelCounter::kRxRepairRefused);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(refused, 50);
 }
 
 // Every datagram that came was opened once, or refused under one counter.
