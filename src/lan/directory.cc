@@ -7,11 +7,13 @@
 namespace weft::lan {
 
 Directory::Directory(const Options& options, DirectoryUser& user)
-    : options_(options), user_(user), peers_(options.peers) {
+    : options_(options), user_(user), peers_(options.peers), retry_(options.retry_after) {
 }
 
 void Directory::in_service(Guid port, Time now) {
-  if (port != options_.own) hurry(now);
+  if (port == options_.own) return;
+  repeats_ = options_.repeats;
+  hurry(now, options_.apart);
 }
 
 void Directory::out_of_service(Guid port, Time now) {
@@ -21,10 +23,9 @@ void Directory::out_of_service(Guid port, Time now) {
   }
 }
 
-void Directory::hurry(Time now) {
-  repeats_ = options_.repeats;
+void Directory::hurry(Time now, Duration apart) {
   Time soon = now + options_.soon;
-  if (round_began_) soon = std::max(soon, *round_began_ + options_.apart);
+  if (round_began_) soon = std::max(soon, *round_began_ + apart);
   next_round_ = std::min(next_round_, soon);
 }
 
@@ -66,9 +67,11 @@ void Directory::ask_more(Time now) {
 void Directory::end_round(Time now) {
   in_round_ = false;
   if (unanswered_) {
-    next_round_ = std::min(next_round_, now + options_.retry_after);
+    next_round_ = std::min(next_round_, now + retry_);
+    retry_ = std::min(2 * retry_, options_.period);
     return;
   }
+  retry_ = options_.retry_after;
   for (auto& [guid, port] : ports_) {
     port.missed = port.round == round_ ? 0 : port.missed + 1;
     if (port.missed >= options_.misses) lose(port, now);
@@ -194,7 +197,7 @@ void Directory::path_failed(PeerId id, Time now) {
   if (usable) peer.use = other;
   peers_.replace(id, peer);
   // The subnet manager may know better ways by now.
-  hurry(now);
+  hurry(now, options_.doubt_apart);
   if (usable) user_.moved(id, now);
 }
 

@@ -71,12 +71,16 @@ class Directory {
     std::size_t peers = 1024;  // that are known at a time
     Duration period = 60s;     // between rounds
     Duration soon = 100ms;     // until a round, when something is heard to have changed
-    Duration apart = 500ms;    // that rounds begin after another, whatever is heard
+    // Between rounds, whatever notices come.
+    Duration apart = 500ms;
+    // And whatever strangers send, and paths do: so nobody makes all ports ask without end.
+    Duration doubt_apart = 5s;
     // Whoever has just come offers his service a little later: so often it is asked again after
     // that, and in these intervals.
     unsigned repeats = 3;
     Duration repeat_after = 1s;
-    Duration retry_after = 5s;   // when a round was not answered
+    // When a round was not answered; twice as long each time, up to `period`.
+    Duration retry_after = 1s;
     Duration failed_for = 30s;   // a path that has failed is not used so long, if there is another
     std::size_t questions = 16;  // that wait for their answers at a time
     std::size_t guids = 16'384;  // that are kept of an answer
@@ -93,11 +97,11 @@ class Directory {
   void in_service(Guid port, Time now);
   void out_of_service(Guid port, Time now);
   // A frame has come from somebody who is no peer.
-  void stranger_heard(Time now) { hurry(now); }
+  void stranger_heard(Time now) { hurry(now, options_.doubt_apart); }
   // A message could not be sent by the path in use, or was not answered.
   void path_failed(PeerId peer, Time now);
   // Our own port has other LIDs, or was down: all ways are asked for anew. Peers stay.
-  void port_changed(Time now) { hurry(now); }
+  void port_changed(Time now) { hurry(now, options_.apart); }
 
   void run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const;
@@ -116,7 +120,7 @@ class Directory {
     std::optional<PeerId> peer;
   };
 
-  void hurry(Time now);
+  void hurry(Time now, Duration apart);
   void begin_round(Time now);
   void ask_more(Time now);
   void end_round(Time now);
@@ -142,6 +146,7 @@ class Directory {
   std::uint64_t round_ = 0;
   bool in_round_ = false;
   unsigned repeats_ = 0;  // that are still to come
+  Duration retry_;        // after the next round that is not answered
   std::optional<Time> round_began_;
   Time next_round_{};
   std::uint64_t refused_ = 0;

@@ -12,6 +12,8 @@ namespace {
 
 // So that a host that joins several groups at once tells them at once.
 constexpr Duration kGatherGroups = 20ms;
+constexpr unsigned kSayAgain = 2;
+constexpr Duration kSayAgainAfter = 1s;
 
 }  // namespace
 
@@ -80,6 +82,7 @@ bool LanPort::peer_wants(PeerId peer, const MacAddress& group) const {
 
 void LanPort::groups_changed(Time now) {
   say_groups_at_ = std::min(say_groups_at_, now + kGatherGroups);
+  say_again_ = kSayAgain;
 }
 
 void LanPort::say_groups(std::span<const PeerId> to) {
@@ -103,7 +106,9 @@ void LanPort::run(Time now) {
   while (const auto idle = channels_.take_idle(now))
     user_.disconnect(*idle);
   if (now < say_groups_at_) return;
-  say_groups_at_ = now + GroupList::kRepeat;
+  const bool again = say_again_ != 0;
+  if (again) --say_again_;
+  say_groups_at_ = now + (again ? kSayAgainAfter : GroupList::kRepeat);
   say_groups(peers().all());
   for (const PeerId peer : peers().all()) {
     PeerState& state = peer_states_[peer];

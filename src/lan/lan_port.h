@@ -63,7 +63,8 @@ class LanUser {
 struct LanOptions {
   PortLids lids{};         // valid ones, of the port of the fabric
   std::size_t mtu = 1500;  // of the host's interface, up to kMostMtu
-  double broadcasts_per_s = 10'000;
+  // Of frames that go to all: of the host's, and of each peer's.
+  double storm_per_s = 10'000;
   std::uint32_t first_number = 0;  // of frames in datagrams; better another one each time
   Directory::Options directory{};
   Reassembly::Options reassembly{};
@@ -161,6 +162,7 @@ class LanPort final : private DirectoryUser {
   StormLimit storm_;
   std::uint32_t next_number_;
   Time say_groups_at_;
+  unsigned say_again_ = 0;  // soon, because what is wanted has changed, and datagrams can be lost
   std::vector<PeerId> targets_;         // of the frame that is being sent
   std::vector<std::byte> groups_text_;  // what is being said of groups
 };

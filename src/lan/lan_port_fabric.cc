@@ -75,23 +75,20 @@ bool LanPort::is_from(PeerId peer, const EthernetFrame& read) {
 }
 
 bool LanPort::is_for_host(PeerId peer, const EthernetFrame& read, Time now) {
-  switch (kind_of(read.destination)) {
-    case MacKind::kBroadcast:
-      if (peer_states_[peer].storm.allows(options_.broadcasts_per_s, now)) return true;
-      count(LanCounter::kRxStorm);
-      return false;
-    case MacKind::kGroup:
-      if (host_groups_.router() || GroupMessage::read(read).kind() != GroupMessage::Kind::kReport) {
-        return true;
-      }
-      count(LanCounter::kRxReport);
-      return false;
-    case MacKind::kPort:
-    case MacKind::kForeign:
-      if (read.destination == mac_) return true;
-      count(LanCounter::kRxNotOurs);
-      return false;
+  const MacKind kind = kind_of(read.destination);
+  if (kind == MacKind::kPort || kind == MacKind::kForeign) {
+    if (read.destination == mac_) return true;
+    count(LanCounter::kRxNotOurs);
+    return false;
   }
+  const bool group = kind == MacKind::kGroup;
+  if (group && GroupMessage::read(read).kind() == GroupMessage::Kind::kReport) {
+    if (!host_groups_.router()) count(LanCounter::kRxReport);
+    return host_groups_.router();
+  }
+  if (group && is_reported_group(read.destination)) return true;
+  if (peer_states_[peer].storm.allows(options_.storm_per_s, now)) return true;
+  count(LanCounter::kRxStorm);
   return false;
 }
 

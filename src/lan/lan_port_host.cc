@@ -71,7 +71,7 @@ void LanPort::want_channel(PeerId peer, Time now) {
 }
 
 void LanPort::to_all(const Offload& offload, Bytes frame, Time now) {
-  if (!storm_.allows(options_.broadcasts_per_s, now)) return count(LanCounter::kTxStorm);
+  if (!storm_.allows(options_.storm_per_s, now)) return count(LanCounter::kTxStorm);
   if (peers().all().empty()) return count(LanCounter::kTxNoMember);
   count(LanCounter::kTxToAll);
   send_to(peers().all(), offload, frame);
@@ -83,7 +83,8 @@ void LanPort::to_group(const Offload& offload, Bytes frame, const EthernetFrame&
   if (report || message.kind() == GroupMessage::Kind::kQuery) {
     if (host_groups_.heard(message, now)) groups_changed(now);
   }
-  const bool pruned = is_reported_group(read.destination);
+  const bool pruned = report || is_reported_group(read.destination);
+  if (!pruned && !storm_.allows(options_.storm_per_s, now)) return count(LanCounter::kTxStorm);
   targets_.clear();
   for (const PeerId peer : peers().all()) {
     const auto& groups = peer_states_[peer].groups;

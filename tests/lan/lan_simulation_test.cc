@@ -32,7 +32,7 @@ TEST(LanSimulation, DeliversExactFramesOnceAndToTheRightNodesOrCountsThem) {
     const auto some = [&] { return static_cast<double>(draws.below(4)) / 100; };
     World world(seed, draws.between(2, 8),
                 {.loss = some(), .duplicate = some(), .reorder = 5 * some(), .unanswered = some()});
-    world.run_for(2s);
+    world.run_for(5s);
     world.traffic(400);
     world.run_for(2s);
     world.account();
@@ -130,7 +130,7 @@ TEST(LanSimulation, FollowsNodesThatGoAndComeAndGetOtherLids) {
     gone.connections.clear();
     gone.start();
     world.set_alive(gone, true);
-    world.run_for(15s);
+    world.run_for(40s);
     world.faults = {};
     for (const auto& node : world.nodes) {
       if (node.get() == &gone) continue;
