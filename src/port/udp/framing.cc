@@ -20,10 +20,12 @@ constexpr std::size_t kLargestMessage = 4096;
 constexpr std::size_t kLargestFrame =
     hca::OutPacket::kMaxHeader + kLargestMessage + 3 + kIcrcBytes;  // pad and ICRC
 constexpr std::uint8_t kDefaultHops = 64;
-// Up to here a packet is laid out and then its ICRC computed. Longer payload is copied while its
-// part of the ICRC is computed: that costs little more than to compute it, and the kernel copies
-// one stretch faster than pieces that follow headers.
+// Up to here a packet is laid out, and its ICRC computed once all others of its run are, too: what
+// has just been written in parts is slow to read. Longer payload is copied while its part of the
+// ICRC is computed: that costs little more than to compute it, and the kernel copies one stretch
+// faster than pieces that follow headers.
 constexpr std::size_t kCopiedFirst = 1024;
+constexpr std::size_t kSealedLast = hca::OutPacket::kMaxHeader + kCopiedFirst + kIcrcBytes;
 
 // What one call may have (IOV_MAX). Beyond, everything is copied.
 constexpr std::size_t kMostPieces = 1024;
@@ -97,12 +99,24 @@ void SendFrames::build(std::span<const hca::Burst* const> bursts, const WireRule
         lengths_[count_] = packet.payload_length;
       } else {
         lengths_[count_] = packet.length() + kIcrcBytes;
-        stage(packet, burst->pieces(packet), flow,
-              static_cast<std::uint16_t>(counted_ ? count_ : 0));
+        stage(packet, burst->pieces(packet), flow, identification_of(count_));
       }
       ++count_;
     }
     if (rules.framing == hca::UdFraming::kBare) refer_to(*burst);
+  }
+  if (rules.framing == hca::UdFraming::kBth) seal(flow);
+}
+
+// Computes the ICRC of all frames that have none yet.
+void SendFrames::seal(const wire::IcrcFlow& flow) {
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < count_; ++i) {
+    const MutableBytes frame = MutableBytes(staging_).subspan(at, lengths_[i]);
+    at += lengths_[i];
+    if (frame.size() > kSealedLast) continue;
+    const Bytes covered = frame.first(frame.size() - kIcrcBytes);
+    wire::store_le32(frame.last(kIcrcBytes).data(), flow.icrc(covered, identification_of(i)));
   }
 }
 
@@ -132,11 +146,10 @@ void SendFrames::stage(const hca::OutPacket& packet, std::span<const Bytes> payl
   const Bytes header = Bytes(packet.header).first(packet.header_length);
   const MutableBytes trailer = frame.last(kIcrcBytes);
   std::byte* at = std::copy(header.begin(), header.end(), frame.data());
-  if (packet.payload_length <= kCopiedFirst) {
+  if (length <= kSealedLast) {
     for (const Bytes piece : payload)
       at = std::copy(piece.begin(), piece.end(), at);
     std::fill_n(at, packet.pad, std::byte{0});
-    wire::store_le32(trailer.data(), flow.icrc(frame.first(length - kIcrcBytes), identification));
   } else {
     std::uint32_t crc = flow.after_headers(length, header, identification);
     for (const Bytes piece : payload) {
@@ -176,8 +189,7 @@ void SendFrames::record(Capture& capture) {
     for (const iovec& piece : one(frame))
       payload.push_back(as_bytes(piece));
     capture.record({source_, destination_.address, source_port_, destination_.port, traffic_class_,
-                    hop_limit_ != 0 ? hop_limit_ : kDefaultHops,
-                    static_cast<std::uint16_t>(counted_ ? frame : 0)},
+                    hop_limit_ != 0 ? hop_limit_ : kDefaultHops, identification_of(frame)},
                    payload);
   }
 }

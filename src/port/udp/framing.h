@@ -68,6 +68,11 @@ class SendFrames {
   void stage(const hca::OutPacket& packet, std::span<const Bytes> payload,
              const wire::IcrcFlow& flow, std::uint16_t identification);
   void refer_to(const hca::Burst& burst);
+  void seal(const wire::IcrcFlow& flow);
+  // What the ICRC of that frame covers.
+  [[nodiscard]] std::uint16_t identification_of(std::size_t frame) const {
+    return static_cast<std::uint16_t>(counted_ ? frame : 0);
+  }
 
   IcrcFlowCache flows_;
   io::SocketAddress destination_;
