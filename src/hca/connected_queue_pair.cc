@@ -337,11 +337,8 @@ std::errc ConnectedQueuePair::post_receive(const ReceiveRequest& request) {
   if (request.pieces.size() > config.max_receive_pieces) return std::errc::invalid_argument;
   ReceiveQueue& queue = own_receives_.queue;
   if (queue.full()) return std::errc::not_enough_memory;
-  ReceiveSlot slot{.wr_id = request.wr_id};
-  for (const Sge& piece : request.pieces)
-    slot.length += piece.length;
   const bool first = queue.empty();
-  queue.push(slot, request.pieces);
+  push_receive(queue, request);
   if (state_ == QpState::kErr) {
     flush_receives();
   } else if (first || type() == QpType::kUc) {

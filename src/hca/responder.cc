@@ -51,7 +51,8 @@ void Responder::flush() {
   if (receive_.held) {
     const Source source = source_for(message_.srq);
     if (source.completions != nullptr) {
-      complete_receive(source, {.status = CompletionStatus::kFlushed});
+      Completion completion{.status = CompletionStatus::kFlushed};
+      complete_receive(source, completion);
     }
   }
   reset();

@@ -188,7 +188,7 @@ class Responder {
   Verdict take_receive(Qpn srq);
   bool scatter(Bytes payload);
   [[nodiscard]] Source source_for(Qpn srq);
-  void complete_receive(const Source& source, Completion completion);
+  void complete_receive(const Source& source, Completion& completion);
   Verdict fail_receive(CompletionStatus status, wire::NakCode code);
   Verdict refuse(wire::NakCode code);
   void keep(const Answer& answer);

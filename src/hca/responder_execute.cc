@@ -127,7 +127,12 @@ Responder::Headers Responder::parse_headers(const InPacket& packet) {
 Responder::Verdict Responder::execute_send(const InPacket& packet, const Headers& headers) {
   if (packet.info->starts_message()) {
     if (const Verdict taken = take_receive(headers.srq); taken != Verdict::kDone) return taken;
-    message_ = {.active = true, .operation = Operation::send, .srq = headers.srq};
+    // Member by member: a message that is copied when it has just been written costs as much as to
+    // look the memory up.
+    message_.active = true;
+    message_.operation = Operation::send;
+    message_.arrived = 0;
+    message_.srq = headers.srq;
   }
   const std::uint64_t length = message_.arrived + packet.payload.size();
   if (length > receive_.request.length || length > connection_.config.max_message) {
@@ -246,15 +251,16 @@ Responder::Verdict Responder::finish_message(const InPacket& packet, const Heade
   if (consumes) {
     const Source source = source_for(message_.srq);
     if (source.completions == nullptr) return refuse(NakCode::invalid_request);
-    complete_receive(source, {.opcode = message_.operation == Operation::send
-                                            ? CompletionOpcode::kReceive
-                                            : CompletionOpcode::kReceiveRdmaWithImmediate,
-                              .with_immediate = headers.with_immediate,
-                              .with_invalidate = headers.with_invalidate,
-                              .solicited = packet.solicited,
-                              .byte_length = static_cast<std::uint32_t>(message_.arrived),
-                              .immediate = headers.with_invalidate ? headers.invalidate.value()
-                                                                   : headers.immediate});
+    Completion completion{
+        .opcode = message_.operation == Operation::send
+                      ? CompletionOpcode::kReceive
+                      : CompletionOpcode::kReceiveRdmaWithImmediate,
+        .with_immediate = headers.with_immediate,
+        .with_invalidate = headers.with_invalidate,
+        .solicited = packet.solicited,
+        .byte_length = static_cast<std::uint32_t>(message_.arrived),
+        .immediate = headers.with_invalidate ? headers.invalidate.value() : headers.immediate};
+    complete_receive(source, completion);
   }
   msn_ = (msn_ + 1) & kMsnMask;
   message_.active = false;
@@ -313,7 +319,8 @@ bool Responder::scatter(Bytes payload) {
   return true;
 }
 
-void Responder::complete_receive(const Source& source, Completion completion) {
+// Fills in what all of them say.
+void Responder::complete_receive(const Source& source, Completion& completion) {
   assert(receive_.held && source.completions != nullptr);
   receive_.held = false;
   completion.wr_id = receive_.request.wr_id;
@@ -329,7 +336,8 @@ void Responder::complete_receive(const Source& source, Completion completion) {
 Responder::Verdict Responder::fail_receive(CompletionStatus status, NakCode code) {
   if (!reliable() && status == CompletionStatus::kLocalLengthError) return refuse(code);
   const Source source = source_for(message_.srq);
-  if (source.completions != nullptr) complete_receive(source, {.status = status});
+  Completion completion{.status = status};
+  if (source.completions != nullptr) complete_receive(source, completion);
   if (code == NakCode::invalid_request) count(ConnectedCounter::kRxInvalidRequests);
   message_.active = false;
   failing_ = true;

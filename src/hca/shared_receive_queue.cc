@@ -10,10 +10,7 @@ namespace weft::hca {
 std::errc SharedReceiveQueue::post(const ReceiveRequest& request) {
   if (request.pieces.size() > max_pieces_) return std::errc::invalid_argument;
   if (queue_.full()) return std::errc::not_enough_memory;
-  ReceiveSlot slot{.wr_id = request.wr_id};
-  for (const Sge& piece : request.pieces)
-    slot.length += piece.length;
-  queue_.push(slot, request.pieces);
+  push_receive(queue_, request);
   return {};
 }
 

@@ -165,4 +165,13 @@ struct ReceiveSlot {
 using SendQueue = WorkQueue<SendSlot>;
 using ReceiveQueue = WorkQueue<ReceiveSlot>;
 
+// Not when full, and with at most as many pieces as the queue takes.
+inline void push_receive(ReceiveQueue& queue, const ReceiveRequest& request) {
+  ReceiveSlot& slot = queue.push(request.pieces);
+  slot.wr_id = request.wr_id;
+  slot.length = 0;
+  for (const Sge& piece : request.pieces)
+    slot.length += piece.length;
+}
+
 }  // namespace weft::hca
