@@ -142,7 +142,7 @@ class Tunnel final : public Way, private wan::TunnelUser {
     tunnel_ = std::make_unique<wan::TunnelEnd>(tunnel, buffer_.share(0), pool, entropy_, used,
                                                static_cast<wan::TunnelUser&>(*this));
     path.set_user({.received =
-                       [this](Bytes frame, bool, Time at) {
+                       [this](Bytes frame, const auto&, Time at) {
                          receive(frame, at);
                          return false;
                        },

@@ -10,6 +10,7 @@
 #include "input.h"
 #include "link/direct_link.h"
 #include "steps.h"
+#include "wan/encapsulation/options_layer.h"
 #include "wan/tunnel_end.h"
 #include "wire/endian.h"
 #include "wire/link_crc.h"
@@ -136,6 +137,7 @@ class Fuzzer final : Path, TunnelUser, link::PortOwner {
     Hello hello{.own = kPeer + input_.one_of(2),
                 .wants_answer = input_.one_of(2) == 0,
                 .recovery = input_.one_of(2) == 0,
+                .options = sequence_ % 4 != 0,
                 .mode = input_.rarely() ? TunnelMode::kRouter : TunnelMode::kBridge,
                 .data_vls = static_cast<std::uint8_t>(1 + input_.one_of(15)),
                 .block = BlockSize(input_.one_of(3)),
@@ -176,12 +178,15 @@ class Fuzzer final : Path, TunnelUser, link::PortOwner {
 
   void traffic() {
     auto out = frame(FrameType::kTraffic, frame_epoch(own_, peer_));
+    // Credit may be in IPv6 options, which may be cut short.
+    std::vector<std::byte> options;
+    std::vector<std::byte>& credits = sequence_ % 2 == 0 ? out : options;
     for (unsigned items = input_.one_of(5); items > 0; --items) {
       const std::size_t at = out.size();
       switch (input_.one_of(5)) {
         case 0:
-          out.resize(at + CreditItem::kSize);
-          write_credit_item(credit(), MutableBytes(out).subspan(at));
+          credits.resize(credits.size() + CreditItem::kSize);
+          write_credit_item(credit(), MutableBytes(credits).last(CreditItem::kSize));
           break;
         case 1:
           out.resize(at + AcknowledgeItem::kSize + AcknowledgeItem::kRangeSize);
@@ -201,7 +206,8 @@ class Fuzzer final : Path, TunnelUser, link::PortOwner {
           data(out);
       }
     }
-    end_.receive(out, now_);
+    if (sequence_ % 16 == 15 && !options.empty()) options.pop_back();
+    end_.receive(out, now_, options);
   }
 
   CreditItem credit() {
@@ -291,14 +297,16 @@ class Fuzzer final : Path, TunnelUser, link::PortOwner {
   bool established() const override { return established_; }
   bool ready() const override { return ready_; }
   std::size_t longest_frame() const override { return longest_; }
+  std::size_t options_room() const override { return recovery_ ? OutPacket::kMostOptions : 0; }
   void send(std::span<const OutFrame> frames, Time) override {
     require(established_ && ready_);
     for (const OutFrame& out : frames) {
       std::vector<std::byte> bytes;
       for (const Bytes part : out.parts)
         bytes.insert(bytes.end(), part.begin(), part.end());
-      require(bytes.size() == out.size && out.size <= longest_);
-      auto view = FrameView::parse(bytes);
+      require(bytes.size() == out.size && out.options.size() <= options_room());
+      require(out.size + OptionsLayer::header_size(out.options.size()) <= longest_);
+      auto view = FrameView::parse(bytes, out.options);
       require(view.has_value());
       if (view->head().type == FrameType::kTraffic) {
         require(view->head().sequence >= sent_);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "input.h"
+#include "wan/encapsulation/options_layer.h"
 #include "wan/encapsulation/stack.h"
 
 namespace {
@@ -86,6 +87,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   const Bytes stranger =
       std::as_bytes(std::span(data, size)).subspan(std::min<std::size_t>(size, 2));
+  // As a socket tells them.
+  const auto alone = OptionsLayer::read(stranger);
+  require(!alone || (lies_within(*alone, stranger) && alone->size() <= 255));
   const auto taken = near.unwrap(stranger);
   require(refused(near) == (taken ? 0U : 1U));
   Bytes frame = stranger;

@@ -61,6 +61,9 @@ Expected<RawIpSocket> RawIpSocket::open(const RawIpOptions& options) {
   if (!options.deaf && !options.ipv4 && !set(fd.get(), IPPROTO_IPV6, IPV6_RECVERR, 1)) {
     return fail_errno(errno, "setsockopt IPV6_RECVERR on a raw socket");
   }
+  if (options.destination_options) {
+    if (auto used = use_destination_options(fd.get()); !used) return tl::unexpected(used.error());
+  }
   if (options.deaf && !drop_all(fd.get())) return fail_errno(errno, "setsockopt SO_ATTACH_FILTER");
   size_buffers(fd.get(), options.buffer);
   sockaddr_storage name{};
@@ -71,10 +74,12 @@ Expected<RawIpSocket> RawIpSocket::open(const RawIpOptions& options) {
   }
   RawIpSocket socket(std::move(fd), options.ipv4);
   if (!options.deaf) socket.memory_.resize(kBatch * kLongest);
+  if (options.destination_options) socket.controls_.resize(kBatch * ControlBuffer::kSize);
   return socket;
 }
 
-BatchSent RawIpSocket::send(const SocketAddress& to, Datagrams payloads, std::uint8_t tos) const {
+BatchSent RawIpSocket::send(const SocketAddress& to, Datagrams payloads, std::uint8_t tos,
+                            Bytes destination_options) const {
   sockaddr_storage name{};
   SocketAddress without_port = to;
   without_port.port = 0;  // raw sockets of IPv6 take no other
@@ -84,6 +89,9 @@ BatchSent RawIpSocket::send(const SocketAddress& to, Datagrams payloads, std::ui
   ControlWriter writer(control);
   if (tos != 0) {
     writer.put(ipv4_ ? IPPROTO_IP : IPPROTO_IPV6, ipv4_ ? IP_TOS : IPV6_TCLASS, int{tos});
+  }
+  if (!destination_options.empty()) {
+    writer.put_bytes(IPPROTO_IPV6, IPV6_DSTOPTS, destination_options);
   }
   return send_batch(fd(), payloads,
                     {.name = reinterpret_cast<const sockaddr*>(&name),
@@ -101,6 +109,9 @@ std::span<const RawIpSocket::Received> RawIpSocket::receive() {
     messages[i].msg_hdr.msg_iovlen = 1;
     messages[i].msg_hdr.msg_name = &names[i];
     messages[i].msg_hdr.msg_namelen = sizeof names[i];
+    if (controls_.empty()) continue;
+    messages[i].msg_hdr.msg_control = controls_.data() + i * ControlBuffer::kSize;
+    messages[i].msg_hdr.msg_controllen = ControlBuffer::kSize;
   }
   received_.clear();
   int count = 0;
@@ -111,8 +122,9 @@ std::span<const RawIpSocket::Received> RawIpSocket::receive() {
   for (std::size_t i = 0; i < static_cast<std::size_t>(std::max(count, 0)); ++i) {
     const Bytes packet(memory_.data() + i * kLongest, messages[i].msg_len);
     const auto payload = ipv4_ ? without_header(packet) : packet;
-    received_.push_back(
-        {.source = SocketAddress::from_sockaddr(names[i]), .payload = payload.value_or(Bytes())});
+    received_.push_back({.source = SocketAddress::from_sockaddr(names[i]),
+                         .payload = payload.value_or(Bytes()),
+                         .destination_options = destination_options_in(messages[i].msg_hdr)});
   }
   return received_;
 }

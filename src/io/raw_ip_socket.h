@@ -22,6 +22,8 @@ struct RawIpOptions {
   std::uint8_t protocol;   // of IPv4, or the next header of IPv6
   bool deaf = false;       // takes nothing, but keeps the kernel from refusing such packets
   std::size_t buffer = 0;  // wanted of each direction, bytes; 0: as the system has it
+  // Of IPv6: receive() tells headers of destination options.
+  bool destination_options = false;
 };
 
 class RawIpSocket {
@@ -29,6 +31,7 @@ class RawIpSocket {
   struct Received {
     SocketAddress source;  // port 0
     Bytes payload;
+    Bytes destination_options;  // their header, or what of it was told; empty: there is none
   };
 
   // Nothing that it sends is fragmented. Errors: operation_not_permitted: CAP_NET_RAW is missing.
@@ -36,8 +39,10 @@ class RawIpSocket {
 
   [[nodiscard]] int fd() const { return fd_.get(); }
   // Never blocks. `tos`: IPv4 TOS or IPv6 traffic class. An error is message_size where a payload
-  // is too long for the path.
-  BatchSent send(const SocketAddress& to, Datagrams payloads, std::uint8_t tos = 0) const;
+  // is too long for the path. With a header of destination options, at most
+  // kMostDestinationOptions, each of them has that; only of IPv6. The kernel writes its first byte.
+  BatchSent send(const SocketAddress& to, Datagrams payloads, std::uint8_t tos = 0,
+                 Bytes destination_options = {}) const;
   // What has come, some at a time; nothing: that is all. Good until the next call.
   std::span<const Received> receive();
   // Whether the network has complained, before the last receive() that brought nothing, of what was
@@ -53,6 +58,7 @@ class RawIpSocket {
   bool ipv4_;
   std::vector<std::byte> memory_;
   std::vector<Received> received_;
+  std::vector<char> controls_;  // of a batch, where destination options are told
   bool trouble_ = false;
 };
 

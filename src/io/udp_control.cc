@@ -69,7 +69,7 @@ void write_ipv4(const SendDatagram& datagram, ControlWriter& writer) {
   if (datagram.ttl) writer.put(IPPROTO_IP, IP_TTL, int{*datagram.ttl});
 }
 
-void write_ipv6(const SendDatagram& datagram, ControlWriter& writer) {
+void write_ipv6(const SendDatagram& datagram, Bytes options, ControlWriter& writer) {
   if (!datagram.source.is_zero() || datagram.source_ifindex != 0) {
     in6_pktinfo info{};
     std::memcpy(&info.ipi6_addr, datagram.source.bytes().data(), sizeof info.ipi6_addr);
@@ -78,17 +78,19 @@ void write_ipv6(const SendDatagram& datagram, ControlWriter& writer) {
   }
   if (datagram.tos) writer.put(IPPROTO_IPV6, IPV6_TCLASS, int{*datagram.tos});
   if (datagram.ttl) writer.put(IPPROTO_IPV6, IPV6_HOPLIMIT, int{*datagram.ttl});
+  if (!options.empty()) writer.put_bytes(IPPROTO_IPV6, IPV6_DSTOPTS, options);
 }
 
 }  // namespace
 
-void write_send_control(const SendDatagram& datagram, ControlBuffer& control, msghdr& message) {
+void write_send_control(const SendDatagram& datagram, Bytes options, ControlBuffer& control,
+                        msghdr& message) {
   ControlWriter writer(control);
   // The kernel sends a mapped destination by its IPv4 half, which reads IPv4 options only.
   if (datagram.destination.is_ipv4()) {
     write_ipv4(datagram, writer);
   } else {
-    write_ipv6(datagram, writer);
+    write_ipv6(datagram, options, writer);
   }
   if (datagram.segment_size != 0) writer.put(SOL_UDP, UDP_SEGMENT, datagram.segment_size);
   message.msg_controllen = writer.used();

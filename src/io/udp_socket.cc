@@ -199,8 +199,18 @@ std::uint32_t UdpSocket::overflows() const {
 }
 
 IoResult UdpSocket::send(const SendDatagram& datagram) const {
+  return send_with_options(*this, datagram, {});
+}
+
+IoResult UdpSocket::receive(MutableBytes buffer, ReceivedDatagram& out) const {
+  MutableBytes none;
+  return receive_with_options(*this, buffer, out, none);
+}
+
+IoResult send_with_options(const UdpSocket& socket, const SendDatagram& datagram, Bytes header) {
   sockaddr_storage name;
-  const socklen_t name_length = datagram.destination.to_sockaddr(family_, name);
+  const socklen_t name_length =
+      datagram.destination.to_sockaddr(socket.carries_ipv6() ? AF_INET6 : AF_INET, name);
   const bool families_differ = !datagram.source.is_zero() &&
                                datagram.source.is_ipv4_mapped() != datagram.destination.is_ipv4();
   if (name_length == 0 || families_differ) {
@@ -209,21 +219,21 @@ IoResult UdpSocket::send(const SendDatagram& datagram) const {
   const auto* const to = reinterpret_cast<const sockaddr*>(&name);
   const bool plain = datagram.data.size() == 1 && datagram.source.is_zero() &&
                      datagram.source_ifindex == 0 && !datagram.tos && !datagram.ttl &&
-                     datagram.segment_size == 0;
+                     datagram.segment_size == 0 && header.empty();
   ControlBuffer control;
   msghdr message{};
   message.msg_name = &name;
   message.msg_namelen = name_length;
   message.msg_iov = const_cast<iovec*>(datagram.data.data());
   message.msg_iovlen = datagram.data.size();
-  if (!plain) write_send_control(datagram, control, message);
+  if (!plain) write_send_control(datagram, header, control, message);
   constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
   std::errc earlier{};
   for (;;) {
     // A datagram without extras is a tenth cheaper by sendto: less for the kernel to copy in.
-    const long sent = plain ? syscall(SYS_sendto, fd(), datagram.data[0].iov_base,
+    const long sent = plain ? syscall(SYS_sendto, socket.fd(), datagram.data[0].iov_base,
                                       datagram.data[0].iov_len, kFlags, to, name_length)
-                            : syscall(SYS_sendmsg, fd(), &message, kFlags);
+                            : syscall(SYS_sendmsg, socket.fd(), &message, kFlags);
     if (sent >= 0) return {IoStatus::kDone, static_cast<std::size_t>(sent), earlier};
     const int error = errno;
     if (error == EINTR) continue;
@@ -239,7 +249,8 @@ IoResult UdpSocket::send(const SendDatagram& datagram) const {
   }
 }
 
-IoResult UdpSocket::receive(MutableBytes buffer, ReceivedDatagram& out) const {
+IoResult receive_with_options(const UdpSocket& socket, MutableBytes buffer, ReceivedDatagram& out,
+                              MutableBytes& header) {
   sockaddr_storage name;
   ControlBuffer control;
   iovec data{buffer.data(), buffer.size()};
@@ -252,7 +263,7 @@ IoResult UdpSocket::receive(MutableBytes buffer, ReceivedDatagram& out) const {
   message.msg_controllen = control.bytes.size();
   long received = 0;
   do {
-    received = syscall(SYS_recvmsg, fd(), &message, MSG_DONTWAIT);
+    received = syscall(SYS_recvmsg, socket.fd(), &message, MSG_DONTWAIT);
   } while (received < 0 && errno == EINTR);
   if (received < 0) {
     if (errno == EAGAIN) return {IoStatus::kWouldBlock, 0, {}};
@@ -262,6 +273,11 @@ IoResult UdpSocket::receive(MutableBytes buffer, ReceivedDatagram& out) const {
   out.source = SocketAddress::from_sockaddr(name);
   out.truncated = (message.msg_flags & MSG_TRUNC) != 0;
   read_receive_control(message, out);
+  if (!header.empty()) {
+    const Bytes came = destination_options_in(message);
+    header = header.first(std::min(came.size(), header.size()));
+    std::copy_n(came.begin(), header.size(), header.begin());
+  }
   return {IoStatus::kDone, static_cast<std::size_t>(received), {}};
 }
 

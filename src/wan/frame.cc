@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint8_t kWantsAnswer = 1;
 constexpr std::uint8_t kRecovery = 2;
+constexpr std::uint8_t kOptions = 4;
 
 void begin(ItemType type, std::uint8_t second, MutableBytes out, std::size_t size) {
   assert(out.size() >= size);
@@ -149,6 +150,7 @@ class ItemReader {
     Hello hello{.own = wire::load_be64(at + 8),
                 .wants_answer = (flags & kWantsAnswer) != 0,
                 .recovery = (flags & kRecovery) != 0,
+                .options = (flags & kOptions) != 0,
                 .mode = static_cast<TunnelMode>(mode),
                 .data_vls = wire::load_u8(at + 3),
                 .fec = {.frames = wire::load_u8(at + 5), .repairs = wire::load_u8(at + 6)},
@@ -202,6 +204,16 @@ class ItemReader {
 
   ByteCursor cursor_;
 };
+
+// Nothing else, to the last byte.
+bool is_credit(Bytes items) {
+  ItemReader reader(items);
+  while (!reader.rest().empty()) {
+    const auto item = reader.take();
+    if (!item || !std::holds_alternative<CreditItem>(*item)) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -264,8 +276,9 @@ void write_range(const AcknowledgeItem::Range& range, MutableBytes out) {
 }
 
 void write_hello_item(const Hello& hello, MutableBytes out) {
-  const auto flags = static_cast<std::uint8_t>((hello.wants_answer ? kWantsAnswer : 0) |
-                                               (hello.recovery ? kRecovery : 0));
+  const auto flags =
+      static_cast<std::uint8_t>((hello.wants_answer ? kWantsAnswer : 0) |
+                                (hello.recovery ? kRecovery : 0) | (hello.options ? kOptions : 0));
   begin(ItemType::kHello, flags, out, Hello::kSize);
   std::byte* const at = out.data();
   wire::store_u8(at + 2, static_cast<std::uint8_t>(hello.mode));
@@ -301,7 +314,7 @@ void write_repair_item(const RepairItem& item, MutableBytes out) {
   wire::store_be32(out.data() + 16, item.check);
 }
 
-tl::expected<FrameView, FrameError> FrameView::parse(Bytes frame) {
+tl::expected<FrameView, FrameError> FrameView::parse(Bytes frame, Bytes beside) {
   if (frame.empty()) return tl::unexpected(FrameError::kMalformed);
   if (wire::load_u8(frame.data()) != FrameHead::kVersion) {
     return tl::unexpected(FrameError::kVersion);
@@ -323,10 +336,15 @@ tl::expected<FrameView, FrameError> FrameView::parse(Bytes frame) {
   while (!reader.at_end()) {
     if (!reader.take()) return tl::unexpected(FrameError::kMalformed);
   }
-  return FrameView(head, items);
+  const bool session = head.type == FrameType::kSession;
+  if (session ? !beside.empty() : !is_credit(beside)) {
+    return tl::unexpected(FrameError::kMalformed);
+  }
+  return FrameView(head, items, beside);
 }
 
 std::optional<Item> FrameView::next() {
+  if (ItemReader(rest_).at_end()) rest_ = std::exchange(beside_, {});
   ItemReader reader(rest_);
   auto item = reader.take();
   rest_ = reader.rest();

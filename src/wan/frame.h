@@ -143,6 +143,7 @@ struct Hello {
   std::uint64_t own = 0;      // the number that the sender has drawn; not 0
   bool wants_answer = false;  // it has not heard that number back
   bool recovery = false;      // it can repeat what was lost, and wants to
+  bool options = false;       // it is given what comes beside frames, and takes credit there
   TunnelMode mode = TunnelMode::kBridge;
   std::uint8_t data_vls = 15;
   FecCode fec{};                    // the same at both ends
@@ -202,16 +203,19 @@ enum class FrameError : std::uint8_t {
 // A frame of which every item has been looked at: its bytes stay where they are.
 class FrameView {
  public:
-  [[nodiscard]] static tl::expected<FrameView, FrameError> parse(Bytes frame);
+  // With what came beside it, credit alone, which follows its own items.
+  [[nodiscard]] static tl::expected<FrameView, FrameError> parse(Bytes frame, Bytes beside = {});
 
   [[nodiscard]] const FrameHead& head() const { return head_; }
   // The next one; nothing: that was all.
   [[nodiscard]] std::optional<Item> next();
 
  private:
-  FrameView(const FrameHead& head, Bytes items) : head_(head), rest_(items) {}
+  FrameView(const FrameHead& head, Bytes items, Bytes beside)
+      : head_(head), rest_(items), beside_(beside) {}
   FrameHead head_;
   Bytes rest_;
+  Bytes beside_;
 };
 
 }  // namespace weft::wan

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "wan/encapsulation/options_layer.h"
+
 namespace weft::wan {
 namespace {
 
@@ -13,10 +15,12 @@ constexpr std::size_t kLeastPiece = 64;
 
 }  // namespace
 
-void FrameBuilder::begin(std::size_t most) {
+void FrameBuilder::begin(std::size_t most, std::size_t options_room) {
   assert(most >= kLeastFrame && most <= kLongestFrame);
   most_ = most;
   size_ = written_ = 0;
+  options_room_ = std::min(options_room, options_.size());
+  options_size_ = 0;
   parts_.clear();
   if (scratch_.size() < most) scratch_.resize(most);
   (void)write(FrameHead::kSize);
@@ -68,9 +72,25 @@ void FrameBuilder::slice(const link::Packet& packet, std::size_t offset, std::si
   copy(cut(packet.trailer()));
 }
 
+std::size_t FrameBuilder::growth() const {
+  return OptionsLayer::header_size(options_size_ + CreditItem::kSize) -
+         OptionsLayer::header_size(options_size_);
+}
+
+bool FrameBuilder::takes_credit() const {
+  if (options_room_ == 0) return room() >= CreditItem::kSize;
+  return options_size_ + CreditItem::kSize <= options_room_ && growth() <= room();
+}
+
 bool FrameBuilder::add(const CreditItem& item) {
-  if (room() < CreditItem::kSize) return false;
-  write_credit_item(item, write(CreditItem::kSize));
+  if (!takes_credit()) return false;
+  if (options_room_ == 0) {
+    write_credit_item(item, write(CreditItem::kSize));
+    return true;
+  }
+  most_ -= growth();
+  write_credit_item(item, MutableBytes(options_).subspan(options_size_));
+  options_size_ += CreditItem::kSize;
   return true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "link/packet.h"
+#include "wan/encapsulation/out_packet.h"
 #include "wan/frame.h"
 
 namespace weft::wan {
@@ -23,13 +25,17 @@ class FrameBuilder {
   static constexpr std::size_t kMostParts =
       2 * (kLongestFrame / (kCopied + 1 + PacketItem::kSize)) + 1;
 
-  // Begins a frame of at most `most` bytes, from kLeastFrame to kLongestFrame.
-  void begin(std::size_t most);
+  // Begins a frame of at most `most` bytes, from kLeastFrame to kLongestFrame. Where there is room
+  // for options (Path::options_room()), credit goes there and not into the frame, which is shorter
+  // by the header that they need.
+  void begin(std::size_t most, std::size_t options_room = 0);
   // Bytes that are left.
   [[nodiscard]] std::size_t room() const { return most_ - size_; }
   // And that there are in a frame that is empty.
   [[nodiscard]] std::size_t most_room() const { return most_ - FrameHead::kSize; }
 
+  // Whether add() would take one more.
+  [[nodiscard]] bool takes_credit() const;
   [[nodiscard]] bool add(const CreditItem& item);
   [[nodiscard]] bool add(const Hello& hello);
   [[nodiscard]] bool add(Refusal why);
@@ -50,6 +56,8 @@ class FrameBuilder {
   void finish(const FrameHead& head);
   [[nodiscard]] std::span<const Bytes> parts() const { return parts_; }
   [[nodiscard]] std::size_t size() const { return size_; }
+  // What goes beside the frame.
+  [[nodiscard]] Bytes options() const { return Bytes(options_).first(options_size_); }
 
  private:
   // Room that the caller fills; `count` is at most room().
@@ -58,12 +66,17 @@ class FrameBuilder {
   void refer(Bytes bytes);
   void add_long(const PacketTag& tag, const link::Packet& packet);
   void slice(const link::Packet& packet, std::size_t offset, std::size_t length);
+  // What the header of the options grows by with one more credit.
+  [[nodiscard]] std::size_t growth() const;
 
   std::size_t most_ = 0;
   std::size_t size_ = 0;
   std::size_t written_ = 0;         // of scratch_
   std::vector<std::byte> scratch_;  // never grows while a frame is put together
   std::vector<Bytes> parts_;
+  std::size_t options_room_ = 0;
+  std::size_t options_size_ = 0;
+  std::array<std::byte, OutPacket::kMostOptions> options_{};
 };
 
 }  // namespace weft::wan

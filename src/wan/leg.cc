@@ -62,7 +62,8 @@ void Leg::send(std::span<const OutFrame> frames, Time now) {
     const std::size_t count = frame.parts.size() + 1;
     out_.push_back({.parts = rest.first(count),
                     .size = frame.size + LegHead::kSize,
-                    .traffic_class = frame.traffic_class});
+                    .traffic_class = frame.traffic_class,
+                    .options = frame.options});
     rest = rest.subspan(count);
   }
   if (pacer_) {

@@ -19,7 +19,7 @@ tl::unexpected<OpenCounter> Opener::refuse(OpenCounter reason) {
 }
 
 tl::expected<Opener::Opened, OpenCounter> Opener::open(Bytes datagram, std::size_t header,
-                                                       MutableBytes out, Time now) {
+                                                       MutableBytes out, Time now, Bytes beside) {
   const auto size = frame_size(header, datagram.size());
   if (!size) return refuse(OpenCounter::kShort);
   assert(out.size() >= *size);
@@ -35,7 +35,8 @@ tl::expected<Opener::Opened, OpenCounter> Opener::open(Bytes datagram, std::size
 
   const std::size_t clear = header + SealHeader::kSize;
   const AeadKey& key = (*epoch)->key;
-  if (!key.aead->open(seal_nonce(key.salt, said.sequence), datagram.first(clear),
+  const Associated associated(datagram.first(clear), beside);
+  if (!key.aead->open(seal_nonce(key.salt, said.sequence), associated.bytes(),
                       datagram.subspan(clear), out.first(*size))) {
     ++(*epoch)->forged;
     return refuse(OpenCounter::kForged);

@@ -50,9 +50,11 @@ class Opener {
 
   // Opens a datagram with a header of `header` bytes, which is genuine if the rest is. The frame
   // goes to `out`, which has room for frame_size(): elsewhere, or just where it lies in the
-  // datagram. Refused: the counter that was added to, with zeros in `out` if anything.
+  // datagram. What came `beside` the datagram is genuine then too. Refused: the counter that was
+  // added to, with zeros in `out` if anything.
   [[nodiscard]] tl::expected<Opened, OpenCounter> open(Bytes datagram, std::size_t header,
-                                                       MutableBytes out, Time now);
+                                                       MutableBytes out, Time now,
+                                                       Bytes beside = {});
 
   // When expire() has a key to erase.
   [[nodiscard]] std::optional<Time> deadline() const;

@@ -15,6 +15,7 @@ struct OutFrame {
   std::span<const Bytes> parts;
   std::size_t size = 0;            // of all of them
   std::uint8_t traffic_class = 0;  // for IP, ECN bits included
+  Bytes options{};                 // items that go beside it: at most Path::options_room()
 };
 
 // What a tunnel sends frames through to one remote: encapsulations and sockets, or a simulation. It
@@ -41,6 +42,10 @@ class Path {
   // Where it is made of several ways: how much later than another a frame may come that left at the
   // same time.
   [[nodiscard]] virtual Duration spread() const { return 0ns; }
+  // Bytes of items that it carries beside a frame, in a header of the network (OutPacket::options):
+  // whoever receives is given the frame and them together, or neither. 0: none. What that header
+  // takes, OptionsLayer::header_size(), is not part of longest_frame().
+  [[nodiscard]] virtual std::size_t options_room() const { return 0; }
   // While it is ready.
   virtual void send(std::span<const OutFrame> frames, Time now) = 0;
 };

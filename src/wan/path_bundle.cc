@@ -92,6 +92,13 @@ bool PathBundle::has_set_rate() const {
   });
 }
 
+std::size_t PathBundle::options_room() const {
+  std::size_t least = SIZE_MAX;
+  for (const auto& leg : legs_)
+    least = std::min(least, leg->carrier().options_room());
+  return least;
+}
+
 Duration PathBundle::spread() const {
   Duration least = Duration::max();
   Duration most = 0ns;

@@ -8,6 +8,9 @@
 //   frame     encrypted and authenticated
 //   tag       16 bytes
 //
+// What travels beside a datagram, in a header of the network, is authenticated behind all that is
+// before the frame.
+//
 // The nonce is the key's salt, its last eight bytes XOR the sequence number (as in RFC 8446, 5.3).
 // A sender takes the next epoch's key when one has done its share; a receiver follows when it has
 // opened a datagram with it. Nothing has to be agreed for that: a key follows from its epoch.
@@ -18,6 +21,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/aead.h"
 #include "base/bytes.h"
@@ -43,6 +47,24 @@ inline constexpr std::size_t kSealOverhead = SealHeader::kSize + Aead::kTagBytes
 // with ChaCha20-Poly1305, which all processors are quick at. Nothing: they have none in common.
 [[nodiscard]] std::optional<AeadAlgorithm> agree_on_cipher(std::span<const AeadAlgorithm> client,
                                                            std::span<const AeadAlgorithm> server);
+
+// The associated data of a datagram: what of it is in the clear, and what goes beside it.
+class Associated {
+ public:
+  Associated(Bytes clear, Bytes beside) : bytes_(clear) {
+    if (beside.empty()) return;
+    joined_.assign(clear.begin(), clear.end());
+    joined_.insert(joined_.end(), beside.begin(), beside.end());
+    bytes_ = joined_;
+  }
+  Associated(const Associated&) = delete;
+  Associated& operator=(const Associated&) = delete;
+  [[nodiscard]] Bytes bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> joined_;
+  Bytes bytes_;
+};
 
 [[nodiscard]] Aead::Nonce seal_nonce(const Aead::Nonce& salt, std::uint64_t sequence);
 

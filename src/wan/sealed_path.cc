@@ -85,7 +85,7 @@ bool SealedPath::knows(Bytes datagram) const {
          find(name_of(datagram)) != generations_.end();
 }
 
-std::optional<SealedPath::Arrived> SealedPath::receive(Bytes datagram, Time now) {
+std::optional<SealedPath::Arrived> SealedPath::receive(Bytes datagram, Time now, Bytes beside) {
   const auto refuse = [this](SealedPathCounter why) {
     counters_.add_in_turn(why);
     return std::nullopt;
@@ -99,7 +99,7 @@ std::optional<SealedPath::Arrived> SealedPath::receive(Bytes datagram, Time now)
   Generation& generation = **found;
   const std::size_t size = datagram.size() - kOverhead;
   if (frame_.size() < size) frame_.resize(size);
-  const auto opened = generation.opener.open(datagram, kHead, frame_, now);
+  const auto opened = generation.opener.open(datagram, kHead, frame_, now, beside);
   if (!opened) {
     // The other end does not know, and goes on in vain.
     if (opened.error() == OpenCounter::kWorn) spent_ = true;
@@ -132,7 +132,7 @@ void SealedPath::send(std::span<const OutFrame> frames, Time now) {
   sealed_.reserve(frames.size());  // what is sent refers to its elements
   MutableBytes room = memory_;
   for (const OutFrame& frame : frames) {
-    const auto datagram = sending_->sealer.seal(sending_->head, frame.parts, room);
+    const auto datagram = sending_->sealer.seal(sending_->head, frame.parts, room, frame.options);
     if (!datagram) {
       spent_ = true;  // it will have none again
       continue;
@@ -141,7 +141,8 @@ void SealedPath::send(std::span<const OutFrame> frames, Time now) {
     sealed_.emplace_back(*datagram);
     out_.push_back({.parts = std::span(&sealed_.back(), 1),
                     .size = datagram->size(),
-                    .traffic_class = frame.traffic_class});
+                    .traffic_class = frame.traffic_class,
+                    .options = frame.options});
   }
   if (!out_.empty()) carrier_.send(out_, now);
 }

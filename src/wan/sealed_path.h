@@ -75,8 +75,9 @@ class SealedPath final : public Path {
     Bytes frame;          // until the next one is received
     bool newest = false;  // none that was sent later has come before
   };
-  // A datagram that came by the carrier. Nothing: it was refused, and counted.
-  [[nodiscard]] std::optional<Arrived> receive(Bytes datagram, Time now);
+  // A datagram that came by the carrier, and what came beside it (OutFrame::options), of which
+  // neither is genuine without the other. Nothing: it was refused, and counted.
+  [[nodiscard]] std::optional<Arrived> receive(Bytes datagram, Time now, Bytes beside = {});
 
   // wan::Path
   [[nodiscard]] bool established() const override {
@@ -87,6 +88,7 @@ class SealedPath final : public Path {
   [[nodiscard]] std::size_t burst() const override { return carrier_.burst(); }
   [[nodiscard]] std::uint32_t receive_room() const override { return carrier_.receive_room(); }
   [[nodiscard]] bool has_set_rate() const override { return carrier_.has_set_rate(); }
+  [[nodiscard]] std::size_t options_room() const override { return carrier_.options_room(); }
   void send(std::span<const OutFrame> frames, Time now) override;
 
   // Of all keys so far.

@@ -17,7 +17,7 @@ std::size_t sum_of(std::span<const Bytes> pieces) {
 }  // namespace
 
 tl::expected<MutableBytes, std::errc> Sealer::seal(Bytes header, std::span<const Bytes> pieces,
-                                                   MutableBytes out) {
+                                                   MutableBytes out, Bytes beside) {
   const std::size_t frame = sum_of(pieces);
   const std::size_t size = size_of(header.size(), frame);
   if (out.size() < size) return tl::unexpected(std::errc::no_buffer_space);
@@ -35,7 +35,8 @@ tl::expected<MutableBytes, std::errc> Sealer::seal(Bytes header, std::span<const
   ++next_.sequence;
   ++datagrams_;
   bytes_ += frame;
-  if (!key_->aead->seal(nonce, out.first(clear), pieces, out.subspan(clear, size - clear))) {
+  const Associated associated(out.first(clear), beside);
+  if (!key_->aead->seal(nonce, associated.bytes(), pieces, out.subspan(clear, size - clear))) {
     counters_.add_in_turn(SealCounter::kRefused);
     return tl::unexpected(std::errc::not_connected);
   }

@@ -34,12 +34,13 @@ class Sealer {
 
   // Writes the datagram to `out` and returns it. The frame's `pieces` are gathered as they are
   // encrypted, which is the one time that they are copied; `header` and a piece may also lie where
-  // they come to lie in `out`, but overlap it nowhere else. Errors, with nothing sealed:
-  // no_buffer_space: `out` is shorter than size_of(); value_too_large: no number or epoch is left
-  // in this session; not_connected: its keys are not to be had any more.
+  // they come to lie in `out`, but overlap it nowhere else. The tag covers what goes `beside` the
+  // datagram too. Errors, with nothing sealed: no_buffer_space: `out` is shorter than size_of();
+  // value_too_large: no number or epoch is left in this session; not_connected: its keys are not to
+  // be had any more.
   [[nodiscard]] tl::expected<MutableBytes, std::errc> seal(Bytes header,
                                                            std::span<const Bytes> pieces,
-                                                           MutableBytes out);
+                                                           MutableBytes out, Bytes beside = {});
 
   // The next datagram is of the next epoch: for who wants keys to be no older than some time.
   void rotate() { rotate_ = true; }

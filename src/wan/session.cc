@@ -128,7 +128,8 @@ void Session::agree(const Hello& hello, Time now) {
                 .longest_frame = static_cast<std::uint32_t>(
                     std::min<std::size_t>(hello.longest_frame, kLongestFrame)),
                 .silence = hello.silence_ms * 1ms,
-                .receive_room = hello.receive_room};
+                .receive_room = hello.receive_room,
+                .options = hello.options};
   std::fill(agreement_.capacity.begin() + lanes, agreement_.capacity.end(), 0);
 }
 

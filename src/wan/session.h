@@ -43,6 +43,7 @@ struct Agreement {
   std::uint32_t longest_frame = kLeastFrame;     // that the other end takes
   Duration silence = 3s;                         // it gives up after
   std::uint32_t receive_room = 0;                // that it has told of: Hello::receive_room
+  bool options = false;                          // it takes credit beside frames: Hello::options
 };
 
 class Session {

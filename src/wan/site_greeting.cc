@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kHead = 4;
 constexpr std::string_view kUdp = "udp";
 constexpr std::string_view kInEthernet = "/ethernet";
+constexpr std::string_view kOptions = "options/";
 
 bool is_printable(std::byte each) {
   return each >= std::byte{' '} && each <= std::byte{'~'};
@@ -54,6 +55,8 @@ Expected<SiteGreeting> SiteGreeting::read(Bytes message) {
 
 std::string_view layers_within_ip(std::string_view encapsulation) {
   if (encapsulation.ends_with(kInEthernet)) encapsulation.remove_suffix(kInEthernet.size());
+  // Whether credit goes there, the hellos agree on.
+  if (encapsulation.starts_with(kOptions)) encapsulation.remove_prefix(kOptions.size());
   return encapsulation.empty() || encapsulation.starts_with(kUdp) ? kUdp : encapsulation;
 }
 

@@ -74,8 +74,9 @@ class TunnelEnd final : private link::PortOwner {
   void start(Time now);
   void stop(Time now);
 
-  // A frame that came by the path, whole or not at all.
-  void receive(Bytes frame, Time now);
+  // A frame that came by the path, whole or not at all, and what came beside it
+  // (OutFrame::options).
+  void receive(Bytes frame, Time now, Bytes beside = {});
   // One of the path's answers has changed.
   void path_changed();
 

@@ -15,8 +15,8 @@ constexpr std::uint32_t kRoomShares = 4;
 
 }  // namespace
 
-void TunnelEnd::receive(Bytes bytes, Time now) {
-  auto frame = FrameView::parse(bytes);
+void TunnelEnd::receive(Bytes bytes, Time now, Bytes beside) {
+  auto frame = FrameView::parse(bytes, beside);
   if (!frame) {
     const bool version = frame.error() == FrameError::kVersion;
     counters_.add_in_turn(version ? TunnelCounter::kRxVersion : TunnelCounter::kRxMalformed);

@@ -89,7 +89,8 @@ void TunnelEnd::put_together(std::size_t index, Time now) {
   }
   FrameBuilder& frame = builders_[index];
   const std::size_t overhead = encoder_.any() ? FecEncoder::kOverhead : 0;
-  frame.begin(std::max(kLeastFrame, longest - std::min(longest, overhead)));
+  frame.begin(std::max(kLeastFrame, longest - std::min(longest, overhead)),
+              session_.agreement().options ? path_.options_room() : 0);
   std::optional<std::uint8_t> traffic_class;
   if (options_.sender.classes.uniform() || control_due(now)) {
     traffic_class = options_.sender.classes.control;
@@ -132,7 +133,7 @@ void TunnelEnd::add_acknowledgements(FrameBuilder& frame) {
 void TunnelEnd::add_credit(FrameBuilder& frame) {
   for (std::uint16_t rest = credit_due_; rest != 0; rest &= rest - 1) {
     const Vl vl{static_cast<std::uint8_t>(link::lowest_lane(rest))};
-    if (frame.room() < CreditItem::kSize) return;
+    if (!frame.takes_credit()) break;
     credit_due_ &= static_cast<std::uint16_t>(~link::bit(vl));
     const CreditItem item{.credit = {.vl = vl,
                                      .packets = sender_.packets(vl),
@@ -141,13 +142,16 @@ void TunnelEnd::add_credit(FrameBuilder& frame) {
                           .settled = receiver_.settled(vl)};
     if (frame.add(item)) counters_.add_in_turn(TunnelCounter::kTxCredit);
   }
+  if (!frame.options().empty()) counters_.add_in_turn(TunnelCounter::kTxOptions);
 }
 
 void TunnelEnd::give(std::size_t count, Time now) {
   std::array<OutFrame, kBurst> frames;
   for (std::size_t i = 0; i < count; ++i)
-    frames[i] = {
-        .parts = builders_[i].parts(), .size = builders_[i].size(), .traffic_class = classes_[i]};
+    frames[i] = {.parts = builders_[i].parts(),
+                 .size = builders_[i].size(),
+                 .traffic_class = classes_[i],
+                 .options = builders_[i].options()};
   counters_.add_in_turn(TunnelCounter::kTxFrames, count);
   path_.send(std::span(frames).first(count), now);
 }
@@ -159,6 +163,7 @@ void TunnelEnd::send_session(Time now) {
   const auto why_not = session_.why_not();
   Hello hello = session_.hello(now);
   hello.receive_room = path_.receive_room();
+  hello.options = path_.options_room() != 0;
   if (!frame.add(hello)) return;
   if (why_not && !frame.add(*why_not)) return;
   frame.finish(head);

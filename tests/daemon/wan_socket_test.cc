@@ -43,7 +43,7 @@ class WanSockets : public ::testing::TestWithParam<const char*> {
     out_ = &here_->add(there_->local());
     in_ = &there_->add(here_->local());
     in_->set_user({.received =
-                       [this](Bytes frame, bool, Time) {
+                       [this](Bytes frame, const auto&, Time) {
                          came_.emplace_back(frame.begin(), frame.end());
                          return false;
                        },
@@ -111,7 +111,7 @@ TEST_P(WanSockets, ReadFramesToALandingAsLongAsItHasMemory) {
   std::vector<BufferRef> kept;
   std::size_t elsewhere = 0;
   in_->set_user({.received =
-                     [&](Bytes frame, bool, Time) {
+                     [&](Bytes frame, const auto&, Time) {
                        came_.emplace_back(frame.begin(), frame.end());
                        kept.push_back(landing.owner(frame));
                        elsewhere += kept.back() ? 0 : 1;
@@ -189,7 +189,7 @@ TEST_P(WanSockets, TakeWhoComesForARemoteWithoutAddressUntilItIsLost) {
   UdpPath& any = open_end->add(std::nullopt);
   bool lost = false;
   unsigned came = 0;
-  any.set_user({.received = [&](Bytes, bool, Time) { return ++came == 0; },
+  any.set_user({.received = [&](Bytes, const auto&, Time) { return ++came == 0; },
                 .changed = {},
                 .lost = [&] { return lost; }});
   EXPECT_FALSE(any.established());
@@ -213,7 +213,7 @@ TEST_P(WanSockets, TakeNobodyForARemoteWithoutAddressFromWhereItCannotBe) {
   UdpPath& any = open_end->add(std::nullopt);
   bool admitted = false;
   unsigned came = 0;
-  any.set_user({.received = [&](Bytes, bool, Time) { return ++came == 0; }, .changed = {}});
+  any.set_user({.received = [&](Bytes, const auto&, Time) { return ++came == 0; }, .changed = {}});
   any.set_admits([&](const Gid& host) { return admitted && host == here_->local().address; });
   const auto frame = bytes_of(100, 4);
   const Bytes part(frame);
@@ -241,7 +241,7 @@ TEST_P(WanSockets, FollowWhoProvesThatHeIsTheRemote) {
   for (std::size_t i = 0; i < 2; ++i) {
     paths[i] = &open_end->add(std::nullopt);
     paths[i]->set_user({.received =
-                            [&, i](Bytes, bool, Time) {
+                            [&, i](Bytes, const auto&, Time) {
                               ++came[i];
                               return genuine;
                             },

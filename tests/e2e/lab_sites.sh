@@ -332,8 +332,19 @@ has_marks() {
   [[ ! -s $work/unmarked.out ]] || fail "there are packets with another mark"
 }
 
+# There are one to eight credits in the options of some packets each way, and nothing else.
+has_options() {
+  local option='ipv6.nxt == 60 && ipv6.opt.type == 0x1e && ipv6.opt.length >= 28'
+  has_each_way "$option && ipv6.dstopts.nxt in {17, 253}" 10
+  dissected "ipv6.opt.type == 0x1e" -T fields -e ipv6.opt.type -e ipv6.opt.length |
+    sort | uniq -c >"$work/lengths.out"
+  refuse lengths '0x(0[2-9a-f]|1[0-9a-df]|[2-9a-f])'
+  expect lengths '(28|56|84|112|140|168|196|224)'
+}
+
 wire() {
-  local interface=veth0 site port
+  local interface=veth0 site port in_options=False
+  [[ $layers != *options* ]] || in_options=True
   two_machines
   if [[ $layers == tap/* ]]; then
     layers=${layers#tap/}
@@ -379,6 +390,10 @@ wire() {
   expect ping ' 0% packet loss'
   stop capture
   clean
+  for site in west east; do
+    [[ $(site_report "$site" "remote['counters'].get('tx_options', 0) > 0") == "$in_options" ]] ||
+      fail "at $site, credit is not where $layers has it"
+  done
   dissected _ws.malformed >"$work/malformed.out"
   [[ ! -s $work/malformed.out ]] || fail "tshark takes packets for malformed"
   dissected 'icmp.type == 3 || icmpv6.type == 1 || icmpv6.type == 4' >"$work/unreachable.out"
@@ -387,13 +402,14 @@ wire() {
   case $layers in
     udp/*ethernet) has_each_way "$port && udp.checksum.status == 1" ;;
     udp/*) has_each_way "$port" ;;
-    ipv6*) has_each_way 'ipv6.nxt == 253' ;;
+    *ipv6*) has_each_way 'ipv6.nxt == 253' ;;
     ipv4*) has_each_way 'ip.proto == 253 && ip.checksum.status != 0' ;;
     ethernet) has_each_way 'eth.type == 0x88b5' ;;
   esac
+  $in_options && has_options || :
   case $layers in
     udp/*) has_marks "$port" ;;
-    ipv6*) has_marks 'ipv6.nxt == 253' ;;
+    *ipv6*) has_marks 'ipv6.nxt in {253, 60}' ;;
     ipv4*) has_marks 'ip.proto == 253' ;;
   esac
   stop_sites
@@ -421,10 +437,15 @@ unsealable() {
   up_refused "$ip\ninterface = \"nosuch0\"" 'remote east: nosuch0: there is no such interface'
   up_refused 'interface = \"lo\"' 'remote east: an interface is for encapsulations in ethernet'
   up_refused 'encapsulation = \"ipv6\"' 'remote east: ipv6: the addresses of both ends'
-  up_refused 'encapsulation = \"udp/options/ipv4\"' 'remote east: .*leave them out'
+  up_refused 'encapsulation = \"udp/options/ipv4\"' 'remote east: .*: options cannot be in ipv4'
+  up_refused 'encapsulation = \"options/ethernet\"' 'remote east: .*: options cannot be in ethernet'
   up_refused "$ethernet\ninterface = \"lo\"\ndscp = { 0 = 1 }" 'remote east: ethernet: dscp is in'
   up_refused 'encapsulation = \"udp\"' 'remote east: udp: udp must be in another layer'
   up_refused 'encapsulation = \"null\"' 'remote east needs a fibre without an encapsulation'
+  listen=([west]=[::1]:${listen[west]##*:} [east]=[::1]:${listen[east]##*:})
+  for ip in udp/options/ipv6 options/ipv6; do
+    up_refused "encapsulation = \"$ip\"" 'CAP_NET_RAW is .*\"udp/ipv6\" needs none' "${raw[@]}"
+  done
 }
 
 stranger() {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "../link/rig.h"
+#include "wan/encapsulation/options_layer.h"
 #include "wan/frame_builder.h"
 
 namespace weft::wan {
@@ -117,6 +118,7 @@ TEST_F(Frames, CarryAHello) {
   Hello hello{.own = 0x0102030405060708,
               .wants_answer = true,
               .recovery = true,
+              .options = true,
               .mode = TunnelMode::kRouter,
               .data_vls = 8,
               .fec = {.frames = 10, .repairs = 2},
@@ -164,6 +166,72 @@ TEST_F(Frames, TakeNothingThatDoesNotFit) {
   }
   EXPECT_LT(frame.room(), CreditItem::kSize);
   frame.finish({});
+  EXPECT_TRUE(FrameView::parse(bytes_of(frame)));
+}
+
+CreditItem credit_of(std::uint8_t lane) {
+  return {.credit = {.vl = Vl{lane}, .packets = 1U + lane, .sent = 2U + lane, .limit = 3U + lane},
+          .settled = 4U + lane};
+}
+
+TEST_F(Frames, HaveTheirCreditBesideThemWhereThereIsRoomForOptions) {
+  const auto sent = packet(64);
+  frame.begin(kLeastFrame, OutPacket::kMostOptions);
+  std::uint8_t lanes = 0;
+  for (; frame.takes_credit(); ++lanes) {
+    ASSERT_TRUE(frame.add(credit_of(lanes)));
+    EXPECT_EQ(frame.room() + FrameHead::kSize + OptionsLayer::header_size(frame.options().size()),
+              kLeastFrame);
+  }
+  EXPECT_EQ(lanes, 8);
+  EXPECT_FALSE(frame.add(credit_of(0)));
+  ASSERT_TRUE(frame.add({.vl = Vl{1}}, *sent, 0, sent->size()));
+  frame.finish({});
+  const auto bytes = bytes_of(frame);
+  EXPECT_EQ(bytes.size(), FrameHead::kSize + PacketItem::kSize + sent->size());
+  const std::vector<std::byte> beside(frame.options().begin(), frame.options().end());
+  auto view = FrameView::parse(bytes, beside);
+  ASSERT_TRUE(view);
+  EXPECT_TRUE(std::holds_alternative<PacketItem>(view->next().value()));
+  for (std::uint8_t lane = 0; lane < lanes; ++lane) {
+    const auto item = std::get<CreditItem>(view->next().value());
+    EXPECT_EQ(item.credit.vl, Vl{lane});
+    EXPECT_EQ(item.credit.packets, 1U + lane);
+    EXPECT_EQ(item.credit.limit, 3U + lane);
+  }
+  EXPECT_EQ(view->next(), std::nullopt);
+
+  frame.begin(kLeastFrame, OutPacket::kMostOptions);
+  EXPECT_TRUE(frame.options().empty()) << "of the frame before";
+  const auto large = packet(340);
+  ASSERT_TRUE(frame.add({.vl = Vl{1}}, *large, 0, large->size()));
+  while (frame.takes_credit())
+    ASSERT_TRUE(frame.add(credit_of(0)));
+  EXPECT_LT(frame.options().size(), 4 * CreditItem::kSize) << "there is no room for the header";
+}
+
+TEST_F(Frames, AreRefusedAsAWholeWithWhatIsNoCreditBesideThem) {
+  frame.begin(kLeastFrame, OutPacket::kMostOptions);
+  for (std::uint8_t lane = 0; lane < 3; ++lane)
+    ASSERT_TRUE(frame.add(credit_of(lane)));
+  frame.finish({});
+  const auto bytes = bytes_of(frame);
+  const std::vector<std::byte> beside(frame.options().begin(), frame.options().end());
+  for (std::size_t length = 0; length <= beside.size(); ++length) {
+    EXPECT_EQ(FrameView::parse(bytes, Bytes(beside).first(length)).has_value(),
+              length % CreditItem::kSize == 0);
+  }
+  const auto with = [&](std::size_t at, std::uint8_t value) {
+    auto changed = beside;
+    changed[at] = std::byte{value};
+    return FrameView::parse(bytes, changed).has_value();
+  };
+  EXPECT_TRUE(with(4, 77));
+  EXPECT_FALSE(with(29, 15)) << "no data lane";
+  EXPECT_FALSE(with(28, 0)) << "nothing fills up options";
+  EXPECT_FALSE(with(56, 8)) << "an end of the session";
+  frame.finish({.type = FrameType::kSession});
+  EXPECT_FALSE(FrameView::parse(bytes_of(frame), beside)) << "before there is a session";
   EXPECT_TRUE(FrameView::parse(bytes_of(frame)));
 }
 

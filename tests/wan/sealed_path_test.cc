@@ -16,6 +16,7 @@ class Wire final : public Path {
   [[nodiscard]] bool established() const override { return up; }
   [[nodiscard]] bool ready() const override { return up; }
   [[nodiscard]] std::size_t longest_frame() const override { return longest; }
+  [[nodiscard]] std::size_t options_room() const override { return 248; }
   void send(std::span<const OutFrame> frames, Time now) override {
     for (const OutFrame& frame : frames) {
       Buffer whole;
@@ -23,6 +24,7 @@ class Wire final : public Path {
         whole.insert(whole.end(), part.begin(), part.end());
       EXPECT_EQ(whole.size(), frame.size);
       sent.push_back(whole);
+      options.assign(frame.options.begin(), frame.options.end());
     }
     sent_at = now;
   }
@@ -30,6 +32,7 @@ class Wire final : public Path {
   bool up = true;
   std::size_t longest = 1472;
   std::vector<Buffer> sent;
+  Buffer options;  // beside the last one
   Time sent_at{};
 };
 
@@ -174,6 +177,34 @@ TEST(SealedPath, RefusesAndCountsWhatTheOtherEndHasNotSealed) {
   EXPECT_EQ(ends.other.open(good), kFrame);
   EXPECT_EQ(ends.other.open(good), Buffer());
   EXPECT_EQ(ends.other.count("wan_open_replayed"), 1u);
+}
+
+TEST(SealedPath, CoversWhatGoesBesideADatagram) {
+  Ends ends;
+  ends.agree(1);
+  const Buffer beside = some_bytes(56, 3);
+  EXPECT_EQ(ends.one.path.options_room(), 248u) << "as the path below it";
+  const Bytes part = kFrame;
+  const OutFrame out{.parts = std::span(&part, 1), .size = kFrame.size(), .options = beside};
+  ends.one.path.send(std::span(&out, 1), {});
+  ASSERT_EQ(ends.one.wire.sent.size(), 1u);
+  EXPECT_EQ(ends.one.wire.options, beside) << "in the clear";
+  const Buffer& datagram = ends.one.wire.sent.front();
+  EXPECT_EQ(datagram.size(), kFrame.size() + SealedPath::kOverhead);
+  EXPECT_FALSE(ends.other.path.receive(datagram, {})) << "taken away";
+  EXPECT_FALSE(ends.other.path.receive(datagram, {}, Bytes(beside).first(28)));
+  for (std::size_t at = 0; at < beside.size(); ++at) {
+    Buffer changed = beside;
+    changed[at] ^= std::byte{1};
+    EXPECT_FALSE(ends.other.path.receive(datagram, {}, changed)) << at;
+  }
+  EXPECT_EQ(ends.other.count("wan_open_forged"), 2 + beside.size());
+  const auto came = ends.other.path.receive(datagram, {}, beside);
+  ASSERT_TRUE(came);
+  EXPECT_TRUE(std::ranges::equal(came->frame, kFrame));
+  const Buffer plain = ends.one.seal(kFrame);
+  EXPECT_FALSE(ends.other.path.receive(plain, {}, beside)) << "put beside it by somebody";
+  EXPECT_EQ(ends.other.open(plain), kFrame);
 }
 
 TEST(SealedPath, SaysWhichDatagramIsTheNewest) {

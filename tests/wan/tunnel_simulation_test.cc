@@ -18,6 +18,7 @@ struct Faults {
   bool memory = false;  // the sites have less of it than their FIFOs promise
   bool clocks = false;  // processes are stopped, and clocks step
   bool fec = false;
+  bool options = false;  // credit is in IPv6 options
 };
 
 // A tunnel with everything drawn from a seed, traffic both ways on all lanes.
@@ -29,7 +30,9 @@ class Story {
     if (!faults.forgery) return;
     for (std::size_t site = 0; site < 2; ++site) {
       world.paths[site]->look = [this, site](std::vector<std::byte>& frame) {
-        return faults_.sealed ? tamper_sealed(site, frame) : tamper(site, frame);
+        if (faults_.options && !tamper_options(site, frame)) return false;
+        if (faults_.sealed) return tamper_sealed(site, frame);
+        return faults_.options || tamper(site, frame);
       };
     }
   }
@@ -71,6 +74,7 @@ class Story {
     }
     if (random_.chance(0.5))
       options.link.rate_bytes_per_s = random_.between(20'000'000, 1'000'000'000);
+    options.ip_options = faults_.options;
     if (faults_.memory) options.buffer.most_memory = random_.between(128, 256) * 4096;
     if (faults_.sealed) {
       options.sealed = {.limits = {.datagrams = random_.between(3, 2'000),
@@ -97,14 +101,55 @@ class Story {
       world.paths[site]->inject(frame, world.now() + Duration(random_.below(500'000'000)));
     }
     if (!random_.chance(0.1) || frame[1] != std::byte{2}) return true;
-    const std::size_t end = frame.size();
-    frame.resize(end + CreditItem::kSize);
+    forge_credit(frame);
+    return true;
+  }
+  void forge_credit(std::vector<std::byte>& items) {
+    const std::size_t end = items.size();
+    items.resize(end + CreditItem::kSize);
     write_credit_item({.credit = {.vl = Vl{static_cast<std::uint8_t>(random_.below(15))},
                                   .packets = static_cast<std::uint32_t>(random_.next()),
                                   .sent = random_.next() >> random_.below(64),
                                   .limit = random_.next() >> random_.below(64)},
                        .settled = static_cast<std::uint32_t>(random_.next())},
-                      MutableBytes(frame).subspan(end));
+                      MutableBytes(items).subspan(end));
+  }
+
+  // The same with what is in the options of an IPv6 packet; also takes it away, and puts there what
+  // was in an earlier one.
+  bool tamper_options(std::size_t site, std::vector<std::byte>& packet) {
+    if (random_.chance(0.05)) {
+      world.paths[site]->inject(packet, world.now() + Duration(random_.below(500'000'000)));
+    }
+    const auto came = world.stacks[1 - site].unwrap(packet);
+    EXPECT_TRUE(came);
+    std::vector<std::byte> options(came->options.begin(), came->options.end());
+    if (!options.empty() && random_.chance(0.5)) before_ = options;
+    if (!random_.chance(options.empty() ? 0.05 : 0.3)) return true;
+    switch (random_.below(faults_.sealed ? 4 : 3)) {
+      case 0:
+        if (!faults_.sealed && came->bytes[1] != std::byte{2}) return true;
+        if (options.size() + CreditItem::kSize > OutPacket::kMostOptions) options.clear();
+        forge_credit(options);
+        break;
+      case 1:
+        options.clear();
+        break;
+      case 2:
+        if (options.empty()) return true;
+        options = before_;
+        break;
+      default:
+        if (!options.empty()) options[random_.below(options.size())] ^= std::byte{1};
+    }
+    const Bytes frame = came->bytes;
+    OutPacket changed({&frame, 1});
+    changed.options = options;
+    EXPECT_TRUE(world.stacks[site].wrap(changed));
+    std::vector<std::byte> out;
+    for (const Bytes piece : changed.pieces())
+      out.insert(out.end(), piece.begin(), piece.end());
+    packet = std::move(out);
     return true;
   }
 
@@ -192,6 +237,7 @@ class Story {
   const Faults faults_;
   Random random_;
   bool recovery_ = false;
+  std::vector<std::byte> before_;  // options of an earlier packet
 
  public:
   bool overflows = false;
@@ -351,6 +397,34 @@ TEST_F(Tunnels, WithFecAreNotDeceivedAndCountWhatIsLostWhenPathsComeAndGo) {
   EXPECT_GT(refused, 50);
 }
 
+TEST_F(Tunnels, WithCreditInOptionsLoseNothingWhateverTheWanLoses) {
+  std::uint64_t in_options = 0;
+  for (const std::uint64_t seed : sim::seeds(50)) {
+    SCOPED_TRACE(replay(seed));
+    Story story(seed, {.loss = true, .options = true}, true);
+    story.run(kSteps);
+    check(story);
+    EXPECT_EQ(story.world.count(TunnelCounter::kRxOverrun), 0) << "packets beyond the credit";
+    EXPECT_EQ(story.delivered(), story.sent());
+    in_options += story.world.count(TunnelCounter::kTxOptions);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(in_options, 1000);
+}
+
+TEST_F(Tunnels, AreNotDeceivedByReplayedAndForgedOptions) {
+  for (const std::uint64_t seed : sim::seeds(50)) {
+    SCOPED_TRACE(replay(seed));
+    Story story(seed, {.forgery = true, .options = true}, true);
+    story.run(kSteps);
+    check(story);
+    EXPECT_GT(story.world.count(TunnelCounter::kCreditForged), 0);
+    EXPECT_GT(story.world.count(TunnelCounter::kRxDoubled), 0);
+    EXPECT_EQ(story.delivered(), story.sent());
+    if (HasFailure()) return;
+  }
+}
+
 // Every datagram that came was opened once, or refused under one counter.
 void check_sealed(const Story& story) {
   constexpr std::array kRefusals{"wan_open_not_sealed",    "wan_open_unknown_keys",
@@ -391,6 +465,25 @@ TEST_F(Tunnels, WhichAreSealedLoseNothingWhereDatagramsAreLostRepeatedAndForged)
   EXPECT_GT(rotated, 50);
   EXPECT_GT(forged, 50);
   EXPECT_GT(replayed, 50);
+}
+
+// What is changed beside a datagram is as a datagram that is changed.
+TEST_F(Tunnels, WhichAreSealedTakeNoOptionsButTheirOwn) {
+  std::uint64_t forged = 0, in_options = 0;
+  for (const std::uint64_t seed : sim::seeds(50)) {
+    SCOPED_TRACE(replay(seed));
+    Story story(seed, {.loss = true, .forgery = true, .sealed = true, .options = true}, true);
+    story.run(kSteps);
+    check(story);
+    check_sealed(story);
+    EXPECT_EQ(story.delivered(), story.sent());
+    for (std::size_t site = 0; site < 2; ++site)
+      forged += story.world.count_sealed(site, "wan_open_forged");
+    in_options += story.world.count(TunnelCounter::kTxOptions);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(forged, 500);
+  EXPECT_GT(in_options, 1000);
 }
 
 TEST_F(Tunnels, WhichAreSealedCountWhatIsLostWhenPathsComeAndGo) {

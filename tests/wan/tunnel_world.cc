@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "encapsulation_stage.h"
 #include "seal_fixture.h"
+#include "wan/encapsulation/options_layer.h"
 
 namespace weft::wan {
 
@@ -15,6 +17,20 @@ using link::PortState;
 
 bool SimPath::ready() const {
   return options.rate_bytes_per_s == 0 || world_.now() >= free_at_;
+}
+
+std::size_t SimPath::options_room() const {
+  return world_.options.ip_options && carries_options ? OutPacket::kMostOptions : 0;
+}
+
+std::vector<std::byte> SimPath::packet_of(const OutFrame& frame) {
+  OutPacket packet(frame.parts);
+  packet.options = frame.options;
+  EXPECT_TRUE(world_.stacks[from_].wrap(packet));
+  std::vector<std::byte> out;
+  for (const Bytes piece : packet.pieces())
+    out.insert(out.end(), piece.begin(), piece.end());
+  return out;
 }
 
 void SimPath::send(std::span<const OutFrame> out, Time now) {
@@ -28,7 +44,7 @@ void SimPath::send(std::span<const OutFrame> out, Time now) {
     for (const Bytes part : frame.parts)
       all.insert(all.end(), part.begin(), part.end());
     EXPECT_EQ(all.size(), frame.size);
-    EXPECT_LE(all.size(), options.longest_frame);
+    EXPECT_LE(all.size() + OptionsLayer::header_size(frame.options.size()), options.longest_frame);
     ++frames;
     bytes += all.size();
     longest = std::max(longest, all.size());
@@ -38,6 +54,7 @@ void SimPath::send(std::span<const OutFrame> out, Time now) {
       was_busy_ = true;
     }
     if (see) see(all, frame);
+    if (world_.options.ip_options) all = packet_of(frame);
     if (look && !look(all)) continue;
     if (cut || random_.chance(options.loss)) continue;
     if (random_.chance(options.duplicate)) carry(all, std::max(free_at_, now));
@@ -132,7 +149,10 @@ void Site::keep_full(Vl vl, std::size_t payload, std::size_t backlog) {
   }
 }
 
-World::World(const WorldOptions& options) : options(options), random(options.seed) {
+World::World(const WorldOptions& options)
+    : options(options),
+      random(options.seed),
+      stacks{stack_of("options/ipv6", here(false)), stack_of("options/ipv6", there(false))} {
   for (std::size_t site = 0; site < 2; ++site) {
     buffers[site] = std::make_unique<BulkBuffer>(options.buffer);
     paths[site] = std::make_unique<SimPath>(*this, site, options.wan, random.fork());
@@ -225,6 +245,13 @@ void World::arrive(std::size_t site, Bytes datagram) {
     }
     return;
   }
+  Bytes beside;
+  if (options.ip_options) {
+    const auto came = stacks[site].unwrap(datagram);
+    if (!came) return;
+    datagram = came->bytes;
+    beside = came->options;
+  }
   ++arrived[site];
   wan::Landing& landing = buffers[site]->landing();
   if (const MutableBytes room = landing.room(); !room.empty()) {
@@ -234,12 +261,12 @@ void World::arrive(std::size_t site, Bytes datagram) {
   }
   if (bundles[site]) {
     const Bytes frame = bundles[site]->receive(datagram, false, now_);
-    if (!frame.empty()) ends[site]->receive(frame, now_);
+    if (!frame.empty()) ends[site]->receive(frame, now_, beside);
     return;
   }
-  if (!options.sealed) return ends[site]->receive(datagram, now_);
-  if (const auto came = seals[site]->receive(datagram, now_)) {
-    ends[site]->receive(came->frame, now_);
+  if (!options.sealed) return ends[site]->receive(datagram, now_, beside);
+  if (const auto came = seals[site]->receive(datagram, now_, beside)) {
+    ends[site]->receive(came->frame, now_, beside);
   }
 }
 

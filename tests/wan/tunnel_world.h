@@ -16,6 +16,7 @@
 
 #include "../link/rig.h"
 #include "base/random.h"
+#include "wan/encapsulation/stack.h"
 #include "wan/path_bundle.h"
 #include "wan/sealed_path.h"
 #include "wan/tunnel_end.h"
@@ -53,6 +54,7 @@ class SimPath : public Path {
     return static_cast<std::uint32_t>(options.socket_bytes / 4);
   }
   [[nodiscard]] bool has_set_rate() const override { return options.set_rate; }
+  [[nodiscard]] std::size_t options_room() const override;
   void send(std::span<const OutFrame> frames, Time now) override;
 
   [[nodiscard]] std::optional<Time> deadline() const;
@@ -60,9 +62,10 @@ class SimPath : public Path {
   bool run(Time now);
 
   WanOptions options;
-  bool cut = false;         // everything is lost, and nobody is told
-  bool unresolved = false;  // the network has lost the other end, and says so
-  // May look at each frame; false: it is lost.
+  bool cut = false;             // everything is lost, and nobody is told
+  bool carries_options = true;  // where WorldOptions::ip_options are
+  bool unresolved = false;      // the network has lost the other end, and says so
+  // May look at each datagram; false: it is lost.
   std::function<bool(std::vector<std::byte>&)> look;
   // Is told of each frame as it is sent.
   std::function<void(Bytes frame, const OutFrame& as)> see;
@@ -79,6 +82,7 @@ class SimPath : public Path {
 
  private:
   void carry(std::vector<std::byte> frame, Time now);
+  [[nodiscard]] std::vector<std::byte> packet_of(const OutFrame& frame);
   void await_reader(std::vector<std::byte> frame, Time now);
 
   World& world_;
@@ -131,6 +135,7 @@ struct WorldOptions {
   std::vector<WanOptions> more_wans{};  // other ways: all of them are legs of one path then
   std::optional<PacingSettings> leg_pacing{};
   std::optional<SealedPath::Options> sealed{};
+  bool ip_options = false;  // datagrams are IPv6 packets, and credit is in their options
   link::PortOptions fabric{.data_vls = 15};
   link::Emulation link{};  // of the local links
   std::uint64_t seed = 1;
@@ -182,6 +187,7 @@ class World : public TunnelUser {
   std::array<std::vector<std::unique_ptr<SimPath>>, 2> more_paths;  // by WorldOptions::more_wans
   std::array<std::unique_ptr<PathBundle>, 2> bundles;  // of all those, if there are such
   std::array<std::unique_ptr<SealedPath>, 2> seals;    // over paths, where there are any
+  std::array<Stack, 2> stacks;                         // of WorldOptions::ip_options
   std::array<std::uint64_t, 2> arrived{};              // datagrams, at that site
   std::array<std::unique_ptr<Site>, 2> sites;
   std::array<std::unique_ptr<TunnelEnd>, 2> ends;

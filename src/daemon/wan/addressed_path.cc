@@ -21,6 +21,15 @@ std::vector<io::SocketAddress> more_addresses_of(const fabric::LabRemote& remote
   return out;
 }
 
+bool has_layer(const fabric::LabRemote& remote, std::string_view name) {
+  for (std::string_view rest = remote.encapsulation; !rest.empty();) {
+    const std::string_view layer = rest.substr(0, rest.find('/'));
+    if (layer == name) return true;
+    rest.remove_prefix(std::min(layer.size() + 1, rest.size()));
+  }
+  return false;
+}
+
 std::size_t frame_that_fits(const io::SocketAddress& remote, std::size_t headers) {
   // Where there is no route yet, what every IPv6 link carries (RFC 8200, 5).
   const std::size_t mtu = io::routed_mtu(remote).value_or(1280);
@@ -32,6 +41,14 @@ void AddressedPath::set_remote(const io::SocketAddress& remote, Time now) {
   remote_ = remote;
   moved();
   changed(now);
+}
+
+OptionsHeader::OptionsHeader(Bytes options)
+    : size_(wan::OptionsLayer::header_size(options.size())) {
+  static_assert(wan::OptionsLayer::header_size(wan::OutPacket::kMostOptions) <=
+                io::kMostDestinationOptions);
+  // What follows it, the kernel knows.
+  if (size_ != 0) wan::OptionsLayer::write(options, 0, MutableBytes(bytes_).first(size_));
 }
 
 AddressedPath* PathsByAddress::find(const io::SocketAddress& source) const {
@@ -55,7 +72,7 @@ AddressedPath* PathsByAddress::find_for_stranger(const io::SocketAddress& source
 }
 
 bool PathsByAddress::receive(AddressedPath* known, const io::SocketAddress& source, Bytes frame,
-                             Time now, bool marked) const {
+                             Time now, const RemotePath::Beside& beside) const {
   if (known != nullptr && !known->may_still_be_at(source.address)) known = nullptr;
   AddressedPath* from = known;
   if (known == nullptr || !known->owns(frame)) {
@@ -63,7 +80,7 @@ bool PathsByAddress::receive(AddressedPath* known, const io::SocketAddress& sour
     if (other != nullptr) from = other;
   }
   if (from == nullptr) return false;
-  if (from->receive(frame, now, marked) && from != known) from->set_remote(source, now);
+  if (from->receive(frame, now, beside) && from != known) from->set_remote(source, now);
   return true;
 }
 

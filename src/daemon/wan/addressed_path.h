@@ -2,13 +2,18 @@
 // Paths through a socket of the kernel's IP, which tells by its address from whom a datagram is.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/wan/remote_path.h"
+#include "io/destination_options.h"
 #include "io/socket_address.h"
+#include "wan/encapsulation/options_layer.h"
 
 namespace weft::daemon {
 
@@ -17,6 +22,13 @@ namespace weft::daemon {
 
 // And by other ways.
 [[nodiscard]] std::vector<io::SocketAddress> more_addresses_of(const fabric::LabRemote& remote);
+
+// Whether its encapsulation has a layer.
+[[nodiscard]] bool has_layer(const fabric::LabRemote& remote, std::string_view name);
+// Whether credit goes beside its frames, in IPv6 options.
+[[nodiscard]] inline bool has_options(const fabric::LabRemote& remote) {
+  return has_layer(remote, "options");
+}
 
 // Bytes of the longest frame that gets there whole, with so many bytes between it and the IP
 // header.
@@ -45,12 +57,17 @@ class AddressedPath : public RemotePath {
     return !fixed_ && user().claims && user().claims(frame);
   }
   void set_remote(const io::SocketAddress& remote, Time now);
+  // Carries options where the remote is reached by IPv6, if its socket may send such.
+  void carry_options() { carries_options_ = true; }
 
   [[nodiscard]] std::string remote_text() const override {
     return remote_ ? remote_->to_string() : std::string();
   }
   // wan::Path
   [[nodiscard]] bool established() const override { return remote_.has_value(); }
+  [[nodiscard]] std::size_t options_room() const override {
+    return carries_options_ && remote_ && !remote_->is_ipv4() ? wan::OutPacket::kMostOptions : 0;
+  }
 
  protected:
   // The remote is another one, or at another place.
@@ -58,7 +75,22 @@ class AddressedPath : public RemotePath {
 
  private:
   const bool fixed_;
+  bool carries_options_ = false;
   std::optional<io::SocketAddress> remote_;
+};
+
+// The header of destination options around those of a frame, as the kernel takes it; empty where
+// there are none.
+class OptionsHeader {
+ public:
+  explicit OptionsHeader(Bytes options);
+  OptionsHeader(const OptionsHeader&) = delete;
+  OptionsHeader& operator=(const OptionsHeader&) = delete;
+  [[nodiscard]] Bytes bytes() const { return Bytes(bytes_).first(size_); }
+
+ private:
+  const std::size_t size_;
+  std::array<std::byte, io::kMostDestinationOptions> bytes_;
 };
 
 // Those of one socket, by their addresses. They belong to somebody else.
@@ -70,9 +102,9 @@ class PathsByAddress {
   void add(AddressedPath& path) { paths_.push_back(&path); }
   [[nodiscard]] AddressedPath* find(const io::SocketAddress& source) const;
   // Gives a frame to the path whose remote has sent it; `known` is find(source). False: that is a
-  // stranger. `marked` as of RemotePath::User.
+  // stranger.
   bool receive(AddressedPath* known, const io::SocketAddress& source, Bytes frame, Time now,
-               bool marked = false) const;
+               const RemotePath::Beside& beside) const;
 
  private:
   [[nodiscard]] AddressedPath* find_for_stranger(const io::SocketAddress& source, Bytes frame,

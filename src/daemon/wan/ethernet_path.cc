@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "daemon/wan/addressed_path.h"
 #include "io/socket_address.h"
 #include "wan/encapsulation/ethernet_layer.h"
 #include "wan/encapsulation/ipv4_layer.h"
@@ -37,9 +38,10 @@ std::optional<Gid> ip_source(Bytes frame) {
 
 }  // namespace
 
-EthernetPath::EthernetPath(std::string encapsulation, const wan::Ends& ends,
+EthernetPath::EthernetPath(const fabric::LabRemote& remote, const wan::Ends& ends,
                            io::EthernetDevice& device, const wan::NeighbourCache& neighbours)
-    : encapsulation_(std::move(encapsulation)),
+    : encapsulation_(remote.encapsulation),
+      options_room_(has_options(remote) ? wan::OutPacket::kMostOptions : 0),
       ends_(ends),
       device_(device),
       neighbours_(neighbours),
@@ -86,7 +88,8 @@ bool EthernetPath::is_from_remote(Bytes frame) const {
 bool EthernetPath::take(Bytes frame, Time now) {
   const auto inner = stack_.unwrap(frame);
   if (!inner) return false;
-  return receive(inner->bytes, now) || !user().claims;
+  const bool proved = receive(inner->bytes, now, {.marked = false, .options = inner->options});
+  return proved || !user().claims;
 }
 
 std::size_t EthernetPath::transmit(Frames frames, Time now) {
@@ -95,6 +98,7 @@ std::size_t EthernetPath::transmit(Frames frames, Time now) {
   for (const wan::OutFrame& frame : frames) {
     wan::OutPacket& packet = packets_.emplace_back(frame.parts);
     packet.traffic_class = frame.traffic_class;
+    packet.options = frame.options;
     const bool fits = stack_.wrap(packet);
     // In its place, so that the counts are those of frames: the kernel refuses it.
     out_.push_back(fits ? packet.pieces() : std::span<const Bytes>());

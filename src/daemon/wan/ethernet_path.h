@@ -22,9 +22,9 @@ namespace weft::daemon {
 // where on the Ethernet the remote is.
 class EthernetPath final : public RemotePath {
  public:
-  // `ends`: without the remote's Ethernet address. `encapsulation` can be between them. `device`
-  // and `neighbours`, where the remote is looked for, outlive it.
-  EthernetPath(std::string encapsulation, const wan::Ends& ends, io::EthernetDevice& device,
+  // `ends`: without the remote's Ethernet address. The remote's encapsulation can be between them.
+  // `device` and `neighbours`, where the remote is looked for, outlive it.
+  EthernetPath(const fabric::LabRemote& remote, const wan::Ends& ends, io::EthernetDevice& device,
                const wan::NeighbourCache& neighbours);
 
   [[nodiscard]] const Gid& address() const { return ends_.remote; }
@@ -42,6 +42,7 @@ class EthernetPath final : public RemotePath {
   // wan::Path
   [[nodiscard]] bool established() const override { return found_; }
   [[nodiscard]] std::size_t longest_frame() const override { return longest_frame_; }
+  [[nodiscard]] std::size_t options_room() const override { return options_room_; }
 
  private:
   std::size_t transmit(Frames frames, Time now) override;
@@ -50,6 +51,7 @@ class EthernetPath final : public RemotePath {
   void look_at_mtu(Time now);
 
   const std::string encapsulation_;
+  const std::size_t options_room_;
   wan::Ends ends_;
   io::EthernetDevice& device_;
   const wan::NeighbourCache& neighbours_;

@@ -120,8 +120,8 @@ RemotePath& EthernetSocket::add(const fabric::LabRemote& remote, Time now) {
   wan::Ends ends = ends_;
   ends.remote = address->address;
   ends.remote_port = address->port;
-  auto& path = *paths_.emplace_back(
-      std::make_unique<EthernetPath>(remote.encapsulation, ends, *device_, neighbours_));
+  auto& path =
+      *paths_.emplace_back(std::make_unique<EthernetPath>(remote, ends, *device_, neighbours_));
   watch(path);
   neighbours_.look_for(ends.remote, now);
   return path;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "io/socket_address.h"
-#include "wan/encapsulation/out_packet.h"
+#include "wan/encapsulation/options_layer.h"
 #include "wan/frame.h"
 
 namespace weft::daemon {
@@ -16,10 +16,11 @@ namespace {
 constexpr int kTurn = 4;  // batches that are received before others get their turn
 constexpr std::size_t kWantedBuffer = std::size_t{16} << 20;  // as of UDP
 
-// How many of the first ones.
-std::size_t of_one_class(std::span<const wan::OutFrame> frames) {
+// How many of the first ones have the same header; options are each frame's own.
+std::size_t of_one_kind(std::span<const wan::OutFrame> frames) {
+  if (!frames.front().options.empty()) return 1;
   const auto differs = std::ranges::find_if(frames, [&](const wan::OutFrame& frame) {
-    return frame.traffic_class != frames.front().traffic_class;
+    return frame.traffic_class != frames.front().traffic_class || !frame.options.empty();
   });
   return static_cast<std::size_t>(differs - frames.begin());
 }
@@ -38,9 +39,10 @@ std::size_t IpPath::transmit(Frames frames, Time now) {
     payloads_.push_back(frame.parts);
   std::size_t done = 0;
   while (done < frames.size()) {
-    const std::size_t run = of_one_class(frames.subspan(done));
+    const std::size_t run = of_one_kind(frames.subspan(done));
+    const OptionsHeader options(frames[done].options);
     const auto sent = socket_.send(*remote(), io::Datagrams(payloads_).subspan(done, run),
-                                   frames[done].traffic_class);
+                                   frames[done].traffic_class, options.bytes());
     done += sent.count;
     if (sent.count == run) continue;
     if (sent.error == std::errc{}) break;
@@ -60,10 +62,13 @@ void IpPath::look_at_mtu(Time now) {
   changed(now);
 }
 
-Expected<std::unique_ptr<IpSocket>> IpSocket::open(const Gid& own, bool ipv4,
-                                                   io::Reactor& reactor) {
-  auto socket = io::RawIpSocket::open(
-      {.local = own, .ipv4 = ipv4, .protocol = *wan::kFrame.ip_protocol, .buffer = kWantedBuffer});
+Expected<std::unique_ptr<IpSocket>> IpSocket::open(const Gid& own, bool ipv4, io::Reactor& reactor,
+                                                   bool options) {
+  auto socket = io::RawIpSocket::open({.local = own,
+                                       .ipv4 = ipv4,
+                                       .protocol = *wan::kFrame.ip_protocol,
+                                       .buffer = kWantedBuffer,
+                                       .destination_options = options});
   if (!socket) {
     const Error& error = socket.error();
     if (error.code == std::errc::operation_not_permitted) {
@@ -91,18 +96,29 @@ IpPath& IpSocket::add(const std::optional<io::SocketAddress>& remote) {
 }
 
 RemotePath& IpSocket::add(const fabric::LabRemote& remote, [[maybe_unused]] Time now) {
-  return add(address_of(remote));
+  IpPath& path = add(address_of(remote));
+  if (has_options(remote)) path.carry_options();
+  return path;
+}
+
+void IpSocket::receive(const io::RawIpSocket::Received& packet, Time now) {
+  RemotePath::Beside beside;
+  if (!packet.destination_options.empty()) {
+    const auto options = wan::OptionsLayer::read(packet.destination_options);
+    if (!options) return counters_.add(IpSocketCounter::kOption);
+    beside.options = *options;
+  }
+  AddressedPath* const known = by_address_.find(packet.source);
+  if (!by_address_.receive(known, packet.source, packet.payload, now, beside)) {
+    counters_.add(IpSocketCounter::kStranger);
+  }
 }
 
 void IpSocket::receive_all(Time now) {
   for (int i = 0; i < kTurn; ++i) {
     const auto packets = socket_.receive();
-    for (const auto& [source, payload] : packets) {
-      AddressedPath* const known = by_address_.find(source);
-      if (!by_address_.receive(known, source, payload, now)) {
-        counters_.add(IpSocketCounter::kStranger);
-      }
-    }
+    for (const io::RawIpSocket::Received& packet : packets)
+      receive(packet, now);
     if (packets.size() < io::kBatch) break;
   }
   if (!socket_.take_trouble()) return;

@@ -39,17 +39,19 @@ class IpPath final : public AddressedPath {
   std::vector<std::span<const Bytes>> payloads_;
 };
 
-enum class IpSocketCounter : std::uint8_t { kStranger, kCount };
+enum class IpSocketCounter : std::uint8_t { kStranger, kOption, kCount };
 inline constexpr std::array<CounterInfo, static_cast<std::size_t>(IpSocketCounter::kCount)>
     kIpSocketCounters{{
         {"ip_stranger", "IP packets dropped: from an address that no remote site has"},
+        {"ip_option", "IP packets dropped: their IPv6 destination options cannot be"},
     }};
 
 class IpSocket final : public WatchedPaths {
  public:
-  // `own` is of the version that is said, or any address. Errors say what to use where raw sockets
-  // are not allowed. The reactor outlives it.
-  static Expected<std::unique_ptr<IpSocket>> open(const Gid& own, bool ipv4, io::Reactor& reactor);
+  // `own` is of the version that is said, or any address. `options`: paths may carry such, in IPv6.
+  // Errors say what to use where raw sockets are not allowed. The reactor outlives it.
+  static Expected<std::unique_ptr<IpSocket>> open(const Gid& own, bool ipv4, io::Reactor& reactor,
+                                                  bool options = false);
   ~IpSocket() override { end_watch(); }
 
   // It stays as long as this.
@@ -62,6 +64,7 @@ class IpSocket final : public WatchedPaths {
  private:
   explicit IpSocket(io::RawIpSocket socket) : socket_(std::move(socket)) {}
   void receive_all(Time now) override;
+  void receive(const io::RawIpSocket::Received& packet, Time now);
 
   io::RawIpSocket socket_;
   CounterSet<IpSocketCounter, kIpSocketCounters> counters_;

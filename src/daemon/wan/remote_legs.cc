@@ -77,15 +77,16 @@ void RemoteLegs::set_admits(const RemotePath::Admits& admits) {
 }
 
 RemotePath::User RemoteLegs::user_of(std::size_t leg, wan::TunnelEnd& tunnel) {
-  const auto take = [this, &tunnel](Bytes datagram, bool marked, Time now) {
-    const Bytes frame = bundle_.receive(datagram, marked, now);
-    if (!frame.empty()) tunnel.receive(frame, now);
+  using Beside = RemotePath::Beside;
+  const auto take = [this, &tunnel](Bytes datagram, const Beside& beside, Time now) {
+    const Bytes frame = bundle_.receive(datagram, beside.marked, now);
+    if (!frame.empty()) tunnel.receive(frame, now, beside.options);
   };
   const auto changed = [&tunnel](Time) { tunnel.path_changed(); };
   if (seals_.empty()) {
     return {.received =
-                [take](Bytes datagram, bool marked, Time now) {
-                  take(datagram, marked, now);
+                [take](Bytes datagram, const Beside& beside, Time now) {
+                  take(datagram, beside, now);
                   return false;
                 },
             .changed = changed,
@@ -94,11 +95,11 @@ RemotePath::User RemoteLegs::user_of(std::size_t leg, wan::TunnelEnd& tunnel) {
   }
   wan::SealedPath& own = *seals_[leg];
   return {.received =
-              [this, take, leg, &own](Bytes datagram, bool marked, Time now) {
+              [this, take, leg, &own](Bytes datagram, const Beside& beside, Time now) {
                 wan::SealedPath& sealed = seal_of(datagram, leg);
-                const auto came = sealed.receive(datagram, now);
+                const auto came = sealed.receive(datagram, now, beside.options);
                 if (!came) return false;
-                take(came->frame, marked, now);
+                take(came->frame, beside, now);
                 return came->newest && &sealed == &own;
               },
           .changed = changed,

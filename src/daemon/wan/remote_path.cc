@@ -30,8 +30,9 @@ void RemotePath::send(Frames frames, Time now) {
 
 void RemotePath::keep(Frames frames) {
   for (const wan::OutFrame& frame : frames) {
-    auto& [kept, traffic_class] = backlog_.emplace_back();
+    auto& [kept, options, traffic_class] = backlog_.emplace_back();
     traffic_class = frame.traffic_class;
+    options.assign(frame.options.begin(), frame.options.end());
     kept.reserve(frame.size);
     for (const Bytes part : frame.parts)
       kept.insert(kept.end(), part.begin(), part.end());
@@ -42,8 +43,10 @@ void RemotePath::flush(Time now) {
   auto next = backlog_.begin();
   for (; next != backlog_.end(); ++next) {
     const Bytes whole(next->bytes);
-    const wan::OutFrame frame{
-        .parts = {&whole, 1}, .size = whole.size(), .traffic_class = next->traffic_class};
+    const wan::OutFrame frame{.parts = {&whole, 1},
+                              .size = whole.size(),
+                              .traffic_class = next->traffic_class,
+                              .options = next->options};
     if (transmit({&frame, 1}, now) == 0) break;
   }
   backlog_.erase(backlog_.begin(), next);

@@ -25,10 +25,15 @@ namespace weft::daemon {
 
 class RemotePath : public wan::Path {
  public:
+  // What the network's headers said of a frame.
+  struct Beside {
+    bool marked = false;  // with congestion experienced (ECN), as far as that can be seen
+    Bytes options{};      // as of wan::OutFrame
+  };
   struct User {
     // True: it is proved to come from the remote, and is the newest, so that the remote is where it
-    // came from. `marked`: with congestion experienced (ECN), as far as that can be seen.
-    std::function<bool(Bytes frame, bool marked, Time now)> received{};
+    // came from.
+    std::function<bool(Bytes frame, const Beside& beside, Time now)> received{};
     std::function<void(Time now)> changed{};  // an answer of the path
     // Where nothing can be proved: nothing that matters comes from the remote any more.
     std::function<bool()> lost{};
@@ -71,8 +76,8 @@ class RemotePath : public wan::Path {
   void send(std::span<const wan::OutFrame> frames, Time now) override;
 
   // As User::received.
-  bool receive(Bytes frame, Time now, bool marked = false) {
-    return user_.received && user_.received(frame, marked, now);
+  bool receive(Bytes frame, Time now, const Beside& beside) {
+    return user_.received && user_.received(frame, beside, now);
   }
   // The socket has taken no more: flush() when it does again.
   [[nodiscard]] bool is_blocked() const { return !backlog_.empty(); }
@@ -97,6 +102,7 @@ class RemotePath : public wan::Path {
  private:
   struct Kept {
     std::vector<std::byte> bytes;
+    std::vector<std::byte> options;
     std::uint8_t traffic_class = 0;
   };
   void keep(Frames frames);

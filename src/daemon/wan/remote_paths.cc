@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/wan/addressed_path.h"
 #include "daemon/wan/ethernet_socket.h"
 #include "daemon/wan/ip_socket.h"
 #include "daemon/wan/wan_socket.h"
@@ -24,24 +25,22 @@ enum class Carrier : std::uint8_t {
 
 constexpr std::string_view kBareEthernet = "ethernet";
 
-bool has_layer(std::string_view encapsulation, std::string_view name) {
-  for (std::string_view rest = encapsulation; !rest.empty();) {
-    const std::string_view layer = rest.substr(0, rest.find('/'));
-    if (layer == name) return true;
-    rest.remove_prefix(std::min(layer.size() + 1, rest.size()));
-  }
-  return false;
-}
-
 // The version that an encapsulation in IP names.
 bool is_ipv4(const fabric::LabRemote& remote) {
-  return has_layer(remote.encapsulation, "ipv4");
+  return has_layer(remote, "ipv4");
 }
 
 Carrier carrier_of(const fabric::LabRemote& remote) {
-  if (has_layer(remote.encapsulation, "ethernet")) return Carrier::kEthernet;
-  const bool ip_alone = !remote.encapsulation.empty() && !has_layer(remote.encapsulation, "udp");
+  if (has_layer(remote, "ethernet")) return Carrier::kEthernet;
+  const bool ip_alone = !remote.encapsulation.empty() && !has_layer(remote, "udp");
   return ip_alone ? Carrier::kIp : Carrier::kUdp;
+}
+
+// Whether any of those that share such a socket has credit in options.
+bool any_options(const fabric::LabExtender& extender, Carrier carrier) {
+  return std::ranges::any_of(extender.remotes, [&](const fabric::LabRemote& remote) {
+    return carrier_of(remote) == carrier && has_options(remote);
+  });
 }
 
 tl::unexpected<Error> cannot_be(std::string_view why) {
@@ -53,12 +52,6 @@ Expected<void> check_layers(const fabric::LabExtender& extender, const fabric::L
   wan::Ends ends{.local = extender.listen.host, .remote = extender.listen.host};
   if (remote.address) ends.remote = remote.address->host;
   if (ends.local.is_zero()) ends.local = ends.remote;
-  if (has_layer(remote.encapsulation, "options")) {
-    return cannot_be(
-        fmt::format("{}: credit is carried with frames only, and nothing would be in "
-                    "the options yet: leave them out",
-                    remote.encapsulation));
-  }
   const auto stack = wan::Stack::parse(remote.encapsulation, ends);
   if (!stack) return tl::unexpected(stack.error());
   return {};
@@ -186,11 +179,12 @@ Expected<std::unique_ptr<PathSocket>> RemotePaths::open_socket(const fabric::Lab
     case Carrier::kEthernet:
       return as_paths(EthernetSocket::open(extender_, remote.interface, reactor_));
     case Carrier::kIp:
-      return as_paths(IpSocket::open(local_.address, is_ipv4(remote), reactor_));
+      return as_paths(IpSocket::open(local_.address, is_ipv4(remote), reactor_,
+                                     !is_ipv4(remote) && any_options(extender_, Carrier::kIp)));
     case Carrier::kUdp:
       break;
   }
-  auto socket = WanSocket::open(local_, reactor_);
+  auto socket = WanSocket::open(local_, reactor_, any_options(extender_, Carrier::kUdp));
   if (!socket) return tl::unexpected(socket.error());
   local_ = (*socket)->local();
   return std::unique_ptr<PathSocket>(std::move(*socket));

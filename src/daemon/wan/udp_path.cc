@@ -32,7 +32,7 @@ void UdpPath::moved() {
 
 std::size_t UdpPath::group(Frames frames) const {
   const std::size_t segment = frames.front().size;
-  if (segment > longest_cut_) return 1;
+  if (segment > longest_cut_ || !frames.front().options.empty()) return 1;
   std::size_t bytes = segment;
   std::size_t parts = frames.front().parts.size();
   std::size_t count = 1;
@@ -41,23 +41,26 @@ std::size_t UdpPath::group(Frames frames) const {
     bytes += next.size;
     parts += next.parts.size();
     if (next.size > segment || bytes > io::kMaxUdpPayload || parts > kMostParts) break;
-    if (next.traffic_class != frames.front().traffic_class) break;
+    if (next.traffic_class != frames.front().traffic_class || !next.options.empty()) break;
     ++count;
     if (next.size < segment) break;  // the last one may be shorter
   }
   return count;
 }
 
-io::IoResult UdpPath::send_parts(std::size_t segment, std::uint8_t traffic_class) const {
+// With what goes beside the first frame, which is alone then.
+io::IoResult UdpPath::send_parts(std::size_t segment, const wan::OutFrame& first) const {
+  std::uint8_t traffic_class = first.traffic_class;
   if (ecn_capable()) traffic_class |= wire::kEcnCapable;
   // The socket's own is 0, and to name it would cost something.
   const auto tos = traffic_class == 0 ? std::nullopt : std::optional(traffic_class);
-  return socket_.send({.destination = *remote(),
-                       .source = {},
-                       .tos = tos,
-                       .ttl = {},
-                       .data = parts_,
-                       .segment_size = static_cast<std::uint16_t>(segment)});
+  const io::SendDatagram datagram{.destination = *remote(),
+                                  .source = {},
+                                  .tos = tos,
+                                  .ttl = {},
+                                  .data = parts_,
+                                  .segment_size = static_cast<std::uint16_t>(segment)};
+  return io::send_with_options(socket_, datagram, OptionsHeader(first.options).bytes());
 }
 
 std::size_t UdpPath::send_group(Frames frames, Time now) {
@@ -67,7 +70,7 @@ std::size_t UdpPath::send_group(Frames frames, Time now) {
       parts_.push_back({const_cast<std::byte*>(part.data()), part.size()});
   }
   const std::size_t segment = frames.size() > 1 ? frames.front().size : 0;
-  const io::IoResult sent = send_parts(segment, frames.front().traffic_class);
+  const io::IoResult sent = send_parts(segment, frames.front());
   switch (sent.status) {
     case IoStatus::kDone:
       return frames.size();

@@ -32,7 +32,7 @@ class UdpPath final : public AddressedPath {
   [[nodiscard]] std::size_t group(Frames frames) const;
   // How many of them are done with; fewer than all when the socket takes no more.
   std::size_t send_group(Frames frames, Time now);
-  io::IoResult send_parts(std::size_t segment, std::uint8_t traffic_class) const;
+  io::IoResult send_parts(std::size_t segment, const wan::OutFrame& first) const;
   void look_at_mtu(Time now);
 
   const io::UdpSocket& socket_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "wan/encapsulation/options_layer.h"
 #include "wire/ip.h"
 
 namespace weft::daemon {
@@ -29,7 +30,7 @@ WanSocket::WanSocket(io::UdpSocket socket)
 }
 
 Expected<std::unique_ptr<WanSocket>> WanSocket::open(const io::SocketAddress& own,
-                                                     io::Reactor& reactor) {
+                                                     io::Reactor& reactor, bool with_options) {
   io::UdpOptions options;
   options.local = own;
   options.tell_destination = false;
@@ -42,10 +43,25 @@ Expected<std::unique_ptr<WanSocket>> WanSocket::open(const io::SocketAddress& ow
                                                  own.to_string(), socket.error().message));
   }
   std::unique_ptr<WanSocket> wan(new WanSocket(std::move(*socket)));
+  if (with_options) {
+    if (auto used = wan->use_options(); !used) return tl::unexpected(used.error());
+  }
   if (auto watched = wan->watch(wan->socket_.fd(), reactor); !watched) {
     return tl::unexpected(watched.error());
   }
   return wan;
+}
+
+Expected<void> WanSocket::use_options() {
+  options_.resize(io::kMostDestinationOptions);
+  auto used = io::use_destination_options(socket_.fd());
+  if (used || used.error().code != std::errc::operation_not_permitted) return used;
+  return fail(
+      used.error().code,
+      fmt::format("{}: the capability CAP_NET_RAW is missing, without which the kernel lets "
+                  "nobody send IPv6 options; encapsulation = \"udp/ipv6\" needs none, and "
+                  "has credit within frames",
+                  used.error().message));
 }
 
 UdpPath& WanSocket::add(const std::optional<io::SocketAddress>& remote) {
@@ -59,7 +75,9 @@ UdpPath& WanSocket::add(const std::optional<io::SocketAddress>& remote) {
 }
 
 RemotePath& WanSocket::add(const fabric::LabRemote& remote, [[maybe_unused]] Time now) {
-  return add(address_of(remote));
+  UdpPath& path = add(address_of(remote));
+  if (has_options(remote)) path.carry_options();
+  return path;
 }
 
 void WanSocket::receive_all(Time now) {
@@ -68,24 +86,31 @@ void WanSocket::receive_all(Time now) {
   for (int i = 0; i < kTurn && bytes < kTurnBytes; ++i) {
     const MutableBytes landing = landing_ != nullptr ? landing_->room() : MutableBytes();
     const MutableBytes room = landing.empty() ? MutableBytes(buffer_) : landing;
-    const io::IoResult result = socket_.receive(room, datagram);
+    MutableBytes options = options_;
+    const io::IoResult result = io::receive_with_options(socket_, room, datagram, options);
     if (result.status != io::IoStatus::kDone) return;
     if (landing_ != nullptr && !landing.empty()) landing_->landed(result.bytes);
     bytes += result.bytes;
     counters_.add(WanSocketCounter::kOverflow, datagram.overflows - overflows_);
     overflows_ = datagram.overflows;
-    receive(datagram, room.first(result.bytes), now);
+    receive(datagram, room.first(result.bytes), options, now);
   }
 }
 
-void WanSocket::receive(const io::ReceivedDatagram& datagram, Bytes bytes, Time now) {
+void WanSocket::receive(const io::ReceivedDatagram& datagram, Bytes bytes, Bytes header, Time now) {
   const std::size_t segment = datagram.segment_size != 0 ? datagram.segment_size : bytes.size();
   AddressedPath* const known = by_address_.find(datagram.source);
-  const bool marked = (datagram.tos & wire::kEcnBits) == wire::kCongestionExperienced;
+  RemotePath::Beside beside{.marked =
+                                (datagram.tos & wire::kEcnBits) == wire::kCongestionExperienced};
+  if (!header.empty()) {
+    const auto options = wan::OptionsLayer::read(header);
+    if (!options) return counters_.add(WanSocketCounter::kOption);
+    beside.options = *options;
+  }
   do {
     const Bytes frame = bytes.first(std::min(segment, bytes.size()));
     bytes = bytes.subspan(frame.size());
-    if (!by_address_.receive(known, datagram.source, frame, now, marked)) {
+    if (!by_address_.receive(known, datagram.source, frame, now, beside)) {
       counters_.add(WanSocketCounter::kStranger);
     }
   } while (!bytes.empty());

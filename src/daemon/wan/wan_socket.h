@@ -20,18 +20,20 @@
 
 namespace weft::daemon {
 
-enum class WanSocketCounter : std::uint8_t { kStranger, kOverflow, kCount };
+enum class WanSocketCounter : std::uint8_t { kStranger, kOverflow, kOption, kCount };
 inline constexpr std::array<CounterInfo, static_cast<std::size_t>(WanSocketCounter::kCount)>
     kWanSocketCounters{{
         {"udp_stranger", "datagrams dropped: from an address that no remote site has"},
         {"udp_overflow", "datagrams lost because the socket's buffer was full"},
+        {"udp_option", "datagrams dropped: their IPv6 destination options cannot be"},
     }};
 
 class WanSocket final : public WatchedPaths {
  public:
-  // Everything happens in the reactor's thread; the reactor outlives it.
+  // Everything happens in the reactor's thread; the reactor outlives it. `options`: paths may carry
+  // such. Errors say what is missing, and what would do instead.
   static Expected<std::unique_ptr<WanSocket>> open(const io::SocketAddress& own,
-                                                   io::Reactor& reactor);
+                                                   io::Reactor& reactor, bool options = false);
 
   ~WanSocket() override { end_watch(); }
 
@@ -50,9 +52,12 @@ class WanSocket final : public WatchedPaths {
  private:
   explicit WanSocket(io::UdpSocket socket);
   void receive_all(Time now) override;
-  void receive(const io::ReceivedDatagram& datagram, Bytes bytes, Time now);
+  Expected<void> use_options();
+  // With the header of options that came beside it; empty: none.
+  void receive(const io::ReceivedDatagram& datagram, Bytes bytes, Bytes header, Time now);
 
   io::UdpSocket socket_;
+  std::vector<std::byte> options_;  // a header of them; none where none are taken
   wan::Landing* landing_ = nullptr;
   std::vector<std::byte> buffer_;  // where there is no landing, or that is full
   CounterSet<WanSocketCounter, kWanSocketCounters> counters_;

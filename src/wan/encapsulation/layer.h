@@ -59,7 +59,7 @@ struct InPacket {
   std::vector<std::byte> rewritten;  // by a layer that changes bytes
   Carried says;                      // what follows, as the header before it says; empty: nothing
   std::uint8_t traffic_class = 0;    // of the IP header
-  std::optional<Bytes> options;      // that came with it
+  Bytes options;                     // that came with it; empty: none
   Gid source;                        // of the IP header, for checksums further in
   Gid destination;
 };

@@ -9,36 +9,32 @@
 namespace weft::wan {
 namespace {
 
-constexpr std::size_t kUnit = 8;
-constexpr std::size_t kBeforeData = 4;  // the header's two bytes and the option's
 constexpr std::uint8_t kPad1 = 0;
 constexpr std::uint8_t kPadN = 1;
 // The two high bits of an option's type say what is done with a packet whose option is not known:
 // nothing, or it is dropped (RFC 8200, 4.2).
 constexpr std::uint8_t kActionBits = 0xC0;
 
-constexpr std::size_t header_size(std::size_t data) {
-  return (kBeforeData + data + kUnit - 1) / kUnit * kUnit;
-}
-
 // One option after another, until the area ends.
-std::optional<PacketRefusal> read_options(ByteCursor area, InPacket& packet) {
+tl::expected<Bytes, PacketRefusal> read_options(ByteCursor area) {
+  const auto refused = tl::unexpected(PacketRefusal::kOption);
+  std::optional<Bytes> options;
   while (const auto type = area.take(1)) {
     const std::uint8_t kind = wire::load_u8(type->data());
     if (kind == kPad1) continue;
     const auto length = area.take(1);
-    if (!length) return PacketRefusal::kOption;
+    if (!length) return refused;
     const auto data = area.take(wire::load_u8(length->data()));
-    if (!data) return PacketRefusal::kOption;
+    if (!data) return refused;
     if (kind == kPadN) continue;
     if (kind == OptionsLayer::kOptionType) {
-      if (packet.options) return PacketRefusal::kOption;
-      packet.options = *data;
+      if (options) return refused;
+      options = *data;
     } else if ((kind & kActionBits) != 0) {
-      return PacketRefusal::kOption;
+      return refused;
     }
   }
-  return std::nullopt;
+  return options.value_or(Bytes());
 }
 
 }  // namespace
@@ -49,34 +45,44 @@ std::size_t OptionsLayer::wrapped_size(std::size_t size) const {
 
 void OptionsLayer::wrap(OutPacket& packet) const {
   if (packet.options.empty()) return;
-  assert(packet.options.size() <= OutPacket::kMostOptions && packet.carried.ip_protocol);
-  const std::size_t size = header_size(packet.options.size());
-  const std::uint8_t next = *packet.carried.ip_protocol;
-  ByteSink header(packet.prepend(size));
-  const std::byte begin[kBeforeData] = {std::byte{next}, static_cast<std::byte>(size / kUnit - 1),
-                                        std::byte{kOptionType},
-                                        static_cast<std::byte>(packet.options.size())};
-  const bool fits = header.put(begin) && header.put(packet.options);
+  assert(packet.carried.ip_protocol);
+  write(packet.options, *packet.carried.ip_protocol,
+        packet.prepend(header_size(packet.options.size())));
+  packet.carried = identity();
+}
+
+void OptionsLayer::write(Bytes options, std::uint8_t next_header, MutableBytes header) {
+  assert(!options.empty() && options.size() <= OutPacket::kMostOptions);
+  assert(header.size() == header_size(options.size()));
+  ByteSink sink(header);
+  const std::byte begin[kBeforeData] = {
+      std::byte{next_header}, static_cast<std::byte>(header.size() / kUnit - 1),
+      std::byte{kOptionType}, static_cast<std::byte>(options.size())};
+  const bool fits = sink.put(begin) && sink.put(options);
   assert(fits);
   (void)fits;
-  const MutableBytes padding = *header.reserve(header.remaining());
+  const MutableBytes padding = *sink.reserve(sink.remaining());
   std::fill(padding.begin(), padding.end(), std::byte{0});  // one byte of it is a Pad1
   if (padding.size() > 1) {
     wire::store_u8(padding.data(), kPadN);
     wire::store_u8(padding.data() + 1, static_cast<std::uint8_t>(padding.size() - 2));
   }
-  packet.carried = identity();
+}
+
+tl::expected<Bytes, PacketRefusal> OptionsLayer::read(Bytes header) {
+  if (header.size() < kUnit) return tl::unexpected(PacketRefusal::kShort);
+  const std::size_t size = (wire::load_u8(header.data() + 1) + std::size_t{1}) * kUnit;
+  if (size > header.size()) return tl::unexpected(PacketRefusal::kShort);
+  return read_options(ByteCursor(header.subspan(2, size - 2)));
 }
 
 std::optional<PacketRefusal> OptionsLayer::unwrap(InPacket& packet) const {
-  if (packet.bytes.size() < kUnit) return PacketRefusal::kShort;
-  const std::size_t size = (wire::load_u8(packet.bytes.data() + 1) + std::size_t{1}) * kUnit;
-  if (size > packet.bytes.size()) return PacketRefusal::kShort;
-  packet.says = {.ip_protocol = wire::load_u8(packet.bytes.data()), .ether_type = {}};
-  if (const auto why = read_options(ByteCursor(packet.bytes.subspan(2, size - 2)), packet)) {
-    return why;
-  }
-  packet.bytes = packet.bytes.subspan(size);
+  const auto options = read(packet.bytes);
+  if (!options) return options.error();
+  packet.options = *options;
+  const std::byte* const at = packet.bytes.data();
+  packet.says = {.ip_protocol = wire::load_u8(at), .ether_type = {}};
+  packet.bytes = packet.bytes.subspan((wire::load_u8(at + 1) + std::size_t{1}) * kUnit);
   return std::nullopt;
 }
 

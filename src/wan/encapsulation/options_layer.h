@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tl/expected.hpp>
+
 #include "wan/encapsulation/layer.h"
 
 namespace weft::wan {
@@ -16,6 +18,15 @@ class OptionsLayer : public Layer {
   static constexpr std::uint8_t kProtocol = 60;
   static constexpr std::uint8_t kOptionType = 0x1E;
 
+  // Bytes of the header for so many bytes of options, at most OutPacket::kMostOptions; 0 for none.
+  [[nodiscard]] static constexpr std::size_t header_size(std::size_t options) {
+    return options == 0 ? 0 : (kBeforeData + options + kUnit - 1) / kUnit * kUnit;
+  }
+  // Writes the header for options, of which there are some, to `header`, which is just as long.
+  static void write(Bytes options, std::uint8_t next_header, MutableBytes header);
+  // The options in a header as it came, with whatever is behind it; empty: it has none for this.
+  [[nodiscard]] static tl::expected<Bytes, PacketRefusal> read(Bytes header);
+
   [[nodiscard]] std::string_view name() const override { return "options"; }
   [[nodiscard]] Carried identity() const override { return {kProtocol, {}}; }
   [[nodiscard]] bool may_be_absent() const override { return true; }
@@ -23,6 +34,10 @@ class OptionsLayer : public Layer {
   [[nodiscard]] std::size_t longest_body() const override { return 0xFFFF - 256; }
   void wrap(OutPacket& packet) const override;
   [[nodiscard]] std::optional<PacketRefusal> unwrap(InPacket& packet) const override;
+
+ private:
+  static constexpr std::size_t kUnit = 8;
+  static constexpr std::size_t kBeforeData = 4;  // the header's two bytes and the option's
 };
 
 }  // namespace weft::wan

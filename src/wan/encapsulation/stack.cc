@@ -162,7 +162,7 @@ tl::expected<Stack::Frame, PacketRefusal> Stack::unwrap(Bytes bytes) {
     return tl::unexpected(*why);
   }
   return Frame{.bytes = packet.bytes,
-               .options = packet.options.value_or(Bytes{}),
+               .options = packet.options,
                .traffic_class = packet.traffic_class,
                .held = std::move(packet.rewritten)};
 }
