@@ -109,8 +109,10 @@ void Pacer::feedback(const PathFeedback& feedback, Time now) {
     least_now_ = std::min(least_now_, *feedback.delay);
     sum.delay = std::min(*feedback.delay, sum.delay.value_or(Duration::max()));
   }
-  // Who doubles the rate is to notice at once that it was too much.
-  const bool full = starting_ && (feedback.marked != 0 || queue_of(sum) > longest_queue() / 2);
+  // Who doubles the rate is to notice at once that it was too much; but what several reports say
+  // that came together is of one moment, in which nothing can arrive.
+  const bool full = starting_ && now > round_.begin &&
+                    (feedback.marked != 0 || queue_of(sum) > longest_queue() / 2);
   if (full || now - round_.begin >= std::max(kLeastRound, sum.round_trip)) end_round(now);
 }
 
@@ -121,7 +123,10 @@ Duration Pacer::queue_of(const PathFeedback& saw) const {
 void Pacer::end_round(Time now) {
   const PathFeedback& saw = round_.sum;
   const double lasted = seconds(now - round_.begin);
-  const double arrived = static_cast<double>(saw.bytes) / lasted;  // bytes per second
+  // Bytes per second. Reports that were held up on the way back come in a shorter time than what
+  // they tell of; while the rate only grows, no more can arrive than is sent.
+  const double came = static_cast<double>(saw.bytes) / lasted;
+  const double arrived = starting_ ? std::min(rate_, came) : came;
   if (saw.delay) queue_ = queue_of(saw);
   round_trip_ = saw.round_trip;
   if (saw.packets != 0) {

@@ -183,6 +183,43 @@ TEST(Pacer, StaysBelowTheUsersLimitWhileItAdapts) {
   EXPECT_EQ(flow.pacer().rate(), 50'000'000u);
 }
 
+// What is due while the process did not run is read in one go.
+TEST(Pacer, TakesReportsThatComeTogetherForNoFasterPath) {
+  constexpr std::uint64_t kFirst = 1'000'000;
+  for (const auto apart : std::to_array<Duration>({0ns, 1ns, 100us})) {
+    Time now{1s};
+    Pacer pacer({.adapt = true, .first_bytes_per_s = kFirst}, now);
+    pacer.sent(1000, true, now);
+    const auto report = [&](Duration delay) {
+      pacer.feedback({.bytes = 20'000, .packets = 20, .delay = delay, .round_trip = 20ms}, now);
+      EXPECT_LE(pacer.rate().value(), 4 * kFirst) << apart.count();
+    };
+    now += 20ms;
+    report(1ms);
+    EXPECT_EQ(pacer.rate(), 2 * kFirst);
+    for (int i = 0; i < 20; ++i) {
+      now += apart;
+      report(20ms);
+    }
+  }
+}
+
+// A queue that is just as long as it should be, at the moment in which a round has begun.
+TEST(Pacer, MakesNothingOfARoundThatHasNotLasted) {
+  Time now{1s};
+  Pacer pacer({.adapt = true, .first_bytes_per_s = 8000, .least_bytes_per_s = 1000}, now);
+  pacer.sent(160, true, now);
+  now += 20ms;
+  const PathFeedback first{.bytes = 160, .packets = 1, .delay = 1ms, .round_trip = 20ms};
+  pacer.feedback(first, now);
+  ASSERT_EQ(pacer.rate(), 16'000u);
+  pacer.sent(160, true, now);
+  PathFeedback second = first;
+  second.delay = 4750us;
+  pacer.feedback(second, now);
+  EXPECT_EQ(pacer.rate(), 16'000u);
+}
+
 TEST(Pacer, SlowsDownWhileItHearsNothing) {
   Flow flow(kAdapting, "rate=1Gb/s,delay=20ms");
   flow.run_for(3s);
