@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -23,6 +24,7 @@
 #include "base/plain_bytes.h"
 #include "io/clock.h"
 #include "io/pass_descriptor.h"
+#include "io/tcp_socket.h"
 #include "io/unix_socket.h"
 #include "scarce.h"
 
@@ -98,6 +100,19 @@ TEST_P(FibreStreamsAtASocket, JoinTwoThatNameItWhicheverComesOrGoes) {
     open(gone, address());
     ASSERT_TRUE(both()) << gone;
   }
+}
+
+TEST_F(FibreStreams, SayThatNobodyTakesTheirConnection) {
+  // In use, and nobody listens.
+  const io::UniqueFd bound(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::bind(bound.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  const std::string there = io::local_address(bound.get())->to_string();
+  open(0, "tcp:" + there);
+  ASSERT_TRUE(turn_until([this] { return !streams_[0]->why().empty(); }));
+  EXPECT_EQ(streams_[0]->why(), there + ": Connection refused");
 }
 
 TEST_P(FibreStreamsAtASocket, TurnAwayWhoeverComesWhileTheOtherEndIsThere) {

@@ -23,12 +23,6 @@ constexpr int kReadsInATurn = 4;  // then others have theirs
 // and a turn leaves time for what is to be sent.
 constexpr std::size_t kPiece = carrier::kRingBytes / 8;
 
-// Nothing: not now. Zero: the other end has closed.
-std::optional<ssize_t> result_of(ssize_t done) {
-  if (done >= 0) return done;
-  return errno == EAGAIN || errno == EINTR ? std::nullopt : std::optional<ssize_t>(-1);
-}
-
 }  // namespace
 
 Expected<std::unique_ptr<FibreStream>> FibreStream::open(std::string_view address,
@@ -123,6 +117,14 @@ void FibreStream::on_memory(Time now) {
     static_cast<void>(read_all(now));
     close(now);
   }
+}
+
+// Nothing: not now. Zero: the other end has closed. A connection that nobody takes says so here.
+std::optional<ssize_t> FibreStream::result_of(ssize_t done) {
+  if (done >= 0) return done;
+  if (errno == EAGAIN || errno == EINTR) return std::nullopt;
+  why_ = fail_errno(errno, is_files() ? in_path_ : address_.to_string()).value().message;
+  return -1;
 }
 
 std::optional<ssize_t> FibreStream::read(MutableBytes room) {

@@ -74,6 +74,7 @@ class FibreStream {
   [[nodiscard]] int out() const { return out_ ? out_.get() : in_.get(); }
   void on_ready(std::uint32_t events);
   void on_memory(Time now);
+  std::optional<ssize_t> result_of(ssize_t done);
   [[nodiscard]] std::optional<ssize_t> read(MutableBytes room);
   [[nodiscard]] std::optional<ssize_t> write(Bytes bytes);
   [[nodiscard]] bool read_all(Time now);
