@@ -3,12 +3,12 @@
 
 #include <linux/filter.h>
 #include <netinet/in.h>
+#include <netinet/ip.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <optional>
 #include <utility>
 
 #include "io/socket_buffer.h"
@@ -42,11 +42,20 @@ bool drop_errors(int fd) {
 }
 
 // An IPv4 packet comes with its header, which the kernel has checked.
-std::optional<Bytes> without_header(Bytes packet) {
-  if (packet.empty()) return std::nullopt;
-  const std::size_t header = (std::to_integer<std::size_t>(packet[0]) & 15) * 4;
-  if (header > packet.size()) return std::nullopt;
-  return packet.subspan(header);
+void take_header_off(RawIpSocket::Received& packet) {
+  const Bytes whole = std::exchange(packet.payload, {});
+  if (whole.size() < sizeof(iphdr)) return;
+  const std::size_t header = (std::to_integer<std::size_t>(whole[0]) & 15) * 4;
+  if (header > whole.size()) return;
+  packet.tos = std::to_integer<std::uint8_t>(whole[1]);
+  packet.payload = whole.subspan(header);
+}
+
+// What stands in an IPv6 packet's header comes beside it.
+std::uint8_t told_tos(msghdr& message) {
+  ReceivedDatagram told;
+  read_receive_control(message, told);
+  return told.tos;
 }
 
 }  // namespace
@@ -58,8 +67,10 @@ Expected<RawIpSocket> RawIpSocket::open(const RawIpOptions& options) {
   if (!keep_whole(fd.get(), options.ipv4)) return fail_errno(errno, "setsockopt on a raw socket");
   // What a router says of packets that are too long for it, the kernel passes over where a raw
   // socket of IPv6 has not asked to be told.
-  if (!options.deaf && !options.ipv4 && !set(fd.get(), IPPROTO_IPV6, IPV6_RECVERR, 1)) {
-    return fail_errno(errno, "setsockopt IPV6_RECVERR on a raw socket");
+  if (!options.deaf && !options.ipv4 &&
+      !(set(fd.get(), IPPROTO_IPV6, IPV6_RECVERR, 1) &&
+        set(fd.get(), IPPROTO_IPV6, IPV6_RECVTCLASS, 1))) {
+    return fail_errno(errno, "setsockopt IPV6_RECVERR or IPV6_RECVTCLASS on a raw socket");
   }
   if (options.destination_options) {
     if (auto used = use_destination_options(fd.get()); !used) return tl::unexpected(used.error());
@@ -73,8 +84,10 @@ Expected<RawIpSocket> RawIpSocket::open(const RawIpOptions& options) {
     return fail_errno(length == 0 ? EAFNOSUPPORT : errno, "bind " + local.to_string());
   }
   RawIpSocket socket(std::move(fd), options.ipv4);
-  if (!options.deaf) socket.memory_.resize(kBatch * kLongest);
-  if (options.destination_options) socket.controls_.resize(kBatch * ControlBuffer::kSize);
+  if (!options.deaf) {
+    socket.memory_.resize(kBatch * kLongest);
+    socket.controls_.resize(kBatch * ControlBuffer::kSize);
+  }
   return socket;
 }
 
@@ -109,7 +122,6 @@ std::span<const RawIpSocket::Received> RawIpSocket::receive() {
     messages[i].msg_hdr.msg_iovlen = 1;
     messages[i].msg_hdr.msg_name = &names[i];
     messages[i].msg_hdr.msg_namelen = sizeof names[i];
-    if (controls_.empty()) continue;
     messages[i].msg_hdr.msg_control = controls_.data() + i * ControlBuffer::kSize;
     messages[i].msg_hdr.msg_controllen = ControlBuffer::kSize;
   }
@@ -120,11 +132,15 @@ std::span<const RawIpSocket::Received> RawIpSocket::receive() {
   } while (count < 0 && errno == EINTR);
   if (count <= 0) trouble_ |= drop_errors(fd());
   for (std::size_t i = 0; i < static_cast<std::size_t>(std::max(count, 0)); ++i) {
-    const Bytes packet(memory_.data() + i * kLongest, messages[i].msg_len);
-    const auto payload = ipv4_ ? without_header(packet) : packet;
-    received_.push_back({.source = SocketAddress::from_sockaddr(names[i]),
-                         .payload = payload.value_or(Bytes()),
-                         .destination_options = destination_options_in(messages[i].msg_hdr)});
+    Received& packet = received_.emplace_back(
+        Received{.source = SocketAddress::from_sockaddr(names[i]),
+                 .payload = Bytes(memory_.data() + i * kLongest, messages[i].msg_len),
+                 .destination_options = destination_options_in(messages[i].msg_hdr)});
+    if (ipv4_) {
+      take_header_off(packet);
+    } else {
+      packet.tos = told_tos(messages[i].msg_hdr);
+    }
   }
   return received_;
 }

@@ -31,6 +31,7 @@ class RawIpSocket {
   struct Received {
     SocketAddress source;  // port 0
     Bytes payload;
+    std::uint8_t tos = 0;       // IPv4 TOS or IPv6 traffic class
     Bytes destination_options;  // their header, or what of it was told; empty: there is none
   };
 
@@ -58,7 +59,7 @@ class RawIpSocket {
   bool ipv4_;
   std::vector<std::byte> memory_;
   std::vector<Received> received_;
-  std::vector<char> controls_;  // of a batch, where destination options are told
+  std::vector<char> controls_;  // of a batch
   bool trouble_ = false;
 };
 

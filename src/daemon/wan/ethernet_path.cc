@@ -88,8 +88,9 @@ bool EthernetPath::is_from_remote(Bytes frame) const {
 bool EthernetPath::take(Bytes frame, Time now) {
   const auto inner = stack_.unwrap(frame);
   if (!inner) return false;
-  const bool proved = receive(inner->bytes, now, {.marked = false, .options = inner->options});
-  return proved || !user().claims;
+  const bool marked = (inner->traffic_class & wire::kEcnBits) == wire::kCongestionExperienced;
+  return receive(inner->bytes, now, {.marked = marked, .options = inner->options}) ||
+         !user().claims;
 }
 
 std::size_t EthernetPath::transmit(Frames frames, Time now) {
@@ -97,7 +98,7 @@ std::size_t EthernetPath::transmit(Frames frames, Time now) {
   out_.clear();
   for (const wan::OutFrame& frame : frames) {
     wan::OutPacket& packet = packets_.emplace_back(frame.parts);
-    packet.traffic_class = frame.traffic_class;
+    packet.traffic_class = marked_capable(frame.traffic_class);
     packet.options = frame.options;
     const bool fits = stack_.wrap(packet);
     // In its place, so that the counts are those of frames: the kernel refuses it.

@@ -9,6 +9,7 @@
 #include "io/socket_address.h"
 #include "wan/encapsulation/options_layer.h"
 #include "wan/frame.h"
+#include "wire/ip.h"
 
 namespace weft::daemon {
 namespace {
@@ -42,7 +43,7 @@ std::size_t IpPath::transmit(Frames frames, Time now) {
     const std::size_t run = of_one_kind(frames.subspan(done));
     const OptionsHeader options(frames[done].options);
     const auto sent = socket_.send(*remote(), io::Datagrams(payloads_).subspan(done, run),
-                                   frames[done].traffic_class, options.bytes());
+                                   marked_capable(frames[done].traffic_class), options.bytes());
     done += sent.count;
     if (sent.count == run) continue;
     if (sent.error == std::errc{}) break;
@@ -103,6 +104,7 @@ RemotePath& IpSocket::add(const fabric::LabRemote& remote, [[maybe_unused]] Time
 
 void IpSocket::receive(const io::RawIpSocket::Received& packet, Time now) {
   RemotePath::Beside beside;
+  beside.marked = (packet.tos & wire::kEcnBits) == wire::kCongestionExperienced;
   if (!packet.destination_options.empty()) {
     const auto options = wan::OptionsLayer::read(packet.destination_options);
     if (!options) return counters_.add(IpSocketCounter::kOption);

@@ -20,6 +20,7 @@
 #include "wan/landing.h"
 #include "wan/pacing.h"
 #include "wan/path.h"
+#include "wire/ip.h"
 
 namespace weft::daemon {
 
@@ -91,7 +92,10 @@ class RemotePath : public wan::Path {
   // Hands frames to what carries them. How many of the first ones are done with, sent or refused;
   // fewer than all when no more is taken now.
   virtual std::size_t transmit(Frames frames, Time now) = 0;
-  [[nodiscard]] bool ecn_capable() const { return ecn_capable_; }
+  // The traffic class that a frame leaves with.
+  [[nodiscard]] std::uint8_t marked_capable(std::uint8_t traffic_class) const {
+    return ecn_capable_ ? traffic_class | wire::kEcnCapable : traffic_class;
+  }
   void refuse(std::size_t frames) { refused_ += frames; }
   void changed(Time now) const {
     if (user_.changed) user_.changed(now);

@@ -50,8 +50,7 @@ std::size_t UdpPath::group(Frames frames) const {
 
 // With what goes beside the first frame, which is alone then.
 io::IoResult UdpPath::send_parts(std::size_t segment, const wan::OutFrame& first) const {
-  std::uint8_t traffic_class = first.traffic_class;
-  if (ecn_capable()) traffic_class |= wire::kEcnCapable;
+  const std::uint8_t traffic_class = marked_capable(first.traffic_class);
   // The socket's own is 0, and to name it would cost something.
   const auto tos = traffic_class == 0 ? std::nullopt : std::optional(traffic_class);
   const io::SendDatagram datagram{.destination = *remote(),
