@@ -3,19 +3,21 @@
 
 #include "base/time.h"
 #include "hca/types.h"
+#include "port/udp/routed_sources.h"
 
 namespace weft::port {
 
 // Whether datagrams of a path need their source address named. Naming it costs a send a tenth of a
 // short datagram's round trip, and most of the time the kernel would choose the same by itself.
-// What the kernel would choose is asked anew every kBelieved, since routes change.
+// What the kernel would choose is looked at anew every kBelieved, since routes change; with what
+// RoutedSources believes, that is a second.
 class SourceChoice {
  public:
   // Not thread-safe: one sending thread.
-  [[nodiscard]] bool must_name_source(const hca::Path& path);
+  [[nodiscard]] bool must_name_source(const hca::Path& path, RoutedSources& sources);
 
  private:
-  static constexpr Duration kBelieved = 1s;
+  static constexpr Duration kBelieved = 500ms;
   static constexpr std::uint32_t kPerLook = 16;  // sends from one look at the clock to the next
 
   Gid source_;

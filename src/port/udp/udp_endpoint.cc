@@ -87,7 +87,9 @@ hca::SendResult UdpEndpoint::send(const hca::Burst& burst) {
 io::SendDatagram UdpEndpoint::address(const hca::Burst& burst) {
   io::SendDatagram datagram;
   datagram.destination = send_frames().destination();
-  if (source_choice_.must_name_source(burst.path)) datagram.source = burst.path.sgid;
+  if (source_choice_.must_name_source(burst.path, shared_->sources)) {
+    datagram.source = burst.path.sgid;
+  }
   if (burst.path.dgid.is_multicast()) datagram.source_ifindex = shared_->config.ifindex;
   if (burst.path.traffic_class != inlet_->socket().tos()) datagram.tos = burst.path.traffic_class;
   datagram.ttl = hops_to_name(burst.path);

@@ -18,6 +18,7 @@
 #include "port/udp/capture.h"
 #include "port/udp/lease.h"
 #include "port/udp/packet_taps.h"
+#include "port/udp/routed_sources.h"
 #include "port/udp/udp_counters.h"
 #include "port/udp/wire_rules.h"
 
@@ -47,6 +48,7 @@ struct UdpShared {
   const NetworkConfig config;
   const WireRules rules;
   UdpCounters counters;
+  RoutedSources sources;
   std::unique_ptr<Capture> capture;  // null: no capture
 
   // What a socket is for.
