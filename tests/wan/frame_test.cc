@@ -229,7 +229,9 @@ TEST_F(Frames, AreRefusedAsAWholeWithWhatIsNoCreditBesideThem) {
   EXPECT_TRUE(with(4, 77));
   EXPECT_FALSE(with(29, 15)) << "no data lane";
   EXPECT_FALSE(with(28, 0)) << "nothing fills up options";
-  EXPECT_FALSE(with(56, 8)) << "an end of the session";
+  std::vector<std::byte> end(EndItem::kSize);
+  write_end_item(end);
+  EXPECT_FALSE(FrameView::parse(bytes, end)) << "an end of the session, whole";
   frame.finish({.type = FrameType::kSession});
   EXPECT_FALSE(FrameView::parse(bytes_of(frame), beside)) << "before there is a session";
   EXPECT_TRUE(FrameView::parse(bytes_of(frame)));
