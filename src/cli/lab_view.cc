@@ -91,6 +91,16 @@ std::string protection_of(const Json& remote) {
                                    : "sealed";
 }
 
+// ", fec 10+2: 31 of 33 lost frames made again", of what was lost there and is known to be.
+std::string repair_of(const Json& remote) {
+  if (!remote.contains("fec")) return "";
+  const Json& counters = object_of(remote, "counters");
+  const auto made = number_of(counters, "rx_recovered");
+  const auto lost = made + number_of(counters, "rx_unrecovered");
+  return fmt::format(", fec {}: {} of {} lost frames made again", printable(text_of(remote, "fec")),
+                     made, lost);
+}
+
 // One of the ways to a remote: "path 1 (192.0.2.1:7471): works, 10.2 ms, 1.5 Gb/s".
 void print_path(const Json& path, std::size_t number) {
   const bool works = path.value("works", Json()) == Json(true);
@@ -121,9 +131,9 @@ void print_extender(const Json& extender, bool details) {
              printable(text_of(extender, "listen")));
   for (const Json& remote : list_of(extender, "remotes")) {
     const std::string why = remote.contains("why") ? text_of(remote, "why") : "";
-    fmt::print("    {} to {} ({}): {}, {}{}{}\n", way_to(extender, remote),
+    fmt::print("    {} to {} ({}): {}, {}{}{}{}\n", way_to(extender, remote),
                printable(text_of(remote, "remote")), address_of(remote),
-               printable(text_of(remote, "session")), protection_of(remote),
+               printable(text_of(remote, "session")), protection_of(remote), repair_of(remote),
                why.empty() ? "" : ": ", printable(why));
     std::size_t number = 0;
     for (const Json& path : list_of(remote, "paths"))

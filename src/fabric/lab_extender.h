@@ -32,6 +32,13 @@ struct LabDscp {
   friend bool operator==(const LabDscp&, const LabDscp&) = default;
 };
 
+// Forward error correction: behind so many frames as many more, by which lost ones are made again.
+struct LabFec {
+  std::uint8_t frames = 0;
+  std::uint8_t repairs = 0;
+  friend bool operator==(const LabFec&, const LabFec&) = default;
+};
+
 struct LabRemote {
   std::string name;
   // Where its extender listens. Nothing: it is not known, and that one comes here, from wherever.
@@ -55,6 +62,7 @@ struct LabRemote {
   std::string fibre;
   std::uint64_t rate_bytes_per_s = 0;  // of what goes there into the WAN; 0: as fast as it can
   std::optional<LabDscp> dscp;         // of what goes there; nothing: no mark
+  std::optional<LabFec> fec;           // the same as at that site; nothing: none
   bool adapts_rate = false;  // that goes there as fast as the WAN can carry it, which is found out
   friend bool operator==(const LabRemote&, const LabRemote&) = default;
 };

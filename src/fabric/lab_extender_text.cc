@@ -11,6 +11,7 @@
 
 #include "base/quantity.h"
 #include "fabric/lab_dscp_text.h"
+#include "fabric/lab_fec_text.h"
 #include "fabric/toml_string.h"
 
 namespace weft::fabric {
@@ -43,6 +44,8 @@ const Keys<LabRemote>& encapsulation_keys() {
                        const Value& value) { return store(remote.interface, value.string()); }},
       {"dscp",
        [](LabRemote& remote, const Value& value) { return store(remote.dscp, read_dscp(value)); }},
+      {"fec",
+       [](LabRemote& remote, const Value& value) { return store(remote.fec, read_fec(value)); }},
   };
   return keys;
 }
@@ -287,10 +290,11 @@ Done check_fibres(const LabExtender& extender, const Value& value) {
                       remote.name));
     }
     if (remote.address || remote.paths != 1 || !remote.fingerprints.empty() ||
-        !remote.interface.empty() || remote.dscp) {
-      return value.wrong(fmt::format(
-          "remote {} is on a fibre, which has neither address, fingerprint nor interface, nor dscp",
-          remote.name));
+        !remote.interface.empty() || remote.dscp || remote.fec) {
+      return value.wrong(
+          fmt::format("remote {} is on a fibre, which has neither address, "
+                      "fingerprint nor interface, nor dscp, nor fec",
+                      remote.name));
     }
     if (remote.adapts_rate) {
       return value.wrong(fmt::format(
@@ -388,6 +392,7 @@ Done add_extenders(LabBuilder& builder, const Value& table, const Keys<LabNode>&
       if (remote.encapsulation.empty()) remote.encapsulation = text.usual.encapsulation;
       if (remote.interface.empty()) remote.interface = text.usual.interface;
       if (!remote.dscp) remote.dscp = text.usual.dscp;
+      if (!remote.fec) remote.fec = text.usual.fec;
     }
     done = check_network(text.extender, value);
     if (done) done = check_keys(text.extender, value);
@@ -427,6 +432,7 @@ std::string remote_words(const LabRemote& remote) {
   if (!remote.fibre.empty()) keys.push_back("fibre = " + quoted(remote.fibre));
   if (!remote.interface.empty()) keys.push_back("interface = " + quoted(remote.interface));
   if (remote.dscp) keys.push_back("dscp = " + dscp_words(*remote.dscp));
+  if (remote.fec) keys.push_back("fec = " + quoted(fec_words(*remote.fec)));
   if (remote.next_hop) keys.push_back("next_hop = " + quoted(remote.next_hop->to_string()));
   if (remote.rate_bytes_per_s != 0) {
     keys.push_back("rate = " + quoted(quantity_text(remote.rate_bytes_per_s, kRateUnits)));

@@ -8,6 +8,8 @@
 #   far       over an emulated WAN of 100 ms there and back, which loses packets
 #   auto      over an emulated WAN that is slower than the machines, whose rate both find out: its
 #             queue drops nothing
+#   fec       over an emulated WAN of 100 ms there and back, which loses packets, most of which are
+#             made again; a site that does not have the same is refused
 #   paths     over two emulated WANs at once, of which one is cut while a program runs
 #   sealed    on machines of their own: what crosses the WAN shows nothing of what is carried, while
 #             keys change; the same in the clear does
@@ -181,6 +183,32 @@ auto() {
   stop wan INT
   refuse wan 'queue_full [1-9]'
   expect wan 'delivered [1-9]'
+  stop_sites
+}
+
+fec() {
+  over_wan rate=1Gb/s,delay=50ms,loss=1%,seed=7 delay=50ms
+  sed -i 's|^fingerprint = .*|&\nfec = "8+2"|' "$work/west.toml" "$work/east.toml"
+  start_site west
+  start_site east
+  await_up
+  perftest_across ib_send_bw -n 500 -u 20
+  perftest_across ib_write_bw -n 500 -u 20
+  local recovered repeated
+  recovered=$(site_report east "remote['counters'].get('rx_recovered', 0)")
+  repeated=$(site_report west "remote['counters'].get('tx_repeated', 0)")
+  ((recovered > 10 && repeated < recovered)) || fail "recovered $recovered, repeated $repeated"
+  site_report east "remote['counters']" >"$work/counters.out"
+  refuse counters 'rx_lost|forged|overrun|repair_refused'
+  run status "$weft" status
+  expect status 'sealed with [a-z0-9-]+, fec 8[+]2: [0-9]+ of [0-9]+ lost frames made again'
+  stop_site east
+  sed -i '/^fec = /d' "$work/east.toml"
+  start_site east
+  await_site west "remote['session']" refused
+  run status "$weft" status
+  expect status 'refused, .*: the other end has no fec, this one fec 8[+]2'
+  stop wan INT
   stop_sites
 }
 

@@ -22,9 +22,10 @@ insecure = true
 encapsulation = "udp/ipv6/ethernet"
 interface = "eth1"
 dscp = { 3 = 46, control = 40 }
+fec = "10+2"
 [extender.edge.remote]
 "far.away" = { address = "[2001:db8::1]:7471", rate = "2.5Gb/s" }
-near = { encapsulation = "ethernet", interface = "tap:lab", dscp = { 15 = 63, 0 = 8 } }
+near = { encapsulation = "ethernet", fec = "9+8", interface = "tap:lab", dscp = { 15 = 63, 0 = 8 } }
 
 [node.a]
 [switch.s]
@@ -71,6 +72,8 @@ TEST(LabExtender, IsASwitchWithOneMorePortForEachRemote) {
   EXPECT_EQ(edge.remotes[1].dscp.value().of_sl[15], 63) << "its own";
   EXPECT_EQ(edge.remotes[1].dscp->of_sl[3], 0);
   EXPECT_EQ(edge.remotes[1].dscp->control, 48);
+  EXPECT_EQ(edge.remotes[0].fec, (LabFec{.frames = 10, .repairs = 2}));
+  EXPECT_EQ(edge.remotes[1].fec, (LabFec{.frames = 9, .repairs = 8}));
   EXPECT_EQ(edge.port_of(0), 3);
   EXPECT_EQ(edge.port_of(1), 4);
   EXPECT_EQ(lab->find_extender(edge.node), &edge);
@@ -181,6 +184,11 @@ TEST(LabExtender, RefusesWhatCannotBe) {
               HasSubstr("extender.x.remote.r.rate: must be a rate"));
   EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.2:7471'\ndscp = { 16 = 1 }")),
               HasSubstr("extender.x.remote.r.dscp.16: there is no such SL; there are 0 to 15"));
+  for (const char* const fec : {"10", "0+1", "33+1", "10+0", "10+9", "10+2 ", "+", "257+1"}) {
+    EXPECT_THAT(
+        refusal(extender(fine, there + "'192.0.2.2:7471'\nfec = '" + std::string(fec) + "'")),
+        HasSubstr("extender.x.remote.r.fec: must be how many frames, 1 to 32"));
+  }
   EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.2:7471'\ndscp = { 3 = 64 }")),
               HasSubstr("extender.x.remote.r.dscp.3: must be a number from 0 to 63"));
   EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.2:7471'\nrate = 'fast'")),
@@ -231,6 +239,7 @@ TEST(LabExtender, RefusesFibresThatCannotBe) {
   EXPECT_THAT(refusal(extender("", there + "address = '192.0.2.2:7471'")),
               HasSubstr("neither address, fingerprint nor interface"));
   EXPECT_THAT(refusal(extender("dscp = { 0 = 1 }", there)), HasSubstr("interface, nor dscp"));
+  EXPECT_THAT(refusal(extender("fec = '4+1'", there)), HasSubstr("nor fec"));
   EXPECT_THAT(refusal(extender("", there + "[extender.x.remote.q]\nrate = '1Gb/s'")),
               HasSubstr("remote q is not on a fibre, as others are"));
   EXPECT_THAT(refusal(extender("", there + "[extender.x.remote.q]\nfibre = 'unix:/r'")),

@@ -14,6 +14,7 @@
 #include "daemon/wan/site_calls.h"
 #include "daemon/wan/site_identity.h"
 #include "daemon/wan/site_keys.h"
+#include "fabric/lab_fec_text.h"
 
 namespace weft::daemon {
 namespace {
@@ -203,6 +204,7 @@ void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
   if (extender.roce != nullptr) options.mode = wan::TunnelMode::kRoce;
   options.sender.kept_packets = most_packets(extender.lab);
   if (lab.dscp) options.sender.classes = classes_of(*lab.dscp);
+  if (lab.fec) options.fec = {.frames = lab.fec->frames, .repairs = lab.fec->repairs};
   wan::TunnelUser& user = *this;
   link::Port& near = near_port(extender, index);
   auto& remote = *extender.remotes.emplace_back(std::make_unique<Remote>(
@@ -343,6 +345,7 @@ Json WanLinks::report(const Extender& extender, std::size_t index) {
   if (extender.routes != nullptr) {
     row["learned"] = extender.router->learned(static_cast<std::uint32_t>(index));
   }
+  if (remote.lab.fec) row["fec"] = fabric::fec_words(*remote.lab.fec);
   for (const GidPrefix& prefix : remote.lab.prefixes)
     row["prefixes"].push_back(prefix.to_string());
   std::string why = session.why();
