@@ -113,9 +113,9 @@ class MarkedPaths : public ::testing::TestWithParam<const char*> {
     remote.encapsulation = layers();
     paths_[site] = &sockets_[site]->add(remote, io::now());
     paths_[site]->set_user({.received =
-                                [this](Bytes, bool marked, Time) {
+                                [this](Bytes, const RemotePath::Beside& beside, Time) {
                                   ++came_;
-                                  marked_ += marked ? 1 : 0;
+                                  marked_ += beside.marked ? 1 : 0;
                                   return false;
                                 },
                             .changed = {},
