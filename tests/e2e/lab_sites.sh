@@ -187,7 +187,7 @@ auto() {
 }
 
 fec() {
-  over_wan rate=1Gb/s,delay=50ms,loss=1%,seed=7 delay=50ms
+  over_wan delay=50ms,loss=1%,seed=7 delay=50ms
   sed -i 's|^fingerprint = .*|&\nfec = "8+2"|' "$work/west.toml" "$work/east.toml"
   start_site west
   start_site east
