@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/plain_bytes.h"
 #include "fake_daemon.h"
 #include "io/pass_descriptor.h"
