@@ -24,7 +24,13 @@ using fuzz::require;
 namespace {
 
 constexpr std::size_t kPeers = 4;
+constexpr std::size_t kStations = 10;
 using Frame = std::vector<std::byte>;
+
+// Of Ethernet, without a LID.
+MacAddress station(std::uint8_t number) {
+  return {0x52, 0x54, 0, 0, 0, number};
+}
 
 PortLids lids_of_port(std::uint64_t guid) {
   return {.base = Lid{static_cast<std::uint16_t>(guid * 4)}, .lmc = 1};
@@ -32,7 +38,9 @@ PortLids lids_of_port(std::uint64_t guid) {
 
 class Life final : public LanUser {
  public:
-  explicit Life(Bytes decisions) : input_(decisions) {}
+  explicit Life(Bytes decisions)
+      : input_(decisions),
+        bridge_(!decisions.empty() && (decisions.back() & std::byte{1}) != std::byte{0}) {}
 
   void live() {
     while (!input_.empty()) {
@@ -43,16 +51,23 @@ class Life final : public LanUser {
       require(port_.peers().all().size() <= kPeers);
       require(port_.host_groups().wanted().groups.size() <= GroupList::kMost);
       require(port_.channels().count() <= 2);
+      require(port_.stations().count() <= kStations);
     }
   }
 
   void to_host(const Offload& offload, Bytes frame) override {
     const auto read = EthernetFrame::read(frame);
     require(read && offload.fits(frame.size()) && frame.size() <= kLongestFrame);
-    require(read->destination == port_.mac() || (read->destination[0] & 1) != 0);
+    const bool for_host = read->destination == port_.mac() || (read->destination[0] & 1) != 0;
+    require(for_host || (bridge_ && kind_of(read->destination) == MacKind::kForeign));
     if (read->source == port_.mac()) return;  // a query of the port's own
-    const auto lids = lids_of(read->source);
-    require(lids && port_.peers().find(lids->base) == sender_);
+    require(sender_.has_value());
+    if (kind_of(read->source) == MacKind::kForeign) {
+      require(port_.peer_bridges(*sender_));
+    } else {
+      const auto lids = lids_of(read->source);
+      require(lids && port_.peers().find(lids->base) == sender_);
+    }
     ++given_;
   }
   bool send_message(PeerId peer, Bytes head, Bytes frame) override {
@@ -91,7 +106,7 @@ class Life final : public LanUser {
   }
 
   void step() {
-    switch (input_.one_of(6)) {
+    switch (input_.one_of(9)) {
       case 0:
         return from_host(some_frame(port_.mac()));
       case 1:
@@ -107,8 +122,15 @@ class Life final : public LanUser {
                                  : port_.directory().out_of_service(guid, now_);
         return;
       }
-      default:
+      case 5:
         now_ += std::chrono::milliseconds(input_.word());
+        return;
+      case 6:
+        return from_host(some_frame(station(input_.byte())));
+      case 7:
+        return from_fabric(station(input_.byte()));
+      default:
+        return say_groups();
     }
   }
 
@@ -137,6 +159,8 @@ class Life final : public LanUser {
     const std::uint8_t kind = input_.byte();
     Frame frame(14 + body.size());
     MacAddress to = kBroadcast;
+    if (kind % 4 == 0 && kind >= 0x40) to = station(kind);
+    if (kind % 4 == 0 && kind >= 0xC0) to = {0x01, 0x80, 0xC2, 0, 0, 0};
     if (kind % 4 == 1) to = mac_of(lids_of_port(1U + kind / 4 % 6));
     if (kind % 4 == 2) to = {0x01, 0x00, 0x5E, 1, 2, 3};
     if (kind % 4 == 3) to = {0x33, 0x33, 0, 0, 0, 0x16};
@@ -166,15 +190,12 @@ class Life final : public LanUser {
     require(messages_ + dropped() - before == 1);
   }
 
-  void from_fabric() {
+  void from_fabric(const std::optional<MacAddress>& source = std::nullopt) {
     const Guid guid{1U + input_.one_of(6)};
     sender_ = port_.peers().find(lids_of_port(guid.value()).base);
     const bool honest = !input_.rarely();
-    const Frame frame = some_frame(mac_of(lids_of_port(honest ? guid.value() : 9)));
-    Frame message(LanHeader::kSize + frame.size());
-    LanHeader{.number = ++number_, .total = static_cast<std::uint32_t>(frame.size())}.write(
-        message);
-    std::ranges::copy(frame, message.begin() + LanHeader::kSize);
+    const MacAddress port = mac_of(lids_of_port(honest ? guid.value() : 9));
+    const Frame message = message_of(MessageKind::kFrame, some_frame(source.value_or(port)));
     const std::uint64_t before = dropped();
     given_ = 0;
     if (sender_ && port_.channels().state(*sender_) == Channels::State::kUp) {
@@ -184,6 +205,25 @@ class Life final : public LanUser {
     }
     require(given_ + dropped() - before == 1);
     sender_.reset();
+  }
+
+  void say_groups() {
+    GroupList list{
+        .all = (input_.byte() & 1) != 0, .bridges = (input_.byte() & 1) != 0, .groups = {}};
+    if (input_.rarely()) list.groups.push_back({0x01, 0x00, 0x5E, 1, 2, 3});
+    Frame text;
+    list.write(text);
+    const Guid guid{1U + input_.one_of(6)};
+    port_.from_datagram(lids_of_port(guid.value()).base, Qpn{7},
+                        message_of(MessageKind::kGroups, text), now_);
+  }
+
+  Frame message_of(MessageKind kind, const Frame& frame) {
+    Frame message(LanHeader::kSize + frame.size());
+    LanHeader{.kind = kind, .number = ++number_, .total = static_cast<std::uint32_t>(frame.size())}
+        .write(message);
+    std::ranges::copy(frame, message.begin() + LanHeader::kSize);
+    return message;
   }
 
   void change_channel() {
@@ -218,18 +258,20 @@ class Life final : public LanUser {
     return sum;
   }
 
-  static LanOptions options() {
-    LanOptions out{.lids = lids_of_port(1)};
+  static LanOptions options(bool bridge) {
+    LanOptions out{.lids = lids_of_port(1), .bridge = bridge};
     out.directory.own = Guid{1};
     out.directory.peers = kPeers;
     out.channels.most = 2;
     out.reassembly = {.frames = 4, .frames_each = 2};
+    out.stations = {.most = kStations, .most_of_one = 8};
     return out;
   }
 
   fuzz::Input input_;
   Time now_{1s};
-  LanPort port_{options(), *this, now_};
+  const bool bridge_;
+  LanPort port_{options(bridge_), *this, now_};
   std::deque<std::pair<std::uint64_t, Question>> asked_;
   Bytes sent_{};
   std::optional<PeerId> sender_;

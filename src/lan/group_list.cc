@@ -11,6 +11,7 @@ namespace weft::lan {
 namespace {
 
 constexpr std::uint8_t kAll = 0x80;
+constexpr std::uint8_t kBridges = 0x40;
 constexpr std::size_t kMac = std::tuple_size_v<MacAddress>;
 
 }  // namespace
@@ -23,7 +24,8 @@ std::optional<GroupList> GroupList::parse(Bytes bytes) {
   if (bytes.size() < kHead) return std::nullopt;
   const std::size_t count = wire::load_be16(bytes.data() + 2);
   if (count > kMost || bytes.size() != kHead + count * kMac) return std::nullopt;
-  GroupList out{.all = (wire::load_u8(bytes.data()) & kAll) != 0, .groups = {}};
+  const std::uint8_t flags = wire::load_u8(bytes.data());
+  GroupList out{.all = (flags & kAll) != 0, .bridges = (flags & kBridges) != 0, .groups = {}};
   out.groups.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     MacAddress& group = out.groups[i];
@@ -37,7 +39,8 @@ std::optional<GroupList> GroupList::parse(Bytes bytes) {
 void GroupList::write(std::vector<std::byte>& out) const {
   assert(groups.size() <= kMost);
   out.resize(kHead + groups.size() * kMac);
-  wire::store_u8(out.data(), all ? kAll : 0);
+  wire::store_u8(out.data(),
+                 static_cast<std::uint8_t>((all ? kAll : 0) | (bridges ? kBridges : 0)));
   wire::store_u8(out.data() + 1, 0);
   wire::store_be16(out.data() + 2, static_cast<std::uint16_t>(groups.size()));
   for (std::size_t i = 0; i < groups.size(); ++i)

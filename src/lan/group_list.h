@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a LAN port tells its peers of groups: to which its host wants frames to be sent. It stands
-// behind a LanHeader of kind kGroups, as a frame would:
+// What a LAN port tells its peers of groups: to which its host wants frames to be sent; and whether
+// there are other stations behind it. It stands behind a LanHeader of kind kGroups, as a frame
+// would:
 //
-//   0     bit 7: all groups    1  0    2-3  how many addresses follow
+//   0     bit 7: all groups, bit 6: other stations    1  0    2-3  how many addresses follow
 //   4-    Ethernet addresses of groups, 6 bytes each
 //
 // A port says it again before its time is over; of a port that has not said it, all is wanted.
@@ -26,6 +27,7 @@ struct GroupList {
   static constexpr Duration kLifetime = 35s;  // three of them may be lost
 
   bool all = true;
+  bool bridges = false;            // there are stations behind the port whose addresses tell no LID
   std::vector<MacAddress> groups;  // in order, each once
 
   friend bool operator==(const GroupList&, const GroupList&) = default;

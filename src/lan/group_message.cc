@@ -20,7 +20,6 @@ constexpr std::uint8_t kIgmpReport3 = 0x22;
 constexpr std::size_t kMldSize = 24;     // of version 1
 constexpr std::size_t kMld2Head = 8;     // before records of 2
 constexpr std::uint8_t kMldQuery = 130;  // RFC 3810, 5
-constexpr std::uint8_t kMldReport1 = 131;
 constexpr std::uint8_t kMldDone = 132;
 constexpr std::uint8_t kMldReport2 = 143;
 

@@ -6,6 +6,7 @@
 
 #include "lan/group_query.h"
 #include "lan/segments.h"
+#include "lan/spanning_tree.h"
 
 namespace weft::lan {
 namespace {
@@ -14,6 +15,16 @@ namespace {
 constexpr Duration kGatherGroups = 20ms;
 constexpr unsigned kSayAgain = 2;
 constexpr Duration kSayAgainAfter = 1s;
+
+// Of frames by which bridges and their neighbours speak to each other: far more than they send.
+// Other frames do not keep these away, or a loop that makes a storm would never be cut.
+constexpr double kLinkLocalPerSecond = 1000;
+
+HostGroups::Options groups_of(const LanOptions& options) {
+  HostGroups::Options out = options.groups;
+  out.bridges = options.bridge;
+  return out;
+}
 
 }  // namespace
 
@@ -26,7 +37,8 @@ LanPort::LanPort(const LanOptions& options, LanUser& user, Time now)
       directory_(options.directory, *this),
       reassembly_(options.reassembly, counters_),
       channels_(options.channels, options.directory.peers),
-      host_groups_(options.groups, now),
+      host_groups_(groups_of(options), now),
+      stations_(options.stations, options.directory.peers),
       peer_states_(options.directory.peers),
       next_number_(options.first_number),
       say_groups_at_(now + GroupList::kRepeat) {
@@ -58,6 +70,7 @@ void LanPort::moved(PeerId peer, Time) {
 void LanPort::went(PeerId peer, Time) {
   if (channels_.forget(peer)) user_.disconnect(peer);
   reassembly_.forget(peer);
+  stations_.forget(peer);
   peer_states_[peer] = {};
   user_.peer_went(peer);
 }
@@ -75,6 +88,11 @@ void LanPort::channel_down(PeerId peer, bool failed, Time now) {
   if (failed) directory_.path_failed(peer, now);
 }
 
+bool LanPort::peer_bridges(PeerId peer) const {
+  const PeerState& state = peer_states_[peer];
+  return state.groups && state.groups->bridges;
+}
+
 bool LanPort::peer_wants(PeerId peer, const MacAddress& group) const {
   const PeerState& state = peer_states_[peer];
   return !state.groups || state.groups->wants(group);
@@ -83,6 +101,11 @@ bool LanPort::peer_wants(PeerId peer, const MacAddress& group) const {
 void LanPort::groups_changed(Time now) {
   say_groups_at_ = std::min(say_groups_at_, now + kGatherGroups);
   say_again_ = kSayAgain;
+}
+
+bool LanPort::may_go_to_all(Limits& limits, const MacAddress& to, Time now) const {
+  return is_link_local(to) ? limits.link_local.allows(kLinkLocalPerSecond, now)
+                           : limits.all.allows(options_.storm_per_s, now);
 }
 
 void LanPort::say_groups(std::span<const PeerId> to) {
@@ -101,6 +124,7 @@ void LanPort::query_host(Time now) {
 void LanPort::run(Time now) {
   directory_.run(now);
   reassembly_.run(now);
+  stations_.run(now);
   if (host_groups_.run(now)) groups_changed(now);
   if (host_groups_.query_due(now)) query_host(now);
   while (const auto idle = channels_.take_idle(now))
@@ -118,7 +142,8 @@ void LanPort::run(Time now) {
 
 Time LanPort::deadline() const {
   Time next = std::min(say_groups_at_, host_groups_.deadline());
-  for (const auto& other : {directory_.deadline(), reassembly_.deadline(), channels_.deadline()})
+  for (const auto& other :
+       {directory_.deadline(), reassembly_.deadline(), channels_.deadline(), stations_.deadline()})
     if (other) next = std::min(next, *other);
   return next;
 }

@@ -30,6 +30,7 @@
 #include "lan/lan_counters.h"
 #include "lan/lan_header.h"
 #include "lan/reassembly.h"
+#include "lan/stations.h"
 #include "lan/storm_limit.h"
 
 namespace weft::lan {
@@ -63,13 +64,17 @@ class LanUser {
 struct LanOptions {
   PortLids lids{};         // valid ones, of the port of the fabric
   std::size_t mtu = 1500;  // of the host's interface, up to kMostMtu
-  // Of frames that go to all: of the host's, and of each peer's.
+  // The host's interface is a port of a bridge: stations are behind it whose addresses tell no LID.
+  bool bridge = false;
+  // Of frames that go to all: of the host's, and of each peer's. Those to groups of bridges and of
+  // neighbours are not among them: they have a limit of their own.
   double storm_per_s = 10'000;
   std::uint32_t first_number = 0;  // of frames in datagrams; better another one each time
   Directory::Options directory{};
   Reassembly::Options reassembly{};
   Channels::Options channels{};
-  HostGroups::Options groups{};
+  HostGroups::Options groups{};  // `bridges` in it is what `bridge` says
+  Stations::Options stations{};
 };
 
 class LanPort final : private DirectoryUser {
@@ -109,15 +114,23 @@ class LanPort final : private DirectoryUser {
   [[nodiscard]] const Peers& peers() const { return directory_.peers(); }
   [[nodiscard]] const Channels& channels() const { return channels_; }
   [[nodiscard]] const HostGroups& host_groups() const { return host_groups_; }
+  [[nodiscard]] const Stations& stations() const { return stations_; }
   [[nodiscard]] const LanCounters& counters() const { return counters_; }
   // What a peer has said that it wants, or that it wants all.
   [[nodiscard]] bool peer_wants(PeerId peer, const MacAddress& group) const;
+  // It has said that there are stations behind it.
+  [[nodiscard]] bool peer_bridges(PeerId peer) const;
 
  private:
+  // What goes to all is limited; what bridges and their neighbours say to each other, apart.
+  struct Limits {
+    StormLimit all;
+    StormLimit link_local;
+  };
   struct PeerState {
     std::optional<GroupList> groups;  // nothing: it has not said so, or not lately
     Time groups_until{};
-    StormLimit storm;
+    Limits limits;
   };
 
   // DirectoryUser
@@ -128,21 +141,31 @@ class LanPort final : private DirectoryUser {
 
   // lan_port_host.cc: what comes from the host.
   [[nodiscard]] bool may_send(const Offload& offload, Bytes frame, const EthernetFrame& read);
-  void to_one(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now);
+  [[nodiscard]] bool may_send_from(const MacAddress& source) const;
+  void to_port(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now);
+  bool to_peer(PeerId peer, const Offload& offload, Bytes frame, const EthernetFrame& read,
+               Time now);
   void to_all(const Offload& offload, Bytes frame, Time now);
   void to_group(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now);
   void want_channel(PeerId peer, Time now);
   void send_to(std::span<const PeerId> peers, const Offload& offload, Bytes frame);
   std::size_t send_datagrams(std::span<const PeerId> peers, const LanHeader& header, Bytes frame);
 
+  // lan_port_bridge.cc: stations that are no LAN ports.
+  void to_station(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now);
+  void learn_from_host(const EthernetFrame& read);
+  [[nodiscard]] bool is_from_station(PeerId peer, const EthernetFrame& read, Time now);
+  void look_for_topology_change(const EthernetFrame& read, Time now);
+
   // lan_port_fabric.cc: what comes from the fabric.
   [[nodiscard]] std::optional<LanMessage> read(Bytes message);
   bool receive(PeerId peer, const LanMessage& message, Time now);
-  [[nodiscard]] bool is_from(PeerId peer, const EthernetFrame& read);
+  [[nodiscard]] bool is_from(PeerId peer, const EthernetFrame& read, Time now);
   [[nodiscard]] bool is_for_host(PeerId peer, const EthernetFrame& read, Time now);
   [[nodiscard]] bool fits_mtu(const Offload& offload, Bytes frame, unsigned tags) const;
   void take_groups(PeerId peer, Bytes list, Time now);
 
+  [[nodiscard]] bool may_go_to_all(Limits& limits, const MacAddress& to, Time now) const;
   void say_groups(std::span<const PeerId> to);
   void groups_changed(Time now);
   void query_host(Time now);
@@ -158,8 +181,10 @@ class LanPort final : private DirectoryUser {
   Reassembly reassembly_;
   Channels channels_;
   HostGroups host_groups_;
+  Stations stations_;
+  std::optional<Time> forgot_stations_;  // because the topology had changed
   std::vector<PeerState> peer_states_;
-  StormLimit storm_;
+  Limits limits_;
   std::uint32_t next_number_;
   Time say_groups_at_;
   unsigned say_again_ = 0;  // soon, because what is wanted has changed, and datagrams can be lost

@@ -61,13 +61,14 @@ bool LanPort::receive(PeerId peer, const LanMessage& message, Time now) {
     count(LanCounter::kRxTooLong);
     return false;
   }
-  if (!is_from(peer, *read) || !is_for_host(peer, *read, now)) return false;
+  if (!is_from(peer, *read, now) || !is_for_host(peer, *read, now)) return false;
   count(LanCounter::kRxFrames);
   user_.to_host(message.header.offload, message.part);
   return true;
 }
 
-bool LanPort::is_from(PeerId peer, const EthernetFrame& read) {
+bool LanPort::is_from(PeerId peer, const EthernetFrame& read, Time now) {
+  if (kind_of(read.source) == MacKind::kForeign) return is_from_station(peer, read, now);
   const auto lids = lids_of(read.source);
   if (lids && *lids == peers().get(peer).lids) return true;
   count(lids ? LanCounter::kRxForgedSource : LanCounter::kRxForeignSource);
@@ -77,7 +78,9 @@ bool LanPort::is_from(PeerId peer, const EthernetFrame& read) {
 bool LanPort::is_for_host(PeerId peer, const EthernetFrame& read, Time now) {
   const MacKind kind = kind_of(read.destination);
   if (kind == MacKind::kPort || kind == MacKind::kForeign) {
-    if (read.destination == mac_) return true;
+    // Who bridges hands on what is for anybody behind it: which those are, its bridge knows.
+    const bool may_be_behind = options_.bridge && kind == MacKind::kForeign;
+    if (read.destination == mac_ || may_be_behind) return true;
     count(LanCounter::kRxNotOurs);
     return false;
   }
@@ -87,9 +90,12 @@ bool LanPort::is_for_host(PeerId peer, const EthernetFrame& read, Time now) {
     return host_groups_.router();
   }
   if (group && is_reported_group(read.destination)) return true;
-  if (peer_states_[peer].storm.allows(options_.storm_per_s, now)) return true;
-  count(LanCounter::kRxStorm);
-  return false;
+  if (!may_go_to_all(peer_states_[peer].limits, read.destination, now)) {
+    count(LanCounter::kRxStorm);
+    return false;
+  }
+  look_for_topology_change(read, now);
+  return true;
 }
 
 void LanPort::take_groups(PeerId peer, Bytes list, Time now) {

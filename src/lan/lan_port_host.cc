@@ -12,15 +12,16 @@ void LanPort::from_host(const Offload& offload, Bytes frame, Time now) {
   const auto read = EthernetFrame::read(frame);
   if (!read) return count(LanCounter::kTxTooShort);
   if (!may_send(offload, frame, *read)) return;
+  if (options_.bridge) learn_from_host(*read);
   switch (kind_of(read->destination)) {
     case MacKind::kPort:
-      return to_one(offload, frame, *read, now);
+      return to_port(offload, frame, *read, now);
     case MacKind::kBroadcast:
       return to_all(offload, frame, now);
     case MacKind::kGroup:
       return to_group(offload, frame, *read, now);
     case MacKind::kForeign:
-      return count(LanCounter::kTxForeignDestination);
+      return to_station(offload, frame, *read, now);
   }
 }
 
@@ -34,7 +35,7 @@ bool LanPort::may_send(const Offload& offload, Bytes frame, const EthernetFrame&
     count(LanCounter::kTxTooLong);
   } else if (!offload.fits(frame.size())) {
     count(LanCounter::kTxMalformed);
-  } else if (read.source != mac_) {
+  } else if (!may_send_from(read.source)) {
     count(LanCounter::kTxForeignSource);
   } else {
     return true;
@@ -42,25 +43,36 @@ bool LanPort::may_send(const Offload& offload, Bytes frame, const EthernetFrame&
   return false;
 }
 
-void LanPort::to_one(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now) {
+bool LanPort::may_send_from(const MacAddress& source) const {
+  return source == mac_ || (options_.bridge && kind_of(source) == MacKind::kForeign);
+}
+
+void LanPort::to_port(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now) {
   if (read.destination == mac_) return count(LanCounter::kTxToSelf);
   const PortLids lids = *lids_of(read.destination);
   const auto peer = peers().find(lids.base);
   if (!peer || peers().get(*peer).lids != lids) return count(LanCounter::kTxNoPeer);
-  if (channels_.use(*peer, now)) {
+  (void)to_peer(*peer, offload, frame, read, now);
+}
+
+// True: it was sent.
+bool LanPort::to_peer(PeerId peer, const Offload& offload, Bytes frame, const EthernetFrame& read,
+                      Time now) {
+  if (channels_.use(peer, now)) {
     const LanHeader header{.offload = offload, .total = static_cast<std::uint32_t>(frame.size())};
     std::array<std::byte, LanHeader::kSize> head;
     header.write(head);
-    if (!user_.send_message(*peer, head, frame)) return count(LanCounter::kTxNoRoom);
-    count(LanCounter::kTxByChannel);
-    return count(LanCounter::kTxFrames);
+    const bool sent = user_.send_message(peer, head, frame);
+    count(sent ? LanCounter::kTxByChannel : LanCounter::kTxNoRoom);
+    if (sent) count(LanCounter::kTxFrames);
+    return sent;
   }
-  const bool several = Segments::count(frame.size(), peers().get(*peer).path().mtu) > 1;
-  if (several || read.is_resolution()) want_channel(*peer, now);
-  const PeerId to = *peer;
-  if (send_datagrams({&to, 1}, {.offload = offload}, frame) != 0) return;
+  const bool several = Segments::count(frame.size(), peers().get(peer).path().mtu) > 1;
+  if (several || read.is_resolution()) want_channel(peer, now);
+  if (send_datagrams({&peer, 1}, {.offload = offload}, frame) != 0) return false;
   count(LanCounter::kTxByDatagram);
   count(LanCounter::kTxFrames);
+  return true;
 }
 
 void LanPort::want_channel(PeerId peer, Time now) {
@@ -71,7 +83,7 @@ void LanPort::want_channel(PeerId peer, Time now) {
 }
 
 void LanPort::to_all(const Offload& offload, Bytes frame, Time now) {
-  if (!storm_.allows(options_.storm_per_s, now)) return count(LanCounter::kTxStorm);
+  if (!may_go_to_all(limits_, kBroadcast, now)) return count(LanCounter::kTxStorm);
   if (peers().all().empty()) return count(LanCounter::kTxNoMember);
   count(LanCounter::kTxToAll);
   send_to(peers().all(), offload, frame);
@@ -84,7 +96,8 @@ void LanPort::to_group(const Offload& offload, Bytes frame, const EthernetFrame&
     if (host_groups_.heard(message, now)) groups_changed(now);
   }
   const bool pruned = report || is_reported_group(read.destination);
-  if (!pruned && !storm_.allows(options_.storm_per_s, now)) return count(LanCounter::kTxStorm);
+  if (!pruned && !may_go_to_all(limits_, read.destination, now)) return count(LanCounter::kTxStorm);
+  look_for_topology_change(read, now);
   targets_.clear();
   for (const PeerId peer : peers().all()) {
     const auto& groups = peer_states_[peer].groups;

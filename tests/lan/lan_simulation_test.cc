@@ -146,6 +146,58 @@ TEST(LanSimulation, FollowsNodesThatGoAndComeAndGetOtherLids) {
   }
 }
 
+MacAddress station(std::size_t number) {
+  return {0x52, 0x54, 0, 0, 0, static_cast<std::uint8_t>(number)};
+}
+
+// Stations move between bridges, and say so by a broadcast, which may get lost.
+TEST(LanSimulation, FindsStationsBehindBridgesWhereverTheyMove) {
+  constexpr std::size_t kBridges = 3;
+  constexpr std::size_t kStations = 6;
+  for (const std::uint64_t seed : sim::seeds(10)) {
+    SCOPED_TRACE(sim::how_to_replay(seed, "LanSimulation.FindsStations*"));
+    World world(seed, 6, {.loss = 0.02, .duplicate = 0.02, .reorder = 0.1}, kBridges);
+    world.run_for(15s);
+    std::array<Node*, kStations> at{};
+    const auto move = [&](std::size_t number) {
+      at[number] = world.nodes[world.random.below(kBridges)].get();
+      at[number]->send_from(station(number), kBroadcast, 60);
+    };
+    for (std::size_t i = 0; i < kStations; ++i)
+      move(i);
+    for (int i = 0; i < 400; ++i) {
+      world.run_for(Duration(world.random.below(40'000)));
+      if (world.random.chance(0.05)) move(world.random.below(kStations));
+      const std::size_t from = world.random.below(kStations);
+      const MacAddress to = station(world.random.below(kStations));
+      const std::size_t size = world.random.between(60, 1514);
+      if (world.random.chance(0.5)) {
+        at[from]->send_from(station(from), to, size);
+      } else {
+        world.nodes[world.random.below(world.nodes.size())]->send(to, size);
+      }
+    }
+    settle(world);
+    world.faults = {};
+    for (std::size_t i = 0; i < kStations; ++i)
+      at[i]->send_from(station(i), kBroadcast, 60);
+    world.run_for(1ms);
+    for (const auto& from : world.nodes) {
+      for (std::size_t i = 0; i < kStations; ++i) {
+        if (at[i] == from.get()) continue;
+        from->send(station(i), 500);
+        world.run_for(1ms);
+        EXPECT_TRUE(world.delivered(world.last_frame, *at[i]));
+        EXPECT_EQ(world.delivered(world.last_frame), 1u);
+      }
+    }
+    EXPECT_GT(count_of(world, LanCounter::kTxToStation), 0u);
+    EXPECT_GT(count_of(world, LanCounter::kStationsMoved), 0u);
+    world.account();
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
 TEST(LanSimulation, HasEightNodesTogetherBeforeTwoSecondsArePast) {
   World world(1, 8, {});
   world.run_for(500ms);

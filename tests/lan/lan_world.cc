@@ -24,13 +24,13 @@ void write_macs(std::byte* at, const MacAddress& to, const MacAddress& from) {
 
 }  // namespace
 
-World::World(std::uint64_t seed, std::size_t count, const Faults& with)
+World::World(std::uint64_t seed, std::size_t count, const Faults& with, std::size_t bridges)
     : random(seed), faults(with) {
   constexpr std::uint16_t kMtus[] = {256, 512, 1024, 2048, 4096};
   for (std::size_t i = 0; i < count; ++i) {
     // Each with two LIDs, so that there are two ways to it.
     const PortLids lids{.base = Lid{static_cast<std::uint16_t>(2 * i + 4)}, .lmc = 1};
-    nodes.push_back(std::make_unique<Node>(*this, i, lids, kMtus[random.below(5)]));
+    nodes.push_back(std::make_unique<Node>(*this, i, lids, kMtus[random.below(5)], i < bridges));
   }
   for (const auto& node : nodes)
     node->start();
@@ -77,6 +77,7 @@ void World::arrived(Node& node, Bytes frame) {
   EXPECT_EQ(copy.arrived, 1u) << "frame " << *number << " came twice";
   const MacAddress to = EthernetFrame::read(frame)->destination;
   EXPECT_TRUE(kind_of(to) != MacKind::kPort || to == node.port->mac());
+  EXPECT_TRUE(kind_of(to) != MacKind::kForeign || node.bridge);
   if (kind_of(to) == MacKind::kGroup && groups_settled) {
     EXPECT_TRUE(node.joined.contains(to[5])) << "node " << node.index << " does not want it";
   }
@@ -91,6 +92,11 @@ std::size_t World::delivered(std::uint64_t frame) const {
   return count;
 }
 
+bool World::delivered(std::uint64_t frame, const Node& to) const {
+  const auto copy = copies_.find({frame, to.index});
+  return copy != copies_.end() && copy->second.arrived != 0;
+}
+
 void World::account() const {
   using C = LanCounter;
   for (const auto& node : nodes) {
@@ -98,9 +104,9 @@ void World::account() const {
     for (const auto& [key, copy] : copies_)
       if (key.second == node->index && copy.arrived == 0 && !copy.lost) ++missing;
     std::uint64_t counted = 0;
-    for (const C reason :
-         {C::kRxLate, C::kRxIncomplete, C::kRxCrowded, C::kRxSenderGone, C::kRxStranger,
-          C::kRxForgedQueuePair, C::kRxForgedSource, C::kRxNotOurs, C::kRxStorm}) {
+    for (const C reason : {C::kRxLate, C::kRxIncomplete, C::kRxCrowded, C::kRxSenderGone,
+                           C::kRxStranger, C::kRxForgedQueuePair, C::kRxForgedSource,
+                           C::kRxForeignSource, C::kRxNotOurs, C::kRxStorm}) {
       counted += node->port->counters().get(reason);
     }
     EXPECT_LE(missing, counted) << "node " << node->index;
@@ -158,14 +164,22 @@ void World::traffic(std::size_t frames) {
   }
 }
 
-Node::Node(World& its_world, std::size_t number, const PortLids& its_lids, std::uint16_t its_mtu)
-    : world(its_world), index(number), guid(0x100 + number), lids(its_lids), mtu(its_mtu) {
+Node::Node(World& its_world, std::size_t number, const PortLids& its_lids, std::uint16_t its_mtu,
+           bool is_bridge)
+    : world(its_world),
+      index(number),
+      guid(0x100 + number),
+      lids(its_lids),
+      mtu(its_mtu),
+      bridge(is_bridge) {
 }
 
 void Node::start() {
   const Time now = world.scheduler.now();
   qpn = Qpn{static_cast<std::uint32_t>(2 + world.random.below(1000))};
-  LanOptions options{.lids = lids, .first_number = static_cast<std::uint32_t>(world.random.next())};
+  LanOptions options{.lids = lids,
+                     .bridge = bridge,
+                     .first_number = static_cast<std::uint32_t>(world.random.next())};
   options.directory.own = guid;
   options.channels.most = world.nodes.size() / 2;
   port = std::make_unique<LanPort>(options, *this, now);
@@ -190,9 +204,9 @@ std::optional<PeerId> Node::peer_of(const Node& other) const {
   return std::nullopt;
 }
 
-void Node::send(const MacAddress& to, std::size_t size) {
+void Node::send_from(const MacAddress& station, const MacAddress& to, std::size_t size) {
   if (!alive) return;
-  const std::vector<std::byte> frame = world.make_frame(to, port->mac(), size);
+  const std::vector<std::byte> frame = world.make_frame(to, station, size);
   Offload offload;
   if (frame.size() > 1514) {
     offload = {.gso = Offload::Gso::kTcpv4, .needs_checksum = true, .gso_size = 1448};

@@ -33,11 +33,12 @@ class World;
 
 class Node final : public LanUser {
  public:
-  Node(World& world, std::size_t index, const PortLids& lids, std::uint16_t mtu);
+  Node(World& world, std::size_t index, const PortLids& lids, std::uint16_t mtu, bool bridge);
 
   void start();
   // What the kernel behind it does.
-  void send(const MacAddress& to, std::size_t size);
+  void send(const MacAddress& to, std::size_t size) { send_from(port->mac(), to, size); }
+  void send_from(const MacAddress& station, const MacAddress& to, std::size_t size);
   void join(std::uint8_t group);
   void leave(std::uint8_t group);
 
@@ -60,6 +61,7 @@ class Node final : public LanUser {
   const Guid guid;
   PortLids lids;
   const std::uint16_t mtu;  // of the paths to it
+  const bool bridge;
   Qpn qpn{};
   bool alive = true;
   std::unique_ptr<LanPort> port;
@@ -74,7 +76,8 @@ class Node final : public LanUser {
 
 class World {
  public:
-  World(std::uint64_t seed, std::size_t nodes, const Faults& faults);
+  // The first so many of the nodes are bridges.
+  World(std::uint64_t seed, std::size_t nodes, const Faults& faults, std::size_t bridges = 0);
 
   void run_for(Duration time) { scheduler.run_until(scheduler.now() + time); }
   // Sends so many frames of every kind, in as long as that takes.
@@ -87,6 +90,7 @@ class World {
   // What was not delivered was lost by the fabric, or counted by whom it came to.
   void account() const;
   [[nodiscard]] std::size_t delivered(std::uint64_t frame) const;
+  [[nodiscard]] bool delivered(std::uint64_t frame, const Node& to) const;
 
   // For nodes.
   void sent(Bytes frame, std::size_t to);
