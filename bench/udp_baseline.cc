@@ -4,8 +4,9 @@
 //
 //   udp_baseline                                       the figures below as result lines
 //   udp_baseline bw  gso|plain SIZE SECONDS [BUFFER]   payload GB/s received, loss-free by a window
-//   udp_baseline bw6 gso|plain SIZE SECONDS [BUFFER [MEMORY]]   the same over IPv6; what comes goes
-//                                                      into so many bytes, one behind the other
+//   udp_baseline bw6 gso|plain SIZE SECONDS [BUFFER [MEMORY [FROM]]]   the same over IPv6; what
+//                                                      comes goes into so many bytes, and is sent
+//                                                      out of so many, one behind the other
 //   udp_baseline lat SIZE COUNT                        median round trip, both sides spinning, ns
 //   udp_baseline serve ADDRESS PORT / lat-to ADDRESS PORT SIZE COUNT   the same between hosts
 //   udp_baseline bw-serve ADDRESS PORT / bw-to ADDRESS PORT gso|plain SIZE SECONDS
@@ -120,13 +121,15 @@ void receive_side(const Socket& socket, bool gro, std::uint64_t window, std::siz
 }
 
 double send_side(const Socket& socket, bool gso, std::size_t size, double seconds,
-                 std::uint64_t window) {
+                 std::uint64_t window, std::size_t memory) {
   const std::size_t segments = gso ? std::min<std::size_t>(kMaxSegments, kMaxPayload / size) : 1;
   const int segment = static_cast<int>(size);
   if (gso && setsockopt(socket.fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof segment) != 0) {
     die("UDP_SEGMENT");
   }
-  std::vector<char> data(size * segments, 'w');
+  const std::size_t length = size * segments;
+  const std::vector<char> data(std::max(memory, length), 'w');
+  std::size_t at = 0;
   std::uint64_t sent = 0;
   std::uint64_t acknowledged = 0;
   const std::int64_t start = now_ns();
@@ -138,12 +141,15 @@ double send_side(const Socket& socket, bool gso, std::size_t size, double second
       acknowledged = std::max(acknowledged, ack);
       last_progress = now_ns();
     }
-    if (sent - acknowledged + data.size() > window) {
+    if (sent - acknowledged + length > window) {
       // Something was lost after all: write it off rather than hang.
       if (now_ns() - last_progress > 100'000'000) acknowledged = sent;
       continue;
     }
-    if (send(socket.fd, data.data(), data.size(), 0) > 0) sent += data.size();
+    if (send(socket.fd, data.data() + at, length, 0) <= 0) continue;
+    sent += length;
+    at += length;
+    if (data.size() - at < length) at = 0;
   }
   const double elapsed = static_cast<double>(now_ns() - start) / 1e9;
   const int none = 0;
@@ -165,8 +171,14 @@ std::uint64_t window_of(const Socket& socket, bool gso, std::size_t size) {
   return std::min(kLargestWindow, gso ? room : room * size / (size + 1024));
 }
 
+// Bytes that are walked through at each end; less than a message: one place, which the cache keeps.
+struct Memory {
+  std::size_t to = 0;
+  std::size_t from = 0;
+};
+
 double measure_bandwidth(const char* ip, bool gso, std::size_t size, double seconds, int buffer,
-                         std::size_t memory = 0) {
+                         const Memory& memory = {}) {
   const Socket receiver(ip, 0, buffer);
   const Socket sender(ip, 0, buffer);
   receiver.connect_to(sender.address);
@@ -175,13 +187,13 @@ double measure_bandwidth(const char* ip, bool gso, std::size_t size, double seco
   const pid_t child = fork();
   if (child == 0) {
     pin(1);
-    receive_side(receiver, gso, window, memory);
+    receive_side(receiver, gso, window, memory.to);
     _exit(0);
   }
   pin(0);
   std::uint64_t ready = 0;
   if (recv(sender.fd, &ready, sizeof ready, 0) < 0) die("recv");
-  const double rate = send_side(sender, gso, size, seconds, window);
+  const double rate = send_side(sender, gso, size, seconds, window, memory.from);
   kill(child, SIGTERM);
   waitpid(child, nullptr, 0);
   return rate;
@@ -210,7 +222,8 @@ int serve_bandwidth(const char* ip, std::uint16_t port) {
 int send_bandwidth(const sockaddr_storage& peer, bool gso, std::size_t size, double seconds) {
   const Socket client("0.0.0.0", 0, kSocketBuffer);
   client.connect_to(peer);
-  print_bandwidth(gso, size, send_side(client, gso, size, seconds, window_of(client, gso, size)));
+  print_bandwidth(gso, size,
+                  send_side(client, gso, size, seconds, window_of(client, gso, size), 0));
   return 0;
 }
 
@@ -282,7 +295,10 @@ int main(int argc, char** argv) {
     const bool gso = words[1] == "gso";
     const auto size = static_cast<std::size_t>(number(2));
     const int buffer = words.size() > 4 ? static_cast<int>(number(4)) : kSocketBuffer;
-    const auto memory = words.size() > 5 ? static_cast<std::size_t>(number(5)) : 0;
+    const auto bytes = [&](std::size_t i) {
+      return words.size() > i ? static_cast<std::size_t>(number(i)) : 0;
+    };
+    const Memory memory{.to = bytes(5), .from = bytes(6)};
     const char* const ip = words[0] == "bw" ? kLoopback : "::1";
     print_bandwidth(gso, size, measure_bandwidth(ip, gso, size, number(3), buffer, memory));
     return 0;
@@ -308,7 +324,7 @@ int main(int argc, char** argv) {
                           words[3] == "gso", static_cast<std::size_t>(number(4)), number(5));
   }
   fmt::print(stderr,
-             "usage: udp_baseline bw|bw6 gso|plain SIZE SECONDS [BUFFER [MEMORY]]\n"
+             "usage: udp_baseline bw|bw6 gso|plain SIZE SECONDS [BUFFER [MEMORY [FROM]]]\n"
              "       udp_baseline lat SIZE COUNT\n"
              "       udp_baseline serve ADDRESS PORT\n"
              "       udp_baseline lat-to ADDRESS PORT SIZE COUNT\n"
