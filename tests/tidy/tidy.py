@@ -233,6 +233,25 @@ def names(tree):
 
 
 @rule
+def counters(tree):
+    """A table of CounterInfo has a row for each counter: the compiler fills up what is missing."""
+    for file in tree.files:
+        if not file.is_cxx or file.parts[0] != "src":
+            continue
+        text = "\n".join(file.lines)
+        for table in re.finditer(r"std::array<CounterInfo,[^>]*>\(\s*(\w+)::kCount\)>\s*\w+\s*"
+                                 r"\{(.*?)\}\};", text, re.DOTALL):
+            listed = re.search(rf"enum class {table[1]}\b[^{{]*\{{(.*?)\bkCount\b", text, re.DOTALL)
+            if listed is None:
+                continue
+            counters = len(re.findall(r"\bk\w+", re.sub(r"//.*", "", listed[1])))
+            rows = len(re.findall(r'\{\s*"', table[2]))
+            if rows != counters:
+                yield (file.path, text.count("\n", 0, table.start()) + 1,
+                       f"{rows} rows for {counters} counters of {table[1]}")
+
+
+@rule
 def executables(tree):
     """What starts with #! can be run, and what can be run starts with #!."""
     for file in tree.files:

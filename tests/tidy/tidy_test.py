@@ -87,6 +87,16 @@ class Rules(unittest.TestCase):
         text = long_function(70, opening="int f(int a,\n      int b) {")
         self.one("functions", "src/wire/bth.cc", 2, files={"src/wire/bth.cc": text})
 
+    def test_counters__refuses_a_table_with_a_row_too_few_or_too_many(self):
+        enum = "enum class C : int {\n  kA,  // kB once\n  kC,\n  kCount\n};\n"
+        begin = "std::array<CounterInfo, static_cast<std::size_t>(C::kCount)>\n    kInfo{{\n"
+        row = '        {"a", "what it is"},\n'
+        for rows in (1, 3):
+            text = LICENCE + enum + begin + row * rows + "    }};\n"
+            self.one("counters", "src/wire/a.h", 7, files={"src/wire/a.h": text})
+        text = LICENCE + enum + begin + row * 2 + "    }};\n"
+        self.assertEqual(self.breaches("counters", files={"src/wire/a.h": text}), [])
+
     def test_licence__refuses_a_file_without_it(self):
         for path, text in (("src/wire/bth.cc", "int a;\n"), ("script/go", "#!/bin/sh\necho\n"),
                            ("src/CMakeLists.txt", "add_subdirectory(wire)\n"),
