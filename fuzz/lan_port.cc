@@ -89,6 +89,11 @@ class Life final : public LanUser {
     }
     return 0;
   }
+  bool send_to_group(const LanHeader& header, Bytes frame) override {
+    require(joined_ && header.kind == MessageKind::kFrame && frame.data() == sent_.data());
+    ++to_group_;
+    return true;
+  }
   void connect(PeerId peer) override { require(has(peer)); }
   void disconnect(PeerId peer) override { require(has(peer)); }
   bool ask(std::uint64_t number, const Question& question, Time) override {
@@ -106,7 +111,7 @@ class Life final : public LanUser {
   }
 
   void step() {
-    switch (input_.one_of(9)) {
+    switch (input_.one_of(10)) {
       case 0:
         return from_host(some_frame(port_.mac()));
       case 1:
@@ -129,8 +134,11 @@ class Life final : public LanUser {
         return from_host(some_frame(station(input_.byte())));
       case 7:
         return from_fabric(station(input_.byte()));
-      default:
+      case 8:
         return say_groups();
+      default:
+        joined_ = !joined_;
+        joined_ ? port_.group_joined(now_) : port_.group_left(now_);
     }
   }
 
@@ -186,8 +194,11 @@ class Life final : public LanUser {
     sent_ = frame;
     const std::uint64_t before = dropped();
     messages_ = 0;
+    to_group_ = 0;
     port_.from_host({}, frame, now_);
-    require(messages_ + dropped() - before == 1);
+    // Besides what goes to the group, those may get copies that it does not reach.
+    require(to_group_ <= 1 && messages_ <= 1);
+    require(std::max(messages_, to_group_) + dropped() - before == 1);
   }
 
   void from_fabric(const std::optional<MacAddress>& source = std::nullopt) {
@@ -208,8 +219,10 @@ class Life final : public LanUser {
   }
 
   void say_groups() {
-    GroupList list{
-        .all = (input_.byte() & 1) != 0, .bridges = (input_.byte() & 1) != 0, .groups = {}};
+    GroupList list{.all = (input_.byte() & 1) != 0,
+                   .bridges = (input_.byte() & 1) != 0,
+                   .joined = (input_.byte() & 1) != 0,
+                   .groups = {}};
     if (input_.rarely()) list.groups.push_back({0x01, 0x00, 0x5E, 1, 2, 3});
     Frame text;
     list.write(text);
@@ -275,7 +288,9 @@ class Life final : public LanUser {
   std::deque<std::pair<std::uint64_t, Question>> asked_;
   Bytes sent_{};
   std::optional<PeerId> sender_;
+  bool joined_ = false;
   unsigned messages_ = 0;
+  unsigned to_group_ = 0;
   unsigned given_ = 0;
   std::uint32_t number_ = 0;
 };

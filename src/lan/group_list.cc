@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint8_t kAll = 0x80;
 constexpr std::uint8_t kBridges = 0x40;
+constexpr std::uint8_t kJoined = 0x20;
 constexpr std::size_t kMac = std::tuple_size_v<MacAddress>;
 
 }  // namespace
@@ -25,7 +26,10 @@ std::optional<GroupList> GroupList::parse(Bytes bytes) {
   const std::size_t count = wire::load_be16(bytes.data() + 2);
   if (count > kMost || bytes.size() != kHead + count * kMac) return std::nullopt;
   const std::uint8_t flags = wire::load_u8(bytes.data());
-  GroupList out{.all = (flags & kAll) != 0, .bridges = (flags & kBridges) != 0, .groups = {}};
+  GroupList out{.all = (flags & kAll) != 0,
+                .bridges = (flags & kBridges) != 0,
+                .joined = (flags & kJoined) != 0,
+                .groups = {}};
   out.groups.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     MacAddress& group = out.groups[i];
@@ -39,8 +43,8 @@ std::optional<GroupList> GroupList::parse(Bytes bytes) {
 void GroupList::write(std::vector<std::byte>& out) const {
   assert(groups.size() <= kMost);
   out.resize(kHead + groups.size() * kMac);
-  wire::store_u8(out.data(),
-                 static_cast<std::uint8_t>((all ? kAll : 0) | (bridges ? kBridges : 0)));
+  const int flags = (all ? kAll : 0) | (bridges ? kBridges : 0) | (joined ? kJoined : 0);
+  wire::store_u8(out.data(), static_cast<std::uint8_t>(flags));
   wire::store_u8(out.data() + 1, 0);
   wire::store_be16(out.data() + 2, static_cast<std::uint16_t>(groups.size()));
   for (std::size_t i = 0; i < groups.size(); ++i)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a LAN port tells its peers of groups: to which its host wants frames to be sent; and whether
-// there are other stations behind it. It stands behind a LanHeader of kind kGroups, as a frame
-// would:
+// What a LAN port tells its peers of groups: to which its host wants frames to be sent; whether
+// there are other stations behind it; and whether it has joined the fabric's group of LAN ports. It
+// stands behind a LanHeader of kind kGroups, as a frame would:
 //
-//   0     bit 7: all groups, bit 6: other stations    1  0    2-3  how many addresses follow
+//   0     bit 7: all groups, bit 6: other stations, bit 5: joined
+//   1     0    2-3  how many addresses follow
 //   4-    Ethernet addresses of groups, 6 bytes each
 //
 // A port says it again before its time is over; of a port that has not said it, all is wanted.
@@ -28,6 +29,7 @@ struct GroupList {
 
   bool all = true;
   bool bridges = false;            // there are stations behind the port whose addresses tell no LID
+  bool joined = false;             // what goes to the fabric's group of LAN ports reaches it
   std::vector<MacAddress> groups;  // in order, each once
 
   friend bool operator==(const GroupList&, const GroupList&) = default;

@@ -11,7 +11,6 @@ HostGroups::HostGroups(const Options& options, Time now)
       next_query_(now),
       response_(options.quick_response),
       complete_at_(now + options.leave) {
-  wanted_.bridges = options.bridges;
 }
 
 bool HostGroups::heard(const GroupMessage& message, Time now) {
@@ -59,9 +58,7 @@ bool HostGroups::collect(Time now) {
   std::erase_if(groups_, [now](const auto& each) { return now >= each.second; });
   // Who still wants one has reported it by then, and there was room.
   if (too_many_until_ && now >= *too_many_until_) too_many_until_.reset();
-  GroupList wanted{.all = router() || too_many_until_ || complete_at_.has_value(),
-                   .bridges = options_.bridges,
-                   .groups = {}};
+  GroupList wanted{.all = router() || too_many_until_ || complete_at_.has_value(), .groups = {}};
   next_end_.reset();
   wanted.groups.reserve(groups_.size());
   for (const auto& [group, until] : groups_) {

@@ -27,8 +27,7 @@ class HostGroups {
     // When somebody leaves, all are asked whether another one stays, but not more often than this,
     // and answer as soon; so they do to the first query.
     Duration quick_response = 1s;
-    Duration leave = 3s;   // until then what has been left is wanted
-    bool bridges = false;  // what wanted() says of it
+    Duration leave = 3s;  // until then what has been left is wanted
   };
 
   HostGroups(const Options& options, Time now);

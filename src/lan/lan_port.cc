@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "lan/group_query.h"
 #include "lan/segments.h"
@@ -20,11 +21,8 @@ constexpr Duration kSayAgainAfter = 1s;
 // Other frames do not keep these away, or a loop that makes a storm would never be cut.
 constexpr double kLinkLocalPerSecond = 1000;
 
-HostGroups::Options groups_of(const LanOptions& options) {
-  HostGroups::Options out = options.groups;
-  out.bridges = options.bridge;
-  return out;
-}
+// After a port has joined the fabric's group, until the subnet manager has told all switches.
+constexpr Duration kGroupSettles = 2s;
 
 }  // namespace
 
@@ -37,13 +35,14 @@ LanPort::LanPort(const LanOptions& options, LanUser& user, Time now)
       directory_(options.directory, *this),
       reassembly_(options.reassembly, counters_),
       channels_(options.channels, options.directory.peers),
-      host_groups_(groups_of(options), now),
+      host_groups_(options.groups, now),
       stations_(options.stations, options.directory.peers),
       peer_states_(options.directory.peers),
       next_number_(options.first_number),
       say_groups_at_(now + GroupList::kRepeat) {
   assert(options.mtu <= kMostMtu);
   targets_.reserve(options.directory.peers);
+  apart_.reserve(options.directory.peers);
 }
 
 void LanPort::port_changed(const PortLids& lids, Time now) {
@@ -88,6 +87,11 @@ void LanPort::channel_down(PeerId peer, bool failed, Time now) {
   if (failed) directory_.path_failed(peer, now);
 }
 
+bool LanPort::peer_joined(PeerId peer) const {
+  const PeerState& state = peer_states_[peer];
+  return state.groups && state.groups->joined;
+}
+
 bool LanPort::peer_bridges(PeerId peer) const {
   const PeerState& state = peer_states_[peer];
   return state.groups && state.groups->bridges;
@@ -103,6 +107,16 @@ void LanPort::groups_changed(Time now) {
   say_again_ = kSayAgain;
 }
 
+void LanPort::group_joined(Time now) {
+  group_ = Group::kJoined;
+  group_reached_at_ = now + kGroupSettles;
+}
+
+void LanPort::group_left(Time now) {
+  const bool said = std::exchange(group_, Group::kNone) == Group::kReached;
+  if (said) groups_changed(now);
+}
+
 bool LanPort::may_go_to_all(Limits& limits, const MacAddress& to, Time now) const {
   return is_link_local(to) ? limits.link_local.allows(kLinkLocalPerSecond, now)
                            : limits.all.allows(options_.storm_per_s, now);
@@ -110,7 +124,10 @@ bool LanPort::may_go_to_all(Limits& limits, const MacAddress& to, Time now) cons
 
 void LanPort::say_groups(std::span<const PeerId> to) {
   if (to.empty()) return;
-  host_groups_.wanted().write(groups_text_);
+  GroupList said = host_groups_.wanted();
+  said.bridges = options_.bridge;
+  said.joined = group_ == Group::kReached;
+  said.write(groups_text_);
   send_datagrams(to, {.kind = MessageKind::kGroups}, groups_text_);
 }
 
@@ -127,6 +144,10 @@ void LanPort::run(Time now) {
   stations_.run(now);
   if (host_groups_.run(now)) groups_changed(now);
   if (host_groups_.query_due(now)) query_host(now);
+  if (group_ == Group::kJoined && now >= group_reached_at_) {
+    group_ = Group::kReached;
+    groups_changed(now);
+  }
   while (const auto idle = channels_.take_idle(now))
     user_.disconnect(*idle);
   if (now < say_groups_at_) return;
@@ -145,6 +166,7 @@ Time LanPort::deadline() const {
   for (const auto& other :
        {directory_.deadline(), reassembly_.deadline(), channels_.deadline(), stations_.deadline()})
     if (other) next = std::min(next, *other);
+  if (group_ == Group::kJoined) next = std::min(next, group_reached_at_);
   return next;
 }
 

@@ -49,6 +49,9 @@ class LanUser {
   // how many it cannot be sent for want of room.
   virtual std::size_t send_datagrams(std::span<const PeerId> peers, const LanHeader& header,
                                      Bytes frame) = 0;
+  // To all that have joined the fabric's group of LAN ports, in datagrams as Segments(header,
+  // frame, MTU of the group) has them. False: there is no room.
+  virtual bool send_to_group(const LanHeader& header, Bytes frame) = 0;
   // A connection to the peer is wanted: LanPort::channel_up() or channel_refused() come of it.
   virtual void connect(PeerId peer) = 0;
   // The one that is up, or is being made, is to go; nothing more is said of it.
@@ -73,7 +76,7 @@ struct LanOptions {
   Directory::Options directory{};
   Reassembly::Options reassembly{};
   Channels::Options channels{};
-  HostGroups::Options groups{};  // `bridges` in it is what `bridge` says
+  HostGroups::Options groups{};
   Stations::Options stations{};
 };
 
@@ -90,6 +93,11 @@ class LanPort final : private DirectoryUser {
   // The port of the fabric has other LIDs, valid ones: so the host's interface has another address.
   void port_changed(const PortLids& lids, Time now);
   void set_mtu(std::size_t mtu) { mtu_ = mtu; }
+
+  // Datagrams can be sent to the fabric's group of LAN ports, and those that are sent to it come
+  // here: soon, when the subnet manager has told the switches.
+  void group_joined(Time now);
+  void group_left(Time now);  // not any more
 
   void from_host(const Offload& offload, Bytes frame, Time now);
   // What came to our datagram queue pair, without GRH, and who sent it, as the fabric says.
@@ -118,6 +126,8 @@ class LanPort final : private DirectoryUser {
   [[nodiscard]] const LanCounters& counters() const { return counters_; }
   // What a peer has said that it wants, or that it wants all.
   [[nodiscard]] bool peer_wants(PeerId peer, const MacAddress& group) const;
+  // It has said that what goes to the fabric's group of LAN ports reaches it.
+  [[nodiscard]] bool peer_joined(PeerId peer) const;
   // It has said that there are stations behind it.
   [[nodiscard]] bool peer_bridges(PeerId peer) const;
 
@@ -149,6 +159,7 @@ class LanPort final : private DirectoryUser {
   void to_group(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now);
   void want_channel(PeerId peer, Time now);
   void send_to(std::span<const PeerId> peers, const Offload& offload, Bytes frame);
+  [[nodiscard]] bool group_reaches_only(std::span<const PeerId> to);
   std::size_t send_datagrams(std::span<const PeerId> peers, const LanHeader& header, Bytes frame);
 
   // lan_port_bridge.cc: stations that are no LAN ports.
@@ -186,9 +197,13 @@ class LanPort final : private DirectoryUser {
   std::vector<PeerState> peer_states_;
   Limits limits_;
   std::uint32_t next_number_;
+  enum class Group : std::uint8_t { kNone, kJoined, kReached };
+  Group group_ = Group::kNone;
+  Time group_reached_at_{};
   Time say_groups_at_;
   unsigned say_again_ = 0;  // soon, because what is wanted has changed, and datagrams can be lost
   std::vector<PeerId> targets_;         // of the frame that is being sent
+  std::vector<PeerId> apart_;           // of these, those that the fabric's group does not reach
   std::vector<std::byte> groups_text_;  // what is being said of groups
 };
 

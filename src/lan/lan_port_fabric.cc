@@ -24,6 +24,7 @@ std::optional<LanMessage> LanPort::read(Bytes message) {
 void LanPort::from_datagram(Lid source, Qpn queue_pair, Bytes bytes, Time now) {
   const auto message = read(bytes);
   if (!message) return;
+  if (lids_.contains(source)) return count(LanCounter::kRxOwn);
   const auto peer = peers().find(source);
   if (!peer) {
     count(LanCounter::kRxStranger);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames of the host.
+#include <algorithm>
 #include <array>
 #include <cassert>
+#include <iterator>
 
 #include "lan/lan_port.h"
 #include "lan/segments.h"
@@ -111,8 +113,28 @@ void LanPort::to_group(const Offload& offload, Bytes frame, const EthernetFrame&
   send_to(targets_, offload, frame);
 }
 
+// Whether several of these, and nobody else, are reached by the fabric's group. If so, the others
+// of them are in apart_.
+bool LanPort::group_reaches_only(std::span<const PeerId> to) {
+  if (group_ != Group::kReached) return false;
+  apart_.clear();
+  std::ranges::copy_if(to, std::back_inserter(apart_),
+                       [this](PeerId peer) { return !peer_joined(peer); });
+  const std::size_t reached = to.size() - apart_.size();
+  const auto joined =
+      std::ranges::count_if(peers().all(), [this](PeerId peer) { return peer_joined(peer); });
+  return reached > 1 && reached == static_cast<std::size_t>(joined);
+}
+
 void LanPort::send_to(std::span<const PeerId> to, const Offload& offload, Bytes frame) {
-  const std::size_t lost = send_datagrams(to, {.offload = offload}, frame);
+  const LanHeader header{.offload = offload, .number = next_number_};
+  if (group_reaches_only(to)) {
+    // What those apart get has the same number: it is the same frame.
+    const bool sent = user_.send_to_group(header, frame);
+    count(sent ? LanCounter::kTxByGroup : LanCounter::kTxNoRoom);
+    to = apart_;
+  }
+  const std::size_t lost = send_datagrams(to, header, frame);
   count(LanCounter::kTxCopies, to.size() - lost);
   count(LanCounter::kTxFrames);
 }
@@ -122,6 +144,7 @@ std::size_t LanPort::send_datagrams(std::span<const PeerId> to, const LanHeader&
                                     Bytes frame) {
   LanHeader numbered = header;
   numbered.number = next_number_++;
+  if (to.empty()) return 0;
   const std::size_t lost = user_.send_datagrams(to, numbered, frame);
   assert(lost <= to.size());
   if (lost != 0) count(LanCounter::kTxNoRoom, lost);

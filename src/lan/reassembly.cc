@@ -2,6 +2,7 @@
 #include "lan/reassembly.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstring>
 
@@ -125,17 +126,41 @@ Reassembly::Fits Reassembly::fit(const Frame& frame, const LanMessage& message) 
     all = all && (come[index] & bits) == bits;
   });
   if (!any) return Fits::kYes;
-  return all ? Fits::kDoubled : Fits::kConflict;
+  if (all) return Fits::kDoubled;
+  // The same frame may come by two ways at once, cut for the MTU of each.
+  return agrees(frame, message) ? Fits::kYes : Fits::kConflict;
+}
+
+// Whether what has come of the frame and is in this part too is the same.
+bool Reassembly::agrees(const Frame& frame, const LanMessage& message) {
+  const Room& its_room = room(frame);
+  for (std::size_t unit = first_unit(message); unit < end_unit(message); ++unit) {
+    if ((its_room.come[unit / 64] >> unit % 64 & 1) == 0) continue;
+    const std::size_t at = unit * LanHeader::kUnit;
+    const Bytes part = message.part.subspan(at - message.header.offset);
+    const std::size_t size = std::min(part.size(), LanHeader::kUnit);
+    if (std::memcmp(its_room.bytes.data() + at, part.data(), size) != 0) return false;
+  }
+  return true;
 }
 
 void Reassembly::put(Frame& frame, const LanMessage& message) {
   Room& its_room = room(frame);
   std::memcpy(its_room.bytes.data() + message.header.offset, message.part.data(),
               message.part.size());
-  for_words(first_unit(message), end_unit(message),
-            [&](std::size_t index, std::uint64_t bits) { its_room.come[index] |= bits; });
-  assert(frame.missing >= message.part.size());
-  frame.missing -= message.part.size();
+  const std::size_t last = (frame.header.total - 1) / LanHeader::kUnit;
+  const bool last_is_new = (its_room.come[last / 64] >> last % 64 & 1) == 0;
+  std::size_t units = 0;
+  for_words(first_unit(message), end_unit(message), [&](std::size_t index, std::uint64_t bits) {
+    units += static_cast<std::size_t>(std::popcount(bits & ~its_room.come[index]));
+    its_room.come[index] |= bits;
+  });
+  std::size_t bytes = units * LanHeader::kUnit;
+  if (last_is_new && end_unit(message) == last + 1) {
+    bytes -= (last + 1) * LanHeader::kUnit - frame.header.total;
+  }
+  assert(frame.missing >= bytes);
+  frame.missing -= bytes;
 }
 
 void Reassembly::close(Frame& frame) {

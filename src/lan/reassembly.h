@@ -74,6 +74,7 @@ class Reassembly {
     return rooms_[static_cast<std::size_t>(&frame - frames_.data())];
   }
   [[nodiscard]] Fits fit(const Frame& frame, const LanMessage& message);
+  [[nodiscard]] bool agrees(const Frame& frame, const LanMessage& message);
   void put(Frame& frame, const LanMessage& message);
   void close(Frame& frame);
   void drop(Frame& frame, LanCounter why);

@@ -63,6 +63,13 @@ class Host final : public LanUser {
     last = header;
     return 0;
   }
+  bool send_to_group(const LanHeader& header, Bytes frame) override {
+    if (full) return false;
+    did.emplace_back("group");
+    sent = frame;
+    in_group = header;
+    return true;
+  }
   void connect(PeerId peer) override { said("connect", peer); }
   void disconnect(PeerId peer) override { said("disconnect", peer); }
   bool ask(std::uint64_t number, const Question& question, Time) override {
@@ -86,6 +93,7 @@ class Host final : public LanUser {
   Frame message;
   Bytes sent;
   LanHeader last;
+  LanHeader in_group;
   GroupList groups;
   std::size_t groups_said = 0;
   std::vector<std::string> did;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "lan_world.h"
@@ -140,6 +141,41 @@ TEST(LanSimulation, FollowsNodesThatGoAndComeAndGetOtherLids) {
       gone.send(node->port->mac(), 3000);
       world.run_for(10ms);
       EXPECT_EQ(world.delivered(world.last_frame), 1u);
+    }
+    world.account();
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(LanSimulation, SendsBroadcastsOnceToThoseWhoAreInTheGroupOfTheFabric) {
+  for (const std::uint64_t seed : sim::seeds(10)) {
+    SCOPED_TRACE(sim::how_to_replay(seed, "LanSimulation.SendsBroadcastsOnce*"));
+    World world(seed, 6, {.loss = 0.02, .duplicate = 0.05, .reorder = 0.1});
+    world.run_for(2s);
+    const std::size_t members = world.random.between(3, 6);
+    for (std::size_t i = 0; i < members; ++i)
+      world.nodes[i]->join_fabric_group();
+    world.run_for(100ms);
+    EXPECT_EQ(count_of(world, LanCounter::kTxByGroup), 0u);
+    settle(world);
+    world.traffic(200);
+    settle(world);
+    world.faults = {};
+    for (std::size_t i = 0; i < members; ++i)
+      if (!world.nodes[i]->in_fabric_group) world.nodes[i]->join_fabric_group();
+    settle(world);
+    for (const auto& from : world.nodes) {
+      const std::uint64_t by_group = from->port->counters().get(LanCounter::kTxByGroup);
+      const std::uint64_t copies = from->port->counters().get(LanCounter::kTxCopies);
+      from->send(kBroadcast, 1000);
+      world.run_for(1ms);
+      EXPECT_EQ(world.delivered(world.last_frame), 5u);
+      const auto in_group = static_cast<std::size_t>(std::ranges::count_if(
+          world.nodes, [](const auto& node) { return node->in_fabric_group; }));
+      const std::size_t apart = from->in_fabric_group ? 6 - in_group : 5;
+      EXPECT_EQ(from->port->counters().get(LanCounter::kTxByGroup) - by_group,
+                from->in_fabric_group ? 1u : 0u);
+      EXPECT_EQ(from->port->counters().get(LanCounter::kTxCopies) - copies, apart);
     }
     world.account();
     if (testing::Test::HasFailure()) return;

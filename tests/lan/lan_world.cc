@@ -53,10 +53,12 @@ std::optional<std::uint64_t> World::number_of(Bytes frame) {
   return wire::load_be64(frame.data() + kEthernetHeader);
 }
 
-void World::sent(Bytes frame, std::size_t to) {
+void World::sent(Bytes frame, std::size_t to, bool by_group) {
   const auto number = number_of(frame);
   if (!number) return;
-  ++copies_[{*number, to}].sent;
+  Copy& copy = copies_[{*number, to}];
+  copy.by_group = copy.by_group || by_group;
+  if (!by_group) ++copy.sent;
   Sent& record = frames_[*number];
   if (record.bytes.empty()) record.bytes.assign(frame.begin(), frame.end());
 }
@@ -73,7 +75,8 @@ void World::arrived(Node& node, Bytes frame) {
   EXPECT_TRUE(std::ranges::equal(frame, record->second.bytes)) << "frame " << *number;
   Copy& copy = copies_[{*number, node.index}];
   ++copy.arrived;
-  EXPECT_EQ(copy.sent, 1u) << "frame " << *number << " was not for node " << node.index;
+  EXPECT_EQ(copy.sent, copy.by_group ? std::min(copy.sent, 1u) : 1u)
+      << "frame " << *number << " was not for node " << node.index;
   EXPECT_EQ(copy.arrived, 1u) << "frame " << *number << " came twice";
   const MacAddress to = EthernetFrame::read(frame)->destination;
   EXPECT_TRUE(kind_of(to) != MacKind::kPort || to == node.port->mac());
@@ -156,6 +159,9 @@ void World::traffic(std::size_t frames) {
     if (random.chance(0.02)) {
       const auto group = static_cast<std::uint8_t>(random.below(3));
       from.joined.contains(group) ? from.leave(group) : from.join(group);
+    }
+    if (random.chance(0.01)) {
+      from.in_fabric_group ? from.leave_fabric_group() : from.join_fabric_group();
     }
     const double kind = static_cast<double>(random.below(100)) / 100;
     if (kind < 0.6 && &from != &to) from.send(to.port->mac(), size);
@@ -254,39 +260,68 @@ std::size_t Node::send_datagrams(std::span<const PeerId> peers, const LanHeader&
     const Peer& peer = port->peers().get(id);
     Node* const to = world.node_with(peer.port);
     if (to == nullptr) continue;
-    const std::size_t target = to->index;
-    world.sent(frame, target);
+    world.sent(frame, to->index);
     const PeerPath path = peer.path();
     const Qpn to_qpn = peer.end.qpn;
-    for (Segments segments(header, frame, path.mtu); !segments.done(); segments.next()) {
-      const Faults& faults = world.faults;
-      if (world.broken.contains(path.dlid) || world.random.chance(faults.loss)) {
-        world.lost(frame, target);
-        continue;
-      }
-      const int times = world.random.chance(faults.duplicate) ? 2 : 1;
-      for (int i = 0; i < times; ++i) {
-        Duration delay = faults.delay;
-        if (world.random.chance(faults.reorder)) {
-          delay += Duration(world.random.below(10 * static_cast<std::uint64_t>(delay.count())));
-        }
-        world.scheduler.after(
-            delay,
-            [this, path, to_qpn, from_qpn = qpn, target,
-             bytes = datagram_of(segments.head(), segments.part()),
-             whole = std::vector<std::byte>(
-                 frame.begin(), frame.begin() + std::min<std::ptrdiff_t>(std::ssize(frame), 22))] {
-              Node* const at = world.node_at(path.dlid);
-              if (at == nullptr || at->qpn != to_qpn || at->index != target) {
-                return world.lost(whole, target);
-              }
-              at->port->from_datagram(path.slid, from_qpn, bytes, world.scheduler.now());
-              at->wake();
-            });
-      }
-    }
+    for (Segments segments(header, frame, path.mtu); !segments.done(); segments.next())
+      send_part(frame, segments, *to, path, to_qpn);
   }
   return 0;
+}
+
+// One datagram, with whatever the fabric does to it.
+void Node::send_part(Bytes frame, const Segments& segments, Node& to, const PeerPath& path,
+                     Qpn to_qpn) {
+  const Faults& faults = world.faults;
+  const std::size_t target = to.index;
+  if (world.broken.contains(path.dlid) || world.random.chance(faults.loss)) {
+    return world.lost(frame, target);
+  }
+  const int times = world.random.chance(faults.duplicate) ? 2 : 1;
+  for (int i = 0; i < times; ++i) {
+    Duration delay = faults.delay;
+    if (world.random.chance(faults.reorder)) {
+      delay += Duration(world.random.below(10 * static_cast<std::uint64_t>(delay.count())));
+    }
+    world.scheduler.after(
+        delay,
+        [this, path, to_qpn, from_qpn = qpn, target,
+         bytes = datagram_of(segments.head(), segments.part()),
+         whole = std::vector<std::byte>(
+             frame.begin(), frame.begin() + std::min<std::ptrdiff_t>(std::ssize(frame), 22))] {
+          Node* const at = world.node_at(path.dlid);
+          if (at == nullptr || at->qpn != to_qpn || at->index != target) {
+            return world.lost(whole, target);
+          }
+          at->port->from_datagram(path.slid, from_qpn, bytes, world.scheduler.now());
+          at->wake();
+        });
+  }
+}
+
+bool Node::send_to_group(const LanHeader& header, Bytes frame) {
+  EXPECT_TRUE(in_fabric_group);
+  constexpr std::uint16_t kGroupMtu = 256;  // what every node has
+  for (const auto& to : world.nodes) {
+    if (!to->in_fabric_group || !to->alive) continue;
+    const PeerPath path{.slid = lids.base, .dlid = to->lids.base, .mtu = kGroupMtu};
+    if (to.get() != this) world.sent(frame, to->index, true);
+    for (Segments segments(header, frame, path.mtu); !segments.done(); segments.next())
+      send_part(frame, segments, *to, path, to->qpn);
+  }
+  return true;
+}
+
+void Node::join_fabric_group() {
+  in_fabric_group = true;
+  port->group_joined(world.scheduler.now());
+  wake();
+}
+
+void Node::leave_fabric_group() {
+  in_fabric_group = false;
+  port->group_left(world.scheduler.now());
+  wake();
 }
 
 bool Node::send_message(PeerId id, Bytes head, Bytes frame) {

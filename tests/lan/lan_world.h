@@ -17,6 +17,7 @@
 
 #include "base/random.h"
 #include "lan/lan_port.h"
+#include "lan/segments.h"
 #include "sim/scheduler.h"
 
 namespace weft::lan::test {
@@ -41,11 +42,15 @@ class Node final : public LanUser {
   void send_from(const MacAddress& station, const MacAddress& to, std::size_t size);
   void join(std::uint8_t group);
   void leave(std::uint8_t group);
+  // The group of the fabric; what others send to it comes then.
+  void join_fabric_group();
+  void leave_fabric_group();
 
   void to_host(const Offload& offload, Bytes frame) override;
   bool send_message(PeerId peer, Bytes head, Bytes frame) override;
   std::size_t send_datagrams(std::span<const PeerId> peers, const LanHeader& header,
                              Bytes frame) override;
+  bool send_to_group(const LanHeader& header, Bytes frame) override;
   void connect(PeerId peer) override;
   void disconnect(PeerId peer) override;
   bool ask(std::uint64_t number, const Question& question, Time now) override;
@@ -64,6 +69,7 @@ class Node final : public LanUser {
   const bool bridge;
   Qpn qpn{};
   bool alive = true;
+  bool in_fabric_group = false;
   std::unique_ptr<LanPort> port;
   std::set<std::uint8_t> joined;
   std::map<PeerId, std::uint64_t> connections;  // their numbers
@@ -71,6 +77,7 @@ class Node final : public LanUser {
 
  private:
   void report(std::uint8_t group, bool leaves);
+  void send_part(Bytes frame, const Segments& segments, Node& to, const PeerPath& path, Qpn qpn);
   std::optional<Time> alarm_;
 };
 
@@ -93,7 +100,7 @@ class World {
   [[nodiscard]] bool delivered(std::uint64_t frame, const Node& to) const;
 
   // For nodes.
-  void sent(Bytes frame, std::size_t to);
+  void sent(Bytes frame, std::size_t to, bool by_group = false);
   void lost(Bytes frame, std::size_t to);
   void arrived(Node& node, Bytes frame);
   [[nodiscard]] Node* node_at(Lid lid);
@@ -117,6 +124,7 @@ class World {
   };
   struct Copy {
     unsigned sent = 0;
+    bool by_group = false;  // as to all in the fabric's group: who has just joined it gets both
     unsigned arrived = 0;
     bool lost = false;
   };

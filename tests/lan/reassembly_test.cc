@@ -116,11 +116,31 @@ TEST_F(ReassemblyTest, DropsFramesWhosePartsContradict) {
   EXPECT_TRUE(add(others[1]).empty());
   EXPECT_EQ(count(LanCounter::kRxConflict), 1u);
   EXPECT_EQ(reassembly.open(), 0u);
-  // One that overlaps what has come, but is more than that.
-  const Frame frame = frame_of(1000, 1);
-  EXPECT_TRUE(add(datagrams(frame, 6)[0]).empty());
-  EXPECT_TRUE(add(datagrams(frame, 6, 512)[0]).empty());
+  // One that overlaps what has come, but is more than that, and of another frame.
+  EXPECT_TRUE(add(datagrams(frame_of(1000, 1), 6)[0]).empty());
+  EXPECT_TRUE(add(datagrams(frame_of(1000, 2), 6, 512)[0]).empty());
   EXPECT_EQ(count(LanCounter::kRxConflict), 2u);
+  EXPECT_EQ(reassembly.open(), 0u);
+}
+
+// As when it comes by itself and to a group as well.
+TEST_F(ReassemblyTest, PutsAFrameTogetherThatIsCutInTwoWays) {
+  std::uint32_t number = 0;
+  for (const std::size_t size : {1000U, 1001U, 1007U}) {
+    const Frame frame = frame_of(size, 1);
+    const std::vector<Frame> small = datagrams(frame, ++number);
+    const std::vector<Frame> large = datagrams(frame, number, 512);
+    ASSERT_EQ(small.size(), 5u);
+    ASSERT_EQ(large.size(), 3u);
+    EXPECT_TRUE(add(small[0]).empty());
+    EXPECT_TRUE(add(small[4]).empty());
+    EXPECT_TRUE(add(large[2]).empty());
+    EXPECT_TRUE(add(large[1]).empty());
+    EXPECT_TRUE(add(small[2]).empty());  // all of which has come
+    EXPECT_EQ(add(large[0]), frame);
+    EXPECT_TRUE(add(small[1]).empty());
+  }
+  EXPECT_EQ(count(LanCounter::kRxConflict), 0u);
   EXPECT_EQ(reassembly.open(), 0u);
 }
 
