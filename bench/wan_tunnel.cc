@@ -125,7 +125,7 @@ class Tunnel final : public Way, private wan::TunnelUser {
   Tunnel(Shared& shared, int side, const Options& options, link::PacketPool& pool,
          io::Reactor& reactor)
       : buffer_({.lane_bytes = options.fifo}) {
-    auto socket = daemon::WanSocket::open(*io::SocketAddress::parse("[::1]:0"), reactor);
+    auto socket = daemon::WanSocket::open({*io::SocketAddress::parse("[::1]:0")}, reactor);
     if (!socket) std::exit(1);
     socket_ = std::move(*socket);
     shared.port[side] = socket_->local().port;

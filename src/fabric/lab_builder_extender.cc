@@ -50,12 +50,12 @@ Expected<void> LabBuilder::check_remotes(const LabExtender& extender, const Wher
       if (first == remotes.begin() + static_cast<std::ptrdiff_t>(i)) continue;
       return wrong(key, fmt::format("{} is the fibre to remote {} too", first->fibre, first->name));
     }
-    if (remotes[i].address == extender.listen) {
-      return wrong(
-          key, fmt::format("{} is where the extender itself listens", to_string(extender.listen)));
+    if (remotes[i].address && extender.listens_at(*remotes[i].address)) {
+      return wrong(key, fmt::format("{} is where the extender itself listens",
+                                    to_string(*remotes[i].address)));
     }
     for (const PartAddress& address : remotes[i].more_addresses) {
-      if (address == extender.listen) {
+      if (extender.listens_at(address)) {
         return wrong(key,
                      fmt::format("{} is where the extender itself listens", to_string(address)));
       }

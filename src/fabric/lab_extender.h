@@ -3,6 +3,7 @@
 // labs of their own, or routers to the subnets of those (docs/range-extension.md).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -73,8 +74,11 @@ struct LabExtender {
   // Of a switch: the port that leads to the first of `remotes`; the others follow. Of a router,
   // which has no ports for them: 0.
   std::uint8_t first_port = 0;
-  std::string hosts;                                      // kRoce: the interface where hosts are
-  PartAddress listen;                                     // where frames of other sites arrive
+  std::string hosts;   // kRoce: the interface where hosts are
+  PartAddress listen;  // where frames of other sites arrive
+  // The same elsewhere on this machine, as of the other version of IP: each way to a remote leaves
+  // from one of them.
+  std::vector<PartAddress> more_listens;
   std::uint64_t buffer_bytes = std::uint64_t{512} << 20;  // of each lane of each remote
   // What this site proves to the others that it is, and they to it: files, as the lab file has
   // them, which is: from its own place on. The certificate may be absent.
@@ -94,6 +98,10 @@ struct LabExtender {
   // Whether its remotes are at the other ends of fibres: all of them are, or none.
   [[nodiscard]] bool on_fibres() const {
     return !remotes.empty() && !remotes.front().fibre.empty();
+  }
+  [[nodiscard]] bool listens_at(const PartAddress& address) const {
+    return address == listen ||
+           std::find(more_listens.begin(), more_listens.end(), address) != more_listens.end();
   }
   // Of a switch.
   [[nodiscard]] std::uint8_t port_of(std::size_t remote) const {

@@ -12,6 +12,7 @@
 #include "base/quantity.h"
 #include "fabric/lab_dscp_text.h"
 #include "fabric/lab_fec_text.h"
+#include "fabric/lab_site_text.h"
 #include "fabric/toml_string.h"
 
 namespace weft::fabric {
@@ -127,7 +128,6 @@ Done read_fingerprints(LabRemote& remote, const Value& value) {
 }
 
 constexpr std::string_view kAuto = "auto";
-constexpr std::uint8_t kMostPaths = 8;  // as many as a tunnel can have legs
 
 Done read_rate(LabRemote& remote, const Value& value) {
   if (value.string() == kAuto) {
@@ -139,33 +139,6 @@ Done read_rate(LabRemote& remote, const Value& value) {
   if (!bytes || *bytes == 0)
     return value.wrong("must be a rate, as in \"2.5Gb/s\", not 0, or \"auto\"");
   remote.rate_bytes_per_s = *bytes;
-  return {};
-}
-
-// One, or several by as many ways.
-Done read_address(LabRemote& remote, const Value& value) {
-  const auto several = value.array();
-  if (!several) return store(remote.address, value.udp_address());
-  if (several->empty() || several->size() > kMostPaths) {
-    return value.wrong(fmt::format("must be an address, or a list of up to {}", kMostPaths));
-  }
-  remote.paths = static_cast<std::uint8_t>(several->size());
-  for (const Value& each : *several) {
-    const auto address = each.udp_address();
-    if (!address) return tl::unexpected(address.error());
-    if (!remote.address) {
-      remote.address = *address;
-    } else {
-      remote.more_addresses.push_back(*address);
-    }
-  }
-  return {};
-}
-
-Done read_paths(LabRemote& remote, const Value& value) {
-  const auto number = value.integer(1, kMostPaths);
-  if (!number) return tl::unexpected(number.error());
-  remote.paths = static_cast<std::uint8_t>(*number);
   return {};
 }
 
@@ -227,9 +200,7 @@ Keys<ExtenderText> extender_keys(const Keys<LabNode>& node_keys) {
   Keys<ExtenderText> keys{
       {"mode", read_mode},
       {"listen",
-       [](ExtenderText& text, const Value& value) {
-         return store(text.extender.listen, value.udp_address());
-       }},
+       [](ExtenderText& text, const Value& value) { return read_listen(text.extender, value); }},
       {"hosts", [](ExtenderText& text,
                    const Value& value) { return store(text.extender.hosts, value.string()); }},
       {"buffer", read_buffer},
@@ -406,17 +377,11 @@ Done add_extenders(LabBuilder& builder, const Value& table, const Keys<LabNode>&
 
 namespace {
 
-std::string addresses_words(const LabRemote& remote) {
-  if (remote.more_addresses.empty()) return quoted(to_string(*remote.address));
-  std::vector<std::string> values{quoted(to_string(*remote.address))};
-  for (const PartAddress& address : remote.more_addresses)
-    values.push_back(quoted(to_string(address)));
-  return fmt::format("[{}]", fmt::join(values, ", "));
-}
-
 std::string remote_words(const LabRemote& remote) {
   std::vector<std::string> keys;
-  if (remote.address) keys.push_back("address = " + addresses_words(remote));
+  if (remote.address) {
+    keys.push_back("address = " + address_words(*remote.address, remote.more_addresses));
+  }
   if (!remote.address && remote.paths != 1) {
     keys.push_back(fmt::format("paths = {}", remote.paths));
   }
@@ -459,7 +424,7 @@ std::string extender_words(const LabExtender& extender, std::vector<std::string>
     words.push_back(fmt::format("route_table = {}", *extender.route_table));
   }
   if (!extender.on_fibres()) {
-    words.push_back("listen = " + quoted(to_string(extender.listen)));
+    words.push_back("listen = " + address_words(extender.listen, extender.more_listens));
   }
   if (extender.buffer_bytes != LabExtender{}.buffer_bytes) {
     words.push_back("buffer = " + quoted(size_text(extender.buffer_bytes)));

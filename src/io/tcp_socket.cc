@@ -68,9 +68,28 @@ Expected<std::optional<TcpConnection>> accept_tcp(int listener) {
   }
 }
 
-Expected<UniqueFd> connect_tcp(const SocketAddress& address) {
+namespace {
+
+Expected<void> bind_host(int socket, const SocketAddress& host) {
+  // The kernel takes a port when it knows where to, so that there is one for each.
+  auto done = set(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1, "IP_BIND_ADDRESS_NO_PORT");
+  if (!done) return done;
+  sockaddr_storage raw{};
+  const socklen_t length = host.to_sockaddr(family_of(host), raw);
+  if (::bind(socket, reinterpret_cast<const sockaddr*>(&raw), length) == 0) return {};
+  return fail_errno(errno, "bind " + format_address(host.address));
+}
+
+}  // namespace
+
+Expected<UniqueFd> connect_tcp(const SocketAddress& address, const Gid& from) {
   auto fd = make_socket(address);
   if (!fd) return fd;
+  if (!from.is_zero()) {
+    if (auto done = bind_host(fd->get(), {.address = from, .port = 0}); !done) {
+      return tl::unexpected(done.error());
+    }
+  }
   sockaddr_storage raw{};
   const socklen_t length = address.to_sockaddr(family_of(address), raw);
   if (::connect(fd->get(), reinterpret_cast<const sockaddr*>(&raw), length) != 0 &&

@@ -24,8 +24,9 @@ struct TcpConnection {
 Expected<std::optional<TcpConnection>> accept_tcp(int listener);
 
 // A connection that is being made: writable when it stands, or has failed, which the first use
-// tells.
-Expected<UniqueFd> connect_tcp(const SocketAddress& address);
+// tells. `from`: the address of this machine that it is made from, of the same version of IP; none,
+// or that of any: as the kernel's routes have it.
+Expected<UniqueFd> connect_tcp(const SocketAddress& address, const Gid& from = {});
 
 // A connection on which nothing is heard of the other end's machine for about so long, some seconds
 // at least, fails with timed_out, whether or not something was to be sent.

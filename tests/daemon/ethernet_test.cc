@@ -64,10 +64,8 @@ TEST_F(Interfaces, OfHostsWithRoceMayBeTakenAway) {
 }
 
 TEST_F(Interfaces, OfRemoteSitesMayBeTakenAway) {
-  fabric::LabExtender extender;
-  extender.listen = {.host = Gid::from_ipv4(0x0A01'0203), .port = 4792};
-  extender.insecure = true;
-  const auto socket = EthernetSocket::open(extender, "tap:wan1", *reactor_);
+  const io::SocketAddress own{.address = Gid::from_ipv4(0x0A01'0203), .port = 4792};
+  const auto socket = EthernetSocket::open(own, false, "tap:wan1", *reactor_);
   ASSERT_TRUE(socket) << socket.error().message;
   EXPECT_TRUE(comes_to_rest(*reactor_));
   run("ip link delete wan1");

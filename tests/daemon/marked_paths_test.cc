@@ -100,10 +100,8 @@ class MarkedPaths : public ::testing::TestWithParam<const char*> {
       sockets_[site] = std::move(*socket);
       return;
     }
-    fabric::LabExtender extender;
-    extender.listen = {.host = address(site), .port = 4792};
-    extender.insecure = true;
-    auto socket = EthernetSocket::open(extender, interface, *reactor_);
+    const io::SocketAddress own{.address = address(site), .port = 4792};
+    auto socket = EthernetSocket::open(own, false, interface, *reactor_);
     ASSERT_TRUE(socket) << socket.error().message;
     sockets_[site] = std::move(*socket);
   }
@@ -111,7 +109,7 @@ class MarkedPaths : public ::testing::TestWithParam<const char*> {
     fabric::LabRemote remote;
     remote.address = fabric::PartAddress{address(1 - site), 4792};
     remote.encapsulation = layers();
-    paths_[site] = &sockets_[site]->add(remote, io::now());
+    paths_[site] = &sockets_[site]->add(remote, 0, io::now());
     paths_[site]->set_user({.received =
                                 [this](Bytes, const RemotePath::Beside& beside, Time) {
                                   ++came_;

@@ -42,10 +42,10 @@ class OptionPaths : public ::testing::TestWithParam<const char*> {
     }
   }
   void open_two() {
-    auto out = WanSocket::open({.address = kHere}, *reactor_, true);
+    auto out = WanSocket::open({{.address = kHere}}, *reactor_, true);
     if (is_forbidden(out)) GTEST_SKIP() << out.error().message;
     ASSERT_TRUE(out) << out.error().message;
-    auto in = WanSocket::open({.address = kHere}, *reactor_, true);
+    auto in = WanSocket::open({{.address = kHere}}, *reactor_, true);
     ASSERT_TRUE(in) << in.error().message;
     join((*out)->local(), (*in)->local(), **out, **in);
     out_socket_ = std::move(*out);
@@ -67,8 +67,8 @@ class OptionPaths : public ::testing::TestWithParam<const char*> {
   template <class Socket>
   void join(const io::SocketAddress& here, const io::SocketAddress& there, Socket& out,
             Socket& in) {
-    out_ = &out.add(remote(there), io::now());
-    RemotePath& arrival = &out == &in ? *out_ : in.add(remote(here), io::now());
+    out_ = &out.add(remote(there), 0, io::now());
+    RemotePath& arrival = &out == &in ? *out_ : in.add(remote(here), 0, io::now());
     arrival.set_user({.received =
                           [this](Bytes frame, const RemotePath::Beside& beside, Time) {
                             came_.emplace_back(text_of(frame), text_of(beside.options));

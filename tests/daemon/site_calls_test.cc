@@ -62,9 +62,11 @@ class SiteCallsTest : public ::testing::Test {
       EXPECT_NE(found, all.end()) << name;
       return found == all.end() ? 0 : found->value;
     }
-    void add(std::optional<io::SocketAddress> address, const std::string& layers = "udp") {
+    void add(std::optional<io::SocketAddress> address, const std::string& layers = "udp",
+             std::size_t place = 0) {
       calls->add({.name = "there",
                   .address = address,
+                  .own = calls->local(place),
                   .layers = layers,
                   .changed = [this](bool now_there, Time) {
                     there = now_there;
@@ -76,9 +78,12 @@ class SiteCallsTest : public ::testing::Test {
     int changes = 0;
   };
 
-  std::unique_ptr<Site> open(const std::string& at = kAnywhere) {
+  std::unique_ptr<Site> open(const std::vector<std::string>& at = {kAnywhere}) {
     auto site = std::make_unique<Site>();
-    auto calls = SiteCalls::open(*io::SocketAddress::parse(at), *reactor_);
+    std::vector<io::SocketAddress> own;
+    for (const std::string& each : at)
+      own.push_back(*io::SocketAddress::parse(each));
+    auto calls = SiteCalls::open(own, *reactor_);
     EXPECT_TRUE(calls) << calls.error().message;
     site->calls = std::move(*calls);
     return site;
@@ -172,6 +177,23 @@ TEST_F(SiteCallsTest, BearThatBothCall) {
   EXPECT_EQ(east_->changes, 1);
 }
 
+// Its ports differ, and its addresses on this machine: each remote knows it by its own.
+TEST_F(SiteCallsTest, AreCalledAtEachAddressAndCallFromTheOneThatTheRemoteKnows) {
+  const std::vector<std::string> at{"127.0.0.2:0", "[::1]:0", "127.0.0.3:0"};
+  for (std::size_t place = 0; place < at.size(); ++place) {
+    SCOPED_TRACE(at[place]);
+    west_ = open(at);
+    east_ = open({place == 1 ? "[::1]:0" : kAnywhere});
+    west_->add(east_->calls->local(), "udp", place);
+    east_->add(west_->calls->local(place));
+    // Both of the calls are taken.
+    turn_until(
+        [&] { return west_->count("calls_agreed") == 2 && east_->count("calls_agreed") == 2; });
+    EXPECT_EQ(west_->count("calls_refused") + east_->count("calls_refused"), 0u);
+    EXPECT_TRUE(east_->calls->is_at(0, west_->calls->local(place).address));
+  }
+}
+
 TEST_F(SiteCallsTest, NoticeAtOnceThatTheOtherOneIsGoneAndFindItAgain) {
   begin();
   find_each_other();
@@ -181,7 +203,7 @@ TEST_F(SiteCallsTest, NoticeAtOnceThatTheOtherOneIsGoneAndFindItAgain) {
   EXPECT_FALSE(west_->calls->report(0).there);
   later_ += 1s;
   turn_until([&] { return west_->calls->report(0).why.find("refused") != std::string::npos; });
-  east_ = open(address);
+  east_ = open({address});
   east_->add(std::nullopt);
   later_ += 10s;  // however long it was in vain
   find_each_other();

@@ -59,13 +59,19 @@ class SiteKeysTest : public io::test::TlsTest {
 
   std::unique_ptr<Site> open(const std::string& key, const std::string& at = "127.0.0.1:0",
                              const SiteKeys::Limits& limits = kGenerous) {
+    return open_at(key, {at}, limits);
+  }
+  std::unique_ptr<Site> open_at(const std::string& key, const std::vector<std::string>& at,
+                                const SiteKeys::Limits& limits = kGenerous) {
     auto identity =
         std::filesystem::exists(path(key))
             ? std::move(*io::TlsSite::load({.key = path(key), .certificate = "", .ca = ""}))
             : make_site(key);
+    std::vector<io::SocketAddress> own;
+    for (const std::string& each : at)
+      own.push_back(*io::SocketAddress::parse(each));
     auto site = std::make_unique<Site>();
-    auto keys = SiteKeys::open("extender " + key, std::move(identity),
-                               *io::SocketAddress::parse(at), *reactor_, limits);
+    auto keys = SiteKeys::open("extender " + key, std::move(identity), own, *reactor_, limits);
     EXPECT_TRUE(keys) << keys.error().message;
     site->keys = std::move(*keys);
     return site;
@@ -132,6 +138,16 @@ TEST_F(SiteKeysTest, AgreeOnKeysThatSealWhatCrosses) {
     EXPECT_TRUE(site->keys->report(0).cipher.has_value());
     EXPECT_EQ(site->keys->report(0).why, "");
     EXPECT_EQ(site->count("keys_agreed"), 1u);
+  }
+}
+
+TEST_F(SiteKeysTest, AgreeAtWhicheverAddressTheyCome) {
+  for (std::size_t place = 0; place < 2; ++place) {
+    west_ = open("west");
+    east_ = open_at("east", {"127.0.0.1:0", "[::1]:0"});
+    east_->add(std::nullopt, west_->fingerprint());
+    west_->add(east_->keys->local(place), east_->fingerprint());
+    agree();
   }
 }
 

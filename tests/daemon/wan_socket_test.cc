@@ -50,7 +50,7 @@ class WanSockets : public ::testing::TestWithParam<const char*> {
                    .changed = {}});
   }
   std::unique_ptr<WanSocket> open(const io::SocketAddress& own) {
-    auto socket = WanSocket::open(own, *reactor_);
+    auto socket = WanSocket::open({own}, *reactor_);
     EXPECT_TRUE(socket) << socket.error().message;
     return std::move(*socket);
   }
@@ -281,9 +281,140 @@ TEST_P(WanSockets, TakeFramesAsLongAsTheInterfaceCarries) {
 
 INSTANTIATE_TEST_SUITE_P(Each, WanSockets, ::testing::Values("127.0.0.1:0", "[::1]:0"));
 
+// IPv4 and IPv6 at once.
+TEST(WanSocket, LeavesByTheSocketOfAWayAndFollowsItsRemoteToAnother) {
+  const auto reactor = std::move(io::Reactor::create(0us).value());
+  const auto four = *io::SocketAddress::parse("127.0.0.1:0");
+  const auto six = *io::SocketAddress::parse("[::1]:0");
+  const auto open = [&](const std::vector<io::SocketAddress>& own) {
+    return std::move(WanSocket::open(own, *reactor).value());
+  };
+  const auto here = open({four, six});
+  const std::array<std::unique_ptr<WanSocket>, 2> there{open({four}), open({six})};
+  const auto frame = bytes_of(100, 4);
+  const Bytes part(frame);
+  const wan::OutFrame out{.parts = {&part, 1}, .size = frame.size()};
+  std::array<unsigned, 2> came{};
+  const auto turn_until = [&](const auto& done) {
+    for (const Time end = io::now() + kPatience; !done();) {
+      ASSERT_LT(io::now(), end) << "it never comes";
+      ASSERT_TRUE(reactor->run_once(1ms));
+    }
+  };
+  for (std::size_t i = 0; i < 2; ++i) {
+    there[i]
+        ->add(here->local(i))
+        .set_user({.received =
+                       [&came, i](Bytes, const RemotePath::Beside&, Time) {
+                         ++came[i];
+                         return false;
+                       },
+                   .changed = {},
+                   .lost = {},
+                   .claims = {}});
+    here->add(there[i]->local(), i).send({&out, 1}, io::now());
+  }
+  turn_until([&] { return came == std::array{1U, 1U}; });
+  // One that comes from anywhere, first by one and then by the other.
+  UdpPath& any = here->add(std::nullopt);
+  unsigned proved = 0;
+  any.set_user({.received = [&](Bytes, const RemotePath::Beside&, Time) { return ++proved != 0; },
+                .changed = {},
+                .lost = {},
+                .claims = [](Bytes) { return true; }});
+  const std::array<std::unique_ptr<WanSocket>, 2> strangers{open({four}), open({six})};
+  for (const std::size_t i : {1U, 0U}) {
+    unsigned answers = 0;
+    UdpPath& path = strangers[i]->add(here->local(i));
+    path.set_user(
+        {.received = [&](Bytes, const RemotePath::Beside&, Time) { return ++answers == 0; },
+         .changed = {},
+         .lost = {},
+         .claims = {}});
+    path.send({&out, 1}, io::now());
+    turn_until([&] { return any.remote() == strangers[i]->local(); });
+    any.send({&out, 1}, io::now());
+    turn_until([&] { return answers == 1; });
+    path.set_user({});
+  }
+}
+
+// As where it has begun anew, and has another of these addresses for this one.
+TEST(WanSocket, AnswersWhoComesFromTheSamePlaceToAnother) {
+  const auto reactor = std::move(io::Reactor::create(0us).value());
+  const auto open = [&](const std::vector<const char*>& at) {
+    std::vector<io::SocketAddress> own;
+    for (const char* const each : at)
+      own.push_back(*io::SocketAddress::parse(each));
+    return std::move(WanSocket::open(own, *reactor).value());
+  };
+  const auto here = open({"127.0.0.1:0", "127.0.0.2:0"});
+  const auto there = open({"127.0.0.3:0"});
+  const auto frame = bytes_of(100, 4);
+  const Bytes part(frame);
+  const wan::OutFrame out{.parts = {&part, 1}, .size = frame.size()};
+  bool lost = true;
+  UdpPath& any = here->add(std::nullopt);
+  any.set_user({.received =
+                    [&](Bytes, const RemotePath::Beside&, Time) {
+                      any.send({&out, 1}, io::now());
+                      return false;
+                    },
+                .changed = {},
+                .lost = [&] { return lost; },
+                .claims = {}});
+  for (std::size_t place = 0; place < 2; ++place) {
+    bool answered = false;
+    UdpPath& path = there->add(here->local(place));
+    path.set_user({.received =
+                       [&](Bytes, const RemotePath::Beside&, Time) {
+                         answered = true;
+                         return false;
+                       },
+                   .changed = {}});
+    path.send({&out, 1}, io::now());
+    for (const Time end = io::now() + kPatience; !answered;) {
+      ASSERT_LT(io::now(), end) << "it is answered from another address than it knows";
+      ASSERT_TRUE(reactor->run_once(1ms));
+    }
+    EXPECT_EQ(any.place(), place);
+    path.set_user({});
+  }
+}
+
+TEST(WanSocket, IsChosenForAWayByItsNumberAndTheVersionOfIp) {
+  fabric::LabExtender extender;
+  const auto address = [](const char* text) {
+    const auto parsed = *io::SocketAddress::parse(text);
+    return fabric::PartAddress{parsed.address, parsed.port};
+  };
+  extender.listen = address("192.0.2.1:7471");
+  extender.more_listens = {address("[2001:db8::1]:7471"), address("198.51.100.1:7471")};
+  const auto chosen = [&](const char* remote, std::size_t way) {
+    fabric::LabRemote there;
+    there.address = address(remote);
+    return listen_for(extender, there, way);
+  };
+  EXPECT_EQ(chosen("203.0.113.1:7471", 0), 0u);
+  EXPECT_EQ(chosen("[2001:db8::2]:7471", 0), 1u) << "the first of its version";
+  EXPECT_EQ(chosen("[2001:db8::2]:7471", 1), 1u);
+  EXPECT_EQ(chosen("203.0.113.1:7471", 2), 2u) << "its own";
+  EXPECT_EQ(chosen("203.0.113.1:7471", 1), 0u);
+  EXPECT_EQ(listen_for(extender, {}, 1), 1u) << "it comes from wherever";
+  EXPECT_EQ(listen_for(extender, {}, 5), 0u);
+  fabric::LabRemote anybody;
+  anybody.encapsulation = "ipv6";
+  EXPECT_EQ(listen_for(extender, anybody, 0), 1u) << "but has this one around its frames";
+  EXPECT_EQ(listen_for(extender, anybody, 2), 1u);
+  extender.more_listens = {address("[::]:7471")};
+  EXPECT_EQ(chosen("203.0.113.1:7471", 1), 1u) << "which takes both";
+  extender.listen = extender.more_listens[0] = address("[2001:db8::1]:7471");
+  EXPECT_EQ(chosen("203.0.113.1:7471", 1), 0u) << "there is none";
+}
+
 TEST(WanSocket, SaysWhichAddressItCannotHave) {
   const auto reactor = std::move(io::Reactor::create(0us).value());
-  const auto socket = WanSocket::open(*io::SocketAddress::parse("192.0.2.1:7471"), *reactor);
+  const auto socket = WanSocket::open({*io::SocketAddress::parse("192.0.2.1:7471")}, *reactor);
   ASSERT_FALSE(socket);
   EXPECT_THAT(socket.error().message, ::testing::HasSubstr("192.0.2.1:7471: "));
   EXPECT_THAT(socket.error().message, ::testing::HasSubstr("an address of this machine"));

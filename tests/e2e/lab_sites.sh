@@ -11,6 +11,7 @@
 #   fec       over an emulated WAN of 100 ms there and back, which loses packets, most of which are
 #             made again; a site that does not have the same is refused
 #   paths     over two emulated WANs at once, of which one is cut while a program runs
+#   listens   on machines of their own, over IPv4 and IPv6 at once, of which one is cut
 #   sealed    on machines of their own: what crosses the WAN shows nothing of what is carried, while
 #             keys change; the same in the clear does
 #   wire      on machines of their own, with these layers around what crosses the WAN, sealed where
@@ -30,7 +31,7 @@ need ibv_rc_pingpong ibv_ud_pingpong ib_write_bw ibnetdiscover ibtracert rping s
 what=$1 layers=${2:-}
 [[ $what != opensm ]] || need opensm
 case $what in
-  cut | sealed | wire) need ip unshare nsenter; private_network "$0" "$@" ;;
+  cut | listens | sealed | wire) need ip unshare nsenter; private_network "$0" "$@" ;;
 esac
 [[ $what != wire ]] || need dumpcap ping
 begin
@@ -258,6 +259,52 @@ paths() {
   stop wan INT
   await_site west "wan['state']" Down
   await_site east "wan['state']" Down
+  stop_sites
+}
+
+listens() {
+  local site other own there
+  two_machines
+  for site in "${sites[@]}"; do
+    [[ $site == west ]] && own=1 || own=2
+    other=$(other_site "$site") there=$((3 - own))
+    sed -i -e "s|^listen = .*|listen = [\"${listen[$site]}\", \"[fd78::$own]:7471\"]|" \
+      -e "s|^address = .*|address = [\"${listen[$other]}\", \"[fd78::$there]:7471\"]|" \
+      "$work/$site.toml"
+  done
+  start_site west
+  start_site east
+  await_up
+  works west '[True, True]'
+  works east '[True, True]'
+  across ibv_rc_pingpong -n 300
+  run status "$weft" status
+  at_site east ip address del fd78::2/64 dev veth0
+  works west '[True, False]'
+  works east '[True, False]'
+  across ibv_rc_pingpong -n 300
+  at_site east ip address add fd78::2/64 nodad dev veth0
+  works west '[True, True]'
+  at_site west ip address del 10.78.0.1/24 dev veth0
+  works west '[False, True]'
+  works east '[False, True]'
+  site_report west "extender['listen']" >"$work/listen.out"
+  expect listen '^10[.]78[.]0[.]1:[0-9]+, \[fd78::1\]:7471'
+  [[ $(site_report west "remote['counters']['sessions']") == 1 ]] ||
+    fail "the session began anew"
+  stop_sites
+  # In the clear, found by TCP: this remote has the other one of the addresses.
+  at_site west ip address add 10.78.0.1/24 dev veth0
+  in_the_clear
+  for site in "${sites[@]}"; do
+    sed -i -e 's/^insecure = .*/&\nsetup = "tcp"/' -e 's/^address = \[.*, \(.*\)\]/address = \1/' \
+      "$work/$site.toml"
+  done
+  start_site west
+  start_site east
+  await_up
+  across ibv_rc_pingpong -n 300
+  [[ $(site_report west "remote['control']") == connected ]] || fail "found without TCP"
   stop_sites
 }
 

@@ -80,6 +80,27 @@ TEST(LabExtender, IsASwitchWithOneMorePortForEachRemote) {
   EXPECT_EQ(lab->find_extender(edge.node + 1), nullptr);
 }
 
+TEST(LabExtender, ListensAtSeveralAddresses) {
+  const std::string rest =
+      "insecure = true\n[extender.x.remote.r]\naddress = '192.0.2.9:7471'\n"
+      "[node.a]\n[[link]]\nends = ['a', 'x']\n";
+  const auto lab =
+      parse_lab(extender("listen = ['192.0.2.1:7471', '[2001:db8::1]:7472']", rest), "lab.toml");
+  ASSERT_TRUE(lab) << lab.error().message;
+  const LabExtender& read = lab->extenders[0];
+  EXPECT_EQ(to_string(read.listen), "192.0.2.1:7471");
+  ASSERT_EQ(read.more_listens.size(), 1u);
+  EXPECT_EQ(to_string(read.more_listens[0]), "[2001:db8::1]:7472");
+  const auto again = parse_lab(write_lab(*lab, ""), "lab.toml");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, *lab);
+  EXPECT_THAT(refusal(extender("listen = []", rest)), HasSubstr("a list of up to 8"));
+  EXPECT_THAT(refusal(extender("listen = ['192.0.2.1:7471', '192.0.2.1:7471']", rest)),
+              HasSubstr("192.0.2.1:7471 is there twice"));
+  EXPECT_THAT(refusal(extender("listen = ['192.0.2.1:7471', '192.0.2.9:7471']", rest)),
+              HasSubstr("192.0.2.9:7471 is where the extender itself listens"));
+}
+
 TEST(LabExtender, IsWrittenSoThatItReadsBackTheSame) {
   const auto lab = parse_lab(kSite, "lab.toml");
   ASSERT_TRUE(lab) << lab.error().message;

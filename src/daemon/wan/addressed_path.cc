@@ -37,8 +37,31 @@ std::size_t frame_that_fits(const io::SocketAddress& remote, std::size_t headers
   return std::clamp(mtu - std::min(mtu, headers), wan::kLeastFrame, wan::kLongestFrame);
 }
 
-void AddressedPath::set_remote(const io::SocketAddress& remote, Time now) {
+std::vector<io::SocketAddress> listens_of(const fabric::LabExtender& extender) {
+  std::vector<io::SocketAddress> out{
+      {.address = extender.listen.host, .port = extender.listen.port}};
+  for (const fabric::PartAddress& listen : extender.more_listens)
+    out.push_back({.address = listen.host, .port = listen.port});
+  return out;
+}
+
+std::size_t listen_for(const fabric::LabExtender& extender, const fabric::LabRemote& remote,
+                       std::size_t way) {
+  const auto listens = listens_of(extender);
+  const bool needs_ipv4 =
+      remote.address ? remote.address->host.is_ipv4_mapped() : has_layer(remote, "ipv4");
+  const bool needs_ipv6 = remote.address ? !needs_ipv4 : has_layer(remote, "ipv6");
+  const auto leads_there = [&](const io::SocketAddress& listen) {
+    return listen.address.is_zero() || (listen.is_ipv4() ? !needs_ipv6 : !needs_ipv4);
+  };
+  if (way < listens.size() && leads_there(listens[way])) return way;
+  const auto first = std::ranges::find_if(listens, leads_there);
+  return first == listens.end() ? 0 : static_cast<std::size_t>(first - listens.begin());
+}
+
+void AddressedPath::set_remote(const io::SocketAddress& remote, std::size_t place, Time now) {
   remote_ = remote;
+  place_ = place;
   moved();
   changed(now);
 }
@@ -51,36 +74,37 @@ OptionsHeader::OptionsHeader(Bytes options)
   if (size_ != 0) wan::OptionsLayer::write(options, 0, MutableBytes(bytes_).first(size_));
 }
 
-AddressedPath* PathsByAddress::find(const io::SocketAddress& source) const {
+AddressedPath* PathsByAddress::find(const io::SocketAddress& source, std::size_t place) const {
   const auto from = std::ranges::find_if(paths_, [&](const auto* path) {
     const auto& remote = path->remote();
-    return remote && remote->address == source.address && (!ports_ || remote->port == source.port);
+    return remote && remote->address == source.address &&
+           (!ports_ || remote->port == source.port) && path->comes_by(place);
   });
   return from == paths_.end() ? nullptr : *from;
 }
 
 AddressedPath* PathsByAddress::find_for_stranger(const io::SocketAddress& source, Bytes frame,
-                                                 Time now) const {
+                                                 std::size_t place, Time now) const {
   const auto claimed =
       std::ranges::find_if(paths_, [&](const auto* path) { return path->claims(frame); });
   if (claimed != paths_.end()) return *claimed;
   const auto open = std::ranges::find_if(
       paths_, [&](const auto* path) { return path->takes_stranger(source.address); });
   if (open == paths_.end()) return nullptr;
-  (*open)->set_remote(source, now);
+  (*open)->set_remote(source, place, now);
   return *open;
 }
 
 bool PathsByAddress::receive(AddressedPath* known, const io::SocketAddress& source, Bytes frame,
-                             Time now, const RemotePath::Beside& beside) const {
+                             Time now, const RemotePath::Beside& beside, std::size_t place) const {
   if (known != nullptr && !known->may_still_be_at(source.address)) known = nullptr;
   AddressedPath* from = known;
   if (known == nullptr || !known->owns(frame)) {
-    AddressedPath* const other = find_for_stranger(source, frame, now);
+    AddressedPath* const other = find_for_stranger(source, frame, place, now);
     if (other != nullptr) from = other;
   }
   if (from == nullptr) return false;
-  if (from->receive(frame, now, beside) && from != known) from->set_remote(source, now);
+  if (from->receive(frame, now, beside) && from != known) from->set_remote(source, place, now);
   return true;
 }
 

@@ -37,8 +37,8 @@ namespace weft::daemon {
 class AddressedPath : public RemotePath {
  public:
   // Without a remote it is whoever comes first, or who can prove that he is: set_remote().
-  explicit AddressedPath(const std::optional<io::SocketAddress>& remote)
-      : fixed_(remote.has_value()), remote_(remote) {}
+  explicit AddressedPath(const std::optional<io::SocketAddress>& remote, std::size_t place = 0)
+      : fixed_(remote.has_value()), remote_(remote), place_(place) {}
 
   // Nothing: nobody has come.
   [[nodiscard]] const std::optional<io::SocketAddress>& remote() const { return remote_; }
@@ -50,13 +50,17 @@ class AddressedPath : public RemotePath {
   }
   // Whether its remote may still be at the host where it was.
   [[nodiscard]] bool may_still_be_at(const Gid& host) const { return fixed_ || may_be_at(host); }
+  // Whether its remote, being where it was, comes by this one of the sockets: by any, where its
+  // address is known.
+  [[nodiscard]] bool comes_by(std::size_t place) const { return fixed_ || place == place_; }
   // Whether this may be its remote's, as far as can be told before it is looked at.
   [[nodiscard]] bool owns(Bytes frame) const { return !user().claims || user().claims(frame); }
   // Whether what a stranger has sent may be its remote's, from another place than before.
   [[nodiscard]] bool claims(Bytes frame) const {
     return !fixed_ && user().claims && user().claims(frame);
   }
-  void set_remote(const io::SocketAddress& remote, Time now);
+  // `place`: of the sockets that lead there, which one.
+  void set_remote(const io::SocketAddress& remote, std::size_t place, Time now);
   // Carries options where the remote is reached by IPv6, if its socket may send such.
   void carry_options() { carries_options_ = true; }
 
@@ -65,6 +69,8 @@ class AddressedPath : public RemotePath {
   }
   // wan::Path
   [[nodiscard]] bool established() const override { return remote_.has_value(); }
+  // RemotePath
+  [[nodiscard]] std::size_t place() const override { return place_; }
   [[nodiscard]] std::size_t options_room() const override {
     return carries_options_ && remote_ && !remote_->is_ipv4() ? wan::OutPacket::kMostOptions : 0;
   }
@@ -77,6 +83,7 @@ class AddressedPath : public RemotePath {
   const bool fixed_;
   bool carries_options_ = false;
   std::optional<io::SocketAddress> remote_;
+  std::size_t place_;
 };
 
 // The header of destination options around those of a frame, as the kernel takes it; empty where
@@ -93,6 +100,13 @@ class OptionsHeader {
   std::array<std::byte, io::kMostDestinationOptions> bytes_;
 };
 
+// Where an extender listens.
+[[nodiscard]] std::vector<io::SocketAddress> listens_of(const fabric::LabExtender& extender);
+// Of these, from which a way to a remote leaves: the one of its number, if that has the version of
+// IP that is around the remote's frames, or the first that has; without any, the first.
+[[nodiscard]] std::size_t listen_for(const fabric::LabExtender& extender,
+                                     const fabric::LabRemote& remote, std::size_t way);
+
 // Those of one socket, by their addresses. They belong to somebody else.
 class PathsByAddress {
  public:
@@ -100,15 +114,16 @@ class PathsByAddress {
   explicit PathsByAddress(bool ports = true) : ports_(ports) {}
 
   void add(AddressedPath& path) { paths_.push_back(&path); }
-  [[nodiscard]] AddressedPath* find(const io::SocketAddress& source) const;
-  // Gives a frame to the path whose remote has sent it; `known` is find(source). False: that is a
-  // stranger.
+  // `place`: of several sockets, by which it came.
+  [[nodiscard]] AddressedPath* find(const io::SocketAddress& source, std::size_t place = 0) const;
+  // Gives a frame to the path whose remote has sent it; `known` is find(source, place). False: that
+  // is a stranger.
   bool receive(AddressedPath* known, const io::SocketAddress& source, Bytes frame, Time now,
-               const RemotePath::Beside& beside) const;
+               const RemotePath::Beside& beside, std::size_t place = 0) const;
 
  private:
   [[nodiscard]] AddressedPath* find_for_stranger(const io::SocketAddress& source, Bytes frame,
-                                                 Time now) const;
+                                                 std::size_t place, Time now) const;
   const bool ports_;
   std::vector<AddressedPath*> paths_;
 };

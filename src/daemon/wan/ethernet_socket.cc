@@ -62,14 +62,14 @@ Expected<std::unique_ptr<io::EthernetDevice>> EthernetSocket::open_device(
   return open_tap(interface.substr(kTap.size()), filter);
 }
 
-Expected<std::unique_ptr<EthernetSocket>> EthernetSocket::open(const fabric::LabExtender& extender,
+Expected<std::unique_ptr<EthernetSocket>> EthernetSocket::open(const io::SocketAddress& own,
+                                                               bool needs_tcp,
                                                                const std::string& interface,
                                                                io::Reactor& reactor) {
-  auto device = open_device(interface, extender.listen.host, extender.listen.port);
+  auto device = open_device(interface, own.address, own.port);
   if (!device) return tl::unexpected(device.error());
-  std::unique_ptr<EthernetSocket> socket(
-      new EthernetSocket(extender, interface, std::move(*device)));
-  if (auto quiet = socket->keep_kernel_quiet(extender, interface); !quiet) {
+  std::unique_ptr<EthernetSocket> socket(new EthernetSocket(own, interface, std::move(*device)));
+  if (auto quiet = socket->keep_kernel_quiet(needs_tcp); !quiet) {
     return tl::unexpected(quiet.error());
   }
   if (auto watched = socket->watch(socket->device_->fd(), reactor); !watched) {
@@ -78,32 +78,29 @@ Expected<std::unique_ptr<EthernetSocket>> EthernetSocket::open(const fabric::Lab
   return socket;
 }
 
-EthernetSocket::EthernetSocket(const fabric::LabExtender& extender, std::string interface,
+EthernetSocket::EthernetSocket(const io::SocketAddress& own, std::string interface,
                                std::unique_ptr<io::EthernetDevice> device)
     : interface_(std::move(interface)),
       device_(std::move(device)),
-      ends_{.local = extender.listen.host,
-            .remote = {},
-            .local_port = extender.listen.port,
-            .local_mac = device_->mac()},
-      neighbours_(device_->mac(), extender.listen.host, {}, *this) {
+      ends_{
+          .local = own.address, .remote = {}, .local_port = own.port, .local_mac = device_->mac()},
+      neighbours_(device_->mac(), own.address, {}, *this) {
 }
 
 // An address that the kernel has as well serves the control channel, over its TCP; it answers to
 // packets that nobody has a socket for.
-Expected<void> EthernetSocket::keep_kernel_quiet(const fabric::LabExtender& extender,
-                                                 const std::string& interface) {
+Expected<void> EthernetSocket::keep_kernel_quiet(bool needs_tcp) {
   io::UdpOptions options;
   options.local = {.address = ends_.local, .port = ends_.local_port};
   options.deaf = true;
   auto udp = io::UdpSocket::open(options);
   if (!udp && udp.error().code == std::errc::address_not_available) {
-    if (!extender.needs_tcp()) return {};
+    if (!needs_tcp) return {};
     return fail(udp.error().code,
                 fmt::format("keys are agreed on over TCP, for which this machine must have the "
                             "address: `ip address add {} dev {}`, with the length of its prefix; "
                             "or all must go in the clear: insecure = true, without setup = \"tcp\"",
-                            io::format_address(ends_.local), interface));
+                            io::format_address(ends_.local), interface_));
   }
   if (!udp) return tl::unexpected(udp.error());
   deaf_udp_ = std::move(*udp);
@@ -115,7 +112,8 @@ Expected<void> EthernetSocket::keep_kernel_quiet(const fabric::LabExtender& exte
   return {};
 }
 
-RemotePath& EthernetSocket::add(const fabric::LabRemote& remote, Time now) {
+RemotePath& EthernetSocket::add(const fabric::LabRemote& remote, [[maybe_unused]] std::size_t place,
+                                Time now) {
   const auto address = address_of(remote);
   wan::Ends ends = ends_;
   ends.remote = address->address;

@@ -20,6 +20,7 @@
 #include "io/ethernet_device.h"
 #include "io/raw_ip_socket.h"
 #include "io/reactor.h"
+#include "io/socket_address.h"
 #include "io/udp_socket.h"
 #include "wan/neighbour/neighbour_cache.h"
 
@@ -39,22 +40,22 @@ class EthernetSocket final : public WatchedPaths, private wan::NeighbourUser {
                                                                    const Gid& own,
                                                                    std::uint16_t port);
   // `own` is an address that this machine has, unless all is insecure, or one of nobody's.
-  static Expected<std::unique_ptr<EthernetSocket>> open(const fabric::LabExtender& extender,
+  static Expected<std::unique_ptr<EthernetSocket>> open(const io::SocketAddress& own,
+                                                        bool needs_tcp,
                                                         const std::string& interface,
                                                         io::Reactor& reactor);
   ~EthernetSocket() override { end_watch(); }
 
   // PathSocket
-  RemotePath& add(const fabric::LabRemote& remote, Time now) override;
+  RemotePath& add(const fabric::LabRemote& remote, std::size_t place, Time now) override;
   bool run(Time now) override;
   [[nodiscard]] std::optional<Time> deadline() const override { return neighbours_.deadline(); }
   [[nodiscard]] std::vector<CounterValue> counters() const override;
 
  private:
-  EthernetSocket(const fabric::LabExtender& extender, std::string interface,
+  EthernetSocket(const io::SocketAddress& own, std::string interface,
                  std::unique_ptr<io::EthernetDevice> device);
-  Expected<void> keep_kernel_quiet(const fabric::LabExtender& extender,
-                                   const std::string& interface);
+  Expected<void> keep_kernel_quiet(bool needs_tcp);
   void receive_all(Time now) override;
   void take(Bytes frame, Time now);
   // wan::NeighbourUser

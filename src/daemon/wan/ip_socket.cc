@@ -96,7 +96,8 @@ IpPath& IpSocket::add(const std::optional<io::SocketAddress>& remote) {
   return path;
 }
 
-RemotePath& IpSocket::add(const fabric::LabRemote& remote, [[maybe_unused]] Time now) {
+RemotePath& IpSocket::add(const fabric::LabRemote& remote, [[maybe_unused]] std::size_t place,
+                          [[maybe_unused]] Time now) {
   IpPath& path = add(address_of(remote));
   if (has_options(remote)) path.carry_options();
   return path;

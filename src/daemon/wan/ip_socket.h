@@ -58,7 +58,7 @@ class IpSocket final : public WatchedPaths {
   IpPath& add(const std::optional<io::SocketAddress>& remote);
 
   // PathSocket
-  RemotePath& add(const fabric::LabRemote& remote, Time now) override;
+  RemotePath& add(const fabric::LabRemote& remote, std::size_t place, Time now) override;
   [[nodiscard]] std::vector<CounterValue> counters() const override;
 
  private:

@@ -55,6 +55,8 @@ class RemotePath : public wan::Path {
   void set_admits(Admits admits) { admits_ = std::move(admits); }
   // Where the remote is, for a person; empty: that is not known.
   [[nodiscard]] virtual std::string remote_text() const = 0;
+  // Of the sockets of its kind, by which one it leaves: as of PathSocket::add().
+  [[nodiscard]] virtual std::size_t place() const { return 0; }
   // What is known of it as a neighbour: NeighbourCache::state_text(). Empty: the path needs none.
   [[nodiscard]] virtual std::string_view neighbour_text() const { return {}; }
 
@@ -130,8 +132,9 @@ class PathSocket {
   PathSocket& operator=(const PathSocket&) = delete;
   virtual ~PathSocket() = default;
 
-  // The path to a remote that was found to be one of this kind. It stays as long as this.
-  virtual RemotePath& add(const fabric::LabRemote& remote, Time now) = 0;
+  // The path to a remote that was found to be one of this kind. It stays as long as this. `place`:
+  // where there are sockets at several addresses, by which one it leaves.
+  virtual RemotePath& add(const fabric::LabRemote& remote, std::size_t place, Time now) = 0;
   // Where frames are read to, where that spares a copy, as long as it has memory; it outlives this.
   virtual void set_landing([[maybe_unused]] wan::Landing& landing) {}
   // After frames have been handed to paths.

@@ -49,7 +49,8 @@ tl::unexpected<Error> cannot_be(std::string_view why) {
 
 // Names layers that are not there, or where they cannot be, or not between these addresses.
 Expected<void> check_layers(const fabric::LabExtender& extender, const fabric::LabRemote& remote) {
-  wan::Ends ends{.local = extender.listen.host, .remote = extender.listen.host};
+  const Gid local = listens_of(extender)[listen_for(extender, remote, 0)].address;
+  wan::Ends ends{.local = local, .remote = local};
   if (remote.address) ends.remote = remote.address->host;
   if (ends.local.is_zero()) ends.local = ends.remote;
   const auto stack = wan::Stack::parse(remote.encapsulation, ends);
@@ -66,8 +67,9 @@ Expected<void> check_ethernet(const fabric::LabExtender& extender,
                     "\"tap:NAME\" for a TAP interface that is made",
                     encapsulation));
   }
-  if (!remote.address || extender.listen.host.is_zero() ||
-      remote.address->host.is_ipv4_mapped() != extender.listen.host.is_ipv4_mapped()) {
+  const Gid local = listens_of(extender)[listen_for(extender, remote, 0)].address;
+  if (!remote.address || local.is_zero() ||
+      remote.address->host.is_ipv4_mapped() != local.is_ipv4_mapped()) {
     return cannot_be(
         fmt::format("{}: both ends need IP addresses of one version, by which they "
                     "find each other on the Ethernet: address here, and a listen "
@@ -132,9 +134,7 @@ Expected<void> check(const fabric::LabExtender& extender, const fabric::LabRemot
 }  // namespace
 
 RemotePaths::RemotePaths(const fabric::LabExtender& extender, io::Reactor& reactor)
-    : extender_(extender),
-      reactor_(reactor),
-      local_{.address = extender.listen.host, .port = extender.listen.port} {
+    : extender_(extender), reactor_(reactor), locals_(listens_of(extender)) {
 }
 
 Expected<std::unique_ptr<RemotePaths>> RemotePaths::open(const fabric::LabExtender& extender,
@@ -152,8 +152,10 @@ Expected<std::unique_ptr<RemotePaths>> RemotePaths::open(const fabric::LabExtend
 Expected<void> RemotePaths::open_remote(const fabric::LabRemote& remote) {
   if (auto checked = check(extender_, remote); !checked) return checked;
   const Carrier carrier = carrier_of(remote);
-  const std::string name = fmt::format("{} {} {}", static_cast<int>(carrier), remote.interface,
-                                       carrier == Carrier::kIp && is_ipv4(remote) ? 4 : 6);
+  // UDP sockets are shared by all, wherever they listen.
+  const std::size_t place = carrier == Carrier::kUdp ? 0 : listen_for(extender_, remote, 0);
+  const std::string name = fmt::format("{} {} {} {}", static_cast<int>(carrier), remote.interface,
+                                       place, carrier == Carrier::kIp && is_ipv4(remote) ? 4 : 6);
   auto shared = std::ranges::find(shared_, name, &Shared::name);
   if (shared == shared_.end()) {
     auto socket = open_socket(remote);
@@ -175,18 +177,21 @@ Expected<std::unique_ptr<PathSocket>> as_paths(Expected<std::unique_ptr<Socket>>
 }  // namespace
 
 Expected<std::unique_ptr<PathSocket>> RemotePaths::open_socket(const fabric::LabRemote& remote) {
+  const io::SocketAddress& local = locals_[listen_for(extender_, remote, 0)];
   switch (carrier_of(remote)) {
     case Carrier::kEthernet:
-      return as_paths(EthernetSocket::open(extender_, remote.interface, reactor_));
+      return as_paths(
+          EthernetSocket::open(local, extender_.needs_tcp(), remote.interface, reactor_));
     case Carrier::kIp:
-      return as_paths(IpSocket::open(local_.address, is_ipv4(remote), reactor_,
+      return as_paths(IpSocket::open(local.address, is_ipv4(remote), reactor_,
                                      !is_ipv4(remote) && any_options(extender_, Carrier::kIp)));
     case Carrier::kUdp:
       break;
   }
-  auto socket = WanSocket::open(local_, reactor_, any_options(extender_, Carrier::kUdp));
+  auto socket = WanSocket::open(locals_, reactor_, any_options(extender_, Carrier::kUdp));
   if (!socket) return tl::unexpected(socket.error());
-  local_ = (*socket)->local();
+  for (std::size_t place = 0; place < locals_.size(); ++place)
+    locals_[place] = (*socket)->local(place);
   return std::unique_ptr<PathSocket>(std::move(*socket));
 }
 
@@ -198,10 +203,11 @@ void RemotePaths::set_landing(wan::Landing& landing) {
 std::vector<RemotePath*> RemotePaths::add(std::size_t remote, Time now) {
   PathSocket& socket = *shared_[of_remotes_[remote]].socket;
   fabric::LabRemote by = extender_.remotes[remote];
-  std::vector<RemotePath*> out{&socket.add(by, now)};
+  std::vector<RemotePath*> out{&socket.add(by, listen_for(extender_, by, 0), now)};
   while (out.size() < extender_.remotes[remote].paths) {
-    if (by.address) by.address = extender_.remotes[remote].more_addresses[out.size() - 1];
-    out.push_back(&socket.add(by, now));
+    const std::size_t way = out.size();
+    if (by.address) by.address = extender_.remotes[remote].more_addresses[way - 1];
+    out.push_back(&socket.add(by, listen_for(extender_, by, way), now));
   }
   return out;
 }

@@ -37,7 +37,7 @@ class RemotePaths {
   [[nodiscard]] std::optional<Time> deadline() const;
 
   // Where the extender is reached; with the port that the kernel has chosen where there was none.
-  [[nodiscard]] const io::SocketAddress& local() const { return local_; }
+  [[nodiscard]] const std::vector<io::SocketAddress>& locals() const { return locals_; }
   [[nodiscard]] std::vector<CounterValue> counters() const;
 
  private:
@@ -53,7 +53,7 @@ class RemotePaths {
 
   const fabric::LabExtender& extender_;
   io::Reactor& reactor_;
-  io::SocketAddress local_;
+  std::vector<io::SocketAddress> locals_;
   std::vector<Shared> shared_;
   std::vector<std::size_t> of_remotes_;  // indices in shared_
 };

@@ -24,9 +24,13 @@ Error error_of(const SiteCall& ended) {
       Error{std::errc::connection_aborted, "the other end has closed the connection"});
 }
 
+SiteGreeting greeting(SiteGreeting::Type type, const SiteCalls::Remote& to) {
+  return {.type = type, .port = to.own.port, .words = to.layers};
+}
+
 }  // namespace
 
-Expected<std::unique_ptr<SiteCalls>> SiteCalls::open(const io::SocketAddress& own,
+Expected<std::unique_ptr<SiteCalls>> SiteCalls::open(const std::vector<io::SocketAddress>& own,
                                                      io::Reactor& reactor) {
   std::unique_ptr<SiteCalls> calls(new SiteCalls(reactor));
   auto door = TcpDoor::open(own, reactor, [raw = calls.get()] { raw->ready_ = true; });
@@ -40,12 +44,6 @@ void SiteCalls::add(Remote remote) {
   peer.remote = std::move(remote);
   peer.patience = kFirstPatience;
   if (!peer.remote.address) peer.why = "it has not come yet";
-}
-
-SiteGreeting SiteCalls::greeting(SiteGreeting::Type type, std::string words) const {
-  const bool refuses = type == SiteGreeting::Type::kRefuses;
-  return {
-      .type = type, .port = refuses ? std::uint16_t{0} : local().port, .words = std::move(words)};
 }
 
 // --- who comes ----------------------------------------------------------------------------------
@@ -105,12 +103,12 @@ void SiteCalls::answer(std::unique_ptr<SiteCall> call, Time now) {
                       theirs, (*whose)->remote.layers);
   }
   if (!why.empty()) {
-    call->answer(greeting(SiteGreeting::Type::kRefuses, why));
+    call->answer({.type = SiteGreeting::Type::kRefuses, .port = 0, .words = why});
     counters_.add(SiteCallsCounter::kRefused);
     refused_ = call->address().to_string() + ": " + why;
     return;
   }
-  call->answer(greeting(SiteGreeting::Type::kAgrees, (*whose)->remote.layers));
+  call->answer(greeting(SiteGreeting::Type::kAgrees, (*whose)->remote));
   stand(**whose, std::move(call), now);
 }
 
@@ -118,14 +116,13 @@ void SiteCalls::answer(std::unique_ptr<SiteCall> call, Time now) {
 
 void SiteCalls::call(Peer& peer, Time now) {
   const io::SocketAddress& address = *peer.remote.address;
-  auto socket = io::connect_tcp(address);
-  auto call = socket
-                  ? SiteCall::begin(std::move(*socket),
-                                    {.peer = address,
-                                     .ask = greeting(SiteGreeting::Type::kAsks, peer.remote.layers),
-                                     .ready = [this] { ready_ = true; }},
-                                    reactor_, now)
-                  : tl::unexpected(socket.error());
+  auto socket = io::connect_tcp(address, peer.remote.own.address);
+  auto call = socket ? SiteCall::begin(std::move(*socket),
+                                       {.peer = address,
+                                        .ask = greeting(SiteGreeting::Type::kAsks, peer.remote),
+                                        .ready = [this] { ready_ = true; }},
+                                       reactor_, now)
+                     : tl::unexpected(socket.error());
   if (!call) return try_later(peer, call.error(), now);
   counters_.add(SiteCallsCounter::kBegun);
   peer.calling = std::move(*call);

@@ -38,7 +38,9 @@ class SiteCalls {
   struct Remote {
     std::string name;
     std::optional<io::SocketAddress> address;  // nothing: it comes here
-    std::string layers;                        // wan::layers_within_ip()
+    // Where frames to it leave from, by which it knows this one: one of those of open().
+    io::SocketAddress own;
+    std::string layers;  // wan::layers_within_ip()
     // It is there, or is gone.
     std::function<void(bool there, Time now)> changed;
   };
@@ -47,8 +49,8 @@ class SiteCalls {
     std::string why;  // it is not, for a person; may be empty
   };
 
-  // Listens at `own` at once. The reactor outlives it.
-  static Expected<std::unique_ptr<SiteCalls>> open(const io::SocketAddress& own,
+  // Listens at all of these, one at least, at once. The reactor outlives it.
+  static Expected<std::unique_ptr<SiteCalls>> open(const std::vector<io::SocketAddress>& own,
                                                    io::Reactor& reactor);
   SiteCalls(const SiteCalls&) = delete;
   SiteCalls& operator=(const SiteCalls&) = delete;
@@ -60,7 +62,9 @@ class SiteCalls {
   // In the past when something is ready.
   [[nodiscard]] std::optional<Time> deadline() const;
 
-  [[nodiscard]] const io::SocketAddress& local() const { return door_->local(); }
+  [[nodiscard]] const io::SocketAddress& local(std::size_t place = 0) const {
+    return door_->local(place);
+  }
   // Of remotes as they were added.
   [[nodiscard]] Report report(std::size_t remote) const;
   // Whether a remote is there, and has called from that host, or is called there.
@@ -90,7 +94,6 @@ class SiteCalls {
   void call(Peer& peer, Time now);
   void try_later(Peer& peer, const Error& why, Time now);
   void stand(Peer& peer, std::unique_ptr<SiteCall> call, Time now);
-  [[nodiscard]] wan::SiteGreeting greeting(wan::SiteGreeting::Type type, std::string words) const;
 
   io::Reactor& reactor_;
   std::unique_ptr<TcpDoor> door_;

@@ -59,7 +59,7 @@ SiteKeys::~SiteKeys() = default;
 
 Expected<std::unique_ptr<SiteKeys>> SiteKeys::open(std::string name,
                                                    std::unique_ptr<io::TlsSite> site,
-                                                   const io::SocketAddress& own,
+                                                   const std::vector<io::SocketAddress>& own,
                                                    io::Reactor& reactor, const Limits& limits) {
   std::unique_ptr<SiteKeys> keys(new SiteKeys(std::move(name), std::move(site), reactor, limits));
   auto door = TcpDoor::open(own, reactor, [raw = keys.get()] { raw->ready_ = true; });

@@ -76,10 +76,11 @@ class SiteKeys {
     Allowance remote{20ms, 40};
   };
 
-  // Listens at `own` at once. `name`: what log lines call it. The reactor outlives it.
+  // Listens at all of these, one at least, at once. `name`: what log lines call it. The reactor
+  // outlives it.
   static Expected<std::unique_ptr<SiteKeys>> open(std::string name,
                                                   std::unique_ptr<io::TlsSite> site,
-                                                  const io::SocketAddress& own,
+                                                  const std::vector<io::SocketAddress>& own,
                                                   io::Reactor& reactor, const Limits& limits);
   SiteKeys(const SiteKeys&) = delete;
   SiteKeys& operator=(const SiteKeys&) = delete;
@@ -92,7 +93,9 @@ class SiteKeys {
   // In the past when something is ready.
   [[nodiscard]] std::optional<Time> deadline() const;
 
-  [[nodiscard]] const io::SocketAddress& local() const { return door_->local(); }
+  [[nodiscard]] const io::SocketAddress& local(std::size_t place = 0) const {
+    return door_->local(place);
+  }
   [[nodiscard]] const io::TlsFingerprint& fingerprint() const { return site_->fingerprint(); }
   // Of remotes as they were added.
   [[nodiscard]] Report report(std::size_t remote) const;

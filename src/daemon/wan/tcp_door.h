@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where other sites connect to an extender: a TCP listener that a reactor watches, and what keeps
+// Where other sites connect to an extender: TCP listeners that a reactor watches, and what keeps
 // strangers who connect from being in the way of others.
 #pragma once
 
@@ -24,29 +24,39 @@ class TcpDoor {
  public:
   using Taker = std::function<void(io::TcpConnection connection)>;
 
-  // Listens at once. `ready`: accept() has something to do. The reactor outlives it.
-  static Expected<std::unique_ptr<TcpDoor>> open(const io::SocketAddress& own, io::Reactor& reactor,
-                                                 std::function<void()> ready);
+  // Listens at all of these at once. `ready`: accept() has something to do. The reactor outlives
+  // it.
+  static Expected<std::unique_ptr<TcpDoor>> open(const std::vector<io::SocketAddress>& own,
+                                                 io::Reactor& reactor, std::function<void()> ready);
   TcpDoor(const TcpDoor&) = delete;
   TcpDoor& operator=(const TcpDoor&) = delete;
-  ~TcpDoor() { watch_.reset(); }
 
   // Gives away those that have come. True: only some of them, so that others get their turn.
   bool accept(const Taker& take, Time now);
   // Where there is no descriptor for one: when accept() is to try again.
   [[nodiscard]] std::optional<Time> deadline() const { return again_; }
 
-  [[nodiscard]] const io::SocketAddress& local() const { return local_; }
+  // `place`: of which of the addresses.
+  [[nodiscard]] const io::SocketAddress& local(std::size_t place = 0) const {
+    return listeners_[place].local;
+  }
 
  private:
-  TcpDoor(io::UniqueFd listener, io::Reactor& reactor)
-      : listener_(std::move(listener)), reactor_(reactor) {}
+  struct Listener {
+    io::UniqueFd socket;
+    io::SocketAddress local;
+    io::Reactor::Registration watch;  // which ends before the socket does
+  };
 
-  io::UniqueFd listener_;
+  explicit TcpDoor(io::Reactor& reactor) : reactor_(reactor) {}
+  Expected<void> listen(const io::SocketAddress& own, std::function<void()> ready);
+  void watch(bool open) const;
+  // As accept().
+  bool accept_some(const Listener& listener, const Taker& take, Time now);
+
   io::Reactor& reactor_;
-  io::SocketAddress local_;
+  std::vector<Listener> listeners_;
   std::optional<Time> again_;
-  io::Reactor::Registration watch_;
 };
 
 // What strangers are told apart by: of IPv6 the network, for a machine can have all addresses of

@@ -19,9 +19,10 @@ static_assert(wan::FrameBuilder::kMostParts <= kMostParts);
 
 }  // namespace
 
-UdpPath::UdpPath(const std::optional<io::SocketAddress>& remote, const io::UdpSocket& socket)
-    : AddressedPath(remote),
-      socket_(socket),
+UdpPath::UdpPath(const std::optional<io::SocketAddress>& remote,
+                 const std::vector<io::UdpSocket>& sockets, std::size_t place)
+    : AddressedPath(remote, place),
+      sockets_(sockets),
       longest_frame_(remote ? frame_that_fits(*remote, wire::kUdpHeaderSize) : wan::kLeastFrame) {
 }
 
@@ -59,7 +60,7 @@ io::IoResult UdpPath::send_parts(std::size_t segment, const wan::OutFrame& first
                                   .ttl = {},
                                   .data = parts_,
                                   .segment_size = static_cast<std::uint16_t>(segment)};
-  return io::send_with_options(socket_, datagram, OptionsHeader(first.options).bytes());
+  return io::send_with_options(sockets_[place()], datagram, OptionsHeader(first.options).bytes());
 }
 
 std::size_t UdpPath::send_group(Frames frames, Time now) {

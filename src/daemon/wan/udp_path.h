@@ -19,8 +19,10 @@ namespace weft::daemon {
 // Frames of equal length leave by one system call, straight from where they are.
 class UdpPath final : public AddressedPath {
  public:
-  // `socket`, which may be shared with other paths, outlives it. Without a remote as AddressedPath.
-  UdpPath(const std::optional<io::SocketAddress>& remote, const io::UdpSocket& socket);
+  // `sockets`, which may be shared with other paths, outlive it; it leaves by the one of this place
+  // as long as its remote does not come by another. Without a remote as AddressedPath.
+  UdpPath(const std::optional<io::SocketAddress>& remote, const std::vector<io::UdpSocket>& sockets,
+          std::size_t place);
 
   // wan::Path
   [[nodiscard]] std::size_t longest_frame() const override { return longest_frame_; }
@@ -35,7 +37,7 @@ class UdpPath final : public AddressedPath {
   io::IoResult send_parts(std::size_t segment, const wan::OutFrame& first) const;
   void look_at_mtu(Time now);
 
-  const io::UdpSocket& socket_;
+  const std::vector<io::UdpSocket>& sockets_;
   std::size_t longest_frame_;
   std::size_t longest_cut_ = io::kMaxUdpPayload;  // datagrams that the kernel cuts
   std::vector<iovec> parts_;

@@ -2,6 +2,7 @@
 #include "daemon/wan/wan_links.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -151,7 +152,7 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
     extender.roce = std::move(*side);
   }
   if (lab.tcp_setup) {
-    auto calls = SiteCalls::open(extender.paths->local(), reactor);
+    auto calls = SiteCalls::open(extender.paths->locals(), reactor);
     if (!calls) return wrong(calls.error());
     extender.calls = std::move(*calls);
   }
@@ -161,7 +162,7 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
   auto remote_keys = read_remote_keys(lab, (*site)->fingerprint());
   if (!remote_keys) return wrong(remote_keys.error());
   extender.remote_keys = std::move(*remote_keys);
-  auto keys = SiteKeys::open(name, std::move(*site), extender.paths->local(), reactor, {});
+  auto keys = SiteKeys::open(name, std::move(*site), extender.paths->locals(), reactor, {});
   if (!keys) return wrong(keys.error());
   extender.keys = std::move(*keys);
   return {};
@@ -225,13 +226,15 @@ void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
   if (!extender.calls) return;
   // It is unplugged now, until a call stands.
   remote.tunnel.stop(now);
-  follow_calls(remote, *extender.calls, index);
+  follow_calls(remote, extender, index);
 }
 
 // The tunnel is there while a call stands, and a remote without an address is where that is from.
-void WanLinks::follow_calls(Remote& remote, SiteCalls& calls, std::size_t index) {
+void WanLinks::follow_calls(Remote& remote, Extender& extender, std::size_t index) {
+  SiteCalls& calls = *extender.calls;
   calls.add({.name = remote.lab.name,
              .address = address_of(remote.lab),
+             .own = extender.paths->locals()[listen_for(extender.lab, remote.lab, 0)],
              .layers = std::string(wan::layers_within_ip(remote.lab.encapsulation)),
              .changed = [&remote](bool there, Time now) {
                there ? remote.tunnel.start(now) : remote.tunnel.stop(now);
@@ -377,9 +380,12 @@ Json WanLinks::report() const {
     for (std::size_t i = 0; i < extender->remotes.size(); ++i)
       remotes.push_back(report(*extender, i));
     std::vector<CounterValue> counters = extender->paths->counters();
+    std::vector<std::string> listens;
+    for (const io::SocketAddress& local : extender->paths->locals())
+      listens.push_back(local.to_string());
     Json row{{"extender", fabric_.lab().nodes[extender->lab.node].name},
              {"mode", text(extender->lab.mode)},
-             {"listen", extender->paths->local().to_string()},
+             {"listen", fmt::format("{}", fmt::join(listens, ", "))},
              {"remotes", std::move(remotes)}};
     if (extender->keys) {
       accumulate(counters, extender->keys->counters());

@@ -79,7 +79,7 @@ class WanLinks final : private wan::TunnelUser {
   Expected<void> make_router(Extender& extender, io::Reactor& reactor);
   [[nodiscard]] static nlohmann::json report(const Extender& extender, std::size_t index);
   void add_remote(Extender& extender, std::size_t index, Time now);
-  static void follow_calls(Remote& remote, SiteCalls& calls, std::size_t index);
+  static void follow_calls(Remote& remote, Extender& extender, std::size_t index);
   // Of the two between the extender and a tunnel.
   [[nodiscard]] link::PortOptions port_options(const fabric::LabExtender& lab) const;
   // What the tunnel to a remote is joined to.

@@ -25,12 +25,23 @@ constexpr std::size_t kWantedBuffer = std::size_t{16} << 20;
 
 }  // namespace
 
-WanSocket::WanSocket(io::UdpSocket socket)
-    : socket_(std::move(socket)), buffer_(io::kUdpReceiveBuffer) {
+Expected<std::unique_ptr<WanSocket>> WanSocket::open(const std::vector<io::SocketAddress>& own,
+                                                     io::Reactor& reactor, bool options) {
+  std::unique_ptr<WanSocket> wan(new WanSocket);
+  wan->sockets_.reserve(own.size());
+  for (const io::SocketAddress& address : own) {
+    // Only IPv6 has options; where all is IPv4, that is the error.
+    const bool with_options = options && (!address.is_ipv4() || own.size() == 1);
+    if (auto opened = wan->open_socket(address, reactor, with_options); !opened) {
+      return tl::unexpected(opened.error());
+    }
+  }
+  wan->overflows_.resize(own.size());
+  return wan;
 }
 
-Expected<std::unique_ptr<WanSocket>> WanSocket::open(const io::SocketAddress& own,
-                                                     io::Reactor& reactor, bool with_options) {
+Expected<void> WanSocket::open_socket(const io::SocketAddress& own, io::Reactor& reactor,
+                                      bool with_options) {
   io::UdpOptions options;
   options.local = own;
   options.tell_destination = false;
@@ -42,19 +53,17 @@ Expected<std::unique_ptr<WanSocket>> WanSocket::open(const io::SocketAddress& ow
                                                  "and a UDP port that nobody has",
                                                  own.to_string(), socket.error().message));
   }
-  std::unique_ptr<WanSocket> wan(new WanSocket(std::move(*socket)));
   if (with_options) {
-    if (auto used = wan->use_options(); !used) return tl::unexpected(used.error());
+    if (auto used = use_options(*socket); !used) return used;
   }
-  if (auto watched = wan->watch(wan->socket_.fd(), reactor); !watched) {
-    return tl::unexpected(watched.error());
-  }
-  return wan;
+  if (auto watched = watch(socket->fd(), reactor); !watched) return watched;
+  sockets_.push_back(std::move(*socket));
+  return {};
 }
 
-Expected<void> WanSocket::use_options() {
+Expected<void> WanSocket::use_options(const io::UdpSocket& socket) {
   options_.resize(io::kMostDestinationOptions);
-  auto used = io::use_destination_options(socket_.fd());
+  auto used = io::use_destination_options(socket.fd());
   if (used || used.error().code != std::errc::operation_not_permitted) return used;
   return fail(
       used.error().code,
@@ -64,42 +73,51 @@ Expected<void> WanSocket::use_options() {
                   used.error().message));
 }
 
-UdpPath& WanSocket::add(const std::optional<io::SocketAddress>& remote) {
-  UdpPath& path = *paths_.emplace_back(std::make_unique<UdpPath>(remote, socket_));
+UdpPath& WanSocket::add(const std::optional<io::SocketAddress>& remote, std::size_t place) {
+  UdpPath& path = *paths_.emplace_back(std::make_unique<UdpPath>(remote, sockets_, place));
   by_address_.add(path);
-  const std::size_t room = socket_.granted_receive_buffer() / kBufferPerByte / paths_.size();
+  // Whichever of the sockets they come by.
+  const std::size_t room =
+      sockets_.front().granted_receive_buffer() / kBufferPerByte / paths_.size();
   for (const auto& each : paths_)
     each->set_receive_room(static_cast<std::uint32_t>(std::min<std::size_t>(room, UINT32_MAX)));
   watch(path);
   return path;
 }
 
-RemotePath& WanSocket::add(const fabric::LabRemote& remote, [[maybe_unused]] Time now) {
-  UdpPath& path = add(address_of(remote));
+RemotePath& WanSocket::add(const fabric::LabRemote& remote, std::size_t place,
+                           [[maybe_unused]] Time now) {
+  UdpPath& path = add(address_of(remote), place);
   if (has_options(remote)) path.carry_options();
   return path;
 }
 
 void WanSocket::receive_all(Time now) {
+  for (std::size_t place = 0; place < sockets_.size(); ++place)
+    receive_some(place, now);
+}
+
+void WanSocket::receive_some(std::size_t place, Time now) {
   io::ReceivedDatagram datagram;
   std::size_t bytes = 0;
   for (int i = 0; i < kTurn && bytes < kTurnBytes; ++i) {
     const MutableBytes landing = landing_ != nullptr ? landing_->room() : MutableBytes();
     const MutableBytes room = landing.empty() ? MutableBytes(buffer_) : landing;
     MutableBytes options = options_;
-    const io::IoResult result = io::receive_with_options(socket_, room, datagram, options);
+    const io::IoResult result = io::receive_with_options(sockets_[place], room, datagram, options);
     if (result.status != io::IoStatus::kDone) return;
     if (landing_ != nullptr && !landing.empty()) landing_->landed(result.bytes);
     bytes += result.bytes;
-    counters_.add(WanSocketCounter::kOverflow, datagram.overflows - overflows_);
-    overflows_ = datagram.overflows;
-    receive(datagram, room.first(result.bytes), options, now);
+    counters_.add(WanSocketCounter::kOverflow, datagram.overflows - overflows_[place]);
+    overflows_[place] = datagram.overflows;
+    receive(datagram, place, room.first(result.bytes), options, now);
   }
 }
 
-void WanSocket::receive(const io::ReceivedDatagram& datagram, Bytes bytes, Bytes header, Time now) {
+void WanSocket::receive(const io::ReceivedDatagram& datagram, std::size_t place, Bytes bytes,
+                        Bytes header, Time now) {
   const std::size_t segment = datagram.segment_size != 0 ? datagram.segment_size : bytes.size();
-  AddressedPath* const known = by_address_.find(datagram.source);
+  AddressedPath* const known = by_address_.find(datagram.source, place);
   RemotePath::Beside beside{.marked =
                                 (datagram.tos & wire::kEcnBits) == wire::kCongestionExperienced};
   if (!header.empty()) {
@@ -110,7 +128,7 @@ void WanSocket::receive(const io::ReceivedDatagram& datagram, Bytes bytes, Bytes
   do {
     const Bytes frame = bytes.first(std::min(segment, bytes.size()));
     bytes = bytes.subspan(frame.size());
-    if (!by_address_.receive(known, datagram.source, frame, now, beside)) {
+    if (!by_address_.receive(known, datagram.source, frame, now, beside, place)) {
       counters_.add(WanSocketCounter::kStranger);
     }
   } while (!bytes.empty());

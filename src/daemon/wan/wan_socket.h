@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The UDP socket of an extender, and the paths from it to other sites.
+// The UDP sockets of an extender, and the paths from them to other sites.
 #pragma once
 
 #include <array>
@@ -30,9 +30,10 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(WanSocketCount
 
 class WanSocket final : public WatchedPaths {
  public:
-  // Everything happens in the reactor's thread; the reactor outlives it. `options`: paths may carry
-  // such. Errors say what is missing, and what would do instead.
-  static Expected<std::unique_ptr<WanSocket>> open(const io::SocketAddress& own,
+  // One socket for each of these addresses, of which there is one at least. Everything happens in
+  // the reactor's thread; the reactor outlives it. `options`: paths may carry such. Errors say what
+  // is missing, and what would do instead.
+  static Expected<std::unique_ptr<WanSocket>> open(const std::vector<io::SocketAddress>& own,
                                                    io::Reactor& reactor, bool options = false);
 
   ~WanSocket() override { end_watch(); }
@@ -40,28 +41,33 @@ class WanSocket final : public WatchedPaths {
   // Where datagrams are read to, as long as it has memory; it outlives this.
   void set_landing(wan::Landing& landing) override { landing_ = &landing; }
 
-  // It stays as long as this.
-  UdpPath& add(const std::optional<io::SocketAddress>& remote);
+  // It stays as long as this. `place` as of PathSocket::add().
+  UdpPath& add(const std::optional<io::SocketAddress>& remote, std::size_t place = 0);
   // With the port that the kernel has chosen where there was none.
-  [[nodiscard]] const io::SocketAddress& local() const { return socket_.local(); }
+  [[nodiscard]] const io::SocketAddress& local(std::size_t place = 0) const {
+    return sockets_[place].local();
+  }
 
   // PathSocket
-  RemotePath& add(const fabric::LabRemote& remote, Time now) override;
+  RemotePath& add(const fabric::LabRemote& remote, std::size_t place, Time now) override;
   [[nodiscard]] std::vector<CounterValue> counters() const override;
 
  private:
-  explicit WanSocket(io::UdpSocket socket);
+  WanSocket() : buffer_(io::kUdpReceiveBuffer) {}
+  Expected<void> open_socket(const io::SocketAddress& own, io::Reactor& reactor, bool options);
+  Expected<void> use_options(const io::UdpSocket& socket);
   void receive_all(Time now) override;
-  Expected<void> use_options();
+  void receive_some(std::size_t place, Time now);
   // With the header of options that came beside it; empty: none.
-  void receive(const io::ReceivedDatagram& datagram, Bytes bytes, Bytes header, Time now);
+  void receive(const io::ReceivedDatagram& datagram, std::size_t place, Bytes bytes, Bytes header,
+               Time now);
 
-  io::UdpSocket socket_;
+  std::vector<io::UdpSocket> sockets_;
   std::vector<std::byte> options_;  // a header of them; none where none are taken
   wan::Landing* landing_ = nullptr;
   std::vector<std::byte> buffer_;  // where there is no landing, or that is full
   CounterSet<WanSocketCounter, kWanSocketCounters> counters_;
-  std::uint32_t overflows_ = 0;
+  std::vector<std::uint32_t> overflows_;  // of each socket, as it counts them
   std::vector<std::unique_ptr<UdpPath>> paths_;
   PathsByAddress by_address_;
 };

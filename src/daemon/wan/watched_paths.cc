@@ -11,7 +11,7 @@ namespace weft::daemon {
 Expected<void> WatchedPaths::watch(int fd, io::Reactor& reactor) {
   auto watch = reactor.watch(fd, EPOLLIN, [this](std::uint32_t events) { on_ready(events); });
   if (!watch) return tl::unexpected(watch.error());
-  watch_ = std::move(*watch);
+  watches_.push_back({.registration = std::move(*watch), .for_room = false});
   reactor_ = &reactor;
   return {};
 }
@@ -28,11 +28,16 @@ void WatchedPaths::on_ready(std::uint32_t events) {
 }
 
 void WatchedPaths::watch_for_room() {
-  const bool wanted =
-      std::ranges::any_of(watched_, [](const RemotePath* path) { return path->is_blocked(); });
-  if (wanted == watching_for_room_) return;
-  watching_for_room_ = wanted;
-  static_cast<void>(reactor_->change_events(watch_, wanted ? EPOLLIN | EPOLLOUT : EPOLLIN));
+  for (std::size_t place = 0; place < watches_.size(); ++place) {
+    Watch& watch = watches_[place];
+    const bool wanted = std::ranges::any_of(watched_, [&](const RemotePath* path) {
+      return path->is_blocked() && path->place() == place;
+    });
+    if (wanted == watch.for_room) continue;
+    watch.for_room = wanted;
+    const std::uint32_t events = wanted ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    static_cast<void>(reactor_->change_events(watch.registration, events));
+  }
 }
 
 std::uint64_t WatchedPaths::refused() const {

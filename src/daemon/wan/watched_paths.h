@@ -11,17 +11,18 @@
 
 namespace weft::daemon {
 
-// Paths through one descriptor that a reactor watches: for what comes, and for room while there are
-// frames that wait for it.
+// Paths through descriptors that a reactor watches: for what comes, and each for room while there
+// are frames that wait for it.
 class WatchedPaths : public PathSocket {
  public:
   // PathSocket
   void watch_for_room() override;
 
  protected:
-  // Begins, and ends, which must be before the descriptor is closed. The reactor outlives it.
+  // Begins, of one more, whose place is how many were there before; ends, of all, which must be
+  // before they are closed. The reactor outlives it.
   Expected<void> watch(int fd, io::Reactor& reactor);
-  void end_watch() { watch_.reset(); }
+  void end_watch() { watches_.clear(); }
   void watch(RemotePath& path) { watched_.push_back(&path); }
   // There may be something to receive.
   virtual void receive_all(Time now) = 0;
@@ -31,10 +32,14 @@ class WatchedPaths : public PathSocket {
  private:
   void on_ready(std::uint32_t events);
 
+  struct Watch {
+    io::Reactor::Registration registration;
+    bool for_room = false;
+  };
+
   std::vector<RemotePath*> watched_;
-  bool watching_for_room_ = false;
   io::Reactor* reactor_ = nullptr;
-  io::Reactor::Registration watch_;
+  std::vector<Watch> watches_;  // by place
 };
 
 }  // namespace weft::daemon
