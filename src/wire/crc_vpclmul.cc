@@ -26,6 +26,7 @@ constexpr FoldConstants kFold2048 = fold_by(2048);
 
 // Below this the four 128-bit lanes are as quick.
 constexpr std::size_t kWideFrom = 256;
+constexpr std::size_t kWide = 64;  // bytes of a register
 
 WEFT_VPCLMUL_INLINE __m512i wide_constants(FoldConstants k) {
   return _mm512_broadcast_i32x4(constants_of(k));
@@ -82,10 +83,12 @@ WEFT_VPCLMUL_INLINE CrcPair reduce_both(__m128i block) {
   return {static_cast<std::uint32_t>(both), static_cast<std::uint16_t>(both >> 32)};
 }
 
-// What a fold does with the bytes that it loads, besides.
+// What a fold does with the bytes that it loads, besides; and how many of them it takes first, a
+// multiple of 4 up to 64.
 struct KeepNothing {
   WEFT_VPCLMUL_INLINE void wide(std::size_t, __m512i) const {}
   void rest(std::size_t, Bytes) const {}
+  [[nodiscard]] std::size_t first() const { return kWide; }
 };
 struct KeepCopy {
   std::byte* to;
@@ -93,13 +96,32 @@ struct KeepCopy {
     _mm512_storeu_si512(to + at, bytes);
   }
   void rest(std::size_t at, Bytes bytes) const { std::copy(bytes.begin(), bytes.end(), to + at); }
+  // As many as bring `to` to a cache line: to store across lines takes half as long again.
+  [[nodiscard]] std::size_t first() const {
+    const std::size_t beyond = reinterpret_cast<std::uintptr_t>(to) % kWide;
+    return beyond % 4 == 0 ? kWide - beyond : kWide;
+  }
 };
+
+// The lanes of 32 bits from `lane` on.
+constexpr __mmask16 lanes_from(std::size_t lane) {
+  return static_cast<__mmask16>(0xFFFFu << lane);
+}
 
 template <class Keep>
 struct WideLoads {
   const std::byte* from;
   const Keep& keep;
   std::size_t at = 0;
+  // The first bytes as the end of a block that begins with zeros: they change nothing, where the
+  // register is put in behind them. All 64 are kept, some of them again with the next.
+  WEFT_VPCLMUL_INLINE __m512i first(__m128i inject) {
+    const __m512i loaded = load_wide(from);
+    keep.wide(0, loaded);
+    at = keep.first();
+    return _mm512_maskz_expand_epi32(lanes_from((kWide - at) / 4),
+                                     _mm512_xor_si512(loaded, _mm512_zextsi128_si512(inject)));
+  }
   WEFT_VPCLMUL_INLINE __m512i next() {
     const __m512i loaded = load_wide(from + at);
     keep.wide(at, loaded);
@@ -107,6 +129,15 @@ struct WideLoads {
     return loaded;
   }
 };
+
+// `block`, which stands for all before, followed by the last `left` bytes of `end`, a multiple of
+// 4: what they push out in front is folded over what stays.
+WEFT_VPCLMUL_INLINE __m512i fold_end(__m512i block, __m512i end, std::size_t left) {
+  const std::size_t lanes = left / 4;
+  const __m512i out = _mm512_maskz_expand_epi32(lanes_from(kWide / 4 - lanes), block);
+  const __m512i stays = _mm512_mask_compress_epi32(end, lanes_from(lanes), block);
+  return fold_wide(out, wide_constants(kFold512), stays);
+}
 
 template <class Keep>
 WEFT_VPCLMUL_INLINE __m128i fold_wide_message(__m128i inject, Bytes bytes, const Keep& keep) {
@@ -117,7 +148,7 @@ WEFT_VPCLMUL_INLINE __m128i fold_wide_message(__m128i inject, Bytes bytes, const
     return fold_message(inject, from, size);
   }
   WideLoads<Keep> loads{from, keep};
-  __m512i a = _mm512_xor_si512(loads.next(), _mm512_zextsi128_si512(inject));
+  __m512i a = loads.first(inject);
   __m512i b = loads.next();
   __m512i c = loads.next();
   __m512i d = loads.next();
@@ -134,8 +165,14 @@ WEFT_VPCLMUL_INLINE __m128i fold_wide_message(__m128i inject, Bytes bytes, const
   const __m512i k512 = wide_constants(kFold512);
   while (size - loads.at >= 64)
     d = fold_wide(d, k512, loads.next());
-  keep.rest(loads.at, bytes.subspan(loads.at));
-  return fold_rest(narrow(d), from + loads.at, size - loads.at);
+  const std::size_t left = size - loads.at;
+  if (left < sizeof(__m128i) || left % 4 != 0) {
+    keep.rest(loads.at, bytes.subspan(loads.at));
+    return fold_rest(narrow(d), from + loads.at, left);
+  }
+  const __m512i end = load_wide(from + size - kWide);
+  keep.wide(size - kWide, end);
+  return narrow(fold_end(d, end, left));
 }
 
 WEFT_VPCLMUL std::uint32_t crc32(std::uint32_t state, Bytes bytes) {

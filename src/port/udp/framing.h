@@ -82,8 +82,9 @@ class SendFrames {
   std::uint8_t hop_limit_ = 0;
   std::size_t count_ = 0;
   bool counted_ = false;  // the ICRC of frame i covers Identification i
-  // Frames, as they go.
-  std::array<std::byte, hca::Burst::kMaxBytes> staging_;
+  // Frames, as they go. All are multiples of 4 bytes long, and payload is copied faster to where
+  // that is known of its address.
+  alignas(64) std::array<std::byte, hca::Burst::kMaxBytes> staging_;
   std::size_t staged_ = 0;
   std::array<std::size_t, kFrames> lengths_{};
   std::vector<iovec> pieces_;     // what lies side by side in memory is one
