@@ -128,6 +128,8 @@ std::errc Requester::check(const SendRequest& request) const {
 
 std::errc Requester::post(const SendRequest& request) {
   if (const std::errc error = check(request); error != std::errc{}) return error;
+  // Behind what the window has no room for, or the peer no receive request, it goes no sooner.
+  const bool behind_others = reliable() && unsent();
   Slot& slot = requests_.push(
       request.inline_data || is_local(request.opcode) ? std::span<const Sge>{} : request.pieces);
   describe(slot, request);
@@ -143,7 +145,7 @@ std::errc Requester::post(const SendRequest& request) {
   const std::uint64_t mtu = connection_.mtu;
   queued_bytes_ += data ? slot.length : 0;
   queued_packets_ += data && slot.length > mtu ? (slot.length + mtu - 1) / mtu : 1;
-  stalled_ = false;
+  if (!behind_others) stalled_ = false;
   return {};
 }
 

@@ -56,6 +56,7 @@ QueuePair::Next QueuePair::after_post() {
   const bool run_is_full = core_->queued_packets() >= kRunPackets ||
                            core_->queued_bytes() >= kRunBytes || core_->queue_fills();
   if (run_is_full) {
+    if (!core_->has_work()) return Next::kNothing;  // an acknowledgement is waited for
     posts_on_ = config_.send_queue->in_run() && core_->queued_bytes() < kRunBytes;
     return Next::kFlush;
   }

@@ -326,6 +326,22 @@ TEST_F(RequesterRun, WaitsForItsTurnWithWhatIsNewAndSendsAgainWhatIsNot) {
   EXPECT_EQ(transmit().size(), 1u);
 }
 
+TEST_F(RequesterRun, HasNoMoreToDoForWhatIsPostedBehindWhatTheWindowHoldsBack) {
+  start_weft();
+  ASSERT_EQ(write(1, 512 * kMtu), std::errc{});
+  EXPECT_TRUE(requester->has_work());
+  const std::size_t sent = transmit().size();
+  ASSERT_LT(sent, 512u);
+  EXPECT_FALSE(requester->has_work());
+  ASSERT_EQ(write(2, kMtu), std::errc{});
+  EXPECT_FALSE(requester->has_work());
+  EXPECT_TRUE(transmit().empty());
+
+  weft_ack(static_cast<std::int32_t>(sent) - 1);
+  EXPECT_TRUE(requester->has_work());
+  EXPECT_FALSE(transmit().empty());
+}
+
 // A program in the midst of posting: of what nobody waits for, the peer need not say that it came.
 class RequesterThatExpectsMore : public RequesterTest {
  protected:
