@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/usual_copy.h"
 #include "wire/packet.h"
 
 namespace weft::link {
@@ -73,8 +74,8 @@ PacketPtr PacketPool::refer(Bytes header, Bytes payload, BufferRef owner, Bytes 
   assert(trailer.size() >= wire::kVcrcSize && trailer.size() <= Packet::kMaxTrailer);
   Packet* const packet = take();
   if (packet == nullptr) return nullptr;
-  std::memcpy(packet->header_.data(), header.data(), header.size());
-  std::memcpy(packet->trailer_.data(), trailer.data(), trailer.size());
+  copy_usual<Packet::kMaxHeader>(header, packet->header_.data());
+  copy_usual<wire::kVcrcSize>(trailer, packet->trailer_.data());
   packet->header_size_ = static_cast<std::uint8_t>(header.size());
   packet->trailer_size_ = static_cast<std::uint8_t>(trailer.size());
   packet->payload_ = payload;

@@ -62,10 +62,11 @@ void Port::send_waiting(Time now) {
 
 // Which lanes have a packet, not too old, and credit for it.
 std::uint16_t Port::sendable(Time now) {
+  const bool limits = life(hoq_life_) || life(switch_life_);
   std::uint16_t lanes = 0;
   for (std::uint16_t rest = waiting_ & kDataLanes; rest != 0; rest &= rest - 1) {
     const Vl vl{static_cast<std::uint8_t>(lowest_lane(rest))};
-    drop_expired(vl, now);
+    if (limits) drop_expired(vl, now);
     const Lane& lane = lanes_[vl.value()];
     if (!lane.queue.empty() && may_send(lane)) lanes |= bit(vl);
   }

@@ -5,7 +5,9 @@
 #include <cassert>
 #include <cstring>
 
+#include "base/usual_copy.h"
 #include "wan/encapsulation/options_layer.h"
+#include "wire/packet.h"
 
 namespace weft::wan {
 namespace {
@@ -18,38 +20,39 @@ constexpr std::size_t kLeastPiece = 64;
 void FrameBuilder::begin(std::size_t most, std::size_t options_room) {
   assert(most >= kLeastFrame && most <= kLongestFrame);
   most_ = most;
-  size_ = written_ = 0;
+  written_ = parted_ = referred_ = part_count_ = 0;
   options_room_ = std::min(options_room, options_.size());
   options_size_ = 0;
-  parts_.clear();
   if (scratch_.size() < most) scratch_.resize(most);
+  if (parts_.empty()) parts_.resize(kMostParts);
   (void)write(FrameHead::kSize);
 }
 
 MutableBytes FrameBuilder::write(std::size_t count) {
   assert(count <= room());
-  const MutableBytes room = MutableBytes(scratch_).subspan(written_, count);
-  const bool joins = !parts_.empty() && parts_.back().data() + parts_.back().size() == room.data();
-  if (joins) {
-    parts_.back() = {parts_.back().data(), parts_.back().size() + count};
-  } else {
-    parts_.emplace_back(room);
-  }
+  const MutableBytes room(scratch_.data() + written_, count);
   written_ += count;
-  size_ += count;
   return room;
 }
 
 void FrameBuilder::copy(Bytes bytes) {
   if (bytes.empty()) return;
-  std::memcpy(write(bytes.size()).data(), bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), write(bytes.size()).begin());
 }
 
 void FrameBuilder::refer(Bytes bytes) {
   if (bytes.empty()) return;
-  assert(bytes.size() <= room());
-  parts_.push_back(bytes);
-  size_ += bytes.size();
+  assert(bytes.size() <= room() && part_count_ + 2 < parts_.size());
+  end_part();
+  parts_[part_count_++] = bytes;
+  referred_ += bytes.size();
+}
+
+// What was written since the last one.
+void FrameBuilder::end_part() {
+  if (written_ == parted_) return;
+  parts_[part_count_++] = {scratch_.data() + parted_, written_ - parted_};
+  parted_ = written_;
 }
 
 // Of the three stretches of the packet. What is short is copied: that spares the network an entry
@@ -150,33 +153,33 @@ bool FrameBuilder::add(const PacketTag& tag, const link::Packet& packet, std::si
   const bool whole = length == packet.size();
   const std::size_t head = whole ? PacketItem::kSize : PacketItem::kSegmentSize;
   if (room() < head + length) return false;
-  if (whole && packet.payload().size() > kCopied) {
-    add_long(tag, packet);
-    return true;
-  }
   if (whole) {
-    write_packet_item(tag, total, write(head));
+    add_whole(tag, packet);
   } else {
     write_segment_item(tag, static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(length),
                        total, write(head));
+    slice(packet, offset, length);
   }
-  slice(packet, offset, length);
   return true;
 }
 
-// All of it, as most packets are that take long.
-void FrameBuilder::add_long(const PacketTag& tag, const link::Packet& packet) {
+void FrameBuilder::add_whole(const PacketTag& tag, const link::Packet& packet) {
+  const Bytes payload = packet.payload();
+  write_packet_item(tag, static_cast<std::uint16_t>(packet.size()), write(PacketItem::kSize));
   const Bytes header = packet.header();
-  const MutableBytes front = write(PacketItem::kSize + header.size());
-  write_packet_item(tag, static_cast<std::uint16_t>(packet.size()), front);
-  const MutableBytes copy_of_header = front.subspan(PacketItem::kSize);
-  std::memcpy(copy_of_header.data(), header.data(), copy_of_header.size());
-  refer(packet.payload());
-  copy(packet.trailer());
+  copy_usual<link::Packet::kMaxHeader>(header, write(header.size()).data());
+  if (payload.size() <= kCopied) {
+    copy(payload);
+  } else {
+    refer(payload);
+  }
+  const Bytes trailer = packet.trailer();
+  copy_usual<wire::kVcrcSize>(trailer, write(trailer.size()).data());
 }
 
 void FrameBuilder::finish(const FrameHead& head) {
   head.write(scratch_);
+  end_part();
 }
 
 }  // namespace weft::wan

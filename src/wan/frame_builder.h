@@ -30,7 +30,7 @@ class FrameBuilder {
   // by the header that they need.
   void begin(std::size_t most, std::size_t options_room = 0);
   // Bytes that are left.
-  [[nodiscard]] std::size_t room() const { return most_ - size_; }
+  [[nodiscard]] std::size_t room() const { return most_ - size(); }
   // And that there are in a frame that is empty.
   [[nodiscard]] std::size_t most_room() const { return most_ - FrameHead::kSize; }
 
@@ -48,14 +48,18 @@ class FrameBuilder {
   // packet stays as it is until the frame is sent.
   [[nodiscard]] bool add(const PacketTag& tag, const link::Packet& packet, std::size_t offset,
                          std::size_t length);
+  // All of it, for which there is room.
+  void add_whole(const PacketTag& tag, const link::Packet& packet);
   // What of a packet that has `length` bytes to go fits in: all, as many bytes as there is room
   // for, or 0 where a piece would not be worth its head.
   [[nodiscard]] std::size_t fitting(std::size_t length, bool whole) const;
 
-  // Writes the head. Good until the next begin().
+  // Writes the head. What parts() says is complete then, and good until the next begin().
   void finish(const FrameHead& head);
-  [[nodiscard]] std::span<const Bytes> parts() const { return parts_; }
-  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::span<const Bytes> parts() const {
+    return std::span(parts_).first(part_count_);
+  }
+  [[nodiscard]] std::size_t size() const { return written_ + referred_; }
   // What goes beside the frame.
   [[nodiscard]] Bytes options() const { return Bytes(options_).first(options_size_); }
 
@@ -64,16 +68,19 @@ class FrameBuilder {
   [[nodiscard]] MutableBytes write(std::size_t count);
   void copy(Bytes bytes);
   void refer(Bytes bytes);
-  void add_long(const PacketTag& tag, const link::Packet& packet);
+  void end_part();
   void slice(const link::Packet& packet, std::size_t offset, std::size_t length);
   // What the header of the options grows by with one more credit.
   [[nodiscard]] std::size_t growth() const;
 
   std::size_t most_ = 0;
-  std::size_t size_ = 0;
-  std::size_t written_ = 0;         // of scratch_
-  std::vector<std::byte> scratch_;  // never grows while a frame is put together
-  std::vector<Bytes> parts_;
+  std::size_t written_ = 0;   // of scratch_
+  std::size_t parted_ = 0;    // of that, what parts_ has
+  std::size_t referred_ = 0;  // bytes that are not in scratch_
+  std::size_t part_count_ = 0;
+  // Neither grows while a frame is put together.
+  std::vector<std::byte> scratch_;
+  std::vector<Bytes> parts_;  // part_count_ of them, and room for more
   std::size_t options_room_ = 0;
   std::size_t options_size_ = 0;
   std::array<std::byte, OutPacket::kMostOptions> options_{};

@@ -190,9 +190,9 @@ link::Packet& TunnelSender::front(Lane& lane) const {
   return recovery_ && lane.offset != 0 ? *lane.kept.back().packet : *lane.queue.front();
 }
 
-void TunnelSender::begin_front(Lane& lane) {
+void TunnelSender::begin_front(Lane& lane, std::size_t size) {
   lane.position = static_cast<std::uint32_t>(lane.credit.sent());
-  lane.credit.spend(block_.blocks(lane.queue.front()->size()));
+  lane.credit.spend(block_.blocks(size));
   ++lane.sequence;
   if (!recovery_) return;
   ++kept_;
@@ -201,7 +201,6 @@ void TunnelSender::begin_front(Lane& lane) {
 
 void TunnelSender::end_front(Lane& lane, Vl vl) {
   lane.offset = 0;
-  counters_.add_in_turn(TunnelCounter::kTxPackets);
   if (recovery_) {
     lane.kept.back().packet->hold.release();
   } else {
@@ -212,41 +211,68 @@ void TunnelSender::end_front(Lane& lane, Vl vl) {
   if (lane.queue.empty()) busy_ &= ~std::uint32_t{link::bit(vl)};
 }
 
-// The packet at the front, or what fits of it. False: the frame is full.
-bool TunnelSender::send_front(Lane& lane, Vl vl, FrameBuilder& frame) {
+// Whole packets, one behind the other, which are much cheaper together. False: none.
+bool TunnelSender::send_whole(Lane& lane, Vl vl, FrameBuilder& frame, std::size_t most) {
+  if (lane.offset != 0) return false;
+  const std::uint64_t first = lane.sequence;
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  for (; count < most && kept_ < options_.kept_packets && !lane.queue.empty(); ++count) {
+    link::Packet& packet = *lane.queue.front();
+    const std::size_t size = packet.size();
+    if (PacketItem::kSize + size > frame.room() || !lane.credit.allows(block_.blocks(size))) break;
+    if (!joins(packet)) break;
+    begin_front(lane, size);
+    frame.add_whole({.vl = vl,
+                     .sequence = static_cast<std::uint32_t>(first + count),
+                     .position = lane.position},
+                    packet);
+    end_front(lane, vl);
+    bytes += size;
+  }
+  if (count == 0) return false;
+  counters_.add_in_turn(TunnelCounter::kTxPackets, count);
+  if (recovery_) note_sent(vl, first, count, bytes);
+  return true;
+}
+
+// What fits of the packet at the front. False: the frame is full.
+bool TunnelSender::send_piece(Lane& lane, Vl vl, FrameBuilder& frame) {
   link::Packet& packet = front(lane);
   const std::size_t length = fitting(frame, packet, lane.offset, packet.size() - lane.offset);
   if (length == 0) return false;
-  if (lane.offset == 0) begin_front(lane);
+  if (lane.offset == 0) begin_front(lane, packet.size());
   const std::uint64_t sequence = lane.sequence - 1;
   const PacketTag tag{
       .vl = vl, .sequence = static_cast<std::uint32_t>(sequence), .position = lane.position};
   [[maybe_unused]] const bool fits = frame.add(tag, packet, lane.offset, length);
   assert(fits);
-  if (recovery_) note_sent(vl, sequence, lane.offset, length, length == packet.size());
+  if (recovery_) {
+    pieces_.push_back({.vl = vl,
+                       .offset = static_cast<std::uint16_t>(lane.offset),
+                       .length = static_cast<std::uint32_t>(length),
+                       .sequence = sequence});
+  }
   lane.offset += length;
   if (lane.offset < packet.size()) return false;
+  counters_.add_in_turn(TunnelCounter::kTxPackets);
   end_front(lane, vl);
   return true;
 }
 
 // Whole packets of a lane that leave one behind the other are one piece.
-void TunnelSender::note_sent(Vl vl, std::uint64_t sequence, std::size_t offset, std::size_t length,
-                             bool whole) {
-  const auto bytes = static_cast<std::uint32_t>(length);
-  if (whole && !pieces_.empty()) {
+void TunnelSender::note_sent(Vl vl, std::uint64_t first, std::size_t count, std::size_t bytes) {
+  const auto packets = static_cast<std::uint16_t>(count);
+  const auto length = static_cast<std::uint32_t>(bytes);
+  if (!pieces_.empty()) {
     SentPiece& last = pieces_.back();
-    if (last.packets != 0 && last.vl == vl && last.sequence + last.packets == sequence) {
-      ++last.packets;
-      last.length += bytes;
+    if (last.packets != 0 && last.vl == vl && last.sequence + last.packets == first) {
+      last.packets = static_cast<std::uint16_t>(last.packets + packets);
+      last.length += length;
       return;
     }
   }
-  pieces_.push_back({.vl = vl,
-                     .packets = static_cast<std::uint16_t>(whole ? 1 : 0),
-                     .offset = static_cast<std::uint16_t>(offset),
-                     .length = bytes,
-                     .sequence = sequence});
+  pieces_.push_back({.vl = vl, .packets = packets, .length = length, .sequence = first});
 }
 
 std::uint32_t TunnelSender::sendable_lanes() const {
@@ -267,10 +293,13 @@ void TunnelSender::fill_data(FrameBuilder& frame) {
     const std::uint32_t rest = lanes >> turn_ << turn_;
     turn_ = static_cast<std::size_t>(std::countr_zero(rest != 0 ? rest : lanes));
     Lane& lane = lanes_[turn_];
-    const bool sends = sendable(lane);
-    if (sends && joins(front(lane))) {
-      if (!send_front(lane, Vl{static_cast<std::uint8_t>(turn_)}, frame)) break;
-    } else {
+    const Vl vl{static_cast<std::uint8_t>(turn_)};
+    const std::size_t most = std::has_single_bit(lanes) ? SIZE_MAX : 1;
+    const bool sent = send_whole(lane, vl, frame, most);
+    const bool sends = sent || sendable(lane);
+    if (!sent && sends && joins(front(lane))) {
+      if (!send_piece(lane, vl, frame)) break;
+    } else if (!sent) {
       if (sends && !begins_next) begins_next = turn_;
       lanes &= ~(std::uint32_t{1} << turn_);
     }
@@ -314,19 +343,34 @@ bool TunnelSender::completes(Lane& lane, const SentPiece& piece) {
   return come.back() == all;
 }
 
+// The packets before that have come; so have some behind them, perhaps.
+void TunnelSender::forget_before(Lane& lane, std::uint64_t end) {
+  for (; !lane.kept.empty(); ++lane.first_kept) {
+    Kept& first = lane.kept.front();
+    if (lane.first_kept >= end && first.packet != nullptr) break;
+    if (kAhead < lane.kept.size()) ask_for(lane.kept[kAhead].packet.get());
+    if (first.packet != nullptr) {
+      first.packet.reset();
+      --kept_;
+    }
+    lane.kept.pop_front();
+  }
+}
+
 void TunnelSender::arrived(const SentPiece& piece) {
   Lane& lane = lanes_[piece.vl.value()];
   if (piece.packets == 0 && !completes(lane, piece)) return;
   const std::uint64_t end = piece.sequence + std::max<std::uint64_t>(piece.packets, 1);
-  for (std::uint64_t sequence = piece.sequence; sequence < end; ++sequence) {
-    if (const Kept* const later = find(lane, sequence + kAhead)) ask_for(later->packet.get());
-    Kept* const kept = find(lane, sequence);
-    if (kept == nullptr || kept->packet == nullptr) continue;
-    kept->packet.reset();
-    --kept_;
+  if (piece.sequence <= lane.first_kept) {
+    forget_before(lane, end);
+  } else {
+    for (std::uint64_t sequence = piece.sequence; sequence < end; ++sequence) {
+      Kept* const kept = find(lane, sequence);
+      if (kept == nullptr || kept->packet == nullptr) continue;
+      kept->packet.reset();
+      --kept_;
+    }
   }
-  for (; !lane.kept.empty() && lane.kept.front().packet == nullptr; ++lane.first_kept)
-    lane.kept.pop_front();
   lane.kept.rest(kAtRest);
   if (lane.come.empty()) return;
   lane.come.erase(lane.come.begin(), lane.come.lower_bound(lane.first_kept));

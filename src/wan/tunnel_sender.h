@@ -109,16 +109,18 @@ class TunnelSender final : private SentLog::Observer {
   [[nodiscard]] bool fill_again(FrameBuilder& frame);
   [[nodiscard]] bool fill_management(FrameBuilder& frame);
   void fill_data(FrameBuilder& frame);
-  [[nodiscard]] bool send_front(Lane& lane, Vl vl, FrameBuilder& frame);
+  [[nodiscard]] bool send_whole(Lane& lane, Vl vl, FrameBuilder& frame, std::size_t most);
+  [[nodiscard]] bool send_piece(Lane& lane, Vl vl, FrameBuilder& frame);
   [[nodiscard]] link::Packet& front(Lane& lane) const;
-  void begin_front(Lane& lane);
+  void begin_front(Lane& lane, std::size_t size);
   void end_front(Lane& lane, Vl vl);
   [[nodiscard]] bool sendable(const Lane& lane) const;
   [[nodiscard]] bool joins(std::uint8_t traffic_class);
   [[nodiscard]] bool joins(const link::Packet& packet);
   [[nodiscard]] std::uint32_t sendable_lanes() const;  // bit n: lane n
-  void note_sent(Vl vl, std::uint64_t sequence, std::size_t offset, std::size_t length, bool whole);
+  void note_sent(Vl vl, std::uint64_t first, std::size_t count, std::size_t bytes);
   [[nodiscard]] static Kept* find(Lane& lane, std::uint64_t sequence);
+  void forget_before(Lane& lane, std::uint64_t end);
   [[nodiscard]] static bool completes(Lane& lane, const SentPiece& piece);
 
   const Options options_;
