@@ -29,7 +29,7 @@ class Host final : private LocalEnds, private EventSink {
         manager({.limits = {.ids = kIds, .passive_ids = kIds - 2, .listeners = 3, .early = 2},
                  .first_retry = (flags & 1) != 0 ? 500ms : 0ms,
                  .early_patience = (flags & 2) != 0 ? 1s : 0ms},
-                *this, entropy_, network, *this) {}
+                *this, entropy_, network, this) {}
 
   const Gid gid;
   std::vector<CmId> ids;  // given out, perhaps destroyed since

@@ -91,9 +91,10 @@ class Fuzzer {
       require(host.core.identities() == 0 && host.core.channels() == 0);
     }
     network_.clear();
-    fuzz::run_off(hosts_, now_, [](Host& host) -> CommandCore& { return host.core; });
+    fuzz::run_off(hosts_, now_,
+                  [](Host& host) -> mgmt::ConnectionManager& { return host.manager; });
     for (Host& host : hosts_)
-      require(host.core.manager().ids() == 0);
+      require(host.manager.ids() == 0);
   }
 
  private:
@@ -104,14 +105,14 @@ class Fuzzer {
     if ((fate & 0x78) == 8) return;  // lost
     if ((fate & 0x78) == 16) one.mad[input_.byte()] ^= static_cast<std::byte>(input_.byte());
     for (Host& host : hosts_) {
-      if (one.to.dgid == host.gid) host.core.receive(one.mad, one.back(), kDefaultPKey, now_);
+      if (one.to.dgid == host.gid) host.manager.receive(one.mad, one.back(), kDefaultPKey, now_);
     }
   }
 
   void pass_time() {
     now_ += std::chrono::milliseconds{std::int64_t{1} << input_.one_of(16)};
     for (Host& host : hosts_)
-      host.core.expire(now_);
+      host.manager.expire(now_);
   }
 
   void any_bytes(Host& host, std::size_t file) {

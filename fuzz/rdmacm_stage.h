@@ -22,10 +22,15 @@ inline constexpr std::uint32_t kMostIds = 24;
 inline constexpr std::size_t kFiles = 3;
 inline constexpr std::uint16_t kFirstPort = 7000;
 
+inline mgmt::CmConfig small_manager() {
+  mgmt::CmConfig out;
+  out.limits = {.ids = 16, .passive_ids = 12, .listeners = 6, .early = 2};
+  out.early_patience = 100ms;
+  return out;
+}
+
 inline CoreConfig small() {
   CoreConfig out;
-  out.cm.limits = {.ids = 16, .passive_ids = 12, .listeners = 6, .early = 2};
-  out.cm.early_patience = 100ms;
   out.ports = {.first = kFirstPort, .last = kFirstPort + 3};
   out.max_ids = kMostIds;
   out.max_memberships = 4;
@@ -38,7 +43,8 @@ class Host final : private Interfaces, private EventSignal {
   Host(unsigned number, Network& network)
       : gid(address(number)),
         entropy_(Random(number)),
-        core(small(), *this, entropy_, network, *this) {
+        manager(small_manager(), *this, entropy_, network),
+        core(small(), *this, entropy_, manager, *this) {
     for (ChannelId& file : files)
       file = core.open_channel();
   }
@@ -183,6 +189,7 @@ class Host final : private Interfaces, private EventSignal {
   std::size_t withdrawn_ = 0;  // by the last command
 
  public:
+  mgmt::ConnectionManager manager;
   CommandCore core;
 };
 

@@ -35,7 +35,7 @@ Expected<std::unique_ptr<port::Port>> open_port(const WireChoice& choice, std::u
 
 WireAgent::WireAgent(const HostInterfaces& interfaces, io::Reactor& reactor)
     : interfaces_(interfaces), reactor_(reactor), timer_(reactor.timers(), [this](Time now) {
-        core_->expire(now);
+        manager_->expire(now);
         set_timer();
       }) {
 }
@@ -68,14 +68,16 @@ Expected<std::unique_ptr<WireAgent>> WireAgent::open(const WireChoice& choice,
   if (!management) return tl::unexpected(management.error());
   self->management_ = std::move(*management);
 
-  rdmacm::CoreConfig config;
   // perftest's server listens only after it has told its client to come, and the client crashes
   // when it is refused; a loaded machine can be a while between the two.
-  config.cm.early_patience = 1s;
+  mgmt::CmConfig patient;
+  patient.early_patience = 1s;
+  self->manager_ =
+      std::make_unique<mgmt::ConnectionManager>(patient, interfaces, entropy, *self->management_);
+  rdmacm::CoreConfig config;
   // On `udp` everybody is Weft, and nothing needs to be said.
   if (choice.roce) config.extensions = mgmt::kWeftTransport;
-  self->core_.reset(
-      new rdmacm::CommandCore(config, interfaces, entropy, *self->management_, *self));
+  self->core_.reset(new rdmacm::CommandCore(config, interfaces, entropy, *self->manager_, *self));
   return out;
 }
 
@@ -119,19 +121,19 @@ Expected<port::Slot> WireAgent::take_slot() {
 std::vector<CounterValue> WireAgent::counters() const {
   std::vector<CounterValue> out = core_->counters();
   for (const auto& more :
-       {core_->manager().counters().snapshot(), management_->counters(), port_->counters()}) {
+       {manager_->counters().snapshot(), management_->counters(), port_->counters()}) {
     out.insert(out.end(), more.begin(), more.end());
   }
   return out;
 }
 
 void WireAgent::received(Bytes mad, const hca::Path& from) {
-  core_->receive(mad, from, kDefaultPKey, io::now());
+  manager_->receive(mad, from, kDefaultPKey, io::now());
   set_timer();
 }
 
 void WireAgent::undelivered(Bytes mad, const Gid& destination) {
-  core_->undelivered(mad, destination, io::now());
+  manager_->undelivered(mad, destination, io::now());
   set_timer();
 }
 
@@ -165,7 +167,7 @@ void WireAgent::agreed(const hca::Agreement& agreement) {
 }
 
 void WireAgent::set_timer() {
-  const auto deadline = core_->deadline();
+  const auto deadline = manager_->deadline();
   if (deadline) {
     timer_.set(*deadline);
   } else {

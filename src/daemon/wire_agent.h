@@ -56,7 +56,7 @@ class WireAgent final : private rdmacm::EventSignal,
 
   void interfaces_changed() { core_->interfaces_changed(); }
   // Nobody uses it and nothing of it can be in the network any more.
-  [[nodiscard]] bool idle() const { return core_->channels() == 0 && core_->manager().ids() == 0; }
+  [[nodiscard]] bool idle() const { return core_->channels() == 0 && manager_->ids() == 0; }
   // Of rdma_cm, of the connection manager, of queue pair 1 and of its sockets.
   [[nodiscard]] std::vector<CounterValue> counters() const;
   [[nodiscard]] const rdmacm::CommandCore& core() const { return *core_; }
@@ -82,6 +82,7 @@ class WireAgent final : private rdmacm::EventSignal,
   std::map<rdmacm::ChannelId, std::unique_ptr<ProgramTap>> taps_;  // gone after what asks for them
   std::unique_ptr<port::Port> port_;
   std::unique_ptr<Management> management_;
+  std::unique_ptr<mgmt::ConnectionManager> manager_;
   std::unique_ptr<rdmacm::CommandCore> core_;
   EventFiles events_;
   AgreementSink agreement_sink_;

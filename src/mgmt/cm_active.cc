@@ -89,6 +89,7 @@ Expected<CmId> ConnectionManager::connect(const ConnectParameters& p, Time now) 
   }
   entry->user = p.user;
   entry->owner = p.owner;
+  entry->events = p.events;
   entry->peer = peer_of(p.path);
   entry->service_id = p.service_id;
   entry->route = *route;

@@ -60,6 +60,7 @@ struct CmEntry {
   CmState state = CmState::kIdle;
   std::uint64_t user = 0;
   std::uint64_t owner = 0;
+  EventSink* events = nullptr;
   bool passive = false;    // a message of the peer began it
   bool orphan = false;     // the consumer has forgotten it; no event may name it
   bool sidr = false;       // an exchange of SIDR, not a connection

@@ -9,6 +9,7 @@
 #include <optional>
 #include <variant>
 
+#include "base/time.h"
 #include "mgmt/cm_parameters.h"
 
 namespace weft::mgmt {
@@ -148,15 +149,16 @@ struct SidrReply {
 struct CmEvent {
   CmId id{};
   std::uint64_t user = 0;  // of that id; of the listener in the two requests
+  Time now{};              // of the call that it comes from
   std::variant<ConnectRequest, ConnectResponse, Established, Rejected, Unreachable, MoreTime,
                Disconnected, TimewaitExit, AlternatePathRequest, AlternatePathReply, SidrRequest,
                SidrReply>
       what;
 };
 
-// Hears events from within ConnectionManager::receive() and expire(), one after the other, when the
-// state has already changed. It may call the manager back, destroy() included; not receive() or
-// expire().
+// Hears events from within ConnectionManager::receive(), undelivered() and expire(), one after the
+// other, when the state has already changed. It may call the manager back, destroy() included; not
+// those three. It stays until all that it was named for is destroyed, or the manager is.
 class EventSink {
  public:
   virtual ~EventSink() = default;

@@ -24,6 +24,8 @@ using wire::SidrStatus;
 // given out again while anything remembers it. On the wire it is the local communication ID.
 using CmId = wire::CommId;
 
+class EventSink;
+
 // What two Weft ends may agree on beyond the standard. Bits; see mgmt/extension_offer.h for how
 // they travel.
 enum Extension : std::uint16_t {
@@ -41,6 +43,8 @@ struct ListenParameters {
   // More are rejected with kNoResources.
   std::uint32_t backlog = 1024;
   std::uint64_t user = 0;  // given back in events
+  // Who hears of the requests, and of the connections that come of them; null: the manager's own.
+  EventSink* events = nullptr;
 };
 
 // The defaults are what Linux' rdma_cm sends. `path.sgid` must be an address that LocalEnds knows.
@@ -68,7 +72,8 @@ struct ConnectParameters {
   Bytes private_data{};                  // at most 92 bytes
   std::uint16_t extensions = 0;          // Extension bits to offer
   std::uint64_t user = 0;
-  std::uint64_t owner = 0;  // see ConnectionManager::set_owner()
+  std::uint64_t owner = 0;      // see ConnectionManager::set_owner()
+  EventSink* events = nullptr;  // who hears of it; null: the manager's own
 };
 
 struct AcceptParameters {
@@ -114,7 +119,8 @@ struct SidrParameters {
   std::uint8_t max_cm_retries = 15;  // 0..255
   Bytes private_data{};              // at most 216 bytes
   std::uint64_t user = 0;
-  std::uint64_t owner = 0;  // see ConnectionManager::set_owner()
+  std::uint64_t owner = 0;      // see ConnectionManager::set_owner()
+  EventSink* events = nullptr;  // who hears of it; null: the manager's own
 };
 
 struct SidrAnswer {

@@ -22,6 +22,7 @@ Expected<CmId> ConnectionManager::sidr_request(const SidrParameters& p, Time now
   entry->sidr = true;
   entry->user = p.user;
   entry->owner = p.owner;
+  entry->events = p.events;
   entry->peer = peer_of(p.path);
   entry->service_id = p.service_id;
   entry->route = *route;

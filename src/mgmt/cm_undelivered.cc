@@ -56,7 +56,7 @@ void ConnectionManager::undelivered(Bytes mad, const Gid& destination, Time now)
   counters_.add(CmCounter::kUndelivered);
   out_.stop(*entry);
   give_up(*entry, now);
-  deliver_events();
+  deliver_events(now);
 }
 
 }  // namespace weft::mgmt

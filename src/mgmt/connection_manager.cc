@@ -28,7 +28,7 @@ const char* to_string(CmState state) {
 }
 
 ConnectionManager::ConnectionManager(const CmConfig& config, const LocalEnds& ends,
-                                     Entropy& entropy, MadSink& mads, EventSink& events)
+                                     Entropy& entropy, MadSink& mads, EventSink* events)
     : config_(config),
       ends_(ends),
       entropy_(entropy),
@@ -132,6 +132,7 @@ tl::expected<CmEntry*, RejectReason> ConnectionManager::admit(ServiceId service,
   ++listener->waiting;
   entry->waits_for = listener_id;
   entry->user = listener->parameters.user;
+  entry->events = listener->parameters.events;
   entry->service_id = service;
   return entry;
 }
@@ -222,13 +223,17 @@ void ConnectionManager::emit(CmEntry& entry, const What& what) {
   waiting_events_.push_back({.id = entry.id, .user = entry.user, .what = what});
 }
 
-void ConnectionManager::deliver_events() {
+void ConnectionManager::deliver_events(Time now) {
   while (!waiting_events_.empty()) {
-    const CmEvent event = waiting_events_.front();
+    CmEvent event = waiting_events_.front();
     waiting_events_.pop_front();
     // The consumer may have destroyed the connection while the event waited.
     const CmEntry* entry = table_.find(event.id);
-    if (entry != nullptr && !entry->orphan) events_.on_event(event);
+    if (entry == nullptr || entry->orphan) continue;
+    EventSink* const sink = entry->events != nullptr ? entry->events : events_;
+    assert(sink != nullptr);
+    event.now = now;
+    sink->on_event(event);
   }
 }
 
@@ -250,7 +255,7 @@ CmEntry* ConnectionManager::addressee(wire::CommId ours, wire::CommId theirs, co
 void ConnectionManager::receive(Bytes mad, const hca::Path& from, PKey pkey, Time now) {
   counters_.add(CmCounter::kRxMads);
   handle(mad, from, pkey, now, true);
-  deliver_events();
+  deliver_events(now);
 }
 
 void ConnectionManager::handle(Bytes mad, const hca::Path& from, PKey pkey, Time now, bool early) {
@@ -318,14 +323,14 @@ std::optional<Time> ConnectionManager::deadline() const {
 }
 
 void ConnectionManager::expire(Time now) {
-  deliver_events();
+  deliver_events(now);
   while (CmEntry* entry = table_.take_due(now)) {
     on_deadline(*entry, now);
-    deliver_events();
+    deliver_events(now);
   }
   while (const auto request = early_.take_due(now)) {
     handle(request->mad, request->from, request->pkey, now, false);
-    deliver_events();
+    deliver_events(now);
   }
 }
 

@@ -67,9 +67,10 @@ class ConnectionManager {
   };
 
  public:
-  // Keeps the references, which must live as long as it does.
+  // Keeps what it is given, which must live as long as it does. `events` hears of whatever names no
+  // sink of its own; null: all that share the manager name theirs.
   ConnectionManager(const CmConfig& config, const LocalEnds& ends, Entropy& entropy, MadSink& mads,
-                    EventSink& events);
+                    EventSink* events = nullptr);
   ConnectionManager(const ConnectionManager&) = delete;
   ConnectionManager& operator=(const ConnectionManager&) = delete;
   ~ConnectionManager() = default;
@@ -189,7 +190,7 @@ class ConnectionManager {
   // The entry, if there is one and it is in one of `states`.
   [[nodiscard]] Expected<CmEntry*> in_state(CmId id, std::initializer_list<CmState> states);
   void emit(CmEntry& entry, const What& what);
-  void deliver_events();
+  void deliver_events(Time now);
   void handle(Bytes mad, const hca::Path& from, PKey pkey, Time now, bool early);
   void dispatch(wire::CmMessage message, Bytes body, const Arrival& at);
   template <class Message>
@@ -247,7 +248,7 @@ class ConnectionManager {
   CmConfig config_;
   const LocalEnds& ends_;
   Entropy& entropy_;
-  EventSink& events_;
+  EventSink* events_;
   CmCounters counters_;
   CmTable table_;
   CmOutbox out_;

@@ -8,13 +8,13 @@
 namespace weft::rdmacm {
 
 CommandCore::CommandCore(const CoreConfig& config, const Interfaces& interfaces, Entropy& entropy,
-                         mgmt::MadSink& mads, EventSignal& signal, Routes* routes)
+                         mgmt::ConnectionManager& manager, EventSignal& signal, Routes* routes)
     : config_(config),
       interfaces_(interfaces),
+      manager_(manager),
       signal_(signal),
       routes_(routes),
-      ports_(entropy, config.ports),
-      cm_(new mgmt::ConnectionManager(config.cm, interfaces, entropy, mads, *this)) {
+      ports_(entropy, config.ports) {
 }
 
 CommandCore::~CommandCore() = default;
@@ -87,21 +87,6 @@ void CommandCore::respond(Call& call, Bytes response) {
   call.reply.size = static_cast<std::uint16_t>(size);
 }
 
-void CommandCore::receive(Bytes mad, const hca::Path& from, PKey pkey, Time now) {
-  now_ = now;
-  cm_->receive(mad, from, pkey, now);
-}
-
-void CommandCore::undelivered(Bytes mad, const Gid& destination, Time now) {
-  now_ = now;
-  cm_->undelivered(mad, destination, now);
-}
-
-void CommandCore::expire(Time now) {
-  now_ = now;
-  cm_->expire(now);
-}
-
 void CommandCore::interfaces_changed() {
   for (auto& [handle, identity] : identities_) {
     if (!identity->device || identity->source.any()) continue;
@@ -158,7 +143,7 @@ void CommandCore::destroy(Identity& identity, Time now) {
   }
   if (identity.state == IdState::kListening) leave_service(identity, now);
   drop_events(identity, now);
-  if (identity.cm != mgmt::CmId{}) cm_->destroy(identity.cm, now);
+  if (identity.cm != mgmt::CmId{}) manager_.destroy(identity.cm, now);
   if (identity.holds_port) ports_.release(identity.space, identity.source.port, identity.handle);
 
   const std::uint32_t handle = identity.handle;

@@ -47,7 +47,6 @@ class EventSignal {
 };
 
 struct CoreConfig {
-  mgmt::CmConfig cm;
   PortTable::Range ports;
   std::uint32_t max_ids = 16384;         // identifiers of all channels together
   std::uint32_t max_memberships = 4096;  // and multicast joins
@@ -69,9 +68,11 @@ struct Reply {
 
 class CommandCore final : private mgmt::EventSink {
  public:
-  // Keeps the references. `routes`: for devices on a fabric; null where there are none.
+  // Keeps the references. `manager` knows the addresses of `interfaces` and may be shared with
+  // others; whoever has it gives it datagrams and the time, and if it goes on without the core, all
+  // channels are closed before. `routes`: for devices on a fabric; null where there are none.
   CommandCore(const CoreConfig& config, const Interfaces& interfaces, Entropy& entropy,
-              mgmt::MadSink& mads, EventSignal& signal, Routes* routes = nullptr);
+              mgmt::ConnectionManager& manager, EventSignal& signal, Routes* routes = nullptr);
   ~CommandCore() override;
 
   ChannelId open_channel();
@@ -83,16 +84,10 @@ class CommandCore final : private mgmt::EventSink {
   // descriptor are not looked at. Unknown commands: function_not_supported.
   Reply execute(ChannelId channel, Bytes command, Bytes extra, ChannelId other, Time now);
 
-  // A management datagram came to QP 1; see mgmt::ConnectionManager.
-  void receive(Bytes mad, const hca::Path& from, PKey pkey, Time now);
-  // The network says that one that was sent did not arrive; see mgmt::ConnectionManager.
-  void undelivered(Bytes mad, const Gid& destination, Time now);
-  // Whose such a datagram is: one on its way to `path.dgid`, or one that has come from there,
-  // before receive(). 0: no channel's.
+  // Whose a datagram of the manager is: one on its way to `path.dgid`, or one that has come from
+  // there, before the manager receives it. 0: no channel's.
   [[nodiscard]] ChannelId channel_of_leaving(Bytes mad, const hca::Path& path);
   [[nodiscard]] ChannelId channel_of_arriving(Bytes mad, const hca::Path& path);
-  [[nodiscard]] std::optional<Time> deadline() const { return cm_->deadline(); }
-  void expire(Time now);
 
   // What became of a question to Routes. host_unreachable: there is no path; timed_out.
   void route_found(std::uint32_t identifier, const PathRecord& path);
@@ -114,7 +109,7 @@ class CommandCore final : private mgmt::EventSink {
   // The first `most` of them.
   [[nodiscard]] std::vector<IdentityReport> report(std::size_t most) const;
   [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
-  [[nodiscard]] const mgmt::ConnectionManager& manager() const { return *cm_; }
+  [[nodiscard]] const mgmt::ConnectionManager& manager() const { return manager_; }
 
  private:
   struct Channel {
@@ -233,6 +228,7 @@ class CommandCore final : private mgmt::EventSink {
 
   CoreConfig config_;
   const Interfaces& interfaces_;
+  mgmt::ConnectionManager& manager_;
   EventSignal& signal_;
   Routes* routes_;
   Counters counters_;
@@ -245,7 +241,6 @@ class CommandCore final : private mgmt::EventSink {
   std::set<std::uint32_t> free_handles_;
   std::uint32_t last_handle_ = 0;
   Time now_{};  // of the call under way, for what the connection manager's events cause
-  std::unique_ptr<mgmt::ConnectionManager> cm_;
 };
 
 }  // namespace weft::rdmacm

@@ -82,7 +82,8 @@ std::errc CommandCore::connect_datagram(Identity& identity, Bytes data, Time now
   wanted.private_data = full;
   wanted.user = identity.handle;
   wanted.owner = identity.channel;
-  const auto cm = cm_->sidr_request(wanted, now);
+  wanted.events = this;
+  const auto cm = manager_.sidr_request(wanted, now);
   if (!cm) return cm.error().code;
   identity.cm = *cm;
   return {};
@@ -109,7 +110,8 @@ std::errc CommandCore::connect_connected(Identity& identity, const rdma_ucm_conn
   wanted.extensions = config_.extensions;
   wanted.user = identity.handle;
   wanted.owner = identity.channel;
-  const auto cm = cm_->connect(wanted, now);
+  wanted.events = this;
+  const auto cm = manager_.connect(wanted, now);
   if (!cm) return cm.error().code;
   identity.cm = *cm;
   identity.qpn = wanted.qpn;
@@ -146,7 +148,8 @@ std::errc CommandCore::add_to_service(Identity& identity) {
     wanted.service_id = id;
     // Each of the identifiers behind it has a backlog of its own.
     wanted.backlog = config_.max_ids;
-    const auto listener = cm_->listen(wanted);
+    wanted.events = this;
+    const auto listener = manager_.listen(wanted);
     if (!listener) {
       services_.erase(id);
       return listener.error().code;
@@ -162,7 +165,7 @@ void CommandCore::leave_service(Identity& identity, Time now) {
   if (found == services_.end()) return;
   std::erase(found->second.identities, identity.handle);
   if (!found->second.identities.empty()) return;
-  cm_->destroy(found->second.listener, now);
+  manager_.destroy(found->second.listener, now);
   services_.erase(found);
 }
 
@@ -178,7 +181,7 @@ std::errc CommandCore::accept(Call& call) {
   // Without parameters it is the active side, which is ready: its program has moved its queue pair.
   if (command->conn_param.valid == 0) {
     if (identity.is_datagram()) return std::errc::invalid_argument;
-    return as_kernel(cm_->ready(identity.cm, {}, call.now));
+    return as_kernel(manager_.ready(identity.cm, {}, call.now));
   }
   std::errc error{};
   if (identity.is_datagram()) {
@@ -188,7 +191,7 @@ std::errc CommandCore::accept(Call& call) {
     answer.qpn = Qpn{command->conn_param.qp_num};
     answer.qkey = command->conn_param.qkey != 0 ? QKey{command->conn_param.qkey} : kDatagramQKey;
     answer.private_data = *data;
-    error = as_kernel(cm_->sidr_reply(identity.cm, answer, call.now));
+    error = as_kernel(manager_.sidr_reply(identity.cm, answer, call.now));
   } else {
     error = accept_connected(identity, command->conn_param, call.now);
   }
@@ -209,10 +212,10 @@ std::errc CommandCore::accept_connected(Identity& identity, const rdma_ucm_conn_
   wanted.flow_control = parameters.flow_control != 0;
   wanted.private_data = *data;
   wanted.extensions = config_.extensions & identity.offered;
-  const auto accepted = cm_->accept(identity.cm, wanted, now);
+  const auto accepted = manager_.accept(identity.cm, wanted, now);
   if (!accepted) return as_kernel(accepted);
   identity.qpn = wanted.qpn;
-  if ((cm_->agreed_extensions(identity.cm) & mgmt::kWeftTransport) != 0) {
+  if ((manager_.agreed_extensions(identity.cm) & mgmt::kWeftTransport) != 0) {
     signal_.agreed({identity.qpn, identity.remote_qpn, identity.path.dgid});
   }
   return {};
@@ -233,7 +236,7 @@ std::errc CommandCore::reject(Call& call) {
     mgmt::SidrAnswer answer;
     answer.status = mgmt::SidrStatus::kRejected;
     answer.private_data = data;
-    return as_kernel(cm_->sidr_reply(identity.cm, answer, call.now));
+    return as_kernel(manager_.sidr_reply(identity.cm, answer, call.now));
   }
   mgmt::RejectParameters wanted;
   if (command->reason != 0) wanted.reason = static_cast<mgmt::RejectReason>(command->reason);
@@ -241,7 +244,7 @@ std::errc CommandCore::reject(Call& call) {
                        wanted.reason == mgmt::RejectReason::kVendorOptionNotSupported;
   if (!allowed) return std::errc::invalid_argument;
   wanted.private_data = data;
-  return as_kernel(cm_->reject(identity.cm, wanted, call.now));
+  return as_kernel(manager_.reject(identity.cm, wanted, call.now));
 }
 
 std::errc CommandCore::disconnect(Call& call) {
@@ -252,7 +255,7 @@ std::errc CommandCore::disconnect(Call& call) {
   const Identity& identity = **found;
   if (identity.cm == mgmt::CmId{}) return std::errc::invalid_argument;
   // Programs disconnect what the peer has disconnected already, and that is no error.
-  static_cast<void>(cm_->disconnect(identity.cm, {}, call.now));
+  static_cast<void>(manager_.disconnect(identity.cm, {}, call.now));
   return {};
 }
 
@@ -265,9 +268,9 @@ std::errc CommandCore::notify(Call& call) {
   if (identity.cm == mgmt::CmId{}) return std::errc::invalid_argument;
   switch (command->event) {
     case kCommunicationEstablished:
-      return as_kernel(cm_->notify_established(identity.cm));
+      return as_kernel(manager_.notify_established(identity.cm));
     case kPathMigrated:
-      return as_kernel(cm_->notify_migrated(identity.cm));
+      return as_kernel(manager_.notify_migrated(identity.cm));
     default:
       return std::errc::invalid_argument;
   }

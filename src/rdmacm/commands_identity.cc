@@ -159,14 +159,14 @@ std::errc CommandCore::migrate_id(Call& call) {
   from->second.identities.erase(handle);
   call.channel.identities.insert(handle);
   identity->channel = call.channel.id;
-  static_cast<void>(cm_->set_owner(identity->cm, identity->channel));
+  static_cast<void>(manager_.set_owner(identity->cm, identity->channel));
   for (QueuedEvent& event : moved) {
     // A request that nobody has read yet belongs to its listener's channel.
     if (Identity* const request = lookup(event.request)) {
       from->second.identities.erase(request->handle);
       call.channel.identities.insert(request->handle);
       request->channel = call.channel.id;
-      static_cast<void>(cm_->set_owner(request->cm, request->channel));
+      static_cast<void>(manager_.set_owner(request->cm, request->channel));
     }
     call.channel.events.push(event);
     signal_.raised(call.channel.id);

@@ -163,7 +163,7 @@ std::errc CommandCore::init_qp_attr(Call& call) {
     respond(call, abi::bytes_of(attributes));
     return {};
   }
-  auto transition = cm_->qp_attributes(identity.cm, state);
+  auto transition = manager_.qp_attributes(identity.cm, state);
   if (!transition) return std::errc::invalid_argument;
   if (identity.ack_timeout && state == hca::QpState::kRts) {
     transition->attributes.ack_timeout = *identity.ack_timeout;

@@ -25,6 +25,7 @@ Parameters with_private_data(const mgmt::PrivateData& data) {
 }  // namespace
 
 void CommandCore::on_event(const mgmt::CmEvent& event) {
+  now_ = event.now;
   std::visit([&](const auto& what) { on(event, what); }, event.what);
 }
 
@@ -101,7 +102,7 @@ void CommandCore::on(const mgmt::CmEvent&, const mgmt::MoreTime&) {
 void CommandCore::on(const mgmt::CmEvent& event, const mgmt::AlternatePathRequest&) {
   mgmt::AlternatePathAnswer answer;
   answer.status = mgmt::AlternatePathStatus::kNotSupported;
-  static_cast<void>(cm_->reply_alternate_path(event.id, answer, now_));
+  static_cast<void>(manager_.reply_alternate_path(event.id, answer, now_));
 }
 
 void CommandCore::on(const mgmt::CmEvent&, const mgmt::AlternatePathReply&) {

@@ -58,7 +58,7 @@ std::vector<IdentityReport> CommandCore::report(std::size_t most) const {
                         .remote_qpn = identity->remote_qpn,
                         .source = identity->source,
                         .destination = identity->destination};
-    if (identity->cm != mgmt::CmId{}) each.exchange = cm_->state(identity->cm);
+    if (identity->cm != mgmt::CmId{}) each.exchange = manager_.state(identity->cm);
     out.push_back(each);
   }
   return out;

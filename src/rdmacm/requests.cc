@@ -54,17 +54,17 @@ Identity* CommandCore::listener_for(mgmt::CmId listener,
 }
 
 ChannelId CommandCore::channel_of_leaving(Bytes mad, const hca::Path& path) {
-  return cm_->owner_of_leaving(mad, path);
+  return manager_.owner_of_leaving(mad, path);
 }
 
 // The first of a request is its listener's.
 ChannelId CommandCore::channel_of_arriving(Bytes mad, const hca::Path& path) {
   const auto mad_header = wire::MadHeader::parse(mad);
   if (!mad_header || mad.size() != wire::kMadSize) return 0;
-  if (const ChannelId owner = cm_->owner_of_arriving(mad, path)) return owner;
+  if (const ChannelId owner = manager_.owner_of_arriving(mad, path)) return owner;
   const Bytes body = mad.subspan(wire::MadHeader::kSize);
   const auto of_listener = [&](wire::ServiceId service, Bytes private_data) -> ChannelId {
-    const Identity* const listener = listener_for(cm_->listener_for(service, path.sgid),
+    const Identity* const listener = listener_for(manager_.listener_for(service, path.sgid),
                                                   wire::CmIpHeader::parse(private_data), path);
     return listener == nullptr ? 0 : listener->channel;
   };
@@ -105,8 +105,8 @@ Identity* CommandCore::add_request(Identity& listener, mgmt::CmId cm,
     identity->source = as_ib(path.sgid, listener.source, pkey, listener.space);
     identity->destination = as_ib(path.dgid, Address{}, pkey, listener.space);
   }
-  static_cast<void>(cm_->set_user(cm, identity->handle));
-  static_cast<void>(cm_->set_owner(cm, identity->channel));
+  static_cast<void>(manager_.set_user(cm, identity->handle));
+  static_cast<void>(manager_.set_owner(cm, identity->channel));
   return identity;
 }
 
@@ -116,8 +116,8 @@ void CommandCore::on(const mgmt::CmEvent& event, const mgmt::ConnectRequest& wha
     counters_.add(counter);
     mgmt::RejectParameters wanted;
     wanted.reason = reason;
-    static_cast<void>(cm_->reject(event.id, wanted, now_));
-    cm_->destroy(event.id, now_);
+    static_cast<void>(manager_.reject(event.id, wanted, now_));
+    manager_.destroy(event.id, now_);
   };
   Identity* const listener = listener_for(what.listener, header, what.path);
   if (listener == nullptr) {
@@ -160,8 +160,8 @@ void CommandCore::on(const mgmt::CmEvent& event, const mgmt::SidrRequest& what) 
     counters_.add(counter);
     mgmt::SidrAnswer answer;
     answer.status = status;
-    static_cast<void>(cm_->sidr_reply(event.id, answer, now_));
-    cm_->destroy(event.id, now_);
+    static_cast<void>(manager_.sidr_reply(event.id, answer, now_));
+    manager_.destroy(event.id, now_);
   };
   Identity* const listener = listener_for(what.listener, header, what.path);
   if (listener == nullptr || !listener->is_datagram()) {

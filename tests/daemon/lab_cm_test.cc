@@ -111,7 +111,8 @@ class LabConnections : public ::testing::Test {
   }
   void serve() {
     reactor_ = std::move(*io::Reactor::create(0us));
-    auto server = CmServer::open(config_, lab_.fabric, *reactor_, entropy_);
+    managers_ = std::make_unique<ConnectionManagers>(lab_.fabric, *reactor_, entropy_);
+    auto server = CmServer::open(config_, *managers_, *reactor_, entropy_);
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
     running_ = std::async(std::launch::async, [this] {
@@ -179,6 +180,7 @@ class LabConnections : public ::testing::Test {
   CmServerConfig config_;
   io::SystemEntropy entropy_;
   std::unique_ptr<io::Reactor> reactor_;
+  std::unique_ptr<ConnectionManagers> managers_;
   std::unique_ptr<CmServer> server_;
   std::atomic<bool> stopping_ = false;
   std::future<void> running_;

@@ -39,7 +39,7 @@ class CmHost final : private LocalEnds, private MadSink, private EventSink {
         number_(number),
         world_(world),
         entropy_(random),
-        manager(config, *this, entropy_, *this, *this) {}
+        manager(config, *this, entropy_, *this, this) {}
 
   // A call to the manager; its timer is set anew afterwards.
   template <class Call>

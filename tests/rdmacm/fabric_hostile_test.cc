@@ -39,8 +39,8 @@ class HostileOnFabric : public OnFabric {
   }
   template <class Message>
   void send(const Message& message, Lid lid) {
-    server.core->receive(mgmt::make_mad(message, ++transaction_), from(lid), kDefaultPKey,
-                         server.now);
+    server.manager->receive(mgmt::make_mad(message, ++transaction_), from(lid), kDefaultPKey,
+                            server.now);
   }
   // Why the server refuses; nothing when it does not.
   std::optional<mgmt::RejectReason> refusal(const wire::CmReq& req, Lid lid) {
@@ -152,7 +152,7 @@ class RoutedToFabric : public HostileOnFabric {
     by.dgid = source;
     by.sl = Sl{3};
     by.source_path_bits = 2;
-    server.core->receive(mgmt::make_mad(req, ++transaction_), by, kDefaultPKey, server.now);
+    server.manager->receive(mgmt::make_mad(req, ++transaction_), by, kDefaultPKey, server.now);
     settle();
   }
   std::uint64_t refused() const {

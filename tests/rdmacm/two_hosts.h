@@ -110,9 +110,10 @@ class Host final : public Interfaces, public mgmt::MadSink, public EventSignal {
  public:
   Host(Wire& wire, std::uint8_t number, const CoreConfig& config = {})
       : address(ipv4(number)), wire_(wire), entropy_(number), guid_(0x100U + number) {
-    core.emplace(config, *this, entropy_, *this, *this);
+    manager.emplace(mgmt::CmConfig{}, *this, entropy_, *this);
+    core.emplace(config, *this, entropy_, *manager, *this);
     wire.attach(address, [this](Bytes mad, const hca::Path& from) {
-      core->receive(mad, from, kDefaultPKey, now);
+      manager->receive(mad, from, kDefaultPKey, now);
     });
   }
 
@@ -147,6 +148,7 @@ class Host final : public Interfaces, public mgmt::MadSink, public EventSignal {
   Time now{};
   std::map<ChannelId, std::size_t> waiting;
   std::vector<hca::Agreement> agreements;
+  std::optional<mgmt::ConnectionManager> manager;
   std::optional<CommandCore> core;
 
  private:
@@ -319,12 +321,12 @@ class TwoEnds : public ::testing::Test {
       settle();
       Time next = end;
       for (OfHost* host : {&server, &client}) {
-        if (const auto deadline = host->core->deadline()) next = std::min(next, *deadline);
+        if (const auto deadline = host->manager->deadline()) next = std::min(next, *deadline);
       }
       server.now = client.now = std::max(server.now, next);
       if (server.now >= end) break;
-      server.core->expire(server.now);
-      client.core->expire(client.now);
+      server.manager->expire(server.now);
+      client.manager->expire(client.now);
     }
     settle();
   }

@@ -38,10 +38,11 @@ class Node final : public Interfaces, public mgmt::MadSink, public EventSignal, 
         lid(static_cast<std::uint16_t>(kFirstLid * number)),
         wire_(wire),
         entropy_(number) {
-    core.emplace(CoreConfig{}, *this, entropy_, *this, *this, this);
+    manager.emplace(mgmt::CmConfig{}, *this, entropy_, *this);
+    core.emplace(CoreConfig{}, *this, entropy_, *manager, *this, this);
     wire.give_lids(gid, lid, kLmc);
     wire.attach(gid, [this](Bytes mad, const hca::Path& from) {
-      core->receive(mad, from, kDefaultPKey, now);
+      manager->receive(mad, from, kDefaultPKey, now);
     });
   }
 
@@ -111,6 +112,7 @@ class Node final : public Interfaces, public mgmt::MadSink, public EventSignal, 
   std::vector<std::uint32_t> forgotten;
   std::vector<std::pair<std::uint32_t, GroupQuestion>> joining;
   std::vector<Gid> left;
+  std::optional<mgmt::ConnectionManager> manager;
   std::optional<CommandCore> core;
 
  private:

@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/lab/lab_node.h"
-
 namespace weft::daemon {
 
-CmServer::CmServer(const CmServerConfig& config, fabric::Fabric& fabric, io::Reactor& reactor,
+CmServer::CmServer(const CmServerConfig& config, ConnectionManagers& managers, io::Reactor& reactor,
                    Entropy& entropy)
-    : config_(config), reactor_(reactor), entropy_(entropy), hosts_(fabric) {
+    : config_(config), managers_(managers), reactor_(reactor), entropy_(entropy) {
 }
 
 CmServer::~CmServer() {
@@ -21,9 +19,9 @@ CmServer::~CmServer() {
 }
 
 Expected<std::unique_ptr<CmServer>> CmServer::open(const CmServerConfig& config,
-                                                   fabric::Fabric& fabric, io::Reactor& reactor,
-                                                   Entropy& entropy) {
-  std::unique_ptr<CmServer> server(new CmServer(config, fabric, reactor, entropy));
+                                                   ConnectionManagers& managers,
+                                                   io::Reactor& reactor, Entropy& entropy) {
+  std::unique_ptr<CmServer> server(new CmServer(config, managers, reactor, entropy));
   if (auto started = server->start(); !started) return tl::unexpected(started.error());
   return server;
 }
@@ -69,28 +67,28 @@ const NodeCm* CmServer::node(std::size_t index) const {
 // Whoever looks up a neighbour's address is about to write to it, and a host's connection manager
 // is there before its programs are.
 Expected<NodeCm*> CmServer::open_node(std::size_t index) {
-  if (!hosts_.fabric().has_node(index)) return no_such_node(hosts_.fabric(), index);
   const auto found = nodes_.find(index);
   if (found != nodes_.end()) return found->second.get();
+  const auto connections = managers_.open(index);
+  if (!connections) return tl::unexpected(connections.error());
   auto opened = NodeCm::open(
-      hosts_, index, [this](std::size_t wanted) { static_cast<void>(open_node(wanted)); }, reactor_,
+      **connections, [this](std::size_t wanted) { static_cast<void>(open_node(wanted)); }, reactor_,
       entropy_);
   if (!opened) return tl::unexpected(opened.error());
   return (nodes_[index] = std::move(*opened)).get();
 }
 
 void CmServer::open_all_nodes() {
-  const std::vector<fabric::LabNode>& nodes = hosts_.fabric().lab().nodes;
+  const std::vector<fabric::LabNode>& nodes = fabric().lab().nodes;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const bool has_cm =
-        nodes[i].kind == fabric::NodeKind::kChannelAdapter && hosts_.fabric().has_node(i);
+    const bool has_cm = nodes[i].kind == fabric::NodeKind::kChannelAdapter && fabric().has_node(i);
     // What cannot be opened is tried again when a program asks for it, and hears why.
     if (has_cm) static_cast<void>(open_node(i));
   }
 }
 
 Expected<std::uint64_t> CmServer::open_file(std::string_view name, uid_t user) {
-  const std::vector<fabric::LabNode>& nodes = hosts_.fabric().lab().nodes;
+  const std::vector<fabric::LabNode>& nodes = fabric().lab().nodes;
   const auto found = std::find_if(nodes.begin(), nodes.end(), [name](const fabric::LabNode& node) {
     return node.name == name && node.kind == fabric::NodeKind::kChannelAdapter;
   });

@@ -17,7 +17,7 @@
 #include "base/entropy.h"
 #include "base/error.h"
 #include "daemon/lab/cm_session.h"
-#include "daemon/lab/lab_hosts.h"
+#include "daemon/lab/connection_managers.h"
 #include "daemon/lab/node_cm.h"
 #include "daemon/lab/other_users.h"
 #include "daemon/listener.h"
@@ -57,8 +57,8 @@ class CmServer {
  public:
   // What it is given outlives it.
   static Expected<std::unique_ptr<CmServer>> open(const CmServerConfig& config,
-                                                  fabric::Fabric& fabric, io::Reactor& reactor,
-                                                  Entropy& entropy);
+                                                  ConnectionManagers& managers,
+                                                  io::Reactor& reactor, Entropy& entropy);
   CmServer(const CmServer&) = delete;
   CmServer& operator=(const CmServer&) = delete;
   ~CmServer();
@@ -67,7 +67,6 @@ class CmServer {
   // its address is looked up, which in other parts of the lab, and in other labs, happens unseen.
   void open_all_nodes();
 
-  [[nodiscard]] const LabHosts& hosts() const { return hosts_; }
   [[nodiscard]] const CmServerCounters& counters() const { return counters_; }
   // Of a node; null: nobody there has used rdma_cm yet, nor anybody who wanted to reach it.
   [[nodiscard]] const NodeCm* node(std::size_t index) const;
@@ -84,8 +83,9 @@ class CmServer {
     std::size_t sessions = 0;
   };
 
-  CmServer(const CmServerConfig& config, fabric::Fabric& fabric, io::Reactor& reactor,
+  CmServer(const CmServerConfig& config, ConnectionManagers& managers, io::Reactor& reactor,
            Entropy& entropy);
+  [[nodiscard]] fabric::Fabric& fabric() const { return managers_.hosts().fabric(); }
   Expected<void> start();
   void take(io::UniqueFd socket, const io::PeerCredentials& peer);
   void end(std::uint64_t session);
@@ -98,9 +98,9 @@ class CmServer {
   void leave_file(std::uint64_t file);
 
   CmServerConfig config_;
+  ConnectionManagers& managers_;
   io::Reactor& reactor_;
   Entropy& entropy_;
-  LabHosts hosts_;
   CmServerCounters counters_;
   std::map<std::size_t, std::unique_ptr<NodeCm>> nodes_;
   std::map<std::uint64_t, File> files_;

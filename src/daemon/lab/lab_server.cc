@@ -137,9 +137,10 @@ Expected<void> LabServer::start_programs() {
       {.socket = paths_.attach, .shared = doors_.attach, .others = &others_}, fabric_, *reactor_);
   if (!programs) return tl::unexpected(programs.error());
   programs_ = std::move(*programs);
+  connection_managers_ = std::make_unique<ConnectionManagers>(fabric_, *reactor_, entropy_);
   auto connections =
       CmServer::open({.socket = paths_.rdma_cm, .shared = doors_.rdma_cm, .others = &others_},
-                     fabric_, *reactor_, entropy_);
+                     *connection_managers_, *reactor_, entropy_);
   if (!connections) return tl::unexpected(connections.error());
   connections_ = std::move(*connections);
   if (parts_ || wan_) connections_->open_all_nodes();

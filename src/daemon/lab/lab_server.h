@@ -20,6 +20,7 @@
 #include "daemon/lab/admin_session.h"
 #include "daemon/lab/attach_server.h"
 #include "daemon/lab/cm_server.h"
+#include "daemon/lab/connection_managers.h"
 #include "daemon/lab/lab_doors.h"
 #include "daemon/lab/lab_manager.h"
 #include "daemon/lab/lab_paths.h"
@@ -99,6 +100,7 @@ class LabServer {
   std::unique_ptr<PartLinks> parts_;     // null: the lab has no other parts
   std::unique_ptr<MadServer> mads_;
   std::unique_ptr<AttachServer> programs_;
+  std::unique_ptr<ConnectionManagers> connection_managers_;
   std::unique_ptr<CmServer> connections_;
   CounterSet<LabCounter, kLabCounters> counters_;
   std::map<std::uint64_t, std::unique_ptr<AdminSession>> sessions_;

@@ -1,40 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/lab/node_cm.h"
 
+#include <cassert>
 #include <utility>
 
 #include "io/clock.h"
 
 namespace weft::daemon {
-namespace {
 
-rdmacm::CoreConfig config_of_node() {
-  rdmacm::CoreConfig config;
-  // As on the wires of IP: perftest's server listens after it has told its client to come.
-  config.cm.early_patience = 1s;
-  return config;
+NodeCm::NodeCm(NodeConnections& connections, NodeInterfaces::Wanted wanted, Entropy& entropy)
+    : connections_(connections),
+      interfaces_(connections.hosts(), connections.index(), std::move(wanted)),
+      questions_(connections.node(), *this),
+      core_(new rdmacm::CommandCore({}, interfaces_, entropy, connections.manager(), *this,
+                                    &questions_)),
+      watch_(connections.node(), *this) {
 }
 
-}  // namespace
-
-NodeCm::NodeCm(const LabHosts& hosts, std::size_t node, NodeInterfaces::Wanted wanted,
-               io::Reactor& reactor, Entropy& entropy)
-    : interfaces_(hosts, node, std::move(wanted)),
-      mads_(hosts, node, *this),
-      core_(new rdmacm::CommandCore(config_of_node(), interfaces_, entropy, mads_, *this, &mads_)),
-      watch_(hosts.fabric().node(node), *this),
-      timer_(reactor.timers(), [this](Time now) {
-        core_->expire(now);
-        set_timer();
-      }) {
+NodeCm::~NodeCm() {
+  assert(core_->channels() == 0 && "the connection manager goes on without it");
 }
 
-Expected<std::unique_ptr<NodeCm>> NodeCm::open(const LabHosts& hosts, std::size_t node,
+Expected<std::unique_ptr<NodeCm>> NodeCm::open(NodeConnections& connections,
                                                NodeInterfaces::Wanted wanted, io::Reactor& reactor,
                                                Entropy& entropy) {
-  std::unique_ptr<NodeCm> out(new NodeCm(hosts, node, std::move(wanted), reactor, entropy));
-  if (const auto opened = out->mads_.open(); !opened) return tl::unexpected(opened.error());
-  if (hosts.fabric().lab().is_bridged()) out->offers_.emplace(hosts, node, reactor);
+  std::unique_ptr<NodeCm> out(new NodeCm(connections, std::move(wanted), entropy));
+  if (const auto opened = out->questions_.open(); !opened) return tl::unexpected(opened.error());
+  const LabHosts& hosts = connections.hosts();
+  if (hosts.fabric().lab().is_bridged()) out->offers_.emplace(hosts, connections.index(), reactor);
   return out;
 }
 
@@ -48,26 +41,21 @@ Expected<NodeCm::File> NodeCm::open_file() {
 void NodeCm::close_file(std::uint64_t file) {
   core_->close_channel(file, io::now());
   events_.remove(file);
-  set_timer();
+  connections_.manager_used();
 }
 
 rdmacm::Reply NodeCm::execute(std::uint64_t file, Bytes command, Bytes extra, std::uint64_t other) {
   auto reply = core_->execute(file, command, extra, other, io::now());
   events_.answered(file, command, reply);
-  set_timer();
+  connections_.manager_used();
   return reply;
 }
 
 std::vector<CounterValue> NodeCm::counters() const {
   std::vector<CounterValue> out = core_->counters();
-  for (const auto& more : {core_->manager().counters().snapshot(), mads_.counters()})
+  for (const auto& more : {connections_.counters(), questions_.counters()})
     out.insert(out.end(), more.begin(), more.end());
   return out;
-}
-
-void NodeCm::received(Bytes mad, const hca::Path& from, PKey pkey) {
-  core_->receive(mad, from, pkey, io::now());
-  set_timer();
 }
 
 void NodeCm::route_found(std::uint32_t identifier, const rdmacm::PathRecord& path) {
@@ -84,15 +72,6 @@ void NodeCm::group_joined(std::uint32_t membership, const rdmacm::GroupRecord& g
 
 void NodeCm::group_failed(std::uint32_t membership, std::errc why) {
   core_->group_failed(membership, why);
-}
-
-void NodeCm::set_timer() {
-  const auto deadline = core_->deadline();
-  if (deadline) {
-    timer_.set(*deadline);
-  } else {
-    timer_.cancel();
-  }
 }
 
 }  // namespace weft::daemon

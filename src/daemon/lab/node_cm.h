@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "daemon/event_files.h"
 #include "daemon/lab/address_offers.h"
-#include "daemon/lab/cm_mads.h"
+#include "daemon/lab/cm_questions.h"
+#include "daemon/lab/node_connections.h"
 #include "daemon/lab/node_interfaces.h"
 #include "daemon/lab/port_watch.h"
 #include "io/reactor.h"
@@ -21,13 +22,15 @@ namespace weft::daemon {
 
 // The rdma_cm of one node of a lab: what a host agent is for a wire.
 class NodeCm final : private rdmacm::EventSignal,
-                     private CmMads::Receiver,
+                     private CmQuestions::Receiver,
                      private PortWatch::Owner {
  public:
-  // `node`: a channel adapter. address_in_use: a program manages connections there by itself.
-  static Expected<std::unique_ptr<NodeCm>> open(const LabHosts& hosts, std::size_t node,
+  // What it is given outlives it. Errors as of mgmt::MadPort::add_agent().
+  static Expected<std::unique_ptr<NodeCm>> open(NodeConnections& connections,
                                                 NodeInterfaces::Wanted wanted, io::Reactor& reactor,
                                                 Entropy& entropy);
+  // Its files are closed.
+  ~NodeCm() override;
 
   // An rdma_cm file: its name, and the descriptor that a program polls. The node keeps that too.
   struct File {
@@ -43,10 +46,8 @@ class NodeCm final : private rdmacm::EventSignal,
   [[nodiscard]] const rdmacm::CommandCore& core() const { return *core_; }
 
  private:
-  NodeCm(const LabHosts& hosts, std::size_t node, NodeInterfaces::Wanted wanted,
-         io::Reactor& reactor, Entropy& entropy);
-  // CmMads::Receiver
-  void received(Bytes mad, const hca::Path& from, PKey pkey) override;
+  NodeCm(NodeConnections& connections, NodeInterfaces::Wanted wanted, Entropy& entropy);
+  // CmQuestions::Receiver
   void route_found(std::uint32_t identifier, const rdmacm::PathRecord& path) override;
   void route_failed(std::uint32_t identifier, std::errc why) override;
   void host_found(std::uint32_t identifier, const Gid& gid) override {
@@ -65,15 +66,14 @@ class NodeCm final : private rdmacm::EventSignal,
     events_.withdrawn(channel, count);
   }
   void agreed(const hca::Agreement&) override {}  // there is nothing beyond the standard
-  void set_timer();
 
+  NodeConnections& connections_;
   NodeInterfaces interfaces_;
-  CmMads mads_;
+  CmQuestions questions_;
   EventFiles events_;
   std::unique_ptr<rdmacm::CommandCore> core_;
   PortWatch watch_;
   std::optional<AddressOffers> offers_;  // where there are other labs in the subnet
-  io::Timer timer_;
 };
 
 }  // namespace weft::daemon
