@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to a subnet administrator, as datagrams.
+// Questions to a subnet administrator, and its answers, as datagrams.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "wire/mad.h"
 #include "wire/sa/sa_header.h"
@@ -23,6 +25,22 @@ template <class Record>
   wire::SaHeader{.component_mask = mask}.write(mad);
   record.write(MutableBytes(mad).subspan(wire::SaHeader::kDataOffset));
   return mad;
+}
+
+// The records of an answer of several, at most `most` of them. None: it has none, or is not one.
+template <class Record>
+[[nodiscard]] std::vector<Record> sa_records(Bytes mad, std::size_t most = ~std::size_t{0}) {
+  std::vector<Record> out;
+  const auto sa = wire::SaHeader::parse(mad);
+  if (!sa || mad.size() < wire::SaHeader::kDataOffset) return out;
+  const std::size_t stride = std::size_t{sa->attribute_offset} * 8;
+  if (stride < Record::kSize) return out;
+  Bytes rest = mad.subspan(wire::SaHeader::kDataOffset);
+  while (rest.size() >= Record::kSize && out.size() < most) {
+    out.push_back(*Record::parse(rest));
+    rest = rest.subspan(std::min(stride, rest.size()));
+  }
+  return out;
 }
 
 }  // namespace weft::daemon

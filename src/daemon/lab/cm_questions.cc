@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "daemon/lab/address_records.h"
+#include "daemon/lab/administrator_way.h"
 #include "daemon/sa_question.h"
-#include "io/clock.h"
 #include "wan/router/group_interest.h"
 #include "wire/sa/member_record.h"
 #include "wire/sa/path_record.h"
@@ -97,18 +97,11 @@ Expected<void> CmQuestions::open() {
 
 std::errc CmQuestions::send_question(mgmt::PortNumber port, Bytes mad, std::uint32_t handle,
                                      Duration patience) {
-  const wire::PortInfo info = node_.port_info(port);
-  if (info.state != wire::PortState::kActive || !hca::is_unicast(info.master_sm_lid)) {
-    return std::errc::network_unreachable;
-  }
-  const mgmt::MadRequest request{
-      .to = {.lid = info.master_sm_lid, .sl = info.master_sm_sl, .qpn = kQp1, .qkey = kGsiQKey},
-      .mad = mad,
-      .timeout = std::max(patience / (kRetries + 1), kLeastPatience),
-      .retries = kRetries,
-      .cookie = handle};
-  const auto sent = node_.management().mad_port(port).send(agents_[port - 1u], request, io::now());
-  node_.management_used();
+  const mgmt::MadRequest request{.mad = mad,
+                                 .timeout = std::max(patience / (kRetries + 1), kLeastPatience),
+                                 .retries = kRetries,
+                                 .cookie = handle};
+  const auto sent = send_to_administrator(node_, port, agents_[port - 1u], request);
   return sent ? std::errc{} : sent.error().code;
 }
 

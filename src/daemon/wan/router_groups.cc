@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <set>
 
+#include "daemon/notice_reports.h"
 #include "daemon/sa_question.h"
 #include "hca/types.h"
 #include "io/clock.h"
-#include "mgmt/mad_answer.h"
 #include "sm/sa/subscriptions.h"
-#include "wire/sa/inform_info.h"
 #include "wire/sm/notice.h"
 
 namespace weft::daemon {
@@ -29,28 +28,9 @@ constexpr std::size_t kMostJoining = 64;  // at a time
 
 constexpr std::array kTraps{wire::TrapNumber::kGroupCreated, wire::TrapNumber::kGroupDeleted};
 
-// As sa_question() wants it.
-struct Subscription : wire::InformInfo {
-  static constexpr auto kAttributeId = static_cast<std::uint16_t>(wire::SaAttribute::kInformInfo);
-};
-
 bool is_answer(Bytes mad) {
   const auto header = wire::MadHeader::parse(mad);
   return header && header->method == wire::MadMethod::kGetResponse && header->status == 0;
-}
-
-// A record of the group alone: who is in it is nobody's business.
-std::vector<MemberRecord> read_list(Bytes mad) {
-  std::vector<MemberRecord> out;
-  const auto sa = wire::SaHeader::parse(mad);
-  if (!sa || mad.size() < wire::SaHeader::kDataOffset) return out;
-  const std::size_t stride = std::size_t{sa->attribute_offset} * 8;
-  Bytes rest = mad.subspan(wire::SaHeader::kDataOffset);
-  while (stride >= MemberRecord::kSize && rest.size() >= stride) {
-    out.push_back(*MemberRecord::parse(rest));
-    rest = rest.subspan(stride);
-  }
-  return out;
 }
 
 }  // namespace
@@ -126,14 +106,8 @@ bool RouterGroups::ask(Bytes mad, std::uint64_t cookie, Time now) {
 void RouterGroups::subscribe(Time now) {
   subscribe_at_ = now + kLookSeldom;
   for (std::size_t i = 0; i < kTraps.size(); ++i) {
-    Subscription wanted;
-    wanted.lid_begin = wire::InformInfo::kAnyLid;
-    wanted.subscribe = true;
-    wanted.trap = static_cast<std::uint16_t>(kTraps[i]);
-    wanted.qpn = kQp1;
     const std::uint64_t cookie = ++asked_;
-    const auto question =
-        sa_question(wire::MadMethod::kSet, 0, wanted, static_cast<std::uint32_t>(cookie));
+    const auto question = notice_subscription(kTraps[i], true, static_cast<std::uint32_t>(cookie));
     subscribing_[i] = ask(question, cookie, now) ? cookie : 0;
   }
 }
@@ -148,18 +122,11 @@ bool RouterGroups::take_subscribed(std::uint64_t cookie, bool taken) {
 }
 
 void RouterGroups::take_report(mgmt::AgentId agent, const mgmt::ReceivedMad& mad, Time now) {
-  const auto header = wire::MadHeader::parse(mad.mad);
-  const bool of_manager = place_.port && agents_[*place_.port - 1u] == agent &&
-                          mad.from.lid == place_.manager && mad.from.qpn == kQp1;
-  if (!of_manager || !header || header->method != wire::MadMethod::kReport ||
-      mad.mad.size() != wire::kMadSize) {
-    return;
-  }
-  confirm(agent, mad, now);
-  const auto notice = wire::Notice::parse(mad.mad.subspan(wire::SaHeader::kDataOffset));
-  if (!notice || !notice->generic || std::ranges::find(kTraps, notice->trap) == kTraps.end()) {
-    return;
-  }
+  const bool ours = place_.port && agents_[*place_.port - 1u] == agent;
+  const auto notice = ours ? read_notice_report(mad, place_.manager) : std::nullopt;
+  if (!notice) return;
+  confirm_notice_report(node_, *place_.port, agent, mad);
+  if (!notice->generic || std::ranges::find(kTraps, notice->trap) == kTraps.end()) return;
   ++reports_;
   const Gid mgid = sm::gid_of(*notice);
   // What is answered yet to who has joined before is about the group as it was.
@@ -173,18 +140,6 @@ void RouterGroups::take_report(mgmt::AgentId agent, const mgmt::ReceivedMad& mad
   }
   stale_ = list_ != 0;
   look_by(now + kGather);
-}
-
-void RouterGroups::confirm(mgmt::AgentId agent, const mgmt::ReceivedMad& report, Time now) {
-  wire::MadBuffer answer{};
-  std::ranges::copy(report.mad, answer.begin());
-  mgmt::make_answer(answer, wire::MadStatus::kOk);
-  auto to = report.from;
-  to.qkey = kGsiQKey;
-  // Where it is lost, the administrator says it again.
-  static_cast<void>(
-      node_.management().mad_port(*place_.port).send(agent, {.to = to, .mad = answer}, now));
-  node_.management_used();
 }
 
 void RouterGroups::look_by(Time when) {
@@ -224,7 +179,8 @@ void RouterGroups::take_list(Bytes mad, Time now) {
     return look_by(now + kLookAgain);
   }
   std::set<Gid> there;
-  for (const MemberRecord& record : read_list(mad)) {
+  // A record of the group alone: who is in it is nobody's business.
+  for (const MemberRecord& record : sa_records<MemberRecord>(mad)) {
     if (wan::is_routed_group(record.mgid)) there.insert(record.mgid);
   }
   const auto gone =

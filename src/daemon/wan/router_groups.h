@@ -73,7 +73,6 @@ class RouterGroups final : private mgmt::MadClient {
   void subscribe(Time now);
   // What nobody here has asked for.
   void take_report(mgmt::AgentId agent, const mgmt::ReceivedMad& mad, Time now);
-  void confirm(mgmt::AgentId agent, const mgmt::ReceivedMad& report, Time now);
   // Of a subscription. False: it is not about one.
   bool take_subscribed(std::uint64_t cookie, bool taken);
   void take_list(Bytes mad, Time now);
