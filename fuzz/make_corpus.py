@@ -285,6 +285,40 @@ def kernel_routes():
     yield "several", message(64, there + gateway) + message(0, gateway) + message(64, there)
 
 
+def lan_answers():
+    """(name, bytes): a kind of question, and a datagram of subnet administration."""
+    ours, port = 0x1002574C00000001, bytes.fromhex("0200000000000001")
+    gid = bytes.fromhex("fe80000000000000") + port
+
+    def answer(kind, attribute, *records, method=0x92, status=0, size=None):
+        stride = size or len(records[0]) // 8 if records else 0
+        head = struct.pack(">BBBBHHQHHI", 1, 3, 2, method, status, 0, 1, attribute, 0, 0)
+        return bytes([kind]) + head + bytes(12) + struct.pack(">QHHQ", 0, stride, 0, 0) + (
+            b"".join(records))
+
+    def node(kind=1, platform=port):
+        return struct.pack(">HH", 9, 0) + bytes((1, 1, kind, 1)) + port + platform + port + bytes(
+            12 + 64 + 4)
+
+    def path(slid=8, dlid=12, mtu=0x84, to=gid):
+        return bytes(8) + to + gid + struct.pack(">HHIBBHHBBBB", dlid, slid, 0, 0, 0x81, 0xFFFF, 0,
+                                                 mtu, 0x83, 0x92, 0) + bytes(6)
+
+    def service(number=ours, where=gid):
+        return struct.pack(">Q", number) + where + struct.pack(">HHI", 0, 0, 300) + bytes(144)
+    yield "platforms", answer(0, 0x11, node(), node(2), node())
+    yield "ports", answer(2, 0x11, node(), node(1, bytes(8)))
+    yield "members", answer(1, 0x31, service(), service(7), service(ours, bytes(16)))
+    yield "paths", answer(3, 0x35, path(), path(11, 13), path(12), path(8, 0xC000), path(mtu=0x86))
+    yield "no-stride", answer(3, 0x35, path(), size=1)
+    yield "cut", answer(0, 0x11, node(), node())[:-9]
+    yield "none", answer(1, 0x31, status=0x0300)
+    info = bytes(4 + 16) + struct.pack(">HH", 8, 1) + bytes(10)
+    yield "lids", answer(3, 0x12, info + bytes(3) + b"\2" + bytes(200), method=0x81)
+    notice = b"\x84\0\0\4" + struct.pack(">HHH", 64, 1, 0) + bytes(6) + gid
+    yield "notice", (answer(0, 2, notice + bytes(200), method=6) + bytes(256))[:257]
+
+
 def main():
     shortest = {}
     for name, blob in seeds():
@@ -307,6 +341,7 @@ def main():
                          ("part_socket", part_socket()),
                          ("subnet_database", subnet_database()),
                          ("lan_messages", lan_messages()),
+                         ("lan_answers", lan_answers()),
                          ("kernel_routes", kernel_routes()),
                          ("program_end", program_end()), *wan_corpus.corpora()):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)

@@ -9,7 +9,9 @@
 #include "agent_fixture.h"
 #include "base/gid_text.h"
 #include "daemon/lab/cm_server.h"
+#include "daemon/lan/lan_subnet.h"
 #include "rdmacm/path_record.h"
+#include "sm/sa/subnet_view.h"
 #include "wire/sa/member_record.h"
 #include "wire/sa/sa_header.h"
 
@@ -90,6 +92,22 @@ class Administrator final : private mgmt::MadClient {
   mgmt::AgentId agent_{};
 };
 
+// A LAN port that takes every connection, and tells when it has one.
+class LanNeighbour final : public LanSubnetOwner {
+ public:
+  std::promise<void> made;
+  std::atomic<bool> lost = false;
+
+ private:
+  void answered(std::uint64_t, const lan::Answer&) override {}
+  void in_service(Guid) override {}
+  void out_of_service(Guid) override {}
+  std::optional<Qpn> asked(LanChannel, Lid) override { return Qpn{0x301}; }
+  bool modify(LanChannel, const mgmt::QpTransition&) override { return true; }
+  void connected(LanChannel) override { made.set_value(); }
+  void ended(LanChannel, LanChannelEnd) override { lost = true; }
+};
+
 class LabConnections : public ::testing::Test {
  protected:
   LabConnections() : lab_(fabric::lab_of(kLab)) {
@@ -105,6 +123,7 @@ class LabConnections : public ::testing::Test {
     stopping_ = true;
     if (reactor_) reactor_->wake();
     if (running_.valid()) running_.get();
+    lan_ports_.clear();
     server_.reset();
     std::error_code ignored;
     std::filesystem::remove_all(directory_, ignored);
@@ -115,6 +134,7 @@ class LabConnections : public ::testing::Test {
     auto server = CmServer::open(config_, *managers_, *reactor_, entropy_);
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
+    before_running_();
     running_ = std::async(std::launch::async, [this] {
       while (!stopping_) {
         lab_.now = io::now();
@@ -181,6 +201,9 @@ class LabConnections : public ::testing::Test {
   io::SystemEntropy entropy_;
   std::unique_ptr<io::Reactor> reactor_;
   std::unique_ptr<ConnectionManagers> managers_;
+  std::function<void()> before_running_ = [] {};
+  std::array<LanNeighbour, 2> lan_owners_;
+  std::vector<std::unique_ptr<LanSubnet>> lan_ports_;
   std::unique_ptr<CmServer> server_;
   std::atomic<bool> stopping_ = false;
   std::future<void> running_;
@@ -197,6 +220,31 @@ TEST_F(LabConnections, EndWithTheProgramThatDies) {
   Pair pair = connected();
   pair.client.vanish();
   pair.server.await(abi::Event::kDisconnected);
+}
+
+TEST_F(LabConnections, AreMadeBesideThoseOfLanPorts) {
+  before_running_ = [&] {
+    const fabric::Node& a = *lab_.fabric.find_node("a");
+    const fabric::Node& b = *lab_.fabric.find_node("b");
+    for (const fabric::Node* node : {&a, &b}) {
+      const auto place =
+          managers_->hosts().find(sm::make_gid(0xFE80'0000'0000'0000, node->port(1).guid()));
+      auto& connections = **managers_->open(place->node);
+      LanNeighbour& owner = lan_owners_[lan_ports_.size()];
+      lan_ports_.push_back(LanSubnet::open(connections, 1, *reactor_, owner).value());
+      ASSERT_TRUE(lan_ports_.back()->offer({.qpn = Qpn{0x300}, .qkey = QKey{1}}));
+    }
+    const lan::PeerPath path{
+        .slid = a.port_info(1).lid, .dlid = b.port_info(1).lid, .sl = Sl{}, .mtu = 2048};
+    ASSERT_TRUE(lan_ports_[0]->connect(b.port(1).guid(), path, Qpn{0x300}));
+  };
+  serve();
+  Pair pair = connected();
+  for (LanNeighbour& owner : lan_owners_)
+    ASSERT_EQ(owner.made.get_future().wait_for(30s), std::future_status::ready);
+  pair.client.vanish();
+  pair.server.await(abi::Event::kDisconnected);
+  EXPECT_FALSE(lan_owners_[0].lost || lan_owners_[1].lost);
 }
 
 TEST_F(LabConnections, AreRefusedWhereNobodyHasEverListened) {

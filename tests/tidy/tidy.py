@@ -39,7 +39,7 @@ MAY_INCLUDE = {
     "port": {"base", "wire", "io", "hca"},
     "host": {"base", "wire", "io", "hca", "port"},
     "daemon": {"base", "wire", "io", "umad", "hca", "mgmt", "link", "carrier", "fabric", "rdmacm",
-               "port", "host", "sm", "wan"},
+               "port", "host", "sm", "wan", "lan"},
     "verbs": {"base", "wire", "io", "hca", "port", "host"},
     "cli": {"base", "wire", "io", "umad", "hca", "fabric", "wan", "port", "host", "daemon",
             "verbs"},

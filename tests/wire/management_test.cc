@@ -14,7 +14,9 @@
 #include "wire/rmpp.h"
 #include "wire/sa/inform_info.h"
 #include "wire/sa/member_record.h"
+#include "wire/sa/node_record.h"
 #include "wire/sa/path_record.h"
+#include "wire/sa/port_info_record.h"
 #include "wire/sa/sa_header.h"
 #include "wire/sa/service_record.h"
 #include "wire/sa/trace_record.h"
@@ -99,6 +101,8 @@ TEST(ManagementFormats, ComeBackFromTheirBytes) {
   expect_round_trip<PathRecord>();
   expect_round_trip<InformInfo>();
   expect_round_trip<MemberRecord>();
+  expect_round_trip<NodeRecord>();
+  expect_round_trip<PortInfoRecord>();
   expect_round_trip<ServiceRecord>();
   expect_round_trip<TraceRecord>();
 }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/lan/lan_questions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/lab/administrator_way.h"
+#include "daemon/lan/lan_records.h"
+
+namespace weft::daemon {
+namespace {
+
+// For one answer, and how often it is asked again.
+constexpr Duration kPatience = 500ms;
+constexpr unsigned kRetries = 3;
+
+}  // namespace
+
+LanQuestions::~LanQuestions() {
+  if (agent_ == mgmt::AgentId{}) return;
+  place_.node().management().mad_port(place_.at.port).remove_agent(agent_);
+}
+
+Expected<void> LanQuestions::open() {
+  const auto agent = place_.node()
+                         .management()
+                         .mad_port(place_.at.port)
+                         .add_agent({.mgmt_class = wire::MgmtClass::kSubnAdm,
+                                     .class_version = wire::kSaClassVersion,
+                                     .rmpp = true},
+                                    *this);
+  if (!agent) return tl::unexpected(agent.error());
+  agent_ = *agent;
+  return {};
+}
+
+bool LanQuestions::ask(std::uint64_t number, const lan::Question& question) {
+  const auto mad = lan_question(question, place_.gid(), place_.view(), ++sent_);
+  if (!send(number, mad)) return false;
+  waiting_.insert_or_assign(number, Waiting{.question = question, .paths = {}});
+  counters_.add(LanSubnetCounter::kAsked);
+  return true;
+}
+
+bool LanQuestions::send(std::uint64_t number, Bytes mad) {
+  return send_to_administrator(
+             place_.node(), place_.at.port, agent_,
+             {.mad = mad, .timeout = kPatience, .retries = kRetries, .cookie = number})
+      .has_value();
+}
+
+void LanQuestions::answer(std::uint64_t number, const lan::Answer& what) {
+  if (std::holds_alternative<lan::Unanswered>(what)) {
+    counters_.add(LanSubnetCounter::kUnanswered);
+  }
+  waiting_.erase(number);
+  owner_.answered(number, what);
+}
+
+void LanQuestions::received(mgmt::AgentId, const mgmt::ReceivedMad& mad) {
+  if (!mad.cookie) return;
+  const auto found = waiting_.find(*mad.cookie);
+  if (found == waiting_.end()) return;
+  if (!found->second.paths.empty()) return take_lids(*mad.cookie, found->second, mad.mad);
+  take(*mad.cookie, found->second, mad.mad);
+}
+
+void LanQuestions::finished(mgmt::AgentId, std::uint64_t cookie, Bytes, mgmt::MadResult) {
+  if (waiting_.contains(cookie)) answer(cookie, lan::Unanswered{});
+}
+
+void LanQuestions::take(std::uint64_t number, Waiting& waiting, Bytes mad) {
+  const lan::Question& question = waiting.question;
+  const auto status = lan_answer_status(question, mad);
+  if (status == wire::SaStatus::kNoRecords) return answer(number, lan::Absent{});
+  if (status != wire::SaStatus::kOk) return answer(number, lan::Unanswered{});
+  if (question.kind == lan::Question::Kind::kPaths) return take_paths(number, waiting, mad);
+  const LanGuids read = read_lan_guids(question, place_.view(), mad);
+  counters_.add(LanSubnetCounter::kMalformed, read.malformed);
+  answer(number, std::span<const Guid>(read.guids));
+}
+
+void LanQuestions::take_paths(std::uint64_t number, Waiting& waiting, Bytes mad) {
+  LanPaths read = read_lan_paths(waiting.question.of, place_.view(), mad);
+  counters_.add(LanSubnetCounter::kMalformed, read.malformed);
+  if (read.paths.empty() && read.malformed == 0) return answer(number, lan::Absent{});
+  if (read.paths.empty()) return answer(number, lan::Unanswered{});
+  // Not every administrator finds a port by another of its LIDs than the first.
+  const Lid first = std::ranges::min_element(read.paths, {}, &lan::PeerPath::dlid)->dlid;
+  waiting.paths = std::move(read.paths);
+  if (!send(number, lan_lids_question(first, ++sent_))) answer(number, lan::Unanswered{});
+}
+
+void LanQuestions::take_lids(std::uint64_t number, Waiting& waiting, Bytes mad) {
+  const auto lids = read_lan_lids(mad);
+  if (!lids) return answer(number, lan::Unanswered{});
+  std::vector<lan::PeerPath> paths = std::move(waiting.paths);
+  const auto elsewhere =
+      std::erase_if(paths, [&](const lan::PeerPath& path) { return !lids->contains(path.dlid); });
+  counters_.add(LanSubnetCounter::kMalformed, elsewhere);
+  if (paths.empty()) return answer(number, lan::Unanswered{});
+  answer(number, lan::PortPaths{.lids = *lids, .paths = paths});
+}
+
+}  // namespace weft::daemon

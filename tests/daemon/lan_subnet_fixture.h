@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes of a lab with Weft's own subnet manager, by the clock, that say by management datagrams
+// what LAN ports do.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "../fabric/running_lab.h"
+#include "daemon/lab/connection_managers.h"
+#include "daemon/lab/lab_manager.h"
+#include "daemon/lan/lan_subnet.h"
+#include "io/clock.h"
+#include "io/system_entropy.h"
+
+namespace weft::daemon {
+
+using lan::Question;
+
+// A copy of an answer, which outlives it.
+struct Heard {
+  std::size_t kind = 0;  // as std::variant counts
+  std::vector<Guid> guids;
+  lan::PortLids lids{};
+  std::vector<lan::PeerPath> paths;
+  lan::DatagramEnd end{};
+
+  [[nodiscard]] bool unanswered() const { return kind == 0; }
+  [[nodiscard]] bool absent() const { return kind == 1; }
+  [[nodiscard]] bool has(Guid guid) const {
+    return std::find(guids.begin(), guids.end(), guid) != guids.end();
+  }
+};
+
+// Whoever has a LAN port, but for the queue pairs.
+class Owner final : public LanSubnetOwner {
+ public:
+  struct Link {
+    Lid asker{};  // 0: we have asked
+    std::vector<mgmt::QpTransition> steps;
+    bool connected = false;
+    std::optional<LanChannelEnd> end;
+  };
+
+  std::map<std::uint64_t, Heard> answers;
+  std::vector<Guid> came;
+  std::vector<Guid> gone;
+  std::map<LanChannel, Link> links;
+  bool accepts = true;
+  bool usable = true;  // what modify() says
+  std::uint32_t next_qpn = 0x100;
+  std::function<void(LanChannel)> when_asked = [](LanChannel) {};
+  bool inside = false;  // of a call of LanSubnet
+
+  [[nodiscard]] std::size_t connected() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        links, [](const auto& each) { return each.second.connected && !each.second.end; }));
+  }
+
+ private:
+  void answered(std::uint64_t number, const lan::Answer& answer) override {
+    EXPECT_FALSE(inside);
+    EXPECT_FALSE(answers.contains(number)) << "twice";
+    Heard heard;
+    heard.kind = answer.index();
+    if (const auto* const guids = std::get_if<std::span<const Guid>>(&answer)) {
+      heard.guids.assign(guids->begin(), guids->end());
+    } else if (const auto* const paths = std::get_if<lan::PortPaths>(&answer)) {
+      heard.lids = paths->lids;
+      heard.paths.assign(paths->paths.begin(), paths->paths.end());
+    } else if (const auto* const end = std::get_if<lan::DatagramEnd>(&answer)) {
+      heard.end = *end;
+    }
+    answers.emplace(number, std::move(heard));
+  }
+  void in_service(Guid port) override { came.push_back(port); }
+  void out_of_service(Guid port) override { gone.push_back(port); }
+  std::optional<Qpn> asked(LanChannel channel, Lid source) override {
+    EXPECT_FALSE(inside);
+    links[channel].asker = source;
+    when_asked(channel);
+    return accepts ? std::optional(Qpn{next_qpn++}) : std::nullopt;
+  }
+  bool modify(LanChannel channel, const mgmt::QpTransition& step) override {
+    EXPECT_FALSE(inside);
+    links[channel].steps.push_back(step);
+    return usable;
+  }
+  void connected(LanChannel channel) override {
+    EXPECT_FALSE(inside);
+    links[channel].connected = true;
+  }
+  void ended(LanChannel channel, LanChannelEnd why) override {
+    EXPECT_FALSE(inside);
+    EXPECT_FALSE(links[channel].end) << "twice";
+    links[channel].end = why;
+  }
+};
+
+// The LAN port at port 1 of a node.
+struct Member {
+  Member(ConnectionManagers& managers, fabric::Fabric& fabric, io::Reactor& reactor,
+         const std::string& name)
+      : node(*fabric.find_node(name)), connections(*managers.open(index_of(fabric, name)).value()) {
+    subnet = LanSubnet::open(connections, 1, reactor, owner).value();
+  }
+  static std::size_t index_of(fabric::Fabric& fabric, const std::string& name) {
+    std::size_t i = 0;
+    while (fabric.lab().nodes[i].name != name)
+      ++i;
+    return i;
+  }
+
+  [[nodiscard]] Guid guid() const { return node.port(1).guid(); }
+  [[nodiscard]] Guid platform() const { return node.node_info(1).node_guid; }
+  [[nodiscard]] Lid lid() const { return node.port_info(1).lid; }
+  [[nodiscard]] lan::DatagramEnd end() const { return {Qpn{0x40u + lid().value()}, QKey{0x1234}}; }
+  [[nodiscard]] lan::PeerPath path_to(const Member& peer) const {
+    return {.slid = lid(), .dlid = peer.lid(), .sl = Sl{}, .mtu = 2048};
+  }
+  std::uint64_t ask(const Question& question) {
+    owner.inside = true;
+    const bool asked = subnet->ask(++last, question);
+    owner.inside = false;
+    return asked ? last : 0;
+  }
+  LanChannel connect(Guid port, const lan::PeerPath& path) {
+    owner.inside = true;
+    const LanChannel channel = subnet->connect(port, path, Qpn{owner.next_qpn++}).value();
+    owner.inside = false;
+    owner.links[channel];
+    return channel;
+  }
+  LanChannel connect(const Member& peer) { return connect(peer.guid(), path_to(peer)); }
+  std::uint64_t count(std::string_view name) const {
+    for (const CounterValue& each : subnet->counters()) {
+      if (each.name == name) return each.value;
+    }
+    ADD_FAILURE() << name;
+    return 0;
+  }
+
+  fabric::Node& node;
+  NodeConnections& connections;
+  Owner owner;
+  std::unique_ptr<LanSubnet> subnet;
+  std::uint64_t last = 0;
+};
+
+struct LanLab : ::testing::Test {
+  LanLab()
+      : reactor(std::move(*io::Reactor::create(0us))),
+        managers(lab.fabric, *reactor, entropy),
+        manager(*LabManager::open(lab.fabric)) {
+    manager->start(io::now());
+    EXPECT_TRUE(until([&] {
+      return std::ranges::all_of(std::array{"a", "b", "c", "d"}, [&](const char* name) {
+        return lab.fabric.find_node(name)->port_info(1).state == wire::PortState::kActive;
+      });
+    }));
+  }
+
+  void turn() {
+    lab.now = io::now();
+    lab.fabric.run(lab.now);
+    if (manager) manager->run(lab.now);
+    ASSERT_TRUE(reactor->run_once(100us));
+  }
+  // Everything runs until it is so; false: it takes far too long.
+  bool until(const std::function<bool()>& so) {
+    const Time end = io::now() + 30s;
+    while (!so()) {
+      turn();
+      if (io::now() > end) return false;
+    }
+    return true;
+  }
+  // Everything that is on its way arrives.
+  void run_for(Duration time) {
+    const Time end = io::now() + time;
+    while (io::now() < end)
+      turn();
+  }
+  std::unique_ptr<Member> member(const std::string& name) {
+    return std::make_unique<Member>(managers, lab.fabric, *reactor, name);
+  }
+  // The same, and the subnet administrator knows of it.
+  std::unique_ptr<Member> offering(const std::string& name) {
+    auto out = member(name);
+    EXPECT_TRUE(out->subnet->offer(out->end()));
+    EXPECT_TRUE(until([&] { return out->subnet->offered() && out->subnet->told(); }));
+    return out;
+  }
+  Heard answer(Member& member, const Question& question) {
+    const std::uint64_t number = member.ask(question);
+    EXPECT_NE(number, 0u);
+    EXPECT_TRUE(until([&] { return member.owner.answers.contains(number); }));
+    return member.owner.answers[number];
+  }
+
+  fabric::RunningLab lab{fabric::lab_of(fabric::kFourNodes)};
+  io::SystemEntropy entropy;
+  std::unique_ptr<io::Reactor> reactor;
+  ConnectionManagers managers;
+  std::unique_ptr<LabManager> manager;
+};
+
+}  // namespace weft::daemon
