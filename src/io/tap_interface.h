@@ -36,8 +36,9 @@ class TapInterface {
  public:
   // Before each frame: struct virtio_net_hdr, little-endian (VIRTIO 1.1, 5.1.6).
   static constexpr std::size_t kHeader = 10;
-  // With its Ethernet header, without the one above.
-  static constexpr std::size_t kLongestFrame = 0xFFFF + 18;
+  // An IPv6 packet whose segments are uncut, with its Ethernet header and two VLAN tags, without
+  // the header above.
+  static constexpr std::size_t kLongestFrame = 40 + 0xFFFF + 14 + 2 * 4;
   static constexpr unsigned kMostQueues = 16;
 
   // Makes it, with its carrier off, and sets it up. Errors: those of open_tap_file(); of the

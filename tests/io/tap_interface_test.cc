@@ -12,9 +12,9 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
-#include <future>
 #include <thread>
+
+#include "network_namespace.h"
 
 namespace weft::io {
 namespace {
@@ -25,32 +25,6 @@ constexpr std::array<std::uint8_t, 6> kPeerMac{0x02, 0, 0, 0, 0, 2};
 void run(const std::string& command) {
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
 }
-
-// A network namespace that lasts as long as this, and a thread in it.
-class Elsewhere {
- public:
-  Elsewhere() {
-    thread_ = std::thread([this] {
-      const bool apart = unshare(CLONE_NEWNET) == 0;
-      started_.set_value(apart ? "/proc/self/task/" + std::to_string(gettid()) + "/ns/net" : "");
-      end_.get_future().wait();
-    });
-    path_ = started_.get_future().get();
-  }
-  Elsewhere(const Elsewhere&) = delete;
-  Elsewhere& operator=(const Elsewhere&) = delete;
-  ~Elsewhere() {
-    end_.set_value();
-    thread_.join();
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::promise<std::string> started_;
-  std::promise<void> end_;
-  std::string path_;
-  std::thread thread_;
-};
 
 class TapInterfaceTest : public testing::Test {
  protected:
@@ -206,10 +180,7 @@ TEST_F(TapInterfaceTest, SegmentsOfTcpAreLeftUncutBetweenNamespaces) {
   ASSERT_TRUE((*there)->set_carrier(true));
   const Cable cable(**here, **there);
   run("ip address add 10.9.0.1/24 dev lan0");
-  const std::string pid = std::to_string(getpid());
-  const std::string tid = elsewhere.path().substr(std::strlen("/proc/self/task/"));
-  const std::string enter =
-      "nsenter --net=/proc/" + pid + "/task/" + tid.substr(0, tid.find('/')) + "/ns/net -- ";
+  const std::string enter = elsewhere.enter();
   run(enter + "ip address add 10.9.0.2/24 dev lan0");
   const std::string sum = "head -c 8000000 /dev/zero | tr '\\0' 'w' | sha256sum";
   std::thread listening([&] {
