@@ -7,7 +7,12 @@
 namespace weft::lan {
 
 Directory::Directory(const Options& options, DirectoryUser& user)
-    : options_(options), user_(user), peers_(options.peers), retry_(options.retry_after) {
+    : options_(options),
+      user_(user),
+      peers_(options.peers),
+      retry_(options.retry_after),
+      // Others may have begun just now, as we have.
+      repeats_(options.repeats) {
 }
 
 void Directory::in_service(Guid port, Time now) {
@@ -21,6 +26,13 @@ void Directory::out_of_service(Guid port, Time now) {
     lose(known->second, now);
     ports_.erase(known);
   }
+}
+
+// The first one is likely to be right, and is waiting.
+void Directory::stranger_heard(Time now) {
+  const bool lately = doubted_ && now - *doubted_ < options_.doubt_apart;
+  hurry(now, lately ? options_.doubt_apart : options_.apart);
+  if (!lately) doubted_ = now;
 }
 
 void Directory::hurry(Time now, Duration apart) {

@@ -73,10 +73,11 @@ class Directory {
     Duration soon = 100ms;     // until a round, when something is heard to have changed
     // Between rounds, whatever notices come.
     Duration apart = 500ms;
-    // And whatever strangers send, and paths do: so nobody makes all ports ask without end.
+    // And whatever strangers send, and paths do, but for the first stranger in such a time: so
+    // nobody makes all ports ask without end.
     Duration doubt_apart = 5s;
     // Whoever has just come offers his service a little later: so often it is asked again after
-    // that, and in these intervals.
+    // that, and after the first round, in these intervals.
     unsigned repeats = 3;
     Duration repeat_after = 1s;
     // When a round was not answered; twice as long each time, up to `period`.
@@ -97,7 +98,7 @@ class Directory {
   void in_service(Guid port, Time now);
   void out_of_service(Guid port, Time now);
   // A frame has come from somebody who is no peer.
-  void stranger_heard(Time now) { hurry(now, options_.doubt_apart); }
+  void stranger_heard(Time now);
   // A message could not be sent by the path in use, or was not answered.
   void path_failed(PeerId peer, Time now);
   // Our own port has other LIDs, or was down: all ways are asked for anew. Peers stay.
@@ -145,9 +146,10 @@ class Directory {
   std::uint64_t last_number_ = 0;
   std::uint64_t round_ = 0;
   bool in_round_ = false;
-  unsigned repeats_ = 0;  // that are still to come
-  Duration retry_;        // after the next round that is not answered
+  Duration retry_;    // after the next round that is not answered
+  unsigned repeats_;  // that are still to come
   std::optional<Time> round_began_;
+  std::optional<Time> doubted_;  // when a stranger was asked after at once
   Time next_round_{};
   std::uint64_t refused_ = 0;
 };
