@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "fabric/lab_addresses.h"
 #include "fabric/lab_extender.h"
+#include "fabric/lab_lan.h"
 #include "fabric/lab_parts.h"
 #include "fabric/link_values.h"
 #include "link/emulation.h"
@@ -52,7 +53,8 @@ struct LabNode {
   std::uint16_t linear_entries = 49152;
   std::uint16_t multicast_entries = 1024;
   bool enhanced_port0 = false;
-  std::uint16_t part = 0;  // index in Lab::parts; 0 where there are none
+  std::uint16_t part = 0;     // index in Lab::parts; 0 where there are none
+  std::optional<LabLan> lan;  // of a channel adapter: its ports are on the LAN
   friend bool operator==(const LabNode&, const LabNode&) = default;
 };
 

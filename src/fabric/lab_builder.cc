@@ -7,6 +7,8 @@
 #include <numeric>
 #include <string_view>
 
+#include "fabric/lab_lan.h"
+
 namespace weft::fabric {
 
 bool good_name(std::string_view name) {
@@ -368,6 +370,13 @@ Expected<void> LabBuilder::check_parts() const {
   return {};
 }
 
+Expected<void> LabBuilder::check_lan() const {
+  const auto conflict = find_lan_conflict(lab_);
+  if (!conflict) return {};
+  const Where& node = node_where_[conflict->node];
+  return wrong({.line = node.line, .key = node.key + ".lan"}, conflict->message);
+}
+
 Expected<Lab> LabBuilder::finish() {
   if (lab_.name.empty()) lab_.name = "lab";
   if (!good_name(lab_.name)) {
@@ -386,6 +395,7 @@ Expected<Lab> LabBuilder::finish() {
   if (const auto done = check_management(); !done) return tl::unexpected(done.error());
   if (const auto done = check_prefixes(); !done) return tl::unexpected(done.error());
   if (const auto done = check_parts(); !done) return tl::unexpected(done.error());
+  if (const auto done = check_lan(); !done) return tl::unexpected(done.error());
   return std::move(lab_);
 }
 

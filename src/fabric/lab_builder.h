@@ -96,6 +96,7 @@ class LabBuilder {
   [[nodiscard]] Expected<void> check_link_names() const;
   [[nodiscard]] Expected<void> check_management() const;
   [[nodiscard]] Expected<void> check_parts() const;
+  [[nodiscard]] Expected<void> check_lan() const;
 
   std::string file_;
   Lab lab_;

@@ -14,6 +14,7 @@
 #include "fabric/lab_builder.h"
 #include "fabric/lab_extender_text.h"
 #include "fabric/lab_hosts_text.h"
+#include "fabric/lab_lan_text.h"
 #include "fabric/lab_value.h"
 #include "fabric/subnet_prefix.h"
 #include "link/emulation_text.h"
@@ -118,6 +119,8 @@ Keys<LabNode> router_keys() {
 Keys<LabNode> adapter_keys() {
   Keys<LabNode> keys = router_keys();
   keys.push_back({"ip", read_addresses});
+  keys.push_back(
+      {"lan", [](LabNode& node, const Value& value) { return read_lan(node.lan, value); }});
   return keys;
 }
 
@@ -270,6 +273,7 @@ struct Top {
   std::string name;
   PortLimits limits;
   LabAccess access;
+  std::optional<LabLan> lan;
   std::vector<Value> networks, managements, parts, switches, extenders, nodes, routers, hosts,
       links;
 };
@@ -295,6 +299,7 @@ Keys<Top> top_keys() {
          add_limits<PortLimits, itself>(keys);
          return read_keys(keys, top.limits, value);
        }},
+      {"lan", [](Top& top, const Value& value) { return read_lan(top.lan, value); }},
       {"part",
        [](Top& top, const Value& value) {
          top.parts.push_back(value);
@@ -395,10 +400,12 @@ Expected<LabFile> read_lab(const toml::table& root, const std::string& file) {
   }
   LabNode model;
   model.limits = top.limits;
+  model.lan = top.lan;
   for (const Value& value : top.nodes) {
     const Done done = add_nodes(builder, value, adapter_keys(), model);
     if (!done) return tl::unexpected(done.error());
   }
+  model.lan.reset();
   model.kind = NodeKind::kRouter;
   for (const Value& value : top.routers) {
     const Done done = add_nodes(builder, value, router_keys(), model);

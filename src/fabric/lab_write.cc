@@ -7,6 +7,7 @@
 #include "fabric/lab_extender_text.h"
 #include "fabric/lab_file.h"
 #include "fabric/lab_hosts_text.h"
+#include "fabric/lab_lan_text.h"
 #include "fabric/toml_string.h"
 #include "link/emulation_text.h"
 
@@ -74,7 +75,7 @@ void add_addresses(std::vector<std::string>& words, const LabNode& node) {
 }
 
 std::string words_of(const Lab& lab, const LabNode& node, const LabExtender* extender,
-                     bool with_addresses) {
+                     bool with_addresses, const std::optional<LabLan>& lan) {
   const LabNode usual;
   std::vector<std::string> words;
   const unsigned usual_ports = node.kind == NodeKind::kSwitch && extender == nullptr ? 36 : 1;
@@ -95,6 +96,9 @@ std::string words_of(const Lab& lab, const LabNode& node, const LabExtender* ext
   }
   if (node.enhanced_port0) add(words, "enhanced_port0", "true");
   if (node.part != 0) add(words, "part", quoted(lab.parts[node.part].name));
+  if (node.kind == NodeKind::kChannelAdapter && node.lan != lan) {
+    add(words, "lan", lan_words(node.lan, lan));
+  }
   add_limits(words, node.limits);
   if (extender != nullptr) return extender_words(*extender, std::move(words));
   return words.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(words, ", "));
@@ -113,6 +117,7 @@ void write_emulation(Out out, const link::Emulation& emulation) {
 void write_nodes(Out out, const Lab& lab, const std::vector<NodeKind>& kinds, bool extenders,
                  std::string_view heading) {
   const bool with_addresses = !usual_addresses(lab);
+  const auto lan = common_lan(lab);
   bool first = true;
   for (std::uint32_t i = 0; i < lab.nodes.size(); ++i) {
     const LabNode& node = lab.nodes[i];
@@ -120,7 +125,8 @@ void write_nodes(Out out, const Lab& lab, const std::vector<NodeKind>& kinds, bo
     const bool of_kind = std::ranges::find(kinds, node.kind) != kinds.end();
     if (!of_kind || (extender != nullptr) != extenders) continue;
     if (std::exchange(first, false)) fmt::format_to(out, "\n[{}]\n", heading);
-    fmt::format_to(out, "{} = {}\n", key(node.name), words_of(lab, node, extender, with_addresses));
+    fmt::format_to(out, "{} = {}\n", key(node.name),
+                   words_of(lab, node, extender, with_addresses, lan));
   }
 }
 
@@ -178,6 +184,9 @@ std::string write_lab(const Lab& lab, std::string_view comment) {
     fmt::format_to(out, "network = \"{}\"\n", to_string(lab.network));
   }
   write_management(out, lab.management);
+  if (const auto lan = common_lan(lab)) {
+    fmt::format_to(out, "lan = {}\n", lan_words(lan, std::nullopt));
+  }
   write_parts(out, lab);
   write_nodes(out, lab, {NodeKind::kSwitch}, false, "switch");
   write_nodes(out, lab, {NodeKind::kSwitch, NodeKind::kRouter}, true, "extender");

@@ -272,14 +272,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"", ": there is no node in it"},
         Refused{"\nnodes = {}",
                 ":2: nodes: there is no such key; there are name, network, sm, access, defaults, "
-                "part, switch, extender, node, router, hosts, link"},
+                "lan, part, switch, extender, node, router, hosts, link"},
         Refused{"[node.a]\nguid = 'x'",
                 ":2: node.a.guid: must be a GUID other than 0, as in "
                 "\"0x0002c90300001dd0\""},
         Refused{"[node.a]\nprots = 2",
                 ":2: node.a.prots: there is no such key; there are ports, "
                 "description, guid, system_guid, vendor, device, revision, "
-                "part, vls, mtu, width, speed, port_guids, ip"},
+                "part, vls, mtu, width, speed, port_guids, ip, lan"},
         Refused{"[node.a]\nports = 0", ":2: node.a.ports: must be a number from 1 to 254"},
         Refused{"[node.a]\nports = 255", ":2: node.a.ports: must be a number from 1 to 254"},
         Refused{"[node.a]\nports = '2'", ":2: node.a.ports: must be a number from 1 to 254"},
