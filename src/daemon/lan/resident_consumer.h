@@ -86,6 +86,8 @@ class ResidentConsumer final : private fabric::Program {
   // Sends what may go, and tells queue pairs that a run of packets is over.
   void run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const { return earliest_; }
+  // The port takes no more now, and what is to be sent waits: touched() says when it does.
+  [[nodiscard]] bool blocked() const { return blocked_; }
 
   [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/lan/host_interface.h"
+
+#include <sys/epoll.h>
+
+#include <array>
+
+#include "lan/virtio_header.h"
+
+namespace weft::daemon {
+
+static_assert(lan::VirtioHeader::kSize == io::TapInterface::kHeader);
+
+Expected<std::unique_ptr<HostInterface>> HostInterface::make(const io::TapOptions& options,
+                                                             io::Reactor& reactor) {
+  auto tap = io::TapInterface::make(options);
+  if (!tap) return tl::unexpected(tap.error());
+  std::unique_ptr<HostInterface> made(new HostInterface(std::move(*tap), reactor));
+  const auto queues = made->tap_->queues();
+  for (std::size_t queue = 0; queue < queues.size(); ++queue) {
+    auto watch = reactor.watch(
+        queues[queue].get(), EPOLLIN,
+        [raw = made.get(), queue](std::uint32_t events) { raw->ready(queue, events); });
+    if (!watch) return tl::unexpected(watch.error());
+    made->watches_.push_back(std::move(*watch));
+  }
+  return made;
+}
+
+void HostInterface::ready(std::size_t queue, std::uint32_t events) {
+  if ((events & EPOLLERR) != 0) gone_ = true;
+  readable_ |= 1u << queue;
+  if (held_ && !muted_) mute(true);
+}
+
+MutableBytes HostInterface::next(MutableBytes place) {
+  while (readable_ != 0) {
+    const std::size_t queue = turn_;
+    turn_ = (turn_ + 1) % watches_.size();
+    if ((readable_ >> queue & 1) == 0) continue;
+    const MutableBytes frame = tap_->receive(queue, place);
+    if (!frame.empty()) return frame;
+    readable_ &= ~(1u << queue);
+  }
+  return {};
+}
+
+std::errc HostInterface::send(const lan::Offload& offload, Bytes frame, std::uint8_t flow) {
+  std::array<std::byte, lan::VirtioHeader::kSize> header;
+  lan::VirtioHeader::write(offload, header);
+  const std::array<Bytes, 2> pieces{header, frame};
+  return tap_->send(flow % watches_.size(), pieces);
+}
+
+void HostInterface::hold(bool held) {
+  held_ = held;
+  if (!held && muted_) mute(false);
+}
+
+// What the kernel refuses here, costs a little time and nothing more.
+void HostInterface::mute(bool muted) {
+  muted_ = muted;
+  for (const auto& watch : watches_)
+    static_cast<void>(reactor_.change_events(watch, muted ? 0u : std::uint32_t{EPOLLIN}));
+}
+
+}  // namespace weft::daemon

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "io/reactor.h"
+#include "io/tap_interface.h"
+#include "lan/lan_header.h"
+
+namespace weft::daemon {
+
+// The Ethernet interface of a LAN port in its host, as a reactor sees it: it says when the host has
+// frames, which wait there until they are read.
+class HostInterface {
+ public:
+  // Errors as of TapInterface::make(). The reactor outlives it.
+  static Expected<std::unique_ptr<HostInterface>> make(const io::TapOptions& options,
+                                                       io::Reactor& reactor);
+  HostInterface(const HostInterface&) = delete;
+  HostInterface& operator=(const HostInterface&) = delete;
+
+  [[nodiscard]] io::TapInterface& tap() { return *tap_; }
+  [[nodiscard]] const std::string& name() const { return tap_->name(); }
+
+  // The host has frames, as far as is known: next() tells.
+  [[nodiscard]] bool readable() const { return readable_ != 0; }
+  // The next one, behind its header, into a place that takes the longest: of each queue in turn.
+  // Empty: there is none.
+  [[nodiscard]] MutableBytes next(MutableBytes place);
+  // Frames of one station, which `flow` names, are given to the host in order. An error as of
+  // TapInterface::send(): the frame is lost.
+  [[nodiscard]] std::errc send(const lan::Offload& offload, Bytes frame, std::uint8_t flow);
+
+  // Frames are not read for a while and stay with the host, so the reactor need not be woken by
+  // them.
+  void hold(bool held);
+  // Somebody has deleted it.
+  [[nodiscard]] bool gone() const { return gone_ || tap_->gone(); }
+
+ private:
+  explicit HostInterface(std::unique_ptr<io::TapInterface> tap, io::Reactor& reactor)
+      : tap_(std::move(tap)), reactor_(reactor) {}
+  void ready(std::size_t queue, std::uint32_t events);
+  void mute(bool muted);
+
+  const std::unique_ptr<io::TapInterface> tap_;
+  io::Reactor& reactor_;
+  std::vector<io::Reactor::Registration> watches_;  // by queue
+  std::uint32_t readable_ = 0;                      // a bit for each queue
+  std::size_t turn_ = 0;                            // the queue that is read next
+  bool held_ = false;
+  bool muted_ = false;  // watches_ wait for nothing
+  bool gone_ = false;
+};
+
+}  // namespace weft::daemon

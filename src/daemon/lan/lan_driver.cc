@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/lan/lan_driver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/lab/lab_node.h"
+#include "io/clock.h"
+#include "lan/virtio_header.h"
+
+namespace weft::daemon {
+namespace {
+
+// What is read of the host in one turn, so that it does not keep the fabric waiting.
+constexpr std::size_t kFramesATurn = 64;
+constexpr std::size_t kBytesATurn = 256 * 1024;
+// Places come back while the fabric runs, and it is looked whether they have then. This is for
+// packets that leave the fabric's thread.
+constexpr Duration kLookForRoom = 1ms;
+
+std::size_t index_of(const fabric::Lab& lab, const std::string& node) {
+  return static_cast<std::size_t>(lab.find_node(node) - lab.nodes.data());
+}
+
+Guid guid_of(fabric::Fabric& fabric, const LanDriverOptions& options) {
+  return fabric.find_adapter(options.node)->port(options.port).guid();
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<LanDriver>> LanDriver::open(const LanDriverOptions& options,
+                                                     const Surroundings& surroundings) {
+  fabric::ChannelAdapter* const adapter = surroundings.fabric.find_adapter(options.node);
+  if (adapter == nullptr) return no_such_node(surroundings.fabric, options.node);
+  if (options.port < 1 || options.port > adapter->port_count()) {
+    return fail(std::errc::no_such_device,
+                fmt::format("{} has no port {}", options.node, options.port));
+  }
+  if (options.mtu < kLeastMtu || options.mtu > lan::kMostMtu) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("an MTU of {} bytes: {} to {} are possible", options.mtu, kLeastMtu,
+                            lan::kMostMtu));
+  }
+  std::unique_ptr<LanDriver> made(new LanDriver(options, surroundings));
+  auto pairs = LanQueuePairs::open(*adapter, options.port, surroundings.fabric.pool(),
+                                   surroundings.entropy, *made);
+  if (!pairs) return tl::unexpected(pairs.error());
+  made->queue_pairs_ = std::move(*pairs);
+  auto connections =
+      surroundings.connections.open(index_of(surroundings.fabric.lab(), options.node));
+  if (!connections) return tl::unexpected(connections.error());
+  auto subnet = LanSubnet::open(**connections, options.port, surroundings.reactor, *made);
+  if (!subnet) return tl::unexpected(subnet.error());
+  made->subnet_ = std::move(*subnet);
+  if (auto done = made->follow_port(); !done) return tl::unexpected(done.error());
+  return made;
+}
+
+LanDriver::LanDriver(const LanDriverOptions& options, const Surroundings& surroundings)
+    : options_(options),
+      surroundings_(surroundings),
+      port_guid_(guid_of(surroundings.fabric, options)),
+      now_(io::now()) {
+}
+
+LanDriver::~LanDriver() = default;
+
+Expected<void> LanDriver::follow_port() {
+  static_cast<void>(queue_pairs_->take_port_change());
+  const port::PortFacts& facts = queue_pairs_->facts();
+  const lan::PortLids lids{facts.attributes.lid, facts.attributes.lmc};
+  if (facts.is_active() && lids.valid()) return port_active(lids);
+  active_ = false;
+  if (!interface_) return {};
+  return interface_->tap().set_carrier(false);
+}
+
+Expected<void> LanDriver::port_active(const lan::PortLids& lids) {
+  const bool again = !std::exchange(active_, true);
+  if (again) failed_.clear();
+  if (!lan_) {
+    if (auto begun = begin(lids); !begun) return begun;
+  }
+  if (again || lids != lids_) lan_->port_changed(lids, now_);
+  const bool moved = std::exchange(lids_, lids) != lids;
+  if (!interface_) return failed_.empty() ? make_interface() : Expected<void>();
+  if (moved) {
+    if (auto set = interface_->tap().set_mac(lan_->mac()); !set) return set;
+  }
+  return interface_->tap().set_carrier(true);
+}
+
+Expected<void> LanDriver::begin(const lan::PortLids& lids) {
+  lan::LanOptions options;
+  options.lids = lids_ = lids;
+  options.mtu = options_.mtu;
+  options.bridge = options_.bridge;
+  options.first_number = static_cast<std::uint32_t>(surroundings_.entropy.draw());
+  options.directory.own = port_guid_;
+  options.channels.most = options_.channels;
+  lan_.emplace(options, static_cast<lan::LanUser&>(*this), now_);
+  return subnet_->offer(queue_pairs_->end());
+}
+
+Expected<void> LanDriver::make_interface() {
+  auto made = HostInterface::make({.name = options_.interface,
+                                   .network_namespace = options_.network_namespace,
+                                   .mac = lan_->mac(),
+                                   .mtu = options_.mtu,
+                                   .queues = options_.queues,
+                                   .offloads = options_.offloads},
+                                  surroundings_.reactor);
+  if (!made) return tl::unexpected(made.error());
+  interface_ = std::move(*made);
+  return interface_->tap().set_carrier(true);
+}
+
+void LanDriver::lose_interface(std::string why) {
+  interface_.reset();
+  failed_ = std::move(why);
+}
+
+bool LanDriver::work(Time now) {
+  now_ = now;
+  if (queue_pairs_->take_port_change()) {
+    if (const auto done = follow_port(); !done) lose_interface(done.error().message);
+  }
+  if (interface_ && interface_->gone()) {
+    lose_interface(fmt::format("somebody has deleted {}", interface_->name()));
+  }
+  bool worked = queue_pairs_->receive();
+  if (interface_) worked = read_host() || worked;
+  if (lan_ && lan_->deadline() <= now) {
+    lan_->run(now);
+    worked = true;
+  }
+  if (lan_) notes_.look(lan_->counters(), now);
+  worked = catch_up() || worked;
+  return queue_pairs_->run(now) || worked;
+}
+
+Time LanDriver::deadline() const {
+  if (queue_pairs_->pending() || !not_made_.empty() || !moved_.empty()) return now_;
+  Time next = lan_ ? lan_->deadline() : Time::max();
+  if (const auto due = queue_pairs_->deadline()) next = std::min(next, *due);
+  if (interface_ && interface_->readable()) {
+    next = std::min(next, queue_pairs_->has_room() ? now_ : now_ + kLookForRoom);
+  }
+  return next;
+}
+
+// What there is no room for stays with the host, whose queue holds back who sends.
+bool LanDriver::read_host() {
+  std::size_t frames = 0;
+  std::size_t bytes = 0;
+  bool room = true;
+  while (interface_->readable() && frames < kFramesATurn && bytes < kBytesATurn) {
+    room = queue_pairs_->has_room();
+    if (!room) break;
+    const BufferRef place = queue_pairs_->place();
+    const MutableBytes read = interface_->next(
+        place.bytes().subspan(LanQueuePairs::kHeadroom - io::TapInterface::kHeader));
+    if (read.empty()) break;
+    ++frames;
+    bytes += read.size();
+    take_from_host(read);
+  }
+  if (!room && !held_) counters_.add_in_turn(LanDriverCounter::kTxHeld);
+  held_ = !room;
+  interface_->hold(held_);
+  return frames != 0;
+}
+
+void LanDriver::take_from_host(MutableBytes read) {
+  const auto offload = lan::VirtioHeader::read(read.first<lan::VirtioHeader::kSize>());
+  if (!offload) return counters_.add_in_turn(LanDriverCounter::kTxUnknownOffload);
+  lan_->from_host(*offload, read.subspan(lan::VirtioHeader::kSize), now_);
+}
+
+void LanDriver::to_host(const lan::Offload& offload, Bytes frame) {
+  // The address of a peer ends with its LID.
+  constexpr std::size_t kSourceEnd = 11;
+  const auto flow = std::to_integer<std::uint8_t>(frame[kSourceEnd]);
+  if (interface_ && interface_->send(offload, frame, flow) == std::errc{}) return;
+  counters_.add_in_turn(LanDriverCounter::kRxHostRefused);
+}
+
+bool LanDriver::send_message(lan::PeerId peer, Bytes head, Bytes frame) {
+  return queue_pairs_->send_message(peer, head, frame);
+}
+
+std::size_t LanDriver::send_datagrams(std::span<const lan::PeerId> peers,
+                                      const lan::LanHeader& header, Bytes frame) {
+  return queue_pairs_->send_datagrams(lan_->peers(), peers, header, frame);
+}
+
+void LanDriver::datagram_came(Lid source, Qpn queue_pair, Bytes message) {
+  if (lan_) lan_->from_datagram(source, queue_pair, message, now_);
+}
+
+void LanDriver::message_came(lan::PeerId peer, Bytes message) {
+  lan_->from_channel(peer, message, now_);
+}
+
+}  // namespace weft::daemon

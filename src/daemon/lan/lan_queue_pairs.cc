@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/lan/lan_queue_pairs.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "io/tap_interface.h"
+#include "lan/directory.h"
+#include "lan/segments.h"
+
+namespace weft::daemon {
+namespace {
+
+constexpr std::size_t kLongestDatagram = 4096;  // IBA 9.8.3: one packet, of the longest MTU
+// A receive request of a message has its slot as its number, one of a datagram has this besides.
+constexpr std::uint64_t kOfDatagram = std::uint64_t{1} << 32;
+// What an interface can be told and a LAN port takes is the same.
+static_assert(io::TapInterface::kLongestFrame == lan::kLongestFrame);
+static_assert(LanQueuePairs::kHeadroom >= io::TapInterface::kHeader);
+static_assert(LanQueuePairs::kDatagrams * lan::LanHeader::kSize <= lan::kLongestFrame);
+static_assert((lan::kLongestFrame + lan::LanHeader::kUnit) / (lan::Segments::most_part(256)) <
+              LanQueuePairs::kDatagrams);
+
+}  // namespace
+
+Expected<std::unique_ptr<LanQueuePairs>> LanQueuePairs::open(fabric::ChannelAdapter& adapter,
+                                                             mgmt::PortNumber port,
+                                                             link::PacketPool& pool,
+                                                             Entropy& entropy, User& user) {
+  std::unique_ptr<LanQueuePairs> made(new LanQueuePairs(entropy, user));
+  auto consumer = ResidentConsumer::open(adapter, port, pool, made->memory_, *made);
+  if (!consumer) return tl::unexpected(consumer.error());
+  made->consumer_ = std::move(*consumer);
+  if (auto opened = made->open_datagrams(); !opened) return tl::unexpected(opened.error());
+  return made;
+}
+
+LanQueuePairs::LanQueuePairs(Entropy& entropy, User& user)
+    : user_(user),
+      table_(entropy),
+      region_(table_
+                  .add({.base = memory_.all().data(),
+                        .iova = reinterpret_cast<std::uintptr_t>(memory_.all().data()),
+                        .length = memory_.all().size(),
+                        .access = 0})
+                  .value()),
+      datagram_slots_(table_, kDatagramSlots, hca::kGrhArea + kLongestDatagram),
+      message_slots_(table_, kMessageSlots, kHeadroom + lan::kLongestFrame),
+      // IBA 10.2.5: one that any consumer may use.
+      qkey_(static_cast<std::uint32_t>(entropy.draw()) & ~kPrivilegedQKeyBit),
+      first_psn_(static_cast<std::uint32_t>(entropy.draw())),
+      heads_(memory_.take()),
+      channel_of_(lan::Directory::Options{}.peers) {
+  arrived_.all.reserve(kDatagramSlots + kMessageSlots);
+  taken_.all.reserve(kDatagramSlots + kMessageSlots);
+  for (std::size_t slot = 0; slot < kMessageSlots; ++slot)
+    post_message_slot(slot);
+}
+
+LanQueuePairs::~LanQueuePairs() {
+  for (auto& [number, channel] : channels_)
+    consumer_->remove(*channel.queue_pair);
+  if (datagrams_) consumer_->remove(*datagrams_);
+}
+
+Expected<void> LanQueuePairs::open_datagrams() {
+  using namespace hca;
+  const auto number = consumer_->allocate();
+  if (!number) return tl::unexpected(number.error());
+  UdConfig config;
+  config.qpn = *number;
+  config.max_sends = kDatagrams;
+  config.max_receives = kDatagramSlots;
+  config.max_send_pieces = 2;  // a header, and a part of a frame
+  config.credits = false;
+  config.port = facts().port;
+  config.pkeys = &consumer_->pkeys();
+  datagrams_ = std::make_unique<UdQueuePair>(config, table_, sent_, arrived_);
+  consumer_->add(*datagrams_);
+  QpAttributes attributes{
+      .state = QpState::kInit, .port = facts().port, .qkey = qkey_, .sq_psn = first_psn_};
+  if (auto done =
+          datagrams_->modify(attributes, kAttrState | kAttrPKeyIndex | kAttrPort | kAttrQKey);
+      !done) {
+    return done;
+  }
+  for (std::size_t slot = 0; slot < kDatagramSlots; ++slot)
+    post_datagram_slot(slot);
+  attributes.state = QpState::kRtr;
+  if (auto done = datagrams_->modify(attributes, kAttrState); !done) return done;
+  attributes.state = QpState::kRts;
+  return datagrams_->modify(attributes, kAttrState | kAttrSqPsn);
+}
+
+// Each slot is posted when it is free, so there is room for it.
+void LanQueuePairs::post_datagram_slot(std::size_t slot) {
+  const hca::Sge piece = datagram_slots_.piece(slot);
+  [[maybe_unused]] const std::errc posted =
+      datagrams_->post_receive({.wr_id = kOfDatagram | slot, .pieces = {&piece, 1}});
+  assert(posted == std::errc{});
+}
+
+void LanQueuePairs::post_message_slot(std::size_t slot) {
+  const hca::Sge piece = message_slots_.piece(slot);
+  [[maybe_unused]] const std::errc posted = messages_.post({.wr_id = slot, .pieces = {&piece, 1}});
+  assert(posted == std::errc{});
+}
+
+bool LanQueuePairs::receive() {
+  if (arrived_.all.empty()) return false;
+  taken_.all.swap(arrived_.all);
+  for (const hca::Completion& completion : taken_.all)
+    take(completion);
+  taken_.all.clear();
+  return true;
+}
+
+void LanQueuePairs::take(const hca::Completion& completion) {
+  const std::size_t slot = completion.wr_id & ~kOfDatagram;
+  const bool good = completion.status == hca::CompletionStatus::kSuccess;
+  if ((completion.wr_id & kOfDatagram) != 0) {
+    const std::size_t length = completion.byte_length;
+    if (good) {
+      user_.datagram_came(
+          completion.slid, completion.source_qpn,
+          datagram_slots_.bytes(slot).subspan(hca::kGrhArea, length - hca::kGrhArea));
+    }
+    return post_datagram_slot(slot);
+  }
+  // Of a channel that has been removed meanwhile nobody wants to know.
+  const auto found = channels_.find(completion.qpn);
+  if (good && found != channels_.end()) {
+    const lan::PeerId peer = found->second.peer;
+    if (channel_of_[peer] != &found->second) user_.channel_heard(peer, completion.qpn);
+    user_.message_came(peer, message_slots_.bytes(slot).first(completion.byte_length));
+  }
+  post_message_slot(slot);
+}
+
+bool LanQueuePairs::run(Time now) {
+  const auto deadline = consumer_->deadline();
+  if (!touched_ && (!deadline || *deadline > now)) return false;
+  touched_ = false;
+  consumer_->run(now);
+  release_places();
+  return true;
+}
+
+void LanQueuePairs::release_places() {
+  datagram_holds_.release(kDatagrams - datagrams_->send_room());
+  for (auto& [number, channel] : channels_)
+    channel.holds.release(kMessages - channel.queue_pair->send_room());
+}
+
+hca::Path LanQueuePairs::path_to(const lan::PeerPath& path) const {
+  hca::Path out;
+  out.dlid = path.dlid;
+  out.sl = path.sl;
+  out.source_path_bits = static_cast<std::uint8_t>(path.slid.value() & facts().path_mask());
+  out.port = facts().port;
+  out.global = false;
+  return out;
+}
+
+hca::Sge LanQueuePairs::piece_of(Bytes bytes) const {
+  return {reinterpret_cast<std::uintptr_t>(bytes.data()), static_cast<std::uint32_t>(bytes.size()),
+          LKey{region_.key}};
+}
+
+std::size_t LanQueuePairs::send_datagrams(const lan::Peers& peers, std::span<const lan::PeerId> to,
+                                          const lan::LanHeader& header, Bytes frame) {
+  BufferRef place = memory_.share(frame);
+  if (!place) {
+    place = memory_.take();
+    if (!place) return to.size();
+    const MutableBytes copy = place.bytes().subspan(kHeadroom, frame.size());
+    std::copy(frame.begin(), frame.end(), copy.begin());
+    frame = copy;
+  }
+  const std::size_t before = datagrams_->send_room();
+  std::size_t sent = 0;
+  while (sent < to.size() && post_datagrams(peers.get(to[sent]), header, frame))
+    ++sent;
+  datagram_holds_.hold(std::move(place), before - datagrams_->send_room());
+  consumer_->posted(*datagrams_);
+  return to.size() - sent;
+}
+
+bool LanQueuePairs::post_datagrams(const lan::Peer& peer, const lan::LanHeader& header,
+                                   Bytes frame) {
+  const std::size_t mtu = peer.path().mtu;
+  if (datagrams_->send_room() < lan::Segments::count(frame.size(), mtu)) return false;
+  const hca::Path path = path_to(peer.path());
+  hca::SendRequest request;
+  request.path = &path;
+  request.remote_qpn = peer.end.qpn;
+  request.remote_qkey = peer.end.qkey;
+  for (lan::Segments parts(header, frame, mtu); !parts.done(); parts.next()) {
+    // As many as may wait have headers of their own.
+    const MutableBytes head =
+        heads_.bytes().subspan(next_head_ * lan::LanHeader::kSize, lan::LanHeader::kSize);
+    next_head_ = (next_head_ + 1) % kDatagrams;
+    std::copy(parts.head().begin(), parts.head().end(), head.begin());
+    const std::array pieces{piece_of(head), piece_of(parts.part())};
+    request.pieces = pieces;
+    [[maybe_unused]] const std::errc posted = datagrams_->post_send(request);
+    assert(posted == std::errc{});
+  }
+  return true;
+}
+
+bool LanQueuePairs::send_message(lan::PeerId peer, Bytes head, Bytes frame) {
+  Channel* const channel = channel_of_[peer];
+  BufferRef place = memory_.share(frame);
+  assert(head.size() == kHeadroom && place);
+  const MutableBytes whole = place.bytes().first(kHeadroom + frame.size());
+  assert(whole.data() + kHeadroom == frame.data());
+  if (channel == nullptr || channel->queue_pair->send_room() == 0) return false;
+  std::copy(head.begin(), head.end(), whole.begin());
+  const hca::Sge piece = piece_of(whole);
+  hca::SendRequest request;
+  request.pieces = {&piece, 1};
+  if (channel->queue_pair->post_send(request) != std::errc{}) return false;
+  channel->holds.hold(std::move(place), 1);
+  consumer_->posted(*channel->queue_pair);
+  return true;
+}
+
+Expected<Qpn> LanQueuePairs::add_channel(lan::PeerId peer) {
+  const auto number = consumer_->allocate();
+  if (!number) return number;
+  hca::ConnectedConfig config;
+  config.qpn = *number;
+  config.type = hca::QpType::kUc;
+  config.max_sends = kMessages;
+  config.lossless = true;
+  config.port = facts().port;
+  config.pkeys = &consumer_->pkeys();
+  Channel& channel = channels_[*number];
+  channel.peer = peer;
+  channel.queue_pair =
+      std::make_unique<hca::ConnectedQueuePair>(config, table_, sent_, arrived_, &messages_);
+  consumer_->add(*channel.queue_pair);
+  return number;
+}
+
+Expected<void> LanQueuePairs::modify_channel(Qpn queue_pair, const hca::QpAttributes& attributes,
+                                             std::uint32_t mask) {
+  const auto found = channels_.find(queue_pair);
+  assert(found != channels_.end());
+  hca::QueuePair& changed = *found->second.queue_pair;
+  auto done = changed.modify(attributes, mask);
+  if (done) consumer_->posted(changed);
+  return done;
+}
+
+void LanQueuePairs::use_channel(Qpn queue_pair) {
+  Channel& channel = channels_.at(queue_pair);
+  channel_of_[channel.peer] = &channel;
+}
+
+void LanQueuePairs::remove_channel(Qpn queue_pair) {
+  const auto found = channels_.find(queue_pair);
+  if (found == channels_.end()) return;
+  Channel& channel = found->second;
+  if (channel_of_[channel.peer] == &channel) channel_of_[channel.peer] = nullptr;
+  // What it has begun to receive comes back with an error, and so does its slot.
+  static_cast<void>(channel.queue_pair->modify({.state = hca::QpState::kErr}, hca::kAttrState));
+  consumer_->remove(*channel.queue_pair);
+  channels_.erase(found);
+}
+
+std::vector<CounterValue> LanQueuePairs::counters() const {
+  std::vector<CounterValue> out = consumer_->counters();
+  for (const CounterValue& value : datagrams_->counter_values())
+    out.push_back(value);
+  return out;
+}
+
+}  // namespace weft::daemon

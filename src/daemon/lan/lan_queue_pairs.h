@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The queue pairs of a LAN port, and the memory that its messages lie in. Frames of the host are
+// read into places of it, and sent from there by reference, whoever many they go to; messages that
+// come are in slots, which are posted again when the LAN port has seen them.
+//
+//   place   | LanHeader | frame                          one message of a channel
+//   heads   | LanHeader | LanHeader | ...                each with a part of a frame: a datagram
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/entropy.h"
+#include "base/error.h"
+#include "daemon/lan/frame_holds.h"
+#include "daemon/lan/frame_memory.h"
+#include "daemon/lan/receive_slots.h"
+#include "daemon/lan/resident_consumer.h"
+#include "hca/connected_queue_pair.h"
+#include "hca/memory_table.h"
+#include "hca/shared_receive_queue.h"
+#include "hca/ud_queue_pair.h"
+#include "lan/lan_header.h"
+#include "lan/peers.h"
+
+namespace weft::daemon {
+
+class LanQueuePairs final : private ResidentConsumer::Owner {
+ public:
+  // Before a frame in its place: room for the header of its message.
+  static constexpr std::size_t kHeadroom = lan::LanHeader::kSize;
+  static constexpr std::size_t kPlaces = 128;          // of frames that are being sent
+  static constexpr std::uint32_t kDatagrams = 2048;    // that wait to be sent
+  static constexpr std::size_t kDatagramSlots = 512;   // for those that come
+  static constexpr std::size_t kMessageSlots = 64;     // and for messages of channels
+  static constexpr std::uint32_t kMessages = kPlaces;  // of one channel that wait to be sent
+
+  // What came; from inside of receive() alone.
+  class User {
+   public:
+    virtual ~User() = default;
+    virtual void datagram_came(Lid source, Qpn queue_pair, Bytes message) = 0;
+    virtual void message_came(lan::PeerId peer, Bytes message) = 0;
+    // Before one on the queue pair of a channel that is not in use yet.
+    virtual void channel_heard(lan::PeerId peer, Qpn queue_pair) = 0;
+  };
+
+  // On this port, in its default partition, with a Q_Key that nobody can guess. All that it is
+  // given outlives it. Errors as of ResidentConsumer::open() and allocate().
+  static Expected<std::unique_ptr<LanQueuePairs>> open(fabric::ChannelAdapter& adapter,
+                                                       mgmt::PortNumber port,
+                                                       link::PacketPool& pool, Entropy& entropy,
+                                                       User& user);
+  LanQueuePairs(const LanQueuePairs&) = delete;
+  LanQueuePairs& operator=(const LanQueuePairs&) = delete;
+  ~LanQueuePairs() override;
+
+  [[nodiscard]] const port::PortFacts& facts() const { return consumer_->facts(); }
+  // Whether facts() are others than when it was asked last.
+  [[nodiscard]] bool take_port_change() { return std::exchange(port_changed_, false); }
+  // Where peers are to send datagrams.
+  [[nodiscard]] lan::DatagramEnd end() const { return {datagrams_->qpn(), qkey_}; }
+
+  // Whether one more frame can be taken from the host without losing it.
+  [[nodiscard]] bool has_room() const {
+    return !consumer_->blocked() && memory_.free_places() > kReserved;
+  }
+  // For a frame: kHeadroom and lan::kLongestFrame bytes. Empty: there is no room.
+  [[nodiscard]] BufferRef place() { return memory_.take(); }
+  // As lan::LanUser has it. A frame that is in no place is copied to one.
+  std::size_t send_datagrams(const lan::Peers& peers, std::span<const lan::PeerId> to,
+                             const lan::LanHeader& header, Bytes frame);
+  // As lan::LanUser has it; the frame is at kHeadroom of a place.
+  bool send_message(lan::PeerId peer, Bytes head, Bytes frame);
+
+  // Queue pairs for channels, in RESET, each of one peer. Errors as of allocate().
+  Expected<Qpn> add_channel(lan::PeerId peer);
+  Expected<void> modify_channel(Qpn queue_pair, const hca::QpAttributes& attributes,
+                                std::uint32_t mask);
+  // Messages to its peer go by this one from now on.
+  void use_channel(Qpn queue_pair);
+  void remove_channel(Qpn queue_pair);
+
+  // Outside of the fabric's run(): hands on what has come. True: something had.
+  bool receive();
+  // Sends what was posted, outside of the fabric's run(). True: there was something to do.
+  bool run(Time now);
+  // It is to be run, or there is something to receive.
+  [[nodiscard]] bool pending() const { return touched_ || !arrived_.all.empty(); }
+  [[nodiscard]] std::optional<Time> deadline() const { return consumer_->deadline(); }
+
+  // Of the port, and of the queue pair of datagrams.
+  [[nodiscard]] std::vector<CounterValue> counters() const;
+
+ private:
+  // For what a LAN port says itself, while frames of the host have the rest.
+  static constexpr std::size_t kReserved = 4;
+
+  struct Completions final : hca::CompletionSink {
+    void complete(const hca::Completion& completion) override { all.push_back(completion); }
+    std::vector<hca::Completion> all;
+  };
+  struct Ignored final : hca::CompletionSink {
+    void complete(const hca::Completion&) override {}
+  };
+  struct Channel {
+    lan::PeerId peer = 0;
+    std::unique_ptr<hca::ConnectedQueuePair> queue_pair;
+    FrameHolds holds;
+  };
+
+  LanQueuePairs(Entropy& entropy, User& user);
+  // ResidentConsumer::Owner
+  void touched() override { touched_ = true; }
+  void port_changed(bool) override { port_changed_ = true; }
+
+  Expected<void> open_datagrams();
+  void post_datagram_slot(std::size_t slot);
+  void post_message_slot(std::size_t slot);
+  void take(const hca::Completion& completion);
+  void release_places();
+  // Posts a frame to one peer. False: there is no room.
+  bool post_datagrams(const lan::Peer& peer, const lan::LanHeader& header, Bytes frame);
+  [[nodiscard]] hca::Path path_to(const lan::PeerPath& path) const;
+  [[nodiscard]] hca::Sge piece_of(Bytes bytes) const;
+
+  User& user_;
+  FrameMemory memory_{kPlaces, kHeadroom + lan::kLongestFrame};
+  hca::MemoryTable table_;
+  const hca::MemoryRegion region_;  // memory_
+  ReceiveSlots datagram_slots_;
+  ReceiveSlots message_slots_;
+  const QKey qkey_;
+  const Psn first_psn_;
+  Completions arrived_;
+  Completions taken_;  // of arrived_, those that are being handed on
+  Ignored sent_;
+  std::unique_ptr<ResidentConsumer> consumer_;
+  std::unique_ptr<hca::UdQueuePair> datagrams_;
+  FrameHolds datagram_holds_;
+  BufferRef heads_;  // a place with the headers of datagrams that wait, one after the other
+  std::size_t next_head_ = 0;
+  hca::SharedReceiveQueue messages_{kMessageSlots, 1};
+  std::unordered_map<Qpn, Channel> channels_;
+  std::vector<Channel*> channel_of_;  // by peer; null: there is none in use
+  bool touched_ = false;
+  bool port_changed_ = true;
+};
+
+}  // namespace weft::daemon

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/lan/lan_report.h"
+
+#include <algorithm>
+
+#include "daemon/lan/lan_driver.h"
+
+namespace weft::daemon {
+
+std::string_view to_string(LanState state) {
+  switch (state) {
+    case LanState::kWaiting:
+      return "waiting";
+    case LanState::kUp:
+      return "up";
+    case LanState::kDown:
+      return "down";
+    case LanState::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+LanReport LanDriver::report() const {
+  LanReport out;
+  out.node = options_.node;
+  out.port = options_.port;
+  out.network_namespace = options_.network_namespace;
+  out.mtu = options_.mtu;
+  out.qpn = queue_pairs_->end().qpn;
+  out.packets = queue_pairs_->counters();
+  out.frames = counters_.snapshot();
+  out.notes.assign(notes_.all().begin(), notes_.all().end());
+  if (interface_) out.interface = interface_->name();
+  if (!failed_.empty()) {
+    out.state = LanState::kFailed;
+    out.why = failed_;
+  } else if (!active_) {
+    out.state = interface_ ? LanState::kDown : LanState::kWaiting;
+    out.why = lan_ ? "the port is not active" : "the port has not been active yet";
+  } else {
+    out.state = LanState::kUp;
+  }
+  if (lan_) describe(out);
+  return out;
+}
+
+void LanDriver::describe(LanReport& out) const {
+  out.lids = lids_;
+  if (interface_) out.mac = lan_->mac();
+  const auto counted = lan_->counters().snapshot();
+  out.frames.insert(out.frames.end(), counted.begin(), counted.end());
+  for (const lan::PeerId id : lan_->peers().all()) {
+    const lan::Peer& peer = lan_->peers().get(id);
+    out.peers.push_back({.port = peer.port,
+                         .lids = peer.lids,
+                         .mac = lan::mac_of(peer.lids),
+                         .path = peer.path(),
+                         .paths = peer.paths.count,
+                         .qpn = peer.end.qpn,
+                         .bridges = lan_->peer_bridges(id),
+                         .stations = lan_->stations().count(id),
+                         .channel = lan_->channels().state(id)});
+  }
+  std::sort(out.peers.begin(), out.peers.end(),
+            [](const auto& one, const auto& other) { return one.lids.base < other.lids.base; });
+}
+
+}  // namespace weft::daemon

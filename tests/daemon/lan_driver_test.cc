@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drivers of LAN ports in a lab, with interfaces of the kernel's own.
+#include <gmock/gmock.h>
+
+#include "lan_lab.h"
+
+namespace weft::daemon {
+namespace {
+
+using LanDriverTest = LanLab;
+
+TEST_F(LanDriverTest, NodesReachEachOther) {
+  Host& a = add("a");
+  Host& d = add("d");
+  EXPECT_EQ(a.report().mac, lan::mac_of(a.report().lids));
+  ASSERT_TRUE(until([&] { return all_know_all(); }));
+  EXPECT_EQ(run(a, "ping -q -c 3 -i 0.01 10.9.0.2 >/dev/null"), 0);
+  EXPECT_EQ(run(d, "ping -q -c 3 -i 0.01 -s 1472 -M do 10.9.0.1 >/dev/null"), 0);
+  // The address that it has tells the LID that it was asked from.
+  EXPECT_EQ(run(a, "ip neigh show 10.9.0.2 | grep -q 'lladdr 02:57:4c'"), 0);
+  EXPECT_EQ(a.count("tx_copied"), 0u);
+}
+
+// Addresses of IPv6 are resolved by frames to groups.
+TEST_F(LanDriverTest, AnyProtocolIsCarried) {
+  Host& a = add("a");
+  Host& b = add("b");
+  ASSERT_TRUE(until([&] { return all_know_all(); }));
+  EXPECT_EQ(run(a, "ip address add fd00::1/64 dev lan0 nodad"), 0);
+  EXPECT_EQ(run(b, "ip address add fd00::2/64 dev lan0 nodad"), 0);
+  EXPECT_EQ(run(a, "ping -q -c 3 -i 0.01 fd00::2 >/dev/null"), 0);
+}
+
+TEST_F(LanDriverTest, WithoutChannelsAllGoesByDatagrams) {
+  LanDriverOptions options;
+  options.mtu = lan::kMostMtu;
+  options.channels = 0;
+  Host& a = add("a", options);
+  add("d", options);
+  ASSERT_TRUE(until([&] { return all_know_all(); }));
+  EXPECT_EQ(run(a, "ping -q -c 3 -i 0.01 10.9.0.2 >/dev/null"), 0);
+  EXPECT_EQ(run(a, "ping -q -c 3 -i 0.01 -s 65000 -M do 10.9.0.2 >/dev/null"), 0);
+  EXPECT_EQ(a.count("tx_by_channel"), 0u);
+  EXPECT_GT(a.count("tx_packets"), 3u * 65000 / 4096);
+  EXPECT_EQ(a.count("tx_copied"), 0u);
+}
+
+TEST_F(LanDriverTest, BroadcastsGoToAllAndAreNotCopied) {
+  Host& a = add("a");
+  for (const char* name : {"b", "c", "d"})
+    add(name);
+  ASSERT_TRUE(until([&] { return all_know_all(); }));
+  // Whoever is there answers; one datagram has less than such a frame.
+  for (Host& host : hosts_)
+    EXPECT_EQ(run(host, "sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts=0"), 0);
+  const std::uint64_t before = a.count("tx_copies");
+  EXPECT_EQ(run(a, "ping -q -b -c 1 -s 1400 10.9.0.255 2>&1 >/dev/null"), 0);
+  EXPECT_EQ(a.count("tx_to_all"), 1u);
+  EXPECT_EQ(a.count("tx_copies") - before, 3u);
+  EXPECT_EQ(a.count("tx_copied"), 0u);
+  for (std::size_t i = 1; i < hosts_.size(); ++i)
+    EXPECT_GE(hosts_[i].count("rx_by_datagram"), 1u);
+}
+
+// Segments of TCP cross the fabric uncut: the one kernel leaves them to the other.
+TEST_F(LanDriverTest, LongFramesGoByChannelsAsOneMessage) {
+  Host& a = add("a");
+  Host& d = add("d");
+  ASSERT_TRUE(until([&] { return all_know_all(); }));
+  const std::string text = "head -c 64000000 /dev/zero";
+  auto listening =
+      start(d,
+            "sh -c 'test \"$(timeout 30 socat -u TCP-LISTEN:7,reuseaddr - | sha256sum)\" = "
+            "\"$(" +
+                text + " | sha256sum)\"'");
+  EXPECT_EQ(run(a, "sh -c '" + text + " | timeout 30 socat -u - TCP:10.9.0.2:7,retry=100'"), 0);
+  EXPECT_TRUE(until([&] { return listening.wait_for(0s) == std::future_status::ready; }, 30s));
+  EXPECT_EQ(listening.get(), 0);
+  EXPECT_GT(a.count("tx_by_channel"), 0u);
+  EXPECT_LT(a.count("tx_by_channel"), 64'000'000u / 1448 / 4);
+  EXPECT_EQ(a.report().peers.at(0).channel, lan::Channels::State::kUp);
+  EXPECT_EQ(a.count("tx_copied"), 0u);
+  EXPECT_EQ(a.count("tx_no_room"), 0u);
+}
+
+TEST_F(LanDriverTest, TheCarrierFollowsThePort) {
+  Host& a = add("a");
+  EXPECT_EQ(run(a, "ip link show lan0 | grep -q LOWER_UP"), 0);
+  lab_.fabric.link(0).set_plugged(false, io::now());
+  EXPECT_TRUE(until([&] { return a.report().state == LanState::kDown; }));
+  EXPECT_EQ(run(a, "ip link show lan0 | grep -q NO-CARRIER"), 0);
+  EXPECT_FALSE(a.report().why.empty());
+  lab_.fabric.link(0).set_plugged(true, io::now());
+  EXPECT_TRUE(until([&] { return a.report().state == LanState::kUp; }));
+  EXPECT_EQ(run(a, "ip link show lan0 | grep -q LOWER_UP"), 0);
+}
+
+TEST_F(LanDriverTest, AnInterfaceThatSomebodyDeletesIsGone) {
+  Host& a = add("a");
+  EXPECT_EQ(run(a, "ip link delete lan0"), 0);
+  EXPECT_TRUE(until([&] { return a.report().state == LanState::kFailed; }));
+  EXPECT_THAT(a.report().why, testing::HasSubstr("lan0"));
+  EXPECT_EQ(a.report().interface, "");
+}
+
+TEST_F(LanDriverTest, WhatCannotBeIsSaid) {
+  Host& a = add("a");
+  Host other{"x", std::make_unique<io::Elsewhere>(), nullptr};
+  EXPECT_EQ(open(other, {}).error().code, std::errc::no_such_device);
+  other.node = "b";
+  LanDriverOptions options;
+  options.port = 2;
+  EXPECT_THAT(open(other, options).error().message, testing::HasSubstr("no port 2"));
+  options = {};
+  options.mtu = 67;
+  EXPECT_EQ(open(other, options).error().code, std::errc::invalid_argument);
+  // The port is active, and there is an interface of that name.
+  std::swap(other.place, a.place);
+  EXPECT_EQ(open(other, {}).error().code, std::errc::file_exists);
+  std::swap(other.place, a.place);
+}
+
+}  // namespace
+}  // namespace weft::daemon
