@@ -95,6 +95,48 @@ TEST_F(LanDriverTest, TheCarrierFollowsThePort) {
   EXPECT_EQ(run(a, "ip link show lan0 | grep -q LOWER_UP"), 0);
 }
 
+// Another program might be there by then: it has other queue pairs, and knows of no connection.
+TEST_F(LanDriverTest, ADriverThatBeginsAnewIsFoundAgain) {
+  Host& a = add("a");
+  Host& d = add("d");
+  ASSERT_TRUE(until([&] { return all_know_all(); }));
+  const auto connected = [](const Host& host) {
+    const auto peers = host.report().peers;
+    return peers.size() == 1 && peers[0].channel == lan::Channels::State::kUp;
+  };
+  ASSERT_EQ(run(d, "ping -q -c 1 10.9.0.1 >/dev/null"), 0);
+  ASSERT_TRUE(until([&] { return connected(a) && connected(d); }));
+  const Qpn before = a.report().qpn;
+  a.driver.reset();
+  EXPECT_TRUE(until([&] { return !connected(d); }));
+  EXPECT_NE(run(a, "ip link show lan0 2>/dev/null"), 0);
+  ASSERT_TRUE(open(a, {}));
+  EXPECT_NE(a.report().qpn, before);
+  EXPECT_EQ(run(a, "ip address add 10.9.0.1/24 dev lan0"), 0);
+  EXPECT_TRUE(until([&] { return all_know_all() && d.report().peers[0].qpn == a.report().qpn; }));
+  EXPECT_EQ(run(d, "ping -q -c 1 10.9.0.1 >/dev/null"), 0);
+  // Connections are asked for when addresses are resolved; not again at once.
+  EXPECT_TRUE(until([&] {
+    EXPECT_EQ(run(d, "ip neigh flush dev lan0"), 0);
+    EXPECT_EQ(run(d, "ping -q -c 2 -i 0.2 10.9.0.1 >/dev/null"), 0);
+    return connected(a) && connected(d);
+  }));
+}
+
+TEST_F(LanDriverTest, FramesInAnothersNameAreDroppedAndNotedOnce) {
+  Host& a = add("a");
+  EXPECT_EQ(run(a,
+                "python3 -c 'import socket; s = socket.socket(socket.AF_PACKET, "
+                "socket.SOCK_RAW); s.bind((\"lan0\", 0)); "
+                "[s.send(b\"\\xff\" * 6 + b\"\\x02WL\\0\\0c\\x88\\xb5\" + bytes(50)) "
+                "for i in range(100)]'"),
+            0);
+  EXPECT_TRUE(until([&] { return a.count("tx_foreign_source") == 100; }));
+  EXPECT_TRUE(until([&] { return !a.report().notes.empty(); }));
+  EXPECT_EQ(a.report().notes.size(), 1u);
+  EXPECT_THAT(a.report().notes[0].text, testing::StartsWith("tx_foreign_source: "));
+}
+
 TEST_F(LanDriverTest, AnInterfaceThatSomebodyDeletesIsGone) {
   Host& a = add("a");
   EXPECT_EQ(run(a, "ip link delete lan0"), 0);
