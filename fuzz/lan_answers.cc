@@ -4,6 +4,7 @@
 // such as the port can use; anything else is left out.
 #include <set>
 
+#include "daemon/lan/lan_group.h"
 #include "daemon/lan/lan_records.h"
 #include "daemon/notice_reports.h"
 #include "hca/types.h"
@@ -61,6 +62,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_guids(question, mad);
   }
   if (const auto lids = read_lan_lids(mad)) require(lids->valid());
+  if (const auto group = read_lan_group(mad)) {
+    require(!hca::is_unicast(group->mlid) && group->mtu >= 256 && group->mtu <= 4096);
+  }
   check_report(mad);
   return 0;
 }

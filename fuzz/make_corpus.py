@@ -315,6 +315,9 @@ def lan_answers():
     yield "none", answer(1, 0x31, status=0x0300)
     info = bytes(4 + 16) + struct.pack(">HH", 8, 1) + bytes(10)
     yield "lids", answer(3, 0x12, info + bytes(3) + b"\2" + bytes(200), method=0x81)
+    group = bytes.fromhex("ff12574cffff") + bytes(9) + b"\1" + gid + struct.pack(
+        ">IHBBHBBIBB", 0x574C0001, 0xC001, 0x84, 0, 0xFFFF, 0x83, 0x92, 0, 0x21, 0)
+    yield "group", answer(3, 0x38, group + bytes(200), method=0x81)[:257]
     notice = b"\x84\0\0\4" + struct.pack(">HHH", 64, 1, 0) + bytes(6) + gid
     yield "notice", (answer(0, 2, notice + bytes(200), method=6) + bytes(256))[:257]
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -55,6 +56,7 @@ class Owner final : public LanSubnetOwner {
   std::map<std::uint64_t, Heard> answers;
   std::vector<Guid> came;
   std::vector<Guid> gone;
+  std::optional<LanGroup> group;
   std::map<LanChannel, Link> links;
   bool accepts = true;
   bool usable = true;  // what modify() says
@@ -85,6 +87,11 @@ class Owner final : public LanSubnetOwner {
   }
   void in_service(Guid port) override { came.push_back(port); }
   void out_of_service(Guid port) override { gone.push_back(port); }
+  void group_joined(const LanGroup& joined) override { group = joined; }
+  void group_left() override {
+    EXPECT_TRUE(group);
+    group.reset();
+  }
   std::optional<Qpn> asked(LanChannel channel, Lid source) override {
     EXPECT_FALSE(inside);
     links[channel].asker = source;
@@ -201,6 +208,8 @@ struct LanLab : ::testing::Test {
     EXPECT_TRUE(until([&] { return out->subnet->offered() && out->subnet->told(); }));
     return out;
   }
+  // How many of these the administrator has.
+  std::size_t known(const char* what) { return manager->report().at(what).get<std::size_t>(); }
   Heard answer(Member& member, const Question& question) {
     const std::uint64_t number = member.ask(question);
     EXPECT_NE(number, 0u);

@@ -89,8 +89,11 @@ TEST_F(LanService, IsKnownFromWhenItIsOfferedUntilItIsWithdrawn) {
   ASSERT_TRUE(b->subnet->offer(b->end()));
   ASSERT_TRUE(until([&] { return b->subnet->offered(); }));
   EXPECT_TRUE(witness.knows(*b));
+  const std::size_t subscriptions = known("subscriptions");
   b->subnet.reset();
-  EXPECT_TRUE(until([&] { return !witness.knows(*b); })) << "long before its lease has ended";
+  EXPECT_TRUE(until([&] { return known("services") == 0; })) << "long before its lease has ended";
+  EXPECT_TRUE(until([&] { return known("subscriptions") == subscriptions - 2; }));
+  EXPECT_FALSE(witness.knows(*b));
 }
 
 TEST_F(LanService, IsOfferedAgainToAnAdministratorThatHasForgottenIt) {
@@ -175,6 +178,35 @@ TEST_F(LanService, TellsItsQueuePairToLanPortsAlone) {
   EXPECT_EQ(ask(wire::ServiceId{kLanService.value() + 1}, kLanGreeting).status,
             mgmt::SidrStatus::kServiceNotSupported);
   EXPECT_EQ(b->count("sidr_refused"), 2u);
+}
+
+using LanGroupOfFabric = LanLab;
+
+TEST_F(LanGroupOfFabric, IsMadeByTheFirstAndJoinedByOthers) {
+  const std::size_t before = known("groups");
+  const auto a = member("a");
+  const auto b = member("b");
+  ASSERT_TRUE(a->subnet->join_group());
+  ASSERT_TRUE(b->subnet->join_group());
+  ASSERT_TRUE(until([&] { return a->owner.group && b->owner.group; }));
+  EXPECT_EQ(*a->owner.group, *b->owner.group);
+  EXPECT_EQ(a->owner.group->mgid, kLanGroup);
+  EXPECT_GE(a->owner.group->mlid, Lid{0xC000});
+  EXPECT_EQ(a->owner.group->mtu, 2048) << "what administrators give groups";
+  EXPECT_EQ(known("groups"), before + 1);
+  a->subnet.reset();
+  b->subnet.reset();
+  EXPECT_TRUE(until([&] { return known("groups") == before; })) << "nobody is in it";
+}
+
+TEST_F(LanGroupOfFabric, IsJoinedAgainWhereItWasLost) {
+  const auto b = member("b");
+  ASSERT_TRUE(b->subnet->join_group());
+  ASSERT_TRUE(until([&] { return b->owner.group.has_value(); }));
+  lab.fabric.link(1).set_plugged(false, io::now());
+  ASSERT_TRUE(until([&] { return !b->owner.group; }));
+  lab.fabric.link(1).set_plugged(true, io::now());
+  ASSERT_TRUE(until([&] { return b->owner.group.has_value(); }));
 }
 
 }  // namespace

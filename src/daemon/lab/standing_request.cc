@@ -58,10 +58,14 @@ void StandingRequest::port_changed(mgmt::PortNumber port, bool reregister) {
   if (port != port_) return;
   const Seen before = std::exchange(seen_, see());
   if (seen_ == before && !reregister) return;
-  stands_ = asked_for_ = false;
+  asked_for_ = false;
   try_after_ = wish_.try_after;
-  if (seen_ == Seen{}) return timer_.cancel();
-  timer_.set(io::now());
+  if (seen_ == Seen{}) {
+    timer_.cancel();
+  } else {
+    timer_.set(io::now());
+  }
+  lose();
 }
 
 void StandingRequest::send(Time) {
@@ -75,9 +79,13 @@ void StandingRequest::send(Time) {
 }
 
 void StandingRequest::failed() {
-  stands_ = false;
   again_after(try_after_);
   try_after_ = std::min(2 * try_after_, wish_.try_at_most);
+  lose();
+}
+
+void StandingRequest::lose() {
+  if (std::exchange(stands_, false) && wish_.lost) wish_.lost();
 }
 
 void StandingRequest::again_after(Duration wait) {
@@ -88,7 +96,8 @@ void StandingRequest::again_after(Duration wait) {
 void StandingRequest::received(mgmt::AgentId, const mgmt::ReceivedMad& mad) {
   if (!mad.cookie || *mad.cookie != sent_) return;
   const auto header = wire::MadHeader::parse(mad.mad);
-  if (!header || header->status != 0) return failed();
+  const bool taken = header && header->status == 0 && (!wish_.granted || wish_.granted(mad.mad));
+  if (!taken) return failed();
   stands_ = true;
   try_after_ = wish_.try_after;
   again_after(wish_.renew_after);

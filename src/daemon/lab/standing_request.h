@@ -22,6 +22,10 @@ class StandingRequest final : private mgmt::MadClient, private fabric::Node::Por
     // The request, with this TransactionID; and the one that ends what it asks for, if any does.
     std::function<wire::MadBuffer(std::uint32_t transaction)> make;
     std::function<wire::MadBuffer(std::uint32_t transaction)> end{};
+    // The answer by which it was granted, each time; false: it is as good as refused.
+    std::function<bool(Bytes mad)> granted{};
+    // What was granted is no more: the administrator has forgotten it, or cannot be reached now.
+    std::function<void()> lost{};
     Duration renew_after{};  // once it was granted: long before it ends, so that one may be lost
     // Once it was refused, or not answered: there may be no room for it, or nobody there. Twice as
     // long each time, up to `try_at_most`.
@@ -61,6 +65,7 @@ class StandingRequest final : private mgmt::MadClient, private fabric::Node::Por
   void send(Time now);
   void again_after(Duration wait);
   void failed();
+  void lose();
 
   fabric::Node& node_;
   const mgmt::PortNumber port_;

@@ -285,7 +285,6 @@ void LanConnections::end(LanChannel channel, LanChannelEnd why, Time now) {
   if (!known) return;
   manager().destroy(channel, now);
   const bool was = known.mapped().connected;
-  if (why == LanChannelEnd::kDisconnected && !was) why = LanChannelEnd::kRefused;
   counters_.add(was                                 ? LanSubnetCounter::kChannelsEnded
                 : why == LanChannelEnd::kUnanswered ? LanSubnetCounter::kChannelsUnanswered
                                                     : LanSubnetCounter::kChannelsRefused);

@@ -10,7 +10,8 @@ LanSubnet::LanSubnet(NodeConnections& connections, mgmt::PortNumber port, io::Re
     : place_{.hosts = connections.hosts(), .at = {connections.index(), port}},
       questions_(place_, counters_, owner),
       connections_(connections, place_, counters_, owner),
-      membership_(place_, counters_, reactor, owner) {
+      membership_(place_, counters_, reactor, owner),
+      group_(place_, counters_, reactor, owner) {
   place_.node().add_observer(*this);
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a LAN port says and hears by management datagrams, at its port of a node of the lab: the
-// questions of lan::Directory, the service that it offers, and its connections.
+// questions of lan::Directory, the service that it offers, and its connections. The administrator
+// is that of the subnet.
 //
-//   ask() ------- NodeRecords, ServiceRecords, PathRecords, PortInfoRecord --> subnet administrator
-//         ------- SIDR_REQ ---------------------------------------------------> port of a peer
-//   offer() ----- ServiceRecord, InformInfo of notices 64 and 65 -------------> subnet
-//   administrator connect() --- REQ --------------------------------------------------------> port
-//   of a peer LanSubnetOwner::asked() <-- REQ -------------------------------------------
+//   ask()         NodeRecords, ServiceRecords, PathRecords, PortInfoRecord -> administrator
+//                 SIDR_REQ -> a peer's port
+//   offer()       ServiceRecord, InformInfo of notices 64 and 65 -> administrator
+//   join_group()  MCMemberRecord -> administrator
+//   connect()     REQ -> a peer's port
+//                 REQ of a peer -> LanSubnetOwner::asked()
 //
 // In the thread that drives the fabric and the reactor, and by io::now().
 #pragma once
@@ -19,6 +21,7 @@
 #include "base/error.h"
 #include "daemon/lab/node_connections.h"
 #include "daemon/lan/lan_connections.h"
+#include "daemon/lan/lan_group.h"
 #include "daemon/lan/lan_membership.h"
 #include "daemon/lan/lan_place.h"
 #include "daemon/lan/lan_questions.h"
@@ -46,6 +49,10 @@ class LanSubnet final : private fabric::Node::PortObserver {
   // takes datagrams at `end`, and lets peers ask for connections. Another `end` replaces the one
   // before. Errors as of mgmt::MadPort::add_agent().
   Expected<void> offer(const lan::DatagramEnd& end);
+
+  // From now on the port is in the multicast group of LAN ports, if the fabric has one for it.
+  // Errors as of mgmt::MadPort::add_agent().
+  Expected<void> join_group() { return group_.join(); }
 
   // As lan::DirectoryUser::ask() has it; `number` is one that has not been used before. False:
   // nobody can be asked now, since the port is not active, or knows of no subnet administrator.
@@ -80,6 +87,7 @@ class LanSubnet final : private fabric::Node::PortObserver {
   LanQuestions questions_;
   LanConnections connections_;
   LanMembership membership_;
+  LanGroupMember group_;
 };
 
 }  // namespace weft::daemon

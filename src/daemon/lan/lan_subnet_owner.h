@@ -17,8 +17,18 @@ using LanChannel = mgmt::CmId;
 enum class LanChannelEnd : std::uint8_t {
   kRefused,       // by the peer: it was not established
   kUnanswered,    // nobody has said anything: perhaps it is the path
-  kDisconnected,  // by the peer, or it does not know it any more. It was established.
+  kDisconnected,  // by the peer, or it does not know it any more
   kUnusable,      // modify() was false
+};
+
+// The multicast group of LAN ports, as the subnet administrator has it.
+struct LanGroup {
+  Gid mgid{};
+  Lid mlid{};
+  QKey qkey{};
+  Sl sl{};
+  std::uint16_t mtu = 256;  // bytes of payload that its packets may have: 256 to 4096
+  friend bool operator==(const LanGroup&, const LanGroup&) = default;
 };
 
 // Who has a LanSubnet. None of these is called from inside of a call of LanSubnet: they come from
@@ -33,6 +43,11 @@ class LanSubnetOwner {
   // Notices 64 and 65 of the subnet administrator, about ports of this subnet, ours too.
   virtual void in_service(Guid port) = 0;
   virtual void out_of_service(Guid port) = 0;
+
+  // Of join_group(): the port is in the group, or the group is another one than before; and it is
+  // not any more, until it is again. The switches may know of it a little later.
+  virtual void group_joined(const LanGroup& group) { static_cast<void>(group); }
+  virtual void group_left() {}
 
   // Whoever has the LID `source`, for which the switches vouch, asks for a connection. The number
   // of a UC queue pair in RESET for it, which is of this channel from now on; nothing: it is
