@@ -40,20 +40,25 @@ void Port::count_received(const Packet& packet) {
 
 void Port::receive(PacketPtr packet, Time now) {
   if (state_ == PortState::kDown) return counters_.add_in_turn(PortCounter::kRxWrongState);
-  if (const auto reason = flaw(*packet)) return counters_.add_in_turn(*reason);
-  packet->intact = true;  // which hops behind this one need not find out again
   const Vl vl = packet->vl();
+  const std::size_t size = packet->size();
+  // As most are: without a flaw.
+  const bool is_sound =
+      packet->intact && vl.value() < operational_vls_ && size <= longest_packet(options_.mtu_code);
+  const auto reason = is_sound ? std::nullopt : flaw(*packet);
+  if (reason) return counters_.add_in_turn(*reason);
+  packet->intact = true;  // which hops behind this one need not find out again
   if (vl == kVl15) {
     packet->hold = buffer_->take(vl, 1);
     if (!packet->hold) return counters_.add_in_turn(PortCounter::kRxVl15Dropped);
     counters_.add_in_turn(PortCounter::kRxVl15);
   } else {
     if (state_ == PortState::kInitialize) return counters_.add_in_turn(PortCounter::kRxWrongState);
-    packet->hold = buffer_->take(vl, receive_format_.space(packet->size()));
+    packet->hold = buffer_->take(vl, receive_format_.space(size));
     // IBA 7.9.4.4: blocks that were dropped for lack of room are not counted as received.
     if (!packet->hold) return counters_.add_in_turn(PortCounter::kRxOverrun);
     ReceiveCredit& credit = lanes_[vl.value()].receive;
-    credit.received(receive_format_.blocks(packet->size()));
+    credit.received(receive_format_.blocks(size));
     // What came in has taken space and credit alike, unless there is more space than can be
     // granted. So all that can be new is that little is left.
     const bool alike = buffer_->capacity(vl) >> receive_format_.scale <= receive_format_.most();

@@ -39,8 +39,10 @@ void Port::transmit(PacketPtr packet, Vl vl, Time now) {
   if (first) lane.head_since = now;
   lane.queue.push(std::move(packet));
   waiting_ |= bit(vl);
+  // Behind others that wait it cannot leave before they do, which something else brings about.
+  if (!first) return;
   if (carrier_->ready()) send_waiting(now);
-  if (first && !lane.queue.empty()) wake();  // it has a deadline now
+  if (!lane.queue.empty()) wake();  // it has a deadline now
 }
 
 // IBA 7.6.9: VL15 before everything else, then as the tables say.

@@ -164,16 +164,17 @@ bool FrameBuilder::add(const PacketTag& tag, const link::Packet& packet, std::si
 }
 
 void FrameBuilder::add_whole(const PacketTag& tag, const link::Packet& packet) {
-  const Bytes payload = packet.payload();
-  write_packet_item(tag, static_cast<std::uint16_t>(packet.size()), write(PacketItem::kSize));
   const Bytes header = packet.header();
-  copy_usual<link::Packet::kMaxHeader>(header, write(header.size()).data());
+  const Bytes payload = packet.payload();
+  const Bytes trailer = packet.trailer();
+  const MutableBytes front = write(PacketItem::kSize + header.size());
+  write_packet_item(tag, static_cast<std::uint16_t>(packet.size()), front);
+  copy_usual<link::Packet::kMaxHeader>(header, front.data() + PacketItem::kSize);
   if (payload.size() <= kCopied) {
     copy(payload);
   } else {
     refer(payload);
   }
-  const Bytes trailer = packet.trailer();
   copy_usual<wire::kVcrcSize>(trailer, write(trailer.size()).data());
 }
 

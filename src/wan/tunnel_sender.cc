@@ -222,15 +222,23 @@ bool TunnelSender::send_whole(Lane& lane, Vl vl, FrameBuilder& frame, std::size_
     const std::size_t size = packet.size();
     if (PacketItem::kSize + size > frame.room() || !lane.credit.allows(block_.blocks(size))) break;
     if (!joins(packet)) break;
-    begin_front(lane, size);
-    frame.add_whole({.vl = vl,
-                     .sequence = static_cast<std::uint32_t>(first + count),
-                     .position = lane.position},
-                    packet);
-    end_front(lane, vl);
+    const auto position = static_cast<std::uint32_t>(lane.credit.sent());
+    lane.credit.spend(block_.blocks(size));
+    frame.add_whole(
+        {.vl = vl, .sequence = static_cast<std::uint32_t>(first + count), .position = position},
+        packet);
+    packet.hold.release();
+    if (recovery_) {
+      lane.kept.push({.packet = lane.queue.pop(), .position = position});
+      ++kept_;
+    } else {
+      leaving_.push(lane.queue.pop());
+    }
     bytes += size;
   }
   if (count == 0) return false;
+  lane.sequence += count;
+  if (lane.queue.empty()) busy_ &= ~std::uint32_t{link::bit(vl)};
   counters_.add_in_turn(TunnelCounter::kTxPackets, count);
   if (recovery_) note_sent(vl, first, count, bytes);
   return true;
