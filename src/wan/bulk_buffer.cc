@@ -5,6 +5,7 @@
 #include <cassert>
 #include <utility>
 
+#include "base/prefetch.h"
 #include "link/packet_pool.h"
 
 namespace weft::wan {
@@ -34,7 +35,12 @@ link::PacketPtr Fifo::pop() {
   queued_ -= blocks;
   used_ -= blocks;
   // The next one may have waited so long that it is in no cache any more.
-  if (!queue_.empty()) __builtin_prefetch(queue_.front());
+  if (!queue_.empty()) {
+    constexpr std::size_t kLine = 64;
+    const auto* const next = reinterpret_cast<const std::byte*>(queue_.front());
+    for (std::size_t at = 0; at < sizeof(link::Packet); at += kLine)
+      prefetch_to_write(next + at);
+  }
   return packet;
 }
 
