@@ -151,7 +151,7 @@ void Leg::say(Time now) {
   if (reports) {
     arrivals_.report.held = static_cast<std::uint32_t>((now - arrivals_.newest_at) / 1us);
     arrivals_.report.write(room.subspan(LegHead::kSize));
-    arrivals_.owed = arrivals_.has_delay = false;
+    arrivals_.owed = arrivals_.has_delay = arrivals_.put_off = false;
     arrivals_.due.reset();
     counters_.add_in_turn(LegCounter::kTxReports);
   } else {
@@ -162,16 +162,31 @@ void Leg::say(Time now) {
   carrier_.send({&frame, 1}, now);
 }
 
+std::optional<Time> Leg::report_due(bool watches) const {
+  if (arrivals_.put_off || !(watches || arrivals_.owed)) return arrivals_.due;
+  const Time periodic = reported_at_ + kPeriod;
+  return arrivals_.due ? std::min(*arrivals_.due, periodic) : periodic;
+}
+
+bool Leg::reports(bool watches, Time now) {
+  const auto due = report_due(watches);
+  if (!due || now < *due || !may_send()) return false;
+  // Who had no processor for a while has not read yet what came meanwhile. A report of its first
+  // part would tell of a queue that is here and not on the way, and of few bytes in a long time.
+  const bool late = arrivals_.due && now - *arrivals_.due > kReportDelay;
+  if (!late || arrivals_.put_off) return true;
+  arrivals_.put_off = true;
+  arrivals_.due = now + kReportDelay;
+  return false;
+}
+
 bool Leg::run(bool watches, Time now) {
   bool changed = false;
   if (pause_ && now >= *pause_) {
     pause_.reset();
     changed = true;
   }
-  const bool periodic = watches || arrivals_.owed;
-  const bool due =
-      (arrivals_.due && now >= *arrivals_.due) || (periodic && now >= reported_at_ + kPeriod);
-  if (due && may_send()) say(now);
+  if (reports(watches, now)) say(now);
   const bool works = carrier_.established() && known_ && now < progress_at_ + patience();
   if (works_ && !works) counters_.add_in_turn(LegCounter::kFailures);
   changed |= works != works_;
@@ -186,8 +201,7 @@ std::optional<Time> Leg::deadline(bool watches) const {
   };
   if (works_) earlier(progress_at_ + patience());
   if (!may_send()) return first;  // the carrier tells when it is ready
-  if (arrivals_.due) earlier(*arrivals_.due);
-  if (watches || arrivals_.owed) earlier(reported_at_ + kPeriod);
+  if (const auto due = report_due(watches)) earlier(*due);
   return first;
 }
 

@@ -67,6 +67,7 @@ class Leg {
     Time newest_at{};
     bool owed = false;          // something has come since the last report
     std::optional<Time> due{};  // of the next one, where frames have
+    bool put_off = false;       // that one
     bool has_delay = false;     // report.least_delay is one
   };
 
@@ -74,6 +75,10 @@ class Leg {
   [[nodiscard]] LegHead next_head(Time now);
   void hear(const LegReport& report, Time now);
   void feed_back(const LegReport& report, Duration round_trip, Time now);
+  // When the next report is due, if nothing new comes.
+  [[nodiscard]] std::optional<Time> report_due(bool watches) const;
+  // Whether it is to leave now.
+  [[nodiscard]] bool reports(bool watches, Time now);
   void say(Time now);
   [[nodiscard]] Duration patience() const { return kPatience + round_trip_.smoothed(); }
 

@@ -17,6 +17,7 @@ constexpr double kMostDrain = 0.5;       // of that rate, to drain a queue
 constexpr double kGrowth = 1.05;         // at most, a round trip
 constexpr double kRecovery = 1.25;       // a round trip, up to
 constexpr double kNearFull = 0.9;        // of what the path was last seen to carry
+constexpr double kMuchUnused = 1.0 / 8;  // of a round, so that what arrives is not what can
 constexpr double kLook = 0.7;            // of the rate, to find the shortest delay
 constexpr double kLookCompeting = 0.5;   // the same among others who keep a queue
 constexpr int kCompetingSpans = 6;       // what was seen counts so much longer then
@@ -60,7 +61,10 @@ void Pacer::set(double bytes_per_s) {
 
 void Pacer::sent(std::size_t bytes, bool limited, Time now) {
   round_.limited = round_.limited || limited;
-  if (settings_.adapt) fall_silent(now);
+  if (settings_.adapt) {
+    fall_silent(now);
+    look_at_gap(now);
+  }
   if (rate_ == 0) return;
   const double ns = static_cast<double>(bytes) / rate_ * 1e9;
   free_ = std::max(free_, now - kMostLate) + Duration(std::llround(std::ceil(ns)));
@@ -71,6 +75,18 @@ void Pacer::fall_silent(Time now) {
   if (now - heard_ < patience_) return;
   heard_ = now;
   set(rate_ / 2);
+}
+
+void Pacer::look_at_gap(Time now) {
+  const Duration gap = now - std::max(free_, gaps_until_);
+  if (gap <= kMostLate) return;
+  round_.unused += gap;
+  gaps_until_ = now;
+}
+
+// What arrived shows that only where this sender asked for all that it might have.
+double Pacer::carried(double arrived) const {
+  return asked_ ? arrived : std::max(arrived, rate_);
 }
 
 // Who keeps a queue of his own sees no shortest delay any more, so for a round he lets it drain.
@@ -127,13 +143,17 @@ void Pacer::end_round(Time now) {
   // they tell of; while the rate only grows, no more can arrive than is sent.
   const double came = static_cast<double>(saw.bytes) / lasted;
   const double arrived = starting_ ? std::min(rate_, came) : came;
+  look_at_gap(now);
+  const bool has_gaps = seconds(round_.unused) > kMuchUnused * lasted;
+  // What has just arrived left a round earlier.
+  asked_ = !std::exchange(had_gaps_, has_gaps) && !has_gaps;
   if (saw.delay) queue_ = queue_of(saw);
   round_trip_ = saw.round_trip;
   if (saw.packets != 0) {
     const double share = static_cast<double>(saw.marked) / static_cast<double>(saw.packets);
     if (!starting_ || share > 0) marked_ += kMarkedGain * (share - marked_);
   }
-  const auto next = Round{.begin = now, .sum = {}, .limited = false};
+  const auto next = Round{.begin = now, .sum = {}, .limited = false, .unused = 0ns};
   if (looks_for_least_delay(arrived, now)) {
     round_ = next;
     return;
@@ -162,8 +182,8 @@ void Pacer::end_round(Time now) {
 void Pacer::give_way(double arrived, double keep) {
   starting_ = false;
   gave_way_ = true;
-  full_ = arrived;
-  set(std::min(rate_, arrived) * keep);
+  full_ = carried(arrived);
+  set(std::min(rate_, full_) * keep);
 }
 
 void Pacer::grow(double arrived) {
@@ -199,13 +219,13 @@ void Pacer::hold_queue(double arrived, double lasted) {
   const double change = seconds(wanted_queue() - queue_) / lasted / 2;
   const double keep = std::clamp(1 + change, kMostDrain, most_growth());
   starting_ = false;
-  full_ = arrived;
+  full_ = carried(arrived);
   if (too_long) {
     look_at_crowd(keep, lasted);
   } else {
     crowd_.reset();
   }
-  set(competing_ ? full_ * kCubicKeep : arrived * keep);
+  set(competing_ ? full_ * kCubicKeep : full_ * keep);
 }
 
 // What is given way shows a round later.
@@ -225,7 +245,7 @@ void Pacer::look_at_crowd(double keep, double lasted) {
 void Pacer::give_way_competing(double arrived, Time now) {
   gave_way_ = true;
   gave_way_at_ = now;
-  full_ = std::min(rate_, arrived);
+  full_ = std::min(rate_, carried(arrived));
   set(full_ * kCubicKeep);
 }
 

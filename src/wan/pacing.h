@@ -41,7 +41,9 @@ struct PathFeedback {
 // is gone. Marks cost a share of the rate
 // that follows how many there are, as in RFC 8257 (DCTCP). Loss counts when it is more than one
 // packet in fifty: there is recovery for what a WAN loses by itself, and giving way to that gains
-// nobody anything.
+// nobody anything. What arrives of a sender that had no processor for a while, or nothing to send,
+// is less than the path can carry: then it is the rate that is changed a little, and not what
+// arrives.
 class Pacer {
  public:
   // So much of the time is made up for when the sender is woken late.
@@ -71,8 +73,12 @@ class Pacer {
     Time begin{};
     PathFeedback sum;
     bool limited = false;
+    Duration unused = 0ns;  // in which more might have left than did
   };
   void end_round(Time now);
+  // A time in which nothing left, though it might have: there was no processor for this end, or
+  // nothing to send. What is made up for is none.
+  void look_at_gap(Time now);
   void give_way(double arrived, double keep);
   void grow(double arrived);
   void hold_queue(double arrived, double lasted);
@@ -83,6 +89,8 @@ class Pacer {
   [[nodiscard]] Duration longest_queue() const;
   [[nodiscard]] double most_growth() const;
   [[nodiscard]] Duration wanted_queue() const;
+  // Bytes per second that the path can carry, as far as that is known.
+  [[nodiscard]] double carried(double arrived) const;
   void set(double bytes_per_s);
   [[nodiscard]] bool looks_for_least_delay(double arrived, Time now);
   void fall_silent(Time now);
@@ -93,6 +101,9 @@ class Pacer {
   Round round_;
   bool starting_ = true;   // no queue and no mark has been seen yet
   bool gave_way_ = false;  // in the last round
+  bool had_gaps_ = false;  // the same: much of it was not used
+  bool asked_ = true;      // the path for all that the rate allows, as far as what arrives tells
+  Time gaps_until_{};      // are in a round
   double full_ = 0;        // bytes per second that arrived when the path was last full
   double marked_ = 1;      // share of marked packets, smoothed (alpha of RFC 8257)
   Duration queue_ = 0ns;

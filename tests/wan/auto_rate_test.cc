@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <random>
 #include <vector>
 
 #include "../sim/tcp_cubic.h"
@@ -41,10 +42,10 @@ class Wan {
                      .queue = static_cast<std::size_t>(way_.queue / 1us * bytes_per_s / 1'000'000),
                      .mark = way_.mark});
   }
-  LegFlow& add() {
+  LegFlow& add(const PacingSettings& pacing = {.adapt = true}) {
     const auto number = static_cast<std::uint32_t>(flows_.size());
-    return *flows_.emplace_back(
-        std::make_unique<LegFlow>(scheduler_, network_, sender(number), kThere, way_.frame));
+    return *flows_.emplace_back(std::make_unique<LegFlow>(scheduler_, network_, sender(number),
+                                                          kThere, way_.frame, pacing));
   }
   void run_for(Duration time) { scheduler_.run_until(scheduler_.now() + time); }
   // Bytes per second of each flow, over that time.
@@ -158,6 +159,61 @@ TEST(AutoRates, FollowAPathThatBecomesNarrowAndWideAgain) {
   wan.run_for(4s);
   EXPECT_GE(wan.rates(3s)[0], 0.9 * 125e6);
 }
+
+// A machine that has other things to do: now and then an end, or both, which are on it, get no
+// processor.
+struct Load {
+  Duration often = 0ns;    // from the beginning of such a time to the next one, on average
+  Duration longest = 0ns;  // that one takes, and half of it on average
+  bool sender = true;
+  bool receiver = true;
+};
+
+class LoadedEnds : public testing::TestWithParam<Load> {
+ protected:
+  // Of what the path carries, what arrives.
+  double share(const PacingSettings& pacing) {
+    constexpr std::uint64_t kPath = 50'000'000;
+    Wan wan({kPath, 10ms, 100ms});
+    random_.seed(7);
+    LegFlow& flow = wan.add(pacing);
+    hold_up(wan.scheduler(), flow);
+    wan.run_for(3s);
+    return wan.rates(10s)[0] / kPath;
+  }
+
+ private:
+  void hold_up(sim::Scheduler& scheduler, LegFlow& flow) {
+    const Load& load = GetParam();
+    scheduler.after(draw(2 * load.often), [this, &load, &scheduler, &flow] {
+      const Time until = scheduler.now() + draw(load.longest);
+      if (load.sender) flow.hold_up_sender(until);
+      if (load.receiver) flow.hold_up_receiver(until);
+      hold_up(scheduler, flow);
+    });
+  }
+  Duration draw(Duration most) {
+    return Duration(std::uniform_int_distribution<Duration::rep>(0, most.count())(random_));
+  }
+  std::mt19937 random_;
+};
+
+// Who is told the rate loses what the processor was away for, and does not make up for it.
+TEST_P(LoadedEnds, FindOutNoLowerRateThanTheyCouldBeTold) {
+  const double told = share({.most_bytes_per_s = 50'000'000});
+  const double found_out = share({.adapt = true});
+  fmt::print("told {:.2f}, found out {:.2f}\n", told, found_out);
+  EXPECT_GE(found_out, 0.88 * told);
+}
+
+INSTANTIATE_TEST_SUITE_P(Loads, LoadedEnds,
+                         testing::Values(Load{200ms, 60ms}, Load{20ms, 20ms}, Load{50ms, 50ms},
+                                         Load{100ms, 100ms, false, true}),
+                         [](const auto& info) {
+                           return fmt::format("{}ms_in_{}ms{}", info.param.longest / 2ms,
+                                              info.param.often / 1ms,
+                                              info.param.sender ? "" : "_of_the_receiver");
+                         });
 
 TEST(AutoRates, LoseNothingOnAPathThatMarks) {
   Wan wan({125'000'000, 10ms, 50ms, 8000, 500'000});

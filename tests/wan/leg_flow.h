@@ -42,10 +42,12 @@ class NetworkPath final : public Path {
           network_.send(socket_, sim::Run{{}, there_, {std::move(datagram)}, wire::kEcnCapable}));
     }
   }
-  // What has come, to a bundle. Returns bytes of frames.
+  // What has come, to a bundle, but no more than an extender reads before it does something else.
+  // Returns bytes of frames.
   std::uint64_t read_into(PathBundle& bundle) {
+    constexpr std::uint64_t kTurn = std::uint64_t{128} << 10;
     std::uint64_t bytes = 0;
-    while (network_.readable(socket_)) {
+    while (readable() && bytes < kTurn) {
       const sim::Run run = network_.read(socket_);
       const bool marked = (run.traffic_class & wire::kEcnBits) == wire::kCongestionExperienced;
       for (const auto& datagram : run.datagrams)
@@ -53,6 +55,7 @@ class NetworkPath final : public Path {
     }
     return bytes;
   }
+  [[nodiscard]] bool readable() const { return network_.readable(socket_); }
   [[nodiscard]] Time writable() const { return network_.when_writable(socket_); }
 
  private:
@@ -86,9 +89,13 @@ class LegFlow {
     return ~std::uint64_t{0};
   }
   void stop() { stopped_ = true; }
+  // One of the ends has no processor until then, and finds later what has come meanwhile.
+  void hold_up_sender(Time until) { near_held_ = std::max(near_held_, until); }
+  void hold_up_receiver(Time until) { far_held_ = std::max(far_held_, until); }
 
  private:
   static constexpr std::uint16_t kPort = 7471;
+  static constexpr Duration kTurnTime = 50us;  // that a turn of much to read takes
   static std::uint16_t port_of(const Gid& from) {
     return static_cast<std::uint16_t>(kPort + (from.ipv4() & 0xFF));
   }
@@ -101,17 +108,28 @@ class LegFlow {
   void wake() { run(); }
   void run() {
     const Time now = scheduler_.now();
-    near_.read_into(source_);
-    arrived_ += far_.read_into(sink_);
-    source_.run(now);
-    sink_.run(now);
-    send(now);
-    std::optional<Time> next = source_.deadline();
+    std::optional<Time> next;
     const auto earlier = [&](std::optional<Time> when) {
       if (when && (!next || *when < *next)) next = when;
     };
-    earlier(sink_.deadline());
-    if (!near_.ready()) earlier(near_.writable());
+    if (now >= near_held_) {
+      near_.read_into(source_);
+      source_.run(now);
+      send(now);
+      earlier(source_.deadline());
+      if (!near_.ready()) earlier(near_.writable());
+      if (near_.readable()) earlier(now + kTurnTime);
+    } else {
+      earlier(near_held_);
+    }
+    if (now >= far_held_) {
+      arrived_ += far_.read_into(sink_);
+      sink_.run(now);
+      earlier(sink_.deadline());
+      if (far_.readable()) earlier(now + kTurnTime);
+    } else {
+      earlier(far_held_);
+    }
     if (next && (!alarm_ || *next < *alarm_ || *alarm_ <= now)) {
       alarm_ = std::max(*next, now + 1ns);
       scheduler_.at(*alarm_, [this, at = *alarm_] {
@@ -140,6 +158,8 @@ class LegFlow {
   std::vector<std::byte> frame_;
   std::uint64_t arrived_ = 0;
   std::optional<Time> alarm_;
+  Time near_held_{};
+  Time far_held_{};
   bool stopped_ = false;
 };
 

@@ -54,6 +54,11 @@ class Legs : public testing::Test {
     far->run(now + far_ahead);
     return bytes;
   }
+  // Of what was sent, without doing anything else.
+  void take_first() {
+    const auto waits = std::exchange(near_path.sent, {});
+    EXPECT_FALSE(far->receive(waits.front(), false, now + far_ahead).empty());
+  }
   [[nodiscard]] const Leg& leg() const { return *near->legs().front(); }
   [[nodiscard]] std::uint64_t count(std::string_view name) const {
     for (const CounterValue& value : leg().counters())
@@ -116,6 +121,34 @@ TEST_F(Legs, KnowTheirRoundTripAndWhatWasMarkedAndLost) {
     exchange();
   }
   EXPECT_EQ(count("leg_tx_lost"), lost);
+}
+
+// It would take what waits at its own socket for a queue on the way.
+TEST_F(Legs, ReadWhatWaitsBeforeTheyReportWhenTheyHadNoProcessor) {
+  send();
+  exchange();
+  ASSERT_TRUE(far_path.sent.empty());
+  // Others' turn, and then the first of what has come meanwhile.
+  now += 50ms;
+  send();
+  take_first();
+  far->run(now + far_ahead);
+  EXPECT_TRUE(far_path.sent.empty()) << "there may be more";
+  now += Leg::kReportDelay;
+  ASSERT_EQ(far->deadline(), now + far_ahead);
+  far->run(now + far_ahead);
+  EXPECT_EQ(far_path.sent.size(), 1u);
+  // Who never has a processor reports all the same.
+  for (int i = 0; i < 4; ++i) {
+    far_path.sent.clear();
+    send();
+    take_first();
+    for (int turn = 0; turn < 2; ++turn) {
+      now += 50ms;
+      far->run(now + far_ahead);
+      EXPECT_EQ(far_path.sent.size(), static_cast<std::size_t>(turn));
+    }
+  }
 }
 
 TEST_F(Legs, AddNothingToFramesThatNobodyWatchesAndAskForNothing) {

@@ -204,6 +204,30 @@ TEST(Pacer, TakesReportsThatComeTogetherForNoFasterPath) {
   }
 }
 
+// Half of the time it had no processor, and the queue of a moment later is there all the same.
+TEST(Pacer, DoesNotTakeItsOwnGapsForThePath) {
+  for (const bool gaps : {false, true}) {
+    constexpr std::uint64_t kFirst = 10'000'000;
+    Time now{1s};
+    Pacer pacer({.adapt = true, .first_bytes_per_s = kFirst}, now);
+    const auto round = [&](Duration delay, std::uint64_t bytes) {
+      for (int i = 0; i < 20; ++i) {
+        if (!gaps || i < 10) pacer.sent(*pacer.rate() / 1000, true, now);
+        now += 1ms;
+      }
+      pacer.feedback({.bytes = bytes, .packets = 20, .delay = delay, .round_trip = 20ms}, now);
+    };
+    round(1ms, 100'000);
+    round(7ms, 100'000);
+    round(4ms, 100'000);
+    if (gaps) {
+      EXPECT_GE(*pacer.rate(), kFirst * 8 / 10);
+    } else {
+      EXPECT_LE(*pacer.rate(), 6'000'000u) << "so much arrives";
+    }
+  }
+}
+
 // A queue that is just as long as it should be, at the moment in which a round has begun.
 TEST(Pacer, MakesNothingOfARoundThatHasNotLasted) {
   Time now{1s};
