@@ -13,17 +13,6 @@ namespace {
 
 using wan::SiteGreeting;
 
-constexpr Duration kFirstPatience = 250ms;
-constexpr Duration kMostPatience = 8s;
-constexpr std::size_t kMostNewcomers = 32;
-// Of one remote: those that it has forgotten are noticed late.
-constexpr std::size_t kMostStanding = 3;
-
-Error error_of(const SiteCall& ended) {
-  return ended.error().value_or(
-      Error{std::errc::connection_aborted, "the other end has closed the connection"});
-}
-
 SiteGreeting greeting(SiteGreeting::Type type, const SiteCalls::Remote& to) {
   return {.type = type, .port = to.own.port, .words = to.layers};
 }
@@ -42,27 +31,22 @@ Expected<std::unique_ptr<SiteCalls>> SiteCalls::open(const std::vector<io::Socke
 void SiteCalls::add(Remote remote) {
   auto& peer = *peers_.emplace_back(std::make_unique<Peer>());
   peer.remote = std::move(remote);
-  peer.patience = kFirstPatience;
   if (!peer.remote.address) peer.why = "it has not come yet";
 }
 
 // --- who comes ----------------------------------------------------------------------------------
 
 void SiteCalls::take(io::TcpConnection connection, Time now) {
-  if (newcomers_.size() >= kMostNewcomers) {
-    counters_.add(SiteCallsCounter::kCrowded);
-    newcomers_.erase(one_too_many(newcomers_));
-  }
   auto call = SiteCall::begin(
       std::move(connection.socket),
       {.peer = connection.peer, .ask = {}, .ready = [this] { ready_ = true; }}, reactor_, now);
   if (!call) return;
   counters_.add(SiteCallsCounter::kCame);
-  newcomers_.push_back(std::move(*call));
+  if (newcomers_.add(std::move(*call))) counters_.add(SiteCallsCounter::kCrowded);
 }
 
 void SiteCalls::run_newcomers(Time now) {
-  for (auto& call : newcomers_) {
+  newcomers_.run([&](std::unique_ptr<SiteCall>& call) {
     call->run(now);
     if (call->state() == SiteCall::State::kAsked) {
       answer(std::move(call), now);
@@ -70,8 +54,7 @@ void SiteCalls::run_newcomers(Time now) {
       if (call->error()) refused_ = call->address().to_string() + ": " + call->error()->message;
       call.reset();
     }
-  }
-  std::erase(newcomers_, nullptr);
+  });
 }
 
 // Whose call it is, as far as addresses tell; else, why it is nobody's. Who is not known by his
@@ -131,15 +114,13 @@ void SiteCalls::call(Peer& peer, Time now) {
 void SiteCalls::try_later(Peer& peer, const Error& why, Time now) {
   if (why.code == std::errc::permission_denied) counters_.add(SiteCallsCounter::kRefused);
   peer.why = why.message;
-  peer.next_try = now + peer.patience;
-  peer.patience = std::min(peer.patience * 2, kMostPatience);
+  peer.retries.failed(now);
 }
 
 void SiteCalls::stand(Peer& peer, std::unique_ptr<SiteCall> call, Time now) {
   const bool was_there = !peer.standing.empty();
-  if (peer.standing.size() >= kMostStanding) peer.standing.erase(peer.standing.begin());
-  peer.standing.push_back(std::move(call));
-  peer.patience = kFirstPatience;
+  keep_newest(peer.standing, std::move(call));
+  peer.retries.succeeded();
   peer.why.clear();
   counters_.add(SiteCallsCounter::kAgreed);
   if (!was_there) peer.remote.changed(true, now);
@@ -151,7 +132,7 @@ void SiteCalls::run_calling(Peer& peer, Time now) {
     stand(peer, std::move(peer.calling), now);
   } else if (peer.calling->state() == SiteCall::State::kEnded) {
     const auto call = std::move(peer.calling);
-    try_later(peer, error_of(*call), now);
+    try_later(peer, end_of(*call), now);
   }
 }
 
@@ -161,16 +142,16 @@ void SiteCalls::run_peer(Peer& peer, Time now) {
   for (auto& call : peer.standing) {
     call->run(now);
     if (call->state() != SiteCall::State::kEnded) continue;
-    peer.why = error_of(*call).message;
+    peer.why = end_of(*call).message;
     call.reset();
   }
   std::erase(peer.standing, nullptr);
   if (!peer.standing.empty()) return;
   if (was_there) {
-    peer.next_try = now + kFirstPatience;
+    peer.retries.wait_until(now + Retries::kFirst);
     peer.remote.changed(false, now);
   }
-  if (!peer.calling && peer.remote.address && now >= peer.next_try) call(peer, now);
+  if (!peer.calling && peer.remote.address && now >= peer.retries.next()) call(peer, now);
 }
 
 bool SiteCalls::run(Time now) {
@@ -189,13 +170,12 @@ std::optional<Time> SiteCalls::deadline() const {
   const auto earlier = [&](std::optional<Time> when) {
     if (when && (!first || *when < *first)) first = when;
   };
-  for (const auto& call : newcomers_)
-    earlier(call->deadline());
+  earlier(newcomers_.deadline());
   for (const auto& peer : peers_) {
     if (peer->calling) {
       earlier(peer->calling->deadline());
     } else if (peer->standing.empty() && peer->remote.address) {
-      earlier(peer->next_try);
+      earlier(peer->retries.next());
     }
   }
   return first;

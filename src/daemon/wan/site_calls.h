@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "daemon/wan/site_call.h"
+#include "daemon/wan/site_connections.h"
 #include "daemon/wan/tcp_door.h"
 #include "io/reactor.h"
 #include "io/socket_address.h"
@@ -74,13 +75,11 @@ class SiteCalls {
   [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
 
  private:
-  using Calls = std::vector<std::unique_ptr<SiteCall>>;
   struct Peer {
     Remote remote;
     std::unique_ptr<SiteCall> calling;
-    Calls standing;  // as they came
-    Time next_try{};
-    Duration patience{};
+    std::vector<std::unique_ptr<SiteCall>> standing;  // as they came
+    Retries retries;
     std::string why;
   };
 
@@ -98,7 +97,7 @@ class SiteCalls {
   io::Reactor& reactor_;
   std::unique_ptr<TcpDoor> door_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  Calls newcomers_;  // who have not yet said who they are
+  Newcomers<SiteCall> newcomers_;
   bool ready_ = false;
   std::string refused_;
   CounterSet<SiteCallsCounter, kSiteCallsCounters> counters_;

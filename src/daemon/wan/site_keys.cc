@@ -12,25 +12,14 @@
 namespace weft::daemon {
 namespace {
 
-constexpr Duration kFirstPatience = 250ms;
-constexpr Duration kMostPatience = 8s;
 // After a channel that gave keys, so that who cuts connections does not have keys changed all the
 // time.
 constexpr Duration kFreshPatience = 1s;
 // A channel that gave keys with which nothing can be opened or sealed is given up after.
 constexpr Duration kUseless = 10s;
-// Of those that have not shown who they are; beyond, one of them goes.
-constexpr std::size_t kMostNewcomers = 32;
 constexpr std::size_t kStrangerParts = 16;
-// Of one remote: those that it has forgotten are noticed late.
-constexpr std::size_t kMostChannels = 3;
 constexpr Duration kLogPause = 10s;  // between lines about one remote, or about strangers
 constexpr Duration kSayAgain = 1h;   // the same
-
-Error error_of(const KeyChannel& ended) {
-  return ended.error().value_or(
-      Error{std::errc::connection_aborted, "the other end has closed the connection"});
-}
 
 // What waiting does not mend.
 bool needs_a_person(const Error& error) {
@@ -70,7 +59,6 @@ Expected<std::unique_ptr<SiteKeys>> SiteKeys::open(std::string name,
 
 void SiteKeys::add(Remote remote) {
   auto& peer = *peers_.emplace_back(std::make_unique<Peer>(std::move(remote), limits_));
-  peer.patience = kFirstPatience;
   if (!peer.remote.address) peer.why = "it has not come yet";
 }
 
@@ -124,10 +112,6 @@ bool SiteKeys::may_begin(const io::SocketAddress& from, Time now) {
 
 void SiteKeys::take(io::TcpConnection connection, Time now) {
   if (!may_begin(connection.peer, now)) return counters_.add(SiteKeysCounter::kHurried);
-  if (newcomers_.size() >= kMostNewcomers) {
-    counters_.add(SiteKeysCounter::kCrowded);
-    newcomers_.erase(one_too_many(newcomers_));
-  }
   std::vector<io::TlsFingerprint> keys;
   for (const auto& peer : peers_)
     keys.insert(keys.end(), peer->remote.keys.begin(), peer->remote.keys.end());
@@ -136,11 +120,11 @@ void SiteKeys::take(io::TcpConnection connection, Time now) {
                                    reactor_, now);
   if (!channel) return;
   counters_.add(SiteKeysCounter::kCame);
-  newcomers_.push_back(std::move(*channel));
+  if (newcomers_.add(std::move(*channel))) counters_.add(SiteKeysCounter::kCrowded);
 }
 
 void SiteKeys::run_newcomers(Time now) {
-  for (auto& channel : newcomers_) {
+  newcomers_.run([&](std::unique_ptr<KeyChannel>& channel) {
     channel->run(now);
     if (channel->ended()) {
       if (const auto& error = channel->error()) {
@@ -157,8 +141,7 @@ void SiteKeys::run_newcomers(Time now) {
       }
       channel.reset();
     }
-  }
-  std::erase(newcomers_, nullptr);
+  });
 }
 
 // --- remotes ------------------------------------------------------------------------------------
@@ -178,15 +161,13 @@ void SiteKeys::connect(Peer& peer, Time now) {
 
 void SiteKeys::try_later(Peer& peer, const Error& why, Time now) {
   peer.why = why.message;
-  peer.next_try = now + peer.patience;
-  peer.patience = std::min(peer.patience * 2, kMostPatience);
+  peer.retries.failed(now);
   complain(peer.complaint, why, fmt::format("remote {}", peer.remote.name), now);
 }
 
 // The other end has shown that it is this remote.
 void SiteKeys::settle(Peer& peer, std::unique_ptr<KeyChannel> channel, Time now) {
-  if (peer.channels.size() >= kMostChannels) peer.channels.erase(peer.channels.begin());
-  peer.channels.push_back(std::move(channel));
+  keep_newest(peer.channels, std::move(channel));
   peer.complaint = {};
   run_channel(peer, *peer.channels.back(), now);
 }
@@ -212,7 +193,7 @@ void SiteKeys::run_channel(Peer& peer, KeyChannel& channel, Time now) {
     counters_.add(SiteKeysCounter::kAgreed);
     peer.cipher = channel.cipher();
     peer.why.clear();
-    peer.patience = kFirstPatience;
+    peer.retries.succeeded();
     peer.remote.changed();
   } else if (channel.cipher() && needs_keys(peer.remote) && now >= channel.agreed_at() + kUseless) {
     peer.why = "there are keys, but nothing comes that can be opened with them";
@@ -224,7 +205,7 @@ void SiteKeys::run_connecting(Peer& peer, Time now) {
   peer.connecting->run(now);
   if (peer.connecting->ended()) {
     const auto channel = std::move(peer.connecting);
-    try_later(peer, error_of(*channel), now);
+    try_later(peer, end_of(*channel), now);
   } else if (peer.connecting->peer()) {
     settle(peer, std::move(peer.connecting), now);
   }
@@ -237,15 +218,15 @@ void SiteKeys::run_peer(Peer& peer, Time now) {
     if (!channel->ended()) continue;
     // One that gave keys has done what it is for.
     if (!channel->cipher()) {
-      try_later(peer, error_of(*channel), now);
+      try_later(peer, end_of(*channel), now);
     } else {
-      peer.next_try = now + kFreshPatience;
+      peer.retries.wait_until(now + kFreshPatience);
     }
     channel.reset();
   }
   std::erase(peer.channels, nullptr);
   const bool alone = peer.channels.empty() && !peer.connecting;
-  if (alone && peer.remote.address && now >= peer.next_try) connect(peer, now);
+  if (alone && peer.remote.address && now >= peer.retries.next()) connect(peer, now);
 }
 
 bool SiteKeys::run(Time now) {
@@ -264,8 +245,7 @@ std::optional<Time> SiteKeys::deadline() const {
   const auto earlier = [&](std::optional<Time> when) {
     if (when && (!first || *when < *first)) first = when;
   };
-  for (const auto& channel : newcomers_)
-    earlier(channel->deadline());
+  earlier(newcomers_.deadline());
   for (const auto& peer : peers_) {
     if (peer->connecting) earlier(peer->connecting->deadline());
     for (const auto& channel : peer->channels) {
@@ -275,7 +255,7 @@ std::optional<Time> SiteKeys::deadline() const {
       }
     }
     if (peer->channels.empty() && !peer->connecting && peer->remote.address) {
-      earlier(peer->next_try);
+      earlier(peer->retries.next());
     }
   }
   return first;

@@ -21,6 +21,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "daemon/wan/key_channel.h"
+#include "daemon/wan/site_connections.h"
 #include "daemon/wan/tcp_door.h"
 #include "io/reactor.h"
 #include "io/socket_address.h"
@@ -104,7 +105,6 @@ class SiteKeys {
   [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
 
  private:
-  using Channels = std::vector<std::unique_ptr<KeyChannel>>;
   // What was logged last, so that nobody fills a log by trying again and again.
   struct Complaint {
     std::string text;
@@ -115,10 +115,9 @@ class SiteKeys {
 
     Remote remote;
     std::unique_ptr<KeyChannel> connecting;
-    Channels channels;  // that stand, as they came
+    std::vector<std::unique_ptr<KeyChannel>> channels;  // that stand, as they came
     std::size_t next_address = 0;
-    Time next_try{};
-    Duration patience{};
+    Retries retries;
     std::optional<AeadAlgorithm> cipher;
     std::string why;
     Complaint complaint;
@@ -149,7 +148,7 @@ class SiteKeys {
   std::unique_ptr<TcpDoor> door_;
   const Limits limits_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  Channels newcomers_;                // who have not yet shown who they are
+  Newcomers<KeyChannel> newcomers_;
   std::vector<Allowance> strangers_;  // by a part of their addresses
   bool ready_ = false;
   Complaint complaint_;  // about newcomers

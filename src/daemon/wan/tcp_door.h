@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where other sites connect to an extender: TCP listeners that a reactor watches, and what keeps
-// strangers who connect from being in the way of others.
+// Where other sites connect to an extender: TCP listeners that a reactor watches, and how strangers
+// who connect are told apart.
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -62,16 +61,5 @@ class TcpDoor {
 // What strangers are told apart by: of IPv6 the network, for a machine can have all addresses of
 // one.
 [[nodiscard]] GidPrefix origin_of(const Gid& address);
-
-// Of those that have not shown who they are, the oldest of the origin that has the most: one
-// stranger who connects again and again is in nobody's way but his own.
-template <class Channel>
-auto one_too_many(const std::vector<std::unique_ptr<Channel>>& newcomers) {
-  return std::ranges::max_element(newcomers, {}, [&](const auto& channel) {
-    return std::ranges::count(
-        newcomers, origin_of(channel->address().address),
-        [](const auto& other) { return origin_of(other->address().address); });
-  });
-}
 
 }  // namespace weft::daemon
