@@ -166,8 +166,9 @@ std::optional<Time> TunnelEnd::deadline() const {
   if (!path_.ready()) return first;  // it tells when it is
   earlier(sender_.deadline());
   earlier(next_period_);
+  if (!sender_.may_leave()) return first;  // it hears when it may
   if (unacknowledged_ != 0) earlier(acknowledge_at_);
-  if (sender_.may_leave()) earlier(encoder_.deadline());
+  earlier(encoder_.deadline());
   return first;
 }
 

@@ -330,6 +330,42 @@ TEST(Tunnel, IsNotDisturbedByStrangersWhoKnowNeitherEndsNumber) {
   EXPECT_EQ(world.sites[0]->came[0], 1);
 }
 
+// What is sent is remembered until it has come, or must be taken for lost: here nothing comes, and
+// no time goes by, while the other end has everything told that it sends.
+TEST(Tunnel, WaitsToAcknowledgeWhereNoFrameMayLeave) {
+  World world({});
+  ASSERT_TRUE(world.activate());
+  TunnelEnd& end = *world.ends[0];
+  world.paths[0]->cut = true;
+  ASSERT_TRUE(world.sites[0]->send(Sl{0}, Vl{0}, 64));
+  world.settle();
+  const auto doubled = world.pool.copy(link::make_packet({.vl = Vl{0}, .payload = 64}));
+  const Time now = world.now();
+  FrameBuilder frame;
+  std::vector<std::byte> bytes;
+  std::uint64_t number = kFrameWindow;
+  const auto take_one = [&] {
+    frame.begin(kLeastFrame);
+    frame.add_whole({.vl = Vl{0}, .sequence = ~std::uint32_t{0}}, *doubled);
+    number += 2;  // one is missing, which is to be told at once
+    frame.finish({.open = 1, .epoch = world.ends[1]->session().send_epoch(), .sequence = number});
+    bytes.clear();
+    for (const Bytes part : frame.parts())
+      bytes.insert(bytes.end(), part.begin(), part.end());
+    end.receive(bytes, now);
+  };
+  while (end.sender().may_leave()) {
+    const std::uint64_t before = world.count(0, TunnelCounter::kTxFrames);
+    take_one();
+    end.run(now);
+    ASSERT_EQ(world.count(0, TunnelCounter::kTxFrames), before + 1);
+  }
+  take_one();
+  end.run(now);
+  ASSERT_TRUE(end.deadline());
+  EXPECT_GT(*end.deadline(), now) << "it would be run again and again";
+}
+
 TEST(Tunnel, LosesNothingWhenTheFarSideIsOutOfMemory) {
   // Room for 64 payloads behind FIFOs that promise more.
   World world({.buffer = {.lane_bytes = 1U << 20, .most_memory = 64 * 4096}});
