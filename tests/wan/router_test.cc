@@ -113,8 +113,8 @@ class RouterTest : public ::testing::Test, public RouterUser {
     return *wire::Grh::parse(packet.header().subspan(wire::Lrh::kSize));
   }
 
-  BufferPool payloads{link::PacketPool::kPayloadBlock, 1000};
-  link::PacketPool pool{1000, payloads};
+  BufferPool payloads{link::PacketPool::kPayloadBlock, 4000};
+  link::PacketPool pool{4000, payloads};
   link::Worker worker;
   std::array<link::DirectLink, 2> links{link::DirectLink(pool), link::DirectLink(pool)};
   Far east{worker}, north{worker};
@@ -376,6 +376,28 @@ TEST_F(RoutedGroups, AreToldToEverySiteThatIsThere) {
   settle();
   ASSERT_EQ(north.came.size(), 1u);
   EXPECT_EQ(interest_of(*north.came[0]), (GroupInterest{.hold = {}, .groups = {kGroup}}));
+}
+
+// What waits for it is packets that are to arrive, and this would be said again anyway.
+TEST_F(RoutedGroups, AreNotToldToASiteThatTakesNothingForLong) {
+  constexpr std::size_t kMuch = 1000;
+  for (int i = 0; i < 3; ++i) {  // until the link to it is full too
+    while (router.site(0).backlog(Vl{0}) < kMuch) {
+      auto packet = pool.copy(make_global_packet({.sgid = kHere, .dgid = kThere, .payload = 1024}));
+      ASSERT_NE(packet, nullptr);
+      router.from_subnet(std::move(packet), worker.now());
+    }
+    router.run(worker.now());
+  }
+  ASSERT_EQ(router.site(0).backlog(Vl{0}), kMuch);
+  const std::uint64_t told = count(RouterCounter::kTold);
+  LocalGroup group = kLocal;
+  group.mgid = kGroup;
+  router.set_groups({group}, worker.now());
+  router.run(worker.now());
+  EXPECT_EQ(count(RouterCounter::kTold), told + 1) << "the other one alone";
+  EXPECT_EQ(router.site(0).backlog(Vl{0}), kMuch);
+  settle();
 }
 
 TEST_F(RoutedGroups, AreNotWantedByWhomNobodyUnderstands) {
