@@ -9,6 +9,10 @@
 #include <string_view>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace weft::cli {
 
 enum ExitStatus : int {
@@ -83,6 +87,19 @@ struct LinkOptions {
   bool json = false;
 };
 int link(const LinkOptions& options);
+
+struct LanOptions {
+  std::string lab;              // empty: the only one
+  std::string action = "show";  // "show", "arp", "up", "down"
+  std::string where;            // "host1", "host1:2"; empty: all
+  // Of up, in place of what the lab file says.
+  std::optional<std::string> netns, name, offloads;  // "on", "off"
+  std::optional<std::uint32_t> mtu, queues, channels;
+  bool json = false;
+};
+// The words that it takes.
+void define_lan(CLI::App& lan, LanOptions& options);
+int lan(const LanOptions& options);
 
 struct SmOptions {
   std::string lab;  // empty: the only one

@@ -23,6 +23,7 @@ Commands
   up        run a lab: a fabric of switches and channel adapters
   down      end a lab
   link      look at a link of a lab, pull its cable, degrade it
+  lan       give nodes of a lab Ethernet interfaces, and look at them
   sm        ask a lab's own subnet manager: sweeps, paths and why they are so
   capture   record what a link of a lab carries
   extend    extend a fabric over a WAN; plan it; make the keys of its sites
@@ -164,6 +165,18 @@ Examples
   weft link uplink down
   weft link uplink degrade loss=1%,delay=2ms
   weft link uplink degrade none
+)";
+}
+
+std::string lan_footer() {
+  return R"(A lab file says with lan = true which nodes are on the LAN; up makes the interface of a
+port of another one, or tries again to make one that failed. arp lists whom each port knows.
+
+Examples
+  weft lan
+  weft lan up host1 --netns host1 --mtu 9000
+  weft lan arp host1
+  weft lan down host1:1
 )";
 }
 

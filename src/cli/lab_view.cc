@@ -60,6 +60,15 @@ void print_part(const Json& part) {
              number_of(part, "connected"));
 }
 
+// "  lan: 7 up, 1 failed", and what failed.
+void print_lan(const Json& lan) {
+  fmt::print("  lan: {}\n", states_of(lan));
+  for (const Json& port : list_of(lan, "failed")) {
+    fmt::print("    {}:{}: {}\n", printable(text_of(port, "node")), number_of(port, "port"),
+               printable(text_of(port, "why")));
+  }
+}
+
 void print_program(const Json& program) {
   const auto user = static_cast<uid_t>(number_of(program, "uid"));
   fmt::print("  program pid {} node {} qp {} sent {} arrived {}{}\n", number_of(program, "pid"),
@@ -210,6 +219,7 @@ void print_lab(const Json& lab, bool details, const Style& style) {
   for (const Json& extender : extenders)
     print_extender(extender, details);
   if (lab.contains("sm")) print_manager(object_of(lab, "sm"));
+  if (lab.contains("lan")) print_lan(object_of(lab, "lan"));
   for (const Json& program : list_of(lab, "programs"))
     print_program(program);
   if (!details) return;

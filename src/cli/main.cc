@@ -72,6 +72,7 @@ struct Options {
   UpOptions up;
   DownOptions down;
   LinkOptions link;
+  LanOptions lan;
   SmOptions sm;
   SmRunOptions sm_run;
   CaptureOptions capture;
@@ -234,6 +235,12 @@ void define_labs(CLI::App& app, Options& options) {
   link->add_option("LIST", options.link.value, "Of degrade: loss=1%,delay=2ms,seed=7; or none");
   link->add_option("--lab", options.link.lab, kWhich)->option_text("LAB");
   link->add_flag("--json", options.link.json, "Print JSON");
+
+  define_lan(*add_command(app, "lan", "Give nodes of a lab Ethernet interfaces, and look at them",
+                          " [OPTIONS] [show|arp] [NODE[:PORT]]"
+                          "\n       weft lan [OPTIONS] up|down NODE[:PORT]",
+                          lan_footer()),
+             options.lan);
 
   define_sm(app, options.sm, options.sm_run);
 
@@ -424,6 +431,7 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "up") return up(options.up);
   if (command == "down") return down(options.down);
   if (command == "link") return link(options.link);
+  if (command == "lan") return lan(options.lan);
   if (command == "sm") return sm_or_run(options);
   if (command == "capture") return capture(options.capture);
   if (command == "extend")

@@ -4,7 +4,7 @@
 _weft() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
   local command=${COMP_WORDS[1]} at
-  local commands='run devices doctor status resource lab up down link sm capture extend wan-emulator'
+  local commands='run devices doctor status resource lab up down link lan sm capture extend wan-emulator'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     mapfile -t COMPREPLY < <(compgen -W "$commands help --help --version" -- "$current")
@@ -70,6 +70,14 @@ _weft() {
     link)
       mapfile -t COMPREPLY < <(compgen -W 'show up down degrade --lab --json --help' -- \
         "$current") ;;
+    lan)
+      case $previous in
+        --offloads) mapfile -t COMPREPLY < <(compgen -W 'on off' -- "$current") ;;
+        --netns | --name | --mtu | --queues | --channels | --lab) ;;
+        *) mapfile -t COMPREPLY < <(compgen -W 'show arp up down --netns --name --mtu --queues
+             --channels --offloads --lab --json --help' -- "$current") ;;
+      esac
+      ;;
     sm)
       case $previous in
         --engine) mapfile -t COMPREPLY < <(compgen -W 'minhop updn ftree dor layered' -- "$current") ;;

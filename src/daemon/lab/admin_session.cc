@@ -56,11 +56,12 @@ Expected<Json> AdminSession::carry_out(const Json& request) {
     std::string_view name;
     Expected<Json> (AdminSession::*method)(const Json&);
   };
-  constexpr std::array<Action, 6> kActions{{{"status", &AdminSession::status},
+  constexpr std::array<Action, 7> kActions{{{"status", &AdminSession::status},
                                             {"link", &AdminSession::show_link},
                                             {"set", &AdminSession::set_link},
                                             {"capture", &AdminSession::capture},
                                             {"sm", &AdminSession::manager},
+                                            {"lan", &AdminSession::lan},
                                             {"stop", &AdminSession::stop}}};
   other_part_.clear();
   const std::string name = text_of(request, "do");
@@ -81,6 +82,7 @@ Expected<Json> AdminSession::status(const Json& request) {
   if (lab_.manager_) out["sm"] = lab_.manager_->report();
   if (lab_.parts_) out["parts"] = lab_.parts_->report();
   if (lab_.wan_) out["extenders"] = lab_.wan_->report();
+  if (!lab_.lan_->empty()) out["lan"] = lab_.lan_->report(all);
   if (all) add_connections(out["nodes"]);
   out["counters"] = Json::object();
   for (const auto& counters :
@@ -174,6 +176,14 @@ Expected<Json> AdminSession::manager(const Json& request) {
                     lab_.paths_.name, fabric::to_string(lab.management.manager)));
   }
   return lab_.manager_->answer(request);
+}
+
+Expected<Json> AdminSession::lan(const Json& request) {
+  const fabric::LabNode* const node = lab_.fabric_.lab().find_node(text_of(request, "node"));
+  if (node != nullptr && lab_.fabric_.part().value_or(node->part) != node->part) {
+    return elsewhere(node->part, node->name + " is in");
+  }
+  return lab_.lan_->answer(request);
 }
 
 Expected<Json> AdminSession::stop(const Json&) {

@@ -9,6 +9,7 @@
 //   {"do": "capture", "link": "leaf1:3"}     CapturedHead and packet follow, until one side closes
 //   {"do": "sm", "what": "status" | "history" | "topology" | "metrics"}
 //   {"do": "sm", "what": "path", "from": "a", "to": "d:2"}
+//   {"do": "lan", "what": …}            as LanServer::answer() has it
 //   {"do": "stop"}                      the lab ends, after the answer
 //
 // A manager that is a process of its own understands "sm" alone (manager_admin.h).
@@ -48,6 +49,7 @@ class AdminSession final : private AdminConnection::Owner {
   Expected<nlohmann::json> set_link(const nlohmann::json& request);
   Expected<nlohmann::json> capture(const nlohmann::json& request);
   Expected<nlohmann::json> manager(const nlohmann::json& request);
+  Expected<nlohmann::json> lan(const nlohmann::json& request);
   Expected<nlohmann::json> stop(const nlohmann::json& request);
   // To each of the lab's nodes that has an rdma_cm, what it does.
   void add_connections(nlohmann::json& nodes) const;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "daemon/lab/lab_node.h"
@@ -144,6 +145,10 @@ Expected<void> LabServer::start_programs() {
   if (!connections) return tl::unexpected(connections.error());
   connections_ = std::move(*connections);
   if (parts_ || wan_) connections_->open_all_nodes();
+  lan_ = std::make_unique<LanServer>(LanDriver::Surroundings{.fabric = fabric_,
+                                                             .reactor = *reactor_,
+                                                             .entropy = entropy_,
+                                                             .connections = *connection_managers_});
   return {};
 }
 
@@ -153,12 +158,19 @@ Expected<MadNode> LabServer::find_mad_node(std::string_view name) {
   return MadNode{&node->management(), node, [node] { node->management_used(); }};
 }
 
+std::vector<std::string> LabServer::notes() const {
+  std::vector<std::string> notes = manager_ ? manager_->notes() : std::vector<std::string>{};
+  std::ranges::move(lan_->notes(), std::back_inserter(notes));
+  return notes;
+}
+
 Expected<void> LabServer::run() {
   const Time begin = io::now();
   fabric_.start(begin);
   if (parts_) parts_->start(begin);
   if (wan_) wan_->start(begin);
   if (manager_) manager_->start(begin);
+  lan_->start();
   io::SpinWait patience(kPatience);
   unsigned turns = 0;
   while (!stopping_.load()) {
@@ -182,14 +194,16 @@ Expected<void> LabServer::run() {
 bool LabServer::work(Time now) {
   const bool sent = programs_->poll(now);
   const bool came = parts_ && parts_->poll(now);
+  const bool framed = lan_->work(now);
   const auto deadline = fabric_.deadline();
   const bool due = deadline && *deadline <= now;
   if (due) fabric_.run(now);
+  const bool landed = due && lan_->work(now);
   const bool crossed = wan_ && wan_->run(now);
   const bool managed = manager_ && manage(now, due);
   programs_->flush(now);
   if (parts_) parts_->flush();
-  return sent || came || due || crossed || managed;
+  return sent || came || framed || due || landed || crossed || managed;
 }
 
 // False: neither was there anything for it in the fabric, nor is it due.
@@ -209,10 +223,11 @@ Duration LabServer::time_to_deadline(Time now) const {
   const auto manager = manager_ ? manager_->deadline() : std::nullopt;
   const auto parts = parts_ ? parts_->deadline() : std::nullopt;
   const auto wan = wan_ ? wan_->deadline() : std::nullopt;
-  if (!fabric && !programs && !manager && !parts && !wan) return -1ns;  // for ever
+  const auto lan = lan_->deadline();
+  if (!fabric && !programs && !manager && !parts && !wan && !lan) return -1ns;  // for ever
   const Time next = std::min({fabric.value_or(Time::max()), programs.value_or(Time::max()),
                               manager.value_or(Time::max()), parts.value_or(Time::max()),
-                              wan.value_or(Time::max())});
+                              wan.value_or(Time::max()), lan.value_or(Time::max())});
   return std::max(next - now, Duration::zero());
 }
 

@@ -28,6 +28,7 @@
 #include "daemon/lab/mad_server.h"
 #include "daemon/lab/other_users.h"
 #include "daemon/lab/part_links.h"
+#include "daemon/lan/lan_server.h"
 #include "daemon/listener.h"
 #include "daemon/wan/wan_links.h"
 #include "fabric/fabric.h"
@@ -60,9 +61,7 @@ class LabServer {
   ~LabServer();
 
   // What is to be said to whoever begins it: sentences.
-  [[nodiscard]] std::vector<std::string> notes() const {
-    return manager_ ? manager_->notes() : std::vector<std::string>{};
-  }
+  [[nodiscard]] std::vector<std::string> notes() const;
   // Serves until stop() is called or somebody asks the lab to end. Its sockets are gone then.
   Expected<void> run();
   // From any thread, and from signal handlers.
@@ -102,6 +101,7 @@ class LabServer {
   std::unique_ptr<AttachServer> programs_;
   std::unique_ptr<ConnectionManagers> connection_managers_;
   std::unique_ptr<CmServer> connections_;
+  std::unique_ptr<LanServer> lan_;
   CounterSet<LabCounter, kLabCounters> counters_;
   std::map<std::uint64_t, std::unique_ptr<AdminSession>> sessions_;
   std::uint64_t last_session_ = 0;

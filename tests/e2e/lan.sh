@@ -1,0 +1,226 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: lan.sh WHAT: Ethernet over the fabric, between nodes of a lab that are in network
+# namespaces of their own, by programs that know nothing of it. WHAT is one of
+#   ping      ping, arping, over IPv4 and IPv6; what weft lan says
+#   streams   TCP and UDP of iperf3, and 100 MB whose checksum is right
+#   groups    multicast of socat to who has joined
+#   services  DHCP, router advertisements
+#   frames    tagged frames and frames of 802.3, as they were sent
+#   mtu       an MTU of 65,521, by channels and by datagrams alone
+#   eight     eight nodes, and how soon they are up
+#   trouble   a cable, a switch and a node go; interfaces that somebody deletes
+#   asked     up and down at a running lab
+#   lacking   without namespaces or capabilities the lab runs, and says what the LAN lacks
+set -euo pipefail
+source "$(dirname "$0")/lib.sh"
+need ip nsenter unshare python3 ping
+what=$1
+private_network "$0" "$@"
+begin
+# shellcheck source=tests/e2e/lab_lib.sh
+source "$source_tree/tests/e2e/lab_lib.sh"
+# shellcheck source=tests/e2e/lan_lib.sh
+source "$source_tree/tests/e2e/lan_lib.sh"
+
+ping_each_way() {
+  run_at ping a ping -c3 -i0.1 -W2 192.0.2.2
+  run_at ping6 b ping -c3 -i0.1 -W2 2001:db8::1
+  expect ping ' 0% packet loss'
+  expect ping6 ' 0% packet loss'
+}
+
+test_ping() {
+  need busybox
+  start_lan a b
+  ping_each_way
+  run_at arping a busybox arping -c2 -I lan1 192.0.2.2
+  mac=$(lan_is "interfaces[1]['mac']")
+  [[ $mac =~ ^02:57:4c:00:..:..$ ]] || fail "b has the address $mac"
+  expect arping "^Unicast reply from 192.0.2.2 \[$mac\]"
+  run neigh nsenter "--net=/proc/${keeper_of[a]}/ns/net" ip neigh show 192.0.2.2
+  expect neigh "lladdr $mac"
+  run show "$weft" lan show a:1
+  expect show '^a:1 +lan1 +.*/net/a +up +02:57:4c:.* 1500 +1 +1 +[0-9]+$'
+  run arp "$weft" lan arp a
+  expect arp "^a:1 +lan1 +$mac +[0-9]+ +b:1 +0x[0-9a-f]{16} +4096 +[12] +channel$"
+  run status "$weft" status --json
+  expect status '"up": 2'
+}
+
+test_streams() {
+  local port
+  need iperf3 socat cmp
+  start_lan a b
+  port=$(free_port)
+  spawn_at server b iperf3 -s -p "$port"
+  await_listener server "$port" "${keeper_of[b]}"
+  run_at tcp a iperf3 -c 192.0.2.2 -p "$port" -t2
+  expect tcp 'receiver'
+  run_at back a iperf3 -c 192.0.2.2 -p "$port" -n 200M -R
+  expect back 'receiver'
+  run_at udp a iperf3 -c 192.0.2.2 -p "$port" -t1 -u -b 100M
+  expect udp ' \([0-9.e-]+%\) +receiver'
+  stop server
+  head -c 100000000 /dev/urandom >"$work/sent"
+  port=$(free_port)
+  spawn_at sink b socat -u "TCP-LISTEN:$port,reuseaddr" "CREATE:$work/come"
+  await_listener sink "$port" "${keeper_of[b]}"
+  run_at source a socat -u "OPEN:$work/sent" "TCP:192.0.2.2:$port"
+  finish sink
+  cmp "$work/sent" "$work/come" || fail "what came is not what was sent"
+}
+
+test_groups() {
+  local node
+  need socat
+  start_lan a b
+  for node in a b; do
+    at_node "$node" ip route add 224.0.0.0/4 dev lan1
+  done
+  spawn_at member b socat -u UDP4-RECV:7000,ip-add-membership=239.1.2.3:lan1 STDOUT
+  local tries
+  for ((tries = 0; tries < 100; tries++)); do
+    echo "to the group" | at_node a socat -u STDIN UDP4-DATAGRAM:239.1.2.3:7000,ip-multicast-ttl=1
+    ! grep -q "to the group" "$work/member.out" || break
+    sleep 0.05
+  done
+  expect member '^to the group$'
+  stop member
+}
+
+test_services() {
+  need busybox dnsmasq
+  start_lan a b
+  at_node b ip address flush dev lan1 scope global
+  spawn_at dnsmasq a dnsmasq --no-daemon --conf-file=/dev/null --interface=lan1 --port=0 \
+    --bind-interfaces --dhcp-range=192.0.2.100,192.0.2.110,1h \
+    --dhcp-range=2001:db8::,ra-only --enable-ra --log-dhcp --user=root --group=root \
+    --dhcp-leasefile="$work/leases" --pid-file=
+  await dnsmasq 'router advertisement on'
+  printf '#!/bin/sh\n[ "$1" != bound ] || ip address add "$ip/24" dev "$interface"\n' \
+    >"$work/bound"
+  chmod +x "$work/bound"
+  run_at client b busybox udhcpc -i lan1 -n -q -f -s "$work/bound" -t5 -T1
+  expect client 'lease of 192\.0\.2\.1(0[0-9]|10) obtained'
+  run_at ping b ping -c2 -i0.2 -W2 192.0.2.1
+  local tries
+  for ((tries = 0; tries < 200; tries++)); do
+    [[ -z $(at_node b ip -6 address show dev lan1 scope global dynamic) ]] || return 0
+    sleep 0.05
+  done
+  fail "b has no address by router advertisement"
+}
+
+test_mtu() {
+  local port size
+  need iperf3
+  make_nodes a b
+  sed -i 's/lan = {/lan = { mtu = 65521,/; s/^\[node.b\]$/&\nlan = { channels = 0 }/' \
+    "$work/lan.toml"
+  spawn lab "$weft" up "$work/lan.toml"
+  await_peers 2
+  give_addresses
+  for size in 56 1472 1473 8972 65493; do
+    run_at "ping-$size" a ping -c2 -i0.1 -W2 -M "do" -s "$size" 192.0.2.2
+    run_at "back-$size" b ping -c2 -i0.1 -W2 -M "do" -s "$size" 192.0.2.1
+  done
+  [[ $(lan_is "[each['channel_count'] for each in interfaces]") == '[0, 0]' ]] ||
+    fail "b wants no channels"
+}
+
+test_frames() {
+  start_lan a b
+  run_at frames a python3 "$source_tree/tests/e2e/lan_frames.py" "/proc/${keeper_of[b]}/ns/net" lan1
+  expect frames '^all came$'
+}
+
+test_eight() {
+  local begun took
+  make_nodes a b c d e f g h
+  begun=$(date +%s%N)
+  spawn lab "$weft" up "$work/lan.toml"
+  await_peers 8
+  took=$((($(date +%s%N) - begun) / 1000000))
+  echo "eight nodes were up after $took ms"
+  give_addresses
+  for n in 2 5 8; do
+    run_at "ping-$n" a ping -c2 -i0.1 -W2 "192.0.2.$n"
+  done
+}
+
+carrier() { [[ $(at_node "$1" ip link show dev lan1) != *NO-CARRIER* ]] && echo 1 || echo 0; }
+await_carrier() { # NODE 0|1
+  local tries
+  for ((tries = 0; tries < 300; tries++)); do
+    [[ $(carrier "$1") != "$2" ]] || return 0
+    sleep 0.05
+  done
+  fail "the carrier of $1 is $(carrier "$1"), not $2"
+}
+
+test_trouble() {
+  start_lan a b c
+  ping_each_way
+  run unplug "$weft" link b:1 down
+  await_carrier b 0
+  await_lan "all(peer['node'] != 'b' for peer in interfaces[0]['peers'])"
+  run_at lost a ping -c1 -W1 192.0.2.3
+  [[ $(at_node b ip -4 address show dev lan1) == *192.0.2.2* ]] || fail "b has lost its address"
+  run plug "$weft" link b:1 up
+  await_carrier b 1
+  await_peers 3
+  ping_each_way
+  at_node c ip link del lan1
+  await_lan "interfaces[2]['state'] == 'failed'"
+  run again "$weft" lan up c
+  await_peers 3
+}
+
+test_asked() {
+  start_lan a b
+  run down "$weft" lan down b
+  [[ -z $(at_node b ip link show dev lan1 2>/dev/null) ]] || fail "b has its interface still"
+  spawn refused "$weft" lan down b
+  finish refused 2
+  expect refused '^weft lan: b is not on the LAN$'
+  run up "$weft" lan up b --mtu 9000 --name eth7
+  await_peers 2
+  expect up '^b:1 +eth7 +'
+  [[ $(at_node b ip link show dev eth7) == *' mtu 9000 '* ]] || fail "the MTU is another one"
+  run same "$weft" lan up b
+  spawn other "$weft" lan up b --mtu 1500
+  finish other 2
+  expect other 'b:1 has an interface with other options'
+  spawn switch "$weft" lan up s
+  finish switch 2
+  expect switch 's is a switch'
+  spawn port "$weft" lan up b:2
+  finish port 2
+  expect port 'b has ports 1 to 1'
+}
+
+test_lacking() {
+  make_nodes a b
+  rm "$work/net/b"
+  spawn lab "$weft" up "$work/lan.toml"
+  await lab "namespaces that are not there: $work/net/b; make them with ip netns add"
+  await_states '{"Active":2}'
+  await_lan "[each['state'] for each in interfaces] == ['up', 'failed']"
+  run show "$weft" lan
+  expect show '^b:1: .*/net/b: No such file or directory'
+  ln -s "/proc/${keeper_of[b]}/ns/net" "$work/net/b"
+  run up "$weft" lan up b
+  await_peers 2
+  run end "$weft" down
+  finish lab
+  need setpriv
+  spawn lab setpriv --bounding-set=-net_admin --inh-caps=-net_admin "$weft" up "$work/lan.toml"
+  await lab 'needs the capability CAP_NET_ADMIN; the rest of the lab runs'
+  await_states '{"Active":2}'
+  await_lan "[each['state'] for each in interfaces] == ['failed', 'failed']"
+}
+
+"test_$what"
+run end "$weft" down
+finish lab
