@@ -28,8 +28,10 @@ TABLES = {
     "router of extender": (EXTENDER + "mode = 'router'\n", {"extender", "node", "switch"}),
     "remote": (EXTENDER + "[extender.x.remote.y]\n", {"extender"}),
     "link": ("[[link]]\n", {"link"}),
+    "lan": ("[lan]\n", {"top"}),
+    "lan of node": ("[node.x.lan]\n", {"node"}),
 }
-PREFIX = {"sm": "sm.", "remote": "remote.NAME."}
+PREFIX = {"sm": "sm.", "remote": "remote.NAME.", "lan": "lan.", "lan of node": "lan."}
 # What is a table of its own, or written otherwise.
 ELSEWHERE = {"manager", "access", "defaults", "part", "switch", "extender", "node", "router",
              "hosts", "link", "remote"}
