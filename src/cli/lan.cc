@@ -99,10 +99,20 @@ void print_interfaces(const Json& interfaces, const Style& style) {
     const std::string line = fmt::format("{}: {}", at(each), printable(text_of(each, "why")));
     fmt::print("{}\n", text_of(each, "state") == "failed" ? style.red(line) : line);
   }
+  for (const Json& each : interfaces)
+    for (const Json& note : list_of(each, "notes"))
+      fmt::print("{}: {}\n", at(each), printable(note.get<std::string>()));
+}
+
+// What it wants of groups: "all", how many, or "-": it has not said so, and gets all.
+std::string groups_of(const Json& peer) {
+  const Json& groups = peer.contains("groups") ? peer["groups"] : Json();
+  if (groups.is_array()) return fmt::to_string(groups.size());
+  return groups.is_string() ? printable(groups.get<std::string>()) : "-";
 }
 
 void print_peers(const Json& interfaces, const Style& style) {
-  Table table({"PORT", "INTERFACE", "MAC", "LID", "PEER", "GUID", "MTU", "PATHS", "BY"});
+  Table table({"PORT", "INTERFACE", "MAC", "LID", "PEER", "GUID", "MTU", "PATHS", "BY", "GROUPS"});
   for (const Json& each : interfaces) {
     for (const Json& peer : list_of(each, "peers")) {
       const Json& path = object_of(peer, "path");
@@ -110,7 +120,7 @@ void print_peers(const Json& interfaces, const Style& style) {
                  fmt::to_string(number_of(peer, "lid")), peer.contains("node") ? at(peer) : "-",
                  or_dash(peer, "guid"), fmt::to_string(number_of(path, "mtu")),
                  fmt::to_string(number_of(peer, "paths")),
-                 text_of(peer, "channel") == "up" ? "channel" : "datagrams"});
+                 text_of(peer, "channel") == "up" ? "channel" : "datagrams", groups_of(peer)});
     }
   }
   fmt::print("{}", table.to_string(style));

@@ -126,6 +126,10 @@ class LanPort final : private DirectoryUser {
   [[nodiscard]] const LanCounters& counters() const { return counters_; }
   // What a peer has said that it wants, or that it wants all.
   [[nodiscard]] bool peer_wants(PeerId peer, const MacAddress& group) const;
+  // What it has said of groups; nothing: it has not lately.
+  [[nodiscard]] const std::optional<GroupList>& peer_groups(PeerId peer) const {
+    return peer_states_[peer].groups;
+  }
   // It has said that what goes to the fabric's group of LAN ports reaches it.
   [[nodiscard]] bool peer_joined(PeerId peer) const;
   // It has said that there are stations behind it.

@@ -300,6 +300,30 @@ TEST_F(ResidentConsumerTest, WaitForRoomOnTheLink) {
     EXPECT_EQ(d().received.all[i].wr_id, i);
 }
 
+// Who has its turn behind one that has more than the port takes has it later.
+TEST_F(ResidentConsumerTest, NobodyWaitsForEverBehindALongSender) {
+  connect(hca::QpType::kUc);
+  a().open_datagrams();
+  d().open_datagrams();
+  for (std::uint64_t round = 0; round < 4; ++round) {
+    std::vector<BufferRef> places(6);
+    for (std::uint64_t i = 0; i < places.size(); ++i)
+      d().post_receive(i, true);
+    d().post_receive(100, false);
+    for (BufferRef& place : places) {
+      const hca::Sge piece = a().piece_of(message(65'000, place));
+      a().send(std::span(&piece, 1));
+    }
+    BufferRef place;
+    const hca::Sge piece = a().piece_of(message(1000, place));
+    a().send(std::span(&piece, 1), d());
+    settle();
+    EXPECT_EQ(d().received.all.size(), places.size() + 1) << round;
+    d().received.all.clear();
+    d().places.clear();
+  }
+}
+
 TEST_F(ResidentConsumerTest, ReliableConnectionsAreAnswered) {
   connect(hca::QpType::kRc);
   d().post_receive(7, true);

@@ -50,7 +50,10 @@ void LanDriver::describe(LanReport& out) const {
   if (interface_) out.mac = lan_->mac();
   const auto counted = lan_->counters().snapshot();
   out.frames.insert(out.frames.end(), counted.begin(), counted.end());
-  for (const lan::PeerId id : lan_->peers().all()) {
+  const auto all = lan_->peers().all();
+  std::vector<lan::PeerId> ids(all.begin(), all.end());
+  std::ranges::sort(ids, {}, [this](lan::PeerId id) { return lan_->peers().get(id).lids.base; });
+  for (const lan::PeerId id : ids) {
     const lan::Peer& peer = lan_->peers().get(id);
     out.peers.push_back({.port = peer.port,
                          .lids = peer.lids,
@@ -60,10 +63,9 @@ void LanDriver::describe(LanReport& out) const {
                          .qpn = peer.end.qpn,
                          .bridges = lan_->peer_bridges(id),
                          .stations = lan_->stations().count(id),
-                         .channel = lan_->channels().state(id)});
+                         .channel = lan_->channels().state(id),
+                         .groups = lan_->peer_groups(id)});
   }
-  std::sort(out.peers.begin(), out.peers.end(),
-            [](const auto& one, const auto& other) { return one.lids.base < other.lids.base; });
 }
 
 }  // namespace weft::daemon

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/mac_address.h"
 #include "daemon/lan/lan_notes.h"
 #include "lan/channels.h"
+#include "lan/group_list.h"
 #include "lan/peers.h"
 #include "mgmt/managed_node.h"
 
@@ -36,6 +38,7 @@ struct LanPeerReport {
   bool bridges = false;      // other stations are behind it,
   std::size_t stations = 0;  // so many as far as is known
   lan::Channels::State channel = lan::Channels::State::kNone;
+  std::optional<lan::GroupList> groups{};  // what it wants of groups; nothing: it has not said so
 };
 
 // A LAN port, as people ask about it.

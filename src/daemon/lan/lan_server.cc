@@ -235,6 +235,16 @@ LanReport LanServer::report_of(const Key& key, const Port& port) const {
   return out;
 }
 
+// "all", the addresses of groups, or null: it has not said what it wants.
+Json groups_json(const std::optional<lan::GroupList>& groups) {
+  if (!groups) return nullptr;
+  if (groups->all) return "all";
+  Json out = Json::array();
+  for (const MacAddress& group : groups->groups)
+    out.push_back(text(group));
+  return out;
+}
+
 Json LanServer::peer_json(const LanPeerReport& peer) const {
   Json out{{"mac", text(peer.mac)},
            {"lid", peer.lids.base.value()},
@@ -247,7 +257,10 @@ Json LanServer::peer_json(const LanPeerReport& peer) const {
              {"dlid", peer.path.dlid.value()},
              {"sl", peer.path.sl.value()},
              {"mtu", peer.path.mtu}}},
-           {"paths", peer.paths}};
+           {"paths", peer.paths},
+           {"groups", groups_json(peer.groups)},
+           {"bridges", peer.bridges},
+           {"stations", peer.stations}};
   if (const auto known = by_guid_.find(peer.port); known != by_guid_.end()) {
     const fabric::LabNode& node = surroundings_.fabric.lab().nodes[known->second.first];
     out["node"] = node.name;
@@ -281,6 +294,9 @@ Json LanServer::interface_json(const Key& key, const Port& port, bool peers) con
            {"frames", counters_json(report.frames)},
            {"packets", counters_json(report.packets)}};
   if (!report.why.empty()) out["why"] = report.why;
+  out["notes"] = Json::array();
+  for (const LanNotes::Note& note : report.notes)
+    out["notes"].push_back(note.text);
   if (!peers) return out;
   out["peers"] = Json::array();
   for (const LanPeerReport& peer : report.peers)

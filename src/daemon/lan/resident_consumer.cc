@@ -77,7 +77,9 @@ void ResidentConsumer::run(Time now) {
     // The rest has its turn when the port takes more.
     for (; i < running_.size(); ++i) {
       const auto later = members_.find(running_[i]);
-      if (later != members_.end()) make_ready(later->second);
+      if (later == members_.end()) continue;
+      later->second.ready = false;  // it is in running_, which ends here
+      make_ready(later->second);
     }
   }
   running_.clear();
