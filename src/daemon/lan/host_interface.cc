@@ -49,7 +49,9 @@ std::errc HostInterface::send(const lan::Offload& offload, Bytes frame, std::uin
   std::array<std::byte, lan::VirtioHeader::kSize> header;
   lan::VirtioHeader::write(offload, header);
   const std::array<Bytes, 2> pieces{header, frame};
-  return tap_->send(flow % watches_.size(), pieces);
+  const std::size_t queue = flow % watches_.size();
+  readable_ |= 1u << queue;
+  return tap_->send(queue, pieces);
 }
 
 void HostInterface::hold(bool held) {

@@ -34,8 +34,12 @@ class HostInterface {
   // The next one, behind its header, into a place that takes the longest: of each queue in turn.
   // Empty: there is none.
   [[nodiscard]] MutableBytes next(MutableBytes place);
+  // Nothing is known of frames until the reactor has looked again, which takes less time than a
+  // read that finds none.
+  void forget_readable() { readable_ = 0; }
   // Frames of one station, which `flow` names, are given to the host in order. An error as of
-  // TapInterface::send(): the frame is lost.
+  // TapInterface::send(): the frame is lost. The kernel often answers at once, in the same queue:
+  // it counts as readable() then.
   [[nodiscard]] std::errc send(const lan::Offload& offload, Bytes frame, std::uint8_t flow);
 
   // Frames are not read for a while and stay with the host, so the reactor need not be woken by

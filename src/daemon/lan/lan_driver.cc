@@ -16,6 +16,9 @@ namespace {
 // What is read of the host in one turn, so that it does not keep the fabric waiting.
 constexpr std::size_t kFramesATurn = 64;
 constexpr std::size_t kBytesATurn = 256 * 1024;
+// work() is called before and after the fabric's run(): after so many calls without a frame the
+// reactor has looked since there was one, and there was no other behind it.
+constexpr unsigned kQuiet = 2;
 // Places come back while the fabric runs, and it is looked whether they have then. This is for
 // packets that leave the fabric's thread.
 constexpr Duration kLookForRoom = 1ms;
@@ -156,7 +159,7 @@ bool LanDriver::read_host() {
   std::size_t frames = 0;
   std::size_t bytes = 0;
   bool room = true;
-  while (interface_->readable() && frames < kFramesATurn && bytes < kBytesATurn) {
+  while (interface_->readable() && frames < burst_ && bytes < kBytesATurn) {
     room = queue_pairs_->has_room();
     if (!room) break;
     const BufferRef place = queue_pairs_->place();
@@ -170,7 +173,21 @@ bool LanDriver::read_host() {
   if (!room && !held_) counters_.add_in_turn(LanDriverCounter::kTxHeld);
   held_ = !room;
   interface_->hold(held_);
+  if (room) adapt_burst(frames);
   return frames != 0;
+}
+
+// A frame that comes alone is not to wait for the read that finds no other behind it, and so it is
+// the reactor that tells whether there is one. Where many come, fewer turns are to be taken.
+void LanDriver::adapt_burst(std::size_t frames) {
+  const bool some = frames != 0;
+  quiet_ = some ? 0 : std::min(quiet_ + 1, kQuiet);
+  if (quiet_ == kQuiet || (some && !interface_->readable())) {
+    burst_ = 1;
+  } else if (some) {
+    burst_ = std::min(burst_ * 2, kFramesATurn);
+  }
+  interface_->forget_readable();
 }
 
 void LanDriver::take_from_host(MutableBytes read) {

@@ -109,6 +109,7 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
 
   // Frames.
   bool read_host();
+  void adapt_burst(std::size_t frames);
   void take_from_host(MutableBytes read);
   // lan::LanUser
   void to_host(const lan::Offload& offload, Bytes frame) override;
@@ -156,6 +157,8 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   bool active_ = false;                       // the port
   std::string failed_;                        // why there is no interface, though there could be
   bool held_ = false;                         // frames of the host wait for room
+  std::size_t burst_ = 1;                     // frames that are read of it in one turn, at most
+  unsigned quiet_ = 0;                        // calls of work() since it had one
   CounterSet<LanDriverCounter, kLanDriverCounters> counters_;
   LanNotes notes_;
 
