@@ -74,6 +74,7 @@ Expected<void> TapInterface::make_here(const TapOptions& options) {
   for (unsigned queue = 0; queue < options.queues; ++queue) {
     if (auto added = add_queue(options); !added) return added;
   }
+  if (auto opened = open_news(); !opened) return opened;
   if (auto set = set_mac(options.mac); !set) return set;
   if (auto set = set_mtu(options.mtu); !set) return set;
   if (auto set = set_carrier(false); !set) return set;
@@ -96,6 +97,16 @@ Expected<void> TapInterface::add_queue(const TapOptions& options) {
     return fail_errno(errno, name_);
   }
   queues_.push_back(std::move(file->fd));
+  return {};
+}
+
+Expected<void> TapInterface::open_news() {
+  ifreq request = request_of(name_);
+  if (ioctl(control_.get(), SIOCGIFINDEX, &request) != 0) return fail_errno(errno, name_);
+  index_ = static_cast<std::uint32_t>(request.ifr_ifindex);
+  auto news = LinkMonitor::open();
+  if (!news) return tl::unexpected(news.error());
+  news_.emplace(std::move(*news));
   return {};
 }
 
@@ -126,6 +137,18 @@ Expected<void> TapInterface::set_mtu(std::uint32_t mtu) {
   request.ifr_mtu = static_cast<int>(std::min<std::uint32_t>(mtu, 1u << 30));
   if (ioctl(control_.get(), SIOCSIFMTU, &request) == 0) return {};
   return fail_errno(errno, fmt::format("{}: an MTU of {} bytes", name_, mtu));
+}
+
+std::optional<std::uint32_t> TapInterface::take_mtu() {
+  if (!news_->drain(index_)) return std::nullopt;
+  // It may have another name by now.
+  ifreq request{};
+  request.ifr_ifindex = static_cast<int>(index_);
+  if (ioctl(control_.get(), SIOCGIFNAME, &request) != 0 ||
+      ioctl(control_.get(), SIOCGIFMTU, &request) != 0) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint32_t>(request.ifr_mtu);
 }
 
 MutableBytes TapInterface::receive(std::size_t queue, MutableBytes place) {

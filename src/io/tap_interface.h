@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "io/link_monitor.h"
 #include "io/unique_fd.h"
 
 namespace weft::io {
@@ -71,16 +73,25 @@ class TapInterface {
   Expected<void> set_mac(const std::array<std::uint8_t, 6>& mac);
   Expected<void> set_mtu(std::uint32_t mtu);
 
+  // For a reactor: readable when the kernel has news of interfaces of this one's namespace.
+  [[nodiscard]] int news() const { return news_->fd(); }
+  // Takes the news. The MTU that the interface has now, which people may change; nothing: there was
+  // no news of it, or it has left its namespace.
+  [[nodiscard]] std::optional<std::uint32_t> take_mtu();
+
  private:
   TapInterface() = default;
   // In a thread that is in the right namespace.
   Expected<void> make_here(const TapOptions& options);
   Expected<void> add_queue(const TapOptions& options);
+  Expected<void> open_news();
   Expected<void> set_up();
 
   std::string name_;
   std::vector<UniqueFd> queues_;
   UniqueFd control_;  // a socket of its namespace, through which it is configured
+  std::optional<LinkMonitor> news_;
+  std::uint32_t index_ = 0;
   bool gone_ = false;
 };
 

@@ -84,6 +84,21 @@ TEST_F(LanDriverTest, LongFramesGoByChannelsAsOneMessage) {
   EXPECT_EQ(a.count("tx_no_room"), 0u);
 }
 
+TEST_F(LanDriverTest, TheMtuIsWhatTheHostsInterfaceHas) {
+  Host& a = add("a");
+  Host& d = add("d");
+  ASSERT_TRUE(until([&] { return all_know_all(); }));
+  EXPECT_EQ(run(a, "ip link set lan0 mtu 9000"), 0);
+  EXPECT_EQ(run(d, "ip link set lan0 mtu 9000"), 0);
+  EXPECT_TRUE(until([&] { return a.report().mtu == 9000 && d.report().mtu == 9000; }));
+  EXPECT_EQ(run(a, "ping -q -c 3 -i 0.01 -s 8972 -M do 10.9.0.2 >/dev/null"), 0);
+  EXPECT_EQ(a.count("tx_too_long"), 0u);
+  EXPECT_EQ(run(d, "ip link set lan0 mtu 1400"), 0);
+  EXPECT_TRUE(until([&] { return d.report().mtu == 1400; }));
+  EXPECT_NE(run(a, "ping -q -c 1 -W 0.2 -s 8972 -M do 10.9.0.2 >/dev/null"), 0);
+  EXPECT_EQ(d.count("rx_too_long"), 1u);
+}
+
 TEST_F(LanDriverTest, TheCarrierFollowsThePort) {
   Host& a = add("a");
   EXPECT_EQ(run(a, "ip link show lan0 | grep -q LOWER_UP"), 0);

@@ -24,6 +24,11 @@ Expected<std::unique_ptr<HostInterface>> HostInterface::make(const io::TapOption
     if (!watch) return tl::unexpected(watch.error());
     made->watches_.push_back(std::move(*watch));
   }
+  auto news = reactor.watch(made->tap_->news(), EPOLLIN, [raw = made.get()](std::uint32_t) {
+    if (const auto mtu = raw->tap_->take_mtu()) raw->new_mtu_ = mtu;
+  });
+  if (!news) return tl::unexpected(news.error());
+  made->news_ = std::move(*news);
   return made;
 }
 

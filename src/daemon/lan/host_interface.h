@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -45,6 +46,10 @@ class HostInterface {
   // Frames are not read for a while and stay with the host, so the reactor need not be woken by
   // them.
   void hold(bool held);
+  // The MTU that people have given it; nothing: it is the one that was known before.
+  [[nodiscard]] std::optional<std::uint32_t> take_mtu() {
+    return std::exchange(new_mtu_, std::nullopt);
+  }
   // Somebody has deleted it.
   [[nodiscard]] bool gone() const { return gone_ || tap_->gone(); }
 
@@ -57,8 +62,10 @@ class HostInterface {
   const std::unique_ptr<io::TapInterface> tap_;
   io::Reactor& reactor_;
   std::vector<io::Reactor::Registration> watches_;  // by queue
-  std::uint32_t readable_ = 0;                      // a bit for each queue
-  std::size_t turn_ = 0;                            // the queue that is read next
+  io::Reactor::Registration news_;
+  std::optional<std::uint32_t> new_mtu_;
+  std::uint32_t readable_ = 0;  // a bit for each queue
+  std::size_t turn_ = 0;        // the queue that is read next
   bool held_ = false;
   bool muted_ = false;  // watches_ wait for nothing
   bool gone_ = false;

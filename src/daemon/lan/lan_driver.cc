@@ -65,6 +65,7 @@ LanDriver::LanDriver(const LanDriverOptions& options, const Surroundings& surrou
     : options_(options),
       surroundings_(surroundings),
       port_guid_(guid_of(surroundings.fabric, options)),
+      mtu_(options.mtu),
       now_(io::now()) {
 }
 
@@ -111,7 +112,7 @@ Expected<void> LanDriver::make_interface() {
   auto made = HostInterface::make({.name = options_.interface,
                                    .network_namespace = options_.network_namespace,
                                    .mac = lan_->mac(),
-                                   .mtu = options_.mtu,
+                                   .mtu = mtu_,
                                    .queues = options_.queues,
                                    .offloads = options_.offloads},
                                   surroundings_.reactor);
@@ -125,6 +126,14 @@ void LanDriver::lose_interface(std::string why) {
   failed_ = std::move(why);
 }
 
+// Whoever may administer the host's interfaces decides on it, as with any adapter.
+void LanDriver::follow_mtu() {
+  const auto mtu = interface_->take_mtu();
+  if (!mtu) return;
+  mtu_ = std::min<std::uint32_t>(*mtu, lan::kMostMtu);
+  lan_->set_mtu(mtu_);
+}
+
 bool LanDriver::work(Time now) {
   now_ = now;
   if (queue_pairs_->take_port_change()) {
@@ -133,6 +142,7 @@ bool LanDriver::work(Time now) {
   if (interface_ && interface_->gone()) {
     lose_interface(fmt::format("somebody has deleted {}", interface_->name()));
   }
+  if (interface_) follow_mtu();
   bool worked = queue_pairs_->receive();
   if (interface_) worked = read_host() || worked;
   if (lan_ && lan_->deadline() <= now) {

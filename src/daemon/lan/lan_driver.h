@@ -48,7 +48,7 @@ struct LanDriverOptions {
   mgmt::PortNumber port = 1;
   std::string interface = "lan%d";  // as io::TapOptions have it
   std::string network_namespace;
-  std::uint32_t mtu = 1500;  // kLeastMtu to lan::kMostMtu
+  std::uint32_t mtu = 1500;  // at first, kLeastMtu to lan::kMostMtu: people may change it
   unsigned queues = 1;
   bool offloads = true;
   std::size_t channels = 256;  // at most; 0: datagrams alone
@@ -104,6 +104,7 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   Expected<void> begin(const lan::PortLids& lids);
   Expected<void> make_interface();
   void lose_interface(std::string why);
+  void follow_mtu();
 
   void describe(LanReport& out) const;
 
@@ -148,6 +149,7 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   const LanDriverOptions options_;
   const Surroundings surroundings_;
   const Guid port_guid_;
+  std::uint32_t mtu_;  // of the host's interface
   Time now_{};
   std::unique_ptr<LanQueuePairs> queue_pairs_;
   std::unique_ptr<LanSubnet> subnet_;

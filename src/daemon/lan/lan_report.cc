@@ -26,7 +26,7 @@ LanReport LanDriver::report() const {
   out.node = options_.node;
   out.port = options_.port;
   out.network_namespace = options_.network_namespace;
-  out.mtu = options_.mtu;
+  out.mtu = mtu_;
   out.qpn = queue_pairs_->end().qpn;
   out.packets = queue_pairs_->counters();
   out.frames = counters_.snapshot();
