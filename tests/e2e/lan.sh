@@ -59,6 +59,8 @@ test_streams() {
   expect tcp 'receiver'
   run_at back a iperf3 -c 192.0.2.2 -p "$port" -n 200M -R
   expect back 'receiver'
+  run_at tcp6 a iperf3 -c 2001:db8::2 -p "$port" -n 100M
+  expect tcp6 'receiver'
   run_at udp a iperf3 -c 192.0.2.2 -p "$port" -t1 -u -b 100M
   expect udp ' \([0-9.e-]+%\) +receiver'
   stop server
@@ -74,7 +76,7 @@ test_streams() {
 test_groups() {
   local node
   need socat
-  start_lan a b
+  start_lan a b c
   for node in a b; do
     at_node "$node" ip route add 224.0.0.0/4 dev lan1
   done
@@ -86,6 +88,18 @@ test_groups() {
     sleep 0.05
   done
   expect member '^to the group$'
+  # It goes to nobody else, once c has said which groups it wants.
+  await_lan "all(type(peer['groups']) == list for peer in interfaces[0]['peers'])"
+  await_lan "['01:00:5e:01:02:03' in each['groups']
+    for each in interfaces[0]['peers']] == [True, False]"
+  spawn_at others c python3 "$source_tree/tests/e2e/lan_frames.py" hear lan1 01:00:5e:01:02:03
+  await others '^hears$'
+  for ((tries = 0; tries < 20; tries++)); do
+    echo "once more" | at_node a socat -u STDIN UDP4-DATAGRAM:239.1.2.3:7000,ip-multicast-ttl=1
+  done
+  await member '^once more$'
+  stop others TERM
+  refuse others 'came'
   stop member
 }
 

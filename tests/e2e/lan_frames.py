@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Frames of many kinds, from the interface of this network namespace to that of another one, where
-they must come as they were sent.
+they must come as they were sent; or says which frames come here to an address, until it is ended.
 
 usage: lan_frames.py NAMESPACE INTERFACE
+       lan_frames.py hear INTERFACE ADDRESS
 """
 import ctypes
 import fcntl
@@ -41,7 +42,18 @@ def come(sock):
     return frame
 
 
+def hear(interface, address):
+    sock, _ = station(interface)
+    print("hears", flush=True)
+    while True:
+        frame = come(sock)
+        if frame[:6].hex(":") == address:
+            print(f"came: {frame[:40].hex()}", flush=True)
+
+
 def main():
+    if sys.argv[1] == "hear":
+        hear(*sys.argv[2:])
     here, own = station(sys.argv[2])
     with open(sys.argv[1], "rb") as space:
         if ctypes.CDLL(None, use_errno=True).setns(space.fileno(), CLONE_NEWNET) != 0:
