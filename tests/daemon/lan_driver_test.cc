@@ -153,6 +153,18 @@ TEST_F(LanDriverTest, FramesInAnothersNameAreDroppedAndNotedOnce) {
   EXPECT_THAT(a.report().notes[0].text, testing::StartsWith("tx_foreign_source: "));
 }
 
+// Nobody says of them again that they are there.
+TEST_F(LanDriverTest, FramesThatHavePiledUpAreAllRead) {
+  Host& a = add("a");
+  auto sending = start(a,
+                       "python3 -c 'import socket; s = socket.socket(socket.AF_PACKET, "
+                       "socket.SOCK_RAW); s.bind((\"lan0\", 0)); "
+                       "[s.send(b\"\\xff\" * 6 + b\"\\x02WL\\0\\0c\\x88\\xb5\" + bytes(50)) "
+                       "for i in range(100)]'");
+  ASSERT_EQ(sending.get(), 0);
+  EXPECT_TRUE(until([&] { return a.count("tx_foreign_source") == 100; }));
+}
+
 TEST_F(LanDriverTest, AnInterfaceThatSomebodyDeletesIsGone) {
   Host& a = add("a");
   EXPECT_EQ(run(a, "ip link delete lan0"), 0);
