@@ -43,7 +43,7 @@ test_ping() {
   run show "$weft" lan show a:1
   expect show '^a:1 +lan1 +.*/net/a +up +02:57:4c:.* 1500 +1 +1 +[0-9]+$'
   run arp "$weft" lan arp a
-  expect arp "^a:1 +lan1 +$mac +[0-9]+ +b:1 +0x[0-9a-f]{16} +4096 +[12] +channel$"
+  expect arp "^a:1 +lan1 +$mac +[0-9]+ +b:1 +0x[0-9a-f]{16} +4096 +[12] +channel +(all|-|[0-9]+)$"
   run status "$weft" status --json
   expect status '"up": 2'
 }
