@@ -105,7 +105,8 @@ Expected<void> LanDriver::begin(const lan::PortLids& lids) {
   options.directory.own = port_guid_;
   options.channels.most = options_.channels;
   lan_.emplace(options, static_cast<lan::LanUser&>(*this), now_);
-  return subnet_->offer(queue_pairs_->end());
+  if (auto offered = subnet_->offer(queue_pairs_->end()); !offered) return offered;
+  return subnet_->join_group();
 }
 
 Expected<void> LanDriver::make_interface() {
@@ -221,6 +222,10 @@ bool LanDriver::send_message(lan::PeerId peer, Bytes head, Bytes frame) {
 std::size_t LanDriver::send_datagrams(std::span<const lan::PeerId> peers,
                                       const lan::LanHeader& header, Bytes frame) {
   return queue_pairs_->send_datagrams(lan_->peers(), peers, header, frame);
+}
+
+bool LanDriver::send_to_group(const lan::LanHeader& header, Bytes frame) {
+  return queue_pairs_->send_to_group(header, frame);
 }
 
 void LanDriver::datagram_came(Lid source, Qpn queue_pair, Bytes message) {

@@ -117,8 +117,7 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   bool send_message(lan::PeerId peer, Bytes head, Bytes frame) override;
   std::size_t send_datagrams(std::span<const lan::PeerId> peers, const lan::LanHeader& header,
                              Bytes frame) override;
-  // The port has joined no group of the fabric: nobody calls this.
-  bool send_to_group(const lan::LanHeader&, Bytes) override { return false; }
+  bool send_to_group(const lan::LanHeader& header, Bytes frame) override;
   bool ask(std::uint64_t number, const lan::Question& question, Time now) override;
   void peer_came(lan::PeerId) override {}
   void peer_moved(lan::PeerId peer) override;
@@ -136,6 +135,8 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   void answered(std::uint64_t number, const lan::Answer& answer) override;
   void in_service(Guid port) override;
   void out_of_service(Guid port) override;
+  void group_joined(const LanGroup& group) override;
+  void group_left() override;
   std::optional<Qpn> asked(LanChannel channel, Lid source) override;
   bool modify(LanChannel channel, const mgmt::QpTransition& step) override;
   void connected(LanChannel channel) override;

@@ -25,6 +25,16 @@ void LanDriver::out_of_service(Guid port) {
   if (lan_) lan_->directory().out_of_service(port, io::now());
 }
 
+// A port that has no queue pair for it gets copies of its own, as those that are in no group.
+void LanDriver::group_joined(const LanGroup& group) {
+  if (queue_pairs_->join(group)) lan_->group_joined(io::now());
+}
+
+void LanDriver::group_left() {
+  queue_pairs_->leave();
+  lan_->group_left(io::now());
+}
+
 void LanDriver::keep(LanChannel channel, lan::PeerId peer, Qpn queue_pair) {
   const lan::Peer& other = lan_->peers().get(peer);
   channels_[channel] = {

@@ -14,8 +14,10 @@ namespace weft::daemon {
 namespace {
 
 constexpr std::size_t kLongestDatagram = 4096;  // IBA 9.8.3: one packet, of the longest MTU
-// A receive request of a message has its slot as its number, one of a datagram has this besides.
+// A receive request of a message has its slot as its number, one of a datagram has one of these
+// besides.
 constexpr std::uint64_t kOfDatagram = std::uint64_t{1} << 32;
+constexpr std::uint64_t kOfGroup = kOfDatagram << 1;
 // What an interface can be told and a LAN port takes is the same.
 static_assert(io::TapInterface::kLongestFrame == lan::kLongestFrame);
 static_assert(LanQueuePairs::kHeadroom >= io::TapInterface::kHeader);
@@ -33,7 +35,9 @@ Expected<std::unique_ptr<LanQueuePairs>> LanQueuePairs::open(fabric::ChannelAdap
   auto consumer = ResidentConsumer::open(adapter, port, pool, made->memory_, *made);
   if (!consumer) return tl::unexpected(consumer.error());
   made->consumer_ = std::move(*consumer);
-  if (auto opened = made->open_datagrams(); !opened) return tl::unexpected(opened.error());
+  if (auto opened = made->open_datagrams(made->datagrams_, made->qkey_, kDatagrams); !opened) {
+    return tl::unexpected(opened.error());
+  }
   return made;
 }
 
@@ -46,15 +50,16 @@ LanQueuePairs::LanQueuePairs(Entropy& entropy, User& user)
                         .length = memory_.all().size(),
                         .access = 0})
                   .value()),
-      datagram_slots_(table_, kDatagramSlots, hca::kGrhArea + kLongestDatagram),
+      datagrams_{nullptr, {table_, kDatagramSlots, hca::kGrhArea + kLongestDatagram}, kOfDatagram},
+      group_datagrams_{nullptr, {table_, kGroupSlots, hca::kGrhArea + kLongestDatagram}, kOfGroup},
       message_slots_(table_, kMessageSlots, kHeadroom + lan::kLongestFrame),
       // IBA 10.2.5: one that any consumer may use.
       qkey_(static_cast<std::uint32_t>(entropy.draw()) & ~kPrivilegedQKeyBit),
       first_psn_(static_cast<std::uint32_t>(entropy.draw())),
       heads_(memory_.take()),
       channel_of_(lan::Directory::Options{}.peers) {
-  arrived_.all.reserve(kDatagramSlots + kMessageSlots);
-  taken_.all.reserve(kDatagramSlots + kMessageSlots);
+  arrived_.all.reserve(kDatagramSlots + kGroupSlots + kMessageSlots);
+  taken_.all.reserve(kDatagramSlots + kGroupSlots + kMessageSlots);
   for (std::size_t slot = 0; slot < kMessageSlots; ++slot)
     post_message_slot(slot);
 }
@@ -62,43 +67,44 @@ LanQueuePairs::LanQueuePairs(Entropy& entropy, User& user)
 LanQueuePairs::~LanQueuePairs() {
   for (auto& [number, channel] : channels_)
     consumer_->remove(*channel.queue_pair);
-  if (datagrams_) consumer_->remove(*datagrams_);
+  for (const DatagramPair* pair : {&datagrams_, &group_datagrams_})
+    if (pair->queue_pair) consumer_->remove(*pair->queue_pair);
 }
 
-Expected<void> LanQueuePairs::open_datagrams() {
+Expected<void> LanQueuePairs::open_datagrams(DatagramPair& pair, QKey qkey, std::uint32_t sends) {
   using namespace hca;
   const auto number = consumer_->allocate();
   if (!number) return tl::unexpected(number.error());
   UdConfig config;
   config.qpn = *number;
-  config.max_sends = kDatagrams;
-  config.max_receives = kDatagramSlots;
+  config.max_sends = sends;
+  config.max_receives = static_cast<std::uint32_t>(pair.slots.count());
   config.max_send_pieces = 2;  // a header, and a part of a frame
   config.credits = false;
   config.port = facts().port;
   config.pkeys = &consumer_->pkeys();
-  datagrams_ = std::make_unique<UdQueuePair>(config, table_, sent_, arrived_);
-  consumer_->add(*datagrams_);
+  pair.queue_pair = std::make_unique<UdQueuePair>(config, table_, sent_, arrived_);
+  UdQueuePair& made = *pair.queue_pair;
+  consumer_->add(made);
   QpAttributes attributes{
-      .state = QpState::kInit, .port = facts().port, .qkey = qkey_, .sq_psn = first_psn_};
-  if (auto done =
-          datagrams_->modify(attributes, kAttrState | kAttrPKeyIndex | kAttrPort | kAttrQKey);
+      .state = QpState::kInit, .port = facts().port, .qkey = qkey, .sq_psn = first_psn_};
+  if (auto done = made.modify(attributes, kAttrState | kAttrPKeyIndex | kAttrPort | kAttrQKey);
       !done) {
     return done;
   }
-  for (std::size_t slot = 0; slot < kDatagramSlots; ++slot)
-    post_datagram_slot(slot);
+  for (std::size_t slot = 0; slot < pair.slots.count(); ++slot)
+    post_datagram_slot(pair, slot);
   attributes.state = QpState::kRtr;
-  if (auto done = datagrams_->modify(attributes, kAttrState); !done) return done;
+  if (auto done = made.modify(attributes, kAttrState); !done) return done;
   attributes.state = QpState::kRts;
-  return datagrams_->modify(attributes, kAttrState | kAttrSqPsn);
+  return made.modify(attributes, kAttrState | kAttrSqPsn);
 }
 
 // Each slot is posted when it is free, so there is room for it.
-void LanQueuePairs::post_datagram_slot(std::size_t slot) {
-  const hca::Sge piece = datagram_slots_.piece(slot);
+void LanQueuePairs::post_datagram_slot(DatagramPair& pair, std::size_t slot) {
+  const hca::Sge piece = pair.slots.piece(slot);
   [[maybe_unused]] const std::errc posted =
-      datagrams_->post_receive({.wr_id = kOfDatagram | slot, .pieces = {&piece, 1}});
+      pair.queue_pair->post_receive({.wr_id = pair.mark | slot, .pieces = {&piece, 1}});
   assert(posted == std::errc{});
 }
 
@@ -117,18 +123,21 @@ bool LanQueuePairs::receive() {
   return true;
 }
 
-void LanQueuePairs::take(const hca::Completion& completion) {
-  const std::size_t slot = completion.wr_id & ~kOfDatagram;
-  const bool good = completion.status == hca::CompletionStatus::kSuccess;
-  if ((completion.wr_id & kOfDatagram) != 0) {
+void LanQueuePairs::take_datagram(DatagramPair& pair, const hca::Completion& completion) {
+  const std::size_t slot = completion.wr_id & ~pair.mark;
+  if (completion.status == hca::CompletionStatus::kSuccess) {
     const std::size_t length = completion.byte_length;
-    if (good) {
-      user_.datagram_came(
-          completion.slid, completion.source_qpn,
-          datagram_slots_.bytes(slot).subspan(hca::kGrhArea, length - hca::kGrhArea));
-    }
-    return post_datagram_slot(slot);
+    user_.datagram_came(completion.slid, completion.source_qpn,
+                        pair.slots.bytes(slot).subspan(hca::kGrhArea, length - hca::kGrhArea));
   }
+  post_datagram_slot(pair, slot);
+}
+
+void LanQueuePairs::take(const hca::Completion& completion) {
+  for (DatagramPair* const pair : {&datagrams_, &group_datagrams_})
+    if ((completion.wr_id & pair->mark) != 0) return take_datagram(*pair, completion);
+  const std::size_t slot = completion.wr_id;
+  const bool good = completion.status == hca::CompletionStatus::kSuccess;
   // Of a channel that has been removed meanwhile nobody wants to know.
   const auto found = channels_.find(completion.qpn);
   if (good && found != channels_.end()) {
@@ -149,7 +158,7 @@ bool LanQueuePairs::run(Time now) {
 }
 
 void LanQueuePairs::release_places() {
-  datagram_holds_.release(kDatagrams - datagrams_->send_room());
+  datagram_holds_.release(kDatagrams - datagrams_.queue_pair->send_room());
   for (auto& [number, channel] : channels_)
     channel.holds.release(kMessages - channel.queue_pair->send_room());
 }
@@ -169,35 +178,73 @@ hca::Sge LanQueuePairs::piece_of(Bytes bytes) const {
           LKey{region_.key}};
 }
 
+BufferRef LanQueuePairs::place_of(Bytes& frame) {
+  BufferRef place = memory_.share(frame);
+  if (place) return place;
+  place = memory_.take();
+  if (!place) return place;
+  const MutableBytes copy = place.bytes().subspan(kHeadroom, frame.size());
+  std::copy(frame.begin(), frame.end(), copy.begin());
+  frame = copy;
+  return place;
+}
+
 std::size_t LanQueuePairs::send_datagrams(const lan::Peers& peers, std::span<const lan::PeerId> to,
                                           const lan::LanHeader& header, Bytes frame) {
-  BufferRef place = memory_.share(frame);
-  if (!place) {
-    place = memory_.take();
-    if (!place) return to.size();
-    const MutableBytes copy = place.bytes().subspan(kHeadroom, frame.size());
-    std::copy(frame.begin(), frame.end(), copy.begin());
-    frame = copy;
-  }
-  const std::size_t before = datagrams_->send_room();
+  BufferRef place = place_of(frame);
+  if (!place) return to.size();
+  hca::UdQueuePair& sender = *datagrams_.queue_pair;
+  const std::size_t before = sender.send_room();
   std::size_t sent = 0;
-  while (sent < to.size() && post_datagrams(peers.get(to[sent]), header, frame))
+  while (sent < to.size() && post_datagrams(destination_of(peers.get(to[sent])), header, frame))
     ++sent;
-  datagram_holds_.hold(std::move(place), before - datagrams_->send_room());
-  consumer_->posted(*datagrams_);
+  datagram_holds_.hold(std::move(place), before - sender.send_room());
+  consumer_->posted(sender);
   return to.size() - sent;
 }
 
-bool LanQueuePairs::post_datagrams(const lan::Peer& peer, const lan::LanHeader& header,
+bool LanQueuePairs::send_to_group(const lan::LanHeader& header, Bytes frame) {
+  if (!group_) return false;
+  BufferRef place = place_of(frame);
+  if (!place) return false;
+  Destination to{{}, kMulticastQpn, group_->qkey, group_->mtu};
+  to.path.dgid = group_->mgid;
+  to.path.dlid = group_->mlid;
+  to.path.sl = group_->sl;
+  to.path.port = facts().port;
+  hca::UdQueuePair& sender = *datagrams_.queue_pair;
+  const std::size_t before = sender.send_room();
+  const bool sent = post_datagrams(to, header, frame);
+  datagram_holds_.hold(std::move(place), before - sender.send_room());
+  consumer_->posted(sender);
+  return sent;
+}
+
+// What has come by it is taken by its own queue pair, for it has a Q_Key of its own.
+Expected<void> LanQueuePairs::join(const LanGroup& group) {
+  if (!group_datagrams_.queue_pair) {
+    if (auto opened = open_datagrams(group_datagrams_, group.qkey, 1); !opened) return opened;
+  }
+  hca::UdQueuePair& receiver = *group_datagrams_.queue_pair;
+  if (auto attached = receiver.attach(group.mgid); !attached) return attached;
+  if (auto joined = consumer_->join(receiver.qpn(), group.mgid); !joined) return joined;
+  group_ = group;
+  return {};
+}
+
+LanQueuePairs::Destination LanQueuePairs::destination_of(const lan::Peer& peer) const {
+  return {path_to(peer.path()), peer.end.qpn, peer.end.qkey, peer.path().mtu};
+}
+
+bool LanQueuePairs::post_datagrams(const Destination& to, const lan::LanHeader& header,
                                    Bytes frame) {
-  const std::size_t mtu = peer.path().mtu;
-  if (datagrams_->send_room() < lan::Segments::count(frame.size(), mtu)) return false;
-  const hca::Path path = path_to(peer.path());
+  hca::UdQueuePair& sender = *datagrams_.queue_pair;
+  if (sender.send_room() < lan::Segments::count(frame.size(), to.mtu)) return false;
   hca::SendRequest request;
-  request.path = &path;
-  request.remote_qpn = peer.end.qpn;
-  request.remote_qkey = peer.end.qkey;
-  for (lan::Segments parts(header, frame, mtu); !parts.done(); parts.next()) {
+  request.path = &to.path;
+  request.remote_qpn = to.qpn;
+  request.remote_qkey = to.qkey;
+  for (lan::Segments parts(header, frame, to.mtu); !parts.done(); parts.next()) {
     // As many as may wait have headers of their own.
     const MutableBytes head =
         heads_.bytes().subspan(next_head_ * lan::LanHeader::kSize, lan::LanHeader::kSize);
@@ -205,7 +252,7 @@ bool LanQueuePairs::post_datagrams(const lan::Peer& peer, const lan::LanHeader& 
     std::copy(parts.head().begin(), parts.head().end(), head.begin());
     const std::array pieces{piece_of(head), piece_of(parts.part())};
     request.pieces = pieces;
-    [[maybe_unused]] const std::errc posted = datagrams_->post_send(request);
+    [[maybe_unused]] const std::errc posted = sender.post_send(request);
     assert(posted == std::errc{});
   }
   return true;
@@ -274,7 +321,7 @@ void LanQueuePairs::remove_channel(Qpn queue_pair) {
 
 std::vector<CounterValue> LanQueuePairs::counters() const {
   std::vector<CounterValue> out = consumer_->counters();
-  for (const CounterValue& value : datagrams_->counter_values())
+  for (const CounterValue& value : datagrams_.queue_pair->counter_values())
     out.push_back(value);
   return out;
 }

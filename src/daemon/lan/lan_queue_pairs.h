@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "base/error.h"
 #include "daemon/lan/frame_holds.h"
 #include "daemon/lan/frame_memory.h"
+#include "daemon/lan/lan_subnet_owner.h"
 #include "daemon/lan/receive_slots.h"
 #include "daemon/lan/resident_consumer.h"
 #include "hca/connected_queue_pair.h"
@@ -38,6 +40,7 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   static constexpr std::size_t kPlaces = 128;          // of frames that are being sent
   static constexpr std::uint32_t kDatagrams = 2048;    // that wait to be sent
   static constexpr std::size_t kDatagramSlots = 512;   // for those that come
+  static constexpr std::size_t kGroupSlots = 256;      // for those that come by the group
   static constexpr std::size_t kMessageSlots = 64;     // and for messages of channels
   static constexpr std::uint32_t kMessages = kPlaces;  // of one channel that wait to be sent
 
@@ -65,7 +68,7 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   // Whether facts() are others than when it was asked last.
   [[nodiscard]] bool take_port_change() { return std::exchange(port_changed_, false); }
   // Where peers are to send datagrams.
-  [[nodiscard]] lan::DatagramEnd end() const { return {datagrams_->qpn(), qkey_}; }
+  [[nodiscard]] lan::DatagramEnd end() const { return {datagrams_.queue_pair->qpn(), qkey_}; }
 
   // Whether one more frame can be taken from the host without losing it.
   [[nodiscard]] bool has_room() const {
@@ -76,6 +79,12 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   // As lan::LanUser has it. A frame that is in no place is copied to one.
   std::size_t send_datagrams(const lan::Peers& peers, std::span<const lan::PeerId> to,
                              const lan::LanHeader& header, Bytes frame);
+  // The port is in this group: send_to_group() sends to it, and what others send to it comes as
+  // datagrams do. Errors as of allocate().
+  Expected<void> join(const LanGroup& group);
+  void leave() { group_.reset(); }
+  // As lan::LanUser has it. False also where the port has left.
+  bool send_to_group(const lan::LanHeader& header, Bytes frame);
   // As lan::LanUser has it; the frame is at kHeadroom of a place.
   bool send_message(lan::PeerId peer, Bytes head, Bytes frame);
 
@@ -120,13 +129,32 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   void touched() override { touched_ = true; }
   void port_changed(bool) override { port_changed_ = true; }
 
-  Expected<void> open_datagrams();
-  void post_datagram_slot(std::size_t slot);
+  // Receives datagrams of one Q_Key, in slots.
+  struct DatagramPair {
+    std::unique_ptr<hca::UdQueuePair> queue_pair;
+    ReceiveSlots slots;
+    std::uint64_t mark = 0;  // in the numbers of its receive requests
+  };
+  // Where datagrams of a frame go.
+  struct Destination {
+    hca::Path path;
+    Qpn qpn{};
+    QKey qkey{};
+    std::size_t mtu = 0;
+  };
+
+  // In RTS, with all its slots posted.
+  Expected<void> open_datagrams(DatagramPair& pair, QKey qkey, std::uint32_t sends);
+  void post_datagram_slot(DatagramPair& pair, std::size_t slot);
   void post_message_slot(std::size_t slot);
   void take(const hca::Completion& completion);
+  void take_datagram(DatagramPair& pair, const hca::Completion& completion);
   void release_places();
-  // Posts a frame to one peer. False: there is no room.
-  bool post_datagrams(const lan::Peer& peer, const lan::LanHeader& header, Bytes frame);
+  // The place that a frame is in; one that is in none is copied to one. Empty: there is no room.
+  BufferRef place_of(Bytes& frame);
+  // False: there is no room.
+  bool post_datagrams(const Destination& to, const lan::LanHeader& header, Bytes frame);
+  [[nodiscard]] Destination destination_of(const lan::Peer& peer) const;
   [[nodiscard]] hca::Path path_to(const lan::PeerPath& path) const;
   [[nodiscard]] hca::Sge piece_of(Bytes bytes) const;
 
@@ -134,7 +162,9 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   FrameMemory memory_{kPlaces, kHeadroom + lan::kLongestFrame};
   hca::MemoryTable table_;
   const hca::MemoryRegion region_;  // memory_
-  ReceiveSlots datagram_slots_;
+  DatagramPair datagrams_;          // and all that is sent
+  DatagramPair group_datagrams_;    // made when the port joins for the first time
+  std::optional<LanGroup> group_;
   ReceiveSlots message_slots_;
   const QKey qkey_;
   const Psn first_psn_;
@@ -142,7 +172,6 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   Completions taken_;  // of arrived_, those that are being handed on
   Ignored sent_;
   std::unique_ptr<ResidentConsumer> consumer_;
-  std::unique_ptr<hca::UdQueuePair> datagrams_;
   FrameHolds datagram_holds_;
   BufferRef heads_;  // a place with the headers of datagrams that wait, one after the other
   std::size_t next_head_ = 0;
