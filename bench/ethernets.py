@@ -79,11 +79,12 @@ def two_hosts():
 
 
 @contextlib.contextmanager
-def forwarder(how, mtu=1500):
-    """bench/tap_forwarder: "offloads" or "plain"."""
+def forwarder(how, mtu=1500, spin_us=0):
+    """bench/tap_forwarder: "offloads" or "plain"; it may spin before it sleeps."""
     with two_hosts() as hosts:
         spaces = [f"/proc/{host.keeper.pid}/ns/net" for host in hosts]
-        words = [HERE / "programs" / "tap_forwarder", *spaces, "tap0", mtu, how]
+        words = [HERE / "programs" / "tap_forwarder", *spaces, "tap0", mtu, how,
+                 spin_us]
         with background(*words, stdout=subprocess.PIPE) as process:
             if process.stdout.readline() != b"ready\n":
                 sys.exit("bench/tap_forwarder did not begin")

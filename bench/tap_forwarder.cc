@@ -2,15 +2,17 @@
 // The least that a program can do between two TAP interfaces: it reads a frame from one and writes
 // it to the other, and nothing else. What Ethernet over the fabric is measured by.
 //
-//   tap_forwarder NAMESPACE-A NAMESPACE-B NAME MTU offloads|plain
+//   tap_forwarder NAMESPACE-A NAMESPACE-B NAME MTU offloads|plain SPIN
 //
 // The interfaces are called NAME, and are made as those of LAN ports are, in the network namespaces
-// of these files; with `offloads` their kernels leave checksums and segmentation undone. It prints
-// a line when they are there, and runs until it is killed.
+// of these files; with `offloads` their kernels leave checksums and segmentation undone. It looks
+// for frames for SPIN microseconds before it sleeps. It prints a line when they are there, and runs
+// until it is killed.
 #include <fmt/format.h>
 #include <poll.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +22,8 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "io/clock.h"
+#include "io/spin_wait.h"
 #include "io/tap_interface.h"
 
 namespace {
@@ -59,24 +63,33 @@ void forward(TapInterface& from, TapInterface& to, MutableBytes place) {
   }
 }
 
+int run(TapInterface& a, TapInterface& b, std::chrono::microseconds spin) {
+  static std::array<std::byte, TapInterface::kHeader + TapInterface::kLongestFrame> place;
+  std::array<pollfd, 2> ends{pollfd{a.queues()[0].get(), POLLIN, 0},
+                             pollfd{b.queues()[0].get(), POLLIN, 0}};
+  weft::io::SpinWait wait(spin);
+  bool sleeps = true;
+  while (poll(ends.data(), ends.size(), sleeps ? -1 : 0) >= 0) {
+    if (ends[0].revents != 0) forward(a, b, place);
+    if (ends[1].revents != 0) forward(b, a, place);
+    if (ends[0].revents != 0 || ends[1].revents != 0) wait.reset();
+    sleeps = !wait.look_again(weft::io::now());
+  }
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view how = argc == 6 ? argv[5] : "";
+  const std::string_view how = argc == 7 ? argv[5] : "";
   if (how != "offloads" && how != "plain") {
-    fmt::print(stderr, "usage: tap_forwarder NAMESPACE-A NAMESPACE-B NAME MTU offloads|plain\n");
+    fmt::print(stderr,
+               "usage: tap_forwarder NAMESPACE-A NAMESPACE-B NAME MTU offloads|plain SPIN\n");
     return 2;
   }
   const auto a = make_interface(argv, 0);
   const auto b = make_interface(argv, 1);
   fmt::print("ready\n");
   std::fflush(stdout);
-  static std::array<std::byte, TapInterface::kHeader + TapInterface::kLongestFrame> place;
-  std::array<pollfd, 2> ends{pollfd{a->queues()[0].get(), POLLIN, 0},
-                             pollfd{b->queues()[0].get(), POLLIN, 0}};
-  while (poll(ends.data(), ends.size(), -1) > 0) {
-    if (ends[0].revents != 0) forward(*a, *b, place);
-    if (ends[1].revents != 0) forward(*b, *a, place);
-  }
-  return 1;
+  return run(*a, *b, std::chrono::microseconds(std::strtoul(argv[6], nullptr, 10)));
 }
