@@ -3,6 +3,7 @@
 # usage: lan.sh WHAT: Ethernet over the fabric, between nodes of a lab that are in network
 # namespaces of their own, by programs that know nothing of it. WHAT is one of
 #   ping      ping, arping, over IPv4 and IPv6; what weft lan says
+#   example   examples/labs/lan.toml
 #   streams   TCP and UDP of iperf3, and 100 MB whose checksum is right
 #   groups    multicast of socat to who has joined
 #   services  DHCP, router advertisements
@@ -46,6 +47,16 @@ test_ping() {
   expect arp "^a:1 +lan1 +$mac +[0-9]+ +b:1 +0x[0-9a-f]{16} +4096 +[12] +channel +(all|-|[0-9]+)$"
   run status "$weft" status --json
   expect status '"up": 2'
+}
+
+test_example() {
+  make_nodes a b
+  sed "s|netns = \"{node}\"|netns = \"$work/net/{node}\"|" \
+    "$source_tree/examples/labs/lan.toml" >"$work/lan.toml"
+  spawn lab "$weft" up "$work/lan.toml"
+  await_peers 2
+  give_addresses
+  ping_each_way
 }
 
 test_streams() {
