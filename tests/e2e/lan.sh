@@ -10,7 +10,7 @@
 #   frames    tagged frames and frames of 802.3, as they were sent
 #   mtu       an MTU of 65,521, by channels and by datagrams alone
 #   eight     eight nodes, and how soon they are up
-#   trouble   a cable, a switch and a node go; interfaces that somebody deletes
+#   trouble   a cable that is pulled and put back; an interface that somebody deletes
 #   asked     up and down at a running lab
 #   lacking   without namespaces or capabilities the lab runs, and says what the LAN lacks
 set -euo pipefail

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "lab_text.h"
 #include "text_file.h"
 
 namespace weft::fabric {
@@ -35,18 +36,6 @@ name = "second"
 ends = ["b:2", "leaf:1"]
 speed = "ddr"
 )";
-
-Lab parsed(std::string_view text) {
-  const auto lab = parse_lab(text, "lab.toml");
-  EXPECT_TRUE(lab) << lab.error().message;
-  return lab.value_or(Lab{});
-}
-
-std::string refusal(std::string_view text) {
-  const auto lab = parse_lab(text, "lab.toml");
-  EXPECT_FALSE(lab) << text;
-  return lab ? "" : lab.error().message;
-}
 
 TEST(LabFile, GivesNodesTheirPortsAndLinksTheirEnds) {
   const Lab lab = parsed(kPair);

@@ -8,24 +8,13 @@
 #include <string>
 
 #include "fabric/lab_file.h"
+#include "lab_text.h"
 
 namespace weft::fabric {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-Lab parsed(std::string_view text) {
-  const auto lab = parse_lab(text, "lab.toml");
-  EXPECT_TRUE(lab) << lab.error().message;
-  return lab.value_or(Lab{});
-}
-
-std::string refusal(std::string_view text) {
-  const auto lab = parse_lab(text, "lab.toml");
-  EXPECT_FALSE(lab) << text;
-  return lab ? "" : lab.error().message;
-}
 
 TEST(LabLan, IsOffUnlessTheFileSaysSo) {
   EXPECT_EQ(parsed("[node.a]").nodes[0].lan, std::nullopt);
