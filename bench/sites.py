@@ -15,6 +15,7 @@ from perftest_runs import Path
 SITE = """name = "{name}"
 network = "10.254.{third}.0/17"
 sm = "{manager}"
+{lan}
 [switch.s-{name}]
 ports = 4
 [extender.x-{name}]
@@ -30,6 +31,7 @@ ends = ["n-{name}", "s-{name}"]
 [[link]]
 ends = ["s-{name}", "x-{name}:1"]
 """
+LAN = 'lan = {{ netns = "{netns}", name = "lan1", mtu = 9000 }}'
 NAMES = ("west", "east")
 
 
@@ -99,12 +101,13 @@ def new_keys(directory):
 
 
 @contextlib.contextmanager
-def sites(wan, buffer=None, sealed=False, settings=None, say=lambda *words: None):
+def sites(wan, buffer=None, sealed=False, settings=None, lan=None, say=lambda *words: None):
     """Both, with the emulator between them; without a WAN, joined directly, over IPv6, and each on
     the processor of its program (perftest_runs), as if it were a machine: where the kernel puts
     both labs on one, or each on the other's, it is another measurement. `settings`: a file of the
-    emulator's, by which the WAN may be changed. Yields where programs run, and the emulator's
-    process."""
+    emulator's, by which the WAN may be changed. `lan`: for each site the file of a network
+    namespace, in which its node has the Ethernet interface lan1. Yields where programs run, and the
+    emulator's process."""
     host = "127.0.0.1" if wan else "[::1]"
     west, east, between = (f"{host}:{port}" for port in free_ports(3))
     with labs.directory() as directory, contextlib.ExitStack() as running:
@@ -118,7 +121,8 @@ def sites(wan, buffer=None, sealed=False, settings=None, say=lambda *words: None
             own_key, other_key = keys.get(name, ("insecure = true", ""))
             text = SITE.format(name=name, other=other, third=third, manager=manager, listen=listen,
                                buffer=f"{buffer or wan.buffer()}B", path="\n".join(lines),
-                               own_key=own_key, other_key=other_key)
+                               own_key=own_key, other_key=other_key,
+                               lan=LAN.format(netns=lan[name]) if lan else "")
             (directory / f"{name}.toml").write_text(text, encoding="utf-8")
             place = () if wan else ("taskset", "-c", processor)
             running.enter_context(labs.background(*place, WEFT, "up", directory / f"{name}.toml"))

@@ -2,13 +2,16 @@
 """Two sites with a WAN between them, one fabric: a part of script/demo.
 
 Two labs of a switch and a node each, whose extenders are joined, sealed, through an emulated WAN of
-100 ms there and back. Debian's ibnetdiscover, ibv_rc_pingpong and ib_write_bw run across; while the
-last one does, the WAN begins to lose frames, and then is away for a moment. What arrives, and what
-waits in the bulk buffers, is drawn over time.
+100 ms there and back. Debian's ibnetdiscover, ibv_rc_pingpong and ib_write_bw run across, and ping
+and iperf3, where the nodes can have Ethernet interfaces, each in a network namespace of its own.
+While ib_write_bw runs, the WAN begins to lose frames, and then is away for a moment. What arrives,
+and what waits in the bulk buffers, is drawn over time.
 """
 import argparse
+import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -104,6 +107,75 @@ def show_pingpong(bench, path, table):
     table.note("ibv_rc_pingpong", f"{took:.1f} ms an exchange", f"WAN {ROUND_TRIP * 1e3:g} ms")
 
 
+class Lan:
+    """Ethernet between the two nodes: one in each network namespace, which a process keeps."""
+    ADDRESSES = {"west": "192.0.2.1", "east": "192.0.2.2"}
+    # A TCP connection needs a window of what is under way in a round trip, and Linux allows 6 MB.
+    SETTINGS = tuple(f"net.ipv4.tcp_{way}=4096 131072 {int(4 * RATE * ROUND_TRIP)}"
+                     for way in ("rmem", "wmem"))
+
+    def __init__(self, bench, table, keepers):
+        self.bench, self.table = bench, table
+        self.files = {site: f"/proc/{keeper}/ns/net"
+                      for site, keeper in zip(self.ADDRESSES, keepers)}
+
+    def at(self, site, *words):
+        return ["nsenter", f"--net={self.files[site]}", "--", *words]
+
+    def interface(self, site):
+        words = [self.bench.WEFT, "lan", "--lab", site, "--json"]
+        said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        return json.loads(said)["interfaces"][0]
+
+    def await_peers(self):
+        """Why it cannot be; nothing: both nodes know each other."""
+        for _ in range(300):
+            both = [self.interface(site) for site in self.ADDRESSES]
+            for each in both:
+                if each["state"] == "failed":
+                    return each["why"]
+            if all(each["state"] == "up" and each["peer_count"] == 1 for each in both):
+                return ""
+            time.sleep(0.1)
+        sys.exit(f"the two LAN ports do not know each other after 30 seconds: {both}")
+
+    def show(self):
+        why = self.await_peers()
+        if why:
+            print(f"sites: no Ethernet between the nodes: {why}", flush=True)
+            return
+        for site, address in self.ADDRESSES.items():
+            for words in (("ip", "address", "add", f"{address}/24", "dev", "lan1"),
+                          ("sysctl", "-qw", *self.SETTINGS)):
+                subprocess.run(self.at(site, *words), check=True)
+        self.show_ping()
+        self.show_stream()
+
+    def show_ping(self):
+        words = self.at("west", "ping", "-q", "-c", "10", "-i", "0.2", self.ADDRESSES["east"])
+        ran = subprocess.run(words, capture_output=True, text=True, check=False)
+        times = re.search(r"= [0-9.]+/([0-9.]+)/", ran.stdout)
+        if ran.returncode or not times:
+            sys.exit(f"ping over the LAN failed:\n{ran.stdout}{ran.stderr}")
+        self.table.note("ping over the LAN", f"{float(times[1]):.1f} ms there and back",
+                        f"WAN {ROUND_TRIP * 1e3:g} ms")
+
+    def show_stream(self):
+        port = str(19100 + os.getpid() % 200)
+        server = self.at("east", "timeout", "60", "iperf3", "-s", "-1", "-p", port)
+        with subprocess.Popen(server, **self.bench.QUIET):
+            time.sleep(1)
+            # Until the window has grown, it is not counted.
+            words = self.at("west", "timeout", "60", "iperf3", "-c", self.ADDRESSES["east"], "-p",
+                            port, "-O", "3", "-t", "5", "-J")
+            ran = subprocess.run(words, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            sys.exit(f"iperf3 over the LAN failed:\n{ran.stdout}{ran.stderr}")
+        rate = json.loads(ran.stdout)["end"]["sum_received"]["bits_per_second"] / 8
+        self.table.note("iperf3 over the LAN, one TCP connection", f"{rate / 1e6:.0f} MB/s",
+                        f"WAN {RATE / 1e6:.0f} MB/s", f"{rate / RATE:.2f}")
+
+
 def show_write_bandwidth(bench, sites, path, table, change):
     watch = Watch(sites.remotes)
     watch.start()
@@ -154,23 +226,29 @@ def main():
     parser.add_argument("bench", help="where the modules of the benchmarks are, in a build tree")
     parser.add_argument("table", help="a file that gets a line for each result, columns of tabs")
     parser.add_argument("picture", help="an SVG file that is written")
+    parser.add_argument("--lan", nargs=2, metavar="PID", help="processes in the network namespaces "
+                        "of the two nodes, which then have Ethernet interfaces there")
     options = parser.parse_args()
     sys.path.insert(0, options.bench)
     import labs as bench  # pylint: disable=import-outside-toplevel
     import sites  # pylint: disable=import-outside-toplevel
     table = Table(options.table)
     wan = sites.Wan(RATE, ROUND_TRIP, loss=0)
+    lan = Lan(bench, table, options.lan) if options.lan else None
     with tempfile.TemporaryDirectory(prefix="weft-demo-") as directory:
         settings = pathlib.Path(directory) / "wan"
         settings.write_text(f"path {wan.emulation()}\n", encoding="utf-8")
         buffer = int(3 * wan.product())  # what a loss, and an outage, hold up
-        with sites.sites(wan, buffer, sealed=True, settings=settings) as (path, emulator):
+        with sites.sites(wan, buffer, sealed=True, settings=settings,
+                         lan=lan and lan.files) as (path, emulator):
             def change(words):
                 text = ",".join(filter(None, (wan.emulation(), words)))
                 settings.write_text(f"path none,{text}\n", encoding="utf-8")
                 emulator.send_signal(signal.SIGHUP)
             show_fabric(bench, table)
             show_pingpong(bench, path, table)
+            if lan:
+                lan.show()
             samples = show_write_bandwidth(bench, sites, path, table, change)
     draw(samples, options.picture)
 
