@@ -45,12 +45,16 @@ void Subnet::sort_nodes() {
   }
 }
 
-void Subnet::keep_tables(Subnet& before) {
+void Subnet::keep_known(Subnet& before) {
   for (SubnetNode& node : nodes) {
     const auto found = before.by_guid.find(node.info.node_guid.value());
     if (found == before.by_guid.end()) continue;
     SubnetNode& then = before.nodes[found->second];
     if (then.info.type != node.info.type || then.ports.size() != node.ports.size()) continue;
+    for (std::size_t number = 0; number < node.ports.size(); ++number) {
+      const SubnetPort& port = then.ports[number];
+      node.ports[number].is_new = port.is_new || !port.info;
+    }
     if (node.is_switch() && (!node.ports[0].info || node.ports[0].info->lid == Lid{})) continue;
     node.tables = std::move(then.tables);
     for (std::size_t number = 0; number < node.ports.size(); ++number) {

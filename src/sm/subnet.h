@@ -58,6 +58,9 @@ struct SubnetPort {
   std::optional<PortRef> peer{};
   DirectedRoute route{};  // of adapters: that comes in by this port
   PortTables tables{};
+  // Of end ports: it was not there before, or not known, and has not been asked yet to register
+  // anew. What it had registered went with it.
+  bool is_new = true;
 };
 
 struct SubnetNode {
@@ -86,8 +89,8 @@ struct Subnet {
   // depend on the order in which nodes answered.
   void sort_nodes();
   // Takes what is known of the tables of nodes that were there before, and have not been away
-  // since: who was may have forgotten what it was told.
-  void keep_tables(Subnet& before);
+  // since: who was may have forgotten what it was told; and which end ports are not new.
+  void keep_known(Subnet& before);
   // The way of an SMP about a port: to the node, and for an adapter in by that very port.
   [[nodiscard]] const DirectedRoute& route_to(const PortRef& at) const;
 };

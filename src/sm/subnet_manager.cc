@@ -262,7 +262,7 @@ void SubnetManager::decide() {
   has_changed_ = false;
   if (course == Course::kManage) {
     // Who was not the master does not know what others have written meanwhile.
-    if (!is_first_) found.keep_tables(subnet_);
+    if (!is_first_) found.keep_known(subnet_);
     if (is_first_) guids_.forget();
     // What it has seen while it was not the master is not recorded yet.
     if (is_first_ && store_ != nullptr) tell_changes({}, subnet_, nullptr, store_);

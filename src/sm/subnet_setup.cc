@@ -35,6 +35,10 @@ PortInfo unchanged(const PortInfo& now) {
   return info;
 }
 
+bool can_reregister(const PortInfo& info) {
+  return (info.capability_mask & wire::kCapClientReregistration) != 0;
+}
+
 }  // namespace
 
 SubnetSetup::SubnetSetup(SmpQueue& smps, Subnet& subnet, Plan plan, const SetupOptions& options)
@@ -91,14 +95,16 @@ bool SubnetSetup::next_step() {
 void SubnetSetup::set_port(const PortRef& at, const PortInfo& info) {
   std::array<std::byte, wire::smp::kDataSize> data{};
   info.write(data);
+  const bool asked = info.client_reregister || !can_reregister(info);
   changes_.set(subnet_.route_to(at), SmAttribute::kPortInfo, at.port, data,
-               [this, at, mkey = info.mkey](const SmpResult& result) {
+               [this, at, asked, mkey = info.mkey](const SmpResult& result) {
                  const auto now = PortInfo::parse(result.data);
                  if (result.answered() && now) {
                    SubnetPort& port = subnet_.port(at);
                    port.info = now;
                    // A command, which some ports repeat in their answer.
                    port.info->client_reregister = false;
+                   if (asked) port.is_new = false;
                    if (port.guid == Guid{}) return;
                    // Who has asked with the key of before is not shown the new one.
                    port.info->mkey = mkey;
@@ -244,13 +250,11 @@ void SubnetSetup::write_end_port(std::size_t end, Lid lid, bool is_last) {
   info.master_sm_sl = Sl{};
   info.subnet_timeout = options_.subnet_timeout;
   fit_link(at, info);
-  // Whoever registered with another manager, or by another LID, is to do so again.
-  const bool new_manager =
-      is_last && (plan_.is_first || moved_[end] || port.info->master_sm_lid != plan_.sm_lid ||
-                  port.info->lid != lid);
-  if (info == unchanged(*port.info) && !new_manager) return;
-  info.client_reregister =
-      new_manager && (port.info->capability_mask & wire::kCapClientReregistration) != 0;
+  // Whoever registered with another manager, or by another LID, or was away, is to do so again.
+  const bool anew = is_last && (port.is_new || plan_.is_first || moved_[end] ||
+                                port.info->master_sm_lid != plan_.sm_lid || port.info->lid != lid);
+  if (info == unchanged(*port.info) && !anew) return;
+  info.client_reregister = anew && can_reregister(info);
   set_port(at, info);
 }
 

@@ -74,6 +74,37 @@ TEST(Sweep, GoesRoundALinkThatIsGone) {
   expect_all_reach_all(lab);
 }
 
+// How often a node is asked to register anew.
+struct Asked final : fabric::Node::PortObserver {
+  explicit Asked(fabric::Node& of) : node(of) { node.add_observer(*this); }
+  ~Asked() override { node.remove_observer(*this); }
+  void port_changed(mgmt::PortNumber, bool reregister) override { times += reregister ? 1 : 0; }
+  fabric::Node& node;
+  unsigned times = 0;
+};
+
+// The administrator has forgotten what they registered, and their own ports never went down.
+TEST(Sweep, AsksPortsThatWereAwayToRegisterAnew) {
+  ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a");
+  Asked near(*lab.running.fabric.find_node("b"));
+  Asked far(*lab.running.fabric.find_node("c"));
+  link::Link& trunk = lab.running.fabric.link(*lab.running.fabric.find_link("trunk"));
+  lab.sweep();
+  EXPECT_EQ(near.times, 1u);
+  EXPECT_EQ(far.times, 1u);
+  trunk.set_plugged(false, lab.running.now);
+  lab.sweep();
+  const Lid before = lab.lid("c");
+  trunk.set_plugged(true, lab.running.now);
+  lab.running.settle();
+  lab.sweep();
+  EXPECT_EQ(lab.lid("c"), before);
+  EXPECT_EQ(near.times, 1u);
+  EXPECT_EQ(far.times, 2u);
+  EXPECT_EQ(lab.sweep().writes, 0u);
+  EXPECT_EQ(far.times, 2u);
+}
+
 TEST(Sweep, GivesSeveralLidsToAdaptersThatAreToHaveThem) {
   ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a", {.setup = {.lmc = 2}});
   lab.sweep();
