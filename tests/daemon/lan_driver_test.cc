@@ -177,6 +177,26 @@ TEST_F(LanDriverTest, ADriverThatBeginsAnewIsFoundAgain) {
   }));
 }
 
+// The subnet manager says so to a port that was away from it, whose peers have given it up
+// meanwhile and could not tell it.
+TEST_F(LanDriverTest, APortThatIsToRegisterAnewGivesItsConnectionsUp) {
+  Host& a = add("a");
+  Host& d = add("d");
+  ASSERT_TRUE(until([&] { return all_know_all(); }));
+  const auto connected = [](const Host& host) {
+    return host.report().peers.at(0).channel == lan::Channels::State::kUp;
+  };
+  ASSERT_EQ(run(d, "ping -q -c 1 10.9.0.1 >/dev/null"), 0);
+  ASSERT_TRUE(until([&] { return connected(a) && connected(d); }));
+  fabric::Node& node = *lab_.fabric.find_node("d");
+  wire::PortInfo info = node.port_info(1);
+  info.client_reregister = true;
+  node.set_port_info(1, info, io::now());
+  EXPECT_TRUE(until([&] { return !connected(d) && !connected(a); }));
+  EXPECT_EQ(run(a, "ping -q -c 1 10.9.0.2 >/dev/null"), 0);
+  EXPECT_EQ(run(d, "ping -q -c 1 10.9.0.1 >/dev/null"), 0);
+}
+
 TEST_F(LanDriverTest, FramesInAnothersNameAreDroppedAndNotedOnce) {
   Host& a = add("a");
   EXPECT_EQ(run(a,

@@ -87,7 +87,9 @@ Expected<void> LanDriver::port_active(const lan::PortLids& lids) {
   if (!lan_) {
     if (auto begun = begin(lids); !begun) return begun;
   }
-  if (again || lids != lids_) lan_->port_changed(lids, now_);
+  const bool anew = queue_pairs_->take_reregister();
+  if (again || anew || lids != lids_) lan_->port_changed(lids, now_);
+  if (again || anew) leave_all();
   const bool moved = std::exchange(lids_, lids) != lids;
   if (!interface_) return failed_.empty() ? make_interface() : Expected<void>();
   if (moved) {

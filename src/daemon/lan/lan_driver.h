@@ -144,6 +144,9 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   void keep(LanChannel channel, lan::PeerId peer, Qpn queue_pair);
   void forget(LanChannel channel);
   void leave(LanChannel channel);
+  // The port was away from the subnet, or others may take it for that: connections to peers that
+  // have given it up, and could not say so, lead nowhere.
+  void leave_all();
   // What could not be said from inside of the LAN port's calls.
   bool catch_up();
 

@@ -55,6 +55,18 @@ void LanDriver::leave(LanChannel channel) {
   forget(channel);
 }
 
+void LanDriver::leave_all() {
+  while (!channels_.empty()) {
+    const auto [channel, end] = *channels_.begin();
+    leave(channel);
+    if (end.up) {
+      lan_->channel_down(end.peer, false, now_);
+    } else {
+      lan_->channel_refused(end.peer, now_);
+    }
+  }
+}
+
 void LanDriver::connect(lan::PeerId peer) {
   const lan::Peer& other = lan_->peers().get(peer);
   const auto queue_pair = queue_pairs_->add_channel(peer);

@@ -67,6 +67,8 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   [[nodiscard]] const port::PortFacts& facts() const { return consumer_->facts(); }
   // Whether facts() are others than when it was asked last.
   [[nodiscard]] bool take_port_change() { return std::exchange(port_changed_, false); }
+  // Whether the subnet manager wants everything to be registered anew since it was asked last.
+  [[nodiscard]] bool take_reregister() { return std::exchange(reregister_, false); }
   // Where peers are to send datagrams.
   [[nodiscard]] lan::DatagramEnd end() const { return {datagrams_.queue_pair->qpn(), qkey_}; }
 
@@ -127,7 +129,10 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   LanQueuePairs(Entropy& entropy, User& user);
   // ResidentConsumer::Owner
   void touched() override { touched_ = true; }
-  void port_changed(bool) override { port_changed_ = true; }
+  void port_changed(bool reregister) override {
+    port_changed_ = true;
+    reregister_ = reregister_ || reregister;
+  }
 
   // Receives datagrams of one Q_Key, in slots.
   struct DatagramPair {
@@ -180,6 +185,7 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   std::vector<Channel*> channel_of_;  // by peer; null: there is none in use
   bool touched_ = false;
   bool port_changed_ = true;
+  bool reregister_ = false;
 };
 
 }  // namespace weft::daemon
