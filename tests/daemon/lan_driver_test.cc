@@ -2,6 +2,7 @@
 // Drivers of LAN ports in a lab, with interfaces of the kernel's own.
 #include <gmock/gmock.h>
 
+#include "hca/connected_counters.h"
 #include "lan_lab.h"
 
 namespace weft::daemon {
@@ -122,6 +123,31 @@ TEST_F(LanDriverTest, LongFramesGoByChannelsAsOneMessage) {
   EXPECT_EQ(a.count("tx_no_room"), 0u);
 }
 
+// Nobody takes them meanwhile: a receiver has so many places and no more.
+TEST_F(LanDriverTest, MessagesThatFindNoPlaceAreDrops) {
+  Host& a = add("a");
+  Host& d = add("d");
+  ASSERT_TRUE(until([&] { return all_know_all(); }));
+  ASSERT_EQ(run(d, "ping -q -c 1 10.9.0.1 >/dev/null"), 0);
+  ASSERT_TRUE(until([&] { return a.report().peers.at(0).channel == lan::Channels::State::kUp; }));
+  EXPECT_EQ(d.report().drops, 0u);
+  d.paused = true;
+  EXPECT_EQ(run(a,
+                "python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+                "[s.sendto(bytes(1000), (\"10.9.0.2\", 9)) for i in range(100)]'"),
+            0);
+  ASSERT_TRUE(until([&] { return a.count("tx_by_channel") >= 100; }));
+  d.paused = false;
+  EXPECT_TRUE(until([&] { return d.report().drops > 0; }));
+  const LanReport report = d.report();
+  const auto dropped = static_cast<std::size_t>(hca::ConnectedCounter::kRxNoReceive);
+  EXPECT_EQ(report.channels.at(dropped).value, report.drops);
+  // Nor are they forgotten with their connection.
+  a.driver.reset();
+  EXPECT_TRUE(until([&] { return d.report().peers.empty(); }));
+  EXPECT_EQ(d.report().drops, report.drops);
+}
+
 TEST_F(LanDriverTest, TheMtuIsWhatTheHostsInterfaceHas) {
   Host& a = add("a");
   Host& d = add("d");
@@ -233,7 +259,7 @@ TEST_F(LanDriverTest, AnInterfaceThatSomebodyDeletesIsGone) {
 
 TEST_F(LanDriverTest, WhatCannotBeIsSaid) {
   Host& a = add("a");
-  Host other{"x", std::make_unique<io::Elsewhere>(), nullptr};
+  Host other{"x", std::make_unique<io::Elsewhere>(), nullptr, false};
   EXPECT_EQ(open(other, {}).error().code, std::errc::no_such_device);
   other.node = "b";
   LanDriverOptions options;

@@ -34,6 +34,7 @@ class LanLab : public testing::Test {
     std::string node;
     std::unique_ptr<io::Elsewhere> place;
     std::unique_ptr<LanDriver> driver;
+    bool paused = false;  // nobody runs the driver
 
     [[nodiscard]] LanReport report() const { return driver->report(); }
     [[nodiscard]] std::uint64_t count(std::string_view name) const {
@@ -69,7 +70,7 @@ class LanLab : public testing::Test {
   }
   // With 10.9.0.N, the next N from 1 on.
   Host& add(const std::string& node, const LanDriverOptions& options = {}) {
-    Host& host = hosts_.emplace_back(Host{node, std::make_unique<io::Elsewhere>(), nullptr});
+    Host& host = hosts_.emplace_back(Host{node, std::make_unique<io::Elsewhere>(), nullptr, false});
     const auto opened = open(host, options);
     EXPECT_TRUE(opened) << opened.error().message;
     EXPECT_TRUE(until([&] { return host.report().state == LanState::kUp; }));
@@ -127,7 +128,7 @@ class LanLab : public testing::Test {
   bool work(Time now) {
     bool worked = false;
     for (Host& host : hosts_)
-      worked = (host.driver && host.driver->work(now)) || worked;
+      worked = (host.driver && !host.paused && host.driver->work(now)) || worked;
     return worked;
   }
 };

@@ -26,6 +26,7 @@ class FrameHolds {
       held_.pop_front();
     }
   }
+  [[nodiscard]] bool empty() const { return held_.empty(); }
 
  private:
   struct Held {

@@ -25,6 +25,13 @@ static_assert(LanQueuePairs::kDatagrams * lan::LanHeader::kSize <= lan::kLongest
 static_assert((lan::kLongestFrame + lan::LanHeader::kUnit) / (lan::Segments::most_part(256)) <
               LanQueuePairs::kDatagrams);
 
+// Both are of the same set of counters.
+void add_up(std::vector<CounterValue>& into, const std::vector<CounterValue>& more) {
+  assert(into.size() == more.size());
+  for (std::size_t i = 0; i < into.size(); ++i)
+    into[i].value += more[i].value;
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<LanQueuePairs>> LanQueuePairs::open(fabric::ChannelAdapter& adapter,
@@ -159,8 +166,11 @@ bool LanQueuePairs::run(Time now) {
 
 void LanQueuePairs::release_places() {
   datagram_holds_.release(kDatagrams - datagrams_.queue_pair->send_room());
-  for (auto& [number, channel] : channels_)
-    channel.holds.release(kMessages - channel.queue_pair->send_room());
+  std::erase_if(holding_, [](Channel* channel) {
+    channel->holds.release(kMessages - channel->queue_pair->send_room());
+    channel->holding = !channel->holds.empty();
+    return !channel->holding;
+  });
 }
 
 hca::Path LanQueuePairs::path_to(const lan::PeerPath& path) const {
@@ -271,6 +281,7 @@ bool LanQueuePairs::send_message(lan::PeerId peer, Bytes head, Bytes frame) {
   request.pieces = {&piece, 1};
   if (channel->queue_pair->post_send(request) != std::errc{}) return false;
   channel->holds.hold(std::move(place), 1);
+  if (!std::exchange(channel->holding, true)) holding_.push_back(channel);
   consumer_->posted(*channel->queue_pair);
   return true;
 }
@@ -313,16 +324,24 @@ void LanQueuePairs::remove_channel(Qpn queue_pair) {
   if (found == channels_.end()) return;
   Channel& channel = found->second;
   if (channel_of_[channel.peer] == &channel) channel_of_[channel.peer] = nullptr;
+  std::erase(holding_, &channel);
   // What it has begun to receive comes back with an error, and so does its slot.
   static_cast<void>(channel.queue_pair->modify({.state = hca::QpState::kErr}, hca::kAttrState));
   consumer_->remove(*channel.queue_pair);
+  add_up(removed_, channel.queue_pair->counter_values());
   channels_.erase(found);
 }
 
-std::vector<CounterValue> LanQueuePairs::counters() const {
-  std::vector<CounterValue> out = consumer_->counters();
-  for (const CounterValue& value : datagrams_.queue_pair->counter_values())
-    out.push_back(value);
+std::vector<CounterValue> LanQueuePairs::datagram_counters() const {
+  std::vector<CounterValue> out = datagrams_.queue_pair->counter_values();
+  if (group_datagrams_.queue_pair) add_up(out, group_datagrams_.queue_pair->counter_values());
+  return out;
+}
+
+std::vector<CounterValue> LanQueuePairs::channel_counters() const {
+  std::vector<CounterValue> out = removed_;
+  for (const auto& [number, channel] : channels_)
+    add_up(out, channel.queue_pair->counter_values());
   return out;
 }
 

@@ -84,6 +84,8 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   // The port is in this group: send_to_group() sends to it, and what others send to it comes as
   // datagrams do. Errors as of allocate().
   Expected<void> join(const LanGroup& group);
+  // Sends nothing more to it. What still comes by it is taken: peers go on sending to it until they
+  // have heard that the port has left.
   void leave() { group_.reset(); }
   // As lan::LanUser has it. False also where the port has left.
   bool send_to_group(const lan::LanHeader& header, Bytes frame);
@@ -106,8 +108,12 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   [[nodiscard]] bool pending() const { return touched_ || !arrived_.all.empty(); }
   [[nodiscard]] std::optional<Time> deadline() const { return consumer_->deadline(); }
 
-  // Of the port, and of the queue pair of datagrams.
-  [[nodiscard]] std::vector<CounterValue> counters() const;
+  // Of the port, as kResidentCounters has them.
+  [[nodiscard]] std::vector<CounterValue> port_counters() const { return consumer_->counters(); }
+  // Of the queue pairs of datagrams together, as hca::kUdCounters has them, and of those of
+  // channels, with those that have been removed, as hca::kConnectedCounters has them.
+  [[nodiscard]] std::vector<CounterValue> datagram_counters() const;
+  [[nodiscard]] std::vector<CounterValue> channel_counters() const;
 
  private:
   // For what a LAN port says itself, while frames of the host have the rest.
@@ -124,6 +130,7 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
     lan::PeerId peer = 0;
     std::unique_ptr<hca::ConnectedQueuePair> queue_pair;
     FrameHolds holds;
+    bool holding = false;  // is among holding_
   };
 
   LanQueuePairs(Entropy& entropy, User& user);
@@ -182,7 +189,10 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   std::size_t next_head_ = 0;
   hca::SharedReceiveQueue messages_{kMessageSlots, 1};
   std::unordered_map<Qpn, Channel> channels_;
+  // Of channels that have been removed.
+  std::vector<CounterValue> removed_ = hca::ConnectedCounters{}.snapshot();
   std::vector<Channel*> channel_of_;  // by peer; null: there is none in use
+  std::vector<Channel*> holding_;     // those that have places of frames
   bool touched_ = false;
   bool port_changed_ = true;
   bool reregister_ = false;

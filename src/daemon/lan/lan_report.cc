@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "daemon/lan/lan_driver.h"
+#include "daemon/lan/lan_drops.h"
 
 namespace weft::daemon {
 
@@ -28,8 +29,13 @@ LanReport LanDriver::report() const {
   out.network_namespace = options_.network_namespace;
   out.mtu = mtu_;
   out.qpn = queue_pairs_->end().qpn;
-  out.packets = queue_pairs_->counters();
+  out.packets = queue_pairs_->port_counters();
+  out.datagrams = queue_pairs_->datagram_counters();
+  out.channels = queue_pairs_->channel_counters();
+  out.subnet = subnet_->counters();
   out.frames = counters_.snapshot();
+  out.drops = sum_of(out.frames, kLanDriverDrops) + sum_of(out.packets, kResidentDrops) +
+              sum_of(out.datagrams, kUdDrops) + sum_of(out.channels, kConnectedDrops);
   out.notes.assign(notes_.all().begin(), notes_.all().end());
   if (interface_) out.interface = interface_->name();
   if (!failed_.empty()) {
@@ -49,6 +55,7 @@ void LanDriver::describe(LanReport& out) const {
   out.lids = lids_;
   if (interface_) out.mac = lan_->mac();
   const auto counted = lan_->counters().snapshot();
+  out.drops += sum_of(counted, kLanDrops);
   out.frames.insert(out.frames.end(), counted.begin(), counted.end());
   const auto all = lan_->peers().all();
   std::vector<lan::PeerId> ids(all.begin(), all.end());

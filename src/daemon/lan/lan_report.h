@@ -54,9 +54,14 @@ struct LanReport {
   std::uint32_t mtu = 0;
   Qpn qpn{};                         // of its queue pair of datagrams
   std::vector<LanPeerReport> peers;  // in order of their LIDs
-  // Of frames, and of packets of the fabric, where some names are the same.
+  // Of frames, of packets of the fabric, of its queue pairs of datagrams, of those of channels, and
+  // of what it says and hears by management datagrams: some names are the same.
   std::vector<CounterValue> frames;
   std::vector<CounterValue> packets;
+  std::vector<CounterValue> datagrams;
+  std::vector<CounterValue> channels;
+  std::vector<CounterValue> subnet;
+  std::uint64_t drops = 0;            // frames, messages and packets (lan_drops.h)
   std::vector<LanNotes::Note> notes;  // the oldest first
 };
 

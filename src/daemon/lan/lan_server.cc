@@ -36,17 +36,6 @@ std::string text(const MacAddress& mac) {
   return mac == MacAddress{} ? "" : fmt::format("{:02x}", fmt::join(mac, ":"));
 }
 
-std::uint64_t drops(const std::vector<CounterValue>& counters) {
-  return std::accumulate(counters.begin(), counters.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, const CounterValue& counter) {
-                           // It is usual that nobody wants a frame to a group.
-                           const bool drop =
-                               counter.name != "tx_no_member" &&
-                               counter.help.find(" dropped:") != std::string_view::npos;
-                           return sum + (drop ? counter.value : 0);
-                         });
-}
-
 // All ports of a node, or the one that is named.
 Expected<std::vector<mgmt::PortNumber>> ports_of(const fabric::LabNode& node, const Json& request) {
   const auto named = request.find("port");
@@ -290,9 +279,12 @@ Json LanServer::interface_json(const Key& key, const Port& port, bool peers) con
            {"qpn", report.qpn.value()},
            {"peer_count", report.peers.size()},
            {"channel_count", channels},
-           {"drops", drops(report.frames) + drops(report.packets)},
+           {"drops", report.drops},
            {"frames", counters_json(report.frames)},
-           {"packets", counters_json(report.packets)}};
+           {"packets", counters_json(report.packets)},
+           {"datagrams", counters_json(report.datagrams)},
+           {"channels", counters_json(report.channels)},
+           {"subnet", counters_json(report.subnet)}};
   if (!report.why.empty()) out["why"] = report.why;
   out["notes"] = Json::array();
   for (const LanNotes::Note& note : report.notes)
