@@ -32,6 +32,11 @@ MacAddress station(std::uint8_t number) {
   return {0x52, 0x54, 0, 0, 0, number};
 }
 
+// One of a few that frames are sent to and from, for interfaces.
+MacAddress some_address(std::uint8_t number) {
+  return station(static_cast<std::uint8_t>(0x40 + number % 4 * 4));
+}
+
 PortLids lids_of_port(std::uint64_t guid) {
   return {.base = Lid{static_cast<std::uint16_t>(guid * 4)}, .lmc = 1};
 }
@@ -59,11 +64,13 @@ class Life final : public LanUser {
     const auto read = EthernetFrame::read(frame);
     require(read && offload.fits(frame.size()) && frame.size() <= kLongestFrame);
     const bool for_host = read->destination == port_.mac() || (read->destination[0] & 1) != 0;
-    require(for_host || (bridge_ && kind_of(read->destination) == MacKind::kForeign));
+    require(for_host || read->destination == port_.own_address() ||
+            (bridge_ && kind_of(read->destination) == MacKind::kForeign));
+    require(read->source != port_.own_address());
     if (read->source == port_.mac()) return;  // a query of the port's own
     require(sender_.has_value());
     if (kind_of(read->source) == MacKind::kForeign) {
-      require(port_.peer_bridges(*sender_));
+      require(port_.peer_bridges(*sender_) || port_.bonds().address(*sender_) == read->source);
     } else {
       const auto lids = lids_of(read->source);
       require(lids && port_.peers().find(lids->base) == sender_);
@@ -85,6 +92,13 @@ class Life final : public LanUser {
       require(GroupList::parse(frame).has_value());
     } else {
       require(frame.data() == sent_.data() && !peers.empty());
+      for (const PeerId peer : peers) {
+        const auto address = port_.bonds().address(peer);
+        const bool several = std::ranges::any_of(
+            peers, [&](PeerId other) { return other != peer && port_.bonds().same(peer, other); });
+        require(!several);
+        require(!address || peers.size() == 1 || address != port_.own_address());
+      }
       ++messages_;
     }
     return 0;
@@ -111,7 +125,7 @@ class Life final : public LanUser {
   }
 
   void step() {
-    switch (input_.one_of(10)) {
+    switch (input_.one_of(11)) {
       case 0:
         return from_host(some_frame(port_.mac()));
       case 1:
@@ -136,6 +150,8 @@ class Life final : public LanUser {
         return from_fabric(station(input_.byte()));
       case 8:
         return say_groups();
+      case 9:
+        return port_.address_changed(some_address(input_.byte()), now_);
       default:
         joined_ = !joined_;
         joined_ ? port_.group_joined(now_) : port_.group_left(now_);
@@ -224,6 +240,8 @@ class Life final : public LanUser {
                    .joined = (input_.byte() & 1) != 0,
                    .groups = {}};
     if (input_.rarely()) list.groups.push_back({0x01, 0x00, 0x5E, 1, 2, 3});
+    const std::uint8_t address = input_.byte();
+    if (address % 4 != 0) list.address = some_address(address);
     Frame text;
     list.write(text);
     const Guid guid{1U + input_.one_of(6)};

@@ -107,6 +107,9 @@ Expected<void> TapInterface::open_news() {
   auto news = LinkMonitor::open();
   if (!news) return tl::unexpected(news.error());
   news_.emplace(std::move(*news));
+  auto questions = LinkQuestions::open();
+  if (!questions) return tl::unexpected(questions.error());
+  questions_.emplace(std::move(*questions));
   return {};
 }
 
@@ -139,16 +142,9 @@ Expected<void> TapInterface::set_mtu(std::uint32_t mtu) {
   return fail_errno(errno, fmt::format("{}: an MTU of {} bytes", name_, mtu));
 }
 
-std::optional<std::uint32_t> TapInterface::take_mtu() {
+std::optional<LinkFacts> TapInterface::take_news() {
   if (!news_->drain(index_)) return std::nullopt;
-  // It may have another name by now.
-  ifreq request{};
-  request.ifr_ifindex = static_cast<int>(index_);
-  if (ioctl(control_.get(), SIOCGIFNAME, &request) != 0 ||
-      ioctl(control_.get(), SIOCGIFMTU, &request) != 0) {
-    return std::nullopt;
-  }
-  return static_cast<std::uint32_t>(request.ifr_mtu);
+  return questions_->ask(index_);
 }
 
 MutableBytes TapInterface::receive(std::size_t queue, MutableBytes place) {

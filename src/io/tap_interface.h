@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "io/link_facts.h"
 #include "io/link_monitor.h"
 #include "io/unique_fd.h"
 
@@ -75,9 +76,9 @@ class TapInterface {
 
   // For a reactor: readable when the kernel has news of interfaces of this one's namespace.
   [[nodiscard]] int news() const { return news_->fd(); }
-  // Takes the news. The MTU that the interface has now, which people may change; nothing: there was
-  // no news of it, or it has left its namespace.
-  [[nodiscard]] std::optional<std::uint32_t> take_mtu();
+  // Takes the news. What the interface has now, which people may change; nothing: there was no news
+  // of it, or it has left its namespace.
+  [[nodiscard]] std::optional<LinkFacts> take_news();
 
  private:
   TapInterface() = default;
@@ -91,6 +92,7 @@ class TapInterface {
   std::vector<UniqueFd> queues_;
   UniqueFd control_;  // a socket of its namespace, through which it is configured
   std::optional<LinkMonitor> news_;
+  std::optional<LinkQuestions> questions_;
   std::uint32_t index_ = 0;
   bool gone_ = false;
 };

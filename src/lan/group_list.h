@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a LAN port tells its peers of groups: to which its host wants frames to be sent; whether
-// there are other stations behind it; and whether it has joined the fabric's group of LAN ports. It
-// stands behind a LanHeader of kind kGroups, as a frame would:
+// there are other stations behind it; and whether it has joined the fabric's group of LAN ports;
+// and which address its host has given the interface. It stands behind a LanHeader of kind kGroups,
+// as a frame would:
 //
-//   0     bit 7: all groups, bit 6: other stations, bit 5: joined
-//   1     0    2-3  how many addresses follow
-//   4-    Ethernet addresses of groups, 6 bytes each
+//   0     bit 7: all groups, bit 6: other stations, bit 5: joined, bit 4: an address of its own
+//   1     0    2-3  how many addresses of groups there are
+//   4-    the interface's own address, if there is one, and then those of groups, 6 bytes each
 //
 // A port says it again before its time is over; of a port that has not said it, all is wanted.
 #pragma once
@@ -28,8 +29,10 @@ struct GroupList {
   static constexpr Duration kLifetime = 35s;  // three of them may be lost
 
   bool all = true;
-  bool bridges = false;            // there are stations behind the port whose addresses tell no LID
-  bool joined = false;             // what goes to the fabric's group of LAN ports reaches it
+  bool bridges = false;  // there are stations behind the port whose addresses tell no LID
+  bool joined = false;   // what goes to the fabric's group of LAN ports reaches it
+  // Of the host's interface, one that holds no LID; nothing: it has the one that does.
+  std::optional<MacAddress> address{};
   std::vector<MacAddress> groups;  // in order, each once
 
   friend bool operator==(const GroupList&, const GroupList&) = default;

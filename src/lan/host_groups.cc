@@ -38,6 +38,12 @@ bool HostGroups::heard(const GroupMessage& message, Time now) {
   return collect(now);
 }
 
+void HostGroups::begin_anew(Time now) {
+  response_ = options_.quick_response;
+  next_query_ = now;
+  complete_at_ = now + options_.leave;
+}
+
 void HostGroups::queried(Time now) {
   queried_ = now;
   next_query_ = now + options_.query_every;

@@ -38,6 +38,10 @@ class HostGroups {
   bool run(Time now);
   [[nodiscard]] Time deadline() const;
 
+  // The host may have reported to another port of its bond, which has gone: all groups are wanted
+  // until it has been asked.
+  void begin_anew(Time now);
+
   // Whether the host is to be asked now, for answers within response_time(). A router asks itself.
   [[nodiscard]] bool query_due(Time now) const { return !router() && now >= next_query_; }
   [[nodiscard]] Duration response_time() const { return response_; }

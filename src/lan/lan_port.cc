@@ -37,6 +37,7 @@ LanPort::LanPort(const LanOptions& options, LanUser& user, Time now)
       channels_(options.channels, options.directory.peers),
       host_groups_(options.groups, now),
       stations_(options.stations, options.directory.peers),
+      bonds_(options.directory.peers),
       peer_states_(options.directory.peers),
       next_number_(options.first_number),
       say_groups_at_(now + GroupList::kRepeat) {
@@ -49,6 +50,12 @@ void LanPort::port_changed(const PortLids& lids, Time now) {
   lids_ = lids;
   mac_ = mac_of(lids);
   directory_.port_changed(now);
+}
+
+void LanPort::address_changed(const std::optional<MacAddress>& address, Time now) {
+  const bool tells_none = address && kind_of(*address) == MacKind::kForeign;
+  const auto before = std::exchange(own_address_, tells_none ? address : std::nullopt);
+  if (own_address_ != before) groups_changed(now);
 }
 
 bool LanPort::ask(std::uint64_t number, const Question& question, Time now) {
@@ -66,10 +73,11 @@ void LanPort::moved(PeerId peer, Time) {
   say_groups({&peer, 1});
 }
 
-void LanPort::went(PeerId peer, Time) {
+void LanPort::went(PeerId peer, Time now) {
   if (channels_.forget(peer)) user_.disconnect(peer);
   reassembly_.forget(peer);
   stations_.forget(peer);
+  forget_groups(peer, now);
   peer_states_[peer] = {};
   user_.peer_went(peer);
 }
@@ -127,6 +135,7 @@ void LanPort::say_groups(std::span<const PeerId> to) {
   GroupList said = host_groups_.wanted();
   said.bridges = options_.bridge;
   said.joined = group_ == Group::kReached;
+  said.address = own_address_;
   said.write(groups_text_);
   send_datagrams(to, {.kind = MessageKind::kGroups}, groups_text_);
 }
@@ -140,6 +149,7 @@ void LanPort::query_host(Time now) {
 
 void LanPort::run(Time now) {
   directory_.run(now);
+  if (now >= say_groups_at_) forget_silent(now);
   reassembly_.run(now);
   stations_.run(now);
   if (host_groups_.run(now)) groups_changed(now);
@@ -155,10 +165,6 @@ void LanPort::run(Time now) {
   if (again) --say_again_;
   say_groups_at_ = now + (again ? kSayAgainAfter : GroupList::kRepeat);
   say_groups(peers().all());
-  for (const PeerId peer : peers().all()) {
-    PeerState& state = peer_states_[peer];
-    if (state.groups && now >= state.groups_until) state.groups.reset();
-  }
 }
 
 Time LanPort::deadline() const {

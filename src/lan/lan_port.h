@@ -21,6 +21,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/time.h"
+#include "lan/bonds.h"
 #include "lan/channels.h"
 #include "lan/directory.h"
 #include "lan/ethernet_frame.h"
@@ -88,8 +89,13 @@ class LanPort final : private DirectoryUser {
   LanPort& operator=(const LanPort&) = delete;
   ~LanPort() override = default;
 
-  // Of the host's interface.
+  // Of the host's interface, unless the host gives it another one.
   [[nodiscard]] MacAddress mac() const { return mac_; }
+  // The one that the host has given it and peers are told, which holds no LID; nothing: there is
+  // none. Another port of the same one is of the same bond.
+  [[nodiscard]] const std::optional<MacAddress>& own_address() const { return own_address_; }
+  // What the interface has now. Nothing, or an address that tells a LID: peers are told of none.
+  void address_changed(const std::optional<MacAddress>& address, Time now);
   // The port of the fabric has other LIDs, valid ones: so the host's interface has another address.
   void port_changed(const PortLids& lids, Time now);
   void set_mtu(std::size_t mtu) { mtu_ = mtu; }
@@ -123,6 +129,7 @@ class LanPort final : private DirectoryUser {
   [[nodiscard]] const Channels& channels() const { return channels_; }
   [[nodiscard]] const HostGroups& host_groups() const { return host_groups_; }
   [[nodiscard]] const Stations& stations() const { return stations_; }
+  [[nodiscard]] const Bonds& bonds() const { return bonds_; }
   [[nodiscard]] const LanCounters& counters() const { return counters_; }
   // What a peer has said that it wants, or that it wants all.
   [[nodiscard]] bool peer_wants(PeerId peer, const MacAddress& group) const;
@@ -166,7 +173,8 @@ class LanPort final : private DirectoryUser {
   [[nodiscard]] bool group_reaches_only(std::span<const PeerId> to);
   std::size_t send_datagrams(std::span<const PeerId> peers, const LanHeader& header, Bytes frame);
 
-  // lan_port_bridge.cc: stations that are no LAN ports.
+  // lan_port_bridge.cc: addresses that tell no LID.
+  void to_foreign(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now);
   void to_station(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now);
   void learn_from_host(const EthernetFrame& read);
   [[nodiscard]] bool is_from_station(PeerId peer, const EthernetFrame& read, Time now);
@@ -179,6 +187,8 @@ class LanPort final : private DirectoryUser {
   [[nodiscard]] bool is_for_host(PeerId peer, const EthernetFrame& read, Time now);
   [[nodiscard]] bool fits_mtu(const Offload& offload, Bytes frame, unsigned tags) const;
   void take_groups(PeerId peer, Bytes list, Time now);
+  void forget_groups(PeerId peer, Time now);
+  void forget_silent(Time now);
 
   [[nodiscard]] bool may_go_to_all(Limits& limits, const MacAddress& to, Time now) const;
   void say_groups(std::span<const PeerId> to);
@@ -197,6 +207,8 @@ class LanPort final : private DirectoryUser {
   Channels channels_;
   HostGroups host_groups_;
   Stations stations_;
+  Bonds bonds_;
+  std::optional<MacAddress> own_address_;
   std::optional<Time> forgot_stations_;  // because the topology had changed
   std::vector<PeerState> peer_states_;
   Limits limits_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stations that are no LAN ports: those behind peers that bridge, and behind our own host.
+// Addresses that tell no LID: those that hosts have given the interfaces of LAN ports, and those of
+// stations that are no LAN ports, behind peers that bridge and behind our own host.
 #include "lan/lan_port.h"
 #include "lan/spanning_tree.h"
 
@@ -11,14 +12,24 @@ constexpr Duration kForgetApart = 1s;
 
 }  // namespace
 
+void LanPort::to_foreign(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now) {
+  if (read.destination == own_address_) return count(LanCounter::kTxToSelf);
+  const auto ports = bonds_.find(read.destination);
+  if (ports.empty()) return to_station(offload, frame, read, now);
+  const PeerId peer = bonds_.choose(ports.front(), read);
+  if (to_peer(peer, offload, frame, read, now)) count(LanCounter::kTxToBond);
+}
+
 void LanPort::to_station(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now) {
   if (const auto peer = stations_.find(read.destination)) {
-    if (to_peer(*peer, offload, frame, read, now)) count(LanCounter::kTxToStation);
+    const PeerId chosen = bonds_.choose(*peer, read);
+    if (to_peer(chosen, offload, frame, read, now)) count(LanCounter::kTxToStation);
     return;
   }
   targets_.clear();
   for (const PeerId peer : peers().all())
     if (peer_bridges(peer)) targets_.push_back(peer);
+  bonds_.leave_one_of_each(targets_, own_address_);
   if (targets_.empty()) return count(LanCounter::kTxForeignDestination);
   if (!may_go_to_all(limits_, read.destination, now)) return count(LanCounter::kTxStorm);
   count(LanCounter::kTxFlooded);
@@ -38,7 +49,7 @@ bool LanPort::is_from_station(PeerId peer, const EthernetFrame& read, Time now) 
   const auto before = stations_.find(read.source);
   if (!stations_.learn(read.source, peer, now)) {
     count(LanCounter::kStationsScarce);
-  } else if (before && *before != peer) {
+  } else if (before && !bonds_.same(*before, peer)) {
     count(LanCounter::kStationsMoved);
   }
   return true;

@@ -69,7 +69,13 @@ bool LanPort::receive(PeerId peer, const LanMessage& message, Time now) {
 }
 
 bool LanPort::is_from(PeerId peer, const EthernetFrame& read, Time now) {
-  if (kind_of(read.source) == MacKind::kForeign) return is_from_station(peer, read, now);
+  if (kind_of(read.source) == MacKind::kForeign) {
+    if (read.source == own_address_) {
+      count(LanCounter::kRxOwnBond);
+      return false;
+    }
+    return bonds_.address(peer) == read.source || is_from_station(peer, read, now);
+  }
   const auto lids = lids_of(read.source);
   if (lids && *lids == peers().get(peer).lids) return true;
   count(lids ? LanCounter::kRxForgedSource : LanCounter::kRxForeignSource);
@@ -81,7 +87,8 @@ bool LanPort::is_for_host(PeerId peer, const EthernetFrame& read, Time now) {
   if (kind == MacKind::kPort || kind == MacKind::kForeign) {
     // Who bridges hands on what is for anybody behind it: which those are, its bridge knows.
     const bool may_be_behind = options_.bridge && kind == MacKind::kForeign;
-    if (read.destination == mac_ || may_be_behind) return true;
+    const bool ours = read.destination == mac_ || read.destination == own_address_;
+    if (ours || may_be_behind) return true;
     count(LanCounter::kRxNotOurs);
     return false;
   }
@@ -103,8 +110,23 @@ void LanPort::take_groups(PeerId peer, Bytes list, Time now) {
   auto groups = GroupList::parse(list);
   if (!groups) return count(LanCounter::kRxMalformed);
   PeerState& state = peer_states_[peer];
+  bonds_.set(peer, groups->address);
   state.groups = std::move(*groups);
   state.groups_until = now + GroupList::kLifetime;
+}
+
+void LanPort::forget_groups(PeerId peer, Time now) {
+  const auto address = bonds_.address(peer);
+  if (address && address == own_address_) host_groups_.begin_anew(now);
+  bonds_.set(peer, std::nullopt);
+  peer_states_[peer].groups.reset();
+}
+
+void LanPort::forget_silent(Time now) {
+  for (const PeerId peer : peers().all()) {
+    const PeerState& state = peer_states_[peer];
+    if (state.groups && now >= state.groups_until) forget_groups(peer, now);
+  }
 }
 
 }  // namespace weft::lan

@@ -23,7 +23,7 @@ void LanPort::from_host(const Offload& offload, Bytes frame, Time now) {
     case MacKind::kGroup:
       return to_group(offload, frame, *read, now);
     case MacKind::kForeign:
-      return to_station(offload, frame, *read, now);
+      return to_foreign(offload, frame, *read, now);
   }
 }
 
@@ -46,7 +46,8 @@ bool LanPort::may_send(const Offload& offload, Bytes frame, const EthernetFrame&
 }
 
 bool LanPort::may_send_from(const MacAddress& source) const {
-  return source == mac_ || (options_.bridge && kind_of(source) == MacKind::kForeign);
+  return source == mac_ || source == own_address_ ||
+         (options_.bridge && kind_of(source) == MacKind::kForeign);
 }
 
 void LanPort::to_port(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now) {
@@ -86,9 +87,11 @@ void LanPort::want_channel(PeerId peer, Time now) {
 
 void LanPort::to_all(const Offload& offload, Bytes frame, Time now) {
   if (!may_go_to_all(limits_, kBroadcast, now)) return count(LanCounter::kTxStorm);
-  if (peers().all().empty()) return count(LanCounter::kTxNoMember);
+  targets_.assign(peers().all().begin(), peers().all().end());
+  bonds_.leave_one_of_each(targets_, own_address_);
+  if (targets_.empty()) return count(LanCounter::kTxNoMember);
   count(LanCounter::kTxToAll);
-  send_to(peers().all(), offload, frame);
+  send_to(targets_, offload, frame);
 }
 
 void LanPort::to_group(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now) {
@@ -108,6 +111,7 @@ void LanPort::to_group(const Offload& offload, Bytes frame, const EthernetFrame&
       targets_.push_back(peer);
     }
   }
+  bonds_.leave_one_of_each(targets_, own_address_);
   if (targets_.empty()) return count(LanCounter::kTxNoMember);
   count(LanCounter::kTxToGroup);
   send_to(targets_, offload, frame);

@@ -139,12 +139,20 @@ TEST(GroupList, HasTheBytesOfTheTable) {
   list.write(bytes);
   EXPECT_EQ(bytes, bytes_of("8000000201005e010202333300000aa1"));
   EXPECT_EQ(GroupList::parse(bytes), list);
+  const GroupList bonded{
+      .all = false, .address = MacAddress{2, 0, 0, 0, 0, 9}, .groups = {kGroup2}};
+  bonded.write(bytes);
+  EXPECT_EQ(bytes, bytes_of("1000000102000000000901005e010202"));
+  EXPECT_EQ(GroupList::parse(bytes), bonded);
 }
 
 TEST(GroupList, IsRefusedWhenItCannotBe) {
-  for (const auto hex : {"", "800000", "80000001", "8000000101005e0102", "8000000001005e010202",
-                         "8000000102005e010202", "80000401", "80000002333300000aa101005e010202",
-                         "8000000201005e01020201005e010202"}) {
+  for (const auto hex :
+       {"", "800000", "80000001", "8000000101005e0102", "8000000001005e010202",
+        "8000000102005e010202", "80000401", "80000002333300000aa101005e010202",
+        "8000000201005e01020201005e010202",
+        // An address of its own that is cut short, a group's, or holds a LID.
+        "10000000", "100000000200000000", "1000000001005e010202", "1000000002574c000005"}) {
     EXPECT_FALSE(GroupList::parse(bytes_of(hex))) << hex;
   }
 }

@@ -25,7 +25,7 @@ Expected<std::unique_ptr<HostInterface>> HostInterface::make(const io::TapOption
     made->watches_.push_back(std::move(*watch));
   }
   auto news = reactor.watch(made->tap_->news(), EPOLLIN, [raw = made.get()](std::uint32_t) {
-    if (const auto mtu = raw->tap_->take_mtu()) raw->new_mtu_ = mtu;
+    if (const auto facts = raw->tap_->take_news()) raw->facts_ = facts;
   });
   if (!news) return tl::unexpected(news.error());
   made->news_ = std::move(*news);

@@ -46,9 +46,9 @@ class HostInterface {
   // Frames are not read for a while and stay with the host, so the reactor need not be woken by
   // them.
   void hold(bool held);
-  // The MTU that people have given it; nothing: it is the one that was known before.
-  [[nodiscard]] std::optional<std::uint32_t> take_mtu() {
-    return std::exchange(new_mtu_, std::nullopt);
+  // What it has now, which people may change; nothing: it is as it was known to be.
+  [[nodiscard]] std::optional<io::LinkFacts> take_news() {
+    return std::exchange(facts_, std::nullopt);
   }
   // Somebody has deleted it.
   [[nodiscard]] bool gone() const { return gone_ || tap_->gone(); }
@@ -63,7 +63,7 @@ class HostInterface {
   io::Reactor& reactor_;
   std::vector<io::Reactor::Registration> watches_;  // by queue
   io::Reactor::Registration news_;
-  std::optional<std::uint32_t> new_mtu_;
+  std::optional<io::LinkFacts> facts_;
   std::uint32_t readable_ = 0;  // a bit for each queue
   std::size_t turn_ = 0;        // the queue that is read next
   bool held_ = false;

@@ -88,12 +88,14 @@ Expected<void> LanDriver::port_active(const lan::PortLids& lids) {
     if (auto begun = begin(lids); !begun) return begun;
   }
   const bool anew = queue_pairs_->take_reregister();
+  const bool follows = host_mac_ == lan_->mac();
   if (again || anew || lids != lids_) lan_->port_changed(lids, now_);
   if (again || anew) leave_all();
-  const bool moved = std::exchange(lids_, lids) != lids;
+  lids_ = lids;
   if (!interface_) return failed_.empty() ? make_interface() : Expected<void>();
-  if (moved) {
+  if (follows && host_mac_ != lan_->mac()) {
     if (auto set = interface_->tap().set_mac(lan_->mac()); !set) return set;
+    host_mac_ = lan_->mac();
   }
   return interface_->tap().set_carrier(true);
 }
@@ -121,20 +123,25 @@ Expected<void> LanDriver::make_interface() {
                                   surroundings_.reactor);
   if (!made) return tl::unexpected(made.error());
   interface_ = std::move(*made);
+  host_mac_ = lan_->mac();
   return interface_->tap().set_carrier(true);
 }
 
 void LanDriver::lose_interface(std::string why) {
   interface_.reset();
+  lan_->address_changed(std::nullopt, now_);
   failed_ = std::move(why);
 }
 
 // Whoever may administer the host's interfaces decides on it, as with any adapter.
-void LanDriver::follow_mtu() {
-  const auto mtu = interface_->take_mtu();
-  if (!mtu) return;
-  mtu_ = std::min<std::uint32_t>(*mtu, lan::kMostMtu);
+void LanDriver::follow_host() {
+  const auto facts = interface_->take_news();
+  if (!facts) return;
+  mtu_ = std::min<std::uint32_t>(facts->mtu, lan::kMostMtu);
   lan_->set_mtu(mtu_);
+  host_mac_ = facts->mac;
+  // What is for a bond is not to come where it takes nothing.
+  lan_->address_changed(facts->backup ? std::nullopt : std::optional(host_mac_), now_);
 }
 
 bool LanDriver::work(Time now) {
@@ -145,7 +152,7 @@ bool LanDriver::work(Time now) {
   if (interface_ && interface_->gone()) {
     lose_interface(fmt::format("somebody has deleted {}", interface_->name()));
   }
-  if (interface_) follow_mtu();
+  if (interface_) follow_host();
   bool worked = queue_pairs_->receive();
   if (interface_) worked = read_host() || worked;
   if (lan_ && lan_->deadline() <= now) {

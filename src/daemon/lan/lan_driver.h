@@ -7,7 +7,8 @@
 //                                      LanSubnet: who is there, connections
 //
 // The interface is made when the port has its LIDs and is active for the first time, and goes with
-// the driver. Its address follows the LIDs, its carrier the state of the port.
+// the driver. Its address follows the LIDs, unless the host gives it another one, and its carrier
+// the state of the port.
 #pragma once
 
 #include <cstddef>
@@ -104,7 +105,7 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   Expected<void> begin(const lan::PortLids& lids);
   Expected<void> make_interface();
   void lose_interface(std::string why);
-  void follow_mtu();
+  void follow_host();
 
   void describe(LanReport& out) const;
 
@@ -153,7 +154,8 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   const LanDriverOptions options_;
   const Surroundings surroundings_;
   const Guid port_guid_;
-  std::uint32_t mtu_;  // of the host's interface
+  std::uint32_t mtu_;      // of the host's interface
+  MacAddress host_mac_{};  // which it has: that of lan_, unless the host has given it another one
   Time now_{};
   std::unique_ptr<LanQueuePairs> queue_pairs_;
   std::unique_ptr<LanSubnet> subnet_;

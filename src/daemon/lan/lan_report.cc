@@ -53,7 +53,7 @@ LanReport LanDriver::report() const {
 
 void LanDriver::describe(LanReport& out) const {
   out.lids = lids_;
-  if (interface_) out.mac = lan_->mac();
+  if (interface_) out.mac = host_mac_;
   const auto counted = lan_->counters().snapshot();
   out.drops += sum_of(counted, kLanDrops);
   out.frames.insert(out.frames.end(), counted.begin(), counted.end());
@@ -64,7 +64,7 @@ void LanDriver::describe(LanReport& out) const {
     const lan::Peer& peer = lan_->peers().get(id);
     out.peers.push_back({.port = peer.port,
                          .lids = peer.lids,
-                         .mac = lan::mac_of(peer.lids),
+                         .mac = lan_->bonds().address(id).value_or(lan::mac_of(peer.lids)),
                          .path = peer.path(),
                          .paths = peer.paths.count,
                          .qpn = peer.end.qpn,
