@@ -249,6 +249,75 @@ TEST_F(LanDriverTest, FramesThatHavePiledUpAreAllRead) {
   EXPECT_TRUE(until([&] { return a.count("tx_foreign_source") == 100; }));
 }
 
+// Of two ports each, of which the second has the second LID.
+class LanDriverTwoPorts : public LanLab {
+ protected:
+  LanDriverTwoPorts()
+      : LanLab(R"(
+[switch]
+s1 = { ports = 4 }
+[node]
+a = { ports = 2 }
+b = { ports = 2 }
+[[link]]
+ends = ["a:1", "s1:1"]
+[[link]]
+ends = ["a:2", "s1:2"]
+[[link]]
+ends = ["b:1", "s1:3"]
+[[link]]
+ends = ["b:2", "s1:4"]
+)") {}
+  Host& add_port(const std::string& node, mgmt::PortNumber port) {
+    LanDriverOptions options;
+    options.port = port;
+    return add(node, options);
+  }
+};
+
+TEST_F(LanDriverTwoPorts, EachPortIsOneOfTheLan) {
+  add_port("a", 1);
+  Host& second = add_port("a", 2);
+  add_port("b", 1);
+  add_port("b", 2);
+  ASSERT_TRUE(until([&] { return all_know_all(); }));
+  for (const char* const number : {"1", "3", "4"})
+    EXPECT_EQ(run(second, std::string("ping -q -c 3 -i 0.01 10.9.0.") + number + " >/dev/null"), 0);
+}
+
+// As bonds do; frames of either port are of it, and go to either.
+TEST_F(LanDriverTwoPorts, PortsOfOneAddressThatTheHostHasGivenAreOne) {
+  Host& first = add_port("a", 1);
+  Host& second = add_port("a", 2);
+  Host& other = add_port("b", 1);
+  ASSERT_TRUE(until([&] { return all_know_all(); }));
+  for (const Host* const host : {&first, &second})
+    EXPECT_EQ(run(*host, "ip link set lan0 address 02:00:00:00:00:0a"), 0);
+  const MacAddress bond{2, 0, 0, 0, 0, 10};
+  ASSERT_TRUE(until([&] {
+    const auto peers = other.report().peers;
+    return std::ranges::count(peers, bond, &LanPeerReport::mac) == 2;
+  }));
+  EXPECT_EQ(first.report().mac, bond);
+  // Without a bond behind them only one of the two hosts is the right one for each; but both are
+  // sent to by the address that they share.
+  EXPECT_EQ(run(other, "ip neigh add 10.9.0.1 lladdr 02:00:00:00:00:0a dev lan0"), 0);
+  EXPECT_EQ(run(other, "ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:0a dev lan0"), 0);
+  const std::uint64_t before = other.count("tx_to_bond");
+  EXPECT_EQ(run(other,
+                "sh -c 'ping -q -c 1 -W 1 10.9.0.1; ping -q -c 1 -W 1 10.9.0.2; true' "
+                ">/dev/null"),
+            0);
+  EXPECT_GE(other.count("tx_to_bond"), before + 2);
+  EXPECT_EQ(other.count("tx_foreign_destination"), 0u);
+  // The address of its LIDs again.
+  EXPECT_EQ(run(first, "ip link set lan0 address 02:57:4c:00:00:07"), 0);
+  EXPECT_TRUE(until([&] {
+    const auto peers = other.report().peers;
+    return std::ranges::count(peers, bond, &LanPeerReport::mac) == 1;
+  }));
+}
+
 TEST_F(LanDriverTest, AnInterfaceThatSomebodyDeletesIsGone) {
   Host& a = add("a");
   EXPECT_EQ(run(a, "ip link delete lan0"), 0);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/lab/cm_mads.h"
 
-#include <algorithm>
-
 #include "io/clock.h"
 #include "mgmt/own_pkey.h"
 #include "wire/cm_field.h"
@@ -36,8 +34,8 @@ CmMads::CmMads(const LabHosts& hosts, std::size_t node, Receiver& receiver)
 }
 
 CmMads::~CmMads() {
-  for (std::size_t i = 0; i < agents_.size(); ++i)
-    mad_port(static_cast<mgmt::PortNumber>(i + 1)).remove_agent(agents_[i]);
+  for (const mgmt::PortMadClient& each : clients_)
+    mad_port(each.port()).remove_agent(each.agent);
   node().management_used();
 }
 
@@ -46,10 +44,15 @@ Expected<void> CmMads::open() {
                             .class_version = wire::kCmClassVersion,
                             .own_transactions = true};
   wanted.methods.set(static_cast<std::size_t>(wire::MadMethod::kSend));
-  for (unsigned port = 1; port <= node().port_count(); ++port) {
-    const auto agent = mad_port(static_cast<mgmt::PortNumber>(port)).add_agent(wanted, *this);
-    if (!agent) return tl::unexpected(agent.error());
-    agents_.push_back(*agent);
+  for (unsigned number = 1; number <= node().port_count(); ++number) {
+    mgmt::PortMadClient& client = clients_.emplace_back(
+        static_cast<mgmt::PortNumber>(number), static_cast<mgmt::SeveralPortsClient&>(*this));
+    const auto agent = mad_port(client.port()).add_agent(wanted, client);
+    if (!agent) {
+      clients_.pop_back();
+      return tl::unexpected(agent.error());
+    }
+    client.agent = *agent;
   }
   return {};
 }
@@ -59,7 +62,7 @@ void CmMads::send(const hca::Path& to, PKey pkey, std::span<const std::byte, mgm
     // Whichever kind of member the port is.
     const PKey full(static_cast<std::uint16_t>(pkey.value() | kFullMember));
     const std::uint16_t index = mgmt::own_pkey(node(), port, full).index;
-    return mad_port(port).send(agents_[port - 1u], {.to = address_of(to, index), .mad = mad},
+    return mad_port(port).send(clients_[port - 1u].agent, {.to = address_of(to, index), .mad = mad},
                                io::now());
   };
   const auto place = hosts_.find(to.sgid);
@@ -70,10 +73,7 @@ void CmMads::send(const hca::Path& to, PKey pkey, std::span<const std::byte, mgm
   node().management_used();
 }
 
-void CmMads::received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) {
-  const auto of = std::find(agents_.begin(), agents_.end(), agent);
-  if (of == agents_.end()) return;
-  const auto port = static_cast<mgmt::PortNumber>(of - agents_.begin() + 1);
+void CmMads::received(mgmt::PortNumber port, const mgmt::ReceivedMad& mad) {
   counters_.add(CmMadCounter::kRxMads);
   hca::Path from;
   from.sgid = hosts_.gid_of({node_, port});
@@ -88,10 +88,6 @@ void CmMads::received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) {
     from.traffic_class = mad.from.global->traffic_class;
   }
   receiver_.received(mad.mad, from, mgmt::pkey_at(node(), port, mad.from.pkey_index));
-}
-
-// None of them waits for an answer here: the manager sends again by itself.
-void CmMads::finished(mgmt::AgentId, std::uint64_t, Bytes, mgmt::MadResult) {
 }
 
 }  // namespace weft::daemon

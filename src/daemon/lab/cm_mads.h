@@ -3,12 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "base/counters.h"
 #include "base/error.h"
 #include "daemon/lab/lab_hosts.h"
-#include "mgmt/mad/mad_client.h"
+#include "mgmt/mad/port_mad_client.h"
 #include "mgmt/mad_sink.h"
 
 namespace weft::daemon {
@@ -23,7 +24,7 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(CmMadCounter::
 using CmMadCounters = CounterSet<CmMadCounter, kCmMadCounterInfo>;
 
 // The datagrams of a node's communication manager, through the MAD layer of its ports.
-class CmMads final : public mgmt::MadSink, private mgmt::MadClient {
+class CmMads final : public mgmt::MadSink, private mgmt::SeveralPortsClient {
  public:
   class Receiver {
    public:
@@ -45,10 +46,10 @@ class CmMads final : public mgmt::MadSink, private mgmt::MadClient {
   [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
 
  private:
-  // mgmt::MadClient
-  void received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) override;
-  void finished(mgmt::AgentId agent, std::uint64_t cookie, Bytes mad,
-                mgmt::MadResult result) override;
+  // mgmt::SeveralPortsClient
+  void received(mgmt::PortNumber port, const mgmt::ReceivedMad& mad) override;
+  // None of them waits for an answer here: the manager sends again by itself.
+  void finished(mgmt::PortNumber, std::uint64_t, mgmt::MadResult) override {}
 
   [[nodiscard]] fabric::Node& node() const { return hosts_.fabric().node(node_); }
   [[nodiscard]] mgmt::MadPort& mad_port(mgmt::PortNumber port) const {
@@ -58,7 +59,7 @@ class CmMads final : public mgmt::MadSink, private mgmt::MadClient {
   const LabHosts& hosts_;
   std::size_t node_;
   Receiver& receiver_;
-  std::vector<mgmt::AgentId> agents_;  // of port 1 and up
+  std::deque<mgmt::PortMadClient> clients_;  // of port 1 and up
   CmMadCounters counters_;
 };
 

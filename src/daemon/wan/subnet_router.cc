@@ -48,11 +48,18 @@ SubnetRouter::SubnetRouter(fabric::ChannelAdapter& node, const link::PortOptions
 
 Expected<void> SubnetRouter::start() {
   for (unsigned number = 1; number <= node_.port_count(); ++number) {
-    const auto port = static_cast<mgmt::PortNumber>(number);
-    const auto agent = node_.management().mad_port(port).add_agent(
-        {.mgmt_class = wire::MgmtClass::kSubnAdm, .class_version = wire::kSaClassVersion}, *this);
-    if (!agent) return tl::unexpected(agent.error());
-    agents_.emplace_back(port, *agent);
+    mgmt::PortMadClient& client = clients_.emplace_back(
+        static_cast<mgmt::PortNumber>(number), static_cast<mgmt::SeveralPortsClient&>(*this));
+    const auto agent = node_.management()
+                           .mad_port(client.port())
+                           .add_agent({.mgmt_class = wire::MgmtClass::kSubnAdm,
+                                       .class_version = wire::kSaClassVersion},
+                                      client);
+    if (!agent) {
+      clients_.pop_back();
+      return tl::unexpected(agent.error());
+    }
+    client.agent = *agent;
   }
   if (auto started = groups_.start(); !started) return started;
   node_.add_observer(*this);
@@ -64,9 +71,9 @@ Expected<void> SubnetRouter::start() {
 void SubnetRouter::stop() {
   node_.set_forwarder(nullptr);
   node_.remove_observer(*this);
-  for (const auto& [port, agent] : agents_)
-    node_.management().mad_port(port).remove_agent(agent);
-  agents_.clear();
+  for (const mgmt::PortMadClient& each : clients_)
+    node_.management().mad_port(each.port()).remove_agent(each.agent);
+  clients_.clear();
   groups_.stop();
   node_.management_used();
   router_.paths().drop_waiting(wan::NoPath::kUnanswered);
@@ -119,9 +126,11 @@ void SubnetRouter::into_subnet(link::PacketPtr packet, std::uint8_t port, Time n
 }
 
 std::optional<mgmt::PortNumber> SubnetRouter::usable_port() const {
-  for (const auto& [port, agent] : agents_) {
-    const wire::PortInfo info = node_.port_info(port);
-    if (info.state == wire::PortState::kActive && hca::is_unicast(info.master_sm_lid)) return port;
+  for (const mgmt::PortMadClient& each : clients_) {
+    const wire::PortInfo info = node_.port_info(each.port());
+    if (info.state == wire::PortState::kActive && hca::is_unicast(info.master_sm_lid)) {
+      return each.port();
+    }
   }
   return std::nullopt;
 }
@@ -143,7 +152,7 @@ bool SubnetRouter::ask(std::uint64_t number, const wan::PathQuestion& question, 
       .timeout = kPatience,
       .retries = kRetries,
       .cookie = number};
-  const mgmt::AgentId agent = agents_[*port - 1u].second;
+  const mgmt::AgentId agent = clients_[*port - 1u].agent;
   const auto sent = node_.management().mad_port(*port).send(agent, request, now);
   node_.management_used();
   return sent.has_value();
@@ -165,20 +174,19 @@ std::optional<wan::LocalPath> SubnetRouter::path_of(mgmt::PortNumber port, Bytes
   return wan::LocalPath{.port = port, .slid = record->slid, .dlid = record->dlid, .sl = record->sl};
 }
 
-void SubnetRouter::received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) {
-  const auto of = std::ranges::find(agents_, agent, [](const auto& each) { return each.second; });
-  if (of == agents_.end() || !mad.cookie) return;
+void SubnetRouter::received(mgmt::PortNumber port, const mgmt::ReceivedMad& mad) {
+  if (!mad.cookie) return;
   const auto header = wire::MadHeader::parse(mad.mad);
   if (header && (header->status & kBusy) != 0) {
     router_.paths().unanswered(*mad.cookie, io::now());
-  } else if (const auto path = path_of(of->first, mad.mad)) {
+  } else if (const auto path = path_of(port, mad.mad)) {
     router_.paths().found(*mad.cookie, *path, io::now());
   } else {
     router_.paths().absent(*mad.cookie, io::now());
   }
 }
 
-void SubnetRouter::finished(mgmt::AgentId, std::uint64_t cookie, Bytes, mgmt::MadResult) {
+void SubnetRouter::finished(mgmt::PortNumber, std::uint64_t cookie, mgmt::MadResult) {
   router_.paths().unanswered(cookie, io::now());
 }
 

@@ -4,6 +4,7 @@
 // multicast groups.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -16,14 +17,14 @@
 #include "daemon/wan/router_groups.h"
 #include "fabric/channel_adapter.h"
 #include "link/port.h"
-#include "mgmt/mad/mad_client.h"
+#include "mgmt/mad/port_mad_client.h"
 #include "wan/router/router.h"
 
 namespace weft::daemon {
 
 class SubnetRouter final : private fabric::Forwarder,
                            private wan::RouterUser,
-                           private mgmt::MadClient,
+                           private mgmt::SeveralPortsClient,
                            private fabric::Node::PortObserver {
  public:
   // `node` stays until stop(), `pool` longer. `port`: those that lead to other sites are like it.
@@ -65,10 +66,9 @@ class SubnetRouter final : private fabric::Forwarder,
   bool ask(std::uint64_t number, const wan::PathQuestion& question, Time now) override;
   void into_subnet(link::PacketPtr packet, std::uint8_t port, Time now) override;
   void wake() override { wake_(); }
-  // mgmt::MadClient
-  void received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) override;
-  void finished(mgmt::AgentId agent, std::uint64_t cookie, Bytes mad,
-                mgmt::MadResult result) override;
+  // mgmt::SeveralPortsClient
+  void received(mgmt::PortNumber port, const mgmt::ReceivedMad& mad) override;
+  void finished(mgmt::PortNumber port, std::uint64_t cookie, mgmt::MadResult result) override;
   // fabric::Node::PortObserver
   void port_changed(mgmt::PortNumber port, bool reregister) override;
 
@@ -80,8 +80,8 @@ class SubnetRouter final : private fabric::Forwarder,
 
   fabric::ChannelAdapter& node_;
   std::function<void()> wake_;
-  std::vector<std::pair<mgmt::PortNumber, mgmt::AgentId>> agents_;  // for questions
-  std::vector<LearnedRoute> learned_;                               // those in use
+  std::deque<mgmt::PortMadClient> clients_;  // for questions, of port 1 and up
+  std::vector<LearnedRoute> learned_;        // those in use
   wan::Router router_;
   RouterGroups groups_;
 };
