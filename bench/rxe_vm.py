@@ -18,18 +18,10 @@ from perftest_runs import WEFT
 
 sys.path.insert(0, "@PROJECT_SOURCE_DIR@/tests/interop/rxe")
 import image  # noqa: E402
-from guest import GUEST, Guest  # noqa: E402
+from guest import GUEST, Guest, weft_in  # noqa: E402
 
 SIZE = 65536
 PROGRAMS = ("ib_send_bw", "ib_write_bw")
-HOME = "weft"  # in the guest: the tree of the build
-
-
-def weft_tree(extra):
-    """What `weft run` needs, at the same places to each other as here."""
-    tree = WEFT.parent.parent
-    for path in (WEFT, tree / "bin/weftd", *sorted((tree / "lib/weft").iterdir())):
-        extra.program(path, f"{HOME}/{path.relative_to(tree)}")
 
 
 class Bench:
@@ -63,7 +55,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--messages", type=int, default=400)
     options = parser.parse_args()
-    with Guest(mtu=4200, network=False, processors=2, extra=weft_tree) as guest:
+    with Guest(mtu=4200, network=False, processors=2, extra=weft_in(WEFT.parent.parent)) as guest:
         bench = Bench(guest, options.messages)
         print(bench.run("uname -r; grep -m 1 'model name' /proc/cpuinfo; "
                         "grep -m 1 ^flags /proc/cpuinfo | grep -oE 'v?pclmulqdq|avx512f|avx2' | "
@@ -72,7 +64,7 @@ def main():
             ours, theirs = [], []
             for _ in range(options.rounds):
                 theirs.append(bench.bandwidth("", program, "rxe0", 1))
-                ours.append(bench.bandwidth(f"/{HOME}/bin/weft run --", program, "weft_eth0", 0))
+                ours.append(bench.bandwidth("/weft/bin/weft run --", program, "weft_eth0", 0))
             weft, rxe = statistics.median(ours), statistics.median(theirs)
             print(f"{program}, {SIZE} bytes: weft {weft:.1f} MB/s, rxe {rxe:.1f} MB/s")
             print(f"result: {program} weft / rxe = {weft / rxe:.2f}")

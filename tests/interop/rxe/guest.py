@@ -36,6 +36,17 @@ class Place:
                 for ours, theirs in zip(self.our_addresses, self.addresses)]
 
 
+def weft_in(tree):
+    """What puts the commands of a build's tree into a guest, at /weft: `extra` of Guest."""
+    def add(archive):
+        for path in (tree / "bin/weft", tree / "bin/weftd", *sorted((tree / "lib/weft").iterdir())):
+            # All of it lies in the guest's memory: without what debuggers want, a tenth is left.
+            with tempfile.NamedTemporaryFile() as small:
+                image.run("strip", "--strip-debug", "-o", small.name, str(path))
+                archive.program(path, f"weft/{path.relative_to(tree)}", small.name)
+    return add
+
+
 class Guest:
     """Use as a context: boots, and is ended with it."""
 

@@ -21,6 +21,8 @@ ib_atomic_bw ib_atomic_lat rdma ip tc timeout stdbuf""".split()
 STDBUF = "/usr/libexec/coreutils/libstdbuf.so"
 MODULES = """virtio_pci virtio_net crc32_generic ib_core ib_uverbs rdma_cm rdma_ucm rdma_rxe
 sch_netem sch_ingress cls_flower act_gact crc32_pclmul""".split()
+# For whoever wants them: modprobe loads them in the guest.
+MORE_MODULES = "tun bonding 8021q bridge stp llc veth".split()
 NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "dash": "dash",
           "rdma": "iproute2", "ip": "iproute2", "dpkg-deb": "dpkg"}
 
@@ -102,9 +104,10 @@ class Archive:
     def file(self, path, data, mode=0o644):
         self._add(path, stat.S_IFREG | mode, data if isinstance(data, bytes) else data.encode())
 
-    def program(self, source, path):
-        """An ELF program with the shared libraries it names."""
-        self.file(path, pathlib.Path(source).read_bytes(), 0o755)
+    def program(self, source, path, content=None):
+        """An ELF program with the shared libraries it names. `content`: a file to be put there in
+        its place, which needs the same ones."""
+        self.file(path, pathlib.Path(content or source).read_bytes(), 0o755)
         listed = subprocess.run(["ldd", source], capture_output=True, text=True, check=False)
         for library in re.findall(r"(/\S+) \(0x", listed.stdout):
             # /lib and the like are links in the guest.
@@ -171,6 +174,19 @@ def fetch_kernel(folder):
     return next((folder / "kernel/lib/modules").iterdir()).name
 
 
+def add_modules(archive, folder):
+    """Those that the guest loads when it boots, and those that it may load."""
+    wanted = closure(folder, MODULES)
+    there = {*wanted, *closure(folder, MORE_MODULES)}
+    where = f"usr/lib/modules/{folder.name}"
+    for path in sorted(there):
+        archive.file(f"{where}/{path}", (folder / path).read_bytes())
+    archive.file(f"{where}/modules.dep", "".join(
+        line for line in (folder / "modules.dep").read_text().splitlines(keepends=True)
+        if line.partition(":")[0] in there))
+    archive.file("etc/guest/modules", "".join(f"/{where}/{path}\n" for path in wanted))
+
+
 def make(folder):
     """Writes `folder`/vmlinux and `folder`/initrd."""
     with tempfile.TemporaryDirectory() as name:
@@ -182,6 +198,7 @@ def make(folder):
         archive = Archive()
         for path in ("usr/bin", "usr/lib", "usr/lib64", "dev", "proc", "sys", "root", "tmp", "run"):
             archive.folder(path)
+        archive.link("var/run", "/run")
         for link in ("bin", "lib", "lib64", "sbin"):
             archive.link(link, "usr/bin" if link.endswith("bin") else "usr/" + link)
         for tool in TOOLS:
@@ -200,10 +217,7 @@ def make(folder):
         # Loaded by glibc when a thread ends.
         archive.program("/lib/x86_64-linux-gnu/libgcc_s.so.1",
                         "usr/lib/x86_64-linux-gnu/libgcc_s.so.1")
-        wanted = closure(modules, MODULES)
-        for path in wanted:
-            archive.file(f"usr/lib/modules/{path}", (modules / path).read_bytes())
-        archive.file("etc/guest/modules", "".join(f"/usr/lib/modules/{p}\n" for p in wanted))
+        add_modules(archive, modules)
         archive.file("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")
         archive.file("etc/nsswitch.conf", "hosts: files\n")
         archive.file("etc/hosts", "127.0.0.1 localhost\n")
