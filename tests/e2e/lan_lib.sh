@@ -6,14 +6,20 @@
 
 declare -A keeper_of=()
 
-# make_nodes NODE ...: their namespaces, and a lab file $work/lan.toml in which a switch joins them.
-make_nodes() {
+make_namespaces() { # NODE ...
   local node
   mkdir "$work/net"
-  printf 'name = "lan"\nlan = { netns = "%s/net/{node}" }\n[switch.s]\n' "$work" >"$work/lan.toml"
   for node; do
     new_namespace "keeper_of[$node]" || fail "no namespace for $node"
     ln -s "/proc/${keeper_of[$node]}/ns/net" "$work/net/$node"
+  done
+}
+# make_nodes NODE ...: their namespaces, and a lab file $work/lan.toml in which a switch joins them.
+make_nodes() {
+  local node
+  make_namespaces "$@"
+  printf 'name = "lan"\nlan = { netns = "%s/net/{node}" }\n[switch.s]\n' "$work" >"$work/lan.toml"
+  for node; do
     printf '[node.%s]\n[[link]]\nends = ["%s", "s"]\n' "$node" "$node" >>"$work/lan.toml"
   done
 }
