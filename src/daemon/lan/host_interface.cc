@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "lan/flow.h"
 #include "lan/virtio_header.h"
 
 namespace weft::daemon {
@@ -17,6 +18,7 @@ Expected<std::unique_ptr<HostInterface>> HostInterface::make(const io::TapOption
   if (!tap) return tl::unexpected(tap.error());
   std::unique_ptr<HostInterface> made(new HostInterface(std::move(*tap), reactor));
   const auto queues = made->tap_->queues();
+  made->frames_.resize(queues.size());
   for (std::size_t queue = 0; queue < queues.size(); ++queue) {
     auto watch = reactor.watch(
         queues[queue].get(), EPOLLIN,
@@ -44,18 +46,22 @@ MutableBytes HostInterface::next(MutableBytes place) {
     turn_ = (turn_ + 1) % watches_.size();
     if ((readable_ >> queue & 1) == 0) continue;
     const MutableBytes frame = tap_->receive(queue, place);
-    if (!frame.empty()) return frame;
+    if (!frame.empty()) {
+      ++frames_[queue].read;
+      return frame;
+    }
     readable_ &= ~(1u << queue);
   }
   return {};
 }
 
-std::errc HostInterface::send(const lan::Offload& offload, Bytes frame, std::uint8_t flow) {
+std::errc HostInterface::send(const lan::Offload& offload, Bytes frame) {
   std::array<std::byte, lan::VirtioHeader::kSize> header;
   lan::VirtioHeader::write(offload, header);
   const std::array<Bytes, 2> pieces{header, frame};
-  const std::size_t queue = flow % watches_.size();
+  const std::size_t queue = watches_.size() == 1 ? 0 : lan::flow_of(frame) % watches_.size();
   readable_ |= 1u << queue;
+  ++frames_[queue].written;
   return tap_->send(queue, pieces);
 }
 

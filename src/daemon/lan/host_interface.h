@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -38,10 +39,17 @@ class HostInterface {
   // Nothing is known of frames until the reactor has looked again, which takes less time than a
   // read that finds none.
   void forget_readable() { readable_ = 0; }
-  // Frames of one station, which `flow` names, are given to the host in order. An error as of
-  // TapInterface::send(): the frame is lost. The kernel often answers at once, in the same queue:
-  // it counts as readable() then.
-  [[nodiscard]] std::errc send(const lan::Offload& offload, Bytes frame, std::uint8_t flow);
+  // Frames of one flow (lan::flow_of()) are given to the host in order, in one queue; the kernel
+  // sends what belongs to it by the same one. An error as of TapInterface::send(): the frame is
+  // lost. The kernel often answers at once, in the same queue: it counts as readable() then.
+  [[nodiscard]] std::errc send(const lan::Offload& offload, Bytes frame);
+
+  // Of each queue, how many were read and written.
+  struct Frames {
+    std::uint64_t read = 0;
+    std::uint64_t written = 0;
+  };
+  [[nodiscard]] std::span<const Frames> frames() const { return frames_; }
 
   // Frames are not read for a while and stay with the host, so the reactor need not be woken by
   // them.
@@ -62,6 +70,7 @@ class HostInterface {
   const std::unique_ptr<io::TapInterface> tap_;
   io::Reactor& reactor_;
   std::vector<io::Reactor::Registration> watches_;  // by queue
+  std::vector<Frames> frames_;                      // likewise
   io::Reactor::Registration news_;
   std::optional<io::LinkFacts> facts_;
   std::uint32_t readable_ = 0;  // a bit for each queue

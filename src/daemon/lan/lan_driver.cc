@@ -217,10 +217,7 @@ void LanDriver::take_from_host(MutableBytes read) {
 }
 
 void LanDriver::to_host(const lan::Offload& offload, Bytes frame) {
-  // The address of a peer ends with its LID.
-  constexpr std::size_t kSourceEnd = 11;
-  const auto flow = std::to_integer<std::uint8_t>(frame[kSourceEnd]);
-  if (interface_ && interface_->send(offload, frame, flow) == std::errc{}) return;
+  if (interface_ && interface_->send(offload, frame) == std::errc{}) return;
   counters_.add_in_turn(LanDriverCounter::kRxHostRefused);
 }
 

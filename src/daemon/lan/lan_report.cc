@@ -37,7 +37,10 @@ LanReport LanDriver::report() const {
   out.drops = sum_of(out.frames, kLanDriverDrops) + sum_of(out.packets, kResidentDrops) +
               sum_of(out.datagrams, kUdDrops) + sum_of(out.channels, kConnectedDrops);
   out.notes.assign(notes_.all().begin(), notes_.all().end());
-  if (interface_) out.interface = interface_->name();
+  if (interface_) {
+    out.interface = interface_->name();
+    out.queues.assign(interface_->frames().begin(), interface_->frames().end());
+  }
   if (!failed_.empty()) {
     out.state = LanState::kFailed;
     out.why = failed_;

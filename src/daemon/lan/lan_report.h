@@ -11,6 +11,7 @@
 #include "base/counters.h"
 #include "base/ids.h"
 #include "base/mac_address.h"
+#include "daemon/lan/host_interface.h"
 #include "daemon/lan/lan_notes.h"
 #include "lan/channels.h"
 #include "lan/group_list.h"
@@ -52,8 +53,9 @@ struct LanReport {
   lan::PortLids lids{};  // of the port; 0: it has none yet
   MacAddress mac{};      // of the interface; zeros: there is none
   std::uint32_t mtu = 0;
-  Qpn qpn{};                         // of its queue pair of datagrams
-  std::vector<LanPeerReport> peers;  // in order of their LIDs
+  Qpn qpn{};                                  // of its queue pair of datagrams
+  std::vector<HostInterface::Frames> queues;  // of the interface, in order
+  std::vector<LanPeerReport> peers;           // in order of their LIDs
   // Of frames, of packets of the fabric, of its queue pairs of datagrams, of those of channels, and
   // of what it says and hears by management datagrams: some names are the same.
   std::vector<CounterValue> frames;

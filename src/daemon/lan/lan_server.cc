@@ -285,6 +285,9 @@ Json LanServer::interface_json(const Key& key, const Port& port, bool peers) con
            {"datagrams", counters_json(report.datagrams)},
            {"channels", counters_json(report.channels)},
            {"subnet", counters_json(report.subnet)}};
+  out["by_queue"] = Json::array();
+  for (const HostInterface::Frames& queue : report.queues)
+    out["by_queue"].push_back({{"from_host", queue.read}, {"to_host", queue.written}});
   if (!report.why.empty()) out["why"] = report.why;
   out["notes"] = Json::array();
   for (const LanNotes::Note& note : report.notes)
