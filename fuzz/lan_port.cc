@@ -112,7 +112,7 @@ class Life final : public LanUser {
   void disconnect(PeerId peer) override { require(has(peer)); }
   bool ask(std::uint64_t number, const Question& question, Time) override {
     asked_.emplace_back(number, question);
-    require(asked_.size() <= 16);
+    require(asked_.size() <= 32);
     return true;
   }
   void peer_came(PeerId peer) override { require(has(peer)); }

@@ -49,6 +49,16 @@ Expected<void> in_namespace(const std::string& path, const std::function<Expecte
   return result;
 }
 
+// What the kernel does of itself is all right too: neighbours then find out later. In some
+// containers these files cannot be written.
+void tell_neighbours(const std::string& name) {
+  for (const char* const option : {"ipv4/conf/{}/arp_notify", "ipv6/conf/{}/ndisc_notify"}) {
+    const std::string path = "/proc/sys/net/" + fmt::format(fmt::runtime(option), name);
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file) static_cast<void>(!::write(file.get(), "1", 1));
+  }
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<TapInterface>> TapInterface::make(const TapOptions& options) {
@@ -75,6 +85,7 @@ Expected<void> TapInterface::make_here(const TapOptions& options) {
     if (auto added = add_queue(options); !added) return added;
   }
   if (auto opened = open_news(); !opened) return opened;
+  tell_neighbours(name_);
   if (auto set = set_mac(options.mac); !set) return set;
   if (auto set = set_mtu(options.mtu); !set) return set;
   if (auto set = set_carrier(false); !set) return set;

@@ -69,7 +69,9 @@ class TapInterface {
   // Somebody has deleted the interface: its descriptors say so for ever.
   [[nodiscard]] bool gone() const { return gone_; }
 
-  // What the kernel refuses is an error that names the interface.
+  // What the kernel refuses is an error that names the interface. Each time that it is told its
+  // address, though it be the same, the kernel tells its neighbours by gratuitous ARP and
+  // unsolicited advertisements (arp_notify and ndisc_notify of its ip-sysctl).
   Expected<void> set_carrier(bool on);
   Expected<void> set_mac(const std::array<std::uint8_t, 6>& mac);
   Expected<void> set_mtu(std::uint32_t mtu);

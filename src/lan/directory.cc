@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// When who is asked what. directory_ports.cc has what becomes of the answers.
 #include "lan/directory.h"
 
 #include <algorithm>
@@ -11,17 +12,20 @@ Directory::Directory(const Options& options, DirectoryUser& user)
       user_(user),
       peers_(options.peers),
       retry_(options.retry_after),
+      look_retry_(options.retry_after),
       // Others may have begun just now, as we have.
-      repeats_(options.repeats) {
+      repeats_(options.repeats),
+      draws_(options.own.value()),
+      late_(draws_.next()) {
 }
 
 void Directory::in_service(Guid port, Time now) {
-  if (port == options_.own) return;
-  repeats_ = options_.repeats;
-  hurry(now, options_.apart);
+  if (port != options_.own) look_up(port, options_.repeats, now, options_.apart);
 }
 
 void Directory::out_of_service(Guid port, Time now) {
+  members_.erase(port);
+  look_ups_.erase(port);
   if (const auto known = ports_.find(port); known != ports_.end()) {
     lose(known->second, now);
     ports_.erase(known);
@@ -29,36 +33,92 @@ void Directory::out_of_service(Guid port, Time now) {
 }
 
 // The first one is likely to be right, and is waiting.
-void Directory::stranger_heard(Time now) {
+void Directory::stranger_heard(Lid lid, Time now) {
   const bool lately = doubted_ && now - *doubted_ < options_.doubt_apart;
-  hurry(now, lately ? options_.doubt_apart : options_.apart);
   if (!lately) doubted_ = now;
+  if (std::ranges::find(strangers_, lid) == strangers_.end()) {
+    // Nobody makes us remember more: those who are still there are heard again.
+    if (strangers_.size() == options_.look_ups) return;
+    strangers_.push_back(lid);
+  }
+  look_at(soon(now, lately ? options_.doubt_apart : options_.apart));
 }
 
-void Directory::hurry(Time now, Duration apart) {
-  Time soon = now + options_.soon;
-  if (round_began_) soon = std::max(soon, *round_began_ + apart);
-  next_round_ = std::min(next_round_, soon);
+void Directory::port_changed(Time now) {
+  for (auto& [guid, port] : ports_)
+    port.doubted = true;
+  hurry(now, options_.apart);
+}
+
+Time Directory::soon(Time now, Duration apart) const {
+  const auto most = peers_.all().size() * static_cast<std::uint64_t>(options_.spread.count());
+  Time at = now + options_.soon + Duration(late_ % (most + 1));
+  if (round_began_) at = std::max(at, *round_began_ + apart);
+  return at;
+}
+
+void Directory::look_up(Guid port, unsigned repeats, Time now, Duration apart) {
+  const auto known = look_ups_.find(port);
+  if (known == look_ups_.end() && look_ups_.size() == options_.look_ups) {
+    repeats_ = std::max(repeats_, repeats);
+    return hurry(now, apart);
+  }
+  LookUp& wanted = look_ups_[port];
+  wanted = {.repeats = std::max(wanted.repeats, repeats), .asked = false};
+  look_at(soon(now, apart));
 }
 
 void Directory::run(Time now) {
-  if (!in_round_ && now >= next_round_) begin_round(now);
-  if (in_round_) ask_more(now);
+  end_checks(now);
+  if (doing_ == Round::kNone && now >= next_round_) {
+    begin_round(now);
+  } else if (doing_ == Round::kNone && next_look_ && now >= *next_look_) {
+    begin_look_ups(now);
+  }
+  if (doing_ != Round::kNone) ask_more(now);
 }
 
-// While questions wait for their answers, those are what happens next.
+// While questions wait for their answers, those are what happens next, and checks that end.
 std::optional<Time> Directory::deadline() const {
-  return in_round_ ? std::nullopt : std::optional(next_round_);
+  std::optional<Time> next;
+  const auto earlier = [&](Time at) { next = std::min(next.value_or(at), at); };
+  if (doing_ == Round::kNone) {
+    earlier(next_round_);
+    if (next_look_) earlier(*next_look_);
+  }
+  for (const auto& [number, check] : checks_)
+    earlier(check.until);
+  return next;
 }
 
-void Directory::begin_round(Time now) {
+void Directory::begin(Round what, Time now) {
+  doing_ = what;
   ++round_;
   round_began_ = now;
-  in_round_ = true;
-  members_known_ = platforms_known_ = unanswered_ = false;
-  // What is heard from now on may be too late for this one.
-  next_round_ = now + options_.period;
-  waiting_ = {{.kind = Question::Kind::kMembers}, {.kind = Question::Kind::kPlatforms}};
+  unanswered_ = false;
+  late_ = draws_.next();
+}
+
+// What is heard from now on may be too late for this one.
+void Directory::begin_round(Time now) {
+  begin(Round::kWhole, now);
+  const Duration whole = options_.period * std::max(ports_.size(), options_.crowd) / options_.crowd;
+  const double part = static_cast<double>(draws_.next() >> 11) * 0x1p-53;
+  const double early = options_.early * part * static_cast<double>(whole.count());
+  next_round_ = now + whole - Duration(static_cast<Duration::rep>(early));
+  waiting_ = {{.kind = Question::Kind::kMembers}};
+}
+
+void Directory::begin_look_ups(Time now) {
+  begin(Round::kLookUps, now);
+  next_look_.reset();
+  waiting_.clear();
+  for (auto& [guid, wanted] : look_ups_) {
+    wanted.asked = true;
+    waiting_.push_back({.kind = Question::Kind::kMembers, .of = guid});
+  }
+  for (const Lid lid : std::exchange(strangers_, {}))
+    waiting_.push_back({.kind = Question::Kind::kPortAt, .path = {.dlid = lid}});
 }
 
 void Directory::ask_more(Time now) {
@@ -73,151 +133,71 @@ void Directory::ask_more(Time now) {
     asked_.emplace(number, waiting_.front());
     waiting_.pop_front();
   }
-  if (!asking()) end_round(now);
+  if (asking()) return;
+  if (std::exchange(doing_, Round::kNone) == Round::kWhole) {
+    end_round(now);
+  } else {
+    end_look_ups(now);
+  }
 }
 
 void Directory::end_round(Time now) {
-  in_round_ = false;
   if (unanswered_) {
     next_round_ = std::min(next_round_, now + retry_);
     retry_ = std::min(2 * retry_, options_.period);
     return;
   }
   retry_ = options_.retry_after;
-  for (auto& [guid, port] : ports_) {
-    port.missed = port.round == round_ ? 0 : port.missed + 1;
-    if (port.missed >= options_.misses) lose(port, now);
-  }
-  std::erase_if(ports_, [this](const auto& each) { return each.second.missed >= options_.misses; });
+  miss_ports(now);
   if (repeats_ == 0) return;
   --repeats_;
   next_round_ = std::min(next_round_, now + options_.repeat_after);
 }
 
+// Those who are missing may be about to say that they are there.
+void Directory::miss_ports(Time now) {
+  for (auto it = ports_.begin(); it != ports_.end();) {
+    Port& port = it->second;
+    const bool gone = port.missed && now - *port.missed >= options_.missing_for;
+    if (port.round == round_) {
+      port.missed.reset();
+    } else if (gone) {
+      lose(port, now);
+      it = ports_.erase(it);
+      continue;
+    } else if (!port.missed) {
+      port.missed = now;
+      repeats_ = std::max(repeats_, options_.repeats);
+    }
+    ++it;
+  }
+}
+
+void Directory::end_look_ups(Time now) {
+  if (unanswered_) {
+    look_at(now + look_retry_);
+    look_retry_ = std::min(2 * look_retry_, options_.period);
+    return;
+  }
+  look_retry_ = options_.retry_after;
+  std::erase_if(look_ups_,
+                [](const auto& each) { return each.second.asked && each.second.repeats == 0; });
+  bool again = false;
+  for (auto& [guid, wanted] : look_ups_) {
+    if (std::exchange(wanted.asked, false)) --wanted.repeats;
+    again = true;
+  }
+  if (again) look_at(now + options_.repeat_after);
+}
+
 void Directory::answer(std::uint64_t number, const Answer& answer, Time now) {
+  if (const auto check = checks_.extract(number)) return checked(check.mapped(), answer, now);
   const auto asked = asked_.find(number);
   if (asked == asked_.end()) return;
   const Question question = asked->second;
   asked_.erase(asked);
   if (!heard(question, answer, now)) unanswered_ = true;
   ask_more(now);
-}
-
-// False: it is no answer to this question.
-bool Directory::heard(const Question& question, const Answer& answer, Time now) {
-  using Kind = Question::Kind;
-  const bool absent = std::holds_alternative<Absent>(answer);
-  switch (question.kind) {
-    case Kind::kPlatforms:
-    case Kind::kMembers:
-    case Kind::kPorts: {
-      const auto* const guids = std::get_if<std::span<const Guid>>(&answer);
-      if (guids == nullptr && !absent) return false;
-      heard_guids(question, absent ? std::span<const Guid>{} : *guids);
-      return true;
-    }
-    case Kind::kPaths:
-      if (const auto* const paths = std::get_if<PortPaths>(&answer)) {
-        heard_paths(question.of, *paths);
-        return true;
-      }
-      break;
-    case Kind::kEnd:
-      if (const auto* const end = std::get_if<DatagramEnd>(&answer)) {
-        heard_end(question.of, *end, now);
-        return true;
-      }
-      break;
-  }
-  if (!absent) return false;
-  out_of_service(question.of, now);
-  return true;
-}
-
-void Directory::heard_guids(const Question& question, std::span<const Guid> guids) {
-  guids = guids.first(std::min(guids.size(), options_.guids));
-  switch (question.kind) {
-    case Question::Kind::kMembers:
-      members_ = {guids.begin(), guids.end()};
-      members_.erase(options_.own);
-      members_known_ = true;
-      return ask_for_ports();
-    case Question::Kind::kPlatforms:
-      platforms_.assign(guids.begin(), guids.end());
-      platforms_known_ = true;
-      return ask_for_ports();
-    default:
-      break;
-  }
-  for (const Guid& guid : guids) {
-    // Each once in a round, though several platforms may claim it.
-    if (!members_.contains(guid)) continue;
-    Port& port = ports_[guid];
-    if (std::exchange(port.round, round_) == round_) continue;
-    waiting_.push_back({.kind = Question::Kind::kPaths, .of = guid});
-  }
-}
-
-void Directory::ask_for_ports() {
-  if (!members_known_ || !platforms_known_ || members_.empty()) return;
-  for (const Guid& platform : platforms_)
-    waiting_.push_back({.kind = Question::Kind::kPorts, .of = platform});
-}
-
-void Directory::heard_paths(Guid guid, const PortPaths& answer) {
-  const auto known = ports_.find(guid);
-  const auto chosen = PeerPaths::choose(answer.paths);
-  if (known == ports_.end() || !chosen || !answer.lids.valid()) return;
-  known->second.lids = answer.lids;
-  known->second.paths = *chosen;
-  waiting_.push_back({.kind = Question::Kind::kEnd, .of = guid, .path = chosen->path[0]});
-}
-
-void Directory::heard_end(Guid guid, const DatagramEnd& end, Time now) {
-  const auto known = ports_.find(guid);
-  if (known == ports_.end()) return;
-  Port& port = known->second;
-  Peer peer{.port = guid, .lids = port.lids, .paths = port.paths, .end = end};
-  if (!port.peer) {
-    port.peer = peers_.add(peer);
-    if (port.peer) return user_.came(*port.peer, now);
-    ++refused_;
-    return;
-  }
-  const Peer& before = peers_.get(*port.peer);
-  if (before.paths == peer.paths) {
-    peer.failed = before.failed;
-    peer.use = before.use;
-    // The primary path has had its time to come back.
-    if (peer.use != 0 && peer.failed[0] && now - *peer.failed[0] >= options_.failed_for) {
-      peer.use = 0;
-    }
-  }
-  const bool same = before.lids == peer.lids && before.paths == peer.paths &&
-                    before.end == peer.end && before.use == peer.use;
-  if (same) return;
-  peers_.replace(*port.peer, peer);
-  user_.moved(*port.peer, now);
-}
-
-void Directory::path_failed(PeerId id, Time now) {
-  Peer peer = peers_.get(id);
-  const std::size_t other = peer.paths.count - 1 - peer.use;
-  peer.failed[peer.use] = now;
-  const bool usable = other != peer.use &&
-                      (!peer.failed[other] || now - *peer.failed[other] >= options_.failed_for);
-  if (usable) peer.use = other;
-  peers_.replace(id, peer);
-  // The subnet manager may know better ways by now.
-  hurry(now, options_.doubt_apart);
-  if (usable) user_.moved(id, now);
-}
-
-void Directory::lose(Port& port, Time now) {
-  if (!port.peer) return;
-  user_.went(*port.peer, now);
-  peers_.remove(*port.peer);
-  port.peer.reset();
 }
 
 }  // namespace weft::lan

@@ -38,6 +38,7 @@ LanPort::LanPort(const LanOptions& options, LanUser& user, Time now)
       host_groups_(options.groups, now),
       stations_(options.stations, options.directory.peers),
       bonds_(options.directory.peers),
+      watch_(options.directory.peers),
       peer_states_(options.directory.peers),
       next_number_(options.first_number),
       say_groups_at_(now + GroupList::kRepeat) {
@@ -69,6 +70,7 @@ void LanPort::came(PeerId peer, Time) {
 
 // It may be another program by now, which begins anew.
 void LanPort::moved(PeerId peer, Time) {
+  watch_.heard(peer);
   user_.peer_moved(peer);
   say_groups({&peer, 1});
 }
@@ -78,6 +80,7 @@ void LanPort::went(PeerId peer, Time now) {
   reassembly_.forget(peer);
   stations_.forget(peer);
   forget_groups(peer, now);
+  watch_.heard(peer);
   peer_states_[peer] = {};
   user_.peer_went(peer);
 }
@@ -152,6 +155,10 @@ void LanPort::run(Time now) {
   if (now >= say_groups_at_) forget_silent(now);
   reassembly_.run(now);
   stations_.run(now);
+  watch_.run(now, [&](PeerId peer) {
+    count(LanCounter::kPathsChecked);
+    directory_.check(peer, now);
+  });
   if (host_groups_.run(now)) groups_changed(now);
   if (host_groups_.query_due(now)) query_host(now);
   if (group_ == Group::kJoined && now >= group_reached_at_) {
@@ -169,8 +176,8 @@ void LanPort::run(Time now) {
 
 Time LanPort::deadline() const {
   Time next = std::min(say_groups_at_, host_groups_.deadline());
-  for (const auto& other :
-       {directory_.deadline(), reassembly_.deadline(), channels_.deadline(), stations_.deadline()})
+  for (const auto& other : {directory_.deadline(), reassembly_.deadline(), channels_.deadline(),
+                            stations_.deadline(), watch_.deadline()})
     if (other) next = std::min(next, *other);
   if (group_ == Group::kJoined) next = std::min(next, group_reached_at_);
   return next;

@@ -30,6 +30,7 @@
 #include "lan/host_groups.h"
 #include "lan/lan_counters.h"
 #include "lan/lan_header.h"
+#include "lan/path_watch.h"
 #include "lan/reassembly.h"
 #include "lan/stations.h"
 #include "lan/storm_limit.h"
@@ -209,6 +210,7 @@ class LanPort final : private DirectoryUser {
   Stations stations_;
   Bonds bonds_;
   std::optional<MacAddress> own_address_;
+  PathWatch watch_;
   std::optional<Time> forgot_stations_;  // because the topology had changed
   std::vector<PeerState> peer_states_;
   Limits limits_;

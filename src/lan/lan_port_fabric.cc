@@ -28,13 +28,14 @@ void LanPort::from_datagram(Lid source, Qpn queue_pair, Bytes bytes, Time now) {
   const auto peer = peers().find(source);
   if (!peer) {
     count(LanCounter::kRxStranger);
-    return directory_.stranger_heard(now);
+    return directory_.stranger_heard(source, now);
   }
   // Any program of the peer's node can send to ours, but not from the queue pair of its LAN port.
   if (peers().get(*peer).end.qpn != queue_pair) {
     count(LanCounter::kRxForgedQueuePair);
-    return directory_.stranger_heard(now);
+    return directory_.stranger_heard(source, now);
   }
+  if (source == peers().get(*peer).path().dlid) watch_.heard(*peer);
   const auto whole = reassembly_.add(*peer, *message, now);
   if (!whole) return;
   if (whole->header.kind == MessageKind::kGroups) return take_groups(*peer, whole->part, now);
@@ -47,6 +48,7 @@ void LanPort::from_channel(PeerId peer, Bytes bytes, Time now) {
   if (!message->whole() || message->header.kind != MessageKind::kFrame) {
     return count(LanCounter::kRxNotWhole);
   }
+  watch_.heard(peer);
   (void)channels_.use(peer, now);
   if (receive(peer, *message, now)) count(LanCounter::kRxByChannel);
 }

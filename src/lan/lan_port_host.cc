@@ -61,6 +61,7 @@ void LanPort::to_port(const Offload& offload, Bytes frame, const EthernetFrame& 
 // True: it was sent.
 bool LanPort::to_peer(PeerId peer, const Offload& offload, Bytes frame, const EthernetFrame& read,
                       Time now) {
+  watch_.sent(peer, now);
   if (channels_.use(peer, now)) {
     const LanHeader header{.offload = offload, .total = static_cast<std::uint32_t>(frame.size())};
     std::array<std::byte, LanHeader::kSize> head;

@@ -23,12 +23,14 @@ TEST_F(LanQuestionsAsked, AreAnsweredBySubnetAdministratorAndPeer) {
   const auto a = offering("a");
   const auto b = offering("b");
   const auto d = member("d");
-  const Heard platforms = answer(*a, {.kind = Kind::kPlatforms});
-  EXPECT_EQ(platforms.guids.size(), 4u) << "each adapter once";
-  EXPECT_TRUE(platforms.has(b->platform()));
+  const Heard ports = answer(*a, {.kind = Kind::kPorts});
+  EXPECT_EQ(ports.guids.size(), 4u) << "each port of an adapter once";
+  EXPECT_TRUE(ports.has(b->guid()));
   EXPECT_THAT(answer(*a, {.kind = Kind::kMembers}).guids,
               UnorderedElementsAre(a->guid(), b->guid()));
-  EXPECT_THAT(answer(*a, {.kind = Kind::kPorts, .of = b->platform()}).guids,
+  EXPECT_THAT(answer(*a, {.kind = Kind::kPorts, .of = b->guid()}).guids, ElementsAre(b->guid()));
+  EXPECT_THAT(answer(*a, {.kind = Kind::kMembers, .of = b->guid()}).guids, ElementsAre(b->guid()));
+  EXPECT_THAT(answer(*a, {.kind = Kind::kPortAt, .path = {.dlid = b->lid()}}).guids,
               ElementsAre(b->guid()));
   const Heard paths = answer(*a, {.kind = Kind::kPaths, .of = b->guid()});
   EXPECT_EQ(paths.lids, (lan::PortLids{.base = b->lid(), .lmc = 0}));
@@ -48,6 +50,9 @@ TEST_F(LanQuestionsAsked, AreAnsweredWithNothingWhereThereIsNothing) {
   const Heard ports = answer(*a, {.kind = Kind::kPorts, .of = Guid{0x77}});
   EXPECT_TRUE(ports.absent() || (!ports.unanswered() && ports.guids.empty()));
   EXPECT_THAT(answer(*a, {.kind = Kind::kMembers}).guids, ElementsAre(a->guid()));
+  const Heard member = answer(*a, {.kind = Kind::kMembers, .of = d->guid()});
+  EXPECT_TRUE(member.absent() || (!member.unanswered() && member.guids.empty()));
+  EXPECT_FALSE(answer(*a, {.kind = Kind::kPortAt, .path = {.dlid = Lid{0x777}}}).has(d->guid()));
   EXPECT_NE(answer(*a, {.kind = Kind::kPaths, .of = Guid{0x77}}).kind, 3u);
   const Question to_d{.kind = Kind::kEnd, .of = d->guid(), .path = a->path_to(*d)};
   EXPECT_TRUE(answer(*a, to_d).absent());
@@ -60,7 +65,7 @@ TEST_F(LanQuestionsAsked, AreAnsweredWithNothingWhereThereIsNothing) {
 TEST_F(LanQuestionsAsked, AreUnansweredWithoutAnAdministrator) {
   const auto b = offering("b");
   manager.reset();
-  for (const Kind kind : {Kind::kPlatforms, Kind::kMembers, Kind::kPorts, Kind::kPaths}) {
+  for (const Kind kind : {Kind::kMembers, Kind::kPorts, Kind::kPortAt, Kind::kPaths}) {
     EXPECT_TRUE(answer(*b, {.kind = kind, .of = b->guid()}).unanswered());
   }
   EXPECT_EQ(b->count("sa_unanswered"), 4u);

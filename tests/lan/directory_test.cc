@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +17,7 @@ using Kind = Question::Kind;
 
 // What a subnet administrator knows of one port.
 struct Known {
-  Guid platform{};
+  bool adapter = true;
   bool member = true;
   PortLids lids{};
   std::vector<PeerPath> paths;
@@ -45,21 +46,26 @@ class Administrator final : public DirectoryUser {
     if (silent) return directory->answer(number, Unanswered{}, now);
     std::vector<Guid> guids;
     for (const auto& [guid, port] : ports) {
-      if (question.kind == Kind::kMembers && port.member) guids.push_back(guid);
-      if (question.kind == Kind::kPlatforms) guids.push_back(port.platform);
-      if (question.kind == Kind::kPorts && port.platform == question.of) guids.push_back(guid);
+      const bool meant = question.of == Guid{} || question.of == guid;
+      if (question.kind == Kind::kMembers && port.member && meant) guids.push_back(guid);
+      if (question.kind == Kind::kPorts && port.adapter && meant) guids.push_back(guid);
+      if (question.kind == Kind::kPortAt && port.lids.contains(question.path.dlid)) {
+        guids.push_back(guid);
+      }
     }
-    std::ranges::sort(guids);
-    guids.erase(std::unique(guids.begin(), guids.end()), guids.end());
     if (question.kind != Kind::kPaths && question.kind != Kind::kEnd) {
       return directory->answer(number, std::span<const Guid>(guids), now);
     }
     const auto port = ports.find(question.of);
     if (port == ports.end()) return directory->answer(number, Absent{}, now);
+    if (question.kind == Kind::kPaths && port->second.paths.empty()) {
+      return directory->answer(number, Absent{}, now);
+    }
     if (question.kind == Kind::kPaths) {
       return directory->answer(
           number, PortPaths{.lids = port->second.lids, .paths = port->second.paths}, now);
     }
+    if (broken.contains(question.path.dlid)) return directory->answer(number, Unanswered{}, now);
     if (!port->second.end) return directory->answer(number, Absent{}, now);
     directory->answer(number, *port->second.end, now);
   }
@@ -76,6 +82,7 @@ class Administrator final : public DirectoryUser {
 
   Directory* directory = nullptr;
   std::map<Guid, Known> ports;
+  std::set<Lid> broken;  // paths to these lead nowhere
   bool reachable = true;
   bool silent = false;
   std::vector<Question> asked;
@@ -94,8 +101,7 @@ class DirectoryTest : public ::testing::Test {
   }
   Known& add_port(Guid guid, std::uint16_t lid) {
     Known& port = administrator.ports[guid];
-    port = {.platform = Guid{guid.value() & ~std::uint64_t{3}},
-            .lids = {.base = Lid{lid}},
+    port = {.lids = {.base = Lid{lid}},
             .paths = {{.slid = Lid{1}, .dlid = Lid{lid}, .mtu = 2048}},
             .end = DatagramEnd{.qpn = Qpn{lid + 100U}, .qkey = QKey{lid}}};
     return port;
@@ -126,12 +132,13 @@ class DirectoryTest : public ::testing::Test {
 
 TEST_F(DirectoryTest, FindsPeersByThreeQueriesAndWhereTheyTakeDatagrams) {
   add_port(Guid{0x201}, 2);
+  add_port(Guid{0x203}, 5).adapter = false;
   add_port(Guid{0x202}, 3).lids = {.base = Lid{8}, .lmc = 2};
   add_port(Guid{0x301}, 4).member = false;
   run_for(10ms);
   EXPECT_EQ(administrator.new_events(), (Events{"came 513", "came 514"}));
-  EXPECT_EQ(administrator.asked_of(Kind::kPlatforms).size(), 1u);
-  EXPECT_EQ(administrator.asked_of(Kind::kPorts).size(), 3u);
+  EXPECT_EQ(administrator.asked_of(Kind::kMembers).size(), 1u);
+  EXPECT_EQ(administrator.asked_of(Kind::kPorts).size(), 1u);
   // Neither our own port nor one that is not of the LAN is asked for.
   EXPECT_EQ(administrator.asked_of(Kind::kPaths).size(), 2u);
   EXPECT_EQ(administrator.asked_of(Kind::kEnd).size(), 2u);
@@ -168,6 +175,26 @@ TEST_F(DirectoryTest, AsksAgainEveryNowAndThenAndMissesWhoIsGone) {
   EXPECT_EQ(administrator.new_events(), Events{"went 513"});
   EXPECT_FALSE(directory.peers().find(Lid{2}));
   EXPECT_TRUE(directory.peers().all().empty());
+}
+
+// One that has begun anew knows nobody until all have said again that they are there.
+TEST_F(DirectoryTest, KeepsItsPeersWhileAnAdministratorHasNotHeardOfThemYet) {
+  add_port(Guid{0x201}, 2);
+  run_for(10s);
+  administrator.new_events();
+  administrator.ports[Guid{0x201}].member = false;
+  const std::vector<PeerPath> paths = std::exchange(administrator.ports[Guid{0x201}].paths, {});
+  for (int i = 0; i < 4; ++i) {
+    directory.port_changed(now);
+    run_for(700ms);
+  }
+  administrator.ports[Guid{0x201}].member = true;
+  administrator.ports[Guid{0x201}].paths = paths;
+  run_for(120s);
+  EXPECT_TRUE(administrator.new_events().empty());
+  administrator.ports[Guid{0x201}].paths.clear();
+  run_for(120s);
+  EXPECT_EQ(administrator.new_events(), Events{"went 513"});
 }
 
 TEST_F(DirectoryTest, KeepsItsPeersWhenNobodyAnswers) {
@@ -221,7 +248,7 @@ TEST_F(DirectoryTest, HeedsNoticesOfPortsThatComeAndGo) {
 TEST_F(DirectoryTest, AsksAfterTheFirstStrangerAtOnce) {
   run_for(3s + 10ms);  // the last of the first rounds has just been
   add_port(Guid{0x201}, 2);
-  directory.stranger_heard(now);
+  directory.stranger_heard(Lid{2}, now);
   run_for(600ms);
   EXPECT_EQ(administrator.new_events(), Events{"came 513"});
 }
@@ -230,17 +257,18 @@ TEST_F(DirectoryTest, IsNotMadeToAskWithoutEnd) {
   run_for(10s);
   const std::size_t before = administrator.asked_of(Kind::kMembers).size();
   for (int i = 0; i < 1000; ++i) {
-    directory.stranger_heard(now);
+    directory.stranger_heard(Lid{7}, now);
     run_for(10ms);
   }
-  const std::size_t by_strangers = administrator.asked_of(Kind::kMembers).size() - before;
+  const std::size_t by_strangers = administrator.asked_of(Kind::kPortAt).size();
   EXPECT_GE(by_strangers, 2u);
   EXPECT_LE(by_strangers, 4u);
+  EXPECT_EQ(administrator.asked_of(Kind::kMembers).size(), before) << "it is nobody";
   for (int i = 0; i < 1000; ++i) {
     directory.in_service(Guid{0x900}, now);
     run_for(10ms);
   }
-  EXPECT_LE(administrator.asked_of(Kind::kMembers).size() - before, by_strangers + 21);
+  EXPECT_LE(administrator.asked_of(Kind::kMembers).size() - before, 25u);
 }
 
 TEST_F(DirectoryTest, FollowsAPortToItsNewLid) {
@@ -288,6 +316,82 @@ TEST_F(DirectoryTest, FailsOverToTheSecondaryPathAndBack) {
   run_for(60s);
   EXPECT_EQ(administrator.new_events(), Events{"moved 513"});
   EXPECT_EQ(peer_at(4).path().dlid, Lid{4});
+}
+
+// What is sent by a path is lost, and nobody says so.
+TEST_F(DirectoryTest, ChecksThePathInUseAndLeavesOneByWhichNobodyAnswers) {
+  Known& port = add_port(Guid{0x201}, 4);
+  port.lids.lmc = 1;
+  port.paths = {{.slid = Lid{1}, .dlid = Lid{4}}, {.slid = Lid{1}, .dlid = Lid{5}}};
+  run_for(10s);
+  administrator.new_events();
+  const std::size_t before = administrator.asked.size();
+  directory.check(id_at(4), now);
+  directory.check(id_at(4), now);
+  EXPECT_EQ(administrator.asked.size(), before + 1);
+  EXPECT_EQ(administrator.asked.back().path.dlid, Lid{4});
+  run_for(3s);
+  EXPECT_TRUE(administrator.new_events().empty()) << "it has answered";
+  EXPECT_EQ(administrator.asked.size(), before + 1);
+  administrator.broken = {Lid{4}};
+  directory.check(id_at(4), now);
+  run_for(10ms);
+  EXPECT_EQ(administrator.new_events(), Events{"moved 513"});
+  EXPECT_EQ(peer_at(4).path().dlid, Lid{5});
+  // The primary one is asked for in each round, and not used before there is an answer.
+  run_for(300s);
+  EXPECT_TRUE(administrator.new_events().empty());
+  administrator.broken.clear();
+  run_for(120s);
+  EXPECT_EQ(peer_at(4).path().dlid, Lid{4});
+}
+
+// The answer may take longer than anybody waits.
+TEST_F(DirectoryTest, LeavesAPathByWhichTheAnswerTakesTooLong) {
+  Known& port = add_port(Guid{0x201}, 4);
+  port.lids.lmc = 1;
+  port.paths = {{.slid = Lid{1}, .dlid = Lid{4}}, {.slid = Lid{1}, .dlid = Lid{5}}};
+  run_for(10s);
+  directory.check(id_at(4), now);
+  administrator.new_events();
+  now += 1900ms;
+  directory.run(now);
+  EXPECT_TRUE(administrator.new_events().empty());
+  EXPECT_LE(*directory.deadline(), now + 100ms);
+  now += 100ms;
+  directory.run(now);
+  EXPECT_EQ(administrator.new_events(), Events{"moved 513"});
+  administrator.answer_one(now);
+  EXPECT_EQ(peer_at(4).path().dlid, Lid{5});
+}
+
+TEST_F(DirectoryTest, TakesInAPeerWhosePrimaryPathIsBrokenByTheOther) {
+  Known& port = add_port(Guid{0x201}, 4);
+  port.lids.lmc = 1;
+  port.paths = {{.slid = Lid{1}, .dlid = Lid{4}}, {.slid = Lid{1}, .dlid = Lid{5}}};
+  administrator.broken = {Lid{4}};
+  run_for(10ms);
+  EXPECT_EQ(administrator.new_events(), Events{"came 513"});
+  EXPECT_EQ(peer_at(4).path().dlid, Lid{5});
+}
+
+// One of many that does not answer costs a look-up now and then, and no whole round.
+TEST_F(DirectoryTest, LooksAfterOneThatDoesNotAnswerAlone) {
+  add_port(Guid{0x201}, 2);
+  add_port(Guid{0x205}, 3);
+  administrator.broken = {Lid{3}};
+  run_for(10s);
+  EXPECT_EQ(administrator.new_events(), Events{"came 513"});
+  const auto whole = [this] {
+    return std::ranges::count_if(administrator.asked, [](const Question& question) {
+      return question.kind == Kind::kMembers && question.of == Guid{};
+    });
+  };
+  EXPECT_EQ(whole(), 4);
+  administrator.broken.clear();
+  run_for(20s);
+  EXPECT_EQ(administrator.new_events(), Events{"came 517"});
+  EXPECT_EQ(whole(), 4);
 }
 
 TEST_F(DirectoryTest, StaysWithinItsBounds) {

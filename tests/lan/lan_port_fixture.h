@@ -127,7 +127,6 @@ class LanPortTest : public ::testing::Test {
     answer_all();
   }
   void answer_all() {
-    const std::array<Guid, 1> platform{Guid{1}};
     const std::array<Guid, 3> ports{Guid{6}, Guid{7}, Guid{8}};
     while (!host.asked.empty()) {
       const auto [number, question] = host.asked.back();
@@ -135,11 +134,9 @@ class LanPortTest : public ::testing::Test {
       const Lid lid{static_cast<std::uint16_t>(question.of.value())};
       const PeerPath path{.slid = kOwnLid, .dlid = lid, .mtu = 2048};
       switch (question.kind) {
-        case Kind::kPlatforms:
-          port.directory().answer(number, std::span<const Guid>(platform), now);
-          break;
         case Kind::kMembers:
         case Kind::kPorts:
+        case Kind::kPortAt:
           port.directory().answer(number, std::span<const Guid>(ports), now);
           break;
         case Kind::kPaths:

@@ -412,13 +412,17 @@ bool Node::ask(std::uint64_t number, const Question& question, Time) {
       if (node->alive) guids.push_back(node->guid);
     if (world.random.chance(world.faults.unanswered)) {
       directory.answer(number, Unanswered{}, now);
-    } else if (question.kind == Question::Kind::kPlatforms) {
-      const Guid platform{1};
-      directory.answer(number, std::span<const Guid>(&platform, 1), now);
+    } else if (question.kind == Question::Kind::kPortAt) {
+      const Node* const at = world.node_at(question.path.dlid);
+      guids.assign(at == nullptr ? 0 : 1, at == nullptr ? Guid{} : at->guid);
+      directory.answer(number, std::span<const Guid>(guids), now);
     } else if (question.kind != Question::Kind::kPaths && question.kind != Question::Kind::kEnd) {
+      if (question.of != Guid{}) guids.assign(of == nullptr ? 0 : 1, question.of);
       directory.answer(number, std::span<const Guid>(guids), now);
     } else if (of == nullptr) {
       directory.answer(number, Absent{}, now);
+    } else if (question.kind == Question::Kind::kEnd && world.broken.contains(question.path.dlid)) {
+      directory.answer(number, Unanswered{}, now);
     } else if (question.kind == Question::Kind::kEnd) {
       directory.answer(number, DatagramEnd{.qpn = of->qpn}, now);
     } else {

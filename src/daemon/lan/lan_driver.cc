@@ -23,6 +23,11 @@ constexpr unsigned kQuiet = 2;
 // packets that leave the fabric's thread.
 constexpr Duration kLookForRoom = 1ms;
 
+// When peers have asked for the new LIDs of a port: they may have asked for those of another one
+// lately, and do so every five seconds at most.
+constexpr Duration kAnnounce = 1s;
+constexpr Duration kAnnounceAgain = 7s;
+
 std::size_t index_of(const fabric::Lab& lab, const std::string& node) {
   return static_cast<std::size_t>(lab.find_node(node) - lab.nodes.data());
 }
@@ -96,6 +101,7 @@ Expected<void> LanDriver::port_active(const lan::PortLids& lids) {
   if (follows && host_mac_ != lan_->mac()) {
     if (auto set = interface_->tap().set_mac(lan_->mac()); !set) return set;
     host_mac_ = lan_->mac();
+    announce_at_ = {now_ + kAnnounceAgain, now_ + kAnnounce};
   }
   return interface_->tap().set_carrier(true);
 }
@@ -127,6 +133,14 @@ Expected<void> LanDriver::make_interface() {
   return interface_->tap().set_carrier(true);
 }
 
+// Neighbours hear of it by broadcasts, which peers drop until they know the new LIDs.
+void LanDriver::announce() {
+  announce_at_.pop_back();
+  // One that the host has given another address keeps that.
+  if (!interface_ || !active_ || host_mac_ != lan_->mac()) return;
+  if (auto set = interface_->tap().set_mac(lan_->mac()); !set) lose_interface(set.error().message);
+}
+
 void LanDriver::lose_interface(std::string why) {
   interface_.reset();
   lan_->address_changed(std::nullopt, now_);
@@ -153,6 +167,7 @@ bool LanDriver::work(Time now) {
     lose_interface(fmt::format("somebody has deleted {}", interface_->name()));
   }
   if (interface_) follow_host();
+  if (!announce_at_.empty() && now >= announce_at_.back()) announce();
   bool worked = queue_pairs_->receive();
   if (interface_) worked = read_host() || worked;
   if (lan_ && lan_->deadline() <= now) {
@@ -168,6 +183,7 @@ Time LanDriver::deadline() const {
   if (queue_pairs_->pending() || !not_made_.empty() || !moved_.empty()) return now_;
   Time next = lan_ ? lan_->deadline() : Time::max();
   if (const auto due = queue_pairs_->deadline()) next = std::min(next, *due);
+  if (!announce_at_.empty()) next = std::min(next, announce_at_.back());
   if (interface_ && interface_->readable()) {
     next = std::min(next, queue_pairs_->has_room() ? now_ : now_ + kLookForRoom);
   }

@@ -106,6 +106,7 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   Expected<void> make_interface();
   void lose_interface(std::string why);
   void follow_host();
+  void announce();
 
   void describe(LanReport& out) const;
 
@@ -164,6 +165,7 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   lan::PortLids lids_{};                      // of lan_
   bool active_ = false;                       // the port
   std::string failed_;                        // why there is no interface, though there could be
+  std::vector<Time> announce_at_;             // its address to neighbours, the last one first
   bool held_ = false;                         // frames of the host wait for room
   std::size_t burst_ = 1;                     // frames that are read of it in one turn, at most
   unsigned quiet_ = 0;                        // calls of work() since it had one

@@ -29,11 +29,11 @@ constexpr std::size_t kMostPaths = 16;        // to one port
 
 std::uint16_t attribute_of(Kind kind) {
   switch (kind) {
-    case Kind::kPlatforms:
     case Kind::kPorts:
       return NodeRecord::kAttributeId;
     case Kind::kMembers:
       return ServiceRecord::kAttributeId;
+    case Kind::kPortAt:
     case Kind::kPaths:
     case Kind::kEnd:
       break;
@@ -66,20 +66,29 @@ std::optional<Guid> LanView::port_of(const Gid& gid) const {
 wire::MadBuffer lan_question(const lan::Question& question, const Gid& own, const LanView& view,
                              std::uint32_t transaction) {
   constexpr auto kTable = MadMethod::kGetTable;
+  const bool one = question.of != Guid{};
   switch (question.kind) {
-    case Kind::kPlatforms: {
-      NodeRecord record;
-      record.info.type = wire::NodeType::kChannelAdapter;
-      return sa_question(kTable, NodeRecord::kHasNodeType, record, transaction);
-    }
     case Kind::kPorts: {
       NodeRecord record;
-      record.info.node_guid = question.of;
-      return sa_question(kTable, NodeRecord::kHasNodeGuid, record, transaction);
+      record.info.type = wire::NodeType::kChannelAdapter;
+      record.info.port_guid = question.of;
+      return sa_question(kTable, NodeRecord::kHasNodeType | (one ? NodeRecord::kHasPortGuid : 0),
+                         record, transaction);
     }
-    case Kind::kMembers:
-      return sa_question(kTable, ServiceRecord::kHasId, ServiceRecord{.id = kLanService.value()},
+    case Kind::kPortAt: {
+      // Not every administrator finds a node by another LID than the first of a port.
+      constexpr std::uint64_t kTo = PathRecord::kHasSgid | PathRecord::kHasDlid |
+                                    PathRecord::kHasReversible | PathRecord::kHasNumbPath;
+      const PathRecord record{
+          .sgid = own, .dlid = question.path.dlid, .reversible = true, .paths = 1};
+      return sa_question(kTable, kTo, record, transaction);
+    }
+    case Kind::kMembers: {
+      ServiceRecord record{.id = kLanService.value()};
+      if (one) record.gid = view.gid_of(question.of);
+      return sa_question(kTable, ServiceRecord::kHasId | (one ? ServiceRecord::kHasGid : 0), record,
                          transaction);
+    }
     case Kind::kPaths:
     case Kind::kEnd:
       break;
@@ -104,8 +113,9 @@ std::optional<SaStatus> lan_answer_status(const lan::Question& question, Bytes m
 LanGuids read_lan_guids(const lan::Question& question, const LanView& view, Bytes mad) {
   LanGuids out;
   std::unordered_set<Guid> all;
+  const bool one = question.of != Guid{};
   const auto add = [&](bool asked_for, std::optional<Guid> guid) {
-    if (!asked_for || !guid || *guid == Guid{}) {
+    if (!asked_for || !guid || *guid == Guid{} || (one && *guid != question.of)) {
       ++out.malformed;
     } else if (all.insert(*guid).second) {
       out.guids.push_back(*guid);
@@ -116,13 +126,13 @@ LanGuids read_lan_guids(const lan::Question& question, const LanView& view, Byte
       add(record.id == kLanService.value(), view.port_of(record.gid));
     return out;
   }
+  if (question.kind == Kind::kPortAt) {
+    for (const auto& record : sa_records<PathRecord>(mad, kMostPaths))
+      add(record.dlid == question.path.dlid, view.port_of(record.dgid));
+    return out;
+  }
   for (const auto& record : sa_records<NodeRecord>(mad, kMostRecords)) {
-    const wire::NodeInfo& info = record.info;
-    if (question.kind == Kind::kPlatforms) {
-      add(info.type == wire::NodeType::kChannelAdapter, info.node_guid);
-    } else {
-      add(info.node_guid == question.of, info.port_guid);
-    }
+    add(record.info.type == wire::NodeType::kChannelAdapter, record.info.port_guid);
   }
   return out;
 }

@@ -41,7 +41,7 @@ struct LanGuids {
   std::vector<Guid> guids;    // each once
   std::size_t malformed = 0;  // records that are not what was asked for
 };
-// Of kPlatforms, kMembers and kPorts.
+// Of kMembers, kPorts and kPortAt.
 [[nodiscard]] LanGuids read_lan_guids(const lan::Question& question, const LanView& view,
                                       Bytes mad);
 

@@ -24,6 +24,7 @@ struct NodeRecord {
   static constexpr std::uint64_t kHasLid = 1u << 0;
   static constexpr std::uint64_t kHasNodeType = 1u << 4;
   static constexpr std::uint64_t kHasNodeGuid = 1u << 7;
+  static constexpr std::uint64_t kHasPortGuid = 1u << 8;
 
   Lid lid{};
   NodeInfo info{};
