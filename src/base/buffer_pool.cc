@@ -14,7 +14,7 @@ BufferRef BufferBlock::lend(BufferOwner& owner) {
 
 BufferRef BufferBlock::share() {
   assert(lent());
-  references_.fetch_add(1, std::memory_order_relaxed);
+  count_one_more();
   return BufferRef(this);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference-counted buffers of one size. Copying and dropping a reference is one atomic operation;
-// taking a block and giving it back holds a mutex for a few instructions, which costs less than the
-// cache misses of a lock-free list would and has no ABA problem to get wrong.
+// Reference-counted buffers of one size. Copying and dropping a reference is one atomic operation,
+// or, of memory whose references take turns, a load and a store; taking a block and giving it back
+// holds a mutex for a few instructions, which costs less than the cache misses of a lock-free list
+// would and has no ABA problem to get wrong.
 #pragma once
 
 #include <atomic>
@@ -35,8 +36,14 @@ class BufferOwner {
 // another process. Must outlive its references.
 class BufferBlock {
  public:
+  // In which threads its references are copied and dropped: in any; or, as all that belongs to one
+  // worker is, never in two at a time. That spares the locked instructions, which would wait for
+  // all that has just been copied to reach the cache.
+  enum class Threads : std::uint8_t { kAny, kInTurn };
+
   BufferBlock() = default;
-  explicit BufferBlock(MutableBytes bytes) : bytes_(bytes) {}
+  explicit BufferBlock(MutableBytes bytes, Threads threads = Threads::kAny)
+      : bytes_(bytes), threads_(threads) {}
   BufferBlock(const BufferBlock&) = delete;
   BufferBlock& operator=(const BufferBlock&) = delete;
 
@@ -50,18 +57,39 @@ class BufferBlock {
 
  private:
   friend class BufferRef;
+  void count_one_more() {
+    if (threads_ == Threads::kInTurn) {
+      references_.store(references_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    } else {
+      references_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  // True: that was the last one.
+  [[nodiscard]] bool count_one_less() {
+    // Release our writes to whoever gets the block next; acquire those of the other holders. Of the
+    // only reference nobody can take another one meanwhile: that spares the locked instruction.
+    const std::uint32_t count = references_.load(std::memory_order_acquire);
+    if (count == 1 || threads_ == Threads::kInTurn) {
+      references_.store(count - 1, std::memory_order_release);
+      return count == 1;
+    }
+    return references_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  }
+
   MutableBytes bytes_{};
   BufferOwner* owner_ = nullptr;
   std::atomic<std::uint32_t> references_{0};
+  Threads threads_ = Threads::kAny;
 };
 
 // A share of one block; the last one to go gives the block back. Different references to one block
-// may be used from different threads; who writes to the bytes is the holders' business.
+// may be used from different threads, as BufferBlock::Threads has it; who writes to the bytes is
+// the holders' business.
 class BufferRef {
  public:
   BufferRef() = default;
   BufferRef(const BufferRef& other) : block_(other.block_) {
-    if (block_ != nullptr) block_->references_.fetch_add(1, std::memory_order_relaxed);
+    if (block_ != nullptr) block_->count_one_more();
   }
   BufferRef(BufferRef&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   BufferRef& operator=(BufferRef other) noexcept {
@@ -72,16 +100,7 @@ class BufferRef {
 
   void reset() {
     BufferBlock* const block = std::exchange(block_, nullptr);
-    if (block == nullptr) return;
-    // Release our writes to whoever gets the block next; acquire those of the other holders. Of the
-    // only reference nobody can take another one meanwhile: that spares the locked instruction,
-    // which would wait for all that was written before to reach the cache.
-    if (block->references_.load(std::memory_order_acquire) == 1) {
-      block->references_.store(0, std::memory_order_release);
-    } else if (block->references_.fetch_sub(1, std::memory_order_acq_rel) != 1) {
-      return;
-    }
-    block->owner_->returned(*block);
+    if (block != nullptr && block->count_one_less()) block->owner_->returned(*block);
   }
   explicit operator bool() const { return block_ != nullptr; }
   // The whole block, uninitialised when fresh; empty for an empty reference, and of memory that may

@@ -10,7 +10,7 @@
 namespace weft::wan {
 
 struct BulkMemory::Block : BufferBlock {
-  Block(MutableBytes bytes, Slab& of) : BufferBlock(bytes), slab(of) {}
+  Block(MutableBytes bytes, Slab& of) : BufferBlock(bytes, Threads::kInTurn), slab(of) {}
   Slab& slab;
   Block* next_free = nullptr;
 };

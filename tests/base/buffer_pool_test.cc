@@ -64,17 +64,26 @@ class Lender final : public BufferOwner {
   std::vector<BufferBlock*> back;
 };
 
-TEST(BufferBlock, GoesBackToWhoeverLentItWithItsLastReference) {
+class BufferBlocks : public ::testing::TestWithParam<BufferBlock::Threads> {};
+INSTANTIATE_TEST_SUITE_P(InAnyThreadAndInTurn, BufferBlocks,
+                         ::testing::Values(BufferBlock::Threads::kAny,
+                                           BufferBlock::Threads::kInTurn));
+
+TEST_P(BufferBlocks, GoBackToWhoeverLentThemWithTheirLastReference) {
   Lender lender;
   std::array<std::byte, 8> memory{};
-  BufferBlock block(memory);
+  BufferBlock block(memory, GetParam());
   EXPECT_FALSE(block.lent());
   BufferRef first = block.lend(lender);
   EXPECT_EQ(first.bytes().data(), memory.data());
   EXPECT_EQ(first.bytes().size(), memory.size());
   EXPECT_EQ(first.block()->owner(), &lender);
   BufferRef second = first;
+  BufferRef third = block.share();
+  EXPECT_FALSE(third.unique());
   first.reset();
+  third.reset();
+  EXPECT_TRUE(second.unique());
   EXPECT_TRUE(block.lent());
   EXPECT_TRUE(lender.back.empty());
   second.reset();
@@ -143,6 +152,7 @@ TEST(BufferPool, LetsBuffersGoFromThreadToThread) {
         const std::lock_guard lock(mutex);
         batch.swap(mailbox);
       }
+      if (batch.empty()) std::this_thread::yield();
       for (const BufferRef& buffer : batch) {
         std::uint64_t value = 0;
         std::memcpy(&value, buffer.bytes().data(), sizeof value);
