@@ -39,7 +39,7 @@ struct PacketDelete {
 // the buffer space it was counted in, and its share of the payload.
 using PacketPtr = std::unique_ptr<Packet, PacketDelete>;
 
-class Packet {
+class alignas(64) Packet {
  public:
   static constexpr std::size_t kMaxHeader = 128;
   static constexpr std::size_t kMaxTrailer = 9;  // 3 pad bytes, ICRC, VCRC

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/prefetch.h"
 #include "base/usual_copy.h"
 #include "wire/packet.h"
 
@@ -39,7 +40,13 @@ bool PacketPool::grow() {
 Packet* PacketPool::take() {
   if (free_ == nullptr && !grow()) return nullptr;
   ++in_use_;
-  return std::exchange(free_, free_->next_);
+  Packet* const taken = std::exchange(free_, free_->next_);
+  // The next one will be filled in soon; many others may have been in between since it came back.
+  constexpr std::size_t kLine = 64;
+  const auto* const next = reinterpret_cast<const std::byte*>(free_);
+  for (std::size_t at = 0; next != nullptr && at < sizeof(Packet); at += kLine)
+    prefetch_to_write(next + at);
+  return taken;
 }
 
 void PacketPool::give_back(Packet* packet) {

@@ -205,8 +205,6 @@ class Port final : private ReceiveBuffer::Observer {
   [[nodiscard]] std::uint32_t free_blocks(Vl vl) const {
     return buffer_->free(vl) >> receive_format_.scale;
   }
-  // What the largest packet costs, that the other end may be waiting to send.
-  [[nodiscard]] std::uint32_t longest_cost() const;
   [[nodiscard]] bool counts_wide() const { return send_format_.wide || receive_format_.wide; }
   [[nodiscard]] Duration asking_period() const;
   void ask_for_credit(Vl vl, Time now);
@@ -246,6 +244,8 @@ class Port final : private ReceiveBuffer::Observer {
   ReceiveBuffer::Ptr buffer_;
   CreditFormat send_format_;
   CreditFormat receive_format_;
+  std::uint32_t longest_cost_ = 0;  // of the largest packet, that the other end may wait to send
+  bool grants_all_ = true;          // all space of a lane can be granted at a time
   std::optional<wire::FlowControl> upper_;  // halves of counts, whose lower ones come next
   std::array<Lane, kVls> lanes_;
   VlArbitration arbitration_;

@@ -17,6 +17,8 @@ void Port::agree_on_credit() {
   const auto far = options_.credit_format ? carrier_->far_format() : std::nullopt;
   send_format_ = far.value_or(CreditFormat{});
   receive_format_ = far ? *options_.credit_format : CreditFormat{};
+  longest_cost_ = receive_format_.blocks(longest_packet(options_.mtu_code));
+  grants_all_ = options_.vl_buffer >> receive_format_.scale <= receive_format_.most();
 }
 
 // Both ends count from zero, IBA 7.9.4.4.
@@ -30,10 +32,6 @@ void Port::begin_credit(Time now) {
   }
   owed_ = 0;
   upper_.reset();
-}
-
-std::uint32_t Port::longest_cost() const {
-  return receive_format_.blocks(longest_packet(options_.mtu_code));
 }
 
 void Port::space_freed(Vl vl) {
@@ -53,7 +51,7 @@ void Port::note_owed(Vl vl) {
   const std::uint32_t most =
       std::min(buffer_->capacity(vl) >> receive_format_.scale, receive_format_.most());
   const std::uint32_t much = most >> (options_.credit_format ? 5 : 2);
-  const bool may_wait = credit.left() < longest_cost();
+  const bool may_wait = credit.left() < longest_cost_;
   if (may_wait || gained >= much) owed_ |= bit(vl);
 }
 

@@ -54,15 +54,17 @@ void Port::receive(PacketPtr packet, Time now) {
     counters_.add_in_turn(PortCounter::kRxVl15);
   } else {
     if (state_ == PortState::kInitialize) return counters_.add_in_turn(PortCounter::kRxWrongState);
-    packet->hold = buffer_->take(vl, receive_format_.space(size));
+    const std::uint32_t blocks = receive_format_.blocks(size);
+    const auto space = static_cast<std::uint16_t>(blocks << receive_format_.scale);
     // IBA 7.9.4.4: blocks that were dropped for lack of room are not counted as received.
-    if (!packet->hold) return counters_.add_in_turn(PortCounter::kRxOverrun);
+    if (!buffer_->take(vl, space, packet->hold)) {
+      return counters_.add_in_turn(PortCounter::kRxOverrun);
+    }
     ReceiveCredit& credit = lanes_[vl.value()].receive;
-    credit.received(receive_format_.blocks(size));
+    credit.received(blocks);
     // What came in has taken space and credit alike, unless there is more space than can be
     // granted. So all that can be new is that little is left.
-    const bool alike = buffer_->capacity(vl) >> receive_format_.scale <= receive_format_.most();
-    if (!alike || credit.left() < longest_cost()) note_owed(vl);
+    if (!grants_all_ || credit.left() < longest_cost_) note_owed(vl);
     if (state_ == PortState::kArmed) enter(PortState::kActive, now);  // IBA 7.2.7: ActiveTrigger
   }
   count_received(*packet);

@@ -81,6 +81,8 @@ class ReceiveBuffer {
 
   // `amount` is blocks; of VL15, 1. Empty when there is not so much left.
   [[nodiscard]] inline BufferHold take(Vl vl, std::uint16_t amount);
+  // The same into a hold, which lets go of what it holds. False: it is empty now.
+  [[nodiscard]] inline bool take(Vl vl, std::uint16_t amount, BufferHold& hold);
   [[nodiscard]] std::uint32_t free(Vl vl) const { return capacity(vl) - used_[vl.value()]; }
   [[nodiscard]] std::uint32_t capacity(Vl vl) const {
     return vl == kVl15 ? vl15_packets_ : data_blocks_;
@@ -110,13 +112,19 @@ inline void BufferHold::release() {
 
 inline BufferHold ReceiveBuffer::take(Vl vl, std::uint16_t amount) {
   BufferHold hold;
-  if (amount > free(vl)) return hold;
+  (void)take(vl, amount, hold);
+  return hold;
+}
+
+inline bool ReceiveBuffer::take(Vl vl, std::uint16_t amount, BufferHold& hold) {
+  hold.release();
+  if (amount > free(vl)) return false;
   used_[vl.value()] += amount;
   ++spaces_;
   hold.buffer_ = this;
   hold.amount_ = amount;
   hold.vl_ = vl;
-  return hold;
+  return true;
 }
 
 inline void ReceiveBuffer::give_back(Vl vl, std::uint16_t amount) {

@@ -63,6 +63,18 @@ TEST(ReceiveBuffer, IsFreeOnlyWhenTheLastSharerHasLetGo) {
   EXPECT_EQ(freed.lanes.size(), 1);
 }
 
+TEST(ReceiveBuffer, TakesIntoAHoldThatLetsGoOfWhatItHad) {
+  Freed freed;
+  const auto buffer = ReceiveBuffer::make(100, 2, freed);
+  BufferHold hold = buffer->take(Vl{1}, 60);
+  EXPECT_TRUE(buffer->take(Vl{0}, 70, hold));
+  EXPECT_EQ(buffer->free(Vl{1}), 100);
+  EXPECT_EQ(buffer->free(Vl{0}), 30);
+  EXPECT_FALSE(buffer->take(Vl{0}, 101, hold));
+  EXPECT_FALSE(hold);
+  EXPECT_EQ(buffer->free(Vl{0}), 100);
+}
+
 TEST(ReceiveBuffer, HasNothingToShareOfAnEmptyHold) {
   BufferHold empty;
   EXPECT_FALSE(empty.share());
