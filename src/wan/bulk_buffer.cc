@@ -9,6 +9,22 @@
 #include "link/packet_pool.h"
 
 namespace weft::wan {
+namespace {
+
+// Packets that leave may have waited so long that they are in no cache any more: what lies in them
+// is asked for so many packets ahead, which is about as long as memory takes.
+constexpr std::size_t kAhead = 8;
+// Packets that a FIFO has memory to list when it is empty.
+constexpr std::size_t kAtRest = 4096;
+
+void ask_for(const link::Packet& packet) {
+  constexpr std::size_t kLine = 64;
+  const auto* const at = reinterpret_cast<const std::byte*>(&packet);
+  for (std::size_t line = 0; line < sizeof packet; line += kLine)
+    prefetch_to_write(at + line);
+}
+
+}  // namespace
 
 bool Fifo::reserve(std::uint64_t blocks) {
   if (blocks > capacity_ - used_) return false;
@@ -29,18 +45,14 @@ void Fifo::push(link::PacketPtr packet) {
 }
 
 link::PacketPtr Fifo::pop() {
-  link::PacketPtr packet = queue_.pop();
-  if (packet == nullptr) return nullptr;
+  if (queue_.empty()) return nullptr;
+  if (queue_.size() > kAhead) ask_for(*queue_[kAhead]);
+  link::PacketPtr packet = std::move(queue_.front());
+  queue_.pop_front();
+  queue_.rest(kAtRest);
   const std::uint64_t blocks = block_.blocks(packet->size());
   queued_ -= blocks;
   used_ -= blocks;
-  // The next one may have waited so long that it is in no cache any more.
-  if (!queue_.empty()) {
-    constexpr std::size_t kLine = 64;
-    const auto* const next = reinterpret_cast<const std::byte*>(queue_.front());
-    for (std::size_t at = 0; at < sizeof(link::Packet); at += kLine)
-      prefetch_to_write(next + at);
-  }
   return packet;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/ring.h"
 #include "link/packet.h"
 #include "link/receive_buffer.h"
 #include "wan/bulk_memory.h"
@@ -41,7 +42,10 @@ class Fifo {
 
   [[nodiscard]] BlockSize block() const { return block_; }
   [[nodiscard]] bool empty() const { return queue_.empty(); }
-  [[nodiscard]] const link::Packet* front() const { return queue_.front(); }
+  // Null when empty.
+  [[nodiscard]] const link::Packet* front() const {
+    return queue_.empty() ? nullptr : queue_.front().get();
+  }
   // Blocks: in the queue; reserved altogether; that at most so far; of room.
   [[nodiscard]] std::uint64_t queued() const { return queued_; }
   [[nodiscard]] std::uint64_t used() const { return used_; }
@@ -54,7 +58,7 @@ class Fifo {
   std::uint64_t used_ = 0;
   std::uint64_t queued_ = 0;
   std::uint64_t most_used_ = 0;
-  link::PacketQueue queue_;
+  Ring<link::PacketPtr> queue_;
 };
 
 class BulkBuffer {

@@ -35,13 +35,29 @@ class ItemReader {
     return cursor_.remaining() == 0 || type() == ItemType::kFill;
   }
 
+  // The next one where that is a whole packet, as most are, without making an Item of it.
+  [[nodiscard]] std::optional<PacketItem> take_packet() {
+    const Bytes rest = cursor_.rest();
+    if (rest.size() < PacketItem::kSize || type() != ItemType::kPacket) return std::nullopt;
+    const std::size_t length = wire::load_be16(rest.data() + 2);
+    const auto of = tag(rest.data());
+    if (!of || length > rest.size() - PacketItem::kSize || !is_packet_size(length)) {
+      return std::nullopt;
+    }
+    cursor_ = ByteCursor(rest.subspan(PacketItem::kSize + length));
+    return PacketItem{.tag = *of,
+                      .offset = 0,
+                      .total = static_cast<std::uint16_t>(length),
+                      .bytes = rest.subspan(PacketItem::kSize, length)};
+  }
+
   [[nodiscard]] std::optional<Item> take() {
     if (at_end()) return std::nullopt;
     switch (type()) {
       case ItemType::kFill:
         break;
       case ItemType::kPacket:
-        return packet();
+        return take_packet();
       case ItemType::kSegment:
         return segment();
       case ItemType::kManagement:
@@ -75,16 +91,6 @@ class ItemReader {
     if (!vl) return std::nullopt;
     return PacketTag{
         .vl = *vl, .sequence = wire::load_be32(at + 4), .position = wire::load_be32(at + 8)};
-  }
-
-  std::optional<Item> packet() {
-    const auto head = cursor_.take(PacketItem::kSize);
-    if (!head) return std::nullopt;
-    const auto of = tag(head->data());
-    const std::uint16_t length = wire::load_be16(head->data() + 2);
-    const auto bytes = cursor_.take(length);
-    if (!of || !bytes || !is_packet_size(length)) return std::nullopt;
-    return PacketItem{.tag = *of, .offset = 0, .total = length, .bytes = *bytes};
   }
 
   std::optional<Item> segment() {
@@ -334,13 +340,20 @@ tl::expected<FrameView, FrameError> FrameView::parse(Bytes frame, Bytes beside) 
   const Bytes items = frame.subspan(FrameHead::kSize);
   ItemReader reader(items);
   while (!reader.at_end()) {
-    if (!reader.take()) return tl::unexpected(FrameError::kMalformed);
+    if (!reader.take_packet() && !reader.take()) return tl::unexpected(FrameError::kMalformed);
   }
   const bool session = head.type == FrameType::kSession;
   if (session ? !beside.empty() : !is_credit(beside)) {
     return tl::unexpected(FrameError::kMalformed);
   }
   return FrameView(head, items, beside);
+}
+
+std::optional<PacketItem> FrameView::next_packet() {
+  ItemReader reader(rest_);
+  const auto packet = reader.take_packet();
+  rest_ = reader.rest();
+  return packet;
 }
 
 std::optional<Item> FrameView::next() {

@@ -163,19 +163,27 @@ bool FrameBuilder::add(const PacketTag& tag, const link::Packet& packet, std::si
   return true;
 }
 
+// As most are: each counts.
 void FrameBuilder::add_whole(const PacketTag& tag, const link::Packet& packet) {
   const Bytes header = packet.header();
   const Bytes payload = packet.payload();
   const Bytes trailer = packet.trailer();
-  const MutableBytes front = write(PacketItem::kSize + header.size());
-  write_packet_item(tag, static_cast<std::uint16_t>(packet.size()), front);
-  copy_usual<link::Packet::kMaxHeader>(header, front.data() + PacketItem::kSize);
+  assert(PacketItem::kSize + packet.size() <= room() && part_count_ + 2 < parts_.size());
+  std::byte* const front = scratch_.data() + written_;
+  write_packet_item(tag, static_cast<std::uint16_t>(packet.size()),
+                    MutableBytes(front, PacketItem::kSize));
+  copy_usual<link::Packet::kMaxHeader>(header, front + PacketItem::kSize);
+  written_ += PacketItem::kSize + header.size();
   if (payload.size() <= kCopied) {
     copy(payload);
   } else {
-    refer(payload);
+    parts_[part_count_++] = {scratch_.data() + parted_, written_ - parted_};
+    parts_[part_count_++] = payload;
+    parted_ = written_;
+    referred_ += payload.size();
   }
-  copy_usual<wire::kVcrcSize>(trailer, write(trailer.size()).data());
+  copy_usual<wire::kVcrcSize>(trailer, scratch_.data() + written_);
+  written_ += trailer.size();
 }
 
 void FrameBuilder::finish(const FrameHead& head) {

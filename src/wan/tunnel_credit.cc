@@ -23,11 +23,6 @@ TunnelSendCredit::Heard TunnelSendCredit::granted(std::uint64_t limit) {
   return Heard::kMore;
 }
 
-void TunnelSendCredit::spend(std::uint64_t blocks) {
-  assert(allows(blocks));
-  sent_ += blocks;
-}
-
 bool TunnelReceiveCredit::worth_telling(std::uint64_t drained, std::uint64_t received) const {
   const std::uint64_t now = limit(drained);
   if (now <= told_) return false;

@@ -67,7 +67,10 @@ class TunnelSendCredit {
 
   [[nodiscard]] bool allows(std::uint64_t blocks) const { return limit_ - sent_ >= blocks; }
   // `blocks` are allowed.
-  void spend(std::uint64_t blocks);
+  void spend(std::uint64_t blocks) {
+    assert(allows(blocks));
+    sent_ += blocks;
+  }
 
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
   [[nodiscard]] std::uint64_t limit() const { return limit_; }

@@ -82,7 +82,14 @@ void TunnelEnd::take_items(FrameView& frame, Bytes bytes, bool recovered, Time n
   bool packets = false;
   bool covered = false;
   bool taken = true;
-  while (const auto item = frame.next()) {
+  for (;;) {
+    if (const auto packet = frame.next_packet()) {
+      packets = covered = true;
+      taken &= receiver_.take(*packet, now);
+      continue;
+    }
+    const auto item = frame.next();
+    if (!item) break;
     has_ranges |= std::holds_alternative<AcknowledgeItem>(*item);
     packets |= std::holds_alternative<PacketItem>(*item);
     covered |= packets || std::holds_alternative<ManagementItem>(*item);

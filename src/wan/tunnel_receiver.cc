@@ -40,6 +40,7 @@ void TunnelReceiver::end() {
 }
 
 void TunnelReceiver::drop_delivered() {
+  stays_ = false;
   for (std::uint8_t vl = 0; vl < kLanes; ++vl)
     counters_.add_in_turn(TunnelCounter::kRxSessionLost, share_.fifo(Vl{vl}).clear());
 }
@@ -69,9 +70,12 @@ link::PacketPtr TunnelReceiver::try_make(Bytes packet, bool stays) {
 
 // As long as lanes go on, or stand still, together. Where one alone stands still, what has come for
 // the others is held up for nothing.
-bool TunnelReceiver::may_stay() const {
+bool TunnelReceiver::may_stay() {
   const std::uint64_t held = share_.landing().held_bytes();
-  return held < Landing::kSpareBytes || held < kHeldUp * share_.used_bytes();
+  if (stays_ && held == held_) return true;
+  held_ = held;
+  stays_ = held < Landing::kSpareBytes || held < kHeldUp * share_.used_bytes();
+  return stays_;
 }
 
 link::PacketPtr TunnelReceiver::make(Bytes packet, bool stays) {
@@ -233,13 +237,13 @@ void TunnelReceiver::hear(const CreditAdvertisement& credit, Time now) {
 
 // Without recovery: when what is missing before the next packet, or behind the last, is lost.
 std::optional<Time> TunnelReceiver::gives_up(const Lane& lane) const {
-  if (recovery_) return std::nullopt;
   if (!lane.waiting.empty()) return lane.waiting.begin()->second.since + options_.mixed;
   if (lane.known > lane.expected) return lane.known_since + options_.mixed;
   return std::nullopt;
 }
 
 void TunnelReceiver::give_up(Lane& lane, Fifo& fifo) {
+  stays_ = false;
   std::uint64_t lost = lane.known - lane.expected;
   if (lane.waiting.empty()) {
     lane.expected = lane.known;
@@ -262,6 +266,7 @@ void TunnelReceiver::give_up(Lane& lane, Fifo& fifo) {
 }
 
 void TunnelReceiver::expire(Time now) {
+  if (recovery_) return;
   for (std::uint8_t vl = 0; vl < kLanes; ++vl) {
     Lane& lane = lanes_[vl];
     for (auto when = gives_up(lane); when && *when <= now; when = gives_up(lane))
@@ -271,6 +276,7 @@ void TunnelReceiver::expire(Time now) {
 
 std::optional<Time> TunnelReceiver::deadline() const {
   std::optional<Time> first;
+  if (recovery_) return first;
   for (const Lane& lane : lanes_) {
     const auto when = gives_up(lane);
     if (when && (!first || *when < *first)) first = when;

@@ -47,7 +47,10 @@ class TunnelReceiver {
 
   // The next packet of a lane that is to be delivered; null: none.
   [[nodiscard]] const link::Packet* front(Vl vl) const { return share_.fifo(vl).front(); }
-  [[nodiscard]] link::PacketPtr pop(Vl vl) { return share_.fifo(vl).pop(); }
+  [[nodiscard]] link::PacketPtr pop(Vl vl) {
+    stays_ = false;
+    return share_.fifo(vl).pop();
+  }
   // What is in the FIFOs is dropped: the local link is down.
   void drop_delivered();
 
@@ -94,7 +97,7 @@ class TunnelReceiver {
   [[nodiscard]] bool put(Lane& lane, Waiting& waiting, const PacketItem& item, bool is_next);
   [[nodiscard]] bool complete(Lane& lane, Waiting& waiting, Bytes packet, bool is_next);
   [[nodiscard]] bool has_spare(Lane& lane);
-  [[nodiscard]] bool may_stay() const;
+  [[nodiscard]] bool may_stay();
   [[nodiscard]] link::PacketPtr try_make(Bytes packet, bool stays);
   // Null: there was no memory for it.
   static void deliver(Lane& lane, Fifo& fifo, link::PacketPtr packet, std::uint64_t position,
@@ -108,6 +111,10 @@ class TunnelReceiver {
   link::PacketPool& pool_;
   TunnelCounters& counters_;
   bool recovery_ = false;
+  // may_stay() has found out that they may, and nothing has left a FIFO since, when the landing
+  // held so many bytes.
+  bool stays_ = false;
+  std::uint64_t held_ = 0;
   std::array<Lane, kLanes> lanes_;
 };
 

@@ -91,6 +91,39 @@ TEST_F(Frames, CarryPacketsAsTheyAreWithoutCopyingPayloads) {
   EXPECT_EQ(frame.parts().size(), 3);
 }
 
+// Both ways to read them give the same, whatever stands between them.
+TEST_F(Frames, GiveWholePacketsByThemselves) {
+  const auto sent = packet(2000);
+  frame.begin(9000);
+  ASSERT_TRUE(frame.add({.vl = Vl{1}, .sequence = 5}, *sent, 0, sent->size()));
+  ASSERT_TRUE(frame.add(CreditItem{}));
+  ASSERT_TRUE(frame.add({.vl = Vl{2}, .sequence = 6}, *sent, 0, sent->size()));
+  ASSERT_TRUE(frame.add({.vl = Vl{2}, .sequence = 7}, *sent, 0, 100));
+  frame.finish({});
+  const auto bytes = bytes_of(frame);
+  auto quick = FrameView::parse(bytes);
+  auto slow = FrameView::parse(bytes);
+  ASSERT_TRUE(quick && slow);
+  for (const std::uint32_t sequence : {5u, 0u, 6u, 7u}) {
+    const auto item = slow->next();
+    ASSERT_TRUE(item);
+    const auto* const expected = std::get_if<PacketItem>(&*item);
+    const auto packet = quick->next_packet();
+    ASSERT_EQ(packet.has_value(), expected != nullptr && expected->whole());
+    if (!packet) {
+      EXPECT_TRUE(quick->next());
+      continue;
+    }
+    EXPECT_EQ(packet->tag.sequence, sequence);
+    EXPECT_EQ(packet->tag.vl, expected->tag.vl);
+    EXPECT_TRUE(packet->whole());
+    EXPECT_EQ(packet->bytes.data(), expected->bytes.data());
+    EXPECT_EQ(packet->bytes.size(), expected->bytes.size());
+  }
+  EXPECT_FALSE(quick->next_packet());
+  EXPECT_FALSE(quick->next());
+}
+
 TEST_F(Frames, CarryPacketsInPieces) {
   const auto sent = packet(2000);
   const auto original = link::make_packet({.payload = 2000});
