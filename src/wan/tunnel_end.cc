@@ -102,6 +102,7 @@ void TunnelEnd::begin(Time now) {
   unacknowledged_bytes_ = 0;
   credit_due_ = 0;
   state_due_ = true;
+  gather_until_ = now;
   next_period_ = now + period();
   mirror_.plug(now);
 }
@@ -169,6 +170,7 @@ std::optional<Time> TunnelEnd::deadline() const {
   if (!sender_.may_leave()) return first;  // it hears when it may
   if (unacknowledged_ != 0) earlier(acknowledge_at_);
   earlier(encoder_.deadline());
+  if (sender_.has_work()) earlier(gather_until_);
   return first;
 }
 

@@ -91,6 +91,11 @@ class TunnelEnd final : private link::PortOwner {
   static constexpr std::size_t kBurst = 16;           // frames that are given to the path at a time
   static constexpr Duration kAcknowledgeDelay = 2ms;  // the first frame with packets waits so long
   static constexpr std::size_t kPortQueue = 4;  // packets that wait for the local link, each lane
+  // What leaves is a stream when so many bytes do at once. The fabric brings more of it at once,
+  // and of a datagram most of the cost is that there is one: what is too little to fill a frame
+  // waits for it, but no longer than nobody notices.
+  static constexpr std::size_t kStream = 48'000;
+  static constexpr Duration kGather = 10us;
 
   // link::PortOwner
   void received(link::Port& port, link::PacketPtr packet, Time now) override;
@@ -118,6 +123,7 @@ class TunnelEnd final : private link::PortOwner {
   void send_session(Time now);
   void send_end(Time now);
   [[nodiscard]] bool has_work(Time now) const;
+  [[nodiscard]] bool gathers(Time now) const;
   void note_due(Time now);
   [[nodiscard]] bool control_due(Time now) const;
   // Of frames that both ends take now.
@@ -155,6 +161,7 @@ class TunnelEnd final : private link::PortOwner {
   std::uint16_t credit_due_ = 0;  // bit n: of lane n
   bool state_due_ = false;
   Time next_period_{};
+  Time gather_until_{};
   std::array<FrameBuilder, kBurst> builders_;
   std::array<std::uint8_t, kBurst> classes_{};  // of what they have put together
 };

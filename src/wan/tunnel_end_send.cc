@@ -42,8 +42,17 @@ bool TunnelEnd::control_due(Time now) const {
   return state_due_ || credit_due_ != 0 || (unacknowledged_ != 0 && now >= acknowledge_at_);
 }
 
+// Whether packets wait for others to fill a frame with. The port must have room for those.
+bool TunnelEnd::gathers(Time now) const {
+  if (now >= gather_until_) return false;
+  const std::size_t room = options_.port.vl_buffer * link::Packet::kBlock / 2;
+  return sender_.fits_one_more(std::min(longest_frame() - FrameHead::kSize, room));
+}
+
 bool TunnelEnd::has_work(Time now) const {
-  return sender_.may_leave() && (repairs_due(now) || control_due(now) || sender_.has_work());
+  if (!sender_.may_leave()) return false;
+  if (repairs_due(now) || control_due(now)) return true;
+  return sender_.has_work() && !gathers(now);
 }
 
 void TunnelEnd::send(Time now) {
@@ -57,6 +66,7 @@ void TunnelEnd::send(Time now) {
     do {
       put_together(frames, now);
       bytes += builders_[frames++].size();
+      if (bytes >= kStream) gather_until_ = now + kGather;
     } while (frames < kBurst && bytes < path_.burst() && has_work(now));
     give(frames, now);
     sender_.departed();

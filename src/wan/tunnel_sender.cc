@@ -66,6 +66,7 @@ void TunnelSender::end() {
     counters_.add_in_turn(TunnelCounter::kTxUnconfirmed, unconfirmed);
     counters_.add_in_turn(TunnelCounter::kTxSessionLost, lane.queue.size());
     lane.queue.clear();
+    waiting_bytes_ = 0;
     lane.kept.clear();
     lane.come.clear();
     lane.offset = 0;
@@ -90,6 +91,8 @@ void TunnelSender::accept(link::PacketPtr packet) {
   const Vl egress = options_.egress[vl.value()];
   Lane& lane = lanes_[egress.value()];
   if (lane.credit.capacity() == 0) return counters_.add_in_turn(TunnelCounter::kTxNoLane);
+  last_bytes_ = PacketItem::kSize + packet->size();
+  waiting_bytes_ += last_bytes_;
   lane.queue.push(std::move(packet));
   busy_ |= link::bit(egress);
 }
@@ -186,6 +189,12 @@ bool TunnelSender::fill_management(FrameBuilder& frame) {
   return true;
 }
 
+link::PacketPtr TunnelSender::pop(Lane& lane) {
+  link::PacketPtr packet = lane.queue.pop();
+  waiting_bytes_ -= PacketItem::kSize + packet->size();
+  return packet;
+}
+
 link::Packet& TunnelSender::front(Lane& lane) const {
   return recovery_ && lane.offset != 0 ? *lane.kept.back().packet : *lane.queue.front();
 }
@@ -196,7 +205,7 @@ void TunnelSender::begin_front(Lane& lane, std::size_t size) {
   ++lane.sequence;
   if (!recovery_) return;
   ++kept_;
-  lane.kept.push({.packet = lane.queue.pop(), .position = lane.position});
+  lane.kept.push({.packet = pop(lane), .position = lane.position});
 }
 
 void TunnelSender::end_front(Lane& lane, Vl vl) {
@@ -204,7 +213,7 @@ void TunnelSender::end_front(Lane& lane, Vl vl) {
   if (recovery_) {
     lane.kept.back().packet->hold.release();
   } else {
-    link::PacketPtr sent = lane.queue.pop();
+    link::PacketPtr sent = pop(lane);
     sent->hold.release();
     leaving_.push(std::move(sent));
   }
@@ -215,32 +224,39 @@ void TunnelSender::end_front(Lane& lane, Vl vl) {
 bool TunnelSender::send_whole(Lane& lane, Vl vl, FrameBuilder& frame, std::size_t most) {
   if (lane.offset != 0) return false;
   const std::uint64_t first = lane.sequence;
+  const std::uint64_t begin = lane.credit.sent();
+  std::uint64_t position = begin;
   std::size_t count = 0;
   std::size_t bytes = 0;
-  for (; count < most && kept_ < options_.kept_packets && !lane.queue.empty(); ++count) {
+  most = std::min(most, options_.kept_packets - std::min(kept_, options_.kept_packets));
+  for (; count < most && !lane.queue.empty(); ++count) {
     link::Packet& packet = *lane.queue.front();
     const std::size_t size = packet.size();
-    if (PacketItem::kSize + size > frame.room() || !lane.credit.allows(block_.blocks(size))) break;
-    if (!joins(packet)) break;
-    const auto position = static_cast<std::uint32_t>(lane.credit.sent());
-    lane.credit.spend(block_.blocks(size));
+    const std::uint64_t blocks = block_.blocks(size);
+    if (PacketItem::kSize + size > frame.room()) break;
+    if (!lane.credit.allows(position - begin + blocks) || !joins(packet)) break;
+    const auto low = static_cast<std::uint32_t>(position);
     frame.add_whole(
-        {.vl = vl, .sequence = static_cast<std::uint32_t>(first + count), .position = position},
-        packet);
-    packet.hold.release();
-    if (recovery_) {
-      lane.kept.push({.packet = lane.queue.pop(), .position = position});
-      ++kept_;
-    } else {
-      leaving_.push(lane.queue.pop());
-    }
+        {.vl = vl, .sequence = static_cast<std::uint32_t>(first + count), .position = low}, packet);
+    position += blocks;
     bytes += size;
+    packet.hold.release();
+    link::PacketPtr sent = lane.queue.pop();
+    if (recovery_) {
+      lane.kept.push({.packet = std::move(sent), .position = low});
+    } else {
+      leaving_.push(std::move(sent));
+    }
   }
   if (count == 0) return false;
+  lane.credit.spend(position - begin);
   lane.sequence += count;
+  waiting_bytes_ -= bytes + count * PacketItem::kSize;
   if (lane.queue.empty()) busy_ &= ~std::uint32_t{link::bit(vl)};
   counters_.add_in_turn(TunnelCounter::kTxPackets, count);
-  if (recovery_) note_sent(vl, first, count, bytes);
+  if (!recovery_) return true;
+  kept_ += count;
+  note_sent(vl, first, count, bytes);
   return true;
 }
 

@@ -58,6 +58,11 @@ class TunnelSender final : private SentLog::Observer {
 
   // Whether fill() would put something in.
   [[nodiscard]] bool has_work() const;
+  // Whether all that waits to leave is packets, and so few that one more like the last would fit
+  // into so many bytes of a frame too.
+  [[nodiscard]] bool fits_one_more(std::size_t bytes) const {
+    return management_.empty() && again_.empty() && waiting_bytes_ + last_bytes_ <= bytes;
+  }
   // Puts in as much as fits of one class: the frame's, where it has one already. Returns that. What
   // it refers to stays until departed().
   std::uint8_t fill(FrameBuilder& frame, std::optional<std::uint8_t> traffic_class);
@@ -111,6 +116,7 @@ class TunnelSender final : private SentLog::Observer {
   void fill_data(FrameBuilder& frame);
   [[nodiscard]] bool send_whole(Lane& lane, Vl vl, FrameBuilder& frame, std::size_t most);
   [[nodiscard]] bool send_piece(Lane& lane, Vl vl, FrameBuilder& frame);
+  [[nodiscard]] link::PacketPtr pop(Lane& lane);
   [[nodiscard]] link::Packet& front(Lane& lane) const;
   void begin_front(Lane& lane, std::size_t size);
   void end_front(Lane& lane, Vl vl);
@@ -131,6 +137,9 @@ class TunnelSender final : private SentLog::Observer {
   std::array<Lane, kLanes> lanes_;
   std::uint32_t busy_ = 0;  // bit n: lane n has packets that have not left, or not all of one
   std::size_t turn_ = 0;    // the lane that is looked at first
+  // Of packets in lanes' queues, with their heads: all of them, the last that has come.
+  std::size_t waiting_bytes_ = 0;
+  std::size_t last_bytes_ = 0;
   link::PacketQueue management_;
   std::size_t kept_ = 0;  // packets, of all lanes
   std::deque<SentPiece> again_;

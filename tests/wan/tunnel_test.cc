@@ -89,6 +89,35 @@ TEST(Tunnel, PutsSeveralPacketsIntoAFrame) {
   EXPECT_LT(world.paths[0]->frames - before, 100);
 }
 
+// What is too little for a frame waits for what else comes of a stream, but not for long.
+TEST(Tunnel, FillsTheFramesOfAStream) {
+  World world({.tunnel = {.port = {.data_vls = 15, .vl_buffer = 2048}},
+               .wan = {.longest_frame = kLongestFrame}});
+  ASSERT_TRUE(world.activate()) << world.describe();
+  world.run_for(50ms);
+  const std::uint64_t before = world.paths[0]->frames;
+  const auto send = [&](int packets) {
+    for (int i = 0; i < packets; ++i)
+      ASSERT_TRUE(world.sites[0]->send(Sl{1}, Vl{1}, 2000));
+    world.settle();
+  };
+  send(1);
+  EXPECT_EQ(world.paths[0]->frames - before, 1) << "nothing says that more will come";
+  send(40);
+  EXPECT_EQ(world.paths[0]->frames - before, 2) << "of 31 packets: 9 wait";
+  world.run_for(5us);
+  send(22);
+  EXPECT_EQ(world.paths[0]->frames - before, 3) << "as many again: none waits";
+  send(3);
+  world.run_for(5us);
+  EXPECT_EQ(world.paths[0]->frames - before, 3);
+  world.run_for(6us);
+  EXPECT_EQ(world.paths[0]->frames - before, 4) << "no more have come";
+  world.run_for(50ms);
+  EXPECT_EQ(world.sites[1]->came[1], 66);
+  EXPECT_EQ(world.sites[1]->disorder, 0);
+}
+
 TEST(Tunnel, GivesThePathNoMoreAtOnceThanItTakes) {
   World world({});
   ASSERT_TRUE(world.activate()) << world.describe();
