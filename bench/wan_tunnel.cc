@@ -255,6 +255,7 @@ class End final : private link::PortOwner {
       if (std::exchange(woken_, false)) port_.run(now);
     } while (way_->run(now) || woken_);
     way_->turn(now);
+    if (bytes_ != 0) shared_.most_buffered.store(way_->most_used(), std::memory_order_relaxed);
     // As a lab's daemon while its programs send: then others can wait a little.
     const std::uint64_t moved = bytes_ + port_.counters().get(link::PortCounter::kTxPackets);
     if (std::exchange(moved_, moved) != moved && ++turns_ % kTurnsPerLook != 0) return;
@@ -288,7 +289,6 @@ class End final : private link::PortOwner {
   void count(link::PacketPtr packet) {
     bytes_ += packet->size();
     shared_.bytes[side_].store(bytes_, std::memory_order_relaxed);
-    shared_.most_buffered.store(way_->most_used(), std::memory_order_relaxed);
   }
   void state_changed(link::Port&, link::PortState, Time) override {}
   void wake(link::Port&) override { woken_ = true; }
