@@ -49,6 +49,14 @@ constexpr FieldTable kIpv4Identification = make_field_table(kAfterIdentification
 constexpr FieldTable kIpv6Length = make_field_table(kIpv6HeaderSize - 6 + kUdp);
 constexpr FieldTable kUdpLength = make_field_table(kUdp - 6);
 
+// What it is to the register after `front` bytes that the BTH's byte outside the ICRC counts as
+// ones and not as it is.
+std::uint32_t mask_of(std::byte uncovered, std::size_t front) {
+  assert(front >= Bth::kSize);
+  const auto changed = std::to_integer<std::uint64_t>(~uncovered);
+  return crc32_change(changed << 8 * Bth::kUncoveredByte, front - 8);
+}
+
 }  // namespace
 
 IcrcFlow::IcrcFlow(const Gid& src, const Gid& dst, std::uint16_t src_port, std::uint16_t dst_port,
@@ -85,28 +93,50 @@ std::uint32_t IcrcFlow::start(std::size_t transport_size, std::uint16_t identifi
   return state ^ kIpv4Length.at(kIpv4HeaderSize + udp) ^ kIpv4Identification.at(identification);
 }
 
-// One pass over the bytes as they are. The masked byte's effect depends on its value and its
-// distance from the end only, and is computed beside that pass. (A masked copy would be read as
-// soon as it is written: the processor then waits until all that was stored before, such as the
-// payload of the packet before, is out of its way.)
 std::uint32_t IcrcFlow::after_headers(std::size_t transport_size, Bytes headers,
                                       std::uint16_t identification) const {
-  assert(headers.size() >= Bth::kSize);
-  const auto unmasked = static_cast<std::uint8_t>(~load_u8(headers.data() + Bth::kUncoveredByte));
-  const std::uint64_t mask = std::uint64_t{unmasked} << 8 * Bth::kUncoveredByte;
-  const std::uint32_t correction = crc32_change(mask, headers.size() - 8);
-  return crc32_update(start(transport_size, identification), headers) ^ correction;
+  return IcrcRun(*this, transport_size, headers.size()).after_headers(headers, identification);
 }
 
 std::uint32_t IcrcFlow::icrc(Bytes covered, std::uint16_t identification) const {
-  return crc32_finish(after_headers(covered.size() + kIcrcSize, covered, identification));
+  return IcrcRun(*this, covered.size() + kIcrcSize, covered.size()).icrc(covered, identification);
 }
 
 IcrcVerdict IcrcFlow::check(Bytes transport, std::uint16_t identification) const {
   if (transport.size() < Bth::kSize + kIcrcSize) return IcrcVerdict::bad;
-  const std::size_t covered = transport.size() - kIcrcSize;
-  const std::uint32_t carried = load_le32(transport.data() + covered);
-  const std::uint32_t difference = carried ^ icrc(transport.first(covered), identification);
+  return IcrcRun(*this, transport.size(), transport.size() - kIcrcSize)
+      .check(transport, identification);
+}
+
+IcrcRun::IcrcRun(const IcrcFlow& flow, std::size_t transport_size, std::size_t front)
+    : transport_size_(transport_size),
+      front_(front),
+      start_(flow.start(transport_size)),
+      mask_(mask_of(std::byte{0}, front)),
+      ipv4_(flow.is_ipv4()) {
+}
+
+// One pass over the bytes as they are. The masked byte's effect depends on its value, which most
+// senders leave zero, and on its distance from the end only. (A masked copy would be read as soon
+// as it is written: the processor then waits until all that was stored before, such as the payload
+// of the packet before, is out of its way.)
+std::uint32_t IcrcRun::after_headers(Bytes headers, std::uint16_t identification) const {
+  assert(headers.size() == front_);
+  std::uint32_t state = start_;
+  if (ipv4_ && identification != 0) state ^= kIpv4Identification.at(identification);
+  const std::byte masked = headers[Bth::kUncoveredByte];
+  const std::uint32_t mask = masked == std::byte{0} ? mask_ : mask_of(masked, front_);
+  return crc32_update(state, headers) ^ mask;
+}
+
+std::uint32_t IcrcRun::icrc(Bytes covered, std::uint16_t identification) const {
+  return crc32_finish(after_headers(covered, identification));
+}
+
+IcrcVerdict IcrcRun::check(Bytes transport, std::uint16_t identification) const {
+  assert(transport.size() == transport_size_ && front_ + kIcrcSize == transport_size_);
+  const std::uint32_t carried = load_le32(transport.data() + front_);
+  const std::uint32_t difference = carried ^ icrc(transport.first(front_), identification);
   if (difference == 0) return IcrcVerdict::good;
   return ipv4_ && identification_difference(difference, transport.size())
              ? IcrcVerdict::other_identification

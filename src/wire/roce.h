@@ -60,6 +60,30 @@ class IcrcFlow {
   std::uint32_t base_;  // the register after the headers, with zero lengths and Identification
 };
 
+// The ICRCs of packets of a flow that are of one length, as those of a run are: what follows from
+// their lengths is computed once.
+class IcrcRun {
+ public:
+  // `transport_size`: from BTH through ICRC. `front`: how many of these bytes, at least a BTH, the
+  // calls below are going to be given.
+  IcrcRun(const IcrcFlow& flow, std::size_t transport_size, std::size_t front);
+
+  [[nodiscard]] bool is_for(std::size_t transport_size, std::size_t front) const {
+    return transport_size == transport_size_ && front == front_;
+  }
+  // As those of IcrcFlow.
+  [[nodiscard]] std::uint32_t after_headers(Bytes headers, std::uint16_t identification = 0) const;
+  [[nodiscard]] std::uint32_t icrc(Bytes covered, std::uint16_t identification = 0) const;
+  [[nodiscard]] IcrcVerdict check(Bytes transport, std::uint16_t identification = 0) const;
+
+ private:
+  std::size_t transport_size_;
+  std::size_t front_;
+  std::uint32_t start_;  // the register before the BTH, with an Identification of zero
+  std::uint32_t mask_;   // what a masked byte of zero is to the register after `front_` bytes
+  bool ipv4_;
+};
+
 // The XOR of two IPv4 Identifications, from the XOR of the ICRCs that they alone make differ in a
 // packet of `transport_size` bytes; nothing if no Identification can do it.
 [[nodiscard]] std::optional<std::uint16_t> identification_difference(std::uint32_t icrc_difference,

@@ -69,6 +69,49 @@ TEST(IcrcFlow, AgreesWithTheHeadersMaskedInFull) {
   }
 }
 
+// Whatever is in the byte that counts as ones, and whatever the Identification: both change from
+// packet to packet, and check_icrc masks the real headers.
+TEST(IcrcRun, IsRightForAllPacketsOfItsLengths) {
+  std::mt19937_64 random(14);
+  for (const bool ipv4 : {true, false}) {
+    const Datagram common{.src = ipv4 ? Gid::from_ipv4(0x0A000001) : ipv6(1),
+                          .dst = ipv4 ? Gid::from_ipv4(0x0A000002) : ipv6(2),
+                          .src_port = 50'000,
+                          .dst_port = 4791,
+                          .hop_limit = 64};
+    const IcrcFlow flow(common.src, common.dst, common.src_port, common.dst_port);
+    const std::size_t size = 4112;
+    const std::size_t covered = size - kIcrcSize;
+    const IcrcRun whole(flow, size, covered);
+    const IcrcRun front(flow, size, Bth::kSize);
+    EXPECT_TRUE(front.is_for(size, Bth::kSize));
+    EXPECT_FALSE(front.is_for(size, covered));
+    for (std::uint16_t i = 0; i < 40; ++i) {
+      auto transport = random_transport(random, size);
+      if (i % 2 == 0) transport[Bth::kUncoveredByte] = std::byte{0};
+      const auto identification = static_cast<std::uint16_t>(ipv4 ? i / 2 : 0);
+      const Bytes headers = Bytes(transport).first(Bth::kSize);
+      const Bytes rest = Bytes(transport).first(covered).subspan(Bth::kSize);
+      const std::uint32_t icrc =
+          crc32_finish(crc32_update(front.after_headers(headers, identification), rest));
+      EXPECT_EQ(whole.icrc(Bytes(transport).first(covered), identification), icrc);
+      store_le32(transport.data() + covered, icrc);
+      EXPECT_EQ(whole.check(transport, identification), IcrcVerdict::good);
+
+      Datagram datagram = common;
+      datagram.payload_size = size;
+      datagram.identification = identification;
+      std::vector<std::byte> packet(48 + size);
+      packet.resize(write_ip_udp_headers(packet, datagram) + size);
+      std::copy(transport.begin(), transport.end(),
+                packet.end() - static_cast<std::ptrdiff_t>(size));
+      const auto frame = parse_ip(packet);
+      ASSERT_TRUE(frame) << text(frame.error().error);
+      EXPECT_TRUE(check_icrc(*frame)) << "packet " << i;
+    }
+  }
+}
+
 TEST(IcrcFlow, GoesOnFromItsStateOverAMaskedBth) {
   std::mt19937_64 random(12);
   const IcrcFlow flow(Gid::from_ipv4(0x0A000001), Gid::from_ipv4(0x0A000002), 50'000, 4791);

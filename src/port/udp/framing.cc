@@ -70,12 +70,6 @@ void SendFrames::add(Bytes piece) {
   pieces_.push_back({const_cast<std::byte*>(piece.data()), piece.size()});
 }
 
-MutableBytes SendFrames::take_staging(std::size_t size) {
-  const MutableBytes taken = MutableBytes(staging_).subspan(staged_, size);
-  staged_ += size;
-  return taken;
-}
-
 void SendFrames::build(std::span<const hca::Burst* const> bursts, const WireRules& rules,
                        std::uint16_t source_port, Identification identification) {
   const hca::Burst& first = *bursts.front();
@@ -88,35 +82,39 @@ void SendFrames::build(std::span<const hca::Burst* const> bursts, const WireRule
   hop_limit_ = first.path.hop_limit;
   pieces_.clear();
   staged_ = 0;
+  unsealed_ = false;
   count_ = 0;
   counted_ = rules.counts_identification && identification == Identification::kCounted;
 
+  if (rules.framing == hca::UdFraming::kBare) {
+    for (const hca::Burst* const burst : bursts) {
+      for (const hca::OutPacket& packet : burst->packets())
+        lengths_[count_++] = packet.payload_length;
+      refer_to(*burst);
+    }
+    return;
+  }
   const wire::IcrcFlow& flow =
       flows_.get(source_, destination_.address, source_port_, destination_.port);
-  for (const hca::Burst* const burst : bursts) {
-    for (const hca::OutPacket& packet : burst->packets()) {
-      if (rules.framing == hca::UdFraming::kBare) {
-        lengths_[count_] = packet.payload_length;
-      } else {
-        lengths_[count_] = packet.length() + kIcrcBytes;
-        stage(packet, burst->pieces(packet), flow, identification_of(count_));
-      }
-      ++count_;
-    }
-    if (rules.framing == hca::UdFraming::kBare) refer_to(*burst);
-  }
-  if (rules.framing == hca::UdFraming::kBth) seal(flow);
+  for (const hca::Burst* const burst : bursts)
+    stage(*burst, flow);
+  if (unsealed_) seal(flow);
+  add(Bytes(staging_).first(staged_));
 }
 
 // Computes the ICRC of all frames that have none yet.
 void SendFrames::seal(const wire::IcrcFlow& flow) {
+  std::optional<wire::IcrcRun> run;
   std::size_t at = 0;
   for (std::size_t i = 0; i < count_; ++i) {
     const MutableBytes frame = MutableBytes(staging_).subspan(at, lengths_[i]);
     at += lengths_[i];
     if (frame.size() > kSealedLast) continue;
     const Bytes covered = frame.first(frame.size() - kIcrcBytes);
-    wire::store_le32(frame.last(kIcrcBytes).data(), flow.icrc(covered, identification_of(i)));
+    if (!run || !run->is_for(frame.size(), covered.size())) {
+      run.emplace(flow, frame.size(), covered.size());
+    }
+    wire::store_le32(frame.last(kIcrcBytes).data(), run->icrc(covered, identification_of(i)));
   }
 }
 
@@ -132,35 +130,40 @@ void SendFrames::refer_to(const hca::Burst& burst) {
 }
 
 Bytes SendFrames::stage(Bytes piece) {
-  const MutableBytes copy = take_staging(piece.size());
+  const MutableBytes copy = MutableBytes(staging_).subspan(staged_, piece.size());
+  staged_ += piece.size();
   std::copy(piece.begin(), piece.end(), copy.begin());
   return copy;
 }
 
 // Every frame is copied, so that the kernel gets one stretch of memory: it copies that faster than
 // many pieces by as much as the copy costs.
-void SendFrames::stage(const hca::OutPacket& packet, std::span<const Bytes> payload,
-                       const wire::IcrcFlow& flow, std::uint16_t identification) {
-  const std::size_t length = packet.length() + kIcrcBytes;
-  const MutableBytes frame = take_staging(length);
-  const Bytes header = Bytes(packet.header).first(packet.header_length);
-  const MutableBytes trailer = frame.last(kIcrcBytes);
-  std::byte* at = std::copy(header.begin(), header.end(), frame.data());
-  if (length <= kSealedLast) {
-    for (const Bytes piece : payload)
-      at = std::copy(piece.begin(), piece.end(), at);
-    std::fill_n(at, packet.pad, std::byte{0});
-  } else {
-    std::uint32_t crc = flow.after_headers(length, header, identification);
-    for (const Bytes piece : payload) {
-      crc = wire::crc32_copy(crc, at, piece);
-      at += piece.size();
+void SendFrames::stage(const hca::Burst& burst, const wire::IcrcFlow& flow) {
+  std::optional<wire::IcrcRun> run;
+  for (const hca::OutPacket& packet : burst.packets()) {
+    const std::size_t length = packet.length() + kIcrcBytes;
+    const MutableBytes frame = MutableBytes(staging_).subspan(staged_, length);
+    const Bytes header = Bytes(packet.header).first(packet.header_length);
+    std::byte* at = std::copy(header.begin(), header.end(), frame.data());
+    if (length <= kSealedLast) {
+      for (const Bytes piece : burst.pieces(packet))
+        at = std::copy(piece.begin(), piece.end(), at);
+      std::fill_n(at, packet.pad, std::byte{0});
+      unsealed_ = true;
+    } else {
+      if (!run || !run->is_for(length, header.size())) run.emplace(flow, length, header.size());
+      std::uint32_t crc = run->after_headers(header, identification_of(count_));
+      for (const Bytes piece : burst.pieces(packet)) {
+        crc = wire::crc32_copy(crc, at, piece);
+        at += piece.size();
+      }
+      std::fill_n(at, packet.pad, std::byte{0});
+      if (packet.pad > 0) crc = wire::crc32_update(crc, {at, packet.pad});
+      wire::store_le32(frame.last(kIcrcBytes).data(), wire::crc32_finish(crc));
     }
-    std::fill_n(at, packet.pad, std::byte{0});
-    if (packet.pad > 0) crc = wire::crc32_update(crc, {at, packet.pad});
-    wire::store_le32(trailer.data(), wire::crc32_finish(crc));
+    lengths_[count_++] = length;
+    staged_ += length;
   }
-  add(frame);
 }
 
 std::span<const iovec> SendFrames::one(std::size_t frame) {
@@ -201,8 +204,10 @@ Bytes first_frame(Bytes run, const io::ReceivedDatagram& datagram) {
 }
 
 bool icrc_is_right(Bytes frame, const wire::IcrcFlow& flow, const WireRules& rules) {
-  if (frame.size() < wire::Bth::kSize + kIcrcBytes) return false;
-  const wire::IcrcVerdict verdict = flow.check(frame);
+  return is_right(flow.check(frame), rules);
+}
+
+bool is_right(wire::IcrcVerdict verdict, const WireRules& rules) {
   // A socket does not tell the Identification: what fits one of them is taken.
   return verdict == wire::IcrcVerdict::good ||
          (rules.counts_identification && verdict == wire::IcrcVerdict::other_identification);
@@ -274,6 +279,7 @@ void ReceivedFrames::deliver(DatagramSink& sink, UdpCounters& counters, IcrcFlow
 
   std::array<std::byte, hca::kGrhArea> header{};
   std::size_t header_is_for = ~std::size_t{0};
+  std::optional<wire::IcrcRun> run;
   std::size_t at = 0;
   do {
     const Bytes frame = bytes_.subspan(at, std::min(segment_, bytes_.size() - at));
@@ -288,9 +294,13 @@ void ReceivedFrames::deliver(DatagramSink& sink, UdpCounters& counters, IcrcFlow
       continue;
     }
     const bool verified = first_is_good && frame.data() == bytes_.data();
-    if (has_headers && !verified && !icrc_is_right(frame, flow, rules_)) {
-      counters.add(UdpCounter::kRxBadIcrc);
-      continue;
+    if (has_headers && !verified) {
+      const std::size_t covered = frame.size() - kIcrcBytes;
+      if (!run || !run->is_for(frame.size(), covered)) run.emplace(flow, frame.size(), covered);
+      if (!is_right(run->check(frame), rules_)) {
+        counters.add(UdpCounter::kRxBadIcrc);
+        continue;
+      }
     }
     // The datagrams of a run are of one length, so this is made once or twice.
     const bool shows_header = !has_headers || lands_in_message(frame);

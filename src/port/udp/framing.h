@@ -63,10 +63,8 @@ class SendFrames {
   static constexpr std::size_t kFrames = hca::Burst::kMaxPackets;
 
   void add(Bytes piece);
-  MutableBytes take_staging(std::size_t size);
   Bytes stage(Bytes piece);
-  void stage(const hca::OutPacket& packet, std::span<const Bytes> payload,
-             const wire::IcrcFlow& flow, std::uint16_t identification);
+  void stage(const hca::Burst& burst, const wire::IcrcFlow& flow);
   void refer_to(const hca::Burst& burst);
   void seal(const wire::IcrcFlow& flow);
   // What the ICRC of that frame covers.
@@ -86,6 +84,7 @@ class SendFrames {
   // that is known of its address.
   alignas(64) std::array<std::byte, hca::Burst::kMaxBytes> staging_;
   std::size_t staged_ = 0;
+  bool unsealed_ = false;  // some of them have no ICRC yet
   std::array<std::size_t, kFrames> lengths_{};
   std::vector<iovec> pieces_;     // what lies side by side in memory is one
   std::vector<iovec> one_frame_;  // of one()
@@ -95,6 +94,7 @@ class SendFrames {
 [[nodiscard]] Bytes first_frame(Bytes run, const io::ReceivedDatagram& datagram);
 // False too for what is too short to have an ICRC.
 [[nodiscard]] bool icrc_is_right(Bytes frame, const wire::IcrcFlow& flow, const WireRules& rules);
+[[nodiscard]] bool is_right(wire::IcrcVerdict verdict, const WireRules& rules);
 
 // What one receive brought, taken apart into the datagrams of a run.
 class ReceivedFrames {
