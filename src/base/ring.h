@@ -29,8 +29,9 @@ class Ring {
   [[nodiscard]] const T& front() const { return (*this)[0]; }
   [[nodiscard]] T& back() { return (*this)[count_ - 1]; }
   [[nodiscard]] const T& back() const { return (*this)[count_ - 1]; }
-  void push(const T& value) { push_slot() = value; }
-  void push(T&& value) { push_slot() = std::move(value); }
+  // Both return the new element.
+  T& push(const T& value) { return push_slot() = value; }
+  T& push(T&& value) { return push_slot() = std::move(value); }
   // What it holds stays in its slot until that is used again: whoever owns something lets go first.
   void pop_front() {
     assert(count_ > 0);

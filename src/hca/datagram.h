@@ -81,6 +81,23 @@ class Burst {
     close(packet, trailer);
     return packet;
   }
+  // So many of them, whose payload lies side by side from `data` on.
+  std::span<OutPacket> repeat(const OutPacket& model, const std::byte* data, std::size_t count,
+                              std::size_t trailer) {
+    assert(count_ > 0 && count <= kMaxPackets - count_);
+    const std::span<OutPacket> packets(packets_.data() + count_, count);
+    auto piece = static_cast<std::uint32_t>(pieces_.size());
+    pieces_.resize(piece + count);
+    for (OutPacket& packet : packets) {
+      packet = model;
+      pieces_[piece] = {data, model.payload_length};
+      packet.first_piece = piece++;
+      data += model.payload_length;
+    }
+    count_ += count;
+    bytes_ += count * (model.length() + trailer);
+    return packets;
+  }
   // The next packet, whose pieces the caller appends with add_piece before calling close.
   OutPacket& open() {
     OutPacket& packet = packets_[count_];

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -194,11 +195,31 @@ class Requester {
   };
   // What is out between fill() and sent().
   struct Out {
-    struct Packet {
-      std::uint64_t serial = 0;    // of its record
+    // Packets whose records follow each other.
+    struct Run {
+      std::uint64_t serial = 0;  // of the first one's record
+      std::size_t packets = 1;
       std::uint32_t ask_from = 0;  // of a fetch, as it was
       bool again = false;
     };
+    // The next new packets.
+    void add_fresh(std::uint64_t serial, std::size_t count) {
+      if (runs.empty() || runs.back().again) {
+        runs.push_back({.serial = serial, .packets = count});
+      } else {
+        runs.back().packets += count;
+      }
+      packets += count;
+    }
+    // One that goes again.
+    void add_again(std::uint64_t serial, std::uint32_t ask_from) {
+      runs.push_back({.serial = serial, .ask_from = ask_from, .again = true});
+      ++packets;
+    }
+    void forget_packets() {
+      runs.clear();
+      packets = 0;
+    }
     bool active = false;
     bool abandoned = false;        // reset or flushed meanwhile
     bool whole = false;            // see sends_whole()
@@ -206,7 +227,8 @@ class Requester {
     std::size_t queued_bytes = 0;  // that it took from the queue
     std::size_t queued_packets = 0;
     Checkpoint before{};
-    std::vector<Packet> packets;
+    std::vector<Run> runs;
+    std::size_t packets = 0;           // of all runs
     std::vector<std::uint32_t> areas;  // inline data of requests that were completed meanwhile
   };
   struct Doom {
@@ -288,6 +310,8 @@ class Requester {
                               std::uint32_t receives) const;
   bool note_next(const PacketRecord& model, std::uint64_t request, std::uint32_t offset,
                  const Asking& asking, std::size_t i);
+  void note_middles(const PacketRecord& model, std::span<bool> asks);
+  static void repeat_address(OutPacket& packet, const Slot& slot, std::uint64_t offset);
   void note_run(std::size_t packets, std::uint64_t cost, std::uint64_t bytes);
   [[nodiscard]] std::size_t admitted(std::size_t most, std::uint64_t cost, std::uint64_t total,
                                      std::uint32_t receives) const;
@@ -339,6 +363,9 @@ class Requester {
   void weft_acknowledge(const InPacket& packet);
   void missing_at_peer(std::uint64_t serial);
   void acknowledge_through(std::uint64_t end);
+  std::size_t mark_plain(std::uint64_t end);
+  void take_sample(const PacketRecord& record);
+  void note_newest(const PacketRecord& record);
   void mark_delivered(PacketRecord& record);
   void settle_delivered();
   [[nodiscard]] bool may_be_earlier(const PacketRecord& record) const;

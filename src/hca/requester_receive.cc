@@ -159,7 +159,7 @@ void Requester::missing_at_peer(std::uint64_t serial) {
 // Every request that begins below `end` was carried out.
 void Requester::acknowledge_through(std::uint64_t end) {
   acked_end_ = std::max(acked_end_, end);
-  for (std::size_t i = 0; i < records_.size() && records_[i].serial < end; ++i) {
+  for (std::size_t i = mark_plain(end); i < records_.size() && records_[i].serial < end; ++i) {
     PacketRecord& record = records_[i];
     mark_delivered(record);
     if (!record.fetches) continue;
@@ -167,6 +167,48 @@ void Requester::acknowledge_through(std::uint64_t end) {
     Fetch& fetch = fetch_of(record);
     if (!fetch.complete()) note_gap(record, fetch);
   }
+}
+
+// As mark_delivered(), of the oldest records below `end` as long as nothing is special about them:
+// how many. What is to be said of the newest of these holds for all.
+std::size_t Requester::mark_plain(std::uint64_t end) {
+  const auto plain = [end](const PacketRecord& record) {
+    return record.serial < end && !record.fetches && !record.delivered && !record.lost &&
+           !record.resent;
+  };
+  if (trial_) return 0;
+  std::size_t count = 0;
+  std::uint64_t cost = 0;
+  bool wide = false;
+  for (; count < records_.size() && plain(records_[count]); ++count) {
+    PacketRecord& record = records_[count];
+    record.delivered = true;
+    cost += record.cost;
+    wide = wide || record.wide;
+  }
+  if (count == 0) return 0;
+  const PacketRecord& newest = records_[count - 1];
+  if (wide) wide_delivered_at_ = now_;
+  assert(in_flight_ >= cost);
+  in_flight_ -= cost;
+  arrived_bytes_ += cost;
+  arrived_packets_ += static_cast<std::uint32_t>(count);
+  progress();
+  take_sample(newest);
+  note_newest(newest);
+  return count;
+}
+
+// For the first time, and at the first attempt, it is known of a packet that it has arrived.
+void Requester::take_sample(const PacketRecord& record) {
+  if (!sample_sent_at_ || record.sent_at > *sample_sent_at_) sample_sent_at_ = record.sent_at;
+  sample_clean_ = fetches_.empty();
+}
+
+void Requester::note_newest(const PacketRecord& record) {
+  if (record.order <= newest_order_) return;
+  newest_order_ = record.order;
+  newest_sent_at_ = record.sent_at;
 }
 
 // The responder has the packet; of a data packet nothing more is to be sent.
@@ -194,15 +236,11 @@ void Requester::mark_delivered(PacketRecord& record) {
   }
   progress();
   if (!record.resent) {
-    if (!sample_sent_at_ || record.sent_at > *sample_sent_at_) sample_sent_at_ = record.sent_at;
-    sample_clean_ = fetches_.empty();
+    take_sample(record);
   } else if (may_be_earlier(record)) {
     return;
   }
-  if (record.order > newest_order_) {
-    newest_order_ = record.order;
-    newest_sent_at_ = record.sent_at;
-  }
+  note_newest(record);
 }
 
 // What an acknowledgement has told, all at once: the arithmetic costs more than the packets.

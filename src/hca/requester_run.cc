@@ -3,7 +3,9 @@
 // that what is decided for the first holds for all of the run: the middle of a message, short
 // messages.
 #include <algorithm>
+#include <array>
 #include <cassert>
+#include <span>
 
 #include "hca/credit.h"
 #include "hca/requester.h"
@@ -70,13 +72,12 @@ bool Requester::note_next(const PacketRecord& model, std::uint64_t request, std:
                           const Asking& asking, std::size_t i) {
   const bool ask = paced() ? pacer_.stamp(model.cost, asking.receives).ack_request
                            : i >= asking.from || since_ask_ + model.cost >= asking.after;
-  records_.push(model);
-  PacketRecord& record = records_.back();
+  PacketRecord& record = records_.push(model);
   record.serial = next_serial_;
   record.request = request;
   record.order = ++order_;
   record.offset = offset;
-  out_.packets.push_back({.serial = next_serial_});
+  out_.add_fresh(next_serial_, 1);
   ++next_serial_;
   since_ask_ = ask ? 0 : since_ask_ + model.cost;
   last_asked_ = ask;
@@ -108,41 +109,67 @@ bool Requester::append_middles(Burst& burst) {
   const std::byte* const data = stretch(next_request_, next_offset_, count);
   if (data == nullptr) return false;
 
-  const Asking asking = this->asking(count, cost, 0);
-  const PacketRecord model{.sent_at = now_,
-                           .cost = cost,
-                           .out = true,
-                           .wide = shape.length() > kNarrowPacket,
-                           .tries = 1};
-  auto offset = static_cast<std::uint32_t>(next_offset_);
-  const OutPacket* first = nullptr;
-  for (std::size_t i = 0; i < count; ++i, offset += mtu) {
-    const std::uint64_t serial = next_serial_;
-    const bool ask = note_next(model, next_request_, offset, asking, i);
-    const Bytes payload(data + i * mtu, mtu);
-    if (i == 0) {
-      OutPacket& packet = burst.open();
-      burst.add_piece(packet, payload);
-      write_data(packet, slot, shape, serial, offset, ask);
-      burst.close(packet, kIcrcBytes);
-      first = out_.last = &packet;
-    } else {
-      OutPacket& packet = burst.repeat(*first, payload, kIcrcBytes);
-      wire::BthView bth{MutableBytes(packet.header)};
-      bth.set_psn(psn(serial));
-      bth.set_ack_request(ask);
-      if (shape.opcode == wire::Opcode::weft_rc_write_middle) {
-        wire::Reth{.virtual_address = slot.remote_address + offset,
-                   .rkey = slot.rkey,
-                   .dma_length = static_cast<std::uint32_t>(slot.length - offset)}
-            .write(MutableBytes(packet.header).subspan(wire::Bth::kSize));
-      }
-      out_.last = &packet;
+  const auto offset = static_cast<std::uint32_t>(next_offset_);
+  std::array<bool, Burst::kMaxPackets> asks{};
+  const std::uint64_t serial = next_serial_;
+  note_middles({.request = next_request_,
+                .sent_at = now_,
+                .offset = offset,
+                .cost = cost,
+                .out = true,
+                .wide = shape.length() > kNarrowPacket,
+                .tries = 1},
+               std::span(asks).first(count));
+  OutPacket& first = burst.open();
+  burst.add_piece(first, {data, mtu});
+  write_data(first, slot, shape, serial, offset, asks[0]);
+  burst.close(first, kIcrcBytes);
+  out_.last = &first;
+  std::size_t i = 0;
+  for (OutPacket& packet : burst.repeat(first, data + mtu, count - 1, kIcrcBytes)) {
+    ++i;
+    wire::BthView bth{MutableBytes(packet.header)};
+    bth.set_psn(psn(serial + i));
+    bth.set_ack_request(asks[i]);
+    if (shape.opcode == wire::Opcode::weft_rc_write_middle) {
+      repeat_address(packet, slot, offset + i * mtu);
     }
+    out_.last = &packet;
   }
   next_offset_ += count * std::uint64_t{mtu};
   note_run(count, cost, count * std::uint64_t{mtu});
   return true;
+}
+
+// The RETH of a packet of a write that begins at `offset`.
+void Requester::repeat_address(OutPacket& packet, const Slot& slot, std::uint64_t offset) {
+  wire::Reth{.virtual_address = slot.remote_address + offset,
+             .rkey = slot.rkey,
+             .dma_length = static_cast<std::uint32_t>(slot.length - offset)}
+      .write(MutableBytes(packet.header).subspan(wire::Bth::kSize));
+}
+
+// The next full packets of a message, like `model` but for their numbers: one for each of `asks`,
+// which becomes whether it asks for an acknowledgement. The numbers are written into the copies:
+// what has just been written cannot be copied at once.
+void Requester::note_middles(const PacketRecord& model, std::span<bool> asks) {
+  const Asking asking = this->asking(asks.size(), model.cost, 0);
+  const std::uint32_t mtu = connection_.mtu;
+  std::uint64_t since = since_ask_;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    asks[i] = paced() ? pacer_.stamp(model.cost, 0).ack_request
+                      : i >= asking.from || since + model.cost >= asking.after;
+    since = asks[i] ? 0 : since + model.cost;
+    PacketRecord& record = records_.push(model);
+    record.serial = next_serial_ + i;
+    record.order = order_ + i + 1;
+    record.offset = model.offset + static_cast<std::uint32_t>(i) * mtu;
+  }
+  out_.add_fresh(next_serial_, asks.size());
+  next_serial_ += asks.size();
+  order_ += asks.size();
+  since_ask_ = since;
+  last_asked_ = asks.back();
 }
 
 // As many messages as the peer has told that it has receive requests for.

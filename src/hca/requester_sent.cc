@@ -17,7 +17,7 @@ void Requester::sent(const Burst& burst, SendResult result, Time now) {
   out_.areas.clear();
   stalled_ = false;
   if (out_.abandoned) {
-    out_.packets.clear();
+    out_.forget_packets();
     return;
   }
   if (result.outcome == SendOutcome::kWouldBlock) {
@@ -39,7 +39,7 @@ void Requester::sent(const Burst& burst, SendResult result, Time now) {
     }
     confirm();
   }
-  out_.packets.clear();
+  out_.forget_packets();
   advance();
 }
 
@@ -50,18 +50,18 @@ void Requester::confirm() {
   }
   std::uint64_t again = 0;
   std::size_t next = 0;  // the record behind that of the packet before: most packets follow it
-  for (const Out::Packet& packet : out_.packets) {
-    if (next >= records_.size() || records_[next].serial != packet.serial) {
-      next = index_of(packet.serial);
+  for (const Out::Run& run : out_.runs) {
+    if (next >= records_.size() || records_[next].serial != run.serial) {
+      next = index_of(run.serial);
     }
-    PacketRecord& record = records_[next++];
-    assert(record.serial == packet.serial);
-    record.out = false;
-    again += packet.again ? 1 : 0;
+    assert(records_[next].serial == run.serial);
+    for (const std::size_t end = next + run.packets; next < end; ++next)
+      records_[next].out = false;
+    again += run.again ? 1 : 0;
   }
   if (again > 0) connection_.counters.add_in_turn(ConnectedCounter::kTxRetransmitted, again);
   probe_from_ = now_;
-  one_by_one_ -= std::min(one_by_one_, out_.packets.size());
+  one_by_one_ -= std::min(one_by_one_, out_.packets);
   if (!reliable()) {  // nobody will say more (IBA 9.8.2.2.1)
     for (std::size_t i = 0; i < records_.size(); ++i)
       mark_delivered(records_[i]);
@@ -74,7 +74,7 @@ void Requester::confirm() {
 void Requester::take_back() {
   const Checkpoint& before = out_.before;
   if (out_.whole) trial_.reset();
-  for (const Out::Packet& packet : out_.packets) {
+  for (const Out::Run& packet : out_.runs) {
     if (!packet.again) continue;
     PacketRecord* const record = find(packet.serial);
     assert(record != nullptr);
@@ -118,8 +118,8 @@ void Requester::take_back() {
 
 // The memory of a packet cannot be read after all.
 void Requester::refused(CompletionStatus reason) {
-  const std::size_t count = out_.packets.size();
-  const std::uint64_t serial = out_.packets.front().serial;
+  const std::size_t count = out_.packets;
+  const std::uint64_t serial = out_.runs.front().serial;
   const std::uint64_t request = find(serial)->request;
   take_back();
   if (count > 1) {  // which one is at fault shows when they go one by one

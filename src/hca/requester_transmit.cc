@@ -95,7 +95,7 @@ bool Requester::ask_may_wait() {
   if (!more_expected_ || !selective() || next_offset_ != 0 || out_.before.next_offset != 0) {
     return false;
   }
-  if (out_.packets.front().again) return false;
+  if (out_.runs.front().again) return false;
   for (std::uint64_t request = out_.before.next_request; request < next_request_; ++request) {
     if (slot(request).signaled) return false;
   }
@@ -109,7 +109,7 @@ bool Requester::fill(Burst& burst, Time now) {
   if (fetches_.empty()) selective_ = connection_.config.extensions && reliable();
   burst.clear();
   if (!running() || rnr_until_) return false;
-  assert(pins_.size() == 0 && out_.packets.empty());
+  assert(pins_.size() == 0 && out_.runs.empty());
   burst.path = connection_.path;
   burst.destination = connection_.peer;
   burst.alone_above = connection_.alone_above();
@@ -130,7 +130,7 @@ bool Requester::fill(Burst& burst, Time now) {
   if (burst.empty() && tail_unasked() && !more_expected_) append_again(burst);
   if (burst.empty()) {
     pins_.release();
-    out_.packets.clear();
+    out_.forget_packets();
     stalled_ = true;
     settle();
     return false;
@@ -236,7 +236,7 @@ bool Requester::begin_data(Burst& burst, Slot& slot) {
   if (!append_data(burst, record, shape)) return false;
   records_.push(record);
   span_cost_ += record.cost;
-  out_.packets.push_back({.serial = record.serial});
+  out_.add_fresh(record.serial, 1);
   ++next_serial_;
   out_.queued_bytes += shape.payload;
   ++out_.queued_packets;
@@ -259,7 +259,7 @@ bool Requester::begin_fetch(Burst& burst, Slot& slot) {
                       .count = fetch.count,
                       .fetches = true};
   if (!append_fetch(burst, record, fetch)) return false;
-  out_.packets.push_back({.serial = record.serial});
+  out_.add_fresh(record.serial, 1);
   records_.push(record);
   fetches_.push(fetch);
   fetch_cost_ += fetch.cost;
@@ -357,8 +357,8 @@ void Requester::doubt_path(const PacketRecord& record, Burst& burst) {
 // change. So now and then one packet is risked (RFC 4821, 7.7 says so of larger ones);
 // mark_delivered() hears of it.
 bool Requester::tries_path(const Burst& burst) {
-  if (!connection_.narrow || now_ < next_trial_ || out_.packets.size() != 1) return false;
-  const Out::Packet& packet = out_.packets.front();
+  if (!connection_.narrow || now_ < next_trial_ || out_.packets != 1) return false;
+  const Out::Run& packet = out_.runs.front();
   if (packet.again || burst.packets().front().length() <= kNarrowPacket) return false;
   trial_ = packet.serial;
   trial_pause_ = std::min(trial_pause_ * 2, Duration{kLastTrial});
@@ -414,7 +414,7 @@ bool Requester::append_lost(Burst& burst) {
     return false;
   }
   span_cost_ = span_cost_ - old_cost + record.cost;
-  out_.packets.push_back({.serial = record.serial, .again = true});
+  out_.add_again(record.serial, 0);
   return true;
 }
 
@@ -428,7 +428,7 @@ bool Requester::append_lost_fetch(Burst& burst, PacketRecord& record) {
     --lost_count_;
     ++fetch.tries;
   }
-  out_.packets.push_back({.serial = record.serial, .ask_from = ask_from, .again = true});
+  out_.add_again(record.serial, ask_from);
   return true;
 }
 
@@ -446,7 +446,7 @@ bool Requester::append_again(Burst& burst) {
     if (!append_data(burst, record, shape)) return false;
     in_flight_ -= old_cost;
     span_cost_ = span_cost_ - old_cost + record.cost;
-    out_.packets.push_back({.serial = record.serial, .again = true});
+    out_.add_again(record.serial, 0);
     return true;
   }
   return false;
