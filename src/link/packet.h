@@ -39,7 +39,7 @@ struct PacketDelete {
 // the buffer space it was counted in, and its share of the payload.
 using PacketPtr = std::unique_ptr<Packet, PacketDelete>;
 
-class alignas(64) Packet {
+class Packet {
  public:
   static constexpr std::size_t kMaxHeader = 128;
   static constexpr std::size_t kMaxTrailer = 9;  // 3 pad bytes, ICRC, VCRC
@@ -91,7 +91,8 @@ class alignas(64) Packet {
   // Its VCRC was right, or taken for right, when it came into this process; so was its LRH, whose
   // length takes in all headers; and nothing that could damage it has happened since: hops need not
   // read all of it again. Filled in by who lets it in.
-  bool intact = false;
+  // The first: so a packet lies in whole lines of the cache, as few as can be.
+  alignas(64) bool intact = false;
   // ICRC and VCRC are in it. A packet of a program on this machine comes without, as memory needs
   // none, and has room for them in its trailer: they are made when it is copied out of here.
   bool sealed = true;
