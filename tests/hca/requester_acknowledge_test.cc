@@ -63,6 +63,21 @@ TEST_F(RequesterAcknowledge, GoesBackToThePacketThatTheResponderMisses) {
   EXPECT_THAT(completed_ids(), ElementsAre(1, 2));
 }
 
+TEST_F(RequesterAcknowledge, SendsNothingAgainThatIsAcknowledgedBeforeItGoes) {
+  start();
+  ASSERT_EQ(send(1, 5 * kMtu), std::errc{});
+  transmit();
+  now += 1ms;
+  nak(1, NakCode::psn_sequence_error);
+  EXPECT_EQ(requester->in_flight(), 0u) << "what is to go again is in flight no more";
+  ack(2);
+  ack(4);
+  EXPECT_EQ(requester->in_flight(), 0u);
+  EXPECT_THAT(completed_ids(), ElementsAre(1));
+  EXPECT_THAT(transmit(), IsEmpty());
+  EXPECT_EQ(count(ConnectedCounter::kTxRetransmitted), 0u);
+}
+
 TEST_F(RequesterAcknowledge, CompletesWhatANakAcknowledgesByTheWay) {
   start();
   for (std::uint64_t i = 1; i <= 3; ++i)

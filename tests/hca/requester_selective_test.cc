@@ -48,6 +48,22 @@ TEST_F(RequesterSelective, SendsOnlyThePacketsThatAreLost) {
   EXPECT_EQ(count(ConnectedCounter::kTxRetransmitted), 2u);
 }
 
+// The older one may have been answered together with it because the peer waited.
+TEST_F(RequesterSelective, MeasuresTheRoundTripOfTheNewestPacketThatIsAcknowledged) {
+  start_weft();
+  ASSERT_EQ(send(1, 1), std::errc{});
+  transmit();
+  now += 20ms;
+  ASSERT_EQ(send(2, 1), std::errc{});
+  transmit();
+  now += 2ms;
+  weft_ack(1);
+  ASSERT_EQ(send(3, 1), std::errc{});
+  transmit();
+  ASSERT_TRUE(requester->deadline().has_value());
+  EXPECT_LE(*requester->deadline() - now, 10ms) << "a probe after three round trips";
+}
+
 TEST_F(RequesterSelective, NoticesALossByItsTimerWhenNothingElseComes) {
   ten_packets();
   now += 1ms;
