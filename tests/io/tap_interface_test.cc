@@ -70,6 +70,24 @@ TEST_F(TapInterfaceTest, IsAnInterfaceWithWhatWasAskedFor) {
   run("ip link show lan0 | grep -q 'link/ether 02:00:00:00:00:02'");
 }
 
+TEST_F(TapInterfaceTest, TellsWhatPeopleHaveMadeOfIt) {
+  const auto made = TapInterface::make(options("lan0"));
+  ASSERT_TRUE(made) << made.error().message;
+  // The kernel has news of its own too, of the carrier.
+  const auto told = [&](const LinkFacts& wanted) {
+    pollfd waiting{(*made)->news(), POLLIN, 0};
+    while (poll(&waiting, 1, 5000) == 1)
+      if ((*made)->take_news() == wanted) return true;
+    return false;
+  };
+  EXPECT_TRUE(told({.mtu = 1500, .mac = kMac}));
+  run("ip link set lan0 address 02:00:00:00:00:02 mtu 1400");
+  EXPECT_TRUE(told({.mtu = 1400, .mac = kPeerMac}));
+  // By another name too.
+  run("ip link set lan0 down && ip link set lan0 name other && ip link set other mtu 1300");
+  EXPECT_TRUE(told({.mtu = 1300, .mac = kPeerMac}));
+}
+
 TEST_F(TapInterfaceTest, WhatTheKernelRefusesIsSaid) {
   const auto first = TapInterface::make(options("lan0"));
   ASSERT_TRUE(first) << first.error().message;
