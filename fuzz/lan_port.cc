@@ -238,6 +238,7 @@ class Life final : public LanUser {
     GroupList list{.all = (input_.byte() & 1) != 0,
                    .bridges = (input_.byte() & 1) != 0,
                    .joined = (input_.byte() & 1) != 0,
+                   .asks = (input_.byte() & 1) != 0,
                    .groups = {}};
     if (input_.rarely()) list.groups.push_back({0x01, 0x00, 0x5E, 1, 2, 3});
     const std::uint8_t address = input_.byte();

@@ -3,38 +3,9 @@
 
 #include <algorithm>
 
-#include "wire/ip.h"
+#include "lan/flow.h"
 
 namespace weft::lan {
-namespace {
-
-constexpr std::size_t kIpv4Addresses = 12;  // RFC 791, 3.1: where they begin, and how long they are
-constexpr std::size_t kIpv4Size = 8;
-constexpr std::size_t kIpv6Addresses = 8;  // RFC 8200, 3
-constexpr std::size_t kIpv6Size = 32;
-
-// FNV-1a: short, and each bit of the input reaches the low ones of the result.
-class Hash {
- public:
-  void add(std::uint8_t octet) { value_ = (value_ ^ octet) * 16'777'619U; }
-  // Folded, since the lowest bit alone would only be the parity of what was added.
-  [[nodiscard]] std::uint32_t value() const { return value_ ^ value_ >> 15; }
-
- private:
-  std::uint32_t value_ = 2'166'136'261U;
-};
-
-Bytes ip_addresses(const EthernetFrame& frame) {
-  if (frame.type == EthernetFrame::kIpv4 && frame.payload.size() >= wire::kIpv4HeaderSize) {
-    return frame.payload.subspan(kIpv4Addresses, kIpv4Size);
-  }
-  if (frame.type == EthernetFrame::kIpv6 && frame.payload.size() >= wire::kIpv6HeaderSize) {
-    return frame.payload.subspan(kIpv6Addresses, kIpv6Size);
-  }
-  return {};
-}
-
-}  // namespace
 
 void Bonds::set(PeerId peer, const std::optional<MacAddress>& address) {
   if (this->address(peer) == address) return;
@@ -59,10 +30,10 @@ std::span<const PeerId> Bonds::find(const MacAddress& address) const {
   return bond == bonds_.end() ? std::span<const PeerId>() : bond->second.peers;
 }
 
-PeerId Bonds::choose(PeerId peer, const EthernetFrame& frame) const {
+PeerId Bonds::choose(PeerId peer, Bytes frame) const {
   if (!of_peer_[peer]) return peer;
   const std::vector<PeerId>& peers = (*of_peer_[peer])->second.peers;
-  return peers.size() == 1 ? peer : peers[flow_hash(frame) % peers.size()];
+  return peers.size() == 1 ? peer : peers[flow_of(frame) % peers.size()];
 }
 
 bool Bonds::same(PeerId one, PeerId other) const {
@@ -79,16 +50,6 @@ void Bonds::leave_one_of_each(std::vector<PeerId>& peers, const std::optional<Ma
     bond.round = round_;
     return met || address == own;
   });
-}
-
-std::uint32_t flow_hash(const EthernetFrame& frame) {
-  Hash hash;
-  for (const MacAddress* const mac : {&frame.destination, &frame.source})
-    for (const std::uint8_t octet : *mac)
-      hash.add(octet);
-  for (const std::byte octet : ip_addresses(frame))
-    hash.add(std::to_integer<std::uint8_t>(octet));
-  return hash.value();
 }
 
 }  // namespace weft::lan

@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/mac_address.h"
-#include "lan/ethernet_frame.h"
 #include "lan/peers.h"
 
 namespace weft::lan {
@@ -33,7 +33,7 @@ class Bonds {
   [[nodiscard]] std::span<const PeerId> find(const MacAddress& address) const;
   // The peer, or which port of its bond a frame is sent to that is for what is behind it: frames of
   // one flow to the same one, as long as the bond has the same ports.
-  [[nodiscard]] PeerId choose(PeerId peer, const EthernetFrame& frame) const;
+  [[nodiscard]] PeerId choose(PeerId peer, Bytes frame) const;
   [[nodiscard]] bool same(PeerId one, PeerId other) const;
 
   // Leaves of `peers` one of each bond, and none of the bond that has the address `own`.
@@ -51,9 +51,5 @@ class Bonds {
   std::vector<std::optional<Places::iterator>> of_peer_;
   std::uint64_t round_ = 0;
 };
-
-// Of what the kernel's bonds call layer2+3: the Ethernet addresses, and those of IPv4 or IPv6. Two
-// frames of one flow have the same, of a connection that is cut into fragments too.
-[[nodiscard]] std::uint32_t flow_hash(const EthernetFrame& frame);
 
 }  // namespace weft::lan

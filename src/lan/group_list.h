@@ -4,7 +4,8 @@
 // and which address its host has given the interface. It stands behind a LanHeader of kind kGroups,
 // as a frame would:
 //
-//   0     bit 7: all groups, bit 6: other stations, bit 5: joined, bit 4: an address of its own
+//   0     bit 7: all groups, bit 6: other stations, bit 5: joined, bit 4: an address of its own,
+//         bit 3: who hears this is to say his own
 //   1     0    2-3  how many addresses of groups there are
 //   4-    the interface's own address, if there is one, and then those of groups, 6 bytes each
 //
@@ -31,6 +32,7 @@ struct GroupList {
   bool all = true;
   bool bridges = false;  // there are stations behind the port whose addresses tell no LID
   bool joined = false;   // what goes to the fabric's group of LAN ports reaches it
+  bool asks = false;     // it knows nothing yet of the port that it says this to
   // Of the host's interface, one that holds no LID; nothing: it has the one that does.
   std::optional<MacAddress> address{};
   std::vector<MacAddress> groups;  // in order, each once

@@ -65,14 +65,14 @@ bool LanPort::ask(std::uint64_t number, const Question& question, Time now) {
 
 void LanPort::came(PeerId peer, Time) {
   user_.peer_came(peer);
-  say_groups({&peer, 1});
+  say_groups({&peer, 1}, true);
 }
 
 // It may be another program by now, which begins anew.
 void LanPort::moved(PeerId peer, Time) {
   watch_.heard(peer);
   user_.peer_moved(peer);
-  say_groups({&peer, 1});
+  say_groups({&peer, 1}, true);
 }
 
 void LanPort::went(PeerId peer, Time now) {
@@ -133,12 +133,13 @@ bool LanPort::may_go_to_all(Limits& limits, const MacAddress& to, Time now) cons
                            : limits.all.allows(options_.storm_per_s, now);
 }
 
-void LanPort::say_groups(std::span<const PeerId> to) {
+void LanPort::say_groups(std::span<const PeerId> to, bool asks) {
   if (to.empty()) return;
   GroupList said = host_groups_.wanted();
   said.bridges = options_.bridge;
   said.joined = group_ == Group::kReached;
   said.address = own_address_;
+  said.asks = asks;
   said.write(groups_text_);
   send_datagrams(to, {.kind = MessageKind::kGroups}, groups_text_);
 }

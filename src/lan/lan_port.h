@@ -192,7 +192,7 @@ class LanPort final : private DirectoryUser {
   void forget_silent(Time now);
 
   [[nodiscard]] bool may_go_to_all(Limits& limits, const MacAddress& to, Time now) const;
-  void say_groups(std::span<const PeerId> to);
+  void say_groups(std::span<const PeerId> to, bool asks = false);
   void groups_changed(Time now);
   void query_host(Time now);
   void count(LanCounter counter, std::size_t n = 1) { counters_.add_in_turn(counter, n); }

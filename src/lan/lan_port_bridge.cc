@@ -16,13 +16,13 @@ void LanPort::to_foreign(const Offload& offload, Bytes frame, const EthernetFram
   if (read.destination == own_address_) return count(LanCounter::kTxToSelf);
   const auto ports = bonds_.find(read.destination);
   if (ports.empty()) return to_station(offload, frame, read, now);
-  const PeerId peer = bonds_.choose(ports.front(), read);
+  const PeerId peer = bonds_.choose(ports.front(), frame);
   if (to_peer(peer, offload, frame, read, now)) count(LanCounter::kTxToBond);
 }
 
 void LanPort::to_station(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now) {
   if (const auto peer = stations_.find(read.destination)) {
-    const PeerId chosen = bonds_.choose(*peer, read);
+    const PeerId chosen = bonds_.choose(*peer, frame);
     if (to_peer(chosen, offload, frame, read, now)) count(LanCounter::kTxToStation);
     return;
   }

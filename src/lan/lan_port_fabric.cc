@@ -113,6 +113,7 @@ void LanPort::take_groups(PeerId peer, Bytes list, Time now) {
   if (!groups) return count(LanCounter::kRxMalformed);
   PeerState& state = peer_states_[peer];
   bonds_.set(peer, groups->address);
+  if (groups->asks) say_groups({&peer, 1});
   state.groups = std::move(*groups);
   state.groups_until = now + GroupList::kLifetime;
 }

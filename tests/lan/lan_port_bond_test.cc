@@ -62,6 +62,27 @@ TEST_F(LanPortBond, SaysWhichAddressTheHostHasGivenTheInterface) {
   EXPECT_EQ(port.own_address(), std::nullopt);
 }
 
+// So that frames of a bond's address are taken from a port that was away as soon as it is back.
+TEST_F(LanPortBond, IsAskedForItsAddressWhenItComesAndAnswers) {
+  port.directory().out_of_service(Guid{6}, now);
+  EXPECT_EQ(host.new_deeds(), Deeds{"went 6"});
+  port.directory().in_service(Guid{6}, now);
+  for (int i = 0; i < 50 && !host.groups.asks; ++i) {
+    now += 100ms;
+    run();
+  }
+  EXPECT_TRUE(host.groups.asks);
+  gives(kOwnBond);
+  EXPECT_FALSE(host.groups.asks);
+  const std::size_t said = host.groups_said;
+  wants(7, {.all = false, .asks = true, .groups = {}});
+  EXPECT_EQ(host.groups_said, said + 1);
+  EXPECT_EQ(host.groups.address, kOwnBond);
+  EXPECT_FALSE(host.groups.asks);
+  wants(7, {.all = false, .groups = {}});
+  EXPECT_EQ(host.groups_said, said + 1);
+}
+
 TEST_F(LanPortBond, SendsAndTakesFramesOfTheAddressThatTheHostHasGiven) {
   send(frame_of(mac_at(8), kOwnBond));
   receive(8, frame_of(kOwnBond, MacAddress{0x02, 0x57, 0x4C, 2, 0, 8}));
@@ -96,15 +117,17 @@ TEST_F(LanPortBond, FramesOfAFlowGoToOnePortAndFlowsToAll) {
   EXPECT_EQ(count(LanCounter::kTxToBond), 4u * kFlows);
 }
 
-// The kernel's hash of layer2+3 does not look at them either: parts of a cut packet have none.
-TEST_F(LanPortBond, PortsOfTcpAreNoMatterOfTheFlow) {
+TEST_F(LanPortBond, ConnectionsOfTwoHostsAreFlowsEach) {
   std::set<std::string> by;
   for (int i = 0; i < kFlows; ++i) {
     Frame frame = flow(1);
+    frame[kEthernetHeader] = std::byte{0x45};
+    frame[kEthernetHeader + 6] = frame[kEthernetHeader + 7] = std::byte{};  // is not cut
+    frame[kEthernetHeader + 9] = std::byte{6};                              // TCP
     frame[kEthernetHeader + wire::kIpv4HeaderSize] = static_cast<std::byte>(i);
     by.insert(sent_by(frame));
   }
-  EXPECT_EQ(by.size(), 1u);
+  EXPECT_EQ(by.size(), 2u);
 }
 
 TEST_F(LanPortBond, AllFlowsGoToThePortsThatAreLeft) {
