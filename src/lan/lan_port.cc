@@ -53,10 +53,13 @@ void LanPort::port_changed(const PortLids& lids, Time now) {
   directory_.port_changed(now);
 }
 
+// Before frames of that address go there, which nobody takes of a port that has not said it.
 void LanPort::address_changed(const std::optional<MacAddress>& address, Time now) {
   const bool tells_none = address && kind_of(*address) == MacKind::kForeign;
   const auto before = std::exchange(own_address_, tells_none ? address : std::nullopt);
-  if (own_address_ != before) groups_changed(now);
+  if (own_address_ == before) return;
+  groups_changed(now);
+  say_groups(peers().all());
 }
 
 bool LanPort::ask(std::uint64_t number, const Question& question, Time now) {

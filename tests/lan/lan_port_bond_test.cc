@@ -51,6 +51,10 @@ class LanPortBond : public LanPortTest {
 
 TEST_F(LanPortBond, SaysWhichAddressTheHostHasGivenTheInterface) {
   EXPECT_EQ(host.groups.address, std::nullopt);
+  // At once, before frames of it come from the host.
+  port.address_changed(kOwnBond, now);
+  EXPECT_EQ(host.groups.address, kOwnBond);
+  host.groups = {};
   gives(kOwnBond);
   EXPECT_EQ(host.groups.address, kOwnBond);
   EXPECT_EQ(port.own_address(), kOwnBond);
