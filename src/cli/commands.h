@@ -93,7 +93,7 @@ struct LanOptions {
   std::string action = "show";  // "show", "arp", "up", "down"
   std::string where;            // "host1", "host1:2"; empty: all
   // Of up, in place of what the lab file says.
-  std::optional<std::string> netns, name, offloads;  // "on", "off"
+  std::optional<std::string> netns, name, offloads, bridge;  // "on", "off"; bridge: "auto" too
   std::optional<std::uint32_t> mtu, queues, channels;
   bool json = false;
 };

@@ -43,6 +43,8 @@ Json options_of(const LanOptions& options) {
   if (options.queues) out["queues"] = *options.queues;
   if (options.channels) out["channels"] = *options.channels;
   if (options.offloads) out["offloads"] = *options.offloads == "on";
+  if (options.bridge) out["bridge"] = *options.bridge == "on";
+  if (options.bridge == "auto") out["bridge"] = "auto";
   return out;
 }
 
@@ -50,8 +52,9 @@ Expected<Json> request_of(const LanOptions& options) {
   const bool up = options.action == "up";
   const Json changes = options_of(options);
   if (!up && !changes.empty()) {
-    return fail(std::errc::invalid_argument,
-                "--netns, --name, --mtu, --queues, --channels and --offloads are of up only");
+    return fail(
+        std::errc::invalid_argument,
+        "--netns, --name, --mtu, --queues, --channels, --offloads and --bridge are of up only");
   }
   if (!up && options.action != "down" && options.action != "show" && options.action != "arp") {
     return fail(
@@ -84,14 +87,19 @@ std::string or_dash(const Json& object, const char* name) {
   return text.empty() ? "-" : text;
 }
 
+bool is_true(const Json& object, const char* name) {
+  return object.value(name, Json()) == Json(true);
+}
+
 void print_interfaces(const Json& interfaces, const Style& style) {
-  Table table({"PORT", "INTERFACE", "NETNS", "STATE", "MAC", "MTU", "PEERS", "CHANNELS", "DROPS"});
+  Table table({"PORT", "INTERFACE", "NETNS", "STATE", "MAC", "MTU", "PEERS", "CHANNELS", "BRIDGE",
+               "DROPS"});
   for (const Json& each : interfaces) {
     table.add({at(each), or_dash(each, "interface"), or_dash(each, "netns"), or_dash(each, "state"),
                or_dash(each, "mac"), fmt::to_string(number_of(each, "mtu")),
                fmt::to_string(number_of(each, "peer_count")),
                fmt::to_string(number_of(each, "channel_count")),
-               fmt::to_string(number_of(each, "drops"))});
+               is_true(each, "bridges") ? "yes" : "no", fmt::to_string(number_of(each, "drops"))});
   }
   fmt::print("{}", table.to_string(style));
   for (const Json& each : interfaces) {
@@ -112,7 +120,8 @@ std::string groups_of(const Json& peer) {
 }
 
 void print_peers(const Json& interfaces, const Style& style) {
-  Table table({"PORT", "INTERFACE", "MAC", "LID", "PEER", "GUID", "MTU", "PATHS", "BY", "GROUPS"});
+  Table table({"PORT", "INTERFACE", "MAC", "LID", "PEER", "GUID", "MTU", "PATHS", "BY", "GROUPS",
+               "STATIONS"});
   for (const Json& each : interfaces) {
     for (const Json& peer : list_of(each, "peers")) {
       const Json& path = object_of(peer, "path");
@@ -120,7 +129,8 @@ void print_peers(const Json& interfaces, const Style& style) {
                  fmt::to_string(number_of(peer, "lid")), peer.contains("node") ? at(peer) : "-",
                  or_dash(peer, "guid"), fmt::to_string(number_of(path, "mtu")),
                  fmt::to_string(number_of(peer, "paths")),
-                 text_of(peer, "channel") == "up" ? "channel" : "datagrams", groups_of(peer)});
+                 text_of(peer, "channel") == "up" ? "channel" : "datagrams", groups_of(peer),
+                 is_true(peer, "bridges") ? fmt::to_string(number_of(peer, "stations")) : "-"});
     }
   }
   fmt::print("{}", table.to_string(style));
@@ -161,6 +171,12 @@ void define_lan(CLI::App& lan, LanOptions& options) {
                  "Of up: on (default): kernels leave checksums and segmentation to each other; off")
       ->option_text("WHETHER")
       ->check(CLI::IsMember({"on", "off"}));
+  lan.add_option(
+         "--bridge", options.bridge,
+         "Of up: other stations are behind the interface: on, off, auto (default): while it "
+         "is a port of a bridge")
+      ->option_text("WHETHER")
+      ->check(CLI::IsMember({"on", "off", "auto"}));
   lan.add_option("--lab", options.lab,
                  "The lab; not needed when only one runs; OWNER/LAB: another user's")
       ->option_text("LAB");

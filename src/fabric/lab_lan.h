@@ -20,6 +20,9 @@ struct LabLan {
   std::uint8_t queues = 1;
   bool offloads = true;          // checksums and segmentation are left undone for the peer's kernel
   std::uint16_t channels = 256;  // connections to peers, at most; 0: datagrams alone
+  // Whether there are other stations behind the interface; nothing ("auto"): while it is a port of
+  // a bridge of its host.
+  std::optional<bool> bridge{};
   friend bool operator==(const LabLan&, const LabLan&) = default;
 };
 inline constexpr std::uint32_t kLeastLanMtu = 68;

@@ -33,6 +33,17 @@ Done read_netns(LabLan& lan, const Value& value) {
   return {};
 }
 
+Done read_bridge(LabLan& lan, const Value& value) {
+  const auto some = value.boolean();
+  const auto text = value.string();
+  if (!some && (!text || *text != "auto")) {
+    return value.wrong("must be true, false or \"auto\"");
+  }
+  lan.bridge.reset();
+  if (some) lan.bridge = *some;
+  return {};
+}
+
 Keys<LabLan> lan_keys() {
   return {
       {"name", read_name},
@@ -51,6 +62,7 @@ Keys<LabLan> lan_keys() {
        [](LabLan& lan, const Value& value) {
          return store(lan.channels, value.integer(0, kMostLanChannels));
        }},
+      {"bridge", read_bridge},
   };
 }
 
@@ -97,6 +109,9 @@ std::string lan_words(const std::optional<LabLan>& lan, const std::optional<LabL
   if (lan->queues != usual.queues) words.push_back(fmt::format("queues = {}", lan->queues));
   if (lan->offloads != usual.offloads) words.push_back(fmt::format("offloads = {}", lan->offloads));
   if (lan->channels != usual.channels) words.push_back(fmt::format("channels = {}", lan->channels));
+  if (lan->bridge != usual.bridge) {
+    words.push_back(lan->bridge ? fmt::format("bridge = {}", *lan->bridge) : "bridge = \"auto\"");
+  }
   return words.empty() ? "true" : fmt::format("{{ {} }}", fmt::join(words, ", "));
 }
 

@@ -12,15 +12,17 @@
 namespace weft::io {
 namespace {
 
-// Its name ends with a zero.
-constexpr std::string_view kBond{"bond", 5};
+// Of what it is a port or a member of, as `ip link` calls the type; empty: of nothing.
+std::string_view master_kind(const NetlinkAttributes& info) {
+  const auto kind = info.get(IFLA_INFO_SLAVE_KIND);
+  if (!kind) return {};
+  const std::string_view text(reinterpret_cast<const char*>(kind->data()), kind->size());
+  return text.substr(0, text.find('\0'));
+}
 
-bool is_backup(const NetlinkAttributes& link) {
-  const auto info = link.get(IFLA_LINKINFO);
-  if (!info) return false;
-  const auto kind = NetlinkAttributes(*info).get(IFLA_INFO_SLAVE_KIND);
-  const auto data = NetlinkAttributes(*info).get(IFLA_INFO_SLAVE_DATA);
-  if (!kind || !data || !std::ranges::equal(*kind, std::as_bytes(std::span(kBond)))) return false;
+bool is_backup(const NetlinkAttributes& info) {
+  const auto data = info.get(IFLA_INFO_SLAVE_DATA);
+  if (!data || master_kind(info) != "bond") return false;
   const auto state = NetlinkAttributes(*data).get(IFLA_BOND_SLAVE_STATE);
   return state && state->size() == 1 && state->front() == std::byte{BOND_STATE_BACKUP};
 }
@@ -39,7 +41,9 @@ std::optional<LinkFacts> LinkFacts::parse(Bytes message) {
   if (!mtu || !mac || mac->size() != out.mac.size()) return std::nullopt;
   out.mtu = *mtu;
   std::memcpy(out.mac.data(), mac->data(), out.mac.size());
-  out.backup = is_backup(link);
+  const NetlinkAttributes info(link.get(IFLA_LINKINFO).value_or(Bytes{}));
+  out.backup = is_backup(info);
+  out.in_bridge = master_kind(info) == "bridge" || master_kind(info) == "openvswitch";
   return out;
 }
 

@@ -16,7 +16,8 @@ namespace weft::io {
 struct LinkFacts {
   std::uint32_t mtu = 0;  // bytes behind the Ethernet header
   std::array<std::uint8_t, 6> mac{};
-  bool backup = false;  // of a bond that uses another one now: what comes here, it drops
+  bool backup = false;     // of a bond that uses another one now: what comes here, it drops
+  bool in_bridge = false;  // it is a port of the kernel's bridge, or of Open vSwitch
 
   friend bool operator==(const LinkFacts&, const LinkFacts&) = default;
   // Of a message of rtnetlink; nothing: it says not all of this, or of no interface.

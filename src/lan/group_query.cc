@@ -13,8 +13,10 @@
 namespace weft::lan {
 namespace {
 
-constexpr std::uint32_t kAllSystems = 0xE000'0001;  // 224.0.0.1
+constexpr std::uint32_t kAllSystems = 0xE000'0001;   // 224.0.0.1
+constexpr std::uint32_t kAllSnoopers = 0xE000'006A;  // 224.0.0.106
 constexpr std::uint8_t kIgmp = 2;
+constexpr std::uint8_t kIgmpAdvertisement = 0x30;
 constexpr std::uint8_t kIgmpQuery = 0x11;
 constexpr std::uint8_t kMldQuery = 130;
 constexpr std::uint8_t kRobustness = 2;                          // RFC 3376, 8.1
@@ -29,23 +31,28 @@ void write_ethernet(std::byte* at, const MacAddress& to, const MacAddress& from,
   wire::store_be16(at + 12, type);
 }
 
-void write_igmp(std::byte* ip, Duration response) {
+// A header of IPv4 with the option, and checksums of both, which stand where IGMP has it.
+void write_ipv4(std::byte* ip, std::uint32_t to, std::size_t message) {
   constexpr std::size_t kHeader = 24;
-  constexpr std::size_t kQuery = 12;
   wire::store_u8(ip, 0x46);
   wire::store_u8(ip + 1, 0xC0);  // internetwork control
-  wire::store_be16(ip + 2, kHeader + kQuery);
+  wire::store_be16(ip + 2, static_cast<std::uint16_t>(kHeader + message));
   wire::store_u8(ip + 8, 1);  // it stays on this link
   wire::store_u8(ip + 9, kIgmp);
-  wire::store_be32(ip + 16, kAllSystems);
+  wire::store_be32(ip + 16, to);
   wire::store_be32(ip + 20, kRouterAlertV4);
   wire::store_be16(ip + 10, wire::internet_checksum(Bytes(ip, kHeader)));
-  std::byte* const query = ip + kHeader;
+  std::byte* const igmp = ip + kHeader;
+  wire::store_be16(igmp + 2, wire::internet_checksum(Bytes(igmp, message)));
+}
+
+void write_igmp(std::byte* ip, Duration response) {
+  std::byte* const query = ip + 24;
   wire::store_u8(query, kIgmpQuery);
   wire::store_u8(query + 1, static_cast<std::uint8_t>(response / 100ms));
   wire::store_u8(query + 8, kRobustness);
   wire::store_u8(query + 9, kInterval);
-  wire::store_be16(query + 2, wire::internet_checksum(Bytes(query, kQuery)));
+  write_ipv4(ip, kAllSystems, 12);
 }
 
 // fe80::/64 and the modified EUI-64 of an Ethernet address (RFC 4291, appendix A).
@@ -89,6 +96,16 @@ GroupQueries::GroupQueries(const MacAddress& from, Duration response) {
   write_igmp(igmp_.data() + kEthernetHeader, response);
   write_ethernet(mld_.data(), {0x33, 0x33, 0, 0, 0, 1}, from, EthernetFrame::kIpv6);
   write_mld(mld_.data() + kEthernetHeader, from, response);
+}
+
+GroupAdvertisement::GroupAdvertisement(const MacAddress& from) {
+  write_ethernet(igmp_.data(), {0x01, 0x00, 0x5E, 0, 0, 0x6A}, from, EthernetFrame::kIpv4);
+  std::byte* const said = igmp_.data() + kEthernetHeader + 24;
+  wire::store_u8(said, kIgmpAdvertisement);
+  wire::store_u8(said + 1, kInterval);  // until the next one
+  wire::store_be16(said + 4, kInterval);
+  wire::store_be16(said + 6, kRobustness);
+  write_ipv4(igmp_.data() + kEthernetHeader, kAllSnoopers, 8);
 }
 
 }  // namespace weft::lan

@@ -26,4 +26,16 @@ class GroupQueries {
   std::array<std::byte, 14 + 40 + 8 + 28> mld_{};
 };
 
+// A frame that says that there is a multicast router: a Multicast Router Advertisement (RFC 4286,
+// 4). Bridges and switches that listen hand on what is for groups, and reports, to where it comes
+// from; hosts do not take it, and no router leaves the link to it as it would to one that asks.
+class GroupAdvertisement {
+ public:
+  explicit GroupAdvertisement(const MacAddress& from);
+  [[nodiscard]] Bytes igmp() const { return igmp_; }
+
+ private:
+  std::array<std::byte, 14 + 24 + 8> igmp_{};
+};
+
 }  // namespace weft::lan

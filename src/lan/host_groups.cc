@@ -13,6 +13,15 @@ HostGroups::HostGroups(const Options& options, Time now)
       complete_at_(now + options.leave) {
 }
 
+bool HostGroups::begin_again(Time now) {
+  if (startup_until_ && now < *startup_until_) return false;
+  startup_until_ = now + options_.startup;
+  complete_at_ = *startup_until_ + options_.leave;
+  next_query_ = now;
+  response_ = options_.quick_response;
+  return collect(now);
+}
+
 bool HostGroups::heard(const GroupMessage& message, Time now) {
   if (message.kind() == GroupMessage::Kind::kQuery) {
     router_until_ = now + options_.router_for;
@@ -46,8 +55,9 @@ void HostGroups::begin_anew(Time now) {
 
 void HostGroups::queried(Time now) {
   queried_ = now;
-  next_query_ = now + options_.query_every;
-  response_ = options_.response;
+  const bool startup = startup_until_ && now < *startup_until_;
+  next_query_ = startup ? *startup_until_ : now + options_.query_every;
+  response_ = startup ? options_.quick_response : options_.response;
 }
 
 bool HostGroups::run(Time now) {

@@ -27,11 +27,16 @@ class HostGroups {
     // When somebody leaves, all are asked whether another one stays, but not more often than this,
     // and answer as soon; so they do to the first query.
     Duration quick_response = 1s;
-    Duration leave = 3s;  // until then what has been left is wanted
+    Duration startup = 31250ms;  // RFC 3376, 8.6
+    Duration leave = 3s;         // until then what has been left is wanted
   };
 
   HostGroups(const Options& options, Time now);
 
+  // There may be others behind the port now, who have not been asked. They are asked at once, and
+  // once more: the ports of a bridge take 30 s until they forward (IEEE 802.1D, 8.10.2). Until they
+  // have answered both, all is wanted. True: what the host wants has changed.
+  bool begin_again(Time now);
   // From the host. True: what the host wants has changed.
   bool heard(const GroupMessage& message, Time now);
   // Lets go of what is not wanted any more. True: what the host wants has changed.
@@ -61,8 +66,9 @@ class HostGroups {
   std::optional<Time> queried_;
   Time next_query_;
   Duration response_;
-  std::optional<Time> complete_at_;  // until when not all that is wanted can be known yet
-  std::optional<Time> next_end_;     // of a group
+  std::optional<Time> startup_until_;  // when they are asked once more
+  std::optional<Time> complete_at_;    // until when not all that is wanted can be known yet
+  std::optional<Time> next_end_;       // of a group
   GroupList wanted_;
 };
 

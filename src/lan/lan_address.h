@@ -22,6 +22,11 @@ namespace weft::lan {
 
 inline constexpr MacAddress kBroadcast{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 
+// From which a LAN port asks its own host. LID 0 is no port's, and frames of this address never go
+// onto the fabric: behind the bridges of several nodes there may be one Ethernet, by which the one
+// hears what the other asks.
+inline constexpr MacAddress kAskingAddress{0x02, 'W', 'L', 0, 0, 0};
+
 // The LIDs of a port: 2^lmc of them, from `base` on (IBA 4.1.3).
 struct PortLids {
   static constexpr std::uint8_t kMostLmc = 7;  // IBA 14.2.5.6: three bits

@@ -32,6 +32,7 @@ LanPort::LanPort(const LanOptions& options, LanUser& user, Time now)
       lids_(options.lids),
       mac_(mac_of(options.lids)),
       mtu_(options.mtu),
+      bridge_(options.bridge),
       directory_(options.directory, *this),
       reassembly_(options.reassembly, counters_),
       channels_(options.channels, options.directory.peers),
@@ -43,6 +44,7 @@ LanPort::LanPort(const LanOptions& options, LanUser& user, Time now)
       next_number_(options.first_number),
       say_groups_at_(now + GroupList::kRepeat) {
   assert(options.mtu <= kMostMtu);
+  ask_those_behind(now);
   targets_.reserve(options.directory.peers);
   apart_.reserve(options.directory.peers);
 }
@@ -60,6 +62,19 @@ void LanPort::address_changed(const std::optional<MacAddress>& address, Time now
   if (own_address_ == before) return;
   groups_changed(now);
   say_groups(peers().all());
+}
+
+// Before frames of stations go there, which nobody takes of a port that is no bridge.
+void LanPort::set_bridge(bool bridge, Time now) {
+  if (std::exchange(bridge_, bridge) == bridge) return;
+  ask_those_behind(now);
+  groups_changed(now);
+  say_groups(peers().all());
+}
+
+// There may be others behind a bridge than before.
+void LanPort::ask_those_behind(Time now) {
+  if (bridge_ && host_groups_.begin_again(now)) groups_changed(now);
 }
 
 bool LanPort::ask(std::uint64_t number, const Question& question, Time now) {
@@ -139,7 +154,7 @@ bool LanPort::may_go_to_all(Limits& limits, const MacAddress& to, Time now) cons
 void LanPort::say_groups(std::span<const PeerId> to, bool asks) {
   if (to.empty()) return;
   GroupList said = host_groups_.wanted();
-  said.bridges = options_.bridge;
+  said.bridges = bridge_;
   said.joined = group_ == Group::kReached;
   said.address = own_address_;
   said.asks = asks;
@@ -148,9 +163,12 @@ void LanPort::say_groups(std::span<const PeerId> to, bool asks) {
 }
 
 void LanPort::query_host(Time now) {
-  const GroupQueries queries(mac_, host_groups_.response_time());
+  const GroupQueries queries(kAskingAddress, host_groups_.response_time());
   user_.to_host({}, queries.igmp());
   user_.to_host({}, queries.mld());
+  // Without it a bridge that listens hands on to the port neither reports of IGMPv2 nor what its
+  // stations send to groups of IPv4, since who asks in the name of nobody is no router to it.
+  if (bridge_) user_.to_host({}, GroupAdvertisement(kAskingAddress).igmp());
   host_groups_.queried(now);
 }
 

@@ -100,6 +100,8 @@ class LanPort final : private DirectoryUser {
   // The port of the fabric has other LIDs, valid ones: so the host's interface has another address.
   void port_changed(const PortLids& lids, Time now);
   void set_mtu(std::size_t mtu) { mtu_ = mtu; }
+  // As LanOptions::bridge; peers are told at once.
+  void set_bridge(bool bridge, Time now);
 
   // Datagrams can be sent to the fabric's group of LAN ports, and those that are sent to it come
   // here: soon, when the subnet manager has told the switches.
@@ -190,10 +192,12 @@ class LanPort final : private DirectoryUser {
   void take_groups(PeerId peer, Bytes list, Time now);
   void forget_groups(PeerId peer, Time now);
   void forget_silent(Time now);
+  void set_groups(PeerId peer, std::optional<GroupList> groups);
 
   [[nodiscard]] bool may_go_to_all(Limits& limits, const MacAddress& to, Time now) const;
   void say_groups(std::span<const PeerId> to, bool asks = false);
   void groups_changed(Time now);
+  void ask_those_behind(Time now);
   void query_host(Time now);
   void count(LanCounter counter, std::size_t n = 1) { counters_.add_in_turn(counter, n); }
 
@@ -203,6 +207,7 @@ class LanPort final : private DirectoryUser {
   PortLids lids_;
   MacAddress mac_;
   std::size_t mtu_;
+  bool bridge_;
   Directory directory_;
   Reassembly reassembly_;
   Channels channels_;

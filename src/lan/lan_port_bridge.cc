@@ -60,6 +60,7 @@ void LanPort::look_for_topology_change(const EthernetFrame& read, Time now) {
   if (forgot_stations_ && now < *forgot_stations_ + kForgetApart) return;
   forgot_stations_ = now;
   stations_.clear();
+  ask_those_behind(now);
 }
 
 }  // namespace weft::lan

@@ -88,7 +88,7 @@ bool LanPort::is_for_host(PeerId peer, const EthernetFrame& read, Time now) {
   const MacKind kind = kind_of(read.destination);
   if (kind == MacKind::kPort || kind == MacKind::kForeign) {
     // Who bridges hands on what is for anybody behind it: which those are, its bridge knows.
-    const bool may_be_behind = options_.bridge && kind == MacKind::kForeign;
+    const bool may_be_behind = bridge_ && kind == MacKind::kForeign;
     const bool ours = read.destination == mac_ || read.destination == own_address_;
     if (ours || may_be_behind) return true;
     count(LanCounter::kRxNotOurs);
@@ -111,18 +111,24 @@ bool LanPort::is_for_host(PeerId peer, const EthernetFrame& read, Time now) {
 void LanPort::take_groups(PeerId peer, Bytes list, Time now) {
   auto groups = GroupList::parse(list);
   if (!groups) return count(LanCounter::kRxMalformed);
-  PeerState& state = peer_states_[peer];
   bonds_.set(peer, groups->address);
   if (groups->asks) say_groups({&peer, 1});
-  state.groups = std::move(*groups);
-  state.groups_until = now + GroupList::kLifetime;
+  set_groups(peer, std::move(*groups));
+  peer_states_[peer].groups_until = now + GroupList::kLifetime;
+}
+
+// Who bridges no more has no stations behind him.
+void LanPort::set_groups(PeerId peer, std::optional<GroupList> groups) {
+  const bool bridged = peer_bridges(peer);
+  peer_states_[peer].groups = std::move(groups);
+  if (bridged && !peer_bridges(peer)) stations_.forget(peer);
 }
 
 void LanPort::forget_groups(PeerId peer, Time now) {
   const auto address = bonds_.address(peer);
   if (address && address == own_address_) host_groups_.begin_anew(now);
   bonds_.set(peer, std::nullopt);
-  peer_states_[peer].groups.reset();
+  set_groups(peer, std::nullopt);
 }
 
 void LanPort::forget_silent(Time now) {

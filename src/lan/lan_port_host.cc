@@ -14,7 +14,7 @@ void LanPort::from_host(const Offload& offload, Bytes frame, Time now) {
   const auto read = EthernetFrame::read(frame);
   if (!read) return count(LanCounter::kTxTooShort);
   if (!may_send(offload, frame, *read)) return;
-  if (options_.bridge) learn_from_host(*read);
+  if (bridge_) learn_from_host(*read);
   switch (kind_of(read->destination)) {
     case MacKind::kPort:
       return to_port(offload, frame, *read, now);
@@ -37,6 +37,8 @@ bool LanPort::may_send(const Offload& offload, Bytes frame, const EthernetFrame&
     count(LanCounter::kTxTooLong);
   } else if (!offload.fits(frame.size())) {
     count(LanCounter::kTxMalformed);
+  } else if (read.source == kAskingAddress) {
+    count(LanCounter::kTxQuestion);
   } else if (!may_send_from(read.source)) {
     count(LanCounter::kTxForeignSource);
   } else {
@@ -47,7 +49,7 @@ bool LanPort::may_send(const Offload& offload, Bytes frame, const EthernetFrame&
 
 bool LanPort::may_send_from(const MacAddress& source) const {
   return source == mac_ || source == own_address_ ||
-         (options_.bridge && kind_of(source) == MacKind::kForeign);
+         (bridge_ && kind_of(source) == MacKind::kForeign);
 }
 
 void LanPort::to_port(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now) {

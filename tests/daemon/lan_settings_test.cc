@@ -34,7 +34,12 @@ TEST(LanSettings, ChangeWhatIsNamedAndNothingElse) {
                                  .queues = 16,
                                  .offloads = false,
                                  .channels = 0}));
+  ASSERT_TRUE(change_lan(lan, Json{{"bridge", false}}));
+  EXPECT_EQ(lan.bridge, false);
   ASSERT_TRUE(change_lan(lan, Json::object()));
+  EXPECT_EQ(lan.bridge, false);
+  ASSERT_TRUE(change_lan(lan, Json{{"bridge", "auto"}}));
+  EXPECT_EQ(lan.bridge, std::nullopt);
 }
 
 TEST(LanSettings, RefuseWhatCannotBe) {
@@ -49,6 +54,8 @@ TEST(LanSettings, RefuseWhatCannotBe) {
   EXPECT_THAT(refusal({{"name", nullptr}}), HasSubstr("name: must be the name of an interface"));
   EXPECT_THAT(refusal({{"netns", "../a"}}), HasSubstr("netns: must be a network namespace"));
   EXPECT_THAT(refusal({{"offloads", 1}}), HasSubstr("offloads"));
+  EXPECT_THAT(refusal({{"bridge", 1}}), HasSubstr("bridge: must be true, false or \"auto\""));
+  EXPECT_THAT(refusal({{"bridge", "on"}}), HasSubstr("bridge: must be"));
   EXPECT_THAT(refusal({{"speed", 1}}), HasSubstr("speed: no LAN port has such an option"));
 }
 

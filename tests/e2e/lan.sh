@@ -5,6 +5,8 @@
 #   ping      ping, arping, over IPv4 and IPv6; what weft lan says
 #   example   examples/labs/lan.toml
 #   streams   TCP and UDP of iperf3, and 100 MB whose checksum is right
+#   gigabyte  1 GB by a connection of TCP, whose checksum is right
+#   capture   captures of the interfaces and of the fabric agree, frame for frame
 #   groups    multicast of socat to who has joined
 #   services  DHCP, router advertisements
 #   frames    tagged frames and frames of 802.3, as they were sent
@@ -42,9 +44,10 @@ test_ping() {
   run neigh nsenter "--net=/proc/${keeper_of[a]}/ns/net" ip neigh show 192.0.2.2
   expect neigh "lladdr $mac"
   run show "$weft" lan show a:1
-  expect show '^a:1 +lan1 +.*/net/a +up +02:57:4c:.* 1500 +1 +1 +[0-9]+$'
+  expect show '^a:1 +lan1 +.*/net/a +up +02:57:4c:.* 1500 +1 +1 +no +[0-9]+$'
   run arp "$weft" lan arp a
-  expect arp "^a:1 +lan1 +$mac +[0-9]+ +b:1 +0x[0-9a-f]{16} +4096 +[12] +channel +(all|-|[0-9]+)$"
+  expect arp \
+    "^a:1 +lan1 +$mac +[0-9]+ +b:1 +0x[0-9a-f]{16} +4096 +[12] +channel +(all|-|[0-9]+) +-$"
   run status "$weft" status --json
   expect status '"up": 2'
 }
@@ -82,6 +85,85 @@ test_streams() {
   run_at source a socat -u "OPEN:$work/sent" "TCP:192.0.2.2:$port"
   finish sink
   cmp "$work/sent" "$work/come" || fail "what came is not what was sent"
+}
+
+# What no other stream could be taken for: 1 GB that takes less time to make than to send.
+test_gigabyte() {
+  local port bytes=1000000000 began took
+  need openssl socat sha256sum
+  start_lan a b
+  port=$(free_port)
+  spawn_at sink b bash -c "socat -u -b 1000000 TCP-LISTEN:$port,reuseaddr STDOUT |
+    tee >(wc -c >$work/bytes) | sha256sum >$work/come"
+  await_listener sink "$port" "${keeper_of[b]}"
+  began=$EPOCHREALTIME
+  run_at source a bash -c "openssl enc -aes-128-ctr -nosalt -K 00 -iv 00 -in /dev/zero 2>/dev/null |
+    head -c $bytes | tee >(sha256sum >$work/sent) |
+    socat -u -b 1000000 STDIN TCP:192.0.2.2:$port"
+  finish sink
+  took=$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
+  echo "1 GB took $took s"
+  [[ $(cat "$work/bytes") == "$bytes" ]] || fail "$(cat "$work/bytes") bytes have come, not $bytes"
+  cmp "$work/sent" "$work/come" || fail "what came is not what was sent"
+}
+
+# until_marked FILE COUNT: until a capture has so many marks.
+until_marked() {
+  local tries
+  for ((tries = 0; tries < 200; tries++)); do
+    [[ $(grep -caE "$2" "$1") == 0 ]] || return 0
+    sleep 0.05
+  done
+  fail "$1 has no mark $2"
+}
+
+test_capture() {
+  local node port lids what check=$source_tree/tests/tools
+  need dumpcap iperf3 socat
+  make_nodes a b
+  sed -i 's/lan = {/lan = { mtu = 9000,/' "$work/lan.toml"
+  spawn lab "$weft" up "$work/lan.toml"
+  await_peers 2
+  give_addresses
+  spawn fabric "$weft" capture a:1 data -w "$work/fabric.pcapng"
+  await fabric '^weft capture: listening'
+  for node in a b; do
+    spawn_at "ethernet-$node" "$node" dumpcap -q -i lan1 -B 64 -w "$work/$node.pcapng"
+    await "ethernet-$node" '^File: '
+  done
+  at_node a python3 "$source_tree/tests/e2e/lan_frames.py" mark lan1 begin
+  # Before there is a channel, and by it.
+  head -c 8500 /dev/urandom |
+    at_node a socat -u -b 9000 STDIN UDP4-DATAGRAM:192.0.2.255:7000,broadcast
+  run_at ping a ping -c3 -i0.1 -W2 -s 8972 -M "do" 192.0.2.2
+  run_at ping6 b ping -c3 -i0.1 -W2 -s 100 2001:db8::1
+  # So fast that who captures keeps up.
+  port=$(free_port)
+  spawn_at server b iperf3 -s -1 -p "$port"
+  await_listener server "$port" "${keeper_of[b]}"
+  run_at tcp a iperf3 -c 192.0.2.2 -p "$port" -b 10M -l 64K -n 2M
+  finish server
+  run_at frames a python3 "$source_tree/tests/e2e/lan_frames.py" "/proc/${keeper_of[b]}/ns/net" lan1
+  at_node a python3 "$source_tree/tests/e2e/lan_frames.py" mark lan1 end
+  for node in fabric a b; do
+    until_marked "$work/$node.pcapng" $'\x88\xb6end'
+  done
+  for node in a b; do
+    stop "ethernet-$node" INT
+    expect "ethernet-$node" "^Packets received/dropped on interface 'lan1': [0-9]+/0 "
+  done
+  stop fabric INT
+  expect fabric '^weft capture: [0-9]+ packets'
+  refuse fabric 'missed'
+  run crc python3 "$check/check_crc.py" "$work/fabric.pcapng"
+  lids=$(lan_is "' '.join(str(each['lid']) for each in interfaces)")
+  run agree python3 "$check/check_lan.py" "$work/fabric.pcapng" \
+    "${lids% *}=$work/a.pcapng" "${lids#* }=$work/b.pcapng"
+  cat "$work/agree.out"
+  for what in by.connections in.datagrams in.several.parts with.a.checksum.left.to.do \
+    with.segments.left.to.cut; do
+    expect agree "[^0-9][1-9][0-9]* $what"
+  done
 }
 
 test_groups() {

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Frames of many kinds, from the interface of this network namespace to that of another one, where
-they must come as they were sent; or says which frames come here to an address, until it is ended.
+they must come as they were sent; or says which frames come here to an address, until it is ended;
+or sends so many broadcasts, which have the numbers from 1 on; or one with a text, as check_lan.py
+looks for.
 
 usage: lan_frames.py NAMESPACE INTERFACE
        lan_frames.py hear INTERFACE ADDRESS
+       lan_frames.py send INTERFACE NUMBER
+       lan_frames.py mark INTERFACE TEXT
 """
 import ctypes
 import fcntl
@@ -51,9 +55,24 @@ def hear(interface, address):
             print(f"came: {frame[:40].hex()}", flush=True)
 
 
+def send(interface, number):
+    sock, own = station(interface)
+    for i in range(1, int(number) + 1):
+        sock.send(b"\xff" * 6 + own + b"\x88\xb5" + struct.pack(">I", i) + bytes(42))
+
+
+def mark(interface, text):
+    sock, own = station(interface)
+    sock.send(b"\xff" * 6 + own + b"\x88\xb6" + text.encode() + bytes(46))
+
+
 def main():
     if sys.argv[1] == "hear":
         hear(*sys.argv[2:])
+    if sys.argv[1] == "send":
+        return send(*sys.argv[2:])
+    if sys.argv[1] == "mark":
+        return mark(*sys.argv[2:])
     here, own = station(sys.argv[2])
     with open(sys.argv[1], "rb") as space:
         if ctypes.CDLL(None, use_errno=True).setns(space.fileno(), CLONE_NEWNET) != 0:

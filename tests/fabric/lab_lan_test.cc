@@ -46,13 +46,25 @@ TEST(LabLan, IsOnANodeThatAsksForIt) {
   EXPECT_EQ(lab.nodes[1].lan, std::nullopt);
 }
 
+TEST(LabLan, BridgesWhereTheFileSaysSoOrTheHostDoes) {
+  const Lab lab = parsed(
+      "[node.a]\n[node.b]\nlan = { bridge = false }\n[node.c]\nlan = { bridge = 'auto' }\n"
+      "[lan]\nbridge = true");
+  EXPECT_EQ(lab.nodes[0].lan->bridge, true);
+  EXPECT_EQ(lab.nodes[1].lan->bridge, false);
+  EXPECT_EQ(lab.nodes[2].lan->bridge, std::nullopt);
+  EXPECT_EQ(parsed("lan = true\n[node.a]").nodes[0].lan->bridge, std::nullopt);
+}
+
 TEST(LabLan, IsWrittenAsItIsRead) {
   for (const char* const text :
        {"lan = true\n[node.a]\n[node.b]", "lan = true\n[node.a]\nlan = false\n[node.b]\n[node.c]",
         "[node.a]\nlan = true\n[node.b]\n[node.c]",
         "[node.a]\nlan = { netns = '/proc/7/ns/net', mtu = 65521 }\n[node.b]\n[switch.s]",
         "[node.a]\nlan = { netns = false }\n[node.b]\n[node.c]\n[lan]\nnetns = '{node}'\n"
-        "name = 'eth{port}'\nmtu = 68\nqueues = 16\noffloads = false\nchannels = 0"}) {
+        "name = 'eth{port}'\nmtu = 68\nqueues = 16\noffloads = false\nchannels = 0",
+        "[node.a]\nlan = { bridge = 'auto' }\n[node.b]\n[node.c]\nlan = { bridge = false }\n"
+        "[lan]\nbridge = true"}) {
     const Lab lab = parsed(text);
     EXPECT_EQ(parsed(write_lab(lab)), lab) << write_lab(lab);
   }
@@ -91,8 +103,12 @@ TEST(LabLan, RefusesWhatItIsNotWithLineAndKey) {
   EXPECT_THAT(refusal("[lan]\nqueues = 17\n[node.a]"), HasSubstr("lan.queues: must be a number"));
   EXPECT_THAT(refusal("[lan]\noffloads = 1\n[node.a]"), HasSubstr("lan.offloads: must be true"));
   EXPECT_THAT(refusal("[lan]\nchannels = 1025\n[node.a]"), HasSubstr("lan.channels: must be"));
-  EXPECT_THAT(refusal("[lan]\nbridge = true\n[node.a]"),
-              AllOf(HasSubstr("lan.bridge: there is no such key"), HasSubstr("netns")));
+  EXPECT_THAT(refusal("[lan]\nspeed = 1\n[node.a]"),
+              AllOf(HasSubstr("lan.speed: there is no such key"), HasSubstr("netns")));
+  for (const char* const bridge : {"1", "'on'", "''"}) {
+    EXPECT_THAT(refusal(std::string("[lan]\nbridge = ") + bridge + "\n[node.a]"),
+                HasSubstr("lan.bridge: must be true, false or \"auto\""));
+  }
   for (const char* const name : {"''", "'a b'", "'{nod}'", "'a/b'", "'{node'", "'lan%d'", "7"}) {
     EXPECT_THAT(refusal(std::string("[lan]\nname = ") + name + "\n[node.a]"),
                 HasSubstr("lab.toml:2: lan.name: must be the name of an interface"));

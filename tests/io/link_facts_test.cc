@@ -69,17 +69,20 @@ TEST(LinkFacts, AreReadOfAnInterfaceAlone) {
   EXPECT_EQ(LinkFacts::parse({}), std::nullopt);
 }
 
-TEST(LinkFacts, TellABackupOfABondFromOtherMembers) {
-  const auto backup = [](const Text& member) {
-    return LinkFacts::parse(message(RTM_NEWLINK, joined({kMtuText, kMacText, member})))
-        .value()
-        .backup;
+TEST(LinkFacts, TellMembersOfBondsAndBridges) {
+  const auto facts = [](const Text& member) {
+    return LinkFacts::parse(message(RTM_NEWLINK, joined({kMtuText, kMacText, member}))).value();
   };
+  const auto backup = [&](const Text& member) { return facts(member).backup; };
+  const auto in_bridge = [&](const Text& member) { return facts(member).in_bridge; };
   EXPECT_TRUE(backup(member_of("bond", BOND_STATE_BACKUP)));
   EXPECT_FALSE(backup(member_of("bond", BOND_STATE_ACTIVE)));
   // What the first of its attributes is to bridges, its number says nothing of.
   EXPECT_FALSE(backup(member_of("bridge", 1)));
   EXPECT_FALSE(backup(attribute(IFLA_LINKINFO, {})));
+  EXPECT_TRUE(in_bridge(member_of("bridge", 1)));
+  EXPECT_FALSE(in_bridge(member_of("bond", BOND_STATE_ACTIVE)));
+  EXPECT_FALSE(in_bridge(attribute(IFLA_LINKINFO, {})));
 }
 
 }  // namespace

@@ -113,6 +113,40 @@ TEST_F(TapInterfaceTest, WhatTheKernelRefusesIsSaid) {
   EXPECT_TRUE(TapInterface::make(options("lan1")));
 }
 
+TEST_F(TapInterfaceTest, WhatPeopleDecideOfItIsNews) {
+  const Elsewhere elsewhere;
+  ASSERT_FALSE(elsewhere.path().empty());
+  TapOptions wanted = options("lan0");
+  wanted.network_namespace = elsewhere.path();
+  const auto made = TapInterface::make(wanted);
+  ASSERT_TRUE(made) << made.error().message;
+  const auto news = [&] {
+    pollfd waiting{(*made)->news(), POLLIN, 0};
+    EXPECT_EQ(poll(&waiting, 1, 5000), 1);
+    return (*made)->take_news();
+  };
+  const std::string ip = elsewhere.enter() + "ip link ";
+  EXPECT_EQ(news(), (LinkFacts{.mtu = 1500, .mac = kMac}));
+  run(ip + "set lan0 mtu 9000");
+  EXPECT_EQ(news(), (LinkFacts{.mtu = 9000, .mac = kMac}));
+  run(ip + "set lan0 down && " + ip + "set lan0 name eth7");
+  EXPECT_EQ(news(), (LinkFacts{.mtu = 9000, .mac = kMac}));
+  if (std::system((ip + "add br0 type bridge 2>/dev/null").c_str()) != 0) {
+    GTEST_SKIP() << "this kernel has no bridges";
+  }
+  run(ip + "set eth7 master br0");
+  EXPECT_EQ(news(), (LinkFacts{.mtu = 9000, .mac = kMac, .in_bridge = true}));
+  // What happens to others is no news of this one.
+  run(ip + "add v0 type veth peer name v1");
+  pollfd waiting{(*made)->news(), POLLIN, 0};
+  EXPECT_EQ(poll(&waiting, 1, 5000), 1);
+  EXPECT_EQ((*made)->take_news(), std::nullopt);
+  run(ip + "set eth7 nomaster");
+  EXPECT_EQ(news(), (LinkFacts{.mtu = 9000, .mac = kMac}));
+  run(ip + "delete eth7");
+  EXPECT_EQ(news(), std::nullopt);
+}
+
 TEST_F(TapInterfaceTest, ChecksumsAreLeftUndone) {
   const auto made = TapInterface::make(options("lan0"));
   ASSERT_TRUE(made) << made.error().message;

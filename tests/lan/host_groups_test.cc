@@ -57,6 +57,28 @@ TEST_F(HostGroupsTest, WantsAllUntilTheFirstQueryIsAnswered) {
   EXPECT_TRUE(groups.wanted().groups.empty());
 }
 
+// Ports of a bridge forward half a minute late.
+TEST_F(HostGroupsTest, WantsAllUntilOthersBehindItHaveBeenAskedTwice) {
+  run_for(60s);
+  hear(kIgmp2Join);
+  EXPECT_TRUE(groups.begin_again(now));
+  EXPECT_TRUE(groups.wanted().all);
+  EXPECT_TRUE(groups.query_due(now));
+  EXPECT_EQ(run_for(1s), 1);
+  EXPECT_FALSE(groups.begin_again(now)) << "it has begun";
+  EXPECT_EQ(groups.response_time(), Duration(1s));
+  EXPECT_EQ(run_for(30s), 0);
+  EXPECT_EQ(run_for(1s), 1);
+  EXPECT_EQ(groups.response_time(), Duration(10s));
+  EXPECT_TRUE(groups.wanted().all);
+  hear(kMld1Join);
+  EXPECT_EQ(run_for(4s), 0);
+  EXPECT_EQ(groups.wanted(), (GroupList{.all = false, .groups = {kGroup2, kGroup6}}));
+  EXPECT_EQ(run_for(119s), 0);
+  EXPECT_EQ(run_for(10s), 1);
+  EXPECT_TRUE(groups.begin_again(now));
+}
+
 TEST_F(HostGroupsTest, FollowsReports) {
   run_for(4s);
   EXPECT_TRUE(hear(kIgmp2Join));

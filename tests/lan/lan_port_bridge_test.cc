@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stations that are no LAN ports, behind a port or behind its peers.
 #include <array>
+#include <span>
+#include <utility>
 
 #include "lan/spanning_tree.h"
 #include "lan_port_fixture.h"
@@ -51,6 +53,86 @@ TEST_F(LanPortBridge, SaysThatItIsOne) {
 
 TEST_F(LanPortBesideBridges, SaysThatItIsNone) {
   EXPECT_FALSE(host.groups.bridges);
+}
+
+TEST_F(LanPortBesideBridges, BecomesOneAndSaysSoAtOnce) {
+  host.groups_said = 0;
+  port.set_bridge(true, now);
+  EXPECT_EQ(host.groups_said, 3u);
+  EXPECT_TRUE(host.groups.bridges);
+  send(frame_of(kPort8, kHere));
+  EXPECT_EQ(host.new_deeds(), Deeds{"datagrams 8"});
+  port.set_bridge(true, now);
+  EXPECT_EQ(host.groups_said, 3u);
+  port.set_bridge(false, now);
+  EXPECT_EQ(host.groups_said, 6u);
+  EXPECT_FALSE(host.groups.bridges);
+  send(frame_of(kPort8, kHere));
+  EXPECT_TRUE(host.new_deeds().empty());
+  receive(8, frame_of(kHere, kPort8));
+  EXPECT_EQ(count(LanCounter::kRxNotOurs), 1u);
+}
+
+// Those behind a bridge are asked, when there may be others: as by a querier and, for bridges that
+// listen, as by a router.
+TEST_F(LanPortBesideBridges, AsksThoseBehindItWhenItBecomesOneAndWhenTheTopologyChanges) {
+  const auto asked = [this] {
+    host.came.clear();
+    EXPECT_LE(port.deadline(), now);
+    run();
+    std::vector<std::pair<std::byte, std::byte>> out;  // ends of addresses of groups, and kinds
+    for (const Frame& frame : host.came) {
+      EXPECT_TRUE(std::ranges::equal(
+          std::span(frame).subspan(6, 6), kAskingAddress,
+          [](std::byte one, std::uint8_t other) { return one == std::byte{other}; }));
+      out.emplace_back(frame[5], frame[frame[12] == std::byte{0x86} ? 14 + 48 : 14 + 24]);
+    }
+    return out;
+  };
+  const std::vector<std::pair<std::byte, std::byte>> queries{{std::byte{1}, std::byte{0x11}},
+                                                             {std::byte{1}, std::byte{130}}};
+  auto all = queries;
+  all.emplace_back(std::byte{0x6A}, std::byte{0x30});
+  port.set_bridge(true, now);
+  EXPECT_TRUE(host.groups.all);
+  EXPECT_EQ(asked(), all);
+  now += 10s;
+  run();
+  EXPECT_TRUE(host.groups.all);
+  now += 21250ms;
+  EXPECT_EQ(asked(), all);
+  now += 10s;
+  run();
+  now += 20ms;
+  run();
+  EXPECT_FALSE(host.groups.all);
+  wants(6, {.all = false, .bridges = true, .groups = {}});
+  receive(6, bpdu_of(kThere, 0, 1));
+  EXPECT_EQ(asked(), all);
+  now += 20ms;
+  run();
+  EXPECT_TRUE(host.groups.all);
+}
+
+// By an Ethernet behind both, to which its peer bridges too.
+TEST_F(LanPortBridge, KeepsQuestionsOfOtherPortsToTheirHostsFromTheFabric) {
+  send(frame_of(kBroadcast, kAskingAddress));
+  EXPECT_EQ(count(LanCounter::kTxQuestion), 1u);
+  EXPECT_TRUE(host.new_deeds().empty());
+}
+
+TEST_F(LanPortBesideBridges, ForgetsTheStationsOfAPeerThatBridgesNoMore) {
+  receive(7, frame_of(port.mac(), kThere));
+  wants(7, {.all = false, .bridges = true, .groups = {}});
+  EXPECT_EQ(port.stations().count(), 1u);
+  wants(7, {.all = false, .groups = {}});
+  EXPECT_EQ(port.stations().count(), 0u);
+  // Or that does not say so any more.
+  receive(6, frame_of(port.mac(), kThere));
+  EXPECT_EQ(port.stations().count(), 1u);
+  now += GroupList::kLifetime;
+  run();
+  EXPECT_EQ(port.stations().count(), 0u);
 }
 
 TEST_F(LanPortBridge, SendsFramesOfTheStationsBehindIt) {
@@ -140,8 +222,11 @@ TEST_F(LanPortBridge, ForgetsTheStationsOfAPeerThatGoes) {
 
 TEST_F(LanPortBesideBridges, ForgetsStationsThatAreNotHeard) {
   receive(7, frame_of(port.mac(), kThere));
-  now += 299s;
-  run();
+  for (int i = 0; i < 299; ++i) {
+    now += 1s;
+    wants(7, {.all = false, .bridges = true, .groups = {}});
+    run();
+  }
   EXPECT_EQ(port.stations().count(), 1u);
   now += 1s;
   EXPECT_LE(port.deadline(), now);

@@ -72,10 +72,11 @@ _weft() {
         "$current") ;;
     lan)
       case $previous in
+        --bridge) mapfile -t COMPREPLY < <(compgen -W 'auto on off' -- "$current") ;;
         --offloads) mapfile -t COMPREPLY < <(compgen -W 'on off' -- "$current") ;;
         --netns | --name | --mtu | --queues | --channels | --lab) ;;
         *) mapfile -t COMPREPLY < <(compgen -W 'show arp up down --netns --name --mtu --queues
-             --channels --offloads --lab --json --help' -- "$current") ;;
+             --channels --offloads --bridge --lab --json --help' -- "$current") ;;
       esac
       ;;
     sm)

@@ -110,7 +110,7 @@ Expected<void> LanDriver::begin(const lan::PortLids& lids) {
   lan::LanOptions options;
   options.lids = lids_ = lids;
   options.mtu = options_.mtu;
-  options.bridge = options_.bridge;
+  options.bridge = bridges();
   options.first_number = static_cast<std::uint32_t>(surroundings_.entropy.draw());
   options.directory.own = port_guid_;
   options.channels.most = options_.channels;
@@ -145,6 +145,13 @@ void LanDriver::lose_interface(std::string why) {
   interface_.reset();
   lan_->address_changed(std::nullopt, now_);
   failed_ = std::move(why);
+  in_bridge_ = false;
+  if (lan_) lan_->set_bridge(bridges(), now_);
+}
+
+void LanDriver::set_bridge(std::optional<bool> bridge, Time now) {
+  options_.bridge = bridge;
+  if (lan_) lan_->set_bridge(bridges(), now);
 }
 
 // Whoever may administer the host's interfaces decides on it, as with any adapter.
@@ -152,8 +159,10 @@ void LanDriver::follow_host() {
   const auto facts = interface_->take_news();
   if (!facts) return;
   mtu_ = std::min<std::uint32_t>(facts->mtu, lan::kMostMtu);
-  lan_->set_mtu(mtu_);
+  in_bridge_ = facts->in_bridge;
   host_mac_ = facts->mac;
+  lan_->set_mtu(mtu_);
+  lan_->set_bridge(bridges(), now_);
   // What is for a bond is not to come where it takes nothing.
   lan_->address_changed(facts->backup ? std::nullopt : std::optional(host_mac_), now_);
 }

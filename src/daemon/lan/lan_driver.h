@@ -53,7 +53,8 @@ struct LanDriverOptions {
   unsigned queues = 1;
   bool offloads = true;
   std::size_t channels = 256;  // at most; 0: datagrams alone
-  bool bridge = false;         // as lan::LanOptions have it
+  // As lan::LanOptions have it; nothing: while the interface is a port of a bridge of its host.
+  std::optional<bool> bridge{};
 };
 
 class LanDriver final : private lan::LanUser, private LanQueuePairs::User, private LanSubnetOwner {
@@ -85,6 +86,8 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   [[nodiscard]] Time deadline() const;
 
   [[nodiscard]] const LanDriverOptions& options() const { return options_; }
+  // As LanDriverOptions::bridge. Never from inside of work().
+  void set_bridge(std::optional<bool> bridge, Time now);
   [[nodiscard]] LanReport report() const;
 
  private:
@@ -107,6 +110,7 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   void lose_interface(std::string why);
   void follow_host();
   void announce();
+  [[nodiscard]] bool bridges() const { return options_.bridge.value_or(in_bridge_); }
 
   void describe(LanReport& out) const;
 
@@ -152,11 +156,12 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   // What could not be said from inside of the LAN port's calls.
   bool catch_up();
 
-  const LanDriverOptions options_;
+  LanDriverOptions options_;
   const Surroundings surroundings_;
   const Guid port_guid_;
-  std::uint32_t mtu_;      // of the host's interface
-  MacAddress host_mac_{};  // which it has: that of lan_, unless the host has given it another one
+  std::uint32_t mtu_;       // of the host's interface
+  MacAddress host_mac_{};   // which it has: that of lan_, unless the host has given it another one
+  bool in_bridge_ = false;  // it is a port of a bridge
   Time now_{};
   std::unique_ptr<LanQueuePairs> queue_pairs_;
   std::unique_ptr<LanSubnet> subnet_;

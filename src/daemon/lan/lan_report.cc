@@ -28,6 +28,7 @@ LanReport LanDriver::report() const {
   out.port = options_.port;
   out.network_namespace = options_.network_namespace;
   out.mtu = mtu_;
+  out.bridges = bridges();
   out.qpn = queue_pairs_->end().qpn;
   out.packets = queue_pairs_->port_counters();
   out.datagrams = queue_pairs_->datagram_counters();

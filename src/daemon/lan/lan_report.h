@@ -53,6 +53,7 @@ struct LanReport {
   lan::PortLids lids{};  // of the port; 0: it has none yet
   MacAddress mac{};      // of the interface; zeros: there is none
   std::uint32_t mtu = 0;
+  bool bridges = false;                       // it is told that other stations are behind it
   Qpn qpn{};                                  // of its queue pair of datagrams
   std::vector<HostInterface::Frames> queues;  // of the interface, in order
   std::vector<LanPeerReport> peers;           // in order of their LIDs

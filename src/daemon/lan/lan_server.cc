@@ -14,6 +14,7 @@
 #include "daemon/lab/lab_node.h"
 #include "daemon/lan/lan_settings.h"
 #include "fabric/lab.h"
+#include "io/clock.h"
 
 namespace weft::daemon {
 namespace {
@@ -34,6 +35,12 @@ std::string_view text(lan::Channels::State state) {
 
 std::string text(const MacAddress& mac) {
   return mac == MacAddress{} ? "" : fmt::format("{:02x}", fmt::join(mac, ":"));
+}
+
+// What can be changed of an interface that is there.
+bool same_but_bridge(fabric::LabLan one, const fabric::LabLan& other) {
+  one.bridge = other.bridge;
+  return one == other;
 }
 
 // All ports of a node, or the one that is named.
@@ -103,7 +110,8 @@ Expected<void> LanServer::begin(const Key& key, const fabric::LabLan& options) {
                                  .mtu = options.mtu,
                                  .queues = options.queues,
                                  .offloads = options.offloads,
-                                 .channels = options.channels},
+                                 .channels = options.channels,
+                                 .bridge = options.bridge},
                                 surroundings_);
   if (!driver) return tl::unexpected(driver.error());
   ports_[key] = {.options = options, .driver = std::move(*driver), .why = {}};
@@ -185,7 +193,11 @@ Expected<void> LanServer::up(const Meant& meant, const Json& request) {
     if (auto changed = change_lan(wanted, options); !changed) return changed;
     if (there != ports_.end() && there->second.driver) {
       const bool failed = there->second.driver->report().state == LanState::kFailed;
-      if (!failed && there->second.options == wanted) continue;
+      if (!failed && same_but_bridge(there->second.options, wanted)) {
+        there->second.options.bridge = wanted.bridge;
+        there->second.driver->set_bridge(wanted.bridge, io::now());
+        continue;
+      }
       if (!failed) {
         return fail(std::errc::file_exists,
                     fmt::format("{}:{} has an interface with other options; weft lan down {}:{} "
@@ -276,6 +288,8 @@ Json LanServer::interface_json(const Key& key, const Port& port, bool peers) con
            {"mtu", report.mtu},
            {"queues", port.options.queues},
            {"offloads", port.options.offloads},
+           {"bridge", port.options.bridge ? Json(*port.options.bridge) : Json("auto")},
+           {"bridges", report.bridges},
            {"qpn", report.qpn.value()},
            {"peer_count", report.peers.size()},
            {"channel_count", channels},

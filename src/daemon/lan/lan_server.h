@@ -40,7 +40,7 @@ class LanServer {
   // {"what": "show", "node": "a", "port": 1, "peers": true}   all without a node; of a node, all
   //                                                           its ports without a port
   // {"what": "up", "node", "port", "options": {"netns", "name", "mtu", "queues", "offloads",
-  //   "channels"}}                                            in place of those of the lab file
+  //   "channels", "bridge"}}                                  in place of those of the lab file
   // {"what": "down", "node", "port"}
   // Each is answered with what show says of these ports. The node is a channel adapter that is
   // here. Not from inside of the fabric's run(), nor of a driver's calls.

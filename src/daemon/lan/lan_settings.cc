@@ -68,6 +68,13 @@ Expected<void> change(fabric::LabLan& lan, const std::string& name, const Json& 
     lan.offloads = value.get<bool>();
     return {};
   }
+  if (name == "bridge") {
+    const bool automatic = text != nullptr && *text == "auto";
+    if (!automatic && !value.is_boolean()) return wrong(name, "must be true, false or \"auto\"");
+    lan.bridge.reset();
+    if (!automatic) lan.bridge = value.get<bool>();
+    return {};
+  }
   return wrong(name, "no LAN port has such an option");
 }
 
