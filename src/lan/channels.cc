@@ -40,7 +40,7 @@ Channels::Wanted Channels::make_room(Time now) {
 bool Channels::up(PeerId peer, Time now) {
   if (channels_[peer].state == State::kNone) return false;
   set(peer, State::kUp);
-  channels_[peer].used = now;
+  channels_[peer].used = channels_[peer].up_since = now;
   if (!look_at_) look_at_ = now + options_.idle;
   return true;
 }

@@ -25,6 +25,7 @@ class Channels {
     std::size_t most = 256;  // that are asked for or up
     Duration idle = 300s;    // then it is given up; as long as a neighbour's entry lives, and more
     Duration keep = 10s;     // one that was used so lately is not given up for another
+    Duration settles = 1s;   // by then what a peer said before has come
     Duration retry_after = 2s;  // when one could not be made, or went down
   };
   enum class State : std::uint8_t { kNone, kAsked, kUp };
@@ -56,6 +57,11 @@ class Channels {
     channel.used = now;
     return true;
   }
+  // It is up, and has been for so long that whatever the peer says of it, it knows of it.
+  [[nodiscard]] bool settled(PeerId peer, Time now) const {
+    const Channel& channel = channels_[peer];
+    return channel.state == State::kUp && now >= channel.up_since + options_.settles;
+  }
   [[nodiscard]] State state(PeerId peer) const { return channels_[peer].state; }
   [[nodiscard]] std::size_t count() const { return count_; }
 
@@ -67,6 +73,7 @@ class Channels {
   struct Channel {
     State state = State::kNone;
     Time used{};
+    Time up_since{};
     std::optional<Time> not_before;  // it is asked for again
   };
   void set(PeerId peer, State state);

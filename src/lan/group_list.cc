@@ -15,7 +15,8 @@ constexpr std::uint8_t kAll = 0x80;
 constexpr std::uint8_t kBridges = 0x40;
 constexpr std::uint8_t kJoined = 0x20;
 constexpr std::uint8_t kAddress = 0x10;
-constexpr std::uint8_t kAsks = 0x08;
+constexpr std::uint8_t kAsks = 0x04;
+constexpr std::uint8_t kNoChannel = 0x08;
 constexpr std::size_t kMac = std::tuple_size_v<MacAddress>;
 
 MacAddress load(const std::byte* at) {
@@ -40,6 +41,7 @@ std::optional<GroupList> GroupList::parse(Bytes bytes) {
                 .bridges = (flags & kBridges) != 0,
                 .joined = (flags & kJoined) != 0,
                 .asks = (flags & kAsks) != 0,
+                .no_channel = (flags & kNoChannel) != 0,
                 .groups = {}};
   if (own != 0) {
     out.address = load(bytes.data() + kHead);
@@ -61,7 +63,7 @@ void GroupList::write(std::vector<std::byte>& out) const {
   const std::size_t own = address ? kMac : 0;
   out.resize(kHead + own + groups.size() * kMac);
   const int flags = (all ? kAll : 0) | (bridges ? kBridges : 0) | (joined ? kJoined : 0) |
-                    (address ? kAddress : 0) | (asks ? kAsks : 0);
+                    (address ? kAddress : 0) | (asks ? kAsks : 0) | (no_channel ? kNoChannel : 0);
   wire::store_u8(out.data(), static_cast<std::uint8_t>(flags));
   wire::store_u8(out.data() + 1, 0);
   wire::store_be16(out.data() + 2, static_cast<std::uint16_t>(groups.size()));

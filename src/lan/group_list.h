@@ -5,7 +5,7 @@
 // as a frame would:
 //
 //   0     bit 7: all groups, bit 6: other stations, bit 5: joined, bit 4: an address of its own,
-//         bit 3: who hears this is to say his own
+//         bit 3: no channel, bit 2: who hears this is to say his own
 //   1     0    2-3  how many addresses of groups there are
 //   4-    the interface's own address, if there is one, and then those of groups, 6 bytes each
 //
@@ -30,9 +30,10 @@ struct GroupList {
   static constexpr Duration kLifetime = 35s;  // three of them may be lost
 
   bool all = true;
-  bool bridges = false;  // there are stations behind the port whose addresses tell no LID
-  bool joined = false;   // what goes to the fabric's group of LAN ports reaches it
-  bool asks = false;     // it knows nothing yet of the port that it says this to
+  bool bridges = false;     // there are stations behind the port whose addresses tell no LID
+  bool joined = false;      // what goes to the fabric's group of LAN ports reaches it
+  bool asks = false;        // it knows nothing yet of the port that it says this to
+  bool no_channel = false;  // it knows of none to the one that is told this
   // Of the host's interface, one that holds no LID; nothing: it has the one that does.
   std::optional<MacAddress> address{};
   std::vector<MacAddress> groups;  // in order, each once

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <utility>
 
 #include "lan/group_query.h"
@@ -152,14 +153,21 @@ bool LanPort::may_go_to_all(Limits& limits, const MacAddress& to, Time now) cons
 }
 
 void LanPort::say_groups(std::span<const PeerId> to, bool asks) {
-  if (to.empty()) return;
   GroupList said = host_groups_.wanted();
   said.bridges = bridge_;
   said.joined = group_ == Group::kReached;
   said.address = own_address_;
   said.asks = asks;
-  said.write(groups_text_);
-  send_datagrams(to, {.kind = MessageKind::kGroups}, groups_text_);
+  for (const bool no_channel : {false, true}) {
+    apart_.clear();
+    std::ranges::copy_if(to, std::back_inserter(apart_), [&](PeerId peer) {
+      return (channels_.state(peer) == Channels::State::kNone) == no_channel;
+    });
+    if (apart_.empty()) continue;
+    said.no_channel = no_channel;
+    said.write(groups_text_);
+    send_datagrams(apart_, {.kind = MessageKind::kGroups}, groups_text_);
+  }
 }
 
 void LanPort::query_host(Time now) {

@@ -112,6 +112,13 @@ void LanPort::take_groups(PeerId peer, Bytes list, Time now) {
   auto groups = GroupList::parse(list);
   if (!groups) return count(LanCounter::kRxMalformed);
   bonds_.set(peer, groups->address);
+  // It has given the channel up, as one whose peer had gone, and could not say so. What is sent by
+  // it is lost, and nobody says that.
+  if (groups->no_channel && channels_.settled(peer, now)) {
+    count(LanCounter::kChannelsLost);
+    channels_.down(peer, now);
+    user_.disconnect(peer);
+  }
   if (groups->asks) say_groups({&peer, 1});
   set_groups(peer, std::move(*groups));
   peer_states_[peer].groups_until = now + GroupList::kLifetime;

@@ -156,7 +156,7 @@ TEST_F(HostGroupsTest, WantsAllWhenThereAreTooMany) {
 }
 
 TEST(GroupList, HasTheBytesOfTheTable) {
-  const GroupList list{.all = true, .groups = {kGroup2, kGroup6}};
+  GroupList list{.all = true, .groups = {kGroup2, kGroup6}};
   std::vector<std::byte> bytes;
   list.write(bytes);
   EXPECT_EQ(bytes, bytes_of("8000000201005e010202333300000aa1"));
@@ -166,6 +166,14 @@ TEST(GroupList, HasTheBytesOfTheTable) {
   bonded.write(bytes);
   EXPECT_EQ(bytes, bytes_of("1000000102000000000901005e010202"));
   EXPECT_EQ(GroupList::parse(bytes), bonded);
+  const GroupList asking{.all = true, .asks = true, .groups = {}};
+  asking.write(bytes);
+  EXPECT_EQ(bytes, bytes_of("84000000"));
+  EXPECT_EQ(GroupList::parse(bytes), asking);
+  list = {.all = false, .bridges = true, .joined = true, .no_channel = true, .groups = {}};
+  list.write(bytes);
+  EXPECT_EQ(bytes, bytes_of("68000000"));
+  EXPECT_EQ(GroupList::parse(bytes), list);
 }
 
 TEST(GroupList, IsRefusedWhenItCannotBe) {

@@ -181,6 +181,43 @@ TEST_F(LanPortBesideBridges, UsesChannelsToStationsToo) {
   EXPECT_EQ(host.new_deeds(), Deeds{"message 7"});
 }
 
+// Which had been cut off, and could not be told that it was given up.
+TEST_F(LanPortBesideBridges, GivesUpAChannelOfWhichThePeerKnowsNothing) {
+  GroupList said{.all = false, .bridges = true, .no_channel = true, .groups = {}};
+  receive(7, frame_of(port.mac(), kThere));
+  send(to(kThere, 60, EthernetFrame::kArp));
+  EXPECT_TRUE(port.channel_up(peer(7), now));
+  host.new_deeds();
+  wants(7, said);  // on its way when the channel was made
+  EXPECT_TRUE(host.new_deeds().empty());
+  now += 1s;
+  said.no_channel = false;
+  wants(7, said);
+  EXPECT_TRUE(host.new_deeds().empty());
+  said.no_channel = true;
+  wants(7, said);
+  EXPECT_EQ(host.new_deeds(), Deeds{"disconnect 7"});
+  EXPECT_EQ(count(LanCounter::kChannelsLost), 1u);
+  wants(7, said);
+  EXPECT_TRUE(host.new_deeds().empty());
+  send(to(kThere));
+  EXPECT_EQ(host.new_deeds(), Deeds{"datagrams 7"});
+}
+
+TEST_F(LanPortBesideBridges, SaysToWhomItHasNoChannel) {
+  host.groups_said = 0;
+  port.set_bridge(true, now);
+  EXPECT_EQ(host.groups_said, 3u);
+  EXPECT_TRUE(host.groups.no_channel);
+  for (const std::uint16_t lid : std::array<std::uint16_t, 3>{6, 7, 8}) {
+    EXPECT_TRUE(port.accept_channel(peer(lid), now));
+    EXPECT_TRUE(port.channel_up(peer(lid), now));
+  }
+  port.set_bridge(false, now);
+  EXPECT_EQ(host.groups_said, 6u);
+  EXPECT_FALSE(host.groups.no_channel);
+}
+
 TEST_F(LanPortBesideBridges, BelievesOnlyThoseWhoSayThatTheyBridge) {
   receive(8, frame_of(port.mac(), kThere));
   EXPECT_EQ(count(LanCounter::kRxForeignSource), 1u);
