@@ -274,7 +274,7 @@ class Life final : public LanUser {
         port_.channel_refused(*peer, now_);
         break;
       default:
-        port_.channel_down(*peer, input_.rarely(), now_);
+        port_.channel_down(*peer, now_);
         break;
     }
   }

@@ -112,11 +112,6 @@ bool LanPort::accept_channel(PeerId peer, Time now) {
   return wanted.ask;
 }
 
-void LanPort::channel_down(PeerId peer, bool failed, Time now) {
-  channels_.down(peer, now);
-  if (failed) directory_.path_failed(peer, now);
-}
-
 bool LanPort::peer_joined(PeerId peer) const {
   const PeerState& state = peer_states_[peer];
   return state.groups && state.groups->joined;

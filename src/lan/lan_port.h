@@ -119,9 +119,8 @@ class LanPort final : private DirectoryUser {
   [[nodiscard]] bool channel_up(PeerId peer, Time now) { return channels_.up(peer, now); }
   // The one that connect() asked for is not made.
   void channel_refused(PeerId peer, Time now) { channels_.refused(peer, now); }
-  // The one that was up is not any more, by itself or by the peer's will. `failed`: messages were
-  // not answered, which may be due to the path.
-  void channel_down(PeerId peer, bool failed, Time now);
+  // The one that was up is not any more, by itself or by the peer's will.
+  void channel_down(PeerId peer, Time now) { channels_.down(peer, now); }
 
   void run(Time now);
   [[nodiscard]] Time deadline() const;

@@ -126,7 +126,7 @@ TEST_F(LanPortTest, FallsBackToDatagramsWhenTheChannelGoes) {
   send(to(mac_at(6), 60, EthernetFrame::kArp));
   EXPECT_TRUE(port.channel_up(peer(6), now));
   host.new_deeds();
-  port.channel_down(peer(6), true, now);
+  port.channel_down(peer(6), now);
   send(to(mac_at(6)));
   EXPECT_EQ(host.new_deeds(), Deeds{"datagrams 6"});
 }

@@ -338,18 +338,20 @@ bool Node::send_message(PeerId id, Bytes head, Bytes frame) {
                         [this, id, number, to, dlid, bytes = datagram_of(head, frame)] {
                           const Bytes whole = Bytes(bytes).subspan(LanHeader::kSize);
                           const auto theirs = to->peer_of(*this);
+                          const bool broken = world.broken.contains(dlid);
                           const bool up = theirs && to->connections.contains(*theirs) &&
                                           to->connections[*theirs] == number && to->alive;
-                          if (up && !world.broken.contains(dlid)) {
+                          if (up && !broken) {
                             to->port->from_channel(*theirs, bytes, world.scheduler.now());
                             return to->wake();
                           }
                           world.lost(whole, to->index);
-                          // It is found out when nobody acknowledges it.
+                          // What is lost on the way, nobody says: they are unreliable connections.
+                          if (broken) return;
                           world.scheduler.after(10ms, [this, id, number] {
                             if (!connections.contains(id) || connections[id] != number) return;
                             connections.erase(id);
-                            port->channel_down(id, true, world.scheduler.now());
+                            port->channel_down(id, world.scheduler.now());
                             wake();
                           });
                         });
@@ -388,15 +390,22 @@ void Node::disconnect(PeerId id) {
     const auto theirs = to->peer_of(*this);
     if (!theirs || !to->connections.contains(*theirs) || to->connections[*theirs] != number) return;
     to->connections.erase(*theirs);
-    to->port->channel_down(*theirs, false, world.scheduler.now());
+    to->port->channel_down(*theirs, world.scheduler.now());
     to->wake();
   });
 }
 
 void Node::peer_came(PeerId) {
 }
-void Node::peer_moved(PeerId) {
+// Its connection leads where it was.
+void Node::peer_moved(PeerId peer) {
   ++moves;
+  world.scheduler.after(0ns, [this, peer] {
+    if (!connections.contains(peer)) return;
+    disconnect(peer);
+    port->channel_down(peer, world.scheduler.now());
+    wake();
+  });
 }
 void Node::peer_went(PeerId peer) {
   EXPECT_FALSE(connections.contains(peer));
@@ -421,16 +430,20 @@ bool Node::ask(std::uint64_t number, const Question& question, Time) {
       directory.answer(number, std::span<const Guid>(guids), now);
     } else if (of == nullptr) {
       directory.answer(number, Absent{}, now);
-    } else if (question.kind == Question::Kind::kEnd && world.broken.contains(question.path.dlid)) {
+    } else if (question.kind == Question::Kind::kEnd &&
+               (world.broken.contains(question.path.dlid) ||
+                world.broken.contains(question.path.slid))) {
       directory.answer(number, Unanswered{}, now);
     } else if (question.kind == Question::Kind::kEnd) {
       directory.answer(number, DatagramEnd{.qpn = of->qpn}, now);
     } else {
-      const Lid second{static_cast<std::uint16_t>(of->lids.base.value() + 1)};
+      const auto second = [](const Node& node) {
+        return Lid{static_cast<std::uint16_t>(node.lids.base.value() + 1)};
+      };
       const std::uint16_t least = std::min(mtu, of->mtu);
       const std::array<PeerPath, 2> paths{
           PeerPath{.slid = lids.base, .dlid = of->lids.base, .mtu = least},
-          PeerPath{.slid = lids.base, .dlid = second, .mtu = least}};
+          PeerPath{.slid = second(*this), .dlid = second(*of), .mtu = least}};
       directory.answer(number, PortPaths{.lids = of->lids, .paths = paths}, now);
     }
     wake();

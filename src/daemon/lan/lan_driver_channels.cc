@@ -60,7 +60,7 @@ void LanDriver::leave_all() {
     const auto [channel, end] = *channels_.begin();
     leave(channel);
     if (end.up) {
-      lan_->channel_down(end.peer, false, now_);
+      lan_->channel_down(end.peer, now_);
     } else {
       lan_->channel_refused(end.peer, now_);
     }
@@ -116,7 +116,7 @@ void LanDriver::ended(LanChannel channel, LanChannelEnd why) {
   const ChannelEnd end = found->second;
   forget(channel);
   const Time now = io::now();
-  if (end.up) return lan_->channel_down(end.peer, false, now);
+  if (end.up) return lan_->channel_down(end.peer, now);
   lan_->channel_refused(end.peer, now);
   if (why == LanChannelEnd::kUnanswered) lan_->directory().path_failed(end.peer, now);
 }
@@ -143,7 +143,7 @@ bool LanDriver::catch_up() {
     if (end.path == now.path() && end.end == now.end) continue;
     leave(known->second);
     if (end.up) {
-      lan_->channel_down(peer, false, now_);
+      lan_->channel_down(peer, now_);
     } else {
       lan_->channel_refused(peer, now_);
     }
