@@ -32,6 +32,24 @@ TEST(LanNotes, EachKindIsNotedOnceUntilThereWasNoneForLong) {
   EXPECT_EQ(notes.all().size(), 3u);
 }
 
+TEST(LanNotes, OfAPeerThatBeginsAnewNothingIsNoted) {
+  lan::LanCounters counters;
+  LanNotes notes;
+  Time now{100s};
+  const auto look = [&](unsigned times) {
+    for (unsigned i = 0; i < times; ++i) {
+      counters.add(LanCounter::kRxForgedQueuePair, 10);
+      notes.look(counters, now += 1s);
+    }
+  };
+  look(LanNotes::kPatience - 1);
+  notes.look(counters, now += 1s);
+  look(LanNotes::kPatience - 1);
+  EXPECT_TRUE(notes.all().empty());
+  look(1);
+  EXPECT_EQ(notes.all().size(), 1u);
+}
+
 TEST(LanNotes, WhatIsUsualIsNotNotedAndTheOldestGo) {
   lan::LanCounters counters;
   LanNotes notes;

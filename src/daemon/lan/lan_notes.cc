@@ -29,9 +29,13 @@ void LanNotes::look(const lan::LanCounters& counters, Time now) {
     const auto row = static_cast<std::size_t>(counter);
     Kind& kind = kinds_[row];
     const std::uint64_t before = std::exchange(kind.count, counters.get(counter));
-    if (kind.count == before) continue;
-    const Time risen = std::exchange(kind.risen, now);
-    if (before != 0 && now - risen < kQuiet) continue;
+    if (kind.count == before) {
+      kind.in_a_row = 0;
+      continue;
+    }
+    if (++kind.in_a_row < (counter == LanCounter::kRxForgedQueuePair ? kPatience : 1)) continue;
+    const auto risen = std::exchange(kind.risen, now);
+    if (risen && now - *risen < kQuiet) continue;
     const CounterInfo& info = lan::kLanCounters[row];
     notes_.push_back({now, fmt::format("{}: {}", info.name, info.help)});
     if (notes_.size() > kMost) notes_.pop_front();

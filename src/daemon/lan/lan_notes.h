@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 
 #include "base/time.h"
@@ -20,6 +21,9 @@ class LanNotes {
   static constexpr Duration kEvery = 1s;  // it is looked so often
   static constexpr Duration kQuiet = 10min;
   static constexpr std::size_t kMost = 32;  // of the newest
+  // A peer that begins anew sends from another queue pair than is known of it, until it has been
+  // asked: only what goes on for so many looks is somebody else's.
+  static constexpr unsigned kPatience = 5;
 
   struct Note {
     Time at{};
@@ -33,7 +37,8 @@ class LanNotes {
  private:
   struct Kind {
     std::uint64_t count = 0;
-    Time risen{};
+    std::optional<Time> risen;  // at last, unless it was too soon to say so
+    unsigned in_a_row = 0;      // looks at which it had risen
   };
   Time next_{};
   std::array<Kind, lan::LanCounters::kSize> kinds_{};
