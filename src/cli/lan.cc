@@ -119,6 +119,11 @@ std::string groups_of(const Json& peer) {
   return groups.is_string() ? printable(groups.get<std::string>()) : "-";
 }
 
+// By this lab's file, or as a node of another lab calls itself.
+std::string peer_name(const Json& peer) {
+  return peer.contains("node") ? at(peer) : or_dash(peer, "description");
+}
+
 void print_peers(const Json& interfaces, const Style& style) {
   Table table({"PORT", "INTERFACE", "MAC", "LID", "PEER", "GUID", "MTU", "PATHS", "BY", "GROUPS",
                "STATIONS"});
@@ -126,9 +131,8 @@ void print_peers(const Json& interfaces, const Style& style) {
     for (const Json& peer : list_of(each, "peers")) {
       const Json& path = object_of(peer, "path");
       table.add({at(each), or_dash(each, "interface"), or_dash(peer, "mac"),
-                 fmt::to_string(number_of(peer, "lid")), peer.contains("node") ? at(peer) : "-",
-                 or_dash(peer, "guid"), fmt::to_string(number_of(path, "mtu")),
-                 fmt::to_string(number_of(peer, "paths")),
+                 fmt::to_string(number_of(peer, "lid")), peer_name(peer), or_dash(peer, "guid"),
+                 fmt::to_string(number_of(path, "mtu")), fmt::to_string(number_of(peer, "paths")),
                  text_of(peer, "channel") == "up" ? "channel" : "datagrams", groups_of(peer),
                  is_true(peer, "bridges") ? fmt::to_string(number_of(peer, "stations")) : "-"});
     }

@@ -26,6 +26,8 @@ TEST_F(LanQuestionsAsked, AreAnsweredBySubnetAdministratorAndPeer) {
   const Heard ports = answer(*a, {.kind = Kind::kPorts});
   EXPECT_EQ(ports.guids.size(), 4u) << "each port of an adapter once";
   EXPECT_TRUE(ports.has(b->guid()));
+  EXPECT_EQ(a->subnet->name_of(b->guid()), "b");
+  EXPECT_EQ(a->subnet->name_of(Guid{0x77}), "");
   EXPECT_THAT(answer(*a, {.kind = Kind::kMembers}).guids,
               UnorderedElementsAre(a->guid(), b->guid()));
   EXPECT_THAT(answer(*a, {.kind = Kind::kPorts, .of = b->guid()}).guids, ElementsAre(b->guid()));

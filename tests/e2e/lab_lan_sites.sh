@@ -136,6 +136,8 @@ programs() {
   run_at arping w1 busybox arping -c2 -I lan1 192.0.2.1
   expect arping "^Unicast reply from 192.0.2.1 \[$(lan_of east "interfaces[0]['mac']")\]"
   run arp "$weft" lan arp w1 --lab west
+  expect arp '^w1:1 .* w2:1 +0x'
+  expect arp '^w1:1 .* e1 +0x.* channel '
   port=$(free_port)
   spawn_at server e1 iperf3 -s -p "$port"
   await_listener server "$port" "${keeper_of[e1]}"
@@ -184,7 +186,8 @@ cut() {
   carried westward "$work/sent"
   # Broadcasts too: the other site's ports are in the group of the fabric again.
   for node in w2 e2; do
-    run_at "arping-$node" "$node" busybox arping -b -c3 -I lan1 "${address_of[$(across_from $node)]}"
+    run_at "arping-$node" "$node" busybox arping -b -c3 -I lan1 \
+      "${address_of[$(across_from "$node")]}"
     expect "arping-$node" '^Received 3 response'
   done
 }

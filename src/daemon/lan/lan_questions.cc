@@ -14,6 +14,8 @@ namespace {
 constexpr Duration kPatience = 500ms;
 constexpr unsigned kRetries = 3;
 
+constexpr std::size_t kMostNames = 16'384;  // but for one answer more
+
 }  // namespace
 
 LanQuestions::~LanQuestions() {
@@ -32,6 +34,11 @@ Expected<void> LanQuestions::open() {
   if (!agent) return tl::unexpected(agent.error());
   agent_ = *agent;
   return {};
+}
+
+std::string LanQuestions::name_of(Guid port) const {
+  const auto known = names_.find(port);
+  return known == names_.end() ? "" : known->second;
 }
 
 bool LanQuestions::ask(std::uint64_t number, const lan::Question& question) {
@@ -75,6 +82,12 @@ void LanQuestions::take(std::uint64_t number, Waiting& waiting, Bytes mad) {
   if (status == wire::SaStatus::kNoRecords) return answer(number, lan::Absent{});
   if (status != wire::SaStatus::kOk) return answer(number, lan::Unanswered{});
   if (question.kind == lan::Question::Kind::kPaths) return take_paths(number, waiting, mad);
+  if (question.kind == lan::Question::Kind::kPorts) {
+    // Who comes and goes under other GUIDs all the time is forgotten, with all else.
+    if (names_.size() > kMostNames) names_.clear();
+    for (auto& [port, name] : read_lan_names(mad))
+      names_.insert_or_assign(port, std::move(name));
+  }
   const LanGuids read = read_lan_guids(question, place_.view(), mad);
   counters_.add(LanSubnetCounter::kMalformed, read.malformed);
   answer(number, std::span<const Guid>(read.guids));

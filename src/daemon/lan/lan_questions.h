@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -28,6 +29,8 @@ class LanQuestions final : private mgmt::MadClient {
   Expected<void> open();
   // LanSubnet::ask(), of all kinds but kEnd.
   [[nodiscard]] bool ask(std::uint64_t number, const lan::Question& question);
+  // What the node of a port calls itself, as far as the administrator has said so.
+  [[nodiscard]] std::string name_of(Guid port) const;
 
  private:
   struct Waiting {
@@ -52,6 +55,7 @@ class LanQuestions final : private mgmt::MadClient {
   mgmt::AgentId agent_{};
   std::uint32_t sent_ = 0;  // each has a TransactionID of its own
   std::unordered_map<std::uint64_t, Waiting> waiting_;
+  std::unordered_map<Guid, std::string> names_;  // by port
 };
 
 }  // namespace weft::daemon

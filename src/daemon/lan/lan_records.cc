@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/lan/lan_records.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "daemon/lan/lan_service.h"
 #include "daemon/sa_question.h"
+#include "fabric/lab.h"
 #include "hca/types.h"
 #include "rdmacm/path_record.h"
 #include "sm/sa/subnet_view.h"
@@ -133,6 +135,17 @@ LanGuids read_lan_guids(const lan::Question& question, const LanView& view, Byte
   }
   for (const auto& record : sa_records<NodeRecord>(mad, kMostRecords)) {
     add(record.info.type == wire::NodeType::kChannelAdapter, record.info.port_guid);
+  }
+  return out;
+}
+
+std::vector<std::pair<Guid, std::string>> read_lan_names(Bytes mad) {
+  std::vector<std::pair<Guid, std::string>> out;
+  for (const auto& record : sa_records<NodeRecord>(mad, kMostRecords)) {
+    std::string name = record.description.to_string();
+    std::ranges::replace_if(
+        name, [](char c) { return !fabric::printable(c); }, '?');
+    out.emplace_back(record.info.port_guid, std::move(name));
   }
   return out;
 }

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -41,6 +43,9 @@ struct LanGuids {
   std::vector<Guid> guids;    // each once
   std::size_t malformed = 0;  // records that are not what was asked for
 };
+// What nodes call themselves, by their ports, of an answer to kPorts: printable characters.
+[[nodiscard]] std::vector<std::pair<Guid, std::string>> read_lan_names(Bytes mad);
+
 // Of kMembers, kPorts and kPortAt.
 [[nodiscard]] LanGuids read_lan_guids(const lan::Question& question, const LanView& view,
                                       Bytes mad);

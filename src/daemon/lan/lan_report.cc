@@ -67,6 +67,7 @@ void LanDriver::describe(LanReport& out) const {
   for (const lan::PeerId id : ids) {
     const lan::Peer& peer = lan_->peers().get(id);
     out.peers.push_back({.port = peer.port,
+                         .node = subnet_->name_of(peer.port),
                          .lids = peer.lids,
                          .mac = lan_->bonds().address(id).value_or(lan::mac_of(peer.lids)),
                          .path = peer.path(),

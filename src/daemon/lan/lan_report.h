@@ -31,6 +31,7 @@ enum class LanState : std::uint8_t {
 // Another LAN port, as one knows it.
 struct LanPeerReport {
   Guid port{};
+  std::string node;  // as it calls itself, NodeDescription; empty: not known
   lan::PortLids lids{};
   MacAddress mac{};
   lan::PeerPath path{};      // the one in use

@@ -251,6 +251,7 @@ Json LanServer::peer_json(const LanPeerReport& peer) const {
            {"lid", peer.lids.base.value()},
            {"lmc", peer.lids.lmc},
            {"guid", fabric::to_string(peer.port)},
+           {"description", peer.node},
            {"qpn", peer.qpn.value()},
            {"channel", text(peer.channel)},
            {"path",

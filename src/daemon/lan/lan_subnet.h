@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/counters.h"
@@ -57,6 +58,9 @@ class LanSubnet final : private fabric::Node::PortObserver {
   // As lan::DirectoryUser::ask() has it; `number` is one that has not been used before. False:
   // nobody can be asked now, since the port is not active, or knows of no subnet administrator.
   [[nodiscard]] bool ask(std::uint64_t number, const lan::Question& question);
+
+  // What the node of a port calls itself; empty: nobody has said so.
+  [[nodiscard]] std::string name_of(Guid port) const { return questions_.name_of(port); }
 
   // Asks the LAN port `port` for a connection by `path`, from a UC queue pair of ours in RESET.
   // address_not_available: the path begins at a LID that is not ours now. too_many_files_open.
