@@ -3,7 +3,8 @@
 """Ethernet over the fabric, between two nodes of a lab, beside what forwards the same frames with
 no fabric at all: bench/tap_forwarder, and the tunnels that a person would pick.
 
-One TCP connection of iperf3, and the round trips of ping, each sent when the one before has come.
+One TCP connection of iperf3, and round trips of ICMP echoes, each sent when the one before has
+come.
 Then what a broadcast costs the lab's process: it is sent from one buffer to each further node.
 
 usage: lan [--rounds N] [--seconds N] [--mtu BYTES]
@@ -31,6 +32,7 @@ SPIN_US = 50  # as a lab's process does before it sleeps
 TUNNEL, ROUND_TRIP = 1.0, 1.5
 NODES = (2, 64)  # that get a broadcast
 BROADCASTS = 500
+ECHOES = 3000
 
 
 def interfaces():
@@ -133,8 +135,10 @@ def main():
                 with make() as ethernet:
                     ethernet.address()
                     rates.setdefault(name, []).append(ethernet.gbit_per_s(options.seconds))
-                    trips.setdefault(name, []).append(ethernet.round_trip_us(3000))
-                print(f"{name}: {rates[name][-1]:.2f} Gb/s, {trips[name][-1]:.0f} us", flush=True)
+                    trips.setdefault(name, []).append(ethernet.round_trip_us(ECHOES))
+                    by_ping = ethernet.ping_us(ECHOES)
+                print(f"{name}: {rates[name][-1]:.2f} Gb/s, {trips[name][-1]:.2f} us, by ping "
+                      f"{by_ping:.0f} us", flush=True)
         tell(rates, trips)
         cost = {nodes: broadcast_cost(directory, nodes) for nodes in NODES}
     few, many = NODES
@@ -154,8 +158,10 @@ def tell(rates, trips):
         print(f"TCP by the LAN is {rate['LAN'] / each:.2f} of {name} (at least {goal})")
         print(f"result: TCP, LAN / {name} = {rate['LAN'] / each:.2f}")
     for how in ("", " that spins"):
-        slower = trip["LAN"] / trip[f"forwarder with offloads{how}"]
-        print(f"its round trip is {slower:.2f} of that of a forwarder{how} (at most {ROUND_TRIP})")
+        other = trip[f"forwarder with offloads{how}"]
+        slower = trip["LAN"] / other
+        print(f"its round trip of {trip['LAN']:.2f} us is {slower:.2f} of that of a "
+              f"forwarder{how}, {other:.2f} us (at most {ROUND_TRIP})")
         print(f"result: round trip, LAN / forwarder{how} = {slower:.2f}")
 
 
