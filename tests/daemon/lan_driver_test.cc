@@ -99,6 +99,9 @@ TEST_F(LanDriverTest, WhatIsForAllGoesOnceByTheGroupOfTheFabric) {
     });
   }));
   EXPECT_EQ(a.count("tx_copies"), copies);
+  // The queue pair of other datagrams is in no group.
+  for (const Host& host : hosts_)
+    EXPECT_EQ(host.count("rx_not_attached"), 0u);
   EXPECT_EQ(a.count("tx_copied"), 0u);
 }
 

@@ -41,13 +41,27 @@ void ResidentConsumer::read_facts() {
 }
 
 void ResidentConsumer::add(hca::QueuePair& queue_pair) {
-  members_[queue_pair.qpn()] = {.queue_pair = &queue_pair};
+  members_[queue_pair.qpn()].queue_pair = &queue_pair;
 }
 
 void ResidentConsumer::remove(hca::QueuePair& queue_pair) {
   members_.erase(queue_pair.qpn());
   // It fails only for a number that is not ours.
   static_cast<void>(attachment_->release(queue_pair.qpn()));
+}
+
+Expected<void> ResidentConsumer::join(Qpn qpn, const Gid& group) {
+  const auto joined = attachment_->join(qpn, group);
+  if (!joined) return joined;
+  std::vector<Gid>& groups = members_.at(qpn).groups;
+  if (std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
+  return joined;
+}
+
+Expected<void> ResidentConsumer::leave(Qpn qpn, const Gid& group) {
+  const auto left = attachment_->leave(qpn, group);
+  if (left) std::erase(members_.at(qpn).groups, group);
+  return left;
 }
 
 void ResidentConsumer::make_ready(Member& member) {
@@ -99,10 +113,12 @@ void ResidentConsumer::look_at_deadlines(Time now) {
 }
 
 bool ResidentConsumer::send_all(hca::QueuePair& queue_pair, Time now) {
+  // The first time also for what only time has brought about.
   while (queue_pair.next_burst(burst_, now)) {
     take_burst(queue_pair.qpn());
     queue_pair.sent(burst_, {hca::SendOutcome::kSent}, now);
     if (!drain(now)) return false;
+    if (!queue_pair.has_work()) break;
   }
   return true;
 }
@@ -217,10 +233,14 @@ void ResidentConsumer::hand_on(const hca::InDatagram& datagram, Time now) {
     if (found == members_.end()) return counters_.add(ResidentCounter::kRxNoQueuePair);
     return give(found->second);
   }
-  // Each knows which groups it is in.
+  bool given = false;
   for (auto& [qpn, member] : members_) {
-    if (member.queue_pair->type() == hca::QpType::kUd) give(member);
+    if (std::ranges::find(member.groups, datagram.destination) == member.groups.end()) continue;
+    give(member);
+    given = true;
   }
+  // It left on its way here.
+  if (!given) counters_.add(ResidentCounter::kRxNoQueuePair);
 }
 
 }  // namespace weft::daemon

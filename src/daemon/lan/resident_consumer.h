@@ -46,7 +46,8 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(ResidentCounte
         {"rx_packets", "packets received"},
         {"rx_malformed", "packets dropped: they are not what they say"},
         {"rx_bad_icrc", "packets dropped: their ICRC is wrong"},
-        {"rx_no_queue_pair", "packets dropped: their queue pair has gone"},
+        {"rx_no_queue_pair",
+         "packets dropped: their queue pair, or all that were in their group, have gone"},
     }};
 
 class ResidentConsumer final : private fabric::Program {
@@ -77,9 +78,10 @@ class ResidentConsumer final : private fabric::Program {
   void add(hca::QueuePair& queue_pair);
   // Its number is free again.
   void remove(hca::QueuePair& queue_pair);
-  // Multicast groups: packets to them go to the queue pairs that have attached them.
-  Expected<void> join(Qpn qpn, const Gid& group) { return attachment_->join(qpn, group); }
-  Expected<void> leave(Qpn qpn, const Gid& group) { return attachment_->leave(qpn, group); }
+  // Multicast groups, of a queue pair that was added: packets to them go to it, and it takes them
+  // if it is attached to them. Errors as of fabric::Attachment.
+  Expected<void> join(Qpn qpn, const Gid& group);
+  Expected<void> leave(Qpn qpn, const Gid& group);
 
   // Something was posted to it, or it was modified.
   void posted(hca::QueuePair& queue_pair);
@@ -94,6 +96,7 @@ class ResidentConsumer final : private fabric::Program {
  private:
   struct Member {
     hca::QueuePair* queue_pair = nullptr;
+    std::vector<Gid> groups{};
     bool ready = false;     // is among ready_
     bool received = false;  // and in the midst of a run of packets
     std::optional<Time> due{};
