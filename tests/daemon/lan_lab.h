@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -63,7 +64,8 @@ class LanLab : public testing::Test {
     options.node = host.node;
     options.interface = "lan0";
     options.network_namespace = host.place->path();
-    auto driver = LanDriver::open(options, {lab_.fabric, *reactor_, entropy_, connections_});
+    auto driver = LanDriver::open(
+        options, {lab_.fabric, *reactor_, entropy_, connections_, turns_[host.node]});
     if (!driver) return tl::unexpected(driver.error());
     host.driver = std::move(*driver);
     return {};
@@ -122,13 +124,14 @@ class LanLab : public testing::Test {
   std::unique_ptr<io::Reactor> reactor_ = std::move(*io::Reactor::create(0us));
   std::unique_ptr<LabManager> manager_;
   ConnectionManagers connections_{lab_.fabric, *reactor_, entropy_};
+  std::map<std::string, LanTurns> turns_;  // of each node, for one may be paused
   std::deque<Host> hosts_;
 
  private:
   bool work(Time now) {
     bool worked = false;
     for (Host& host : hosts_)
-      worked = (host.driver && !host.paused && host.driver->work(now)) || worked;
+      worked = (!host.paused && turns_[host.node].work(now, true)) || worked;
     return worked;
   }
 };

@@ -22,6 +22,11 @@ constexpr Duration kPatience = 50us;
 // While programs are active, descriptors are looked at in one of so many turns: asking the kernel
 // takes longer than a packet.
 constexpr unsigned kTurnsPerLook = 16;
+// Frames cross the fabric so often in one turn, at most: there, back, and there again.
+constexpr int kLegs = 3;
+// While LAN ports look for frames of their hosts themselves, all descriptors are looked at so
+// often.
+constexpr Duration kLookEvery = 20us;
 
 fabric::FabricLimits limits_of_lab(const fabric::Lab& lab) {
   io::SystemEntropy entropy;
@@ -145,10 +150,7 @@ Expected<void> LabServer::start_programs() {
   if (!connections) return tl::unexpected(connections.error());
   connections_ = std::move(*connections);
   if (parts_ || wan_) connections_->open_all_nodes();
-  lan_ = std::make_unique<LanServer>(LanDriver::Surroundings{.fabric = fabric_,
-                                                             .reactor = *reactor_,
-                                                             .entropy = entropy_,
-                                                             .connections = *connection_managers_});
+  lan_ = std::make_unique<LanServer>(fabric_, *reactor_, entropy_, *connection_managers_);
   return {};
 }
 
@@ -173,6 +175,7 @@ Expected<void> LabServer::run() {
   lan_->start();
   io::SpinWait patience(kPatience);
   unsigned turns = 0;
+  Time looked{};
   while (!stopping_.load()) {
     const Time now = io::now();
     const bool worked = work(now);
@@ -180,6 +183,8 @@ Expected<void> LabServer::run() {
     if (!worked && programs_->awaits_answer(now)) continue;
     if (worked || patience.look_again(now)) {
       if (programs_->any_active() && ++turns % kTurnsPerLook != 0) continue;
+      if (lan_is_alone() && lan_->can_look() && now - looked < kLookEvery) continue;
+      looked = now;
       const auto ready = reactor_->run_once(0ns);
       if (!ready) return tl::unexpected(ready.error());
       if (*ready > 0) patience.reset();
@@ -194,16 +199,31 @@ Expected<void> LabServer::run() {
 bool LabServer::work(Time now) {
   const bool sent = programs_->poll(now);
   const bool came = parts_ && parts_->poll(now);
-  const bool framed = lan_->work(now);
-  const auto deadline = fabric_.deadline();
-  const bool due = deadline && *deadline <= now;
-  if (due) fabric_.run(now);
-  const bool landed = due && lan_->work(now);
+  const bool alone = lan_is_alone();
+  const bool framed = lan_->work(now, alone);
+  const bool due = run_fabric(now);
+  bool landed = due && lan_->work(now, false);
+  // What hosts answer as soon as they have a frame need not wait for the next turn.
+  for (int legs = 1; legs < kLegs && landed && alone; ++legs)
+    landed = run_fabric(now) && lan_->work(now, false);
   const bool crossed = wan_ && wan_->run(now);
   const bool managed = manager_ && manage(now, due);
   programs_->flush(now);
   if (parts_) parts_->flush();
   return sent || came || framed || due || landed || crossed || managed;
+}
+
+// Whoever else is served in each turn is not to wait for frames.
+bool LabServer::lan_is_alone() const {
+  return !programs_->any_active() && !parts_ && !wan_;
+}
+
+// False: there was nothing for it to do.
+bool LabServer::run_fabric(Time now) {
+  const auto deadline = fabric_.deadline();
+  if (!deadline || *deadline > now) return false;
+  fabric_.run(now);
+  return true;
 }
 
 // False: neither was there anything for it in the fabric, nor is it due.
@@ -223,12 +243,12 @@ Duration LabServer::time_to_deadline(Time now) const {
   const auto manager = manager_ ? manager_->deadline() : std::nullopt;
   const auto parts = parts_ ? parts_->deadline() : std::nullopt;
   const auto wan = wan_ ? wan_->deadline() : std::nullopt;
-  const auto lan = lan_->deadline();
-  if (!fabric && !programs && !manager && !parts && !wan && !lan) return -1ns;  // for ever
   const Time next = std::min({fabric.value_or(Time::max()), programs.value_or(Time::max()),
                               manager.value_or(Time::max()), parts.value_or(Time::max()),
-                              wan.value_or(Time::max()), lan.value_or(Time::max())});
-  return std::max(next - now, Duration::zero());
+                              wan.value_or(Time::max()), lan_->deadline()});
+  if (next == Time::max()) return -1ns;  // for ever
+  // "At once" may be so long ago that the difference is none.
+  return next <= now ? Duration::zero() : next - now;
 }
 
 Expected<void> LabServer::sleep(Time now) {

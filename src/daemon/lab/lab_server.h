@@ -80,6 +80,8 @@ class LabServer {
   void end(std::uint64_t session);
   // One turn of what programs send and the fabric does with it. False: there was nothing to do.
   bool work(Time now);
+  [[nodiscard]] bool lan_is_alone() const;
+  bool run_fabric(Time now);
   bool manage(Time now, bool fabric_ran);
   // How long the reactor may sleep from then on.
   [[nodiscard]] Duration time_to_deadline(Time now) const;

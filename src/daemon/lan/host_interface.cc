@@ -13,10 +13,11 @@ namespace weft::daemon {
 static_assert(lan::VirtioHeader::kSize == io::TapInterface::kHeader);
 
 Expected<std::unique_ptr<HostInterface>> HostInterface::make(const io::TapOptions& options,
-                                                             io::Reactor& reactor) {
+                                                             io::Reactor& reactor,
+                                                             std::function<void()> news) {
   auto tap = io::TapInterface::make(options);
   if (!tap) return tl::unexpected(tap.error());
-  std::unique_ptr<HostInterface> made(new HostInterface(std::move(*tap), reactor));
+  std::unique_ptr<HostInterface> made(new HostInterface(std::move(*tap), reactor, std::move(news)));
   const auto queues = made->tap_->queues();
   made->frames_.resize(queues.size());
   for (std::size_t queue = 0; queue < queues.size(); ++queue) {
@@ -26,11 +27,12 @@ Expected<std::unique_ptr<HostInterface>> HostInterface::make(const io::TapOption
     if (!watch) return tl::unexpected(watch.error());
     made->watches_.push_back(std::move(*watch));
   }
-  auto news = reactor.watch(made->tap_->news(), EPOLLIN, [raw = made.get()](std::uint32_t) {
+  auto watch = reactor.watch(made->tap_->news(), EPOLLIN, [raw = made.get()](std::uint32_t) {
     if (const auto facts = raw->tap_->take_news()) raw->facts_ = facts;
+    raw->has_news_();
   });
-  if (!news) return tl::unexpected(news.error());
-  made->news_ = std::move(*news);
+  if (!watch) return tl::unexpected(watch.error());
+  made->news_ = std::move(*watch);
   return made;
 }
 
@@ -38,6 +40,7 @@ void HostInterface::ready(std::size_t queue, std::uint32_t events) {
   if ((events & EPOLLERR) != 0) gone_ = true;
   readable_ |= 1u << queue;
   if (held_ && !muted_) mute(true);
+  has_news_();
 }
 
 MutableBytes HostInterface::next(MutableBytes place) {
@@ -47,6 +50,7 @@ MutableBytes HostInterface::next(MutableBytes place) {
     if ((readable_ >> queue & 1) == 0) continue;
     const MutableBytes frame = tap_->receive(queue, place);
     if (!frame.empty()) {
+      last_ = queue;
       ++frames_[queue].read;
       return frame;
     }

@@ -16,12 +16,14 @@ namespace {
 // What is read of the host in one turn, so that it does not keep the fabric waiting.
 constexpr std::size_t kFramesATurn = 64;
 constexpr std::size_t kBytesATurn = 256 * 1024;
-// work() is called before and after the fabric's run(): after so many calls without a frame the
-// reactor has looked since there was one, and there was no other behind it.
-constexpr unsigned kQuiet = 2;
+// After so many reads of one frame each, none of which was in vain, more are tried at a time.
+constexpr unsigned kOneByOne = 8;
 // Places come back while the fabric runs, and it is looked whether they have then. This is for
 // packets that leave the fabric's thread.
 constexpr Duration kLookForRoom = 1ms;
+// A host that has just had a frame is likely to have another one soon: as long as a lab waits
+// before it sleeps.
+constexpr Duration kLively = 50us;
 
 // When peers have asked for the new LIDs of a port: they may have asked for those of another one
 // lately, and do so every five seconds at most.
@@ -72,9 +74,13 @@ LanDriver::LanDriver(const LanDriverOptions& options, const Surroundings& surrou
       port_guid_(guid_of(surroundings.fabric, options)),
       mtu_(options.mtu),
       now_(io::now()) {
+  surroundings_.turns.add(*this);
 }
 
-LanDriver::~LanDriver() = default;
+LanDriver::~LanDriver() {
+  working_ = true;  // nothing that goes now wakes it
+  surroundings_.turns.remove(*this);
+}
 
 Expected<void> LanDriver::follow_port() {
   static_cast<void>(queue_pairs_->take_port_change());
@@ -126,7 +132,7 @@ Expected<void> LanDriver::make_interface() {
                                    .mtu = mtu_,
                                    .queues = options_.queues,
                                    .offloads = options_.offloads},
-                                  surroundings_.reactor);
+                                  surroundings_.reactor, [this] { wake(); });
   if (!made) return tl::unexpected(made.error());
   interface_ = std::move(*made);
   host_mac_ = lan_->mac();
@@ -167,8 +173,9 @@ void LanDriver::follow_host() {
   lan_->address_changed(facts->backup ? std::nullopt : std::optional(host_mac_), now_);
 }
 
-bool LanDriver::work(Time now) {
+bool LanDriver::work(Time now, bool look) {
   now_ = now;
+  working_ = true;
   if (queue_pairs_->take_port_change()) {
     if (const auto done = follow_port(); !done) lose_interface(done.error().message);
   }
@@ -178,19 +185,28 @@ bool LanDriver::work(Time now) {
   if (interface_) follow_host();
   if (!announce_at_.empty() && now >= announce_at_.back()) announce();
   bool worked = queue_pairs_->receive();
-  if (interface_) worked = read_host() || worked;
+  if (interface_) {
+    const bool read = read_host(look && lively(now));
+    // What a host answers at once is found without looking for it.
+    if (read && !worked) lively_until_ = now + kLively;
+    worked = read || worked;
+  }
   if (lan_ && lan_->deadline() <= now) {
     lan_->run(now);
     worked = true;
   }
   if (lan_) notes_.look(lan_->counters(), now);
   worked = catch_up() || worked;
-  return queue_pairs_->run(now) || worked;
+  worked = queue_pairs_->run(now) || worked;
+  // What was counted is to be noted though nothing follows it.
+  notes_due_ = worked ? notes_.next() : Time::max();
+  working_ = false;
+  return worked;
 }
 
 Time LanDriver::deadline() const {
   if (queue_pairs_->pending() || !not_made_.empty() || !moved_.empty()) return now_;
-  Time next = lan_ ? lan_->deadline() : Time::max();
+  Time next = lan_ ? std::min(lan_->deadline(), notes_due_) : Time::max();
   if (const auto due = queue_pairs_->deadline()) next = std::min(next, *due);
   if (!announce_at_.empty()) next = std::min(next, announce_at_.back());
   if (interface_ && interface_->readable()) {
@@ -200,10 +216,12 @@ Time LanDriver::deadline() const {
 }
 
 // What there is no room for stays with the host, whose queue holds back who sends.
-bool LanDriver::read_host() {
+bool LanDriver::read_host(bool look) {
   std::size_t frames = 0;
   std::size_t bytes = 0;
   bool room = true;
+  if (look) interface_->look();
+  const bool tried = interface_->readable();
   while (interface_->readable() && frames < burst_ && bytes < kBytesATurn) {
     room = queue_pairs_->has_room();
     if (!room) break;
@@ -218,18 +236,19 @@ bool LanDriver::read_host() {
   if (!room && !held_) counters_.add_in_turn(LanDriverCounter::kTxHeld);
   held_ = !room;
   interface_->hold(held_);
-  if (room) adapt_burst(frames);
+  if (tried && room) adapt_burst(frames);
   return frames != 0;
 }
 
-// A frame that comes alone is not to wait for the read that finds no other behind it, and so it is
-// the reactor that tells whether there is one. Where many come, fewer turns are to be taken.
+// A frame that comes alone is not to wait for the read that finds no other behind it, and so that
+// is found out in the next turn. Where many come, fewer turns are to be taken: whether there are
+// more is tried when several have come one by one, for few might be answers to each other.
 void LanDriver::adapt_burst(std::size_t frames) {
-  const bool some = frames != 0;
-  quiet_ = some ? 0 : std::min(quiet_ + 1, kQuiet);
-  if (quiet_ == kQuiet || (some && !interface_->readable())) {
+  const bool more = frames != 0 && interface_->readable();
+  one_by_one_ = more && burst_ == 1 ? one_by_one_ + 1 : 0;
+  if (!more) {
     burst_ = 1;
-  } else if (some) {
+  } else if (burst_ > 1 || one_by_one_ == kOneByOne) {
     burst_ = std::min(burst_ * 2, kFramesATurn);
   }
   interface_->forget_readable();

@@ -30,6 +30,7 @@
 #include "daemon/lan/lan_queue_pairs.h"
 #include "daemon/lan/lan_report.h"
 #include "daemon/lan/lan_subnet.h"
+#include "daemon/lan/lan_turns.h"
 #include "fabric/fabric.h"
 #include "io/reactor.h"
 #include "lan/lan_port.h"
@@ -57,16 +58,21 @@ struct LanDriverOptions {
   std::optional<bool> bridge{};
 };
 
-class LanDriver final : private lan::LanUser, private LanQueuePairs::User, private LanSubnetOwner {
+class LanDriver final : private LanTurns::Member,
+                        private lan::LanUser,
+                        private LanQueuePairs::User,
+                        private LanSubnetOwner {
  public:
   static constexpr std::uint32_t kLeastMtu = 68;  // RFC 791, 3.2
 
-  // All of it outlives the driver.
+  // All of it outlives the driver, which has its turns outside of the fabric's run(): before it,
+  // for what the host has, and after it, for what has come.
   struct Surroundings {
     fabric::Fabric& fabric;
     io::Reactor& reactor;
     Entropy& entropy;
     ConnectionManagers& connections;
+    LanTurns& turns;
   };
 
   // no_such_device: as no_such_node() has it, or it has no such port. invalid_argument: the MTU.
@@ -78,12 +84,6 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   LanDriver& operator=(const LanDriver&) = delete;
   // Never from inside of the fabric's run() or of the reactor's.
   ~LanDriver() override;
-
-  // What there is to do with frames and messages, up to a bound, outside of the fabric's run():
-  // before it, for what the host has, and after it, for what has come. True: there was something.
-  bool work(Time now);
-  // When to call it again though nothing happened; in the past: at once.
-  [[nodiscard]] Time deadline() const;
 
   [[nodiscard]] const LanDriverOptions& options() const { return options_; }
   // As LanDriverOptions::bridge. Never from inside of work().
@@ -102,6 +102,15 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
 
   LanDriver(const LanDriverOptions& options, const Surroundings& surroundings);
 
+  // LanTurns::Member
+  bool work(Time now, bool look) override;
+  [[nodiscard]] Time deadline() const override;
+  [[nodiscard]] bool lively(Time now) const override { return held_ || now < lively_until_; }
+  // Something has happened that work() is for.
+  void wake() {
+    if (!working_) surroundings_.turns.ready(*this);
+  }
+
   // What becomes of the port, and so of the interface.
   Expected<void> follow_port();
   Expected<void> port_active(const lan::PortLids& lids);
@@ -115,7 +124,7 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   void describe(LanReport& out) const;
 
   // Frames.
-  bool read_host();
+  bool read_host(bool look);
   void adapt_burst(std::size_t frames);
   void take_from_host(MutableBytes read);
   // lan::LanUser
@@ -131,6 +140,7 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   // LanQueuePairs::User
   void datagram_came(Lid source, Qpn queue_pair, Bytes message) override;
   void message_came(lan::PeerId peer, Bytes message) override;
+  void touched() override { wake(); }
 
   // lan_driver_channels.cc
   void connect(lan::PeerId peer) override;
@@ -163,6 +173,7 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   MacAddress host_mac_{};   // which it has: that of lan_, unless the host has given it another one
   bool in_bridge_ = false;  // it is a port of a bridge
   Time now_{};
+  bool working_ = false;  // in work(), which finds what there is to do
   std::unique_ptr<LanQueuePairs> queue_pairs_;
   std::unique_ptr<LanSubnet> subnet_;
   std::optional<lan::LanPort> lan_;           // from when the port is active for the first time on
@@ -173,7 +184,9 @@ class LanDriver final : private lan::LanUser, private LanQueuePairs::User, priva
   std::vector<Time> announce_at_;             // its address to neighbours, the last one first
   bool held_ = false;                         // frames of the host wait for room
   std::size_t burst_ = 1;                     // frames that are read of it in one turn, at most
-  unsigned quiet_ = 0;                        // calls of work() since it had one
+  unsigned one_by_one_ = 0;                   // frames that were read so, one after the other
+  Time lively_until_{};                       // since the host had frames
+  Time notes_due_ = Time::max();              // when notes_ is to look
   CounterSet<LanDriverCounter, kLanDriverCounters> counters_;
   LanNotes notes_;
 

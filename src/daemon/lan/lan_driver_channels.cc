@@ -15,24 +15,29 @@ bool LanDriver::ask(std::uint64_t number, const lan::Question& question, Time) {
 void LanDriver::answered(std::uint64_t number, const lan::Answer& answer) {
   now_ = io::now();
   if (lan_) lan_->directory().answer(number, answer, now_);
+  wake();
 }
 
 void LanDriver::in_service(Guid port) {
   if (lan_) lan_->directory().in_service(port, io::now());
+  wake();
 }
 
 void LanDriver::out_of_service(Guid port) {
   if (lan_) lan_->directory().out_of_service(port, io::now());
+  wake();
 }
 
 // A port that has no queue pair for it gets copies of its own, as those that are in no group.
 void LanDriver::group_joined(const LanGroup& group) {
   if (queue_pairs_->join(group)) lan_->group_joined(io::now());
+  wake();
 }
 
 void LanDriver::group_left() {
   queue_pairs_->leave();
   lan_->group_left(io::now());
+  wake();
 }
 
 void LanDriver::keep(LanChannel channel, lan::PeerId peer, Qpn queue_pair) {
@@ -83,6 +88,7 @@ void LanDriver::disconnect(lan::PeerId peer) {
 }
 
 std::optional<Qpn> LanDriver::asked(LanChannel channel, Lid source) {
+  wake();
   const Time now = io::now();
   const auto peer = lan_ ? lan_->peers().find(source) : std::nullopt;
   if (!peer || !lan_->accept_channel(*peer, now)) return std::nullopt;
@@ -103,6 +109,7 @@ bool LanDriver::modify(LanChannel channel, const mgmt::QpTransition& step) {
 }
 
 void LanDriver::connected(LanChannel channel) {
+  wake();
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return;
   if (!lan_->channel_up(found->second.peer, io::now())) return leave(channel);
@@ -111,6 +118,7 @@ void LanDriver::connected(LanChannel channel) {
 }
 
 void LanDriver::ended(LanChannel channel, LanChannelEnd why) {
+  wake();
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return;
   const ChannelEnd end = found->second;

@@ -31,6 +31,8 @@ class LanNotes {
   };
 
   void look(const lan::LanCounters& counters, Time now);
+  // look() does nothing before that.
+  [[nodiscard]] Time next() const { return next_; }
   // The oldest first.
   [[nodiscard]] const std::deque<Note>& all() const { return notes_; }
 

@@ -44,7 +44,7 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   static constexpr std::size_t kMessageSlots = 64;     // and for messages of channels
   static constexpr std::uint32_t kMessages = kPlaces;  // of one channel that wait to be sent
 
-  // What came; from inside of receive() alone.
+  // What came, from inside of receive() alone; and that something did.
   class User {
    public:
     virtual ~User() = default;
@@ -52,6 +52,9 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
     virtual void message_came(lan::PeerId peer, Bytes message) = 0;
     // Before one on the queue pair of a channel that is not in use yet.
     virtual void channel_heard(lan::PeerId peer, Qpn queue_pair) = 0;
+    // It is pending(), or take_port_change() is true. From inside of the fabric's run() and of
+    // whatever posts something.
+    virtual void touched() = 0;
   };
 
   // On this port, in its default partition, with a Q_Key that nobody can guess. All that it is
@@ -135,10 +138,14 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
 
   LanQueuePairs(Entropy& entropy, User& user);
   // ResidentConsumer::Owner
-  void touched() override { touched_ = true; }
+  void touched() override {
+    touched_ = true;
+    user_.touched();
+  }
   void port_changed(bool reregister) override {
     port_changed_ = true;
     reregister_ = reregister_ || reregister;
+    user_.touched();
   }
 
   // Receives datagrams of one Q_Key, in slots.

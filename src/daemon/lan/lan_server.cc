@@ -61,7 +61,9 @@ Expected<std::vector<mgmt::PortNumber>> ports_of(const fabric::LabNode& node, co
 
 }  // namespace
 
-LanServer::LanServer(const LanDriver::Surroundings& surroundings) : surroundings_(surroundings) {
+LanServer::LanServer(fabric::Fabric& fabric, io::Reactor& reactor, Entropy& entropy,
+                     ConnectionManagers& connections)
+    : surroundings_{fabric, reactor, entropy, connections, turns_} {
   const fabric::Lab& lab = surroundings_.fabric.lab();
   for (std::size_t i = 0; i < lab.nodes.size(); ++i) {
     const fabric::LabNode& node = lab.nodes[i];
@@ -116,24 +118,6 @@ Expected<void> LanServer::begin(const Key& key, const fabric::LabLan& options) {
   if (!driver) return tl::unexpected(driver.error());
   ports_[key] = {.options = options, .driver = std::move(*driver), .why = {}};
   return {};
-}
-
-bool LanServer::work(Time now) {
-  bool worked = false;
-  for (auto& [key, port] : ports_) {
-    if (port.driver) worked = port.driver->work(now) || worked;
-  }
-  return worked;
-}
-
-std::optional<Time> LanServer::deadline() const {
-  std::optional<Time> earliest;
-  for (const auto& [key, port] : ports_) {
-    if (!port.driver) continue;
-    const Time due = port.driver->deadline();
-    if (!earliest || due < *earliest) earliest = due;
-  }
-  return earliest;
 }
 
 Expected<Json> LanServer::answer(const Json& request) {

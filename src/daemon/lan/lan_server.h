@@ -24,7 +24,8 @@ namespace weft::daemon {
 
 class LanServer {
  public:
-  explicit LanServer(const LanDriver::Surroundings& surroundings);
+  LanServer(fabric::Fabric& fabric, io::Reactor& reactor, Entropy& entropy,
+            ConnectionManagers& connections);
   ~LanServer();
 
   // What somebody who begins the lab should know: what its LAN ports lack. Sentences.
@@ -32,10 +33,14 @@ class LanServer {
   // Begins those of the lab file. Once the fabric has been started.
   void start();
 
-  // Before Fabric::run() and after it. True: there was something.
-  bool work(Time now);
-  // When to call work() again; nothing: when the fabric or the reactor has run.
-  [[nodiscard]] std::optional<Time> deadline() const;
+  // Before Fabric::run() and after it; with `look` also what the reactor has not told, where
+  // can_look(). True: there was something.
+  bool work(Time now, bool look) { return turns_.work(now, look); }
+  // When to call work() again, though neither the fabric nor the reactor has run; in the past: at
+  // once.
+  [[nodiscard]] Time deadline() const { return turns_.deadline(); }
+  // As LanTurns has it.
+  [[nodiscard]] bool can_look() const { return turns_.can_look(); }
 
   // {"what": "show", "node": "a", "port": 1, "peers": true}   all without a node; of a node, all
   //                                                           its ports without a port
@@ -70,6 +75,7 @@ class LanServer {
   [[nodiscard]] nlohmann::json interface_json(const Key& key, const Port& port, bool peers) const;
   [[nodiscard]] nlohmann::json peer_json(const LanPeerReport& peer) const;
 
+  LanTurns turns_;
   const LanDriver::Surroundings surroundings_;
   std::map<Key, Port> ports_;
   std::map<Guid, Key> by_guid_;  // of all the lab's adapters, to name peers
