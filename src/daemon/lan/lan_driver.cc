@@ -158,6 +158,7 @@ void LanDriver::lose_interface(std::string why) {
 void LanDriver::set_bridge(std::optional<bool> bridge, Time now) {
   options_.bridge = bridge;
   if (lan_) lan_->set_bridge(bridges(), now);
+  wake();  // peers are to hear of it
 }
 
 // Whoever may administer the host's interfaces decides on it, as with any adapter.
