@@ -67,7 +67,7 @@ class Life final : public LanUser {
     require(for_host || read->destination == port_.own_address() ||
             (bridge_ && kind_of(read->destination) == MacKind::kForeign));
     require(read->source != port_.own_address());
-    if (read->source == port_.mac()) return;  // a query of the port's own
+    if (read->source == kAskingAddress) return;  // a query of the port's own
     require(sender_.has_value());
     if (kind_of(read->source) == MacKind::kForeign) {
       require(port_.peer_bridges(*sender_) || port_.bonds().address(*sender_) == read->source);

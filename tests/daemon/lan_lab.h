@@ -40,7 +40,7 @@ class LanLab : public testing::Test {
     [[nodiscard]] LanReport report() const { return driver->report(); }
     [[nodiscard]] std::uint64_t count(std::string_view name) const {
       const LanReport all = driver->report();
-      for (const auto* values : {&all.frames, &all.packets}) {
+      for (const auto* values : {&all.frames, &all.packets, &all.datagrams}) {
         for (const CounterValue& value : *values)
           if (value.name == name) return value.value;
       }

@@ -45,20 +45,22 @@ Expected<void> RouterGroups::start() {
                               .class_version = wire::kSaClassVersion,
                               .rmpp = true};
     wanted.methods.set(static_cast<std::size_t>(wire::MadMethod::kReport));
-    const auto agent =
-        node_.management().mad_port(static_cast<mgmt::PortNumber>(number)).add_agent(wanted, *this);
-    if (!agent) return tl::unexpected(agent.error());
-    agents_.push_back(*agent);
+    mgmt::PortMadClient& client = clients_.emplace_back(
+        static_cast<mgmt::PortNumber>(number), static_cast<mgmt::SeveralPortsClient&>(*this));
+    const auto agent = node_.management().mad_port(client.port()).add_agent(wanted, client);
+    if (!agent) {
+      clients_.pop_back();
+      return tl::unexpected(agent.error());
+    }
+    client.agent = *agent;
   }
   return {};
 }
 
 void RouterGroups::stop() {
-  for (unsigned number = 1; number <= agents_.size(); ++number) {
-    const auto port = static_cast<mgmt::PortNumber>(number);
-    node_.management().mad_port(port).remove_agent(agents_[number - 1]);
-  }
-  agents_.clear();
+  for (const mgmt::PortMadClient& each : clients_)
+    node_.management().mad_port(each.port()).remove_agent(each.agent);
+  clients_.clear();
   due_.reset();
 }
 
@@ -97,8 +99,8 @@ bool RouterGroups::ask(Bytes mad, std::uint64_t cookie, Time now) {
       .timeout = kPatience,
       .retries = kRetries,
       .cookie = cookie};
-  const auto sent =
-      node_.management().mad_port(*place_.port).send(agents_[*place_.port - 1u], request, now);
+  const mgmt::AgentId agent = clients_[*place_.port - 1u].agent;
+  const auto sent = node_.management().mad_port(*place_.port).send(agent, request, now);
   node_.management_used();
   return sent.has_value();
 }
@@ -121,11 +123,11 @@ bool RouterGroups::take_subscribed(std::uint64_t cookie, bool taken) {
   return true;
 }
 
-void RouterGroups::take_report(mgmt::AgentId agent, const mgmt::ReceivedMad& mad, Time now) {
-  const bool ours = place_.port && agents_[*place_.port - 1u] == agent;
+void RouterGroups::take_report(mgmt::PortNumber port, const mgmt::ReceivedMad& mad, Time now) {
+  const bool ours = place_.port == port;
   const auto notice = ours ? read_notice_report(mad, place_.manager) : std::nullopt;
   if (!notice) return;
-  confirm_notice_report(node_, *place_.port, agent, mad);
+  confirm_notice_report(node_, port, clients_[port - 1u].agent, mad);
   if (!notice->generic || std::ranges::find(kTraps, notice->trap) == kTraps.end()) return;
   ++reports_;
   const Gid mgid = sm::gid_of(*notice);
@@ -221,9 +223,9 @@ void RouterGroups::take_answer(const Gid& mgid, Bytes mad, Time now) {
   if (std::exchange(membership.group, group) != group) tell();
 }
 
-void RouterGroups::received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) {
+void RouterGroups::received(mgmt::PortNumber port, const mgmt::ReceivedMad& mad) {
   const Time now = io::now();
-  if (!mad.cookie) return take_report(agent, mad, now);
+  if (!mad.cookie) return take_report(port, mad, now);
   if (!place_.port) return;
   if (*mad.cookie == list_) {
     end_list(is_told() ? kLookSeldom : kLookAgain, now);
@@ -237,7 +239,7 @@ void RouterGroups::received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) {
   take_answer(mgid, mad.mad, now);
 }
 
-void RouterGroups::finished(mgmt::AgentId, std::uint64_t cookie, Bytes, mgmt::MadResult) {
+void RouterGroups::finished(mgmt::PortNumber, std::uint64_t cookie, mgmt::MadResult) {
   const Time now = io::now();
   if (joining_.erase(cookie) > 0) return look_by(now + kLookAgain);
   if (!place_.port || take_subscribed(cookie, false) || cookie != list_) return;

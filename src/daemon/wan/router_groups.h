@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -17,13 +18,13 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "fabric/channel_adapter.h"
-#include "mgmt/mad/mad_client.h"
+#include "mgmt/mad/port_mad_client.h"
 #include "wan/router/multicast_routes.h"
 #include "wire/sa/member_record.h"
 
 namespace weft::daemon {
 
-class RouterGroups final : private mgmt::MadClient {
+class RouterGroups final : private mgmt::SeveralPortsClient {
  public:
   // All that there are now; may come from inside the fabric's run().
   using Changed = std::function<void(const std::vector<wan::LocalGroup>&)>;
@@ -64,15 +65,14 @@ class RouterGroups final : private mgmt::MadClient {
     Time renew_at{};  // the group may have ended and begun anew, unseen
   };
 
-  // mgmt::MadClient
-  void received(mgmt::AgentId agent, const mgmt::ReceivedMad& mad) override;
-  void finished(mgmt::AgentId agent, std::uint64_t cookie, Bytes mad,
-                mgmt::MadResult result) override;
+  // mgmt::SeveralPortsClient
+  void received(mgmt::PortNumber port, const mgmt::ReceivedMad& mad) override;
+  void finished(mgmt::PortNumber port, std::uint64_t cookie, mgmt::MadResult result) override;
 
   bool ask(Bytes mad, std::uint64_t cookie, Time now);
   void subscribe(Time now);
   // What nobody here has asked for.
-  void take_report(mgmt::AgentId agent, const mgmt::ReceivedMad& mad, Time now);
+  void take_report(mgmt::PortNumber port, const mgmt::ReceivedMad& mad, Time now);
   // Of a subscription. False: it is not about one.
   bool take_subscribed(std::uint64_t cookie, bool taken);
   void take_list(Bytes mad, Time now);
@@ -87,7 +87,7 @@ class RouterGroups final : private mgmt::MadClient {
 
   fabric::ChannelAdapter& node_;
   Changed changed_;
-  std::vector<mgmt::AgentId> agents_;  // of port 1 and up
+  std::deque<mgmt::PortMadClient> clients_;  // of port 1 and up
   Place place_;
   std::optional<Time> due_;  // to ask for the list; nothing: it is asked for, or nobody can be
   std::map<Gid, Membership> in_;
