@@ -10,8 +10,7 @@ namespace weft::daemon {
 namespace {
 
 // Of what is dropped and is usual.
-constexpr std::array<std::string_view, 4> kUsual{"tx_no_member", "rx_own", "rx_own_bond",
-                                                 "rx_not_attached"};
+constexpr std::array<std::string_view, 3> kUsual{"tx_no_member", "rx_own", "rx_own_bond"};
 
 // Whoever adds a counter of what is dropped says so in both places.
 template <class Enum, class Info, std::size_t N>

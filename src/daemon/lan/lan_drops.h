@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of its counters a LAN port adds up as drops: frames, messages and packets that are lost,
 // each of which is counted once. What is usual is not among them: that nobody wants a frame to a
-// group, that the group of the fabric brings what a port, or another one of its bond, has sent to
-// it back, and whatever it brings to both queue pairs of datagrams, of which one is in it.
+// group, and that the group of the fabric brings what a port, or another one of its bond, has sent
+// to it back.
 #pragma once
 
 #include <array>
@@ -59,8 +59,8 @@ inline constexpr auto kResidentDrops = [] {
 }();
 inline constexpr auto kUdDrops = [] {
   using enum hca::UdCounter;
-  return std::array{kRxMalformed, kRxBadOpcode, kRxBadVersion, kRxBadPKey,       kRxBadQKey,
-                    kRxNoReceive, kRxTooLong,   kRxWrongState, kRxBadDestination};
+  return std::array{kRxMalformed, kRxBadOpcode, kRxBadVersion, kRxBadPKey,        kRxBadQKey,
+                    kRxNoReceive, kRxTooLong,   kRxWrongState, kRxBadDestination, kRxNotAttached};
 }();
 // Of those of connections, what an unreliable one can have.
 inline constexpr auto kConnectedDrops = [] {

@@ -47,7 +47,10 @@ start_lab() {
 
 # all_up COUNT: so many interfaces of the LAN are up, and each knows all others.
 all_up() {
-  [ "$(weft lan 2>/dev/null | grep -c " up .* $(($1 - 1)) *[0-9]* *[0-9]*$")" = "$1" ]
+  weft lan 2>/dev/null | awk -v count="$1" '
+    NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i }
+    $column["STATE"] == "up" && $column["PEERS"] == count - 1 { up++ }
+    END { exit up != count }'
 }
 
 # pings NODE ADDRESS: one of a few is answered.
