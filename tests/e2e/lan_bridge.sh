@@ -197,8 +197,9 @@ test_groups() {
     spawn_at "member-$name" "$name" \
       socat -u "UDP4-RECV:7000,ip-add-membership=239.1.2.3:$interface" STDOUT
   done
-  # All have been asked, and each port wants what it has heard of.
-  await_lan "all(type(peer['groups']) == list for peer in interfaces[0]['peers'])"
+  # All have been asked, those behind the bridge once more after 31 s, and each port wants what it
+  # has heard of.
+  await_lan "all(type(peer['groups']) == list for peer in interfaces[0]['peers'])" 600
   await_lan "['01:00:5e:01:02:03' in peer['groups'] for peer in interfaces[0]['peers']] ==
     [True, True]"
   heard_by c x

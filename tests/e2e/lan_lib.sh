@@ -38,10 +38,10 @@ interfaces = json.loads(sys.stdin.read() or '{}').get('interfaces', [])
 print($1)"
 }
 
-# await_lan EXPRESSION: until that is so.
+# await_lan EXPRESSION [TRIES]: until that is so.
 await_lan() {
   local tries
-  for ((tries = 0; tries < 150; tries++)); do
+  for ((tries = 0; tries < ${2:-150}; tries++)); do
     [[ $(lan_is "$1") != True ]] || return 0
     kill -0 "${pid_of[lab]}" 2>/dev/null || fail "the lab ended"
     sleep 0.02
