@@ -30,12 +30,11 @@ mgmt::MadAddress address_of(const hca::Path& to, std::uint16_t pkey_index) {
 }  // namespace
 
 CmMads::CmMads(const LabHosts& hosts, std::size_t node, Receiver& receiver)
-    : hosts_(hosts), node_(node), receiver_(receiver) {
+    : hosts_(hosts), node_(node), receiver_(receiver), agents_(this->node().management(), *this) {
 }
 
 CmMads::~CmMads() {
-  for (const mgmt::PortMadClient& each : clients_)
-    mad_port(each.port()).remove_agent(each.agent);
+  agents_.close();
   node().management_used();
 }
 
@@ -44,17 +43,7 @@ Expected<void> CmMads::open() {
                             .class_version = wire::kCmClassVersion,
                             .own_transactions = true};
   wanted.methods.set(static_cast<std::size_t>(wire::MadMethod::kSend));
-  for (unsigned number = 1; number <= node().port_count(); ++number) {
-    mgmt::PortMadClient& client = clients_.emplace_back(
-        static_cast<mgmt::PortNumber>(number), static_cast<mgmt::SeveralPortsClient&>(*this));
-    const auto agent = mad_port(client.port()).add_agent(wanted, client);
-    if (!agent) {
-      clients_.pop_back();
-      return tl::unexpected(agent.error());
-    }
-    client.agent = *agent;
-  }
-  return {};
+  return agents_.open(node().port_count(), wanted);
 }
 
 void CmMads::send(const hca::Path& to, PKey pkey, std::span<const std::byte, mgmt::kMadSize> mad) {
@@ -62,8 +51,7 @@ void CmMads::send(const hca::Path& to, PKey pkey, std::span<const std::byte, mgm
     // Whichever kind of member the port is.
     const PKey full(static_cast<std::uint16_t>(pkey.value() | kFullMember));
     const std::uint16_t index = mgmt::own_pkey(node(), port, full).index;
-    return mad_port(port).send(clients_[port - 1u].agent, {.to = address_of(to, index), .mad = mad},
-                               io::now());
+    return agents_.send(port, {.to = address_of(to, index), .mad = mad}, io::now());
   };
   const auto place = hosts_.find(to.sgid);
   const bool ours = place && place->node == node_;

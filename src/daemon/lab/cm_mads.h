@@ -3,14 +3,13 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "base/counters.h"
 #include "base/error.h"
 #include "daemon/lab/lab_hosts.h"
-#include "mgmt/mad/port_mad_client.h"
 #include "mgmt/mad_sink.h"
+#include "mgmt/port_agents.h"
 
 namespace weft::daemon {
 
@@ -24,7 +23,7 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(CmMadCounter::
 using CmMadCounters = CounterSet<CmMadCounter, kCmMadCounterInfo>;
 
 // The datagrams of a node's communication manager, through the MAD layer of its ports.
-class CmMads final : public mgmt::MadSink, private mgmt::SeveralPortsClient {
+class CmMads final : public mgmt::MadSink, private mgmt::PortAgents::User {
  public:
   class Receiver {
    public:
@@ -46,20 +45,17 @@ class CmMads final : public mgmt::MadSink, private mgmt::SeveralPortsClient {
   [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
 
  private:
-  // mgmt::SeveralPortsClient
+  // mgmt::PortAgents::User
   void received(mgmt::PortNumber port, const mgmt::ReceivedMad& mad) override;
   // None of them waits for an answer here: the manager sends again by itself.
   void finished(mgmt::PortNumber, std::uint64_t, mgmt::MadResult) override {}
 
   [[nodiscard]] fabric::Node& node() const { return hosts_.fabric().node(node_); }
-  [[nodiscard]] mgmt::MadPort& mad_port(mgmt::PortNumber port) const {
-    return node().management().mad_port(port);
-  }
 
   const LabHosts& hosts_;
   std::size_t node_;
   Receiver& receiver_;
-  std::deque<mgmt::PortMadClient> clients_;  // of port 1 and up
+  mgmt::PortAgents agents_;
   CmMadCounters counters_;
 };
 

@@ -36,31 +36,19 @@ bool is_answer(Bytes mad) {
 }  // namespace
 
 RouterGroups::RouterGroups(fabric::ChannelAdapter& node, Changed changed)
-    : node_(node), changed_(std::move(changed)) {
+    : node_(node), changed_(std::move(changed)), agents_(node.management(), *this) {
 }
 
 Expected<void> RouterGroups::start() {
-  for (unsigned number = 1; number <= node_.port_count(); ++number) {
-    mgmt::AgentRequest wanted{.mgmt_class = wire::MgmtClass::kSubnAdm,
-                              .class_version = wire::kSaClassVersion,
-                              .rmpp = true};
-    wanted.methods.set(static_cast<std::size_t>(wire::MadMethod::kReport));
-    mgmt::PortMadClient& client = clients_.emplace_back(
-        static_cast<mgmt::PortNumber>(number), static_cast<mgmt::SeveralPortsClient&>(*this));
-    const auto agent = node_.management().mad_port(client.port()).add_agent(wanted, client);
-    if (!agent) {
-      clients_.pop_back();
-      return tl::unexpected(agent.error());
-    }
-    client.agent = *agent;
-  }
-  return {};
+  mgmt::AgentRequest wanted{.mgmt_class = wire::MgmtClass::kSubnAdm,
+                            .class_version = wire::kSaClassVersion,
+                            .rmpp = true};
+  wanted.methods.set(static_cast<std::size_t>(wire::MadMethod::kReport));
+  return agents_.open(node_.port_count(), wanted);
 }
 
 void RouterGroups::stop() {
-  for (const mgmt::PortMadClient& each : clients_)
-    node_.management().mad_port(each.port()).remove_agent(each.agent);
-  clients_.clear();
+  agents_.close();
   due_.reset();
 }
 
@@ -99,8 +87,7 @@ bool RouterGroups::ask(Bytes mad, std::uint64_t cookie, Time now) {
       .timeout = kPatience,
       .retries = kRetries,
       .cookie = cookie};
-  const mgmt::AgentId agent = clients_[*place_.port - 1u].agent;
-  const auto sent = node_.management().mad_port(*place_.port).send(agent, request, now);
+  const auto sent = agents_.send(*place_.port, request, now);
   node_.management_used();
   return sent.has_value();
 }
@@ -127,7 +114,7 @@ void RouterGroups::take_report(mgmt::PortNumber port, const mgmt::ReceivedMad& m
   const bool ours = place_.port == port;
   const auto notice = ours ? read_notice_report(mad, place_.manager) : std::nullopt;
   if (!notice) return;
-  confirm_notice_report(node_, port, clients_[port - 1u].agent, mad);
+  confirm_notice_report(node_, port, agents_.at(port), mad);
   if (!notice->generic || std::ranges::find(kTraps, notice->trap) == kTraps.end()) return;
   ++reports_;
   const Gid mgid = sm::gid_of(*notice);

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -18,13 +17,13 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "fabric/channel_adapter.h"
-#include "mgmt/mad/port_mad_client.h"
+#include "mgmt/port_agents.h"
 #include "wan/router/multicast_routes.h"
 #include "wire/sa/member_record.h"
 
 namespace weft::daemon {
 
-class RouterGroups final : private mgmt::SeveralPortsClient {
+class RouterGroups final : private mgmt::PortAgents::User {
  public:
   // All that there are now; may come from inside the fabric's run().
   using Changed = std::function<void(const std::vector<wan::LocalGroup>&)>;
@@ -65,7 +64,7 @@ class RouterGroups final : private mgmt::SeveralPortsClient {
     Time renew_at{};  // the group may have ended and begun anew, unseen
   };
 
-  // mgmt::SeveralPortsClient
+  // mgmt::PortAgents::User
   void received(mgmt::PortNumber port, const mgmt::ReceivedMad& mad) override;
   void finished(mgmt::PortNumber port, std::uint64_t cookie, mgmt::MadResult result) override;
 
@@ -87,7 +86,7 @@ class RouterGroups final : private mgmt::SeveralPortsClient {
 
   fabric::ChannelAdapter& node_;
   Changed changed_;
-  std::deque<mgmt::PortMadClient> clients_;  // of port 1 and up
+  mgmt::PortAgents agents_;
   Place place_;
   std::optional<Time> due_;  // to ask for the list; nothing: it is asked for, or nobody can be
   std::map<Gid, Membership> in_;

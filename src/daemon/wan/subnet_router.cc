@@ -40,6 +40,7 @@ SubnetRouter::SubnetRouter(fabric::ChannelAdapter& node, const link::PortOptions
                            link::PacketPool& pool, std::function<void()> wake)
     : node_(node),
       wake_(std::move(wake)),
+      agents_(node.management(), *this),
       router_({.port = port}, pool, *this),
       groups_(node, [this](const std::vector<wan::LocalGroup>& groups) {
         router_.set_groups(groups, io::now());
@@ -47,20 +48,9 @@ SubnetRouter::SubnetRouter(fabric::ChannelAdapter& node, const link::PortOptions
 }
 
 Expected<void> SubnetRouter::start() {
-  for (unsigned number = 1; number <= node_.port_count(); ++number) {
-    mgmt::PortMadClient& client = clients_.emplace_back(
-        static_cast<mgmt::PortNumber>(number), static_cast<mgmt::SeveralPortsClient&>(*this));
-    const auto agent = node_.management()
-                           .mad_port(client.port())
-                           .add_agent({.mgmt_class = wire::MgmtClass::kSubnAdm,
-                                       .class_version = wire::kSaClassVersion},
-                                      client);
-    if (!agent) {
-      clients_.pop_back();
-      return tl::unexpected(agent.error());
-    }
-    client.agent = *agent;
-  }
+  const mgmt::AgentRequest wanted{.mgmt_class = wire::MgmtClass::kSubnAdm,
+                                  .class_version = wire::kSaClassVersion};
+  if (auto opened = agents_.open(node_.port_count(), wanted); !opened) return opened;
   if (auto started = groups_.start(); !started) return started;
   node_.add_observer(*this);
   node_.set_forwarder(this);
@@ -71,9 +61,7 @@ Expected<void> SubnetRouter::start() {
 void SubnetRouter::stop() {
   node_.set_forwarder(nullptr);
   node_.remove_observer(*this);
-  for (const mgmt::PortMadClient& each : clients_)
-    node_.management().mad_port(each.port()).remove_agent(each.agent);
-  clients_.clear();
+  agents_.close();
   groups_.stop();
   node_.management_used();
   router_.paths().drop_waiting(wan::NoPath::kUnanswered);
@@ -126,11 +114,10 @@ void SubnetRouter::into_subnet(link::PacketPtr packet, std::uint8_t port, Time n
 }
 
 std::optional<mgmt::PortNumber> SubnetRouter::usable_port() const {
-  for (const mgmt::PortMadClient& each : clients_) {
-    const wire::PortInfo info = node_.port_info(each.port());
-    if (info.state == wire::PortState::kActive && hca::is_unicast(info.master_sm_lid)) {
-      return each.port();
-    }
+  for (unsigned number = 1; number <= node_.port_count(); ++number) {
+    const auto port = static_cast<mgmt::PortNumber>(number);
+    const wire::PortInfo info = node_.port_info(port);
+    if (info.state == wire::PortState::kActive && hca::is_unicast(info.master_sm_lid)) return port;
   }
   return std::nullopt;
 }
@@ -152,8 +139,7 @@ bool SubnetRouter::ask(std::uint64_t number, const wan::PathQuestion& question, 
       .timeout = kPatience,
       .retries = kRetries,
       .cookie = number};
-  const mgmt::AgentId agent = clients_[*port - 1u].agent;
-  const auto sent = node_.management().mad_port(*port).send(agent, request, now);
+  const auto sent = agents_.send(*port, request, now);
   node_.management_used();
   return sent.has_value();
 }

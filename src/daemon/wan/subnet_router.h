@@ -4,7 +4,6 @@
 // multicast groups.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -17,14 +16,14 @@
 #include "daemon/wan/router_groups.h"
 #include "fabric/channel_adapter.h"
 #include "link/port.h"
-#include "mgmt/mad/port_mad_client.h"
+#include "mgmt/port_agents.h"
 #include "wan/router/router.h"
 
 namespace weft::daemon {
 
 class SubnetRouter final : private fabric::Forwarder,
                            private wan::RouterUser,
-                           private mgmt::SeveralPortsClient,
+                           private mgmt::PortAgents::User,
                            private fabric::Node::PortObserver {
  public:
   // `node` stays until stop(), `pool` longer. `port`: those that lead to other sites are like it.
@@ -66,7 +65,7 @@ class SubnetRouter final : private fabric::Forwarder,
   bool ask(std::uint64_t number, const wan::PathQuestion& question, Time now) override;
   void into_subnet(link::PacketPtr packet, std::uint8_t port, Time now) override;
   void wake() override { wake_(); }
-  // mgmt::SeveralPortsClient
+  // mgmt::PortAgents::User
   void received(mgmt::PortNumber port, const mgmt::ReceivedMad& mad) override;
   void finished(mgmt::PortNumber port, std::uint64_t cookie, mgmt::MadResult result) override;
   // fabric::Node::PortObserver
@@ -80,8 +79,8 @@ class SubnetRouter final : private fabric::Forwarder,
 
   fabric::ChannelAdapter& node_;
   std::function<void()> wake_;
-  std::deque<mgmt::PortMadClient> clients_;  // for questions, of port 1 and up
-  std::vector<LearnedRoute> learned_;        // those in use
+  mgmt::PortAgents agents_;            // for questions
+  std::vector<LearnedRoute> learned_;  // those in use
   wan::Router router_;
   RouterGroups groups_;
 };
