@@ -481,7 +481,7 @@ wire() {
     ipv4*) has_each_way 'ip.proto == 253 && ip.checksum.status != 0' ;;
     ethernet) has_each_way 'eth.type == 0x88b5' ;;
   esac
-  $in_options && has_options || :
+  [[ $in_options == False ]] || has_options
   case $layers in
     udp/*) has_marks "$port" ;;
     *ipv6*) has_marks 'ipv6.nxt in {253, 60}' ;;
