@@ -231,6 +231,55 @@ def subnet_database():
         + number(-1))
 
 
+def service_fields():
+    """(name, bytes): packets for fuzz/service_fields.cc."""
+    def packet(opcode, rest, gids=True, qp=0x55, pad=0):
+        transport = struct.pack(">BBHII", opcode, pad << 4, 0xFFFF, qp, 7) + rest + bytes(4)
+        grh = struct.pack(">IHBB", 0x60000000, len(transport), 0x1B, 1) + bytes(range(32))
+        body = (grh if gids else b"") + transport
+        lrh = struct.pack(">BBHHH", 0, 3 if gids else 2, 2, (8 + len(body)) // 4, 1)
+        return lrh + body + bytes(2)
+
+    def datagram(payload, qp=0x55, qkey=0x1234):
+        pad = -len(payload) % 4
+        return packet(0x64, struct.pack(">II", qkey, 0x42) + payload + bytes(pad), qp=qp, pad=pad)
+
+    def ipv4(protocol, rest, fragment=0):
+        return struct.pack(">BBHHHBBHII", 0x45, 0, 20 + len(rest), 1, fragment, 64, protocol, 0,
+                           0x0A000001, 0x0A000002) + rest
+
+    def ipv6(following, rest):
+        return struct.pack(">IHBB", 6 << 28, len(rest), following, 64) + bytes(32) + rest
+
+    def mad(mgmt_class, attribute, body=bytes(232)):
+        return struct.pack(">BBBBHHQHHI", 1, mgmt_class, 2, 3, 0, 0, 7, attribute, 0, 0) + body
+
+    tcp = struct.pack(">HHIIBBHHH", 1000, 22, 0, 0, 0x50, 2, 0, 0, 0)
+    udp = struct.pack(">HHHH", 1000, 53, 12, 0) + bytes(4)
+    ether = bytes.fromhex("02574c00000502574c000006")
+    yield "send", packet(0x04, bytes(16), gids=False)
+    yield "write", packet(0x06, bytes(16) + bytes(64))
+    yield "atomic", packet(0x13, bytes(28))
+    yield "unknown", packet(0x1F, bytes(16))
+    yield "ipoib-tcp", datagram(bytes.fromhex("08000000") + ipv4(6, tcp))
+    yield "ipoib-fragment", datagram(bytes.fromhex("08000000") + ipv4(6, tcp, 0x2000))
+    yield "ipoib-ipv6", datagram(bytes.fromhex("86dd0000") + ipv6(17, udp))
+    yield "ipoib-extensions", datagram(bytes.fromhex("86dd0000") + ipv6(0, bytes.fromhex(
+        "3c000000000000002c000000000000001100000100000007") + udp))
+    yield "ipoib-neighbour", datagram(bytes.fromhex("86dd0000") + ipv6(58, bytes.fromhex(
+        "87000000000000") + bytes(17) + bytes.fromhex("010300008000004800") + bytes(15)))
+    yield "ipoib-arp", datagram(bytes.fromhex("080600000020080014040001") + bytes(48))
+    yield "lan", datagram(struct.pack(">HBBIIIHHHH", 0x574C, 0x11, 0, 1, 58, 0, 0, 0, 0, 0) + ether
+                          + bytes.fromhex("810030050800") + ipv4(6, tcp))
+    for message in range(0x10, 0x1B):
+        yield f"cm-{message:02x}", datagram(mad(7, message), qp=1, qkey=0x80010000)
+    yield "cm-addresses", datagram(
+        mad(7, 0x10, bytes(8) + struct.pack(">Q", 0x01060016) + bytes(124) + b"\x00\x40"
+            + bytes(90)), qp=1, qkey=0x80010000)
+    yield "sa", datagram(mad(3, 0x35), qp=1, qkey=0x80010000)
+    yield "raw-ipv6", struct.pack(">BBHHH", 0, 1, 2, 15, 1) + ipv6(17, udp) + bytes(2)
+
+
 def lan_messages():
     """(name, bytes): steps of fuzz/lan_messages.cc."""
     def strange(total, offset, size, mark=0x574C1100, gso=0, headers=0, start=0, place=0):
@@ -344,6 +393,7 @@ def main():
                          ("part_socket", part_socket()),
                          ("subnet_database", subnet_database()),
                          ("lan_messages", lan_messages()),
+                         ("service_fields", service_fields()),
                          ("lan_answers", lan_answers()),
                          ("kernel_routes", kernel_routes()),
                          ("program_end", program_end()), *wan_corpus.corpora()):

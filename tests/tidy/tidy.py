@@ -35,18 +35,19 @@ MAY_INCLUDE = {
     "rdmacm": {"base", "wire", "hca", "mgmt"},
     "wan": {"base", "wire", "link"},
     "lan": {"base", "wire"},
+    "service": {"base", "wire", "lan"},
     "sim": {"base", "wire", "hca", "wan"},
     "port": {"base", "wire", "io", "hca"},
     "host": {"base", "wire", "io", "hca", "port"},
     "daemon": {"base", "wire", "io", "umad", "hca", "mgmt", "link", "carrier", "fabric", "rdmacm",
-               "port", "host", "sm", "wan", "lan"},
+               "port", "host", "sm", "wan", "lan", "service"},
     "verbs": {"base", "wire", "io", "hca", "port", "host"},
-    "cli": {"base", "wire", "io", "umad", "hca", "fabric", "wan", "port", "host", "daemon",
-            "verbs"},
+    "cli": {"base", "wire", "io", "umad", "hca", "fabric", "wan", "service", "port", "host",
+            "daemon", "verbs"},
 }
 # Protocol without I/O, clock, threads or a random device.
 CORES = {"wire", "link", "carrier", "hca", "mgmt", "fabric", "sm", "rdmacm", "wan", "lan",
-         "sim"}
+         "service", "sim"}
 WORLD_HEADERS = re.compile(
     r"<(sys/|netinet/|arpa/|net/|linux/|infiniband/|openssl/|unistd\.h|poll\.h|fcntl\.h|signal\.h"
     r"|pthread\.h|time\.h|ctime|thread|mutex|shared_mutex|condition_variable|future|random|fstream"
