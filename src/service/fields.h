@@ -71,10 +71,13 @@ struct IpFields {
   std::uint8_t hop_limit = 0;
   bool fragment = false;        // one of several
   bool later_fragment = false;  // not the first one: there are no ports
-  bool ports = false;           // the two ports (TCP, UDP, SCTP, DCCP, UDP-Lite) are there
-  bool by_request = false;      // not of a packet of IP: a connection request names them
-  std::uint8_t tcp_flags = 0;   // FIN 1, SYN 2, RST 4, PSH 8, ACK 16
-  std::uint8_t icmp_type = 0;   // of ICMP and ICMPv6, and
+  bool more_fragments = false;
+  std::uint16_t fragment_offset = 0;  // bytes
+  std::uint32_t identification = 0;   // of all fragments of one packet; IPv4: 16 bits
+  bool ports = false;                 // the two ports (TCP, UDP, SCTP, DCCP, UDP-Lite) are there
+  bool by_request = false;            // not of a packet of IP: a connection request names them
+  std::uint8_t tcp_flags = 0;         // FIN 1, SYN 2, RST 4, PSH 8, ACK 16
+  std::uint8_t icmp_type = 0;         // of ICMP and ICMPv6, and
   std::uint8_t icmp_code = 0;
   std::uint16_t source_port = 0;
   std::uint16_t destination_port = 0;

@@ -180,6 +180,9 @@ void read_ipv4(Bytes packet, const Around& around, Fields& out) {
   ip.length = static_cast<std::uint16_t>(total);
   ip.fragment = (fragment & (kMore | kOffset)) != 0;
   ip.later_fragment = (fragment & kOffset) != 0;
+  ip.more_fragments = (fragment & kMore) != 0;
+  ip.fragment_offset = static_cast<std::uint16_t>((fragment & kOffset) * 8);
+  ip.identification = load_be16(at + 4);
   ip.hop_limit = load_u8(at + 8);
   ip.protocol = load_u8(at + 9);
   ip.source = Gid::from_ipv4(load_be32(at + 12));
@@ -226,6 +229,9 @@ bool step_over(Bytes packet, Extensions& walk, Fields& out) {
     }
     ip.fragment = (fragment & 0xFFF9) != 0;
     ip.later_fragment = (fragment & 0xFFF8) != 0;
+    ip.more_fragments = (fragment & 1) != 0;
+    ip.fragment_offset = fragment & 0xFFF8;
+    ip.identification = load_be32(at + 4);
     if (fragment >> 3 == 1 && load_u8(at) == kTcp) out.problem = Problem::kTinyFragment;
   }
   // RFC 5095: type 0 is a source route.

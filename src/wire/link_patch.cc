@@ -19,10 +19,23 @@
 namespace weft::wire {
 namespace {
 
-constexpr std::size_t kPKeyAt = 2;  // in the BTH
+constexpr std::size_t kPKeyAt = 2;                             // in the BTH
+constexpr std::size_t kBehindPKey = Bth::kSize - kPKeyAt - 2;  // of the BTH
 constexpr std::size_t kDestQpAt = 5;
 constexpr std::size_t kSgidAt = 8;  // in the GRH
 constexpr std::size_t kDgidAt = 24;
+
+// Two bytes that end where eight would.
+std::uint64_t pkey_difference(PKey before, PKey after) {
+  return std::uint64_t{__builtin_bswap16(before.value() ^ after.value())} << 48;
+}
+
+// The ICRC is the last thing that the VCRC covers. Its bytes end where eight would.
+CrcChange with_icrc(std::uint32_t icrc, std::uint16_t vcrc) {
+  if (icrc != 0)
+    vcrc = static_cast<std::uint16_t>(vcrc ^ crc16_change(std::uint64_t{icrc} << 32, 0));
+  return {icrc, vcrc};
+}
 
 }  // namespace
 
@@ -189,13 +202,12 @@ void LinkPatch::write(std::size_t at, Bytes bytes) {
 
 void LinkPatch::finish() {
   std::byte* const vcrc = packet_.data() + packet_.size() - kVcrcSize;
-  if (icrc_ != 0) {
+  const CrcChange change = with_icrc(icrc_, vcrc_);
+  if (change.icrc != 0) {
     std::byte* const icrc = packet_.data() + covered_;
-    // Four bytes that end where eight would.
-    vcrc_ = static_cast<std::uint16_t>(vcrc_ ^ crc16_change(std::uint64_t{icrc_} << 32, 0));
-    store_le32(icrc, load_le32(icrc) ^ icrc_);
+    store_le32(icrc, load_le32(icrc) ^ change.icrc);
   }
-  store_le16(vcrc, static_cast<std::uint16_t>(load_le16(vcrc) ^ vcrc_));
+  store_le16(vcrc, static_cast<std::uint16_t>(load_le16(vcrc) ^ change.vcrc));
   icrc_ = 0;
   vcrc_ = 0;
 }
@@ -206,16 +218,34 @@ bool LinkPatch::finish_checked() {
 }
 
 void rewrite_pkey(MutableBytes packet, PKey pkey) {
-  LinkPatch patch(packet);
-  patch.set_pkey(pkey);
-  patch.finish();
+  const std::size_t headers = link_headers_size(packet);
+  std::byte* const at = packet.data() + headers - Bth::kSize + kPKeyAt;
+  std::byte* const icrc = packet.data() + packet.size() - kVcrcSize - kIcrcSize;
+  std::byte* const vcrc = icrc + kIcrcSize;
+  const std::size_t behind = packet.size() - kVcrcSize - kIcrcSize - headers;
+  const CrcChange change = pkey_change(PKey{load_be16(at)}, pkey, behind);
+  store_be16(at, pkey.value());
+  store_le32(icrc, load_le32(icrc) ^ change.icrc);
+  store_le16(vcrc, static_cast<std::uint16_t>(load_le16(vcrc) ^ change.vcrc));
 }
 
-std::uint32_t pkey_change(PKey before, PKey after, std::size_t behind) {
-  std::array<std::byte, 8> difference{};
-  store_be16(difference.data() + 6, before.value() ^ after.value());
-  // From the P_Key to the end of the BTH.
-  return crc32_change(load_le64(difference.data()), behind + Bth::kSize - kPKeyAt - 2);
+CrcChange pkey_change(PKey before, PKey after, std::size_t behind) {
+  const std::uint64_t difference = pkey_difference(before, after);
+  const std::size_t distance = behind + kBehindPKey;
+  return with_icrc(crc32_change(difference, distance),
+                   crc16_change(difference, distance + kIcrcSize));
+}
+
+std::uint32_t pkey_icrc_change(PKey before, PKey after, std::size_t behind) {
+  return crc32_change(pkey_difference(before, after), behind + kBehindPKey);
+}
+
+CrcChange lrh_change(std::uint64_t before, std::uint64_t after, std::size_t covered, bool global) {
+  constexpr std::uint64_t kVl = 0xF0;
+  const std::uint64_t difference = before ^ after;
+  const std::size_t distance = covered - Lrh::kSize;
+  return with_icrc(global ? 0 : crc32_change(difference & ~kVl, distance),
+                   crc16_change(difference, distance + kIcrcSize));
 }
 
 }  // namespace weft::wire

@@ -79,8 +79,22 @@ class LinkPatch {
 // The most used of these, in one step: the P_Key of a packet with a BTH, as a service node changes
 // that of a limited member to a full one.
 void rewrite_pkey(MutableBytes packet, PKey pkey);
-// What another P_Key does to the ICRC (XOR it in) of a packet whose ICRC covers `behind` bytes
-// after the BTH: for who makes the VCRC anyway, as an adapter that sends does.
-[[nodiscard]] std::uint32_t pkey_change(PKey before, PKey after, std::size_t behind);
+
+// What a change does to the CRCs of a packet, wherever they lie: XOR both in. The VCRC's has that
+// of the ICRC in it; who makes the VCRC anyway, as an adapter that sends does, needs the first
+// alone.
+struct CrcChange {
+  std::uint32_t icrc = 0;
+  std::uint16_t vcrc = 0;
+  friend bool operator==(const CrcChange&, const CrcChange&) = default;
+};
+// Another P_Key in a BTH behind which the ICRC covers so many bytes.
+[[nodiscard]] CrcChange pkey_change(PKey before, PKey after, std::size_t behind);
+// Of the ICRC alone.
+[[nodiscard]] std::uint32_t pkey_icrc_change(PKey before, PKey after, std::size_t behind);
+// Another LRH, each as load_le64 has it, of a packet of which the ICRC covers so many bytes. Of one
+// with a GRH (`global`) it does not cover the LRH, and never the VL.
+[[nodiscard]] CrcChange lrh_change(std::uint64_t before, std::uint64_t after, std::size_t covered,
+                                   bool global);
 
 }  // namespace weft::wire

@@ -93,6 +93,8 @@ TEST(InnerIp, KnowsFragments) {
   const Fields later = read(kIpv4, ipv4(6, tcp(1, 22), 100));
   EXPECT_TRUE(later.ip.fragment && later.ip.later_fragment && !later.ip.ports);
   EXPECT_EQ(later.ip.destination_port, 0);
+  EXPECT_TRUE(first.ip.more_fragments && !later.ip.more_fragments);
+  EXPECT_EQ(later.ip.fragment_offset, 800);
   EXPECT_EQ(later.problem, Problem::kNone);
 }
 
@@ -113,7 +115,8 @@ TEST(InnerIp, WalksExtensionHeaders) {
   EXPECT_EQ(fields.problem, Problem::kNone);
   EXPECT_EQ(fields.ip.protocol, 6);
   EXPECT_EQ(fields.ip.destination_port, 22);
-  EXPECT_TRUE(fields.ip.fragment);
+  EXPECT_TRUE(fields.ip.fragment && fields.ip.more_fragments);
+  EXPECT_EQ(fields.ip.identification, 7u);
   // An atomic fragment (RFC 6946) is whole.
   Buffer atomic = hex("0600 0000 00000007");
   atomic.insert(atomic.end(), header.begin(), header.end());

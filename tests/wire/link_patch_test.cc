@@ -193,7 +193,28 @@ TEST(RewritePKey, IsWhatASealedPacketWithThatKeyHas) {
     EXPECT_EQ(walk_link_packet(bytes)->transport->bth.pkey, PKey{0x8123});
     const std::size_t behind = bytes.size() - kVcrcSize - kIcrcSize - headers.size();
     EXPECT_EQ(walk_link_packet(bytes)->transport->icrc,
-              icrc ^ pkey_change(before, PKey{0x8123}, behind));
+              icrc ^ pkey_change(before, PKey{0x8123}, behind).icrc);
+  }
+}
+
+TEST(LrhChange, IsWhatAPatchOfTheLrhDoes) {
+  Random random(5);
+  for (int turn = 0; turn < 1000; ++turn) {
+    const bool global = turn % 2 == 0;
+    std::vector<std::byte> bytes =
+        random_packet(random, Opcode::rc_send_only, global, random.below(4097));
+    const std::uint64_t before = load_le64(bytes.data());
+    LrhView lrh(bytes);
+    lrh.set_vl(Vl{static_cast<std::uint8_t>(random.next())});
+    lrh.set_dlid(Lid{static_cast<std::uint16_t>(random.next())});
+    lrh.set_slid(Lid{static_cast<std::uint16_t>(random.next())});
+    const std::size_t covered = bytes.size() - kVcrcSize - kIcrcSize;
+    const CrcChange change = lrh_change(before, load_le64(bytes.data()), covered, global);
+    std::byte* const icrc = bytes.data() + covered;
+    store_le32(icrc, load_le32(icrc) ^ change.icrc);
+    store_le16(icrc + kIcrcSize,
+               static_cast<std::uint16_t>(load_le16(icrc + kIcrcSize) ^ change.vcrc));
+    ASSERT_TRUE(check_link_crcs(bytes).good()) << turn;
   }
 }
 
