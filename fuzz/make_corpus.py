@@ -304,6 +304,26 @@ def lan_messages():
     yield "conflict", part(1, 999, 0, 4) + part(1, 999, 8, 4) + part(2, 99, 0, 4) + part(2, 9, 0, 1)
 
 
+def inner_packets():
+    """(name, bytes): a cut and a datagram with a packet of IP, for fuzz/packet_flow.cc."""
+    def datagram(cut, payload):
+        pad = -len(payload) % 4
+        words = (28 + len(payload) + pad + 4) // 4
+        return (bytes([cut]) + struct.pack(">BBHHH", 0, 2, 2, words, 1)
+                + struct.pack(">BBHII", 0x64, pad << 4, 0xFFFF, 0x111, 5)
+                + struct.pack(">II", 7, 0x222) + payload + bytes(pad + 6))
+
+    udp = struct.pack(">HHHH", 1000, 2000, 8, 0)
+    four = struct.pack(">BBHHHBBHII", 0x45, 0, 28, 0, 0, 64, 17, 0, 1, 2) + udp
+    six = struct.pack(">IHBB15xB15xB", 6 << 28, 8, 17, 64, 1, 2) + udp
+    yield "ipoib-4", datagram(2, b"\x08\0\0\0" + four)
+    yield "ipoib-6", datagram(30, b"\x86\xdd\0\0" + six)
+    frame = b"\xc5\0\0\0" + bytes(12)
+    yield "eoib-4", datagram(9, frame + b"\x08\0" + four)
+    tags = b"\x88\xa8\0\5\x81\0\0\6"
+    yield "eoib-tags-6", datagram(70, frame + tags + b"\x86\xdd" + six)
+
+
 def kernel_routes():
     """(name, bytes): messages of rtnetlink of a little-endian machine."""
     def attribute(kind, data):
@@ -376,13 +396,16 @@ def main():
     for name, blob in seeds():
         if name not in shortest or len(blob) < len(shortest[name]):
             shortest[name] = blob
-    for folder in ("walker", "crc"):
+    for folder in ("walker", "crc", "packet_flow"):
         shutil.rmtree(HERE / "corpus" / folder, ignore_errors=True)
         (HERE / "corpus" / folder).mkdir(parents=True)
     for name, blob in shortest.items():
         (HERE / "corpus" / "walker" / name).write_bytes(blob)
         if name.startswith("link"):
             (HERE / "corpus" / "crc" / name).write_bytes(blob)
+            (HERE / "corpus" / "packet_flow" / name).write_bytes(b"\0" + blob)
+    for name, blob in inner_packets():
+        (HERE / "corpus" / "packet_flow" / name).write_bytes(blob)
     # Lengths at which the kernels change their ways.
     for size in (0, 3, 4, 15, 16, 63, 64, 255, 256, 511, 512, 1100):
         blob = bytes(range(16)) + bytes(i * 7 & 255 for i in range(size))
