@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rules and data services come to for a path: whether it is direct, leads through services, or
+// is not there.
+//
+//   PathSteering steering;
+//   steering.set_services({{.name = "firewall", .instances = {{{.port = guid}}}}});
+//   steering.insert(0, {.action = PathAction::kThrough, .through = {"firewall"}});
+//   steering.decide(query, true).hops.front().lids
+//
+// A service that asks for the way on, for a packet that it has seen, gets the next service of the
+// rule that leads through it, or the real LID behind the last one. It says for whom by the GIDs of
+// both ends, and that it asks as a service by the service LID at which the packet arrived; who says
+// no LID, and asks for a path that does not begin at his port, asks as the service there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "sm/policy/data_services.h"
+#include "sm/policy/path_rules.h"
+
+namespace weft::sm {
+
+struct PathDecision {
+  PathAction action = PathAction::kDirect;
+  std::optional<std::size_t> rule{};     // index; nothing: none fits
+  std::optional<std::size_t> service{};  // as which the requester asks, of services()
+  std::vector<ServiceHop> hops{};        // that are still ahead; with kThrough one at least
+  // What leaves the asking service should come from there, so that answers to it come back through
+  // the service; 0: from its source, and they do not.
+  Lid returns_to{};
+  std::string reason{};  // why it is not what the rule says; empty: it is
+};
+
+class PathSteering {
+ public:
+  explicit PathSteering(const DataServiceLimits& limits = {}) : services_(limits) {}
+
+  // Errors: as DataServices::set() has them; invalid_argument: a rule leads through a service that
+  // there would not be any more.
+  Expected<void> set_services(std::vector<DataService> services);
+  // Errors: as PathRules has them; invalid_argument: there is no such service.
+  Expected<void> insert(std::size_t index, PathRule rule);
+  Expected<void> add(PathRule rule) { return insert(rules_.all().size(), std::move(rule)); }
+  Expected<void> remove(std::size_t index);
+  void set_default(PathAction action);
+
+  [[nodiscard]] const PathRules& rules() const { return rules_; }
+  [[nodiscard]] const DataServices& services() const { return services_; }
+  // To say who is there and well; not to set() them.
+  [[nodiscard]] DataServices& services() { return services_; }
+  // All paths are direct.
+  [[nodiscard]] bool is_idle() const {
+    return rules_.all().empty() && rules_.default_action() == PathAction::kDirect;
+  }
+
+  // `remember`: the requester is told, which counts where services are balanced by load.
+  [[nodiscard]] PathDecision decide(const PathQuery& query, bool remember);
+
+  // Grows when answers may have become others.
+  [[nodiscard]] std::uint64_t generation() const { return generation_ + services_.generation(); }
+
+ private:
+  // Services along a path, from its source on.
+  using Chain = std::vector<std::size_t>;
+
+  [[nodiscard]] Chain chain_of(const PathRule& rule, bool reversed) const;
+  // How many of them are behind the requester, for whom it asks as the last of these.
+  [[nodiscard]] std::size_t passed(const Chain& chain, const PathQuery& query) const;
+  [[nodiscard]] PathDecision answer(std::size_t index, RuleFit fit, const PathQuery& query,
+                                    bool remember);
+  Expected<void> check_services(const PathRule& rule, const std::vector<DataService>& all) const;
+
+  PathRules rules_;
+  DataServices services_;
+  std::uint64_t generation_ = 0;
+};
+
+}  // namespace weft::sm

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which rule answers a query for a path, and what it comes to.
+#include "sm/policy/path_steering.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace weft::sm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Ports are called by numbers, and have the GID of that number and the LID of its last digit.
+PathEnd end(std::uint16_t number) {
+  std::array<std::uint8_t, 16> bytes{0xFE, 0x80};
+  bytes[14] = static_cast<std::uint8_t>(number >> 8);
+  bytes[15] = static_cast<std::uint8_t>(number);
+  return {.gid = Gid(bytes),
+          .port = Guid{number},
+          .lid = Lid{static_cast<std::uint16_t>(number & 0xF)}};
+}
+
+EndMatch gid(std::uint16_t number) {
+  return {.gids = {GidPrefix(end(number).gid, 128)}};
+}
+EndMatch port(std::uint16_t number) {
+  return {.ports = {Guid{number}}};
+}
+
+PathQuery query(std::uint16_t from, std::uint16_t to, std::uint16_t asker) {
+  return {
+      .source = end(from), .destination = end(to), .requester = end(asker), .pkey = kDefaultPKey};
+}
+PathQuery query(std::uint16_t from, std::uint16_t to) {
+  return query(from, to, from);
+}
+
+// A service with one instance at a port.
+DataService service(const std::string& name, std::uint16_t at, std::vector<Lid> lids) {
+  return {.name = name, .instances = {{{.port = Guid{at}, .lids = std::move(lids)}}}};
+}
+
+PathRule through(std::vector<std::string> services, EndMatch from = {}, EndMatch to = {}) {
+  return {.from = std::move(from),
+          .to = std::move(to),
+          .action = PathAction::kThrough,
+          .through = std::move(services)};
+}
+
+std::vector<Lid> lids_of(const PathDecision& decision) {
+  std::vector<Lid> lids;
+  for (const ServiceHop& hop : decision.hops)
+    lids.push_back(hop.lids.front());
+  return lids;
+}
+
+// Three rules: A to B by the LID of D, C to B directly, what D asks for A to B directly.
+TEST(PathSteering, AnswersAsTheExampleSays) {
+  PathSteering steering;
+  ASSERT_TRUE(steering.set_services({service("d", 0xDDDD, {Lid{0xD}})}));
+  ASSERT_TRUE(steering.add(through({"d"}, gid(0xAAAA), gid(0xBBBB))));
+  ASSERT_TRUE(steering.add({.from = gid(0xCCCC), .to = gid(0xBBBB)}));
+  ASSERT_TRUE(steering.add({.from = gid(0xAAAA), .to = gid(0xBBBB), .requester = gid(0xDDDD)}));
+  steering.set_default(PathAction::kNone);
+
+  const PathDecision a = steering.decide(query(0xAAAA, 0xBBBB), true);
+  EXPECT_EQ(a.rule, 0u);
+  EXPECT_EQ(a.action, PathAction::kThrough);
+  EXPECT_THAT(lids_of(a), ElementsAre(Lid{0xD}));
+
+  const PathDecision c = steering.decide(query(0xCCCC, 0xBBBB), true);
+  EXPECT_EQ(c.rule, 1u);
+  EXPECT_EQ(c.action, PathAction::kDirect);
+
+  const PathDecision d = steering.decide(query(0xAAAA, 0xBBBB, 0xDDDD), true);
+  EXPECT_EQ(d.rule, 2u);
+  EXPECT_EQ(d.action, PathAction::kDirect);
+
+  // Rules are per direction.
+  const PathDecision back = steering.decide(query(0xBBBB, 0xAAAA), true);
+  EXPECT_EQ(back.rule, std::nullopt);
+  EXPECT_EQ(back.action, PathAction::kNone);
+}
+
+TEST(PathSteering, TakesTheFirstRuleThatFits) {
+  PathSteering steering;
+  EXPECT_TRUE(steering.is_idle());
+  EXPECT_EQ(steering.decide(query(1, 2), true).action, PathAction::kDirect);
+  ASSERT_TRUE(steering.add({.to = port(2), .action = PathAction::kNone}));
+  ASSERT_TRUE(steering.add({.from = port(1)}));
+  EXPECT_EQ(steering.decide(query(1, 2), true).rule, 0u);
+  EXPECT_EQ(steering.decide(query(1, 3), true).rule, 1u);
+  EXPECT_EQ(steering.decide(query(3, 1), true).rule, std::nullopt);
+  const std::uint64_t before = steering.generation();
+  ASSERT_TRUE(steering.insert(0, {.from = port(1), .to = port(2)}));
+  EXPECT_GT(steering.generation(), before);
+  EXPECT_EQ(steering.decide(query(1, 2), true).action, PathAction::kDirect);
+  ASSERT_TRUE(steering.remove(0));
+  EXPECT_EQ(steering.decide(query(1, 2), true).action, PathAction::kNone);
+}
+
+TEST(PathSteering, LooksAtEachConditionThatARuleHas) {
+  PathQuery asked = query(1, 2, 3);
+  asked.service_id = 0x1005;
+  asked.pkey = PKey{0x8001};
+  asked.sl = Sl{3};
+  asked.qos_class = 7;
+  const auto unmet = [&](PathRule rule) { return std::string(try_rule(rule, asked).unmet); };
+  EXPECT_EQ(unmet({}), "");
+  EXPECT_EQ(unmet({.from = port(2)}), "from");
+  EXPECT_EQ(unmet({.from = {.ports = {Guid{4}, Guid{1}}}}), "");
+  EXPECT_EQ(unmet({.to = gid(1)}), "to");
+  EXPECT_EQ(unmet({.to = {.gids = {GidPrefix(0xFE80'0000'0000'0000)}}}), "");
+  EXPECT_EQ(unmet({.requester = port(1)}), "requester");
+  EXPECT_EQ(unmet({.requester = {.lids = {Lid{4}, Lid{3}}}}), "");
+  EXPECT_EQ(unmet({.requester = {.lids = {Lid{4}}}}), "requester");
+  EXPECT_EQ(unmet({.service_ids = ServiceIdRange{0x1000, 0x1004}}), "service_id");
+  EXPECT_EQ(unmet({.service_ids = ServiceIdRange{0x1005, 0x1005}}), "");
+  EXPECT_EQ(unmet({.service_ids = ServiceIdRange{0x1006, 0x1FFF}}), "service_id");
+  EXPECT_EQ(unmet({.pkey = PKey{0x0001}}), "") << "a limited member of the same partition";
+  EXPECT_EQ(unmet({.pkey = PKey{0x8002}}), "pkey");
+  EXPECT_EQ(unmet({.sl = Sl{3}}), "");
+  EXPECT_EQ(unmet({.sl = Sl{0}}), "sl");
+  EXPECT_EQ(unmet({.qos_class = 7}), "");
+  EXPECT_EQ(unmet({.qos_class = 0}), "qos_class");
+  asked.service_id.reset();
+  asked.qos_class.reset();
+  asked.pkey = PKey{};
+  EXPECT_EQ(unmet({.service_ids = ServiceIdRange{0, ~std::uint64_t{0}}}), "service_id");
+  EXPECT_EQ(unmet({.qos_class = 0}), "qos_class");
+  EXPECT_EQ(unmet({.pkey = PKey{0x8000}}), "pkey") << "0 is no partition";
+  // What is of another subnet has no port here, which nobody can name.
+  asked.destination.port = Guid{};
+  EXPECT_EQ(unmet({.to = {.ports = {Guid{}}}}), "to");
+}
+
+// One port, several GIDs: each virtual machine behind it has its own.
+TEST(PathSteering, TellsTheGidsOfAPortApart) {
+  PathSteering steering;
+  ASSERT_TRUE(steering.set_services({service("fw", 9, {Lid{99}})}));
+  ASSERT_TRUE(steering.add(through({"fw"}, gid(0x101))));
+  PathQuery asked = query(1, 2);
+  EXPECT_EQ(steering.decide(asked, true).action, PathAction::kDirect);
+  asked.source.gid = end(0x101).gid;
+  EXPECT_EQ(steering.decide(asked, true).action, PathAction::kThrough);
+}
+
+TEST(PathSteering, GivesAServiceTheWayOnAndSaysWhereAnswersComeBack) {
+  PathSteering steering;
+  ASSERT_TRUE(steering.set_services({service("fw", 8, {Lid{88}}), service("mon", 9, {Lid{99}})}));
+  PathRule rule = through({"fw", "mon"}, port(1), port(2));
+  rule.symmetric = true;
+  ASSERT_TRUE(steering.add(rule));
+  EXPECT_THAT(lids_of(steering.decide(query(1, 2), true)), ElementsAre(Lid{88}, Lid{99}));
+  const PathDecision on = steering.decide(query(1, 2, 8), true);
+  EXPECT_EQ(on.service, 0u);
+  EXPECT_THAT(lids_of(on), ElementsAre(Lid{99}));
+  EXPECT_EQ(on.returns_to, Lid{88});
+  const PathDecision last = steering.decide(query(1, 2, 9), true);
+  EXPECT_EQ(last.action, PathAction::kDirect);
+  EXPECT_EQ(last.returns_to, Lid{99});
+  // Back by the same ones.
+  EXPECT_THAT(lids_of(steering.decide(query(2, 1), true)), ElementsAre(Lid{99}, Lid{88}));
+  EXPECT_THAT(lids_of(steering.decide(query(2, 1, 9), true)), ElementsAre(Lid{88}));
+  EXPECT_EQ(steering.decide(query(2, 1, 8), true).action, PathAction::kDirect);
+}
+
+TEST(PathSteering, LetsAnswersReturnDirectlyWhereTheRuleIsNotSymmetric) {
+  PathSteering steering;
+  ASSERT_TRUE(steering.set_services({service("fw", 8, {Lid{88}})}));
+  ASSERT_TRUE(steering.add(through({"fw"}, port(1), port(2))));
+  EXPECT_EQ(steering.decide(query(1, 2, 8), true).returns_to, Lid{});
+  EXPECT_EQ(steering.decide(query(2, 1), true).action, PathAction::kDirect);
+}
+
+// A node may be source, destination and service at once.
+TEST(PathSteering, TellsAServiceFromApplicationsOfItsNodeByTheLidThatItAsksFrom) {
+  PathSteering steering;
+  ASSERT_TRUE(steering.set_services({service("fw", 8, {Lid{88}})}));
+  ASSERT_TRUE(steering.add(through({"fw"})));
+  PathQuery own = query(8, 2);
+  EXPECT_EQ(steering.decide(own, true).action, PathAction::kThrough) << "an application";
+  own.slid = Lid{88};
+  EXPECT_EQ(steering.decide(own, true).action, PathAction::kDirect) << "the service";
+  // Nobody else gets the way on by naming that LID.
+  PathQuery other = query(1, 2);
+  other.slid = Lid{88};
+  EXPECT_EQ(steering.decide(other, true).action, PathAction::kThrough);
+  // By policy, applications of the node bypass it.
+  ASSERT_TRUE(steering.insert(0, {.from = port(8)}));
+  EXPECT_EQ(steering.decide(query(8, 2), true).rule, 0u);
+}
+
+TEST(PathSteering, TellsServicesOfOneNodeApartByTheirLids) {
+  PathSteering steering;
+  ASSERT_TRUE(steering.set_services({service("fw", 8, {Lid{88}}), service("mon", 8, {Lid{89}})}));
+  ASSERT_TRUE(steering.add(through({"fw", "mon"})));
+  PathQuery asked = query(1, 2, 8);
+  asked.slid = Lid{88};
+  EXPECT_THAT(lids_of(steering.decide(asked, true)), ElementsAre(Lid{89}));
+  asked.slid = Lid{89};
+  EXPECT_EQ(steering.decide(asked, true).action, PathAction::kDirect);
+}
+
+// What leads to a service must not lead it back to itself, or in a circle, by other rules.
+TEST(PathSteering, AnswersServicesByTheRuleThatLeadsThroughThem) {
+  PathSteering steering;
+  ASSERT_TRUE(steering.set_services({service("fw", 8, {Lid{88}}), service("mon", 9, {Lid{99}})}));
+  ASSERT_TRUE(steering.add(through({"fw"}, port(1))));
+  ASSERT_TRUE(steering.add(through({"mon"})));
+  EXPECT_EQ(steering.decide(query(1, 2, 8), true).action, PathAction::kDirect);
+  EXPECT_EQ(steering.decide(query(1, 2, 8), true).rule, 0u);
+}
+
+TEST(PathSteering, LeadsBothWaysOfASymmetricRuleThroughOneInstance) {
+  PathSteering steering;
+  DataService fw{.name = "fw"};
+  for (std::uint16_t i = 0; i < 4; ++i) {
+    const auto lid = static_cast<std::uint16_t>(50 + i);
+    fw.instances.push_back({{.port = Guid{100u + i}, .lids = {Lid{lid}}}});
+  }
+  ASSERT_TRUE(steering.set_services({fw}));
+  PathRule rule = through({"fw"});
+  rule.symmetric = true;
+  ASSERT_TRUE(steering.add(rule));
+  std::set<Lid> used;
+  for (std::uint16_t i = 1; i < 30; ++i) {
+    const auto there = lids_of(steering.decide(query(i, 40), true));
+    EXPECT_EQ(there, lids_of(steering.decide(query(40, i), true)));
+    used.insert(there.front());
+  }
+  EXPECT_EQ(used.size(), 4u);
+}
+
+TEST(PathSteering, RefusesPathsWhileNoInstanceIsWellUnlessTheServiceMayBeBypassed) {
+  PathSteering steering;
+  DataService monitor = service("mon", 9, {Lid{99}});
+  monitor.bypass = true;
+  ASSERT_TRUE(steering.set_services({service("fw", 8, {Lid{88}}), monitor}));
+  ASSERT_TRUE(steering.add(through({"fw"}, {}, port(2))));
+  ASSERT_TRUE(steering.add(through({"mon"})));
+  steering.services().set_health(Guid{8}, false);
+  steering.services().set_health(Guid{9}, false);
+  // Before anybody knows which ports there are, nobody is missed.
+  steering.services().set_ports(std::vector<PresentPort>{{.port = Guid{8}}, {.port = Guid{9}}});
+  const PathDecision refused = steering.decide(query(1, 2), true);
+  EXPECT_EQ(refused.action, PathAction::kNone);
+  EXPECT_EQ(refused.rule, 0u);
+  EXPECT_THAT(refused.reason, HasSubstr("service fw"));
+  EXPECT_EQ(steering.decide(query(1, 3), true).action, PathAction::kDirect);
+  steering.services().set_health(Guid{8}, true);
+  EXPECT_EQ(steering.decide(query(1, 2), true).action, PathAction::kThrough);
+}
+
+TEST(PathSteering, RefusesRulesThatContradictThemselves) {
+  PathSteering steering;
+  ASSERT_TRUE(steering.set_services({service("fw", 8, {Lid{88}})}));
+  const auto refused = [&](PathRule rule) {
+    const auto added = steering.add(std::move(rule));
+    return added ? std::string() : added.error().message;
+  };
+  EXPECT_THAT(refused({.action = PathAction::kThrough}), HasSubstr("one at least"));
+  EXPECT_THAT(refused({.through = {"fw"}}), HasSubstr("leads through them"));
+  EXPECT_THAT(refused(through({"fw", "fw"})), HasSubstr("twice"));
+  EXPECT_THAT(refused(through({"mon"})), HasSubstr("no service mon; there are fw"));
+  EXPECT_THAT(refused({.service_ids = ServiceIdRange{2, 1}}), HasSubstr("ends before"));
+  EXPECT_EQ(refused({.name = "x"}), "");
+  EXPECT_THAT(refused({.name = "x"}), HasSubstr("already"));
+  EXPECT_THAT(steering.remove(1).error().message, HasSubstr("there are 1 to 1"));
+  EXPECT_EQ(refused(through({"fw"})), "");
+  EXPECT_THAT(steering.set_services({}).error().message, HasSubstr("no service fw"));
+}
+
+}  // namespace
+}  // namespace weft::sm
