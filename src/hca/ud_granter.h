@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "base/ids.h"
+#include "base/lru_map.h"
 #include "base/time.h"
 #include "hca/arrivals.h"
 #include "hca/credit.h"
 #include "hca/credit_pacer.h"
-#include "hca/lru_map.h"
 
 namespace weft::hca {
 

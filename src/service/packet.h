@@ -30,6 +30,9 @@ class Packet {
   // `bytes`: LRH through VCRC, which stay the caller's.
   Packet(MutableBytes bytes, const Arrival& arrival) : bytes_(bytes), arrival_(arrival) {}
 
+  Packet(MutableBytes bytes, const Arrival& arrival, const Fields& fields)
+      : bytes_(bytes), arrival_(arrival), fields_(fields) {}
+
   [[nodiscard]] Bytes bytes() const { return bytes_; }
   [[nodiscard]] const Arrival& arrival() const { return arrival_; }
   // As the packet came, whatever services before have changed. Read when first asked for.
@@ -61,7 +64,10 @@ class Packet {
 
   // For the runtime.
   [[nodiscard]] wire::LinkPatch& patch() {
-    if (!patch_) patch_.emplace(bytes_);
+    if (!patch_) {
+      static_cast<void>(fields());  // which are those before the change
+      patch_.emplace(bytes_);
+    }
     return *patch_;
   }
   [[nodiscard]] bool changed() const { return patch_.has_value(); }

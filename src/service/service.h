@@ -36,6 +36,9 @@ class Host {
   // by apply(), in order, or, when a link between them was broken, all that snapshot() says first.
   static constexpr std::size_t kMostRecord = 512;
   virtual void publish(Bytes record) = 0;
+  // Sends a packet that the service has made, whole and sealed, by this port: an answer to one that
+  // came. False: more of them than packets that came are refused, and counted.
+  virtual bool send(Bytes packet, std::uint8_t port) = 0;
 };
 
 class Service {

@@ -60,6 +60,7 @@ class LinkPatch {
   [[nodiscard]] bool finish_checked();
 
   [[nodiscard]] std::uint8_t changed() const { return changed_; }
+  [[nodiscard]] Bytes packet() const { return packet_; }
 
  private:
   [[nodiscard]] std::size_t deth() const;

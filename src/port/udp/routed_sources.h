@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "base/ids.h"
+#include "base/lru_map.h"
 #include "base/time.h"
-#include "hca/lru_map.h"
 #include "io/route.h"
 #include "io/socket_address.h"
 

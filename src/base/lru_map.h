@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace weft::hca {
+namespace weft {
 
 // A map of at most `limit` entries in the order of their last use: what peers make us remember must
 // be bounded, and what was silent longest goes first. The most recent entry is found without
@@ -56,6 +56,12 @@ class LruMap {
     assert(index_.size() == order_.size());
     return order_.front().value;
   }
+  void erase(const Key& key) {
+    const auto found = index_.find(key);
+    if (found == index_.end()) return;
+    order_.erase(found->second);
+    index_.erase(found);
+  }
   void clear() {
     index_.clear();
     order_.clear();
@@ -67,4 +73,4 @@ class LruMap {
   std::unordered_map<Key, typename List::iterator, Hash> index_;
 };
 
-}  // namespace weft::hca
+}  // namespace weft
