@@ -11,15 +11,21 @@
 namespace weft::fabric {
 
 ChannelAdapter::ChannelAdapter(const LabNode& lab, const NodeParts& parts)
-    : Node(lab, parts), lanes_(lab.ports), numbers_(parts.first_qpn), programs_(lab.ports) {
+    : Node(lab, parts),
+      lanes_(lab.ports),
+      numbers_(parts.first_qpn),
+      programs_(lab.ports),
+      raw_ports_(lab.ports) {
+}
+
+Error ChannelAdapter::no_port(mgmt::PortNumber port) const {
+  return {std::errc::invalid_argument,
+          fmt::format("port {}: {} has ports 1 to {}", port, name(), port_count())};
 }
 
 Expected<std::unique_ptr<Attachment>> ChannelAdapter::attach(mgmt::PortNumber port,
                                                              Program& program) {
-  if (port < 1 || port > port_count()) {
-    return fail(std::errc::invalid_argument,
-                fmt::format("port {}: {} has ports 1 to {}", port, name(), port_count()));
-  }
+  if (port < 1 || port > port_count()) return tl::unexpected(no_port(port));
   ProgramPort::Adapter& adapter = *this;
   auto& place = programs_[port - 1u];
   if (place == nullptr) {
@@ -28,7 +34,23 @@ Expected<std::unique_ptr<Attachment>> ChannelAdapter::attach(mgmt::PortNumber po
   return std::make_unique<AttachedProgram>(*place, program);
 }
 
+Expected<RawPort*> ChannelAdapter::raw_port(mgmt::PortNumber port) {
+  if (port < 1 || port > port_count()) return tl::unexpected(no_port(port));
+  auto& place = raw_ports_[port - 1u];
+  if (place == nullptr) {
+    RawPort::Adapter& adapter = *this;
+    place = std::make_unique<RawPort>(adapter, this->port(port), worker(), pool());
+  }
+  return place.get();
+}
+
+bool ChannelAdapter::is_diverted(const NodePort& port, Lid dlid) const {
+  const auto& place = raw_ports_[port.number() - 1u];
+  return place != nullptr && place->diverts(dlid);
+}
+
 void ChannelAdapter::port_changed(NodePort& port, bool reregister) {
+  if (auto& raw = raw_ports_[port.number() - 1u]; raw != nullptr) raw->changed();
   if (auto& place = programs_[port.number() - 1u]; place != nullptr) place->changed(reregister);
 }
 
@@ -62,6 +84,14 @@ bool leads_beyond(const NodePort& port, const link::Packet& packet, const wire::
 }  // namespace
 
 void ChannelAdapter::take(NodePort& in, link::PacketPtr packet, Time now) {
+  if (auto& raw = raw_ports_[in.number() - 1u]; raw != nullptr) {
+    raw->take(packet, now);
+    if (packet == nullptr) return;
+  }
+  to_engine(in, std::move(packet), now);
+}
+
+void ChannelAdapter::to_engine(NodePort& in, link::PacketPtr packet, Time now) {
   const wire::Lrh lrh = packet->lrh();
   const bool permissive = lrh.vl == kManagementVl && lrh.dlid == wire::kPermissiveLid;
   if (!permissive && !in.owns(lrh.dlid) && !is_multicast(lrh.dlid)) {

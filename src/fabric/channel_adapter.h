@@ -12,6 +12,7 @@
 #include "fabric/node.h"
 #include "fabric/program_port.h"
 #include "fabric/queue_pair_table.h"
+#include "fabric/raw_port.h"
 
 namespace weft::fabric {
 
@@ -24,7 +25,7 @@ class Forwarder {
   virtual void from_subnet(link::PacketPtr packet, Time now) = 0;
 };
 
-class ChannelAdapter final : public Node, private ProgramPort::Adapter {
+class ChannelAdapter final : public Node, private ProgramPort::Adapter, private RawPort::Adapter {
  public:
   ChannelAdapter(const LabNode& lab, const NodeParts& parts);
 
@@ -38,6 +39,9 @@ class ChannelAdapter final : public Node, private ProgramPort::Adapter {
   // A place for `program`, which outlives it, on a port. invalid_argument: there is no such port.
   [[nodiscard]] Expected<std::unique_ptr<Attachment>> attach(mgmt::PortNumber port,
                                                              Program& program);
+
+  // A port as data services have it. invalid_argument: there is no such port.
+  [[nodiscard]] Expected<RawPort*> raw_port(mgmt::PortNumber port);
 
   // --- mgmt::ManagedNode -------------------------------------------------------------------------
   [[nodiscard]] wire::SlToVl sl_to_vl(mgmt::PortNumber in, mgmt::PortNumber out) const override;
@@ -57,9 +61,12 @@ class ChannelAdapter final : public Node, private ProgramPort::Adapter {
   void send_out(Outgoing outgoing, Time now) override;
   void link_changed(NodePort&, Time) override {}  // adapters have no trap for it
   void port_changed(NodePort& port, bool reregister) override;
-  // ProgramPort::Adapter
+  // ProgramPort::Adapter, RawPort::Adapter
   [[nodiscard]] Vl lane(const NodePort& out, Sl sl) const override;
   void take_back(NodePort& port, link::PacketPtr packet, Time now) override;
+  [[nodiscard]] bool is_diverted(const NodePort& port, Lid dlid) const override;
+  void to_engine(NodePort& in, link::PacketPtr packet, Time now) override;
+  [[nodiscard]] Error no_port(mgmt::PortNumber port) const;
   void route(NodePort& in, link::PacketPtr packet, std::optional<PKey> pkey, Time now);
 
   // Of each port, once it was set.
@@ -68,6 +75,8 @@ class ChannelAdapter final : public Node, private ProgramPort::Adapter {
   QueuePairTable numbers_;
   // Of each port, once a program was attached.
   std::vector<std::unique_ptr<ProgramPort>> programs_;
+  // Of each port, once a service asked for it.
+  std::vector<std::unique_ptr<RawPort>> raw_ports_;
 };
 
 }  // namespace weft::fabric

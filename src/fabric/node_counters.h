@@ -31,6 +31,9 @@ enum class NodeCounter : std::uint8_t {
   kOutdated,
   kProgramFull,
   kProgramStuck,
+  kDiverted,
+  kRawBadIcrc,
+  kRawNoQueue,
   kCount
 };
 
@@ -59,6 +62,9 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(NodeCounter::k
         {"outdated", "dropped: made by a program before it knew how the port is now"},
         {"program_full", "dropped: its program was slow, and others needed the room"},
         {"program_stuck", "dropped: its program did not take what waited for it"},
+        {"diverted", "packets that went raw to the queues of a data service"},
+        {"raw_bad_icrc", "dropped: for a data service, but its ICRC is wrong"},
+        {"raw_no_queue", "dropped: for a data service that has no queue any more"},
     }};
 
 using NodeCounters = CounterSet<NodeCounter, kNodeCounters>;

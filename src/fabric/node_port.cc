@@ -251,6 +251,23 @@ bool NodePort::has_gid(const Gid& gid) const {
          std::find(guids_.begin() + 1, guids_.end(), guid) != guids_.end();
 }
 
+std::vector<Gid> NodePort::gids() const {
+  std::vector<Gid> out;
+  const auto add = [&out](std::uint64_t prefix, Guid guid) {
+    std::array<std::byte, 16> bytes;
+    wire::store_be64(bytes.data(), prefix);
+    wire::store_be64(bytes.data() + 8, guid.value());
+    out.push_back(wire::load_gid(bytes.data()));
+  };
+  for (std::size_t i = 0; i < std::max<std::size_t>(guids_.size(), 1); ++i) {
+    const Guid guid = i == 0 ? guid_ : guids_[i];
+    if (guid == Guid{}) continue;
+    add(info_.gid_prefix, guid);
+    if (info_.gid_prefix != kDefaultPrefix) add(kDefaultPrefix, guid);
+  }
+  return out;
+}
+
 // Halves 1 and 2 are the low table's, 3 and 4 the high one's.
 wire::VlArbitrationBlock NodePort::vl_arbitration(std::uint8_t half) const {
   using Arbitration = link::VlArbitration;

@@ -85,6 +85,8 @@ class NodePort final : public Task, public link::TrainingPort {
   void set_guids(std::uint8_t block, const wire::GuidBlock& value);
   // One of the port's GUIDs with the subnet's prefix or the link-local one (IBA 4.1.1).
   [[nodiscard]] bool has_gid(const Gid& gid) const;
+  // All of these.
+  [[nodiscard]] std::vector<Gid> gids() const;
 
   [[nodiscard]] wire::VlArbitrationBlock vl_arbitration(std::uint8_t half) const;
   void set_vl_arbitration(std::uint8_t half, const wire::VlArbitrationBlock& value);

@@ -64,7 +64,9 @@ void ProgramPort::transmit(link::PacketPtr packet, const SentPacket& sent, Vl vl
   counters().add_in_turn(NodeCounter::kSent);
   // What cannot be sent is the link's to drop and to count.
   if (link.state() != link::PortState::kActive) return link.transmit(std::move(packet), vl, now);
-  if (port_.owns(sent.dlid)) return loop_back(std::move(packet), vl, now);
+  if (port_.owns(sent.dlid) || adapter_.is_diverted(port_, sent.dlid)) {
+    return loop_back(std::move(packet), vl, now);
+  }
   if (is_multicast(sent.dlid) && sent.grh && groups_.contains(sent.grh->dgid)) {
     link::PacketPtr copy = pool_.replicate(*packet);
     counters().add_in_turn(copy == nullptr ? NodeCounter::kNoPacket : NodeCounter::kReplicated);

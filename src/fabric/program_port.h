@@ -24,6 +24,8 @@ class ProgramPort final : private Task {
     virtual ~Adapter() = default;
     // Of what leaves by the port; 15: none.
     [[nodiscard]] virtual Vl lane(const NodePort& out, Sl sl) const = 0;
+    // Whether a data service at the port takes what is sent there.
+    [[nodiscard]] virtual bool is_diverted(const NodePort& port, Lid dlid) const = 0;
     // What the port has sent to itself, as if it had come from the link.
     virtual void take_back(NodePort& port, link::PacketPtr packet, Time now) = 0;
   };

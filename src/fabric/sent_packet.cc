@@ -59,6 +59,33 @@ bool SentPacket::read(const link::Packet& packet, Qpn source) {
   return !packet.sealed || !packet.payload().empty() || packet.vcrc_good();
 }
 
+bool SentPacket::read_raw(const link::Packet& packet) {
+  size = packet.size();
+  const std::size_t covered = size - wire::kVcrcSize;
+  const wire::Lrh lrh = wire::Lrh::read(packet.header());
+  if (lrh.link_version != 0 || lrh.vl == kManagementVl || lrh.packet_bytes() != covered) {
+    return false;
+  }
+  sl = lrh.sl;
+  dlid = lrh.dlid;
+  slid = lrh.slid;
+  if (!is_raw(lrh)) {
+    Bytes rest = packet.header().subspan(wire::Lrh::kSize);
+    if (lrh.next_header == wire::Lnh::iba_global) {
+      grh = wire::Grh::parse(rest);
+      if (!grh || !is_right(*grh, covered)) return false;
+      rest = rest.subspan(wire::Grh::kSize);
+    }
+    const auto bth = wire::Bth::parse(rest);
+    if (!bth || bth->dest_qp == kQp0 ||
+        covered < packet.header().size() - rest.size() + wire::Bth::kSize + wire::kIcrcSize) {
+      return false;
+    }
+    pkey = bth->pkey;
+  }
+  return !packet.sealed || !packet.payload().empty() || packet.vcrc_good();
+}
+
 bool SentPacket::agrees_with(const NodePort& port) const {
   return port.owns(slid) && port.has_pkey(pkey) && (!grh || port.has_gid(grh->sgid)) &&
          size <= link::longest_packet(port.link().neighbor_mtu());

@@ -27,6 +27,10 @@ struct SentPacket {
   // and has no payload of its own. The ICRC is between the ends.
   [[nodiscard]] bool read(const link::Packet& packet, Qpn source);
 
+  // The same for a data service, which sends packets of others: anything but subnet management,
+  // malformed as above.
+  [[nodiscard]] bool read_raw(const link::Packet& packet);
+
   // Source LID, source GID and P_Key are the port's, and its neighbour takes so long a packet.
   [[nodiscard]] bool agrees_with(const NodePort& port) const;
 };

@@ -103,6 +103,8 @@ class ReceiveFilter {
   [[nodiscard]] bool diverts() const {
     return !lids_.empty() || !gids_.empty() || other_lids_ || other_gids_ || watcher_;
   }
+  // Whether that LID is in the table.
+  [[nodiscard]] bool diverts(Lid dlid) const { return diverted_[dlid.value()]; }
   // `after_lrh`: what the packet has there, as far as its GRH if it has one; one too short to have
   // it is taken for local. VL15 and the permissive LID are the engine's always: without them the
   // subnet manager would lose the port.

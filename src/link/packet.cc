@@ -2,6 +2,7 @@
 #include "link/packet.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstring>
 #include <utility>
@@ -63,6 +64,29 @@ bool Packet::lrh_good() const {
   const std::size_t covered = size() - wire::kVcrcSize;
   return lrh.link_version == 0 && lrh.packet_bytes() == covered &&
          covered >= least_bytes(lrh.next_header);
+}
+
+bool Packet::icrc_good() const {
+  const Lrh lrh = this->lrh();
+  if (lrh.next_header == wire::Lnh::raw || lrh.next_header == wire::Lnh::raw_ipv6) return true;
+  const std::size_t front = wire::link_headers_size(header());
+  if (header_size_ < front || size() < front + wire::kIcrcSize + wire::kVcrcSize) return false;
+  std::size_t left = size() - wire::kIcrcSize - wire::kVcrcSize;  // that it covers
+  std::array<std::byte, wire::kIcrcSize> carried;
+  std::size_t found = 0;
+  const Bytes covered = header().first(std::min<std::size_t>(left, header_size_));
+  std::uint32_t state = wire::link_icrc_front(covered);
+  left -= covered.size();
+  for (Bytes stretch : {header().subspan(covered.size()), payload_, trailer()}) {
+    const Bytes more = stretch.first(std::min(left, stretch.size()));
+    state = wire::crc32_update(state, more);
+    left -= more.size();
+    stretch = stretch.subspan(more.size());
+    const std::size_t icrc = std::min(carried.size() - found, stretch.size());
+    std::copy_n(stretch.begin(), icrc, carried.begin() + static_cast<std::ptrdiff_t>(found));
+    found += icrc;
+  }
+  return wire::load_le32(carried.data()) == wire::crc32_finish(state);
 }
 
 bool Packet::vcrc_good() const {

@@ -81,6 +81,9 @@ class Packet {
   // carries it.
   [[nodiscard]] std::uint16_t compute_vcrc() const;
   [[nodiscard]] bool vcrc_good() const;
+  // Of one that is sealed: whether it carries the ICRC of its bytes (IBA 7.8.1). Raw ones have
+  // none, and those too short for a BTH a wrong one.
+  [[nodiscard]] bool icrc_good() const;
   // Whether its LRH says the length that it has, which is enough for all headers.
   [[nodiscard]] bool lrh_good() const;
   // For hops: write a new LRH, or the VL alone, and bring the VCRC up to date without reading the

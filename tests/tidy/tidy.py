@@ -30,7 +30,7 @@ MAY_INCLUDE = {
     "umad": {"base", "io"},
     "hca": {"base", "wire"},
     "mgmt": {"base", "wire", "hca"},
-    "fabric": {"base", "wire", "link", "mgmt"},
+    "fabric": {"base", "wire", "hca", "link", "mgmt"},
     "sm": {"base", "wire", "mgmt"},
     "rdmacm": {"base", "wire", "hca", "mgmt"},
     "wan": {"base", "wire", "link"},

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// A port of a channel adapter as data services have it: which packets go to them raw, with all
+// headers and without protocol, to which of their receive queues, and what they send so.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "base/entropy.h"
+#include "base/error.h"
+#include "base/gid_prefix.h"
+#include "fabric/attachment.h"
+#include "fabric/node_port.h"
+#include "fabric/worker.h"
+#include "hca/receive_filter.h"
+#include "hca/receive_side_scaling.h"
+#include "link/packet_pool.h"
+
+namespace weft::fabric {
+
+// What goes to a set of raw queues.
+struct OtherLids {  // whatever is not for the port's own LIDs
+  friend bool operator==(const OtherLids&, const OtherLids&) = default;
+};
+struct OtherGids {  // packets with a GRH that is not for the port's own GIDs
+  friend bool operator==(const OtherGids&, const OtherGids&) = default;
+};
+struct Everything {  // copies of what nothing else diverts
+  friend bool operator==(const Everything&, const Everything&) = default;
+};
+using RawRule = std::variant<Lid, GidPrefix, OtherLids, OtherGids, Everything>;
+
+// A raw receive queue.
+class RawQueue {
+ public:
+  virtual ~RawQueue() = default;
+  // From inside the fabric's run(), or from inside of what sends. The ICRC of a packet that has one
+  // was found right.
+  virtual void arrive(link::PacketPtr packet, Time now) = 0;
+};
+
+class RawPort final : private Task {
+ public:
+  // Whoever has work when the port's turn comes, which it does soon after wake().
+  class Client {
+   public:
+    virtual ~Client() = default;
+    virtual void run(Time now) = 0;
+  };
+  void add(Client& client) { clients_.push_back(&client); }
+  // Not from inside run(). `dropped`: packets that it leaves behind.
+  void remove(Client& client, std::size_t dropped);
+  void wake() { worker_.wake(*this); }
+
+  // The adapter that it is part of.
+  class Adapter {
+   public:
+    virtual ~Adapter() = default;
+    // Of what leaves by the port; 15: none.
+    [[nodiscard]] virtual Vl lane(const NodePort& out, Sl sl) const = 0;
+    // For the protocol engine, whatever a filter says.
+    virtual void to_engine(NodePort& port, link::PacketPtr packet, Time now) = 0;
+  };
+
+  // All outlive it, but for the entropy, of which keys are drawn for each set.
+  RawPort(Adapter& adapter, NodePort& port, Worker& worker, link::PacketPool& pool);
+
+  // --- sets of queues ----------------------------------------------------------------------------
+  using Set = hca::QueueSet;
+  // not_enough_memory: there are kMostSets.
+  Expected<Set> open(Entropy& entropy);
+  // Its rules end, and what it has sent to this port itself and has not arrived is dropped. Its
+  // queues get nothing any more.
+  void close(Set set);
+  // Errors as hca::ReceiveFilter has them; of a rule without an address, file_exists.
+  Expected<void> divert(Set set, const RawRule& rule);
+  // invalid_argument: not of this set.
+  Expected<void> restore(Set set, const RawRule& rule);
+  // Where it goes now. Nothing: nowhere.
+  [[nodiscard]] std::optional<Set> set_of(const RawRule& rule) const;
+  // A queue, which must outlive its place in the set. Returns its number there. `core` as
+  // hca::ReceiveSideScaling::add() has it, and errors.
+  Expected<std::uint16_t> add_queue(Set set, RawQueue& queue,
+                                    std::optional<unsigned> core = std::nullopt);
+  void remove_queue(Set set, std::uint16_t queue);
+  // All that arrived at the queue has been worked on: flows that are to go to another one do.
+  void drained(Set set, std::uint16_t queue);
+  [[nodiscard]] std::size_t queues(Set set) const;
+  [[nodiscard]] hca::ReceiveSideScaling& scaling(Set set) { return sets_[set.value()]->scaling; }
+
+  // --- packets -----------------------------------------------------------------------------------
+  // Takes what comes in and is for a set; the engine's stays in `packet`.
+  void take(link::PacketPtr& packet, Time now) {
+    if (filter_.diverts()) steer(packet, std::nullopt, now);
+  }
+  // Whether what an application of this node sends there comes back to this port.
+  [[nodiscard]] bool diverts(Lid dlid) const { return filter_.diverts(dlid); }
+  // From a set's owner: any packet but subnet management's, from whomever it says that it is. What
+  // is for this port itself goes to its engine, or to another set. kForged: it is no packet
+  // (counted). Who forwards a packet that came in leaves it its hold, or moves that to the one that
+  // he sends instead, so that credit is given back when there is room again.
+  Sent send(Set from, link::PacketPtr packet, Time now);
+
+  // PortInfo or GIDs are others.
+  void changed();
+  [[nodiscard]] const hca::FilterCounters& counters() const { return filter_.counters(); }
+
+  static constexpr std::size_t kMostSets = 1024;
+
+ private:
+  struct Queues {
+    explicit Queues(Entropy& entropy) : scaling(entropy) {}
+    hca::ReceiveSideScaling scaling;
+    std::vector<RawQueue*> queues;  // by number; null: none
+    std::vector<RawRule> rules;
+    link::PacketQueue looped;  // for this port itself
+  };
+
+  void run(Time now) override;
+  [[nodiscard]] std::optional<Time> deadline() const override { return std::nullopt; }
+  // `from`: of the set that has sent it.
+  void steer(link::PacketPtr& packet, std::optional<Set> from, Time now);
+  void deliver(Set set, link::PacketPtr packet, Time now);
+  Expected<void> set_rule(const RawRule& rule, Set set);
+  Expected<void> clear_rule(const RawRule& rule);
+
+  Adapter& adapter_;
+  NodePort& port_;
+  Worker& worker_;
+  link::PacketPool& pool_;
+  hca::ReceiveFilter filter_;
+  std::vector<std::unique_ptr<Queues>> sets_;  // by number; null: free
+  std::vector<Client*> clients_;
+};
+
+}  // namespace weft::fabric
