@@ -25,7 +25,7 @@ class MatchKey {
     present_ |= std::uint64_t{1} << index(field);
     wide_[wide_index(field)] = value;
   }
-  void clear() { present_ = 0; }
+  void remove(Field field) { present_ &= ~(std::uint64_t{1} << index(field)); }
 
   [[nodiscard]] bool has(Field field) const { return (present_ >> index(field) & 1) != 0; }
   // Only of a field that it has.

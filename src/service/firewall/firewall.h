@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The firewall: a data service that lets packets go on or not by rules, and remembers which
+// connections it has let come about. docs/firewall.md tells how it is used and what it withstands.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/allowance.h"
+#include "base/counters.h"
+#include "service/firewall/connections.h"
+#include "service/firewall/flows.h"
+#include "service/firewall/program.h"
+#include "service/service.h"
+
+namespace weft::service::firewall {
+
+// What becomes of a packet, and why.
+struct Decision {
+  Action action = Action::drop;  // accept, drop or reject
+  std::uint32_t rule = Program::kPolicy;
+  ConnectionState state = ConnectionState::none;
+  FlowDirection direction = FlowDirection::original;
+  Traffic traffic = Traffic::opaque;
+  Doubt doubt = Doubt::none;
+  std::uint32_t connection = Connections::kNone;
+  // What its fields say is all that was asked: the next packet with the same FlowKey fares alike.
+  bool for_flow = false;
+};
+
+// Of Verdict::drop().
+enum class DropReason : std::uint16_t {
+  kRule,
+  kRejected,
+  kPolicy,
+  kState,
+  kCount,
+};
+
+// Who is told of packets that rules log.
+class LogSink {
+ public:
+  virtual ~LogSink() = default;
+  struct Line {
+    const Rule& rule;
+    std::string_view chain;
+    const Fields& fields;
+    const Decision& decision;
+    // Lines that the log's rate has swallowed since the last one.
+    std::uint64_t swallowed = 0;
+  };
+  virtual void log(const Line& line, Time now) = 0;
+};
+
+struct FirewallOptions {
+  Connections::Limits connections{};
+  Flows::Limits flows{};
+  // Says and counts what would become of packets, and forwards them all.
+  bool dry_run = false;
+  unsigned log_lines_per_second = 10;
+};
+
+class Firewall final : public Service, private Connections::Owner {
+ public:
+  // `log` outlives it; nullptr: nobody is told.
+  Firewall(Program program, const FirewallOptions& options, LogSink* log = nullptr);
+
+  [[nodiscard]] std::string_view name() const override { return "firewall"; }
+  void attach(Host& host) override {
+    Service::attach(host);
+    attached_ = true;
+  }
+  [[nodiscard]] std::span<const CounterInfo> drop_reasons() const override;
+  [[nodiscard]] Verdict handle(Packet& packet, Time now) override;
+  void run(Time now) override;
+  [[nodiscard]] std::optional<Time> deadline() const override { return deadline_; }
+  [[nodiscard]] std::vector<CounterValue> counters() const override;
+
+  // What handle() does but for carrying it out: for packets that come from elsewhere, as from a
+  // file.
+  [[nodiscard]] Decision decide(const Fields& fields, Bytes packet, Time now);
+
+  // Other rules, at once for every packet. Connections and flows whose beginning the new rules
+  // would accept go on, the others are forgotten. Counters of rules begin at zero. How many
+  // connections were forgotten.
+  std::size_t reload(Program program, Time now);
+
+  [[nodiscard]] const Program& program() const { return program_; }
+  // Packets and bytes that a rule has matched, or the policy (Program::kPolicy) decided.
+  [[nodiscard]] Tally matched(std::uint32_t rule);
+  [[nodiscard]] std::uint64_t doubted(Doubt doubt) const {
+    return doubted_[static_cast<std::size_t>(doubt)];
+  }
+  // Packets that were forwarded in a dry run and would not have been.
+  [[nodiscard]] std::uint64_t would_drop() const { return would_drop_; }
+  [[nodiscard]] std::size_t connections() const { return connections_.size(); }
+  [[nodiscard]] std::size_t half_open() const { return connections_.half_open(); }
+  [[nodiscard]] std::size_t flows() const { return flows_.size(); }
+
+ private:
+  class Recorder;
+  // What goes by of a connection under one verdict.
+  struct FlowTally {
+    Tally tally{};    // the runtime counts here
+    Tally harvested;  // what was taken from it
+    std::vector<std::uint32_t> rules;
+  };
+
+  void gone(Connection& connection) override;
+  bool busy(Connection& connection) override;
+
+  void find_state(const Fields& fields, Decision& decision, Connections::Found& found, Time now);
+  void find_datagram(const Fields& fields, Decision& decision, Connections::Found& found, Time now);
+  void find_flow(const Flows::Id& id, Decision& decision, Time now);
+  void find_inside(const Fields& fields, Decision& decision, Time now);
+  void learn(const Fields& fields, Bytes packet, const Decision& decision,
+             const Connections::Found& found, const MatchKey& key, Time now);
+  [[nodiscard]] wire::ServiceId service_of(const Connections::Found& found);
+  void count_message(const Fields& fields, const Decision& decision, MatchKey& key);
+  [[nodiscard]] bool depends_on_flow_only(const Fields& fields, const Decision& decision) const;
+  void count(std::span<const std::uint32_t> rules, std::uint64_t bytes);
+  void write_log(const Fields& fields, const Decision& decision, Time now);
+  Tally* tally_for(const Decision& decision);
+  bool harvest(FlowTally& tally);
+
+  Program program_;
+  const FirewallOptions options_;
+  LogSink* const log_;
+  Connections connections_;
+  Flows flows_;
+  std::vector<Tally> rules_;  // and at the end the policy's
+  std::deque<FlowTally> tallies_;
+  std::vector<std::uint32_t> free_tallies_;
+  std::vector<std::uint32_t> path_;  // of the packet in hand
+  Allowance log_rate_;
+  std::uint64_t swallowed_ = 0;
+  std::uint64_t would_drop_ = 0;
+  std::array<std::uint64_t, static_cast<std::size_t>(Doubt::kCount)> doubted_{};
+  std::optional<Time> deadline_;
+  bool attached_ = false;
+};
+
+// How it is called, and what it means.
+[[nodiscard]] const CounterInfo& counter_of(Doubt doubt);
+
+}  // namespace weft::service::firewall
