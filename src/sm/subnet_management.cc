@@ -37,9 +37,11 @@ SubnetManagement::SubnetManagement(mgmt::MadLayer& port, const ManagerOptions& o
                                    LidPlan lids)
     : gid_prefix_(options.setup.gid_prefix),
       groups_(options.setup.partitions.groups),
+      steering_error_(steering_.set(options.steering)),
       manager_(port, options, std::move(lids)),
       administrator_(port, {.paths = path_options(options), .own_port = options.own_port}) {
   administrator_.set_multicast_source([this]() -> const Subnet& { return manager_.subnet(); });
+  administrator_.steer_by(&steering_);
   manager_.on_trap([this](const ReceivedTrap& trap) { administrator_.take_trap(trap); });
 }
 
@@ -63,6 +65,11 @@ void SubnetManagement::record_all(Time now) const {
 }
 
 Expected<void> SubnetManagement::start() {
+  if (!steering_error_) return steering_error_;
+  // Those that were given are no port's from the beginning.
+  if (auto set = manager_.set_service_lids(steering_.services().lids()); !set) {
+    return fail(set.error().code, "service LIDs: " + set.error().message);
+  }
   if (auto started = manager_.start(); !started) return started;
   return administrator_.start();
 }
@@ -82,6 +89,7 @@ bool SubnetManagement::run(Time now) {
   manager_.run(now);
   administrator_.set_master(manager_.manages());
   if (manager_.revision() != revision_) publish(now);
+  steer(now);
   administrator_.run(now);
   if (administrator_.guids_generation() != guids_generation_) {
     guids_generation_ = administrator_.guids_generation();
@@ -100,6 +108,7 @@ void SubnetManagement::publish(Time now) {
   revision_ = manager_.revision();
   administrator_.subnet_changed(manager_.subnet(), manager_.routes(), gid_prefix_, now);
   add_groups();
+  publish_ports();
   std::vector<Administrator::Manager> managers;
   const std::uint32_t own = administrator_.view().end_of(manager_.info().guid);
   if (own != SubnetView::kNobody) {
@@ -108,6 +117,39 @@ void SubnetManagement::publish(Time now) {
   for (const OtherManager& other : manager_.report().managers)
     managers.push_back({.lid = other.lid, .info = other.info});
   administrator_.set_managers(std::move(managers));
+}
+
+void SubnetManagement::publish_ports() {
+  const SubnetView& view = administrator_.view();
+  std::vector<PresentPort> ports;
+  for (const ViewEnd& end : view.ends()) {
+    ports.push_back(
+        {.port = end.guid, .system = view.subnet().nodes[end.at.node].info.system_image_guid});
+  }
+  steering_.services().set_ports(ports);
+}
+
+void SubnetManagement::steer(Time now) {
+  if (!manager_.manages()) return;
+  DataServices& services = steering_.services();
+  const auto say = [&](ManagerEvent::Kind kind, const std::string& text) {
+    if (tell_) tell_({.kind = kind, .text = text});
+  };
+  for (const std::string& text : services.take_events())
+    say(ManagerEvent::Kind::kNode, text);
+  std::string trouble;
+  if (!services.assign_lids(manager_.port_lids())) trouble = "there are no LIDs left for services";
+  if (services.generation() != lids_generation_) {
+    lids_generation_ = services.generation();
+    if (auto set = manager_.set_service_lids(services.lids()); !set) trouble = set.error().message;
+    manager_.run(now);
+  }
+  if (trouble != lids_trouble_ && !trouble.empty()) say(ManagerEvent::Kind::kProblem, trouble);
+  lids_trouble_ = std::move(trouble);
+  if (steering_.generation() == paths_generation_) return;
+  // With its first subnet a manager has changed nothing that it has told anybody.
+  if (paths_generation_ != 0) administrator_.paths_changed();
+  paths_generation_ = steering_.generation();
 }
 
 void SubnetManagement::add_groups() {

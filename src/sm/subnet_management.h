@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "base/time.h"
 #include "mgmt/mad/mad_layer.h"
 #include "sm/partitions.h"
+#include "sm/policy/path_steering.h"
 #include "sm/sa/administrator.h"
 #include "sm/subnet_manager.h"
 #include "sm/subnet_store.h"
@@ -53,6 +55,11 @@ class SubnetManagement {
   // When it does something of its own accord.
   [[nodiscard]] std::optional<Time> deadline() const;
 
+  // Rules for paths, and the services that they lead through: what is changed holds from the next
+  // run() on.
+  [[nodiscard]] PathSteering& steering() { return steering_; }
+  [[nodiscard]] const PathSteering& steering() const { return steering_; }
+
   [[nodiscard]] const SubnetManager& manager() const { return manager_; }
   [[nodiscard]] const Administrator& administrator() const { return administrator_; }
 
@@ -61,15 +68,24 @@ class SubnetManagement {
   [[nodiscard]] std::uint64_t activity() const;
   void publish(Time now);
   void add_groups();
+  // Who has come or gone is known to the services.
+  void publish_ports();
+  // Leads service LIDs where they belong by now, and tells that paths have changed.
+  void steer(Time now);
 
   const std::uint64_t gid_prefix_;
   const std::vector<PartitionGroup> groups_;  // that are there from the beginning
+  PathSteering steering_;
+  Expected<void> steering_error_;  // told by start()
   SubnetManager manager_;
   Administrator administrator_;
   EventHandler tell_;
   std::uint64_t revision_ = 0;          // that the administrator knows of
   std::uint64_t group_generation_ = 0;  // that the manager knows of
   std::uint64_t guids_generation_ = 0;
+  std::uint64_t lids_generation_ = 0;   // of the service LIDs that the manager routes
+  std::uint64_t paths_generation_ = 0;  // that subscribers know of
+  std::string lids_trouble_;            // that was told
 };
 
 }  // namespace weft::sm

@@ -279,7 +279,7 @@ void SubnetManager::decide() {
   say_problems(problems);
 }
 
-Expected<void> SubnetManager::set_service_lids(std::span<const ServiceLid> lids) {
+std::set<Lid> SubnetManager::port_lids() const {
   std::set<Lid> taken;
   const auto take = [&](Lid first, std::uint8_t lmc) {
     for (unsigned i = 0; first != Lid{} && i < 1u << lmc; ++i)
@@ -294,7 +294,11 @@ Expected<void> SubnetManager::set_service_lids(std::span<const ServiceLid> lids)
   for (const auto& [guid, range] : lids_.given()) {
     if (!here.contains(guid)) take(range.first, range.lmc);
   }
-  return services_.set(lids, taken);
+  return taken;
+}
+
+Expected<void> SubnetManager::set_service_lids(std::span<const ServiceLid> lids) {
+  return services_.set(lids, port_lids());
 }
 
 void SubnetManager::route_services(const std::vector<PortRef>& ends, const std::vector<Lid>& lids) {

@@ -31,6 +31,7 @@
 #include "sm/mastership.h"
 #include "sm/mkeys.h"
 #include "sm/multicast_tables.h"
+#include "sm/policy/path_steering.h"
 #include "sm/prefix_routes.h"
 #include "sm/routing/routing.h"
 #include "sm/service_lids.h"
@@ -50,6 +51,7 @@ struct ManagerOptions {
   MKeys mkeys{};
   MastershipOptions mastership{};
   PrefixRoutes prefix_routes{};  // for the administrator beside it
+  SteeringOptions steering{};    // likewise; their service LIDs are the manager's
   // Between two looks at whether something has changed; a trap tells sooner.
   Duration look_every = 10s;
   // After a sweep that left something undone, and twice as long after each further one, up to
@@ -117,6 +119,8 @@ class SubnetManager {
   // And of LIDs that are no port's own, and lead to a port (service_lids.h); revision() tells when
   // they do. Errors as ServiceLids::set() has them. A LID is a port's as long as it is kept for it.
   Expected<void> set_service_lids(std::span<const ServiceLid> lids);
+  // LIDs that ports have, or that are kept for them.
+  [[nodiscard]] std::set<Lid> port_lids() const;
   // Goes on with what is to be done. Call it after start(), after sweep(), whenever something
   // arrived at the port or a deadline of the port has passed, and at deadline().
   void run(Time now);

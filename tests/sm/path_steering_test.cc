@@ -98,6 +98,9 @@ TEST(PathSteering, TakesTheFirstRuleThatFits) {
   EXPECT_EQ(steering.decide(query(1, 2), true).rule, 0u);
   EXPECT_EQ(steering.decide(query(1, 3), true).rule, 1u);
   EXPECT_EQ(steering.decide(query(3, 1), true).rule, std::nullopt);
+  EXPECT_EQ(steering.decide(query(3, 2), false).rule, 0u);
+  EXPECT_EQ(steering.hits(0), 1u) << "who only looks does not count";
+  EXPECT_EQ(steering.hits(std::nullopt), 2u);
   const std::uint64_t before = steering.generation();
   ASSERT_TRUE(steering.insert(0, {.from = port(1), .to = port(2)}));
   EXPECT_GT(steering.generation(), before);

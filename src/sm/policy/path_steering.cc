@@ -44,6 +44,18 @@ Expected<void> PathSteering::check_services(const PathRule& rule,
   return {};
 }
 
+Expected<void> PathSteering::set(const SteeringOptions& options) {
+  rules_ = {};
+  hits_.clear();
+  ++generation_;
+  if (auto set = services_.set(options.services); !set) return set;
+  for (const PathRule& rule : options.rules) {
+    if (auto added = add(rule); !added) return added;
+  }
+  set_default(options.otherwise);
+  return {};
+}
+
 Expected<void> PathSteering::set_services(std::vector<DataService> services) {
   for (const PathRule& rule : rules_.all()) {
     if (auto checked = check_services(rule, services); !checked) return checked;
@@ -54,14 +66,18 @@ Expected<void> PathSteering::set_services(std::vector<DataService> services) {
 Expected<void> PathSteering::insert(std::size_t index, PathRule rule) {
   if (auto checked = check_services(rule, services_.services()); !checked) return checked;
   auto inserted = rules_.insert(index, std::move(rule));
-  if (inserted) ++generation_;
-  return inserted;
+  if (!inserted) return inserted;
+  hits_.insert(hits_.begin() + static_cast<std::ptrdiff_t>(std::min(index, hits_.size())), 0);
+  ++generation_;
+  return {};
 }
 
 Expected<void> PathSteering::remove(std::size_t index) {
   auto removed = rules_.remove(index);
-  if (removed) ++generation_;
-  return removed;
+  if (!removed) return removed;
+  hits_.erase(hits_.begin() + static_cast<std::ptrdiff_t>(index));
+  ++generation_;
+  return {};
 }
 
 void PathSteering::set_default(PathAction action) {
@@ -92,6 +108,12 @@ std::size_t PathSteering::passed(const Chain& chain, const PathQuery& query) con
 }
 
 PathDecision PathSteering::decide(const PathQuery& query, bool remember) {
+  PathDecision decision = find(query, remember);
+  if (remember) ++(decision.rule ? hits_[*decision.rule] : otherwise_);
+  return decision;
+}
+
+PathDecision PathSteering::find(const PathQuery& query, bool remember) {
   std::optional<std::pair<std::size_t, RuleFit>> acting;
   for (std::size_t i = 0; i < rules_.all().size(); ++i) {
     const PathRule& rule = rules_.all()[i];

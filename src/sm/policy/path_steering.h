@@ -38,10 +38,19 @@ struct PathDecision {
   std::string reason{};  // why it is not what the rule says; empty: it is
 };
 
+// What a lab file, or a command line, says of all this.
+struct SteeringOptions {
+  std::vector<DataService> services{};
+  std::vector<PathRule> rules{};
+  PathAction otherwise = PathAction::kDirect;  // where no rule fits
+};
+
 class PathSteering {
  public:
   explicit PathSteering(const DataServiceLimits& limits = {}) : services_(limits) {}
 
+  // All of it. Errors: those of what is below.
+  Expected<void> set(const SteeringOptions& options);
   // Errors: as DataServices::set() has them; invalid_argument: a rule leads through a service that
   // there would not be any more.
   Expected<void> set_services(std::vector<DataService> services);
@@ -60,9 +69,14 @@ class PathSteering {
     return rules_.all().empty() && rules_.default_action() == PathAction::kDirect;
   }
 
-  // `remember`: the requester is told, which counts where services are balanced by load.
+  // `remember`: the requester is told, which counts: as a hit, and where services are balanced by
+  // load.
   [[nodiscard]] PathDecision decide(const PathQuery& query, bool remember);
 
+  // How many queries a rule has answered, or where none fitted.
+  [[nodiscard]] std::uint64_t hits(std::optional<std::size_t> rule) const {
+    return rule ? hits_[*rule] : otherwise_;
+  }
   // Grows when answers may have become others.
   [[nodiscard]] std::uint64_t generation() const { return generation_ + services_.generation(); }
 
@@ -73,12 +87,15 @@ class PathSteering {
   [[nodiscard]] Chain chain_of(const PathRule& rule, bool reversed) const;
   // How many of them are behind the requester, for whom it asks as the last of these.
   [[nodiscard]] std::size_t passed(const Chain& chain, const PathQuery& query) const;
+  [[nodiscard]] PathDecision find(const PathQuery& query, bool remember);
   [[nodiscard]] PathDecision answer(std::size_t index, RuleFit fit, const PathQuery& query,
                                     bool remember);
   Expected<void> check_services(const PathRule& rule, const std::vector<DataService>& all) const;
 
   PathRules rules_;
   DataServices services_;
+  std::vector<std::uint64_t> hits_;  // as rules_
+  std::uint64_t otherwise_ = 0;
   std::uint64_t generation_ = 0;
 };
 

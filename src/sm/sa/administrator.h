@@ -89,6 +89,14 @@ class Administrator final : private mgmt::MadClient {
   // are dropped and counted.
   void set_master(bool master);
   void set_policy(PathPolicy policy) { paths_.set_policy(std::move(policy)); }
+  // PathFinder::steer_by() and steered()
+  void steer_by(PathSteering* steering) { paths_.steer_by(steering); }
+  [[nodiscard]] std::optional<PathFinder::Steered> steered(const SaRequest& request) const {
+    return paths_.steered(request);
+  }
+  // Answers may be others than before, for any path: who keeps them is told by the next run(), with
+  // trap 69 (RePath) and the GID 0.
+  void paths_changed() { notice(wire::TrapNumber::kRePath, Gid{}); }
   // PathFinder::end_towards()
   [[nodiscard]] std::uint32_t end_towards(const Gid& gid) const { return paths_.end_towards(gid); }
   // Groups that are there without anybody having joined, as IPoIB wants it. False: no MLID is left.

@@ -43,7 +43,8 @@ PathFinder::Ends PathFinder::ends_of(const Question& question, std::uint64_t gid
     found.one = gid_bit == PathRecord::kHasDgid ? end_towards(gid) : view_.end_of(gid);
     if (found.one == SubnetView::kNobody) return {.status = SaStatus::kInvalidGid};
   }
-  if (question.has(lid_bit)) {
+  // A service LID is nobody's: it says as what a service asks, or which one is wanted.
+  if (question.has(lid_bit) && !(found.one != SubnetView::kNobody && is_service_lid(lid))) {
     const std::uint32_t other = view_.end_of(lid);
     const bool same = found.one == SubnetView::kNobody || found.one == other;
     if (other == SubnetView::kNobody || !same) return {.status = SaStatus::kNoRecords};
@@ -77,7 +78,7 @@ bool PathFinder::may_know(const SaRequest& request, const ViewEnd& from, const V
   return view_.shares_partition(asker, from) && view_.shares_partition(asker, to);
 }
 
-void PathFinder::paths(const SaRequest& request, SaReply& reply) const {
+PathFinder::Question PathFinder::question_of(const SaRequest& request) const {
   Question question{.request = request,
                     .mask = request.sa.component_mask,
                     .asked = *PathRecord::parse(request.data)};
@@ -86,18 +87,26 @@ void PathFinder::paths(const SaRequest& request, SaReply& reply) const {
                         ? std::size_t{question.asked.paths}
                         : std::numeric_limits<std::size_t>::max();
   }
-  const bool group = (question.has(PathRecord::kHasDgid) && question.asked.dgid.is_multicast()) ||
-                     (question.has(PathRecord::kHasDlid) && is_multicast(question.asked.dlid));
-  if (group) return to_group(question, reply);
   if (question.has(PathRecord::kHasSgid)) question.source = view_.with_prefix(question.asked.sgid);
   if (question.has(PathRecord::kHasDgid) && view_.is_here(question.asked.dgid)) {
     question.destination = view_.with_prefix(question.asked.dgid);
   }
+  return question;
+}
+
+void PathFinder::paths(const SaRequest& request, SaReply& reply) const {
+  const Question question = question_of(request);
+  const bool group = (question.has(PathRecord::kHasDgid) && question.asked.dgid.is_multicast()) ||
+                     (question.has(PathRecord::kHasDlid) && is_multicast(question.asked.dlid));
+  if (group) return to_group(question, reply);
   const Ends from = ends_of(question, PathRecord::kHasSgid, question.asked.sgid,
                             PathRecord::kHasSlid, question.asked.slid);
   if (from.status != SaStatus::kOk) return reply.fail(from.status);
   const Ends to = ends_of(question, PathRecord::kHasDgid, question.asked.dgid, PathRecord::kHasDlid,
                           question.asked.dlid);
+  if (to.status == SaStatus::kInvalidGid && steers() && !from.all) {
+    return beyond(question, from.one, reply);
+  }
   if (to.status != SaStatus::kOk) return reply.fail(to.status);
   const auto range = [&](const Ends& which) {
     const auto all = static_cast<std::uint32_t>(view_.ends().size());
@@ -116,6 +125,14 @@ void PathFinder::paths(const SaRequest& request, SaReply& reply) const {
 // With several LIDs at an end, paths differ in both: the first of each, then the second, and so on.
 void PathFinder::between(const Question& question, const ViewEnd& from, const ViewEnd& to,
                          SaReply& reply) const {
+  if (steers()) {
+    const PathQuery query = query_of(question, from, &to);
+    const PathDecision decision = steering_->decide(query, names_both(question));
+    if (decision.action == PathAction::kNone) return;
+    if (decision.action == PathAction::kThrough || decision.service) {
+      return led(question, from, &to, query, decision, reply);
+    }
+  }
   if (!may_know(question.request, from, to)) return;
   const std::uint32_t sources = 1u << from.lmc;
   const std::uint32_t destinations = 1u << to.lmc;
@@ -154,7 +171,7 @@ bool PathFinder::path(const Question& question, const ViewEnd& from, const ViewE
   const wire::PortInfo& own = *view_.port_of(from).info;
   const bool inside = way->links == 0;
   if (!fit(question, inside ? own.mtu_cap : way->mtu, inside ? wire::rate_code(own) : way->rate,
-           answer)) {
+           options_.packet_life, answer)) {
     return false;
   }
   answer.sgid = question.source.value_or(view_.gid_of(from));
@@ -188,20 +205,20 @@ std::optional<Sl> PathFinder::level(const Question& question, const ViewEnd& fro
 }
 
 bool PathFinder::fit(const Question& question, std::uint8_t mtu, std::uint8_t rate,
-                     PathRecord& answer) const {
+                     std::uint8_t life, PathRecord& answer) const {
   const auto& asked = question.asked;
   const auto best_mtu = greatest(
       Wanted::of(question.mask, PathRecord::kHasMtuSelector, PathRecord::kHasMtu, asked.mtu), mtu);
   const auto best_rate = greatest_rate(
       Wanted::of(question.mask, PathRecord::kHasRateSelector, PathRecord::kHasRate, asked.rate),
       rate);
-  const auto life = lifetime(Wanted::of(question.mask, PathRecord::kHasLifeSelector,
-                                        PathRecord::kHasLife, asked.packet_life),
-                             options_.packet_life);
-  if (!best_mtu || !best_rate || !life) return false;
+  const auto best_life = lifetime(Wanted::of(question.mask, PathRecord::kHasLifeSelector,
+                                             PathRecord::kHasLife, asked.packet_life),
+                                  life);
+  if (!best_mtu || !best_rate || !best_life) return false;
   answer.mtu = exactly(*best_mtu);
   answer.rate = exactly(*best_rate);
-  answer.packet_life = exactly(*life);
+  answer.packet_life = exactly(*best_life);
   return true;
 }
 
@@ -228,7 +245,9 @@ void PathFinder::to_group(const Question& question, SaReply& reply) const {
   answer.flow_label = group->like.flow_label;
   answer.hop_limit = group->like.hop_limit;
   answer.traffic_class = group->like.traffic_class;
-  if (!fit(question, group->like.mtu.value, group->like.rate.value, answer)) return;
+  if (!fit(question, group->like.mtu.value, group->like.rate.value, options_.packet_life, answer)) {
+    return;
+  }
   tell(question, answer, reply);
 }
 
@@ -257,10 +276,17 @@ void PathFinder::multi_paths(const SaRequest& request, SaReply& reply) const {
     const Gid& destination = asked->dgids[(i + i / std::lcm(sources, destinations)) % destinations];
     const std::uint32_t from = view_.end_of(source);
     const std::uint32_t to = view_.end_of(destination);
+    question.source = view_.with_prefix(source);
+    question.destination.reset();
+    question.asked.dgid = destination;
+    if (from != SubnetView::kNobody && to == SubnetView::kNobody && steers()) {
+      beyond(question, from, reply);
+      if (reply.status() != SaStatus::kOk) return;
+      continue;
+    }
     if (from == SubnetView::kNobody || to == SubnetView::kNobody) {
       return reply.fail(SaStatus::kInvalidGid);
     }
-    question.source = view_.with_prefix(source);
     question.destination = view_.with_prefix(destination);
     between(question, view_.ends()[from], view_.ends()[to], reply);
   }

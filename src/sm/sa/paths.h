@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sm/policy/path_steering.h"
 #include "sm/prefix_routes.h"
 #include "sm/sa/exchange.h"
 #include "sm/sa/groups.h"
@@ -37,6 +38,9 @@ class PathFinder {
       : view_(view), groups_(groups), options_(options) {}
 
   void set_policy(PathPolicy policy) { policy_ = std::move(policy); }
+  // Which paths lead through data services, and which are not there; null: all are direct. It
+  // outlives this.
+  void steer_by(PathSteering* steering) { steering_ = steering; }
 
   // The end port that packets for a GID go to: the one that has it, or for another subnet's a
   // router. An index in ends(), or SubnetView::kNobody.
@@ -48,6 +52,13 @@ class PathFinder {
   void paths(const SaRequest& request, SaReply& reply) const;
   // MultiPathRecord, GetMulti.
   void multi_paths(const SaRequest& request, SaReply& reply) const;
+  // What steering makes of a PathRecord question for one path, and by what it was decided.
+  struct Steered {
+    PathQuery query{};
+    PathDecision decision{};
+  };
+  // Nothing: nothing steers, or the question does not name one source and one destination.
+  [[nodiscard]] std::optional<Steered> steered(const SaRequest& request) const;
 
  private:
   // What is asked of each path, and what both ends are.
@@ -70,6 +81,7 @@ class PathFinder {
     std::uint32_t one = SubnetView::kNobody;
   };
 
+  [[nodiscard]] Question question_of(const SaRequest& request) const;
   [[nodiscard]] Ends ends_of(const Question& question, std::uint64_t gid_bit, const Gid& gid,
                              std::uint64_t lid_bit, Lid lid) const;
   void between(const Question& question, const ViewEnd& from, const ViewEnd& to,
@@ -80,7 +92,7 @@ class PathFinder {
   [[nodiscard]] std::optional<Sl> level(const Question& question, const ViewEnd& from,
                                         const wire::PathRecord& answer, const Way& way) const;
   [[nodiscard]] bool fit(const Question& question, std::uint8_t mtu, std::uint8_t rate,
-                         wire::PathRecord& answer) const;
+                         std::uint8_t life, wire::PathRecord& answer) const;
   void to_group(const Question& question, SaReply& reply) const;
   [[nodiscard]] std::uint32_t router_towards(std::uint64_t prefix) const;
   [[nodiscard]] std::uint32_t any_router() const;
@@ -88,10 +100,37 @@ class PathFinder {
                               const ViewEnd& to) const;
   void tell(const Question& question, wire::PathRecord& answer, SaReply& reply) const;
 
+  // Through data services (steered_paths.cc). `to` is null where the destination is none of this
+  // subnet's, and no router leads to it.
+  struct Legs {            // of a way through services, together
+    std::uint8_t mtu = 0;  // codes; 0: they have no links
+    std::uint8_t rate = 0;
+    std::size_t count = 0;
+  };
+  [[nodiscard]] bool steers() const { return steering_ != nullptr && !steering_->is_idle(); }
+  [[nodiscard]] bool is_service_lid(Lid lid) const {
+    return steers() && steering_->services().owner_of(lid).has_value();
+  }
+  [[nodiscard]] PathQuery query_of(const Question& question, const ViewEnd& from,
+                                   const ViewEnd* to) const;
+  [[nodiscard]] static bool names_both(const Question& question);
+  void beyond(const Question& question, std::uint32_t from, SaReply& reply) const;
+  void led(const Question& question, const ViewEnd& from, const ViewEnd* to, const PathQuery& query,
+           const PathDecision& decision, SaReply& reply) const;
+  [[nodiscard]] bool lead(const Question& question, const ViewEnd& start, const ViewEnd* to,
+                          const PathQuery& query, const PathDecision& decision,
+                          wire::PathRecord& answer) const;
+  [[nodiscard]] std::optional<Legs> legs(const ViewEnd& start, const ViewEnd* to,
+                                         const PathDecision& decision, Lid first) const;
+  [[nodiscard]] std::optional<PKey> pkey_towards(const Question& question, const PathQuery& query,
+                                                 const PathDecision& decision, const ViewEnd& from,
+                                                 const ViewEnd& to) const;
+
   const SubnetView& view_;
   const GroupTable& groups_;
   const PathOptions options_;
   PathPolicy policy_;
+  PathSteering* steering_ = nullptr;
 };
 
 }  // namespace weft::sm

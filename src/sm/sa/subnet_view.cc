@@ -33,6 +33,21 @@ bool comes_before(PKey a, PKey b) {
   return a_number != b_number ? a_number < b_number : a.value() > b.value();
 }
 
+// That of the first port, for one of the second with the same number, which `suits`.
+template <class Suits>
+std::optional<PKey> shared(const SubnetPort& from, const SubnetPort& to, std::optional<PKey> wanted,
+                           Suits&& suits) {
+  std::optional<PKey> found;
+  each_pkey(from, [&](PKey own) {
+    if (wanted && ((own.value() ^ wanted->value()) & kPartition) != 0) return;
+    if (found && !comes_before(own, *found)) return;
+    each_pkey(to, [&](PKey other) {
+      if (((own.value() ^ other.value()) & kPartition) == 0 && suits(own, other)) found = own;
+    });
+  });
+  return found;
+}
+
 }  // namespace
 
 std::uint64_t prefix_of(const Gid& gid) {
@@ -146,17 +161,15 @@ bool SubnetView::has_partition(const ViewEnd& end, PKey pkey) const {
 
 std::optional<PKey> SubnetView::common_pkey(const ViewEnd& from, const ViewEnd& to,
                                             std::optional<PKey> wanted) const {
-  std::optional<PKey> found;
-  each_pkey(port_of(from), [&](PKey own) {
-    if (wanted && ((own.value() ^ wanted->value()) & kPartition) != 0) return;
-    if (found && !comes_before(own, *found)) return;
-    each_pkey(port_of(to), [&](PKey other) {
-      const bool same = ((own.value() ^ other.value()) & kPartition) == 0;
-      // Two limited members may not talk.
-      if (same && ((own.value() | other.value()) & ~kPartition) != 0) found = own;
-    });
+  // Two limited members may not talk.
+  return shared(port_of(from), port_of(to), wanted, [](PKey own, PKey other) {
+    return ((own.value() | other.value()) & ~kPartition) != 0;
   });
-  return found;
+}
+
+std::optional<PKey> SubnetView::common_partition(const ViewEnd& from, const ViewEnd& to,
+                                                 std::optional<PKey> wanted) const {
+  return shared(port_of(from), port_of(to), wanted, [](PKey, PKey) { return true; });
 }
 
 void SubnetView::add_links(const SubnetNode& node) {

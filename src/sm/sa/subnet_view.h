@@ -79,6 +79,11 @@ class SubnetView {
   // lowest number, as a full member where it is both. IBA 10.9.3.
   [[nodiscard]] std::optional<PKey> common_pkey(const ViewEnd& from, const ViewEnd& to,
                                                 std::optional<PKey> wanted = {}) const;
+  // A P_Key of `from` whose partition `to` is in too, though both may be limited members: by it
+  // each may talk to a full member between them. Of the partition `wanted`, or of that with the
+  // lowest number.
+  [[nodiscard]] std::optional<PKey> common_partition(const ViewEnd& from, const ViewEnd& to,
+                                                     std::optional<PKey> wanted = {}) const;
   // Whether one may be told of the other: they may talk, or are the same.
   [[nodiscard]] bool shares_partition(const ViewEnd& a, const ViewEnd& b) const {
     return a.at == b.at || common_pkey(a, b).has_value();

@@ -18,8 +18,9 @@ constexpr std::size_t kInfoInRecord = 24;
 
 // Traps that are about a GID.
 bool is_about_gid(const Notice& notice) {
-  return notice.generic && notice.trap >= wire::TrapNumber::kGidInService &&
-         notice.trap <= wire::TrapNumber::kGroupDeleted;
+  return notice.generic && (notice.trap == wire::TrapNumber::kRePath ||
+                            (notice.trap >= wire::TrapNumber::kGidInService &&
+                             notice.trap <= wire::TrapNumber::kGroupDeleted));
 }
 
 // Whether two say the same but for whether they subscribe.

@@ -30,6 +30,7 @@ enum class TrapNumber : std::uint16_t {
   kGidOutOfService = 65,
   kGroupCreated = 66,
   kGroupDeleted = 67,
+  kRePath = 69,
   kLinkStateChange = 128,
   kLocalLinkIntegrity = 129,
   kBufferOverrun = 130,
