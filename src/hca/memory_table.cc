@@ -162,7 +162,8 @@ bool MemoryTable::try_pin(Slot* slot, std::uint32_t key) {
   return false;
 }
 
-MemoryTable::Slot* MemoryTable::pin(std::uint32_t key, bool remote) const {
+MemoryTable::Slot* MemoryTable::pin(std::uint32_t key, bool remote, Slot* like) const {
+  if (like != nullptr && names(*like, key) && try_pin(like, key)) return like;
   if (Slot* const slot = find(key); try_pin(slot, key)) return slot;
   if (!remote) return nullptr;
   Slot* const window = find_window(key);
@@ -197,9 +198,10 @@ std::byte* RegionPin::resolve(std::uint32_t key, PdHandle pd, std::uint64_t addr
                               std::uint64_t length, std::uint32_t access, Qpn qpn) {
   if (held_ == nullptr || key_ != key || !MemoryTable::names(*held_, key)) {
     release();
-    held_ = table_.pin(key, (access & kRemoteRights) != 0);
+    held_ = table_.pin(key, (access & kRemoteRights) != 0, key_ == key ? last_ : nullptr);
     key_ = key;
     if (held_ == nullptr) return nullptr;
+    last_ = held_;
   }
   return MemoryTable::locate(*held_, pd, address, length, access, qpn);
 }
@@ -222,8 +224,10 @@ std::byte* RegionPinSet::resolve(std::uint32_t key, PdHandle pd, std::uint64_t a
     if (!MemoryTable::names(*held_[i].slot, key)) return nullptr;
     return MemoryTable::locate(*held_[i].slot, pd, address, length, access, qpn);
   }
-  MemoryTable::Slot* const slot = table_.pin(key, (access & kRemoteRights) != 0);
+  MemoryTable::Slot* const like = last_.key == key ? last_.slot : nullptr;
+  MemoryTable::Slot* const slot = table_.pin(key, (access & kRemoteRights) != 0, like);
   if (slot == nullptr) return nullptr;
+  last_ = {slot, key};
   std::byte* const at = MemoryTable::locate(*slot, pd, address, length, access, qpn);
   if (slot->is_window) {
     if (at != nullptr) hold_below(*slot);

@@ -155,8 +155,9 @@ class MemoryTable {
 
   // Takes a live region out of sight, with the mutex held: nobody finds it any more.
   Expected<Slot*> withdraw(std::uint32_t key);
-  // Takes a pin of the region, or if `remote` the window, that `key` names.
-  [[nodiscard]] Slot* pin(std::uint32_t key, bool remote) const;
+  // Takes a pin of the region, or if `remote` the window, that `key` names. `like`: of what was
+  // pinned last by that key, or null; to compute a slot costs as much as all the rest.
+  [[nodiscard]] Slot* pin(std::uint32_t key, bool remote, Slot* like = nullptr) const;
   static bool try_pin(Slot* slot, std::uint32_t key);
   static void unpin(Slot& slot);
   static void wait_for_pins(const Slot& slot);
@@ -199,7 +200,8 @@ class RegionPin {
  private:
   const MemoryTable& table_;
   MemoryTable::Slot* held_ = nullptr;
-  std::uint32_t key_ = 0;  // of held_
+  MemoryTable::Slot* last_ = nullptr;  // what was held, and may be another's now
+  std::uint32_t key_ = 0;              // of both
 };
 
 // Holds every region that a burst refers to, each once. Of a window it holds the region below, so
@@ -219,13 +221,14 @@ class RegionPinSet {
 
  private:
   struct Held {
-    MemoryTable::Slot* slot;
-    std::uint32_t key;
+    MemoryTable::Slot* slot = nullptr;
+    std::uint32_t key = 0;
   };
   void hold_below(const MemoryTable::Slot& window);
 
   const MemoryTable& table_;
   std::vector<Held> held_;
+  Held last_;  // looked up last; it may be another's now
 };
 
 }  // namespace weft::hca

@@ -72,6 +72,28 @@ TEST_F(Memory, IsGoneAfterItsRemoval) {
   EXPECT_FALSE(table.remove(12345));
 }
 
+TEST_F(Memory, IsNotTakenForWhatWasThereBefore) {
+  RegionPin pin(table);
+  RegionPinSet pins(table);
+  const auto found = [&](std::uint32_t key) {
+    const bool both = pin.resolve(key, 3, 0x10000, 1, 0) != nullptr &&
+                      pins.resolve(key, 3, 0x10000, 1, 0) != nullptr;
+    pin.release();
+    pins.release();
+    return both;
+  };
+  std::uint32_t gone = 0;
+  for (int i = 0; i < 100; ++i) {
+    const MemoryRegion r = *table.add(describe());
+    EXPECT_FALSE(found(gone));
+    EXPECT_TRUE(found(r.key));
+    EXPECT_TRUE(found(r.key));
+    ASSERT_TRUE(table.remove(r.key));
+    EXPECT_FALSE(found(r.key));
+    gone = r.key;
+  }
+}
+
 TEST_F(Memory, NeverReusesAKeySoon) {
   std::set<std::uint32_t> seen;
   for (int i = 0; i < 4000; ++i) {
