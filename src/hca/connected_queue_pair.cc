@@ -383,14 +383,12 @@ ConnectedQueuePair::Half ConnectedQueuePair::whose_turn() const {
 
 // Nothing but a reliable service gives way when it is told of congestion, and standard peers need
 // not tell.
-Path ConnectedQueuePair::path_of_packets() const {
-  Path path = connection_.path;
+std::uint8_t ConnectedQueuePair::traffic_class() const {
+  const std::uint8_t given = connection_.path.traffic_class;
   const ConnectedConfig& config = connection_.config;
-  const bool unsaid = (path.traffic_class & wire::kEcnBits) == 0;
-  if (config.ecn && config.extensions && unsaid && is_reliable(type())) {
-    path.traffic_class |= wire::kEcnCapable;
-  }
-  return path;
+  const bool unsaid = (given & wire::kEcnBits) == 0;
+  const bool capable = config.ecn && config.extensions && unsaid && is_reliable(type());
+  return capable ? given | wire::kEcnCapable : given;
 }
 
 bool ConnectedQueuePair::rate_holds(Half half, Time now) {
@@ -414,8 +412,7 @@ bool ConnectedQueuePair::fill(Half half, Burst& burst, Time now) {
     out_ = Out::kResponses;
   }
   responses_last_ = half == Half::kResponses;
-  burst.path = path_of_packets();
-  burst.destination = connection_.peer;
+  burst.path.traffic_class = traffic_class();
   if (half == Half::kResponses || !requester_.sends_whole()) cut_if_narrow(burst);
   return true;
 }

@@ -24,6 +24,7 @@ std::optional<Time> ConnectedQueuePair::watch_due() const {
 }
 
 void ConnectedQueuePair::look_after_peer() {
+  if (watch_.heard_lately(now_)) return;
   const auto due = watch_due();
   if (!due || *due > now_) return;
   const bool idle = !requester_.outstanding();
@@ -55,7 +56,8 @@ bool ConnectedQueuePair::fill_question(Burst& burst) {
   if (!question_due_ || !requests()) return false;
   question_due_ = false;
   burst.clear();
-  burst.path = path_of_packets();
+  burst.path = connection_.path;
+  burst.path.traffic_class = traffic_class();
   burst.destination = connection_.peer;
   const bool xrc = type() == QpType::kXrcInitiator;
   OutPacket& packet = burst.open();

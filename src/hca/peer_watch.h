@@ -28,7 +28,10 @@ class PeerWatch {
   // How long an idle peer may be silent; zero: as long as it likes, it is not asked. A quarter of
   // it will do once the network has said that there is no way to it: a program that is merely
   // stopped has a host that answers.
-  void set_patience(Duration patience) { patience_ = patience; }
+  void set_patience(Duration patience) {
+    patience_ = patience;
+    least_interval_ = interval();
+  }
 
   void heard(Time now) {
     heard_at_ = now;
@@ -52,6 +55,10 @@ class PeerWatch {
   // Something else that was sent was refused: worth a question.
   void suspect() { suspected_ = questions_ == 0; }
 
+  // It was heard so lately that due() is later than that, whatever else it depends on.
+  [[nodiscard]] bool heard_lately(Time now) const {
+    return refusals_ == 0 && !suspected_ && heard_at_ && now - *heard_at_ < least_interval_;
+  }
   // When it should be asked next, or given up. `idle`: nothing is outstanding, so that the answer
   // to a question is all that can tell. Nobody is asked who has never been heard.
   [[nodiscard]] std::optional<Time> due(bool idle) const;
@@ -69,6 +76,7 @@ class PeerWatch {
   }
 
   Duration patience_{};
+  Duration least_interval_{};  // between what was heard and a question
   std::optional<Time> heard_at_;
   Time asked_at_{};
   Time refused_at_{};

@@ -162,6 +162,9 @@ std::optional<Time> Requester::deadline() const {
 
 void Requester::expire(Time now) {
   see(now);
+  // Most calls come long before anything can be due.
+  const Duration silent = now_ - std::min(timer_from_, probe_from_);
+  if (silent < kLeastTimeout && !rnr_until_ && !loss_at_) return;
   if (out_.active || !running()) return;
   if (rnr_until_) {
     if (*rnr_until_ > now_) return;

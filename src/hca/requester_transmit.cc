@@ -116,13 +116,13 @@ bool Requester::fill(Burst& burst, Time now) {
   out_.abandoned = false;
   out_.last = nullptr;
   out_.queued_bytes = out_.queued_packets = 0;
-  out_.before = {.next_serial = next_serial_,
-                 .next_request = next_request_,
-                 .next_offset = next_offset_,
-                 .ssn = ssn_,
-                 .since_ask = since_ask_,
-                 .last_asked = last_asked_,
-                 .pacer = pacer_.checkpoint()};
+  out_.before.next_serial = next_serial_;
+  out_.before.next_request = next_request_;
+  out_.before.next_offset = next_offset_;
+  out_.before.ssn = ssn_;
+  out_.before.since_ask = since_ask_;
+  out_.before.last_asked = last_asked_;
+  if (paced()) out_.before.pacer = pacer_.checkpoint();
   paced_until_.reset();
   const std::size_t most = one_by_one_ > 0 ? 1 : Burst::kMaxPackets;
   while (burst.size() < most && (lost_count_ > 0 ? append_lost(burst) : append_fresh(burst))) {

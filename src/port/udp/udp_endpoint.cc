@@ -66,13 +66,14 @@ hca::SendResult UdpEndpoint::outcome(const io::IoResult& result, std::size_t pac
 bool UdpEndpoint::build(std::span<const hca::Burst* const> bursts, Identification identification) {
   struct Work {
     const UdpEndpoint& self;
+    SendFrames& frames;
     std::span<const hca::Burst* const> bursts;
     Identification identification;
-  } work{*this, bursts, identification};
+  } work{*this, send_frames(), bursts, identification};
   const auto body = [](void* argument) {
     const Work& now = *static_cast<const Work*>(argument);
-    send_frames().build(now.bursts, now.self.shared_->rules, now.self.inlet_->socket().port(),
-                        now.identification);
+    now.frames.build(now.bursts, now.self.shared_->rules, now.self.inlet_->socket().port(),
+                     now.identification);
   };
   return shared_->config.guard(body, &work);
 }
@@ -85,15 +86,16 @@ hca::SendResult UdpEndpoint::send(const hca::Burst& burst) {
 }
 
 io::SendDatagram UdpEndpoint::address(const hca::Burst& burst) {
+  const SendFrames& frames = send_frames();
   io::SendDatagram datagram;
-  datagram.destination = send_frames().destination();
+  datagram.destination = frames.destination();
   if (source_choice_.must_name_source(burst.path, shared_->sources)) {
     datagram.source = burst.path.sgid;
   }
   if (burst.path.dgid.is_multicast()) datagram.source_ifindex = shared_->config.ifindex;
   if (burst.path.traffic_class != inlet_->socket().tos()) datagram.tos = burst.path.traffic_class;
   datagram.ttl = hops_to_name(burst.path);
-  datagram.data = send_frames().all();
+  datagram.data = frames.all();
   return datagram;
 }
 
