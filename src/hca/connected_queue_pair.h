@@ -52,6 +52,7 @@ class ConnectedQueuePair final : public QueuePair {
   [[nodiscard]] bool awaits_answers() const override { return requester_.outstanding(); }
   void receive(const InDatagram& datagram, Time now) override;
   void end_run(Time now) override;
+  bool end_run_later(Time now) override;
   bool undelivered(const Undelivered& packet, Time now) override;
   void set_receive_budget(std::uint32_t bytes) override {
     connection_.config.receive_budget = bytes;

@@ -198,4 +198,9 @@ void ConnectedQueuePair::end_run(Time now) {
   responder_.end_run(now_);
 }
 
+bool ConnectedQueuePair::end_run_later(Time now) {
+  end_run(now);
+  return events_ == 0 && (only_acks_due() || !has_work());
+}
+
 }  // namespace weft::hca

@@ -114,6 +114,13 @@ class QueuePair {
   // Nothing more waits to be read just now: what was put off until then, such as one
   // acknowledgement for many packets, becomes work.
   virtual void end_run(Time now) { (void)now; }
+  // The part of end_run(), which the owner is still to call, that cannot wait until a program has
+  // seen a message and posted its answer. Whether the rest can: there is nothing to do for it but
+  // perhaps to send an acknowledgement, which the next burst takes along in any case.
+  virtual bool end_run_later(Time now) {
+    (void)now;
+    return false;
+  }
 
   // The network reports a packet as not delivered, which this queue pair may have sent. Returns
   // whether it has, as far as can be told.

@@ -149,9 +149,19 @@ bool CompletionQueue::send_overdue(Time now) {
   const std::uint64_t in_runs = posts_.in_runs();
   const bool posts_on = std::exchange(in_runs_seen_, in_runs) != in_runs;
   const Duration most = posts_on ? kLongestWait : QueuePair::kGatherTime;
+  end_runs_put_off(now - most);
   send_but(now, [&](const QueuePair& queue_pair) { return queue_pair.deferred_for(now) < most; });
   const std::uint64_t deferrals = deferrals_.load(std::memory_order_relaxed);
-  return std::exchange(deferrals_seen_, deferrals) != deferrals || deferred_.load() > 0;
+  return std::exchange(deferrals_seen_, deferrals) != deferrals || something_waits();
+}
+
+// A poll that has the token ends them.
+void CompletionQueue::end_runs_put_off(Time until) {
+  if (runs_put_off_.load() == 0) return;
+  const DrivingToken token(driving_, DrivingToken::Mode::kTry);
+  if (!token) return;
+  for (Receiver* receiver : receivers_)
+    receiver->end_run_put_off(until);
 }
 
 bool CompletionQueue::polled_since_look() {
@@ -218,8 +228,10 @@ void CompletionQueue::arm(hca::CompletionQueue::Arm arm) {
   // Sends must not wait for a poll that will not come, and the thread must see what arrives.
   send_deferred(Waiting::kIsOver);
   const DrivingToken token(driving_, DrivingToken::Mode::kWait);
-  for (Receiver* receiver : receivers_)
+  for (Receiver* receiver : receivers_) {
+    receiver->end_run_put_off(Time::max());
     context_->watch(*receiver);
+  }
 }
 
 Expected<void> CompletionQueue::resize(std::size_t capacity) {

@@ -71,6 +71,17 @@ class CompletionQueue final : public hca::CompletionSink {
   // What of a queue pair waits for a poll: nothing but acknowledgements, or requests or responses.
   enum class Deferred : std::uint8_t { kNothing, kAcks, kSends };
   void note_deferred(QueuePair& queue_pair, Deferred before, Deferred now);
+  // The end of a run, with its acknowledgement, waits for the program's next look. False: nothing
+  // has the context's thread look in case it does not come; then it must not wait.
+  [[nodiscard]] bool note_run_put_off() {
+    runs_put_off_.fetch_add(1);
+    deferrals_.store(deferrals_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (listed_.load()) return true;
+    note_run_ended();
+    return false;
+  }
+  void note_run_ended() { runs_put_off_.fetch_sub(1); }
+  [[nodiscard]] bool has_completions() const { return stored_.load(std::memory_order_acquire) > 0; }
   // Posted to one of them, after `polls` polls of its queues.
   void note_posts(std::size_t requests, std::uint64_t polls) { posts_.add(requests, polls); }
   // A poll looks for more, or one of another queue has read something for one of them.
@@ -120,7 +131,10 @@ class CompletionQueue final : public hca::CompletionSink {
   bool make_progress();
   void be_patient();
   void let_others_run();
-  [[nodiscard]] bool has_completions() const { return stored_.load(std::memory_order_acquire) > 0; }
+  void end_runs_put_off(Time until);
+  [[nodiscard]] bool something_waits() const {
+    return deferred_.load() > 0 || runs_put_off_.load() > 0;
+  }
 
   std::shared_ptr<Context> context_;
   std::uint32_t id_;
@@ -146,6 +160,8 @@ class CompletionQueue final : public hca::CompletionSink {
   // Changed, and looked at before the queue is unlisted, in one order with listed_.
   std::atomic<int> deferred_{0};
   std::atomic<int> deferred_sends_{0};
+  // Runs of attached queue pairs whose ends were put off. In the same order with listed_.
+  std::atomic<int> runs_put_off_{0};
   // Grows when something begins to wait: a hint, to which several threads may add at once.
   std::atomic<std::uint64_t> deferrals_{0};
   PostStreak posts_;

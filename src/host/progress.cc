@@ -374,8 +374,8 @@ std::size_t Progress::receive_ready() {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     if (const auto receiver = find(event.data.u64)) {
       if ((event.events & EPOLLERR) != 0) receiver->expect_errors();
-      constexpr auto kPoll = Receiver::Reader::kPoll;
-      read += receiver->receive(1, Receiver::Acks::kMayWait, kPoll).value_or(0);
+      constexpr auto kReader = Receiver::Reader::kPollIfReady;
+      read += receiver->receive(1, Receiver::Acks::kMayWait, kReader).value_or(0);
     }
   }
   return read;

@@ -120,7 +120,7 @@ void Progress::flush_deferred(Time now) {
     if (queue->send_overdue(now)) return false;
     queue->listed_.store(false);
     // Something may have begun to wait just before that, and relied on the queue being listed.
-    return queue->deferred_.load() == 0 || queue->listed_.exchange(true);
+    return !queue->something_waits() || queue->listed_.exchange(true);
   });
   const std::lock_guard guard(deferred_mutex_);
   if (again.empty()) {

@@ -278,6 +278,21 @@ void QueuePair::note_look() {
   if (config_.receive_queue) config_.receive_queue->note_look();
 }
 
+bool QueuePair::put_off_end(Time now) {
+  CompletionQueue* const sends = config_.send_queue.get();
+  const CompletionQueue* const receives = config_.receive_queue.get();
+  if (destroyed_ || sends == nullptr || receives == nullptr || turn_ != Turn::kNone) return false;
+  if (has_deferred_sends() || waits_for_events() || sends->has_events()) return false;
+  if (!receives->has_completions() || !core_->end_run_later(now)) return false;
+  end_put_off_ = sends->note_run_put_off();
+  return end_put_off_;
+}
+
+void QueuePair::drop_put_off_end() {
+  const std::lock_guard guard(lock_);
+  if (std::exchange(end_put_off_, false)) config_.send_queue->note_run_ended();
+}
+
 // Everything that arrived has been handed in: acknowledgements that were put off are due, and
 // credits or acknowledgements may have freed what waits to be sent. While acknowledgements wait,
 // the deadline stays what it was: whoever sends them looks at it, and that is soon.
@@ -287,6 +302,7 @@ bool QueuePair::end_run(Time now, Receiver::Acks acks, std::optional<std::uint32
   {
     const std::lock_guard guard(lock_);
     if (receive_share) core_->set_receive_budget(*receive_share);
+    if (std::exchange(end_put_off_, false)) config_.send_queue->note_run_ended();
     core_->end_run(now);
     if (destroyed_) return false;
     end_turn_if_done();
@@ -378,7 +394,8 @@ bool QueuePair::set_deferred(Deferred deferred, Time now) {
 }
 
 bool QueuePair::defer_work() {
-  return !has_deferred_sends() && core_->has_work() && set_deferred(Deferred::kSends, io::now());
+  return !has_deferred_sends() && !end_put_off_ && core_->has_work() &&
+         set_deferred(Deferred::kSends, io::now());
 }
 
 Duration QueuePair::deferred_for(Time now) const {

@@ -198,6 +198,11 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
     return !destroyed_ && core_->undelivered(packet, now);
   }
   void note_look();
+  // With lock_ held: whether end_run() may wait until the program has seen what has just come, and
+  // has posted its answer or looks again. It is then sure to come.
+  [[nodiscard]] bool put_off_end(Time now);
+  // It will not come, for this queue pair goes.
+  void drop_put_off_end();
   // Returns whether there is something to send at once.
   [[nodiscard]] bool end_run(Time now, Receiver::Acks acks,
                              std::optional<std::uint32_t> receive_share);
@@ -232,6 +237,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   // Guarded by lock_. Requests go while it is none or kHas, and after a pass if nobody waited.
   enum class Turn : std::uint8_t { kNone, kHas, kPassed, kSpent, kWaits };
   Turn turn_ = Turn::kNone;
+  bool end_put_off_ = false;  // guarded by lock_; see put_off_end()
   bool posts_on_ = false;  // guarded by lock_: what goes next, goes in the midst of a run of posts
   SendTurns::Member turns_{*this};
   std::optional<hca::Agreement> agreement_;  // guarded by lock_

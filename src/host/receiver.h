@@ -39,14 +39,18 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   // Whether acknowledgements go at once, or wait a moment for something that they can go with: what
   // the program is about to post, or its next poll.
   enum class Acks : std::uint8_t { kAtOnce, kMayWait };
-  // Who reads: a poll of the program, or something else, as the context's thread.
-  enum class Reader : std::uint8_t { kPoll, kOther };
+  // Who reads: a poll of the program, be it one that looks here again the next time or one that
+  // looks where something is said to be, or something else, as the context's thread.
+  enum class Reader : std::uint8_t { kPoll, kPollIfReady, kOther };
   // Reads what is there, at most about `budget` datagrams, hands it to the queue pairs and sends
   // what they answer. Returns how many there were; nothing when another thread is doing so.
   std::optional<std::size_t> receive(std::size_t budget, Acks acks, Reader reader = Reader::kOther);
   // Waits until a read that is under way has been answered, as add() does, but no longer than there
-  // is patience. False: it was not over by then.
+  // is patience. False: it was not over by then. Ends what was put off.
   bool finish_run(Patience& patience);
+  // Ends a run of which that was put off, and which was read at `until` or before; unless another
+  // thread reads, which does so, too.
+  void end_run_put_off(Time until);
   // Has its queue pairs send what waits (QueuePair::send_owed).
   void send_owed();
 
@@ -81,6 +85,7 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   void hand_to(QueuePair* to, const hca::InDatagram& datagram);
   void switch_to(QueuePair* queue_pair);
   void finish(Acks acks, Reader reader);
+  [[nodiscard]] bool put_off(Acks acks, Reader reader);
 
   std::shared_ptr<port::Inlet> inlet_;
   const std::uint64_t tag_;
@@ -107,8 +112,9 @@ class Receiver final : private port::DatagramSink, public std::enable_shared_fro
   // While reading, with the token.
   QueuePair* current_ = nullptr;  // locked if in_section_ > 0
   unsigned in_section_ = 0;
+  // Between two reads, too, if the end of a run was put off.
   std::vector<QueuePair*> touched_;
-  Time now_{};  // read with the first datagram: most looks find nothing
+  Time now_{};  // read with the first datagram of a run: most looks find nothing
   std::atomic<std::uint64_t> strays_{0};
 
   // By the context's thread, after it has read so many. Returns whether the program has polled, or

@@ -51,6 +51,19 @@ class ConnectedJoining : public ConnectedQp {
   std::vector<Sent> sent;  // the burst that next() saw
 };
 
+TEST_F(ConnectedJoining, LetsTheEndOfARunWaitForARequestButNotWithBadNews) {
+  to_rts();
+  ASSERT_EQ(post_receive(0), std::errc{});
+  arrive({.psn = Psn{200}, .payload = "x"});
+  EXPECT_TRUE(qp->end_run_later(now));
+  ASSERT_EQ(post_send(1, 2), std::errc{});
+  EXPECT_FALSE(qp->end_run_later(now)) << "something waits to be sent";
+  EXPECT_EQ(next(), kSendAndAck);
+  EXPECT_TRUE(qp->end_run_later(now)) << "nothing is left to do";
+  arrive({.psn = Psn{203}, .payload = "x"});
+  EXPECT_FALSE(qp->end_run_later(now)) << "the peer is to hear of a gap at once";
+}
+
 TEST_F(ConnectedJoining, SendsAnAcknowledgementBehindARequest) {
   to_rts();
   for (std::uint32_t round = 0; round < 3; ++round) {

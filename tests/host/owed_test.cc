@@ -61,7 +61,8 @@ class Wire final : public SilentInlet {
   std::atomic<bool> handed_in{false};
   std::atomic<bool> gate{true};
   std::atomic<unsigned> acknowledgements{0};
-  std::atomic<unsigned> refusals{0};  // so many sends find the wire full
+  std::atomic<std::uint32_t> acknowledged{0};  // the last number
+  std::atomic<unsigned> refusals{0};           // so many sends find the wire full
 
  private:
   std::atomic<bool> waiting_{false};
@@ -80,7 +81,9 @@ class WireEnd final : public TestEnd {
       if (!bth) continue;
       const bool acknowledges = bth->opcode == wire::Opcode::rc_acknowledge ||
                                 bth->opcode == wire::Opcode::xrc_acknowledge;
-      if (acknowledges) ++wire_->acknowledgements;
+      if (!acknowledges) continue;
+      wire_->acknowledged = bth->psn.value();
+      ++wire_->acknowledgements;
     }
     return {};
   }
@@ -154,6 +157,19 @@ class Owed : public testing::Test {
     EXPECT_EQ(wire_->acknowledgements, 1u);
     reader.join();
   }
+  // One message after the other, each of which is there at the first look.
+  void read_messages(std::uint32_t count, const std::function<void(std::uint32_t)>& after_each) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (i > 0) {
+        ASSERT_EQ(qp_->post_receive({1, {}}), std::errc{});
+      }
+      wire_->message.psn = kPsn + i;
+      wire_->arrive();
+      while (!poll()) {
+      }
+      after_each(i);
+    }
+  }
   void set_state(hca::QpState state) {
     hca::QpAttributes attributes;
     attributes.state = state;
@@ -203,6 +219,24 @@ TEST_F(Owed, WhatHasArrivedCountsThoughNobodyHasReadIt) {
   hca::Completion completion;
   ASSERT_EQ(queue_->poll({&completion, 1}), 1u);
   EXPECT_EQ(completion.status, hca::CompletionStatus::kSuccess);
+}
+
+// Where message follows message, what is left to do after a look is put off to the next one.
+TEST_F(Owed, IsSentThoughTheProgramDoesNotLookAgain) {
+  read_messages(200, [this](std::uint32_t i) {
+    while (wire_->acknowledged != (kPsn + i).value())
+      std::this_thread::yield();
+  });
+}
+
+TEST_F(Owed, IsSentBeforeAQueuePairIsDestroyedThatMayLookAgain) {
+  for (unsigned round = 0; round < 20; ++round) {
+    read_messages(40, [](std::uint32_t) {});
+    qp_->destroy();
+    EXPECT_EQ(wire_->acknowledged, (kPsn + 39).value());
+    TearDown();
+    SetUp();
+  }
 }
 
 TEST_F(Owed, IsOfferedAgainToAFullWire) {
