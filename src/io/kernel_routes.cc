@@ -55,11 +55,16 @@ std::optional<KernelRoute> parse_kernel_route(Bytes message, std::uint32_t table
                      .metric = attributes.number(RTA_PRIORITY).value_or(0)};
 }
 
-Expected<std::vector<KernelRoute>> list_kernel_routes(std::uint32_t table, std::size_t most) {
-  std::vector<KernelRoute> out;
+Expected<KernelRoutes> list_kernel_routes(std::uint32_t table, std::size_t most) {
+  KernelRoutes out;
   const auto dumped = netlink_dump<rtmsg>(RTM_GETROUTE, AF_INET6, [&](const nlmsghdr& message) {
     const auto route = parse_kernel_route(netlink_bytes(message), table);
-    if (route && out.size() < most) out.push_back(*route);
+    if (!route) return;
+    if (out.routes.size() < most) {
+      out.routes.push_back(*route);
+    } else {
+      ++out.left_out;
+    }
   });
   if (!dumped) return tl::unexpected(dumped.error());
   return out;

@@ -26,9 +26,13 @@ struct KernelRoute {
 // or of certain sources alone.
 [[nodiscard]] std::optional<KernelRoute> parse_kernel_route(Bytes message, std::uint32_t table);
 
+struct KernelRoutes {
+  std::vector<KernelRoute> routes;
+  std::size_t left_out = 0;  // so many more there are
+};
+
 // All that a table of this network namespace has, but no more than `most`.
-[[nodiscard]] Expected<std::vector<KernelRoute>> list_kernel_routes(std::uint32_t table,
-                                                                    std::size_t most);
+[[nodiscard]] Expected<KernelRoutes> list_kernel_routes(std::uint32_t table, std::size_t most);
 
 // Says that some route may have changed.
 class RouteMonitor {

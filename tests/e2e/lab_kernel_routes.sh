@@ -15,6 +15,7 @@ source "$source_tree/tests/e2e/lab_lib.sh"
 # shellcheck source=tests/e2e/sites_lib.sh
 source "$source_tree/tests/e2e/sites_lib.sh"
 
+left_out="extender['routes_left_out']"
 learned="remote.get('learned')"
 dropped="router['counters'].get('no_route', 0)"
 ping_east() { rping_across w1 e1 10.254.128.1; }
@@ -60,6 +61,25 @@ await_site west "$learned" 1
 send_east 3
 await_site west "$dropped" 5
 route del fd00:0:0:2::/64 via 2001:db8::7 dev wan0 metric 5
+await_site west "$learned" 2
+ping_east
+# A table that is too long is not read to its end, which is said once, and counted. Four routes by a
+# gateway there are already.
+[[ $(site_report west "$left_out") == 0 ]] || fail "routes are left out where there are four"
+refuse west 'left out'
+many() { # add|del
+  awk -v "what=$1" -v "table=$table" 'BEGIN {
+    for (i = 0; i < 65540; ++i)
+      printf "route %s fd10:0:%x:%x::/64 via 2001:db8::7 dev wan0 table %s\n", what, i / 256,
+        i % 256, table
+  }'
+}
+many add | ip -6 -batch -
+await_site west "$left_out" 8
+[[ $(grep -c "route_table .*: of its IPv6 routes 65536 are read and [0-9]* left out" \
+  "$work/west.out") == 1 ]] || fail "it is not said once that routes are left out"
+many del | ip -6 -batch -
+await_site west "$left_out" 0
 await_site west "$learned" 2
 ping_east
 # With its interface all of them go.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/wan/learned_routes.h"
 
+#include <fmt/format.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <tuple>
 
 #include "io/clock.h"
+#include "io/log.h"
 
 namespace weft::daemon {
 namespace {
@@ -85,11 +87,24 @@ void LearnedRoutes::start() {
   read();
 }
 
+// Once, until all can be read again: a table that is too long changes often.
+void LearnedRoutes::tell_left_out(std::size_t count) {
+  if (count != 0 && left_out_ == 0) {
+    io::log(io::LogLevel::kError,
+            fmt::format("route_table {}: of its IPv6 routes {} are read and {} left out; what is "
+                        "behind those is not reached: give the extender a table of its own that "
+                        "has the routes to its sites only",
+                        *extender_.route_table, kMostRoutes, count));
+  }
+  left_out_ = count;
+}
+
 void LearnedRoutes::read() {
   const auto listed = io::list_kernel_routes(*extender_.route_table, kMostRoutes);
   trouble_ = listed ? "" : listed.error().message;
   if (!listed) return timer_.set(io::now() + kTryAgain);
-  auto routes = learn_routes(*listed, extender_);
+  tell_left_out(listed->left_out);
+  auto routes = learn_routes(listed->routes, extender_);
   if (routes == routes_) return;
   routes_ = std::move(routes);
   changed_(routes_);

@@ -43,11 +43,15 @@ class LearnedRoutes {
   void start();
   // Why it could not be read last; empty: it could.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
+  // So many more routes the table had then than are read: the prefixes of these are unknown, and
+  // they hide none of the others.
+  [[nodiscard]] std::size_t left_out() const { return left_out_; }
 
  private:
   LearnedRoutes(const fabric::LabExtender& extender, io::Reactor& reactor, io::RouteMonitor monitor,
                 Changed changed);
   void read();
+  void tell_left_out(std::size_t count);
 
   const fabric::LabExtender& extender_;
   Changed changed_;
@@ -56,6 +60,7 @@ class LearnedRoutes {
   io::Timer timer_;  // routes come and go in bursts
   std::vector<LearnedRoute> routes_;
   std::string trouble_;
+  std::size_t left_out_ = 0;
 };
 
 }  // namespace weft::daemon

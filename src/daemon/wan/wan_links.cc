@@ -398,8 +398,9 @@ Json WanLinks::report() const {
     }
     row["counters"] = counters_json(counters);
     if (extender->router != nullptr) row["router"] = extender->router->report();
-    if (extender->routes != nullptr && !extender->routes->trouble().empty()) {
-      row["routes_unread"] = extender->routes->trouble();
+    if (extender->routes != nullptr) {
+      if (!extender->routes->trouble().empty()) row["routes_unread"] = extender->routes->trouble();
+      row["routes_left_out"] = extender->routes->left_out();
     }
     if (extender->roce != nullptr) row["roce"] = extender->roce->report();
     out.push_back(std::move(row));
