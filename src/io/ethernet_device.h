@@ -38,11 +38,16 @@ class EthernetDevice {
   // As receive() has found: it was taken away, and nothing will come or go through it any more. Its
   // descriptor says so for ever, and is not to be watched.
   [[nodiscard]] virtual bool gone() const { return false; }
+  // As receive() has found: the interface was taken away, or is down. come_back() looks for it:
+  // true, it is there and up, and mac() may be another one. Until then nothing comes or goes.
+  [[nodiscard]] virtual bool away() const { return false; }
+  [[nodiscard]] virtual bool come_back() { return true; }
   // Frames lost since it was opened, because they were fetched too late.
   [[nodiscard]] virtual std::uint64_t overflows() { return 0; }
 
  protected:
   explicit EthernetDevice(const Mac& mac);
+  void set_mac(const Mac& mac) { mac_ = mac; }
   // Where the frame of this place comes to lie, of kLongestFrame bytes.
   [[nodiscard]] MutableBytes room(std::size_t place) {
     return MutableBytes(memory_).subspan(place * kLongestFrame, kLongestFrame);

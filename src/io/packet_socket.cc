@@ -75,28 +75,51 @@ Expected<std::unique_ptr<PacketSocket>> PacketSocket::open(const std::string& in
   }
   UniqueFd fd(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail_errno(errno, "a packet socket");
-  ifreq request = request_for(interface.c_str());
-  if (ioctl(fd.get(), SIOCGIFINDEX, &request) != 0) {
-    return fail(std::errc::no_such_device, interface + ": there is no such interface");
-  }
-  const int index = request.ifr_ifindex;
-  if (ioctl(fd.get(), SIOCGIFHWADDR, &request) != 0) return fail_errno(errno, interface);
-  if (request.ifr_hwaddr.sa_family != ARPHRD_ETHER) {
-    return fail(std::errc::not_supported, interface + ": it is no Ethernet");
-  }
-  Mac mac;
-  std::memcpy(mac.data(), request.ifr_hwaddr.sa_data, mac.size());
   if (auto set = set_filter(fd.get(), filter); !set) return tl::unexpected(set.error());
   const int yes = 1;
   // Linux 4.20; without it the filter has more to do.
   static_cast<void>(setsockopt(fd.get(), SOL_PACKET, PACKET_IGNORE_OUTGOING, &yes, sizeof yes));
   size_buffers(fd.get(), kWantedBuffer);
-  for (const Mac& group : groups)
-    join(fd.get(), index, group);
-  if (auto bound = bind_to(fd.get(), index, interface); !bound) {
-    return tl::unexpected(bound.error());
+  std::unique_ptr<PacketSocket> socket(new PacketSocket(std::move(fd), interface, groups));
+  if (auto attached = socket->attach(); !attached) return tl::unexpected(attached.error());
+  return socket;
+}
+
+// To the interface that has the name now.
+Expected<void> PacketSocket::attach() {
+  ifreq request = request_for(interface_.c_str());
+  if (ioctl(fd_.get(), SIOCGIFINDEX, &request) != 0) {
+    return fail(std::errc::no_such_device, interface_ + ": there is no such interface");
   }
-  return std::unique_ptr<PacketSocket>(new PacketSocket(std::move(fd), interface, mac));
+  const int index = request.ifr_ifindex;
+  if (ioctl(fd_.get(), SIOCGIFHWADDR, &request) != 0) return fail_errno(errno, interface_);
+  if (request.ifr_hwaddr.sa_family != ARPHRD_ETHER) {
+    return fail(std::errc::not_supported, interface_ + ": it is no Ethernet");
+  }
+  Mac mac;
+  std::memcpy(mac.data(), request.ifr_hwaddr.sa_data, mac.size());
+  for (const Mac& group : groups_)
+    join(fd_.get(), index, group);
+  if (auto bound = bind_to(fd_.get(), index, interface_); !bound) return bound;
+  set_mac(mac);
+  return {};
+}
+
+// One that was only down is bound as before. While it is down it may still be taken away, of which
+// the kernel says nothing more.
+bool PacketSocket::come_back() {
+  ifreq request = request_for(interface_.c_str());
+  if (ioctl(fd_.get(), SIOCGIFFLAGS, &request) != 0) return false;
+  if ((request.ifr_flags & IFF_UP) == 0) return false;
+  if (ioctl(fd_.get(), SIOCGIFINDEX, &request) != 0) return false;
+  sockaddr_ll bound{};
+  socklen_t length = sizeof bound;
+  const bool known = getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&bound), &length) == 0;
+  if (!known || bound.sll_ifindex != request.ifr_ifindex) {
+    if (auto attached = attach(); !attached) return false;
+  }
+  away_ = false;
+  return true;
 }
 
 std::span<const Bytes> PacketSocket::receive() {
@@ -112,6 +135,8 @@ std::span<const Bytes> PacketSocket::receive() {
   do {
     count = recvmmsg(fd_.get(), messages.data(), kBatch, MSG_DONTWAIT, nullptr);
   } while (count < 0 && errno == EINTR);
+  // Said once, of an interface that goes down or is taken away.
+  if (count < 0 && errno == ENETDOWN) away_ = true;
   for (std::size_t i = 0; i < static_cast<std::size_t>(std::max(count, 0)); ++i) {
     const auto& message = messages[i];
     // One that was too long is received as nothing.

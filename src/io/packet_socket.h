@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "io/ethernet_device.h"
@@ -29,14 +30,22 @@ class PacketSocket final : public EthernetDevice {
   [[nodiscard]] std::size_t mtu() const override { return interface_mtu(interface_.c_str()); }
   BatchSent send(Datagrams frames) override { return send_batch(fd_.get(), frames); }
   std::span<const Bytes> receive() override;
+  [[nodiscard]] bool away() const override { return away_; }
+  [[nodiscard]] bool come_back() override;
   [[nodiscard]] std::uint64_t overflows() override;
 
  private:
-  PacketSocket(UniqueFd fd, std::string interface, const Mac& mac)
-      : EthernetDevice(mac), fd_(std::move(fd)), interface_(std::move(interface)) {}
+  PacketSocket(UniqueFd fd, std::string interface, std::span<const Mac> groups)
+      : EthernetDevice({}),
+        fd_(std::move(fd)),
+        interface_(std::move(interface)),
+        groups_(groups.begin(), groups.end()) {}
+  Expected<void> attach();
 
   UniqueFd fd_;
   std::string interface_;
+  std::vector<Mac> groups_;
+  bool away_ = false;
   std::uint64_t overflows_ = 0;
 };
 

@@ -76,6 +76,11 @@ void EthernetPath::set_mac(const std::optional<wan::MacAddress>& mac, Time now) 
   changed(now);
 }
 
+void EthernetPath::set_own_mac(const wan::MacAddress& mac, Time now) {
+  ends_.local_mac = mac;
+  set_mac(found_ ? std::optional(ends_.remote_mac) : std::nullopt, now);
+}
+
 bool EthernetPath::is_from_remote(Bytes frame) const {
   if (!found_ || frame.size() < wan::EthernetLayer::kHeader) return false;
   if (std::memcmp(frame.data() + 6, ends_.remote_mac.data(), ends_.remote_mac.size()) != 0) {

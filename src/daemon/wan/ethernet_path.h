@@ -30,6 +30,8 @@ class EthernetPath final : public RemotePath {
   [[nodiscard]] const Gid& address() const { return ends_.remote; }
   // Nothing: it is lost.
   void set_mac(const std::optional<wan::MacAddress>& mac, Time now);
+  // The device has another Ethernet address from now on.
+  void set_own_mac(const wan::MacAddress& mac, Time now);
   // Whether its remote has sent this frame, by its addresses.
   [[nodiscard]] bool is_from_remote(Bytes frame) const;
   // A frame of Ethernet that is from its remote. True: that is proved, or nothing can be.

@@ -125,11 +125,36 @@ RemotePath& EthernetSocket::add(const fabric::LabRemote& remote, [[maybe_unused]
   return path;
 }
 
+std::optional<Time> EthernetSocket::deadline() const {
+  const auto look = absence_.deadline();
+  const auto ask = neighbours_.deadline();
+  return look && ask ? std::min(*look, *ask) : look ? look : ask;
+}
+
 bool EthernetSocket::run(Time now) {
-  const auto due = neighbours_.deadline();
+  const auto due = deadline();
   if (!due || *due > now) return false;
+  look_for_device(now);
   neighbours_.run(now);
   return true;
+}
+
+void EthernetSocket::look_for_device(Time now) {
+  switch (absence_.look(*device_, now)) {
+    case DeviceAbsence::News::kNone:
+      return;
+    case DeviceAbsence::News::kGone:
+      return io::log(io::LogLevel::kError,
+                     interface_ +
+                         ": it was taken away; no site is reached through it before it is "
+                         "there again");
+    case DeviceAbsence::News::kBack:
+      ends_.local_mac = device_->mac();
+      neighbours_.set_own_mac(device_->mac());
+      for (const auto& path : paths_)
+        path->set_own_mac(device_->mac(), now);
+      return io::log(io::LogLevel::kError, interface_ + ": it is there again");
+  }
 }
 
 void EthernetSocket::send(const wan::NeighbourFrame& frame, [[maybe_unused]] Time now) {
@@ -153,6 +178,7 @@ void EthernetSocket::receive_from([[maybe_unused]] std::size_t place, Time now) 
       take(frame, now);
     if (frames.size() < io::kBatch) break;
   }
+  look_for_device(now);
   if (!device_->gone()) return;
   end_watch();
   io::log(io::LogLevel::kError, interface_ + ": it was taken away; no site is reached through it");

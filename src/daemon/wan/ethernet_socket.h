@@ -14,6 +14,7 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "daemon/wan/device_absence.h"
 #include "daemon/wan/ethernet_path.h"
 #include "daemon/wan/watched_paths.h"
 #include "fabric/lab_extender.h"
@@ -49,7 +50,7 @@ class EthernetSocket final : public WatchedPaths, private wan::NeighbourUser {
   // PathSocket
   RemotePath& add(const fabric::LabRemote& remote, std::size_t place, Time now) override;
   bool run(Time now) override;
-  [[nodiscard]] std::optional<Time> deadline() const override { return neighbours_.deadline(); }
+  [[nodiscard]] std::optional<Time> deadline() const override;
   [[nodiscard]] std::vector<CounterValue> counters() const override;
 
  private:
@@ -58,13 +59,15 @@ class EthernetSocket final : public WatchedPaths, private wan::NeighbourUser {
   Expected<void> keep_kernel_quiet(bool needs_tcp);
   void receive_from(std::size_t place, Time now) override;
   void take(Bytes frame, Time now);
+  void look_for_device(Time now);
   // wan::NeighbourUser
   void send(const wan::NeighbourFrame& frame, Time now) override;
   void found(const Gid& address, Time now) override;
 
   const std::string interface_;
   const std::unique_ptr<io::EthernetDevice> device_;
-  const wan::Ends ends_;  // without those of a remote
+  DeviceAbsence absence_;
+  wan::Ends ends_;  // without those of a remote
   wan::NeighbourCache neighbours_;
   CounterSet<EthernetSocketCounter, kEthernetSocketCounters> counters_;
   std::vector<std::unique_ptr<EthernetPath>> paths_;

@@ -102,7 +102,10 @@ void RoceSide::on_ready(std::uint32_t events) {
     wake_();
   }
   // An interface that goes down says so as an error, until somebody receives.
-  if ((events & ~std::uint32_t{EPOLLOUT}) != 0) receive(io::now());
+  if ((events & ~std::uint32_t{EPOLLOUT}) != 0) {
+    receive(io::now());
+    look_for_device(io::now());
+  }
   if (!device_->gone()) return;
   watch_.reset();
   io::log(io::LogLevel::kError,
@@ -158,7 +161,28 @@ void RoceSide::flush() {
   static_cast<void>(reactor_.change_events(watch_, events));
 }
 
+void RoceSide::look_for_device(Time now) {
+  switch (absence_.look(*device_, now)) {
+    case DeviceAbsence::News::kNone:
+      return;
+    case DeviceAbsence::News::kGone:
+      return io::log(io::LogLevel::kError,
+                     interface_ +
+                         ": it was taken away; no hosts are reached through it before it "
+                         "is there again");
+    case DeviceAbsence::News::kBack:
+      return io::log(io::LogLevel::kError, interface_ + ": it is there again");
+  }
+}
+
+std::optional<Time> RoceSide::deadline() const {
+  const auto look = absence_.deadline();
+  const auto age = bridge_.deadline();
+  return look && age ? std::min(*look, *age) : look ? look : age;
+}
+
 void RoceSide::run(Time now) {
+  look_for_device(now);
   bridge_.run(now);
   flush();
 }

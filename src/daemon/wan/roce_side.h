@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "daemon/wan/device_absence.h"
 #include "io/ethernet_device.h"
 #include "io/reactor.h"
 #include "link/packet_pool.h"
@@ -40,7 +41,7 @@ class RoceSide final : private wan::RoceUser {
   [[nodiscard]] link::Port& add_site() { return bridge_.site(bridge_.add_site()); }
 
   void run(Time now);
-  [[nodiscard]] std::optional<Time> deadline() const { return bridge_.deadline(); }
+  [[nodiscard]] std::optional<Time> deadline() const;
   // Lets go of the packets that wait.
   void stop() { bridge_.drop_waiting(); }
 
@@ -61,6 +62,7 @@ class RoceSide final : private wan::RoceUser {
 
   void on_ready(std::uint32_t events);
   void receive(Time now);
+  void look_for_device(Time now);
   void flush();
 
   std::unique_ptr<io::EthernetDevice> device_;
@@ -72,6 +74,7 @@ class RoceSide final : private wan::RoceUser {
   std::vector<Bytes> frames_;  // in it, that wait to leave
   std::uint64_t refused_ = 0;  // by the interface: too long for it, or it is down
   bool watching_for_room_ = false;
+  DeviceAbsence absence_;
   wan::RoceBridge bridge_;
 };
 

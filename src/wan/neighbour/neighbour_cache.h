@@ -62,6 +62,8 @@ class NeighbourCache {
                  NeighbourUser& user)
       : mac_(mac), own_(own), settings_(settings), user_(user) {}
 
+  // This station has another Ethernet address from now on.
+  void set_own_mac(const MacAddress& mac) { mac_ = mac; }
   // Finds an address, from now on. It is asked for in run().
   void look_for(const Gid& address, Time now);
   // Nothing: it is not known.
@@ -100,7 +102,7 @@ class NeighbourCache {
   void set_mac(Entry& entry, const MacAddress& mac, Time now);
   void ask(const Entry& entry, Time now);
 
-  const MacAddress mac_;
+  MacAddress mac_;
   const Gid own_;
   const Settings settings_;
   NeighbourUser& user_;
