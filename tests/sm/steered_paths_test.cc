@@ -243,6 +243,15 @@ TEST_F(SteeredPaths, AreAsNarrowAndAsLongAsTheWholeWay) {
   EXPECT_EQ(direct.at(0).packet_life.value, PathOptions{}.packet_life);
 }
 
+// The first leg could carry 4 KiB.
+TEST_F(SteeredPaths, AreAsNarrowAsWhatIsBehindTheService) {
+  begin({.services = {service("fw", {"fw1"}, Lid{40})}, .rules = {through("fw", {}, at("fw2"))}});
+  const auto there = ask("a", "a", "fw2");
+  ASSERT_EQ(there.size(), 1u);
+  EXPECT_EQ(there[0].dlid, Lid{40});
+  EXPECT_EQ(there[0].mtu.value, 4);
+}
+
 TEST_F(SteeredPaths, AreNotThereIfARuleSaysSo) {
   begin({.rules = {{.to = at("b"), .action = PathAction::kNone}}});
   EXPECT_TRUE(ask("a", "a", "b").empty());
@@ -266,6 +275,22 @@ TEST_F(SteeredPaths, JoinLimitedMembersThroughAFullOne) {
   EXPECT_EQ(on[0].pkey, PKey{0xFFFF});
   EXPECT_EQ(on[0].dlid, lid("b"));
   // Of what it is in no partition with, nobody else is told more than before.
+  EXPECT_TRUE(ask("fw2", "a", "b").empty());
+}
+
+// Ends that are in no partition with each other, and both in one with the service.
+TEST_F(SteeredPaths, JoinPartitionsThroughWhoIsInBoth) {
+  const auto full = [&](const std::string& node) {
+    return fmt::format("0x{:x}=full", guid(node).value());
+  };
+  begin({.services = {service("fw", {"fw1"}, Lid{40})}, .rules = {through("fw", at("a"), at("b"))}},
+        fmt::format("Default=0x7fff : ALL=limited, SELF=full; blue=0x11 : {0}, {1}, {2}; "
+                    "red=0x12 : {0}, {3};",
+                    full("fw1"), full("a"), full("fw2"), full("b")));
+  EXPECT_EQ(ask("a", "a", "b").at(0).pkey, PKey{0x8011});
+  EXPECT_EQ(ask("fw1", "a", "b").at(0).pkey, PKey{0x8012});
+  EXPECT_EQ(ask("fw1", "b", "a").at(0).pkey, PKey{0x8011});
+  // It knows the source and the service, and nothing of the destination.
   EXPECT_TRUE(ask("fw2", "a", "b").empty());
 }
 
