@@ -33,6 +33,7 @@ void check_lab(const Lab& lab) {
   require(again.has_value());
   require(again->nodes == lab.nodes);
   require(again->links.size() == lab.links.size());
+  require(again->data == lab.data);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE / "weft-lab.5"
 HEAD = r""".\" SPDX-License-Identifier: Apache-2.0
 .\" Made by docs/man/lab_page.py from docs/fabric.md: change that, and run it.
-.Dd November 22, 2026
+.Dd November 23, 2026
 .Dt WEFT-LAB 5
 .Os
 .Sh NAME
@@ -38,6 +38,11 @@ One for each link.
 The parts of a lab that several processes run.
 .It Cm [hosts]
 IP addresses of ports that are elsewhere.
+.It Cm [service]
+Of each data service a table by name, as in
+.Cm [service.firewall] .
+.It Cm [[policy]]
+One for each rule by which paths lead through data services; the first that fits counts.
 .It Cm [access]
 Who else may use the lab.
 .It Cm [defaults]
@@ -69,6 +74,7 @@ ends = ["b", "leaf"]
 .Xr weft-extend 1 ,
 .Xr weft-lab 1 ,
 .Xr weft-link 1 ,
+.Xr weft-policy 1 ,
 .Xr weft-up 1
 """
 

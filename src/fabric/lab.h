@@ -15,6 +15,7 @@
 #include "fabric/lab_extender.h"
 #include "fabric/lab_lan.h"
 #include "fabric/lab_parts.h"
+#include "fabric/lab_service.h"
 #include "fabric/link_values.h"
 #include "link/emulation.h"
 
@@ -128,6 +129,7 @@ struct Lab {
   std::vector<LabLink> links;
   std::vector<LabExtender> extenders;
   std::vector<LabHost> hosts;  // elsewhere, each address once and no port's of this lab
+  LabServices data;            // what they name is there
   friend bool operator==(const Lab&, const Lab&) = default;
 
   [[nodiscard]] const LabNode* find_node(std::string_view name) const;

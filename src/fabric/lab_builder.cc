@@ -396,6 +396,7 @@ Expected<Lab> LabBuilder::finish() {
   if (const auto done = check_prefixes(); !done) return tl::unexpected(done.error());
   if (const auto done = check_parts(); !done) return tl::unexpected(done.error());
   if (const auto done = check_lan(); !done) return tl::unexpected(done.error());
+  if (const auto done = check_services(); !done) return tl::unexpected(done.error());
   return std::move(lab_);
 }
 

@@ -42,6 +42,8 @@ class LabBuilder {
   };
 
   explicit LabBuilder(std::string file) : file_(std::move(file)) {}
+  // To check what is added to a lab that is there.
+  LabBuilder(std::string file, Lab lab) : file_(std::move(file)), lab_(std::move(lab)) {}
 
   void set_name(std::string name) { lab_.name = std::move(name); }
   void set_network(const Ipv4Network& network, Where where) {
@@ -62,10 +64,15 @@ class LabBuilder {
   [[nodiscard]] Expected<void> add_extender(LabNode node, LabExtender extender, Where where);
   // Each address once.
   [[nodiscard]] Expected<void> add_host(const LabHost& host, const Where& where);
+  // Both may come before the nodes that they name.
+  [[nodiscard]] Expected<void> add_service(LabService service, Where where);
+  void add_policy(LabPolicy policy, Where where);
   // Links may come before their nodes.
   void add_link(LinkText link, Where where);
   [[nodiscard]] bool has_node(const std::string& name) const { return index_.contains(name); }
 
+  // What a rule names is there.
+  [[nodiscard]] Expected<void> check_policy(const LabPolicy& policy, const Where& where) const;
   // Nothing may be called after it.
   [[nodiscard]] Expected<Lab> finish();
 
@@ -97,6 +104,12 @@ class LabBuilder {
   [[nodiscard]] Expected<void> check_management() const;
   [[nodiscard]] Expected<void> check_parts() const;
   [[nodiscard]] Expected<void> check_lan() const;
+  // lab_builder_service.cc
+  [[nodiscard]] Expected<void> check_services() const;
+  [[nodiscard]] Expected<void> check_policies() const;
+  [[nodiscard]] Expected<void> check_port(const LabPort& port, const Where& where) const;
+  [[nodiscard]] Expected<void> check_ends(const LabPolicyEnds& ends, const Where& where,
+                                          const std::string& key) const;
 
   std::string file_;
   Lab lab_;
@@ -104,6 +117,8 @@ class LabBuilder {
   Where management_where_{.line = 0, .key = "sm"};
   std::vector<Where> part_where_;
   std::vector<Where> node_where_;
+  std::vector<Where> service_where_;
+  std::vector<Where> policy_where_;
   std::vector<std::string> extender_names_;  // as Lab::extenders
   std::unordered_map<Ipv4, Where> host_where_;
   std::vector<LinkText> link_texts_;

@@ -15,6 +15,7 @@
 #include "fabric/lab_extender_text.h"
 #include "fabric/lab_hosts_text.h"
 #include "fabric/lab_lan_text.h"
+#include "fabric/lab_service_text.h"
 #include "fabric/lab_value.h"
 #include "fabric/subnet_prefix.h"
 #include "link/emulation_text.h"
@@ -275,7 +276,7 @@ struct Top {
   LabAccess access;
   std::optional<LabLan> lan;
   std::vector<Value> networks, managements, parts, switches, extenders, nodes, routers, hosts,
-      links;
+      links, services, policies;
 };
 
 Keys<Top> top_keys() {
@@ -335,6 +336,16 @@ Keys<Top> top_keys() {
          top.links.push_back(value);
          return Done{};
        }},
+      {"service",
+       [](Top& top, const Value& value) {
+         top.services.push_back(value);
+         return Done{};
+       }},
+      {"policy",
+       [](Top& top, const Value& value) {
+         top.policies.push_back(value);
+         return Done{};
+       }},
   };
 }
 
@@ -373,6 +384,16 @@ Done add_links(LabBuilder& builder, const Value& array) {
       return value.wrong("a link needs its ends, as in ends = [\"host1:1\", \"leaf1:3\"]");
     }
     builder.add_link(std::move(link), value.where());
+  }
+  return {};
+}
+
+Done add_data_services(LabBuilder& builder, const Top& top) {
+  for (const Value& value : top.services) {
+    if (Done done = add_services(builder, value); !done) return done;
+  }
+  for (const Value& value : top.policies) {
+    if (Done done = add_policies(builder, value); !done) return done;
   }
   return {};
 }
@@ -427,6 +448,9 @@ Expected<LabFile> read_lab(const toml::table& root, const std::string& file) {
   }
   for (const Value& value : top.links) {
     if (const Done done = add_links(builder, value); !done) return tl::unexpected(done.error());
+  }
+  if (const Done done = add_data_services(builder, top); !done) {
+    return tl::unexpected(done.error());
   }
   auto lab = builder.finish();
   if (!lab) return tl::unexpected(lab.error());

@@ -8,6 +8,7 @@
 #include "fabric/lab_file.h"
 #include "fabric/lab_hosts_text.h"
 #include "fabric/lab_lan_text.h"
+#include "fabric/lab_service_text.h"
 #include "fabric/toml_string.h"
 #include "link/emulation_text.h"
 
@@ -193,6 +194,7 @@ std::string write_lab(const Lab& lab, std::string_view comment) {
   write_nodes(out, lab, {NodeKind::kChannelAdapter}, false, "node");
   write_nodes(out, lab, {NodeKind::kRouter}, false, "router");
   text += hosts_text(lab);
+  text += services_text(lab);
   if (!lab.links.empty()) text += '\n';
   for (const LabLink& link : lab.links) {
     fmt::format_to(out, "[[link]]\nends = [\"{}\", \"{}\"]\n", lab.end_name(link.ends[0]),

@@ -29,12 +29,14 @@ TABLES = {
     "remote": (EXTENDER + "[extender.x.remote.y]\n", {"extender"}),
     "link": ("[[link]]\n", {"link"}),
     "lan": ("[lan]\n", {"top"}),
+    "service": ("[service.x]\n", {"[service.NAME]"}),
+    "policy": ("[[policy]]\n", {"[[policy]]"}),
     "lan of node": ("[node.x.lan]\n", {"node"}),
 }
 PREFIX = {"sm": "sm.", "remote": "remote.NAME.", "lan": "lan.", "lan of node": "lan."}
 # What is a table of its own, or written otherwise.
 ELSEWHERE = {"manager", "access", "defaults", "part", "switch", "extender", "node", "router",
-             "hosts", "link", "remote"}
+             "hosts", "link", "policy", "remote", "service"}
 
 
 def known(text):

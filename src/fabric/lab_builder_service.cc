@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data services and the rules that lead through them: what they name has to be there.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "fabric/lab_builder.h"
+#include "fabric/lab_service_text.h"
+
+namespace weft::fabric {
+namespace {
+
+template <class Each>
+void each_member(const LabService& service, Each&& each) {
+  for (const LabServiceInstance& instance : service.instances) {
+    for (const LabServiceMember& member : instance)
+      each(member);
+  }
+}
+
+}  // namespace
+
+const LabService* LabServices::find(std::string_view name) const {
+  const auto found = std::ranges::find(services, name, &LabService::name);
+  return found == services.end() ? nullptr : &*found;
+}
+
+Expected<void> LabBuilder::add_service(LabService service, Where where) {
+  if (!good_name(service.name)) {
+    return wrong(where, fmt::format("the name of a service has 1 to {} letters, digits and ._-, "
+                                    "the first no -",
+                                    kMaxName));
+  }
+  if (service.type.empty()) {
+    if (std::ranges::find(kServiceTypes, service.name) == kServiceTypes.end()) {
+      return wrong(where, fmt::format("needs a type, one of {}", fmt::join(kServiceTypes, ", ")));
+    }
+    service.type = service.name;
+  }
+  if (service.instances.empty()) {
+    return wrong(where, "needs the port that it is at, as in at = \"fw\"");
+  }
+  if ((service.select == LabService::Select::kGids) == service.gids.empty()) {
+    return wrong(where, service.gids.empty() ? "select = \"gids\" needs gids = [...]"
+                                             : "gids are for select = \"gids\"");
+  }
+  lab_.data.services.push_back(std::move(service));
+  service_where_.push_back(std::move(where));
+  return {};
+}
+
+void LabBuilder::add_policy(LabPolicy policy, Where where) {
+  lab_.data.policies.push_back(std::move(policy));
+  policy_where_.push_back(std::move(where));
+}
+
+Expected<void> LabBuilder::check_port(const LabPort& port, const Where& where) const {
+  const LabNode* const node = lab_.find_node(port.node);
+  if (node == nullptr) return wrong(where, fmt::format("there is no node {}", port.node));
+  if (node->kind == NodeKind::kSwitch) {
+    return wrong(where, fmt::format("{} is a switch; name a node", port.node));
+  }
+  if (port.port > node->ports) {
+    return wrong(where, fmt::format("{}:{}: {} has ports 1 to {}", port.node, port.port, port.node,
+                                    node->ports));
+  }
+  return {};
+}
+
+Expected<void> LabBuilder::check_services() const {
+  std::set<Lid> lids;
+  for (std::size_t i = 0; i < lab_.data.services.size(); ++i) {
+    const Where& where = service_where_[i];
+    const Where at{.line = where.line, .key = where.key + ".at"};
+    Expected<void> done;
+    std::set<std::pair<std::string, unsigned>> ports;
+    each_member(lab_.data.services[i], [&](const LabServiceMember& member) {
+      if (!done) return;
+      done = check_port(member.at, at);
+      if (done && lab_.find_node(member.at.node)->kind != NodeKind::kChannelAdapter) {
+        done = wrong(at, fmt::format("{} is a router; a service is at a node", member.at.node));
+      }
+      if (done && !ports.emplace(member.at.node, member.at.port).second) {
+        done = wrong(at, fmt::format("{} is named twice", to_string(member.at)));
+      }
+      for (const Lid lid : member.lids) {
+        if (!done || lids.insert(lid).second) continue;
+        done = wrong({.line = where.line, .key = where.key + ".lids"},
+                     fmt::format("service LID {} is there twice", lid.value()));
+      }
+    });
+    if (!done) return done;
+  }
+  return check_policies();
+}
+
+Expected<void> LabBuilder::check_ends(const LabPolicyEnds& ends, const Where& where,
+                                      const std::string& key) const {
+  const Where at{.line = where.line, .key = where.key.empty() ? key : where.key + "." + key};
+  for (const std::string& node : ends.nodes) {
+    if (lab_.find_node(node) == nullptr) return wrong(at, fmt::format("there is no node {}", node));
+  }
+  for (const LabPort& port : ends.ports) {
+    if (auto done = check_port(port, at); !done) return done;
+  }
+  return {};
+}
+
+Expected<void> LabBuilder::check_policies() const {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < lab_.data.policies.size(); ++i) {
+    const LabPolicy& policy = lab_.data.policies[i];
+    const Where& where = policy_where_[i];
+    if (lab_.management.manager != LabManagement::Manager::kWeft) {
+      return wrong(where, fmt::format("rules are Weft's subnet manager's, and sm is \"{}\"",
+                                      to_string(lab_.management.manager)));
+    }
+    if (!policy.name.empty() && !names.insert(policy.name).second) {
+      return wrong(where, fmt::format("there are two rules {}", policy.name));
+    }
+    if (auto done = check_policy(policy, where); !done) return done;
+  }
+  return {};
+}
+
+Expected<void> LabBuilder::check_policy(const LabPolicy& policy, const Where& where) const {
+  if (auto done = check_ends(policy.from, where, "from"); !done) return done;
+  if (auto done = check_ends(policy.to, where, "to"); !done) return done;
+  if (auto done = check_ends(policy.requester, where, "requester"); !done) return done;
+  for (const std::string& name : policy.through) {
+    if (lab_.data.find(name) != nullptr) continue;
+    std::vector<std::string> known;
+    for (const LabService& service : lab_.data.services)
+      known.push_back(service.name);
+    return wrong(
+        {.line = where.line, .key = where.key.empty() ? "through" : where.key + ".through"},
+        known.empty()
+            ? fmt::format("there is no service {0}: say where it is, as in "
+                          "[service.{0}] at = \"fw\"",
+                          name)
+            : fmt::format("there is no service {}; there are {}", name, fmt::join(known, ", ")));
+  }
+  return {};
+}
+
+}  // namespace weft::fabric

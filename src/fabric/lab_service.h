@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data services of a lab, and the rules that lead paths through them (docs/data-services.md).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/gid_prefix.h"
+#include "base/ids.h"
+
+namespace weft::fabric {
+
+// A port by the name of its node.
+struct LabPort {
+  std::string node;
+  std::uint8_t port = 1;
+  friend bool operator==(const LabPort&, const LabPort&) = default;
+};
+
+// What a service does. Of a process, that is its own business.
+inline constexpr std::array<std::string_view, 7> kServiceTypes{
+    "firewall", "monitor", "capture", "balancer", "limiter", "router", "process"};
+
+struct LabServiceMember {
+  LabPort at;
+  std::vector<Lid> lids;  // its service LIDs; none: the subnet manager chooses
+  friend bool operator==(const LabServiceMember&, const LabServiceMember&) = default;
+};
+using LabServiceInstance = std::vector<LabServiceMember>;  // one, or a pair
+
+struct LabService {
+  // Which packets that arrive at its ports are its.
+  enum class Select : std::uint8_t {
+    kLids,    // to its service LIDs
+    kGids,    // whose GRH has one of its DGIDs
+    kOthers,  // all that are not to the port's own LIDs or GIDs
+  };
+  std::string name;
+  std::string type;  // of kServiceTypes
+  std::vector<LabServiceInstance> instances;
+  bool both_work = false;  // of a pair; else one stands by
+  bool by_load = false;    // how paths are spread over instances; else by their ends
+  bool bypass = false;     // paths are direct while no instance is well; else there are none
+  Select select = Select::kLids;
+  std::vector<GidPrefix> gids;  // with kGids
+  friend bool operator==(const LabService&, const LabService&) = default;
+};
+
+// Ends of paths: all that any of these says; nothing: every one.
+struct LabPolicyEnds {
+  std::vector<std::string> nodes;  // all their ports
+  std::vector<LabPort> ports;
+  std::vector<GidPrefix> gids;  // a GID is a prefix of 128 bits
+  std::vector<Lid> lids;        // of who asks alone
+  friend bool operator==(const LabPolicyEnds&, const LabPolicyEnds&) = default;
+  [[nodiscard]] bool is_any() const {
+    return nodes.empty() && ports.empty() && gids.empty() && lids.empty();
+  }
+};
+
+struct LabPolicy {
+  std::string name;  // may be empty
+  LabPolicyEnds from;
+  LabPolicyEnds to;
+  LabPolicyEnds requester;
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> service_ids;  // the last one with it
+  std::optional<PKey> pkey;
+  std::optional<Sl> sl;
+  std::optional<std::uint16_t> qos_class;
+  std::vector<std::string> through;  // services; none: what `refused` says
+  bool refused = false;              // there is no such path; else it is direct
+  bool symmetric = false;
+  friend bool operator==(const LabPolicy&, const LabPolicy&) = default;
+};
+
+// What a lab has of both, in the order of its file.
+struct LabServices {
+  std::vector<LabService> services;
+  std::vector<LabPolicy> policies;
+  friend bool operator==(const LabServices&, const LabServices&) = default;
+
+  [[nodiscard]] const LabService* find(std::string_view name) const;
+};
+
+}  // namespace weft::fabric

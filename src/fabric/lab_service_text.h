@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a lab file says which data services there are, and what leads through them:
+//
+//   [service.firewall]
+//   at = [["fw1", "fw2"]]
+//   [[policy]]
+//   from = "a"
+//   through = "firewall"
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "fabric/lab.h"
+#include "fabric/lab_builder.h"
+#include "fabric/lab_value.h"
+
+namespace weft::fabric {
+
+// A table of services, by their names; a list of rules.
+[[nodiscard]] Done add_services(LabBuilder& builder, const Value& table);
+[[nodiscard]] Done add_policies(LabBuilder& builder, const Value& array);
+// One rule for a lab that is there, in the form of a [[policy]] without that line; errors call it
+// `name`.
+[[nodiscard]] Expected<LabPolicy> parse_policy(std::string_view text, const Lab& lab,
+                                               const std::string& name);
+
+// Both, as they are read; empty where there are none.
+[[nodiscard]] std::string services_text(const Lab& lab);
+// "a:2", or "a" for the first port.
+[[nodiscard]] std::string to_string(const LabPort& port);
+
+}  // namespace weft::fabric
