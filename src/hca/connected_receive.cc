@@ -139,6 +139,7 @@ bool ConnectedQueuePair::takes(const wire::OpcodeInfo& info, wire::Opcode opcode
     case QpType::kXrcTarget:
       return info.transport == Transport::xrc && !info.is_response;
     case QpType::kUd:
+    case QpType::kRaw:
       break;
   }
   return false;

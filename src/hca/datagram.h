@@ -45,6 +45,7 @@ class Burst {
     count_ = 0;
     bytes_ = 0;
     alone_above = kNoLimit;
+    raw.reset();
     pieces_.clear();
   }
   [[nodiscard]] bool empty() const { return count_ == 0; }
@@ -130,6 +131,14 @@ class Burst {
 
   Path path{};
   Qpn destination{};
+  // Packets are whole ones, from the LRH on, in their pieces, and the port adds what they lack: the
+  // VCRC, and what this says. `path` and `destination` say nothing then.
+  struct Raw {
+    bool make_icrc = false;
+    std::optional<PKey> pkey;
+    friend bool operator==(const Raw&, const Raw&) = default;
+  };
+  std::optional<Raw> raw;
   // Nothing follows a packet that is longer than this. clear() sets it to no limit.
   std::size_t alone_above = kNoLimit;
 
@@ -158,6 +167,18 @@ class BurstSink {
   virtual SendResult send(const Burst& burst) = 0;
 };
 
+// A packet that arrived for a raw queue pair, as it lay on the link, in up to three stretches: all
+// headers are in the first. Others may be writing to the payload.
+struct RawPacket {
+  Qpn to{};  // the queue pair
+  Bytes header{};
+  Bytes payload{};
+  Bytes trailer{};
+  bool sealed = true;  // else its ICRC and VCRC are not filled in, but there is room for them
+
+  [[nodiscard]] std::size_t size() const { return header.size() + payload.size() + trailer.size(); }
+};
+
 // A datagram that arrived, stripped by the port of everything below the transport header, its
 // ICRC verified and removed.
 struct InDatagram {
@@ -175,7 +196,8 @@ struct InDatagram {
     return apart;
   }
 
-  Bytes transport{};  // BTH .. pad; on a wire without headers, the message itself
+  const RawPacket* raw = nullptr;  // with this, nothing else says anything
+  Bytes transport{};               // BTH .. pad; on a wire without headers, the message itself
   // Where the payload lies apart, `transport` is the headers alone, and this the payload without
   // pad bytes, in memory that others may be writing to: it is read once.
   Bytes apart{};

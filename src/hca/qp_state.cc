@@ -40,6 +40,19 @@ constexpr std::array kDatagram{
     Transition{kSqe, kRts, 0, kAttrCurrentState | kAttrQKey},
 };
 
+// Of raw queue pairs nothing but the port is to be said.
+constexpr std::array kRaw{
+    Transition{kReset, kInit, kAttrPort, 0},
+    Transition{kInit, kInit, 0, kAttrPort},
+    Transition{kInit, kRtr, 0, 0},
+    Transition{kRtr, kRts, 0, kAttrCurrentState},
+    Transition{kRts, kRts, 0, kAttrCurrentState},
+    Transition{kRts, kSqd, 0, kAttrSqdNotify},
+    Transition{kSqd, kRts, 0, kAttrCurrentState},
+    Transition{kSqd, kSqd, 0, 0},
+    Transition{kSqe, kRts, 0, kAttrCurrentState},
+};
+
 // Connected services differ in whether they are acknowledged, and in which half of a reliable
 // connection this end has: both (RC), the requester (XRC initiator) or the responder (XRC target).
 constexpr std::uint32_t kRequester = kAttrRetryCount | kAttrRnrRetry | kAttrMaxReadsOut;
@@ -88,6 +101,8 @@ std::span<const Transition> transitions_of(QpType type) {
       return kInitiator;
     case QpType::kXrcTarget:
       return kTarget;
+    case QpType::kRaw:
+      return kRaw;
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include "base/bytes.h"
@@ -15,10 +16,11 @@
 namespace weft::hca {
 
 // Transport services (IBA 9.7 to 9.8, annex A14 for XRC, whose two ends are of different kinds).
-enum class QpType : std::uint8_t { kUd, kRc, kUc, kXrcInitiator, kXrcTarget };
+// Raw queue pairs have none: they send and receive whole packets.
+enum class QpType : std::uint8_t { kUd, kRc, kUc, kXrcInitiator, kXrcTarget, kRaw };
 
 [[nodiscard]] constexpr bool is_connected(QpType type) {
-  return type != QpType::kUd;
+  return type != QpType::kUd && type != QpType::kRaw;
 }
 [[nodiscard]] constexpr bool is_reliable(QpType type) {
   return type == QpType::kRc || type == QpType::kXrcInitiator || type == QpType::kXrcTarget;
@@ -136,6 +138,11 @@ struct SendRequest {
   const Path* path = nullptr;  // copied by post_send
   Qpn remote_qpn{};
   QKey remote_qkey{};  // privileged bit set: the queue pair's own key is sent instead
+
+  // Raw packets: the ICRC is made anew, instead of being as it was posted; and the P_Key that is
+  // put in, in which case an ICRC that was posted is corrected by it.
+  bool make_icrc = false;
+  std::optional<PKey> pkey{};
 
   // Connections.
   std::uint64_t remote_address = 0;  // RDMA and atomics

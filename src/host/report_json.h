@@ -24,6 +24,8 @@ inline const char* type_name(hca::QpType type) {
       return "XRC_INI";
     case hca::QpType::kXrcTarget:
       return "XRC_TGT";
+    case hca::QpType::kRaw:
+      return "RAW_PACKET";
   }
   return "unknown";
 }
