@@ -97,6 +97,8 @@ std::vector<std::string*> files_of(fabric::Lab& lab) {
         names.push_back(&fingerprint);
     }
   }
+  for (fabric::LabService& service : lab.data.services)
+    names.push_back(&service.rules);
   std::erase_if(names, [](const std::string* name) {
     return name->empty() || *name == fabric::kNoDatabase ||
            name->starts_with(fabric::kFingerprintPrefix);

@@ -48,6 +48,7 @@ struct LabService {
   bool bypass = false;     // paths are direct while no instance is well; else there are none
   Select select = Select::kLids;
   std::vector<GidPrefix> gids;  // with kGids
+  std::string rules;            // file of a firewall's; empty: its usual ones
   friend bool operator==(const LabService&, const LabService&) = default;
 };
 

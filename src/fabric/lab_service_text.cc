@@ -161,6 +161,8 @@ Keys<ServiceText> service_keys() {
        }},
       {"select", [](Text& text, const Value& value) { return read_select(text.service, value); }},
       {"gids", [](Text& text, const Value& value) { return read_gids(text.service, value); }},
+      {"rules",
+       [](Text& text, const Value& value) { return store(text.service.rules, value.string()); }},
   };
 }
 

@@ -61,6 +61,7 @@ std::string service_text(const LabService& service) {
   for (const GidPrefix& prefix : service.gids)
     gids.push_back(gid_text(prefix));
   if (!gids.empty()) text += fmt::format("gids = {}\n", list_of(gids));
+  if (!service.rules.empty()) text += fmt::format("rules = {}\n", quoted(service.rules));
   return text;
 }
 

@@ -83,6 +83,7 @@ Expected<Json> AdminSession::status(const Json& request) {
   if (lab_.parts_) out["parts"] = lab_.parts_->report();
   if (lab_.wan_) out["extenders"] = lab_.wan_->report();
   if (!lab_.lan_->empty()) out["lan"] = lab_.lan_->report(all);
+  if (!lab_.services_->empty()) out["services"] = lab_.services_->report();
   if (all) add_connections(out["nodes"]);
   out["counters"] = Json::object();
   for (const auto& counters :

@@ -27,6 +27,9 @@ constexpr int kLegs = 3;
 // While LAN ports look for frames of their hosts themselves, all descriptors are looked at so
 // often.
 constexpr Duration kLookEvery = 20us;
+// Packets that data services look at, or that wait behind a link after it: several times what a
+// port gives credit for.
+constexpr std::size_t kServiceBlocks = 16'384;
 
 fabric::FabricLimits limits_of_lab(const fabric::Lab& lab) {
   io::SystemEntropy entropy;
@@ -60,6 +63,7 @@ std::size_t places_for_others() {
 LabServer::LabServer(fabric::Lab lab, LabPaths paths, std::optional<std::uint16_t> part)
     : paths_(std::move(paths)),
       others_(geteuid(), places_for_others()),
+      service_blocks_(ServicePlace::kBlock, kServiceBlocks),
       fabric_(make_fabric(std::move(lab), part)),
       since_(io::wall_clock()) {
 }
@@ -151,7 +155,8 @@ Expected<void> LabServer::start_programs() {
   connections_ = std::move(*connections);
   if (parts_ || wan_) connections_->open_all_nodes();
   lan_ = std::make_unique<LanServer>(fabric_, *reactor_, entropy_, *connection_managers_);
-  return {};
+  services_ = std::make_unique<LabServices>(fabric_, service_blocks_, entropy_);
+  return services_->open();
 }
 
 Expected<MadNode> LabServer::find_mad_node(std::string_view name) {
@@ -208,6 +213,7 @@ bool LabServer::work(Time now) {
     landed = run_fabric(now) && lan_->work(now, false);
   const bool crossed = wan_ && wan_->run(now);
   const bool managed = manager_ && manage(now, due);
+  run_services(now);
   programs_->flush(now);
   if (parts_) parts_->flush();
   return sent || came || framed || due || landed || crossed || managed;
@@ -224,6 +230,10 @@ bool LabServer::run_fabric(Time now) {
   if (!deadline || *deadline > now) return false;
   fabric_.run(now);
   return true;
+}
+
+void LabServer::run_services(Time now) {
+  if (!services_->empty()) services_->run(now, manager_ ? &manager_->steering() : nullptr);
 }
 
 // False: neither was there anything for it in the fabric, nor is it due.
@@ -243,9 +253,11 @@ Duration LabServer::time_to_deadline(Time now) const {
   const auto manager = manager_ ? manager_->deadline() : std::nullopt;
   const auto parts = parts_ ? parts_->deadline() : std::nullopt;
   const auto wan = wan_ ? wan_->deadline() : std::nullopt;
+  const auto services = services_->deadline();
   const Time next = std::min({fabric.value_or(Time::max()), programs.value_or(Time::max()),
                               manager.value_or(Time::max()), parts.value_or(Time::max()),
-                              wan.value_or(Time::max()), lan_->deadline()});
+                              wan.value_or(Time::max()), services.value_or(Time::max()),
+                              lan_->deadline()});
   if (next == Time::max()) return -1ns;  // for ever
   // "At once" may be so long ago that the difference is none.
   return next <= now ? Duration::zero() : next - now;

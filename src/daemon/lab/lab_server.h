@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/buffer_pool.h"
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/time.h"
@@ -30,6 +31,7 @@
 #include "daemon/lab/part_links.h"
 #include "daemon/lan/lan_server.h"
 #include "daemon/listener.h"
+#include "daemon/service/lab_services.h"
 #include "daemon/wan/wan_links.h"
 #include "fabric/fabric.h"
 #include "fabric/lab.h"
@@ -82,6 +84,7 @@ class LabServer {
   bool work(Time now);
   [[nodiscard]] bool lan_is_alone() const;
   bool run_fabric(Time now);
+  void run_services(Time now);
   bool manage(Time now, bool fabric_ran);
   // How long the reactor may sleep from then on.
   [[nodiscard]] Duration time_to_deadline(Time now) const;
@@ -95,6 +98,7 @@ class LabServer {
   LinkCaptures captures_;  // the fabric's links know it
   // Packets of the fabric lie in its memory. Null: the lab has no extender, or not in this part.
   std::unique_ptr<WanLinks> wan_;
+  BufferPool service_blocks_;  // packets of the fabric lie in it too
   fabric::Fabric fabric_;
   io::SystemEntropy entropy_;
   std::unique_ptr<LabManager> manager_;  // null: the lab has none of its own, or not in this part
@@ -104,6 +108,7 @@ class LabServer {
   std::unique_ptr<ConnectionManagers> connection_managers_;
   std::unique_ptr<CmServer> connections_;
   std::unique_ptr<LanServer> lan_;
+  std::unique_ptr<LabServices> services_;
   CounterSet<LabCounter, kLabCounters> counters_;
   std::map<std::uint64_t, std::unique_ptr<AdminSession>> sessions_;
   std::uint64_t last_session_ = 0;

@@ -48,7 +48,7 @@ class RoutedSources {
 
   const Ask ask_;
   std::mutex mutex_;
-  hca::LruMap<Key, Answer, KeyHash> answers_;
+  LruMap<Key, Answer, KeyHash> answers_;
 };
 
 }  // namespace weft::port
