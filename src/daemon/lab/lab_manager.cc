@@ -7,7 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/lab/admin_connection.h"
 #include "daemon/lab/manager_options.h"
+#include "daemon/lab/steering_options.h"
+#include "fabric/lab_service_text.h"
 
 namespace weft::daemon {
 namespace {
@@ -45,6 +48,7 @@ Expected<std::unique_ptr<LabManager>> LabManager::open(fabric::Fabric& fabric,
   auto read = read_manager_options(fabric.lab().management,
                                    {.number = port, .guid = node.port(port).guid()});
   if (!read) return tl::unexpected(read.error());
+  read->options.steering = steering_options(fabric.lab());
   auto subnet = ManagedSubnet::open(node.management().mad_port(port), where->name, std::move(*read),
                                     database);
   if (!subnet) return tl::unexpected(subnet.error());
@@ -70,7 +74,15 @@ nlohmann::json LabManager::report() const {
 }
 
 Expected<nlohmann::json> LabManager::answer(nlohmann::json request) {
-  for (const char* end : {"from", "to"}) {
+  const bool adds = text_of(request, "what") == "policy" && text_of(request, "action") == "add";
+  if (adds) {
+    const auto rule = fabric::parse_policy(text_of(request, "text"), fabric_.lab(), "policy");
+    if (!rule) return tl::unexpected(rule.error());
+    auto added = subnet_->add_rule(request, path_rule(fabric_.lab(), *rule));
+    if (!added) return tl::unexpected(added.error());
+    request["action"] = "list";
+  }
+  for (const char* end : {"from", "to", "requester"}) {
     const auto found = request.find(end);
     if (found == request.end() || !found->is_string()) continue;
     *found = in_terms_of_subnet(fabric_.lab(), found->get<std::string>());

@@ -36,6 +36,9 @@ class LabManager {
 
   // What is to be said to whoever begins the lab: sentences.
   [[nodiscard]] const std::vector<std::string>& notes() const { return subnet_->notes(); }
+  // Which port each service LID leads to by now, DataServices::lids(), and when that is another
+  // one.
+  [[nodiscard]] const sm::PathSteering& steering() const { return subnet_->steering(); }
   [[nodiscard]] nlohmann::json report() const;
   // ManagedSubnet::answer(). The end ports of a path are called by the names of the lab's nodes
   // too.

@@ -47,10 +47,14 @@ class ManagedSubnet {
   // What the database had to say when it was opened: sentences.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const sm::SubnetManager& manager() const { return management_.manager(); }
+  [[nodiscard]] const sm::PathSteering& steering() const { return management_.steering(); }
 
   // What `request` asks for by its "what" (admin_session.h). Errors: there is no such thing, or
   // what is said below.
   [[nodiscard]] Expected<nlohmann::json> answer(const nlohmann::json& request);
+  // A rule more, before that of the request's "before", a number from 1 on or a name, or behind
+  // all. Errors: there is no such rule; as sm::PathSteering::insert() has them.
+  Expected<void> add_rule(const nlohmann::json& request, sm::PathRule rule);
   // What it is and has done; docs/cli.md has the form of it, as of all that answer() tells.
   [[nodiscard]] nlohmann::json report() const;
 
@@ -77,6 +81,16 @@ class ManagedSubnet {
   [[nodiscard]] Expected<sm::ViewEnd> find_end(std::string_view name) const;
   [[nodiscard]] std::string name_of(const sm::PortRef& port) const;
   [[nodiscard]] nlohmann::json end_json(const sm::ViewEnd& end) const;
+  // Rules and data services (managed_subnet_policy.cc): "action" is "list", "delete" or "explain".
+  [[nodiscard]] Expected<nlohmann::json> policy(const nlohmann::json& request);
+  [[nodiscard]] Expected<nlohmann::json> explain_policy(const nlohmann::json& request) const;
+  [[nodiscard]] nlohmann::json explanation_json(const sm::PathQuery& query,
+                                                const sm::PathDecision& decision) const;
+  [[nodiscard]] nlohmann::json rule_json(std::size_t index) const;
+  [[nodiscard]] nlohmann::json services_json() const;
+  [[nodiscard]] nlohmann::json ends_json(const sm::EndMatch& ends) const;
+  [[nodiscard]] std::string port_name(Guid port) const;
+  [[nodiscard]] Expected<Gid> gid_called(const std::string& name) const;
 
   const std::string node_;
   const std::uint8_t port_;

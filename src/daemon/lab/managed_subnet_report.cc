@@ -83,6 +83,7 @@ Expected<Json> ManagedSubnet::answer(const Json& request) {
   if (what == "topology") return topology();
   if (what == "metrics") return metrics();
   if (what == "path") return path(text_of(request, "from"), text_of(request, "to"));
+  if (what == "policy") return policy(request);
   return fail(std::errc::invalid_argument, fmt::format("sm: nothing is called '{}'", what));
 }
 
