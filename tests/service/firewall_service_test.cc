@@ -97,6 +97,18 @@ TEST(FirewallService, SaysWhyItDrops) {
   EXPECT_EQ(world.firewall.drop_reasons().size(), static_cast<std::size_t>(DropReason::kCount));
 }
 
+TEST(FirewallService, SendsARefusalOfWhatIsRejected) {
+  World world("cm message req reject\nreject");
+  RecordingHost host;
+  world.firewall.attach(host);
+  EXPECT_EQ(handle(world, Exchange{}.req()).reason(),
+            static_cast<std::uint16_t>(DropReason::kRejected));
+  ASSERT_EQ(host.sent.size(), 1u);
+  EXPECT_EQ(Fields::parse(host.sent[0]).cm.message, wire::CmMessage::kRej);
+  EXPECT_EQ(handle(world, test::datagram(Buffer(8))).action(), Verdict::Action::kDrop);
+  EXPECT_EQ(host.sent.size(), 1u);
+}
+
 TEST(FirewallService, ForwardsEverythingInADryRunAndSaysWhatItWouldDrop) {
   FirewallOptions options;
   options.dry_run = true;

@@ -106,8 +106,13 @@ class RecordingHost : public Host {
   void revoke(FlowTag tag) override { revoked.insert(tag); }
   void revoke_all() override { ++revoked_all; }
   void publish(Bytes) override {}
+  bool send(Bytes packet, std::uint8_t) override {
+    sent.emplace_back(packet.begin(), packet.end());
+    return true;
+  }
   std::multiset<FlowTag> revoked;
   unsigned revoked_all = 0;
+  std::vector<Buffer> sent;
 };
 
 class World {

@@ -127,6 +127,7 @@ class Firewall final : public Service, private Connections::Owner {
   [[nodiscard]] bool depends_on_flow_only(const Fields& fields, const Decision& decision) const;
   void count(std::span<const std::uint32_t> rules, std::uint64_t bytes);
   void write_log(const Fields& fields, const Decision& decision, Time now);
+  void answer(Packet& packet);
   Tally* tally_for(const Decision& decision);
   bool harvest(FlowTally& tally);
 
@@ -142,6 +143,7 @@ class Firewall final : public Service, private Connections::Owner {
   Allowance log_rate_;
   std::uint64_t swallowed_ = 0;
   std::uint64_t would_drop_ = 0;
+  std::uint64_t refusals_ = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(Doubt::kCount)> doubted_{};
   std::optional<Time> deadline_;
   bool attached_ = false;

@@ -5,6 +5,7 @@
 
 #include "service/firewall/firewall.h"
 #include "service/firewall/packet_key.h"
+#include "service/firewall/refusal.h"
 
 namespace weft::service::firewall {
 namespace {
@@ -30,6 +31,7 @@ void add(Tally& into, std::uint64_t packets, std::uint64_t bytes) {
 Verdict Firewall::handle(Packet& packet, Time now) {
   const Decision decision = decide(packet.fields(), packet.bytes(), now);
   if (decision.action != Action::accept) {
+    if (!options_.dry_run && decision.action == Action::reject) answer(packet);
     if (!options_.dry_run) return Verdict::drop(static_cast<std::uint16_t>(reason_of(decision)));
     ++would_drop_;
     return Verdict::forward();
@@ -38,6 +40,14 @@ Verdict Firewall::handle(Packet& packet, Time now) {
   Tally* const tally = tally_for(decision);
   if (tally == nullptr) return Verdict::forward();
   return Verdict::forward().for_flow(connections_.at(decision.connection).tag, tally);
+}
+
+// Says no to whoever asked. The host bounds how many packets a service makes.
+void Firewall::answer(Packet& packet) {
+  if (!attached_ || packet.arrival().tapped) return;
+  std::array<std::byte, kMostRefusal> room;
+  const auto refusal = refusal_of(packet.fields(), room);
+  if (refusal && host().send(*refusal, packet.arrival().port)) ++refusals_;
 }
 
 void Firewall::count(std::span<const std::uint32_t> rules, std::uint64_t bytes) {
@@ -162,6 +172,7 @@ std::vector<CounterValue> Firewall::counters() const {
       {"evicted_connections", "half-open ones that made room for others", connections_.evicted()},
       {"flows", "of datagrams and of IP inside that are known now", flows_.size()},
       {"evicted_flows", "unanswered ones that made room for others", flows_.evicted()},
+      {"refusals", "that were sent for what rules reject", refusals_},
       {"would_drop", "forwarded in a dry run, which rules would drop", would_drop_},
       {"log_lines_swallowed", "since the last line, for the log's rate", swallowed_}};
   for (std::size_t doubt = 1; doubt < doubted_.size(); ++doubt) {

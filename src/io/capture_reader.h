@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures of InfiniBand links, as `weft capture`, tshark and others write them.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/time.h"
+
+namespace weft::io {
+
+struct CaptureRecord {
+  Duration timestamp{};  // since 1970-01-01 UTC
+  Bytes packet{};        // LRH through VCRC, in the file; no more than was kept of it
+  bool whole = true;     // nothing of it was cut off
+};
+
+struct Capture {
+  std::vector<CaptureRecord> records;
+  std::size_t others = 0;  // records that are no InfiniBand packets
+};
+
+// Reads pcapng or classic pcap of either byte order, with packets as ERF records of type 21 (link
+// type 197) or bare (247). invalid_argument: it is none of these, or torn; the message has the
+// offset of what is wrong.
+Expected<Capture> read_capture(Bytes file);
+
+}  // namespace weft::io
