@@ -364,13 +364,18 @@ bool ConnectedQueuePair::next_burst(Burst& burst, Time now) {
   see(now);
   if (out_ != Out::kNothing) return false;  // `burst` may be the one that is out
   rate_.ask_again();
-  look_after_peer();
+  if (is_reliable(type())) look_after_peer();
   if (acks_first_ && responds()) responder_.acknowledge_now();
-  const Half first = whose_turn();
-  const Half second = first == Half::kRequests ? Half::kResponses : Half::kRequests;
-  const bool filled = fill(first, burst, now) || fill(second, burst, now) || fill_question(burst);
+  const bool filled =
+      responder_.speaks() ? fill_in_turn(burst, now) : fill(Half::kRequests, burst, now);
   settle();  // a request may have failed where it was to be sent
   return filled;
+}
+
+bool ConnectedQueuePair::fill_in_turn(Burst& burst, Time now) {
+  const Half first = whose_turn();
+  const Half second = first == Half::kRequests ? Half::kResponses : Half::kRequests;
+  return fill(first, burst, now) || fill(second, burst, now) || fill_question(burst);
 }
 
 // They take turns; but an acknowledgement lets requests go first, since it may go with them. A call
@@ -404,9 +409,10 @@ bool ConnectedQueuePair::fill(Half half, Burst& burst, Time now) {
   if (half == Half::kRequests) {
     if (!requests() || !requester_.fill(burst, now)) return false;
     question_due_ |= requester_.take_question();
-    const bool joined = responder_.ride(burst, now) || responder_.join(burst, now);
+    const bool joined =
+        responder_.speaks() && (responder_.ride(burst, now) || responder_.join(burst, now));
     out_ = joined ? Out::kBoth : Out::kRequests;
-    ack_alone_ = !joined && responder_.only_acks_due();
+    ack_alone_ = !joined && responder_.speaks() && responder_.only_acks_due();
   } else {
     if (!responds() || !responder_.fill(burst, now)) return false;
     out_ = Out::kResponses;
@@ -441,7 +447,8 @@ void ConnectedQueuePair::sent(const Burst& burst, SendResult result, Time now) {
 
 bool ConnectedQueuePair::has_work() const {
   if (out_ != Out::kNothing) return false;
-  return (responds() && responder_.has_work()) || (requests() && requester_.has_work());
+  return (requests() && requester_.has_work()) ||
+         (responder_.speaks() && responds() && responder_.has_work());
 }
 
 bool ConnectedQueuePair::only_acks_due() const {
@@ -451,10 +458,13 @@ bool ConnectedQueuePair::only_acks_due() const {
 
 std::optional<Time> ConnectedQueuePair::deadline() const {
   std::optional<Time> first = requests() ? requester_.deadline() : std::nullopt;
-  for (const auto& at :
-       {responds() ? responder_.deadline() : std::nullopt, rate_.until(), watch_due()}) {
+  const auto earlier = [&first](const std::optional<Time>& at) {
     if (at && (!first || *at < *first)) first = at;
-  }
+  };
+  earlier(rate_.until());
+  if (!responder_.speaks()) return first;
+  if (responds()) earlier(responder_.deadline());
+  earlier(watch_due());
   return first;
 }
 

@@ -96,6 +96,7 @@ class ConnectedQueuePair final : public QueuePair {
   // Data.
   [[nodiscard]] Half whose_turn() const;
   [[nodiscard]] std::uint8_t traffic_class() const;
+  bool fill_in_turn(Burst& burst, Time now);
   bool fill(Half half, Burst& burst, Time now);
   // Whether what this half has to send, waits for its turn by the path's static rate. Answers do
   // that, nothing else of the responder's.

@@ -263,7 +263,11 @@ class Requester {
   void run_local(std::uint64_t request);
   void pass_done_local();
 
-  // requester_transmit.cc: bursts.
+  // requester_fill.cc: the beginning and the end of a burst.
+  void begin_burst(Burst& burst);
+  bool fill_alone(Burst& burst);
+
+  // requester_transmit.cc: what it has.
   static constexpr std::size_t kNone = ~std::size_t{0};
   [[nodiscard]] std::size_t next_lost();
   bool append_lost(Burst& burst);
@@ -353,7 +357,8 @@ class Requester {
     return first_psn_ + static_cast<std::uint32_t>(serial & Psn::kMask);
   }
   [[nodiscard]] std::uint64_t oldest() const {
-    return records_.empty() ? next_serial_ : records_.front().serial;
+    if (!records_.empty()) return records_.front().serial;
+    return out_.active && !reliable() ? out_.before.next_serial : next_serial_;
   }
   [[nodiscard]] std::optional<std::uint64_t> serial_of(Psn psn) const;
   [[nodiscard]] std::size_t index_of(std::uint64_t serial) const;
@@ -407,7 +412,7 @@ class Requester {
   std::uint64_t unreported_ = 0;   // requests posted since the last one that is to be reported
   std::uint64_t report_ends_ = 0;  // what that was before the newest, if that one is; else 0
 
-  Ring<PacketRecord> records_;
+  Ring<PacketRecord> records_;  // none of an unreliable service: nobody answers
   Ring<Fetch> fetches_;
   std::uint64_t next_serial_ = 0;
   std::uint64_t acked_end_ = 0;   // serials below were acknowledged

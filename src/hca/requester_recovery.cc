@@ -154,6 +154,7 @@ std::optional<Time> Requester::deadline() const {
   if (paced_until_) return paced_until_;
   if (rnr_until_) return rnr_until_;
   std::optional<Time> first = loss_at_;
+  if (records_.empty()) return first;
   for (const auto& at : {timeout_at(), probe_at()}) {
     if (at && (!first || *at < *first)) first = at;
   }

@@ -72,11 +72,13 @@ bool Requester::note_next(const PacketRecord& model, std::uint64_t request, std:
                           const Asking& asking, std::size_t i) {
   const bool ask = paced() ? pacer_.stamp(model.cost, asking.receives).ack_request
                            : i >= asking.from || since_ask_ + model.cost >= asking.after;
-  PacketRecord& record = records_.push(model);
-  record.serial = next_serial_;
-  record.request = request;
-  record.order = ++order_;
-  record.offset = offset;
+  if (reliable()) {
+    PacketRecord& record = records_.push(model);
+    record.serial = next_serial_;
+    record.request = request;
+    record.order = ++order_;
+    record.offset = offset;
+  }
   out_.add_fresh(next_serial_, 1);
   ++next_serial_;
   since_ask_ = ask ? 0 : since_ask_ + model.cost;
@@ -85,8 +87,10 @@ bool Requester::note_next(const PacketRecord& model, std::uint64_t request, std:
 }
 
 void Requester::note_run(std::size_t packets, std::uint64_t cost, std::uint64_t bytes) {
-  in_flight_ += packets * cost;
-  span_cost_ += packets * cost;
+  if (reliable()) {
+    in_flight_ += packets * cost;
+    span_cost_ += packets * cost;
+  }
   out_.queued_bytes += bytes;
   out_.queued_packets += packets;
   queued_bytes_ -= bytes;
@@ -160,6 +164,7 @@ void Requester::note_middles(const PacketRecord& model, std::span<bool> asks) {
     asks[i] = paced() ? pacer_.stamp(model.cost, 0).ack_request
                       : i >= asking.from || since + model.cost >= asking.after;
     since = asks[i] ? 0 : since + model.cost;
+    if (!reliable()) continue;
     PacketRecord& record = records_.push(model);
     record.serial = next_serial_ + i;
     record.order = order_ + i + 1;

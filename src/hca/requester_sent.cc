@@ -45,6 +45,11 @@ void Requester::sent(const Burst& burst, SendResult result, Time now) {
 
 // The wire has it.
 void Requester::confirm() {
+  if (!reliable()) {  // nobody will say more (IBA 9.8.2.2.1), and nothing is remembered
+    one_by_one_ -= std::min(one_by_one_, out_.packets);
+    acked_end_ = next_serial_;
+    return;
+  }
   if (next_serial_ != out_.before.next_serial && out_.before.next_serial == oldest()) {
     timer_from_ = now_;  // nothing was outstanding
   }
@@ -62,12 +67,6 @@ void Requester::confirm() {
   if (again > 0) connection_.counters.add_in_turn(ConnectedCounter::kTxRetransmitted, again);
   probe_from_ = now_;
   one_by_one_ -= std::min(one_by_one_, out_.packets);
-  if (!reliable()) {  // nobody will say more (IBA 9.8.2.2.1)
-    for (std::size_t i = 0; i < records_.size(); ++i)
-      mark_delivered(records_[i]);
-    settle_delivered();
-    acked_end_ = next_serial_;
-  }
 }
 
 // The wire took nothing: as if the burst had not been filled. What was learnt meanwhile stays.
@@ -84,6 +83,7 @@ void Requester::take_back() {
     const bool done = record->fetches ? fetch_of(*record).complete() : record->delivered;
     if (!done) mark_lost(*record);
   }
+  if (!reliable()) next_serial_ = before.next_serial;
   while (next_serial_ != before.next_serial) {
     PacketRecord& record = records_.back();
     next_serial_ -= record.count;
@@ -120,7 +120,7 @@ void Requester::take_back() {
 void Requester::refused(CompletionStatus reason) {
   const std::size_t count = out_.packets;
   const std::uint64_t serial = out_.runs.front().serial;
-  const std::uint64_t request = find(serial)->request;
+  const std::uint64_t request = reliable() ? find(serial)->request : out_.before.next_request;
   take_back();
   if (count > 1) {  // which one is at fault shows when they go one by one
     one_by_one_ = count;

@@ -102,51 +102,6 @@ bool Requester::ask_may_wait() {
   return true;
 }
 
-bool Requester::fill(Burst& burst, Time now) {
-  see(now);
-  if (out_.active) return false;  // `burst` may be the one that is out
-  expire(now);
-  if (fetches_.empty()) selective_ = connection_.config.extensions && reliable();
-  burst.clear();
-  if (!running() || rnr_until_) return false;
-  assert(pins_.size() == 0 && out_.runs.empty());
-  burst.path = connection_.path;
-  burst.destination = connection_.peer;
-  burst.alone_above = connection_.alone_above();
-  out_.abandoned = false;
-  out_.last = nullptr;
-  out_.queued_bytes = out_.queued_packets = 0;
-  out_.before.next_serial = next_serial_;
-  out_.before.next_request = next_request_;
-  out_.before.next_offset = next_offset_;
-  out_.before.ssn = ssn_;
-  out_.before.since_ask = since_ask_;
-  out_.before.last_asked = last_asked_;
-  if (paced()) out_.before.pacer = pacer_.checkpoint();
-  paced_until_.reset();
-  const std::size_t most = one_by_one_ > 0 ? 1 : Burst::kMaxPackets;
-  while (burst.size() < most && (lost_count_ > 0 ? append_lost(burst) : append_fresh(burst))) {
-  }
-  if (burst.empty() && tail_unasked() && !more_expected_) append_again(burst);
-  if (burst.empty()) {
-    pins_.release();
-    out_.forget_packets();
-    stalled_ = true;
-    settle();
-    return false;
-  }
-  // Nothing follows that could ask: never wait for what nobody asked for.
-  if (out_.last != nullptr && tail_unasked() && !ask_may_wait() &&
-      (lost_count_ > 0 ? next_lost() == kNone : !fresh_possible())) {
-    wire::BthView(MutableBytes(out_.last->header)).set_ack_request(true);
-    last_asked_ = true;
-    since_ask_ = 0;
-  }
-  out_.whole = tries_path(burst);
-  out_.active = true;
-  return true;
-}
-
 // Whether more could be sent right after this burst.
 bool Requester::fresh_possible() {
   if (doom_ || waits_turn_ || !unsent()) return false;
@@ -234,8 +189,10 @@ bool Requester::begin_data(Burst& burst, Slot& slot) {
                       .request = next_request_,
                       .offset = static_cast<std::uint32_t>(next_offset_)};
   if (!append_data(burst, record, shape)) return false;
-  records_.push(record);
-  span_cost_ += record.cost;
+  if (reliable()) {
+    records_.push(record);
+    span_cost_ += record.cost;
+  }
   out_.add_fresh(record.serial, 1);
   ++next_serial_;
   out_.queued_bytes += shape.payload;
@@ -304,7 +261,7 @@ bool Requester::append_data(Burst& burst, PacketRecord& record, const Shape& sha
   assert(packet.length() == shape.length());
   burst.close(packet, kIcrcBytes);
   out_.last = &packet;
-  in_flight_ += record.cost;
+  if (reliable()) in_flight_ += record.cost;
   account(record, ask);
   return true;
 }

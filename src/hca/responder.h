@@ -58,6 +58,8 @@ class Responder {
   // The same, in the packet that is all of the burst: between Weft peers, and where there is room.
   bool ride(Burst& burst, Time now);
   void sent(const Burst& burst, SendResult result, Time now);
+  // Whether there can ever be anything to send: of an unreliable service only to a Weft peer.
+  [[nodiscard]] bool speaks() const { return reliable() || connection_.config.extensions; }
   [[nodiscard]] bool has_work() const;
   // Whether that is answers to reads and atomics.
   [[nodiscard]] bool has_answers() const { return !answers_.empty(); }

@@ -2,6 +2,8 @@
 // Cutting messages into packets and packets into bursts.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "requester_fixture.h"
 
 namespace weft::hca::test {
@@ -416,6 +418,71 @@ TEST_F(RequesterSend, GoesOnAfterAFailedUnreliableMessage) {
   EXPECT_THAT(numbers(transmit()), ElementsAre(0));
   EXPECT_THAT(completed(), ElementsAre(std::pair(1u, CompletionStatus::kLocalProtectionError),
                                        std::pair(2u, CompletionStatus::kSuccess)));
+}
+
+// Nothing is remembered of what nobody acknowledges, but of what the wire does not take.
+TEST_F(RequesterSend, UnreliableMessagesThatTheWireDoesNotTakeGoAgainAsTheyWere) {
+  connection.config.type = QpType::kUc;
+  start();
+  std::uint32_t psn = 0;
+  for (const std::uint32_t length : {1u, kMtu, 3 * kMtu}) {
+    SCOPED_TRACE(length);
+    ASSERT_EQ(send(length, length), std::errc{});
+    ASSERT_EQ(send(length + 1, 2), std::errc{});
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_TRUE(requester->fill(scratch, now));
+      EXPECT_FALSE(requester->idle());
+      requester->sent(scratch, {.outcome = SendOutcome::kWouldBlock}, now);
+      EXPECT_TRUE(completed_ids().empty());
+      EXPECT_TRUE(requester->has_work());
+    }
+    EXPECT_EQ(requester->queued_bytes(), length + 2);
+    const auto packets = transmit();
+    ASSERT_EQ(packets.size(), std::max<std::size_t>(length / kMtu, 1) + 1);
+    EXPECT_EQ(packets.front().bth.psn, kFirstPsn + psn);
+    psn += static_cast<std::uint32_t>(packets.size());
+    EXPECT_THAT(completed_ids(), ElementsAre(length, length + 1));
+    completions.all.clear();
+    EXPECT_EQ(requester->in_flight(), 0u);
+    EXPECT_EQ(requester->queued_bytes(), 0u);
+  }
+}
+
+TEST_F(RequesterSend, AnUnreliableMessageAloneIsOnePacket) {
+  connection.config.type = QpType::kUc;
+  start();
+  for (const bool solicited : {false, true}) {
+    ASSERT_EQ(post({.wr_id = 7, .signaled = true, .solicited = solicited}, 100, 5), std::errc{});
+    const auto packets = transmit();
+    EXPECT_THAT(opcodes(packets), ElementsAre(Opcode::uc_send_only));
+    EXPECT_EQ(packets.front().bth.solicited, solicited);
+    EXPECT_EQ(packets.front().bth.pad_count, 3);
+    EXPECT_FALSE(packets.front().bth.ack_request);
+    EXPECT_EQ(Bytes(packets.front().payload).size(), 5u);
+    EXPECT_TRUE(std::equal(packets.front().payload.begin(), packets.front().payload.end(),
+                           memory.begin() + 100));
+  }
+  // One that the wire does not take goes when it does.
+  ASSERT_EQ(send(8, 5), std::errc{});
+  ASSERT_TRUE(requester->fill(scratch, now));
+  requester->sent(scratch, {.outcome = SendOutcome::kWouldBlock}, now);
+  EXPECT_THAT(completed_ids(), ElementsAre(7, 7));
+  EXPECT_EQ(requester->queued_bytes(), 5u);
+  EXPECT_EQ(requester->queued_packets(), 1u);
+  ASSERT_TRUE(requester->fill(scratch, now));
+  EXPECT_EQ(wire::Bth::parse(scratch.packets().front().header)->psn, kFirstPsn + 2);
+  // One that it refuses is lost, and nobody sends it again.
+  requester->sent(scratch, {.outcome = SendOutcome::kRefused}, now);
+  EXPECT_THAT(completed_ids(), ElementsAre(7, 7, 8));
+  EXPECT_TRUE(requester->idle());
+  // Memory that turns out not to be there fails it.
+  ASSERT_EQ(send(9, 5), std::errc{});
+  ASSERT_TRUE(requester->fill(scratch, now));
+  requester->sent(
+      scratch,
+      {.outcome = SendOutcome::kRefused, .reason = CompletionStatus::kLocalProtectionError}, now);
+  EXPECT_TRUE(requester->failed());
+  EXPECT_EQ(completed().back().second, CompletionStatus::kLocalProtectionError);
 }
 
 TEST_F(RequesterSend, SendsMuchThroughAnUnreliableConnectionWithoutAnyAnswer) {
