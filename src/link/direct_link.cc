@@ -169,14 +169,15 @@ void DirectLink::End::deliver(Port& port, Time now) {
 }
 
 std::optional<Time> DirectLink::End::deadline() const {
+  const Line* const incoming = link_->ends_[1 - side_].line_.get();
   std::optional<Time> first = inbox_.next();
+  if (told_up_ && !busy_ && incoming == nullptr && !link_->flapping_.deadline()) return first;
   const auto earlier = [&](std::optional<Time> when) {
     if (when && (!first || *when < *first)) first = when;
   };
   if (!told_up_) earlier(link_->up_at_);
   if (busy_) earlier(line_->free_at());
   earlier(link_->flapping_.deadline());
-  const Line* const incoming = link_->ends_[1 - side_].line_.get();
   if (incoming != nullptr) earlier(incoming->held_until());
   return first;
 }

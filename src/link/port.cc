@@ -132,12 +132,14 @@ void Port::wake() {
 
 void Port::run(Time now) {
   woken_ = true;  // what happens in here is dealt with in here
-  drain(now);
+  if (!draining_.empty()) drain(now);
   if (carrier_ != nullptr) {
     carrier_->deliver(*this, now);
-    send_waiting(now);
-    keep_credit_alive(now);
-    tell_owed_credit(now);  // last: everything before may have freed space
+    if (!is_at_rest()) {
+      send_waiting(now);
+      keep_credit_alive(now);
+    }
+    if (owed_ != 0) tell_owed_credit(now);  // last: everything before may have freed space
   }
   woken_ = false;
 }
@@ -150,6 +152,7 @@ std::optional<Time> Port::deadline() const {
   if (!draining_.empty()) earlier(drained_at_);
   if (carrier_ == nullptr) return first;
   earlier(carrier_->deadline());
+  if (is_at_rest()) return first;
   for (std::uint16_t rest = waiting_ & kDataLanes; rest != 0; rest &= rest - 1)
     earlier(head_limit(lanes_[lowest_lane(rest)]));
   earlier(credit_deadline());

@@ -167,6 +167,12 @@ class Port final : private ReceiveBuffer::Observer {
     bool stalled = false;
   };
 
+  // Nothing waits to be sent, and there is nothing that only time brings about.
+  [[nodiscard]] bool is_at_rest() const {
+    return waiting_ == 0 && !wait_since_ && !active_wanted_ &&
+           options_.credit_updates == CreditUpdates::kOnChange;
+  }
+
   // port.cc
   void enter(PortState state, Time now);
   void become_active(Time now);
