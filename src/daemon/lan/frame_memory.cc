@@ -16,7 +16,8 @@ FrameMemory::FrameMemory(std::size_t places, std::size_t place)
       memory_(static_cast<std::byte*>(::operator new (places* place_, std::align_val_t{kLine}))) {
   free_.reserve(places);
   for (std::size_t i = 0; i < places; ++i)
-    places_.emplace_back(MutableBytes(memory_.get() + i * place_, place_));
+    places_.emplace_back(MutableBytes(memory_.get() + i * place_, place_),
+                         BufferBlock::Threads::kInTurn);
   // The first one is taken first.
   for (auto at = places_.rbegin(); at != places_.rend(); ++at)
     free_.push_back(&*at);

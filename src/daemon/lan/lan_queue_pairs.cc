@@ -146,10 +146,10 @@ void LanQueuePairs::take(const hca::Completion& completion) {
   const std::size_t slot = completion.wr_id;
   const bool good = completion.status == hca::CompletionStatus::kSuccess;
   // Of a channel that has been removed meanwhile nobody wants to know.
-  const auto found = channels_.find(completion.qpn);
-  if (good && found != channels_.end()) {
-    const lan::PeerId peer = found->second.peer;
-    if (channel_of_[peer] != &found->second) user_.channel_heard(peer, completion.qpn);
+  const Channel* const channel = channels_.find(completion.qpn);
+  if (good && channel != nullptr) {
+    const lan::PeerId peer = channel->peer;
+    if (channel_of_[peer] != channel) user_.channel_heard(peer, completion.qpn);
     user_.message_came(peer, message_slots_.bytes(slot).first(completion.byte_length));
   }
   post_message_slot(slot);
@@ -165,7 +165,9 @@ bool LanQueuePairs::run(Time now) {
 }
 
 void LanQueuePairs::release_places() {
-  datagram_holds_.release(kDatagrams - datagrams_.queue_pair->send_room());
+  if (!datagram_holds_.empty()) {
+    datagram_holds_.release(kDatagrams - datagrams_.queue_pair->send_room());
+  }
   std::erase_if(holding_, [](Channel* channel) {
     channel->holds.release(kMessages - channel->queue_pair->send_room());
     channel->holding = !channel->holds.empty();
@@ -306,30 +308,30 @@ Expected<Qpn> LanQueuePairs::add_channel(lan::PeerId peer) {
 
 Expected<void> LanQueuePairs::modify_channel(Qpn queue_pair, const hca::QpAttributes& attributes,
                                              std::uint32_t mask) {
-  const auto found = channels_.find(queue_pair);
-  assert(found != channels_.end());
-  hca::QueuePair& changed = *found->second.queue_pair;
+  Channel* const channel = channels_.find(queue_pair);
+  assert(channel != nullptr);
+  hca::QueuePair& changed = *channel->queue_pair;
   auto done = changed.modify(attributes, mask);
   if (done) consumer_->posted(changed);
   return done;
 }
 
 void LanQueuePairs::use_channel(Qpn queue_pair) {
-  Channel& channel = channels_.at(queue_pair);
+  Channel& channel = channels_[queue_pair];
   channel_of_[channel.peer] = &channel;
 }
 
 void LanQueuePairs::remove_channel(Qpn queue_pair) {
-  const auto found = channels_.find(queue_pair);
-  if (found == channels_.end()) return;
-  Channel& channel = found->second;
+  Channel* const found = channels_.find(queue_pair);
+  if (found == nullptr) return;
+  Channel& channel = *found;
   if (channel_of_[channel.peer] == &channel) channel_of_[channel.peer] = nullptr;
   std::erase(holding_, &channel);
   // What it has begun to receive comes back with an error, and so does its slot.
   static_cast<void>(channel.queue_pair->modify({.state = hca::QpState::kErr}, hca::kAttrState));
   consumer_->remove(*channel.queue_pair);
   add_up(removed_, channel.queue_pair->counter_values());
-  channels_.erase(found);
+  channels_.erase(queue_pair);
 }
 
 std::vector<CounterValue> LanQueuePairs::datagram_counters() const {

@@ -13,12 +13,12 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "base/counters.h"
 #include "base/entropy.h"
 #include "base/error.h"
+#include "base/recent_map.h"
 #include "daemon/lan/frame_holds.h"
 #include "daemon/lan/frame_memory.h"
 #include "daemon/lan/lan_subnet_owner.h"
@@ -195,7 +195,7 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   BufferRef heads_;  // a place with the headers of datagrams that wait, one after the other
   std::size_t next_head_ = 0;
   hca::SharedReceiveQueue messages_{kMessageSlots, 1};
-  std::unordered_map<Qpn, Channel> channels_;
+  RecentMap<Qpn, Channel> channels_;
   // Of channels that have been removed.
   std::vector<CounterValue> removed_ = hca::ConnectedCounters{}.snapshot();
   std::vector<Channel*> channel_of_;  // by peer; null: there is none in use

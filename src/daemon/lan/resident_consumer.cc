@@ -45,6 +45,7 @@ void ResidentConsumer::add(hca::QueuePair& queue_pair) {
 }
 
 void ResidentConsumer::remove(hca::QueuePair& queue_pair) {
+  if (Member* const member = members_.find(queue_pair.qpn())) std::erase(ready_, member);
   members_.erase(queue_pair.qpn());
   // It fails only for a number that is not ours.
   static_cast<void>(attachment_->release(queue_pair.qpn()));
@@ -53,25 +54,25 @@ void ResidentConsumer::remove(hca::QueuePair& queue_pair) {
 Expected<void> ResidentConsumer::join(Qpn qpn, const Gid& group) {
   const auto joined = attachment_->join(qpn, group);
   if (!joined) return joined;
-  std::vector<Gid>& groups = members_.at(qpn).groups;
+  std::vector<Gid>& groups = members_[qpn].groups;
   if (std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
   return joined;
 }
 
 Expected<void> ResidentConsumer::leave(Qpn qpn, const Gid& group) {
   const auto left = attachment_->leave(qpn, group);
-  if (left) std::erase(members_.at(qpn).groups, group);
+  if (left) std::erase(members_[qpn].groups, group);
   return left;
 }
 
 void ResidentConsumer::make_ready(Member& member) {
-  if (!std::exchange(member.ready, true)) ready_.push_back(member.queue_pair->qpn());
+  if (!std::exchange(member.ready, true)) ready_.push_back(&member);
   owner_.touched();
 }
 
 void ResidentConsumer::posted(hca::QueuePair& queue_pair) {
-  const auto found = members_.find(queue_pair.qpn());
-  if (found != members_.end() && queue_pair.has_work()) make_ready(found->second);
+  Member* const member = members_.find(queue_pair.qpn());
+  if (member != nullptr && queue_pair.has_work()) make_ready(*member);
 }
 
 void ResidentConsumer::run(Time now) {
@@ -79,21 +80,17 @@ void ResidentConsumer::run(Time now) {
   if (!drain(now)) return;
   running_.swap(ready_);
   for (std::size_t i = 0; i < running_.size(); ++i) {
-    const auto found = members_.find(running_[i]);
-    if (found == members_.end()) continue;
-    Member& member = found->second;
+    Member& member = *running_[i];
     if (std::exchange(member.received, false)) member.queue_pair->end_run(now);
     member.ready = false;
-    const bool all = send_all(*member.queue_pair, now);
+    const bool all = send_all(member, now);
     member.due = member.queue_pair->deadline();
     if (member.due && (!earliest_ || *member.due < *earliest_)) earliest_ = member.due;
     if (all) continue;
     // The rest has its turn when the port takes more.
     for (; i < running_.size(); ++i) {
-      const auto later = members_.find(running_[i]);
-      if (later == members_.end()) continue;
-      later->second.ready = false;  // it is in running_, which ends here
-      make_ready(later->second);
+      running_[i]->ready = false;  // it is in running_, which ends here
+      make_ready(*running_[i]);
     }
   }
   running_.clear();
@@ -112,8 +109,11 @@ void ResidentConsumer::look_at_deadlines(Time now) {
   }
 }
 
-bool ResidentConsumer::send_all(hca::QueuePair& queue_pair, Time now) {
+bool ResidentConsumer::send_all(Member& member, Time now) {
+  hca::QueuePair& queue_pair = *member.queue_pair;
   // The first time also for what only time has brought about.
+  const bool due = member.due && *member.due <= now;
+  if (!due && !queue_pair.has_work()) return true;
   while (queue_pair.next_burst(burst_, now)) {
     take_burst(queue_pair.qpn());
     queue_pair.sent(burst_, {hca::SendOutcome::kSent}, now);
@@ -128,13 +128,13 @@ void ResidentConsumer::take_burst(Qpn source) {
   const auto& gids = facts_.attributes.gids;
   const bool addressed =
       facts_.is_active() && path.by_lid() && (!path.global || path.sgid_index < gids.size());
-  if (!addressed) return counters_.add(ResidentCounter::kTxUnaddressed, burst_.size());
+  if (!addressed) return count(ResidentCounter::kTxUnaddressed, burst_.size());
   const port::Route route = port::route_of(path, facts_);
   for (const hca::OutPacket& packet : burst_.packets()) {
     if (auto made = make_packet(route, packet)) {
-      waiting_.push_back({source, facts_.epoch, std::move(made)});
+      waiting_.push({source, facts_.epoch, std::move(made)});
     } else {
-      counters_.add(ResidentCounter::kTxNoPacket);
+      count(ResidentCounter::kTxNoPacket);
     }
   }
 }
@@ -164,7 +164,7 @@ link::PacketPtr ResidentConsumer::make_packet(const port::Route& route,
       at = std::copy(piece.begin(), piece.end(), at);
     at = std::copy(trailer.begin(), trailer.end(), at);
     made = pool_.copy(Bytes(whole).first(static_cast<std::size_t>(at - whole.data())));
-    counters_.add(ResidentCounter::kTxCopied);
+    count(ResidentCounter::kTxCopied);
   }
   if (made != nullptr) made->sealed = false;
   return made;
@@ -178,10 +178,10 @@ bool ResidentConsumer::drain(Time now) {
         blocked_ = true;
         return false;
       case fabric::Sent::kTaken:
-        counters_.add(ResidentCounter::kTxPackets);
+        count(ResidentCounter::kTxPackets);
         break;
       case fabric::Sent::kForged:
-        counters_.add(ResidentCounter::kTxRefused);
+        count(ResidentCounter::kTxRefused);
     }
     waiting_.pop_front();
   }
@@ -200,7 +200,7 @@ void ResidentConsumer::port_changed(bool reregister, Time) {
 
 void ResidentConsumer::deliver(link::PacketPtr& packet, Time now) {
   const link::PacketPtr taken = std::move(packet);
-  counters_.add(ResidentCounter::kRxPackets);
+  count(ResidentCounter::kRxPackets);
   const port::LinkPieces pieces{taken->header(), taken->payload(), taken->trailer()};
   port::GrhArea grh;
   const std::uint8_t lmc = facts_.attributes.lmc;
@@ -212,9 +212,9 @@ void ResidentConsumer::deliver(link::PacketPtr& packet, Time now) {
   switch (taken->sealed ? port::join_link_packet(pieces, frame_)
                         : port::join_unsealed_packet(pieces, frame_)) {
     case port::FrameVerdict::kMalformed:
-      return counters_.add(ResidentCounter::kRxMalformed);
+      return count(ResidentCounter::kRxMalformed);
     case port::FrameVerdict::kBadIcrc:
-      return counters_.add(ResidentCounter::kRxBadIcrc);
+      return count(ResidentCounter::kRxBadIcrc);
     case port::FrameVerdict::kGood:
       return hand_on(port::link_datagram(frame_.all(), lmc, grh), now);
   }
@@ -227,11 +227,11 @@ void ResidentConsumer::hand_on(const hca::InDatagram& datagram, Time now) {
     make_ready(member);
   };
   const auto bth = wire::Bth::parse(datagram.transport);
-  if (!bth) return counters_.add(ResidentCounter::kRxMalformed);
+  if (!bth) return count(ResidentCounter::kRxMalformed);
   if (bth->dest_qp != kMulticastQpn) {
-    const auto found = members_.find(bth->dest_qp);
-    if (found == members_.end()) return counters_.add(ResidentCounter::kRxNoQueuePair);
-    return give(found->second);
+    Member* const member = members_.find(bth->dest_qp);
+    if (member == nullptr) return count(ResidentCounter::kRxNoQueuePair);
+    return give(*member);
   }
   bool given = false;
   for (auto& [qpn, member] : members_) {
@@ -240,7 +240,7 @@ void ResidentConsumer::hand_on(const hca::InDatagram& datagram, Time now) {
     given = true;
   }
   // It left on its way here.
-  if (!given) counters_.add(ResidentCounter::kRxNoQueuePair);
+  if (!given) count(ResidentCounter::kRxNoQueuePair);
 }
 
 }  // namespace weft::daemon

@@ -6,14 +6,14 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "base/counters.h"
 #include "base/error.h"
+#include "base/recent_map.h"
+#include "base/ring.h"
 #include "daemon/lan/frame_memory.h"
 #include "fabric/channel_adapter.h"
 #include "hca/pkey_table.h"
@@ -76,7 +76,7 @@ class ResidentConsumer final : private fabric::Program {
   [[nodiscard]] Expected<Qpn> allocate() { return attachment_->allocate(); }
   // From now on it is driven from here; it has a number of allocate(), and outlives remove().
   void add(hca::QueuePair& queue_pair);
-  // Its number is free again.
+  // Its number is free again. Not from inside of run().
   void remove(hca::QueuePair& queue_pair);
   // Multicast groups, of a queue pair that was added: packets to them go to it, and it takes them
   // if it is attached to them. Errors as of fabric::Attachment.
@@ -115,9 +115,10 @@ class ResidentConsumer final : private fabric::Program {
   void look_at_deadlines(Time now);
   // Hands over the packets that wait; false: the port takes no more now.
   bool drain(Time now);
-  // Sends all that a queue pair has; false: the port takes no more now.
-  bool send_all(hca::QueuePair& queue_pair, Time now);
+  // Sends all that it has; false: the port takes no more now.
+  bool send_all(Member& member, Time now);
   void take_burst(Qpn source);
+  void count(ResidentCounter counter, std::size_t n = 1) { counters_.add_in_turn(counter, n); }
   [[nodiscard]] link::PacketPtr make_packet(const port::Route& route, const hca::OutPacket& packet);
   void hand_on(const hca::InDatagram& datagram, Time now);
 
@@ -129,9 +130,9 @@ class ResidentConsumer final : private fabric::Program {
   std::unique_ptr<fabric::Attachment> attachment_;
   port::PortFacts facts_{};
   hca::PKeyTable pkeys_;
-  std::unordered_map<Qpn, Member> members_;
-  std::vector<Qpn> ready_;        // to be run
-  std::vector<Qpn> running_;      // of these, those whose turn it is
+  RecentMap<Qpn, Member> members_;
+  std::vector<Member*> ready_;    // to be run
+  std::vector<Member*> running_;  // of these, those whose turn it is
   std::optional<Time> earliest_;  // deadline of all of them, or before it
   hca::Burst burst_;
   struct Waiting {
@@ -139,9 +140,9 @@ class ResidentConsumer final : private fabric::Program {
     std::uint32_t epoch = 0;
     link::PacketPtr packet;
   };
-  std::deque<Waiting> waiting_;  // for room at the port; at most one burst
-  bool blocked_ = false;         // until may_send()
-  port::LinkFrame frame_{};      // of a packet that is read whole
+  Ring<Waiting> waiting_;    // for room at the port; at most one burst
+  bool blocked_ = false;     // until may_send()
+  port::LinkFrame frame_{};  // of a packet that is read whole
   CounterSet<ResidentCounter, kResidentCounters> counters_;
 };
 
