@@ -22,9 +22,9 @@ namespace weft::lan {
 
 inline constexpr MacAddress kBroadcast{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 
-// From which a LAN port asks its own host. LID 0 is no port's, and frames of this address never go
-// onto the fabric: behind the bridges of several nodes there may be one Ethernet, by which the one
-// hears what the other asks.
+// From which a LAN port asks its own host. Its first three octets are those of all addresses that
+// tell LIDs; LID 0 is no port's, and frames of this address never go onto the fabric: behind the
+// bridges of several nodes there may be one Ethernet, by which the one hears what the other asks.
 inline constexpr MacAddress kAskingAddress{0x02, 'W', 'L', 0, 0, 0};
 
 // The LIDs of a port: 2^lmc of them, from `base` on (IBA 4.1.3).
@@ -37,14 +37,25 @@ struct PortLids {
   friend bool operator==(const PortLids&, const PortLids&) = default;
 
   // Unicast LIDs (0x0001 to 0xBFFF) all of them, and the low `lmc` bits of the first are zero.
-  [[nodiscard]] bool valid() const;
+  [[nodiscard]] bool valid() const {
+    constexpr std::uint16_t kLastUnicast = 0xBFFF;  // IBA 4.1.3
+    if (lmc > kMostLmc || base.value() == 0) return false;
+    const unsigned more = (1U << lmc) - 1;
+    return (base.value() & more) == 0 && base.value() + more <= kLastUnicast;
+  }
   [[nodiscard]] bool contains(Lid lid) const { return lid.value() >> lmc == base.value() >> lmc; }
 };
 
 // The address of a port whose LIDs are valid().
 [[nodiscard]] MacAddress mac_of(const PortLids& lids);
 // The LIDs that an address tells; nothing: it is not one that mac_of() makes.
-[[nodiscard]] std::optional<PortLids> lids_of(const MacAddress& mac);
+[[nodiscard]] inline std::optional<PortLids> lids_of(const MacAddress& mac) {
+  if (mac[0] != kAskingAddress[0] || mac[1] != kAskingAddress[1] || mac[2] != kAskingAddress[2]) {
+    return std::nullopt;
+  }
+  const PortLids lids{.base = Lid{static_cast<std::uint16_t>(mac[4] << 8 | mac[5])}, .lmc = mac[3]};
+  return lids.valid() ? std::optional(lids) : std::nullopt;
+}
 
 enum class MacKind : std::uint8_t {
   kPort,       // one that mac_of() makes

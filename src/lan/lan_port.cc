@@ -201,9 +201,14 @@ void LanPort::run(Time now) {
 
 Time LanPort::deadline() const {
   Time next = std::min(say_groups_at_, host_groups_.deadline());
-  for (const auto& other : {directory_.deadline(), reassembly_.deadline(), channels_.deadline(),
-                            stations_.deadline(), watch_.deadline()})
-    if (other) next = std::min(next, *other);
+  const auto sooner = [&next](const std::optional<Time>& at) {
+    if (at && *at < next) next = *at;
+  };
+  sooner(directory_.deadline());
+  sooner(reassembly_.deadline());
+  sooner(channels_.deadline());
+  sooner(stations_.deadline());
+  sooner(watch_.deadline());
   if (group_ == Group::kJoined) next = std::min(next, group_reached_at_);
   return next;
 }

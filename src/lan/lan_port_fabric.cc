@@ -71,6 +71,8 @@ bool LanPort::receive(PeerId peer, const LanMessage& message, Time now) {
 }
 
 bool LanPort::is_from(PeerId peer, const EthernetFrame& read, Time now) {
+  const auto lids = lids_of(read.source);
+  if (lids && *lids == peers().get(peer).lids) return true;
   if (kind_of(read.source) == MacKind::kForeign) {
     if (read.source == own_address_) {
       count(LanCounter::kRxOwnBond);
@@ -78,18 +80,17 @@ bool LanPort::is_from(PeerId peer, const EthernetFrame& read, Time now) {
     }
     return bonds_.address(peer) == read.source || is_from_station(peer, read, now);
   }
-  const auto lids = lids_of(read.source);
-  if (lids && *lids == peers().get(peer).lids) return true;
   count(lids ? LanCounter::kRxForgedSource : LanCounter::kRxForeignSource);
   return false;
 }
 
 bool LanPort::is_for_host(PeerId peer, const EthernetFrame& read, Time now) {
+  if (is_same(read.destination, mac_)) return true;
   const MacKind kind = kind_of(read.destination);
   if (kind == MacKind::kPort || kind == MacKind::kForeign) {
     // Who bridges hands on what is for anybody behind it: which those are, its bridge knows.
     const bool may_be_behind = bridge_ && kind == MacKind::kForeign;
-    const bool ours = read.destination == mac_ || read.destination == own_address_;
+    const bool ours = read.destination == own_address_;
     if (ours || may_be_behind) return true;
     count(LanCounter::kRxNotOurs);
     return false;

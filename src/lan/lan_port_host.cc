@@ -37,7 +37,7 @@ bool LanPort::may_send(const Offload& offload, Bytes frame, const EthernetFrame&
     count(LanCounter::kTxTooLong);
   } else if (!offload.fits(frame.size())) {
     count(LanCounter::kTxMalformed);
-  } else if (read.source == kAskingAddress) {
+  } else if (is_same(read.source, kAskingAddress)) {
     count(LanCounter::kTxQuestion);
   } else if (!may_send_from(read.source)) {
     count(LanCounter::kTxForeignSource);
@@ -48,12 +48,12 @@ bool LanPort::may_send(const Offload& offload, Bytes frame, const EthernetFrame&
 }
 
 bool LanPort::may_send_from(const MacAddress& source) const {
-  return source == mac_ || source == own_address_ ||
+  return is_same(source, mac_) || source == own_address_ ||
          (bridge_ && kind_of(source) == MacKind::kForeign);
 }
 
 void LanPort::to_port(const Offload& offload, Bytes frame, const EthernetFrame& read, Time now) {
-  if (read.destination == mac_) return count(LanCounter::kTxToSelf);
+  if (is_same(read.destination, mac_)) return count(LanCounter::kTxToSelf);
   const PortLids lids = *lids_of(read.destination);
   const auto peer = peers().find(lids.base);
   if (!peer || peers().get(*peer).lids != lids) return count(LanCounter::kTxNoPeer);

@@ -140,7 +140,7 @@ void LanDriver::peer_moved(lan::PeerId peer) {
 }
 
 bool LanDriver::catch_up() {
-  const bool any = !not_made_.empty() || !moved_.empty();
+  if (not_made_.empty() && moved_.empty()) return false;
   for (const lan::PeerId peer : std::exchange(not_made_, {}))
     lan_->channel_refused(peer, now_);
   for (const lan::PeerId peer : std::exchange(moved_, {})) {
@@ -156,7 +156,7 @@ bool LanDriver::catch_up() {
       lan_->channel_refused(peer, now_);
     }
   }
-  return any;
+  return true;
 }
 
 }  // namespace weft::daemon
