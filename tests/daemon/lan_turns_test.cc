@@ -73,6 +73,26 @@ TEST_F(LanTurnsTest, WhoHasSomethingToDoHasOne) {
   EXPECT_THAT(turn(true), IsEmpty());
 }
 
+// What a port has found may be for another one, and the answer for the first.
+TEST_F(LanTurnsTest, ATurnGoesOnWithThoseAloneThatHaveBecomeReady) {
+  ports_[0].is_lively = true;
+  turns_.ready(ports_[0]);
+  turn(true);
+  turns_.ready(ports_[1]);
+  log_.clear();
+  EXPECT_FALSE(turns_.go_on(now_));
+  EXPECT_THAT(log_, ElementsAre("b"));
+  for (std::size_t i = 0; i < LanTurns::kFewLively; ++i) {
+    turns_.ready(ports_[0]);
+    ports_[0].finds = true;
+    log_.clear();
+    EXPECT_TRUE(turns_.go_on(now_));
+    EXPECT_THAT(log_, ElementsAre("a"));
+  }
+  EXPECT_TRUE(turns_.can_look()) << "it is one port, however often it has been lively";
+  EXPECT_THAT(turn(true), ElementsAre("a+"));
+}
+
 TEST_F(LanTurnsTest, DeadlinesAreMet) {
   ports_[0].due = now_ + 10ms;
   ports_[1].due = now_ + 5ms;

@@ -207,10 +207,10 @@ bool LabServer::work(Time now) {
   const bool alone = lan_is_alone();
   const bool framed = lan_->work(now, alone);
   const bool due = run_fabric(now);
-  bool landed = due && lan_->work(now, false);
+  bool landed = due && lan_->go_on(now);
   // What hosts answer as soon as they have a frame need not wait for the next turn.
   for (int legs = 1; legs < kLegs && landed && alone; ++legs)
-    landed = run_fabric(now) && lan_->work(now, false);
+    landed = run_fabric(now) && lan_->go_on(now);
   const bool crossed = wan_ && wan_->run(now);
   const bool managed = manager_ && manage(now, due);
   run_services(now);

@@ -36,6 +36,8 @@ class LanServer {
   // Before Fabric::run() and after it; with `look` also what the reactor has not told, where
   // can_look(). True: there was something.
   bool work(Time now, bool look) { return turns_.work(now, look); }
+  // For what has come since. True: there was something.
+  bool go_on(Time now) { return turns_.go_on(now); }
   // When to call work() again, though neither the fabric nor the reactor has run; in the past: at
   // once.
   [[nodiscard]] Time deadline() const { return turns_.deadline(); }

@@ -24,16 +24,25 @@ bool LanTurns::work(Time now, bool look) {
   now_ = now;
   if (earliest_ <= now) look_at_deadlines(now);
   look = look && can_look();
-  for (Member* const member : lively_)
+  for (Member* const member : lively_) {
+    member->lively_ = false;
     ready(*member);
+  }
   lively_.clear();
+  return run_ready(now, look);
+}
+
+bool LanTurns::run_ready(Time now, bool look) {
   running_.swap(ready_);
   bool worked = false;
   for (Member* const member : running_) {
     member->ready_ = false;
     // Who has found something is not to wait for others that look.
     worked = member->work(now, look && !worked) || worked;
-    if (member->lively(now)) lively_.push_back(member);
+    if (!member->lively_ && member->lively(now)) {
+      member->lively_ = true;
+      lively_.push_back(member);
+    }
     const Time due = member->deadline();
     if (due <= now) {
       ready(*member);

@@ -31,7 +31,8 @@ class LanTurns {
     // It is called in every turn, though none need be taken for its sake.
     [[nodiscard]] virtual bool lively(Time now) const = 0;
 
-    bool ready_ = false;  // is among ready_
+    bool ready_ = false;   // is among ready_
+    bool lively_ = false;  // and among lively_
   };
 
   LanTurns() = default;
@@ -46,6 +47,8 @@ class LanTurns {
 
   // One turn of each that is to have one. True: there was something to do.
   bool work(Time now, bool look);
+  // Of those alone that have become ready since, when nobody else is to have another one.
+  bool go_on(Time now) { return run_ready(now, false); }
   // When to call work() again: in the past when somebody is ready.
   [[nodiscard]] Time deadline() const { return ready_.empty() ? earliest_ : now_; }
   // Whether work() would look for frames of all hosts that had some lately.
@@ -53,6 +56,7 @@ class LanTurns {
 
  private:
   void look_at_deadlines(Time now);
+  bool run_ready(Time now, bool look);
 
   std::vector<Member*> members_;
   std::vector<Member*> ready_;
