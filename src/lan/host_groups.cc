@@ -14,11 +14,9 @@ HostGroups::HostGroups(const Options& options, Time now)
 }
 
 bool HostGroups::begin_again(Time now) {
-  if (startup_until_ && now < *startup_until_) return false;
+  if (starts_up(now)) return false;
   startup_until_ = now + options_.startup;
-  complete_at_ = *startup_until_ + options_.leave;
-  next_query_ = now;
-  response_ = options_.quick_response;
+  begin(now, options_.startup);
   return collect(now);
 }
 
@@ -47,15 +45,20 @@ bool HostGroups::heard(const GroupMessage& message, Time now) {
   return collect(now);
 }
 
+// Who is asked twice anyway has said by then whatever it said to the other one.
 void HostGroups::begin_anew(Time now) {
+  if (!starts_up(now)) begin(now, Duration::zero());
+}
+
+void HostGroups::begin(Time now, Duration startup) {
   response_ = options_.quick_response;
   next_query_ = now;
-  complete_at_ = now + options_.leave;
+  complete_at_ = now + startup + options_.leave;
 }
 
 void HostGroups::queried(Time now) {
   queried_ = now;
-  const bool startup = startup_until_ && now < *startup_until_;
+  const bool startup = starts_up(now);
   next_query_ = startup ? *startup_until_ : now + options_.query_every;
   response_ = startup ? options_.quick_response : options_.response;
 }

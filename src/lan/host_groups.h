@@ -44,7 +44,7 @@ class HostGroups {
   [[nodiscard]] Time deadline() const;
 
   // The host may have reported to another port of its bond, which has gone: all groups are wanted
-  // until it has been asked.
+  // until it has been asked. run() is to be called now, and tells.
   void begin_anew(Time now);
 
   // Whether the host is to be asked now, for answers within response_time(). A router asks itself.
@@ -57,6 +57,9 @@ class HostGroups {
   [[nodiscard]] const GroupList& wanted() const { return wanted_; }
 
  private:
+  [[nodiscard]] bool starts_up(Time now) const { return startup_until_ && now < *startup_until_; }
+  // It is asked now, and all is wanted until it has answered, `startup` later at the earliest.
+  void begin(Time now, Duration startup);
   bool collect(Time now);
 
   const Options options_;

@@ -79,6 +79,31 @@ TEST_F(HostGroupsTest, WantsAllUntilOthersBehindItHaveBeenAskedTwice) {
   EXPECT_TRUE(groups.begin_again(now));
 }
 
+// A port of its bond may go meanwhile.
+TEST_F(HostGroupsTest, WaitsForOthersBehindItThoughItIsToAskAnew) {
+  run_for(60s);
+  groups.begin_again(now);
+  EXPECT_EQ(run_for(1s), 1);
+  groups.begin_anew(now);
+  EXPECT_FALSE(groups.query_due(now)) << "they are being asked";
+  EXPECT_EQ(run_for(29s), 0);
+  EXPECT_TRUE(groups.wanted().all);
+  EXPECT_EQ(run_for(2s), 1);
+  EXPECT_TRUE(groups.wanted().all);
+  EXPECT_EQ(run_for(3s), 0);
+  EXPECT_FALSE(groups.wanted().all);
+}
+
+TEST_F(HostGroupsTest, AsksAnewForGroupsThatWereReportedToAnotherPort) {
+  run_for(60s);
+  groups.begin_anew(now);
+  EXPECT_FALSE(groups.wanted().all) << "run() tells";
+  EXPECT_TRUE(groups.run(now));
+  EXPECT_TRUE(groups.wanted().all);
+  EXPECT_EQ(run_for(4s), 1);
+  EXPECT_FALSE(groups.wanted().all);
+}
+
 TEST_F(HostGroupsTest, FollowsReports) {
   run_for(4s);
   EXPECT_TRUE(hear(kIgmp2Join));
