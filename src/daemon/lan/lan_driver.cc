@@ -152,7 +152,7 @@ void LanDriver::lose_interface(std::string why) {
   lan_->address_changed(std::nullopt, now_);
   failed_ = std::move(why);
   in_bridge_ = false;
-  if (lan_) lan_->set_bridge(bridges(), now_);
+  lan_->set_bridge(bridges(), now_);
 }
 
 void LanDriver::set_bridge(std::optional<bool> bridge, Time now) {
