@@ -10,26 +10,14 @@
 set -euo pipefail
 # shellcheck disable=SC2034  # lib.sh reads it
 time_limit=150
-source "$(dirname "$0")/lib.sh"
-need ip nsenter unshare python3 ping ss socat cmp
-what=$1
-private_network "$0" "$@"
-begin
-# shellcheck source=tests/e2e/lab_lib.sh
-source "$source_tree/tests/e2e/lab_lib.sh"
+source "$(dirname "$0")/lan_lib.sh"
+need ss socat cmp
 # shellcheck source=tests/e2e/sites_lib.sh
 source "$source_tree/tests/e2e/sites_lib.sh"
-# shellcheck source=tests/e2e/lan_lib.sh
-source "$source_tree/tests/e2e/lan_lib.sh"
 
 # join_lan: all nodes of both sites are on the LAN from now on.
 join_lan() {
-  local node
-  mkdir "$work/net"
-  for node in w1 w2 e1 e2; do
-    new_namespace "keeper_of[$node]" || fail "no namespace for $node"
-    ln -s "/proc/${keeper_of[$node]}/ns/net" "$work/net/$node"
-  done
+  make_namespaces w1 w2 e1 e2
   sed -i "0,/^name = /s|^name = .*|&\nlan = { netns = \"$work/net/{node}\", mtu = 9000 }|" \
     "$work/west.toml" "$work/east.toml"
 }
@@ -102,28 +90,6 @@ carried() {
   cmp "$2" "$work/$1.come" || fail "what came is not what was sent"
 }
 
-# by_dhcp SERVER CLIENT: who gets an IPv4 address so, and an IPv6 one by router advertisement.
-by_dhcp() {
-  local tries
-  at_node "$2" ip address flush dev lan1 scope global
-  spawn_at dnsmasq "$1" dnsmasq --no-daemon --conf-file=/dev/null --interface=lan1 --port=0 \
-    --bind-interfaces --dhcp-range=192.0.2.100,192.0.2.110,1h \
-    --dhcp-range=2001:db8::,ra-only --enable-ra --log-dhcp --user=root --group=root \
-    --dhcp-leasefile="$work/leases" --pid-file=
-  await dnsmasq 'router advertisement on'
-  printf '#!/bin/sh\n[ "$1" != bound ] || ip address add "$ip/24" dev "$interface"\n' \
-    >"$work/bound"
-  chmod +x "$work/bound"
-  run_at udhcpc "$2" busybox udhcpc -i lan1 -n -q -f -s "$work/bound" -t5 -T1
-  expect udhcpc 'lease of 192\.0\.2\.1(0[0-9]|10) obtained'
-  for ((tries = 0; tries < 200; tries++)); do
-    [[ -z $(at_node "$2" ip -6 address show dev lan1 scope global dynamic) ]] || break
-    sleep 0.05
-  done
-  ((tries < 200)) || fail "$2 has no address by router advertisement"
-  stop dnsmasq
-}
-
 programs() {
   local port
   need busybox dnsmasq iperf3
@@ -152,7 +118,9 @@ programs() {
   head -c 200000000 /dev/urandom >"$work/sent"
   carry all w1 e1 "$work/sent"
   carried all "$work/sent"
-  by_dhcp w2 e2
+  serve_addresses w2
+  take_addresses e2
+  stop dnsmasq
   # The tunnel has sent again what the WAN lost, and the fabric noticed nothing.
   site_report west "remote['counters']" >"$work/counters.out"
   expect counters "tx_repeated': [1-9]"

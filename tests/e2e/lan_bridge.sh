@@ -9,15 +9,7 @@
 set -euo pipefail
 # shellcheck disable=SC2034  # lib.sh reads it
 time_limit=110
-source "$(dirname "$0")/lib.sh"
-need ip nsenter unshare python3 ping
-what=$1
-private_network "$0" "$@"
-begin
-# shellcheck source=tests/e2e/lab_lib.sh
-source "$source_tree/tests/e2e/lab_lib.sh"
-# shellcheck source=tests/e2e/lan_lib.sh
-source "$source_tree/tests/e2e/lan_lib.sh"
+source "$(dirname "$0")/lan_lib.sh"
 ip link add br0 type bridge 2>/dev/null || skip "this kernel has no bridges"
 ip link del br0
 
@@ -178,8 +170,11 @@ test_groups() {
   local name interface
   need socat
   start_nodes a b c
+  await_lan "all(type(peer['groups']) == list for peer in interfaces[0]['peers'])" 600
   bridge b
   await_lan "interfaces[0]['peers'][0]['bridges']"
+  # Until those behind it have been asked it wants all.
+  await_lan "type(interfaces[0]['peers'][0]['groups']) != list"
   address a lan1 1
   address c lan1 3
   host x b 11
@@ -197,11 +192,14 @@ test_groups() {
     spawn_at "member-$name" "$name" \
       socat -u "UDP4-RECV:7000,ip-add-membership=239.1.2.3:$interface" STDOUT
   done
+  # What y reports all hear; what x does, who asks those behind the bridge.
+  spawn_at alone x socat -u "UDP4-RECV:7001,ip-add-membership=239.1.2.4:eth0" STDOUT
   # All have been asked, those behind the bridge once more after 31 s, and each port wants what it
   # has heard of.
   await_lan "all(type(peer['groups']) == list for peer in interfaces[0]['peers'])" 600
   await_lan "['01:00:5e:01:02:03' in peer['groups'] for peer in interfaces[0]['peers']] ==
     [True, True]"
+  await_lan "'01:00:5e:01:02:04' in interfaces[0]['peers'][0]['groups']"
   heard_by c x
   heard_by c a
   heard_by x a

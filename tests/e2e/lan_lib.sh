@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # lib.sh and lab_lib.sh have the names
-# What tests of Ethernet over the fabric share; sourced after lab_lib.sh, never run. Each node has a
-# network namespace, which $work/net/NODE leads to, and in it the interface lan1.
+# What tests of Ethernet over the fabric share; sourced first of all, never run. The arguments are
+# the test's own, of which the first one is $what. Each node has a network namespace, which
+# $work/net/NODE leads to, and in it the interface lan1.
+
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+need ip nsenter unshare python3 ping
+# shellcheck disable=SC2034  # the test reads it
+what=$1
+private_network "$0" "$@"
+begin
+# shellcheck source=tests/e2e/lab_lib.sh
+source "$source_tree/tests/e2e/lab_lib.sh"
 
 declare -A keeper_of=()
 
@@ -72,4 +83,29 @@ start_lan() {
   spawn lab "$weft" up "$work/lan.toml"
   await_peers $#
   give_addresses
+}
+
+# serve_addresses NODE: which gives others IPv4 addresses by DHCP, 192.0.2.100 to .110, and tells
+# them the prefix 2001:db8::/64 by router advertisements, from now on.
+serve_addresses() {
+  spawn_at dnsmasq "$1" dnsmasq --no-daemon --conf-file=/dev/null --interface=lan1 --port=0 \
+    --bind-interfaces --dhcp-range=192.0.2.100,192.0.2.110,1h \
+    --dhcp-range=2001:db8::,ra-only --enable-ra --log-dhcp --user=root --group=root \
+    --dhcp-leasefile="$work/leases" --pid-file=
+  await dnsmasq 'router advertisement on'
+}
+# take_addresses NODE: which gives up those that it has, and gets others from who serves them.
+take_addresses() {
+  local tries
+  at_node "$1" ip address flush dev lan1 scope global
+  printf '#!/bin/sh\n[ "$1" != bound ] || ip address add "$ip/24" dev "$interface"\n' \
+    >"$work/bound"
+  chmod +x "$work/bound"
+  run_at udhcpc "$1" busybox udhcpc -i lan1 -n -q -f -s "$work/bound" -t5 -T1
+  expect udhcpc 'lease of 192\.0\.2\.1(0[0-9]|10) obtained'
+  for ((tries = 0; tries < 200; tries++)); do
+    [[ -z $(at_node "$1" ip -6 address show dev lan1 scope global dynamic) ]] || return 0
+    sleep 0.05
+  done
+  fail "$1 has no address by router advertisement"
 }

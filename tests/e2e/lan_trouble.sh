@@ -8,15 +8,7 @@
 set -euo pipefail
 # shellcheck disable=SC2034  # lib.sh reads it
 time_limit=150
-source "$(dirname "$0")/lib.sh"
-need ip nsenter unshare python3 ping
-what=$1
-private_network "$0" "$@"
-begin
-# shellcheck source=tests/e2e/lab_lib.sh
-source "$source_tree/tests/e2e/lab_lib.sh"
-# shellcheck source=tests/e2e/lan_lib.sh
-source "$source_tree/tests/e2e/lan_lib.sh"
+source "$(dirname "$0")/lan_lib.sh"
 
 make_nodes a b c
 cat >"$work/lan.toml" <<END
