@@ -87,6 +87,23 @@ TEST_F(LanPortBond, IsAskedForItsAddressWhenItComesAndAnswers) {
   EXPECT_EQ(host.groups_said, said + 1);
 }
 
+// It may send at once, and is asked only when it is a peer again.
+TEST_F(LanPortBond, ThatComesBackIsNotBelievedItsAddressBeforeItHasSaidIt) {
+  port.directory().out_of_service(Guid{6}, now);
+  port.directory().in_service(Guid{6}, now);
+  for (int i = 0; i < 50 && !host.groups.asks; ++i) {
+    now += 100ms;
+    run();
+  }
+  ASSERT_TRUE(host.groups.asks);
+  receive(6, frame_of(port.mac(), kBond));
+  EXPECT_TRUE(host.came.empty());
+  EXPECT_EQ(count(LanCounter::kRxForeignSource), 1u);
+  of_bond(6);
+  receive(6, frame_of(port.mac(), kBond));
+  EXPECT_EQ(host.came.size(), 1u);
+}
+
 TEST_F(LanPortBond, SendsAndTakesFramesOfTheAddressThatTheHostHasGiven) {
   send(frame_of(mac_at(8), kOwnBond));
   receive(8, frame_of(kOwnBond, MacAddress{0x02, 0x57, 0x4C, 2, 0, 8}));
