@@ -69,6 +69,21 @@ CmConnection* CmTable::find_sidr(const Gid& from, const Gid& to, wire::CommId id
   return found == connections_.end() ? nullptr : &found->second.connection;
 }
 
+bool CmTable::restore(const CmConnection& connection, Time close_at) {
+  if (!is_answered(connection)) return false;
+  const Key key = key_of(connection);
+  const auto found = connections_.find(key);
+  if (found == connections_.end() && connections_.size() >= options_.connections) return false;
+  if (found != connections_.end() && !is_answered(found->second.connection)) {
+    count_answered(connection.requester);
+  }
+  Entry& entry = connections_[key];
+  entry.serial = ++last_serial_;
+  entry.connection = connection;
+  if (connection.state == State::kClosing) close(entry.connection, close_at);
+  return true;
+}
+
 void CmTable::remove(const CmConnection& connection) {
   const auto found = connections_.find(key_of(connection));
   if (found == connections_.end()) return;

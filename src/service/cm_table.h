@@ -58,6 +58,14 @@ class CmTable {
   // It has ended, or is about to: it is gone at `when`.
   void close(CmConnection& connection, Time when);
   void remove(const CmConnection& connection);
+  // As another instance has it, from its REP on; one that is closing is gone at `close_at`. False:
+  // there is no room.
+  bool restore(const CmConnection& connection, Time close_at);
+  template <class Each>
+  void for_each(Each&& each) const {
+    for (const auto& [key, entry] : connections_)
+      each(entry.connection);
+  }
 
   // Calls gone(connection) for requests that nobody has answered in time, and what has been closed.
   template <class Gone>

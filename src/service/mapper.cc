@@ -97,6 +97,7 @@ MapResult Mapper::hide(const Fields& fields, const Ends& ends, const Undone& und
     entry->has_qkey = true;
     entry->real_qkey = undone.shown;
     entry->shown_qkey = undone.real;
+    qps_.note_news(entry->number);
   }
   qps_.establish(entry->number);
   rewrite.has |= Rewrite::kSourceQp;
@@ -155,6 +156,7 @@ MapResult Mapper::hide_reply(const Fields& fields, const Ends& ends, Time now,
   if (cm.qkey != QKey{}) write_qkey(patch, body_at(fields) + kRepQKey, qps_.draw_qkey());
   qps_.establish(connection->requester_number);
   qps_.establish(entry->number);
+  news_.push_back(*connection);
   return MapResult::kDone;
 }
 
@@ -171,6 +173,7 @@ MapResult Mapper::hide_resolved(const Fields& fields, const Ends& ends, Time now
   if (!entry->has_qkey) entry->shown_qkey = qps_.draw_qkey();
   entry->has_qkey = true;
   entry->real_qkey = cm.qkey;
+  qps_.note_news(entry->number);
   qps_.establish(entry->number);
   write_qpn(patch, body_at(fields) + kSidrQpn, entry->number);
   write_qkey(patch, body_at(fields) + kSidrQKey, entry->shown_qkey);
@@ -200,14 +203,59 @@ MapResult Mapper::follow(const Fields& fields, const Ends& ends, Time now) {
       connections_.close(*connection, now + options_.queue_pairs.time_wait);
       break;
     default:
-      break;
+      return MapResult::kDone;
   }
+  news_.push_back(*connection);
   return MapResult::kDone;
 }
 
 void Mapper::close_numbers(const CmConnection& connection, Time now) {
   qps_.close(connection.requester_number, now);
   qps_.close(connection.responder_number, now);
+}
+
+std::vector<MapRecord> Mapper::take_news() {
+  std::vector<MapRecord> out;
+  for (const Qpn number : qps_.take_news()) {
+    const MappedQp* const entry = qps_.find(number);
+    // Of one that is gone its number says all; the other must be one that can be.
+    out.push_back(entry != nullptr
+                      ? MapRecord{.of = *entry}
+                      : MapRecord{.gone = true, .of = MappedQp{.number = number, .real = number}});
+  }
+  for (const CmConnection& connection : news_)
+    out.push_back({.of = connection});
+  news_.clear();
+  return out;
+}
+
+void Mapper::snapshot(Service::RecordSink& sink) const {
+  qps_.for_each([&sink](const MappedQp& entry) { sink.take(MapRecord{.of = entry}.bytes()); });
+  connections_.for_each([&sink](const CmConnection& connection) {
+    if (connection.state == State::kRequested || connection.state == State::kSidr) return;
+    sink.take(MapRecord{.of = connection}.bytes());
+  });
+}
+
+bool Mapper::apply(Bytes record, Time now) {
+  auto read = MapRecord::parse(record);
+  if (!read) return false;
+  bool done = true;
+  if (auto* const entry = std::get_if<MappedQp>(&read->of)) {
+    entry->used = now;
+    if (read->gone) {
+      qps_.forget_number(entry->number);
+    } else {
+      done = qps_.restore(*entry);
+    }
+  } else {
+    const auto& connection = std::get<CmConnection>(read->of);
+    done = connections_.restore(connection, now + options_.queue_pairs.time_wait);
+    if (done && connection.state == State::kClosing) close_numbers(connection, now);
+  }
+  // Whoever said it knows.
+  static_cast<void>(qps_.take_news());
+  return done;
 }
 
 void Mapper::run(Time now) {

@@ -11,7 +11,9 @@
 #include "service/cm_table.h"
 #include "service/fields.h"
 #include "service/flow_cache.h"
+#include "service/map_record.h"
 #include "service/qp_map.h"
+#include "service/service.h"
 #include "wire/link_patch.h"
 
 namespace weft::service {
@@ -59,6 +61,12 @@ class Mapper {
   [[nodiscard]] MapResult hide(const Fields& fields, const Ends& ends, const Undone& undone,
                                Time now, wire::LinkPatch& patch, Rewrite& rewrite);
 
+  // What other instances must know since the last call; all there is, for one that begins. And what
+  // another has said; false: it cannot be, or there is no room.
+  [[nodiscard]] std::vector<MapRecord> take_news();
+  void snapshot(Service::RecordSink& sink) const;
+  [[nodiscard]] bool apply(Bytes record, Time now);
+
   // A port has gone: all that is of it.
   void forget(const Gid& end) { qps_.forget(end); }
   void run(Time now);
@@ -85,6 +93,7 @@ class Mapper {
   const Options options_;
   QpMap qps_;
   CmTable connections_;
+  std::vector<CmConnection> news_;
 };
 
 }  // namespace weft::service

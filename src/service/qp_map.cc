@@ -47,12 +47,14 @@ MappedQp* QpMap::show(const Gid& owner, Qpn real, const Gid& peer, Time now) {
   by_real_[{owner, peer, real}] = number;
   ++owned_[owner];
   embryonic_.push_back({.when = now + options_.embryonic, .number = number});
+  news_.push_back(number);
   return &entry;
 }
 
 void QpMap::establish(Qpn number) {
   MappedQp* const entry = find(number);
   if (entry == nullptr || std::exchange(entry->established, true)) return;
+  news_.push_back(number);
   if (entry->datagram) {
     datagrams_.push_back({.when = entry->used + options_.datagram_idle, .number = number});
   }
@@ -106,11 +108,20 @@ void QpMap::remove(Qpn number) {
   const auto owned = owned_.find(entry.owner);
   if (--owned->second == 0) owned_.erase(owned);
   changed_.push_back(number);
+  news_.push_back(number);
   entries_.erase(found);
 }
 
 std::vector<Qpn> QpMap::take_changed() {
   return std::exchange(changed_, {});
+}
+
+std::vector<Qpn> QpMap::take_news() {
+  std::vector<Qpn> out = std::exchange(news_, {});
+  std::ranges::sort(out);
+  const auto twice = std::ranges::unique(out);
+  out.erase(twice.begin(), twice.end());
+  return out;
 }
 
 void QpMap::look_at(const Timed& due, Time now) {

@@ -65,8 +65,14 @@ class QpMap {
   // As another instance has it; false: there is no room, or the number is taken.
   bool restore(const MappedQp& entry);
 
+  // Another instance says that it is gone.
+  void forget_number(Qpn number) { remove(number); }
+
   // Numbers that mean something else since the last call, or nothing any more.
   [[nodiscard]] std::vector<Qpn> take_changed();
+  // Numbers of which other instances do not know all yet.
+  void note_news(Qpn number) { news_.push_back(number); }
+  [[nodiscard]] std::vector<Qpn> take_news();
   void run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const;
 
@@ -109,6 +115,7 @@ class QpMap {
   std::deque<Timed> closing_;
   std::deque<Timed> datagrams_;
   std::vector<Qpn> changed_;
+  std::vector<Qpn> news_;
 };
 
 }  // namespace weft::service

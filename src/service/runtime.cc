@@ -62,7 +62,7 @@ bool is_global(Bytes packet) {
 }
 
 // `part`: of Rewrite::has, and the LIDs if `route`.
-void apply(const Rewrite& rewrite, std::uint8_t part, bool route, const Item& item) {
+void carry_out(const Rewrite& rewrite, std::uint8_t part, bool route, const Item& item) {
   const MutableBytes packet = item.bytes;
   const bool global = is_global(packet);
   FastPatch patch(packet, global);
@@ -174,6 +174,7 @@ void Runtime::handle(std::span<Item> burst, Time now) {
       handle_new(burst[i], &keys[i], hashes[i], now);
     }
   }
+  publish_mapping();
   resume_due(now);
 }
 
@@ -205,7 +206,7 @@ void Runtime::handle_known(Flow& flow, Item& item, Time now) {
   std::uint8_t part = flow.rewrite.has;
   // What services that were asked had to see has been put in already.
   if (flow.ask != 0) part &= static_cast<std::uint8_t>(~(Rewrite::kDestQp | Rewrite::kQKey));
-  apply(flow.rewrite, part, flow.route, item);
+  carry_out(flow.rewrite, part, flow.route, item);
   item.fate = Fate::kForward;
   item.out_port = flow.out_port;
   count_rewrite(changes_of(flow.rewrite), is_global(item.bytes));
@@ -217,7 +218,7 @@ bool Runtime::ask_of_known(Flow& flow, Item& item, Time now) {
   Running* const by = running(wire::LrhView(item.bytes).dlid());
   assert(by != nullptr);  // or the flow would not count
   const std::uint8_t undone = flow.rewrite.has & (Rewrite::kDestQp | Rewrite::kQKey);
-  if (undone != 0) apply(flow.rewrite, undone, false, item);
+  if (undone != 0) carry_out(flow.rewrite, undone, false, item);
   Passage passage(item, *by);
   passage.packet.emplace(item.bytes, item.arrival);
   passage.progress.via = wire::LrhView(item.bytes).dlid();
@@ -261,9 +262,27 @@ bool Runtime::send(Bytes packet, std::uint8_t port) {
   return true;
 }
 
+void Runtime::publish_mapping() {
+  for (const MapRecord& record : mapper_.take_news())
+    user_.publish(kMapping, record.bytes());
+}
+
+void Runtime::apply(std::size_t service, Bytes record, Time now) {
+  bool done = true;
+  if (service == kMapping) {
+    done = mapper_.apply(record, now);
+  } else if (service < places_.size()) {
+    places_[service]->service.apply(record, now);
+  } else {
+    done = false;
+  }
+  if (!done) counters_.add_in_turn(kBadRecords);
+}
+
 void Runtime::path_answered(std::uint64_t number, const std::optional<Path>& path, Time now) {
   paths_.answered(number, path, now);
   resume_due(now);
+  publish_mapping();
 }
 
 void Runtime::paths_changed(const Gid& gid) {
@@ -301,6 +320,7 @@ void Runtime::run(Time now) {
     const auto due = place->service.deadline();
     if (due && *due <= now) place->service.run(now);
   }
+  publish_mapping();
   resume_due(now);
   if (const std::size_t late = holds_.expire(now)) counters_.add_in_turn(kDropHoldExpired, late);
 }

@@ -56,7 +56,8 @@ class RuntimeUser {
   virtual void send(Bytes packet, std::uint8_t out_port, bool sealed) = 0;
   // A copy of a packet as it came.
   virtual void mirror(Bytes packet, const Arrival& arrival) = 0;
-  // A record of the `service`th service for its other instances.
+  // A record of the `service`th service for its other instances, or of the runtime itself
+  // (Runtime::kMapping): they get it by Runtime::apply() of theirs, in order.
   virtual void publish(std::size_t service, Bytes record) = 0;
 };
 
@@ -111,6 +112,13 @@ class Runtime {
   // A port has gone.
   void forget(const Gid& end);
 
+  // What another instance has published. A connection whose record has not come in time is refused
+  // here, and counted as what nobody knows.
+  static constexpr std::size_t kMapping = ~std::size_t{0};
+  void apply(std::size_t service, Bytes record, Time now);
+  // All QP numbers and connections, for an instance that begins; services have snapshots of theirs.
+  void snapshot(Service::RecordSink& sink) const { mapper_.snapshot(sink); }
+
   void run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const;
 
@@ -156,6 +164,7 @@ class Runtime {
   bool send(Bytes packet, std::uint8_t port);
   void resume(std::uint64_t key, Time now);
   void resume_due(Time now);
+  void publish_mapping();
   [[nodiscard]] Running* running(Lid lid);
 
   const RuntimeOptions options_;

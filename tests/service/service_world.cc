@@ -177,8 +177,8 @@ void ServiceWorld::ask(std::uint64_t number, const PathQuestion& question) {
 void ServiceWorld::tick() {
   runtime_.run(scheduler_.now());
   if (options_.policy_changes && random_.chance(0.1)) runtime_.paths_changed();
-  if (random_.chance(0.3)) guess();
-  if (!finished_) scheduler_.after(500us, [this] { tick(); });
+  if (!finished_ && random_.chance(0.3)) guess();
+  if (!finished_ || runtime_.held() != 0) scheduler_.after(500us, [this] { tick(); });
 }
 
 // A stranger tries numbers of both ends, and what it may have seen of a packet's PSN.
@@ -206,7 +206,8 @@ void ServiceWorld::arrive(End& end, const Buffer& packet) {
     return;
   }
   if (fields.dest_qp == kQp1) return arrive_message(end, fields, packet);
-  if (fields.dest_qp != end.qp->qpn() || fields.pkey != kFull) {
+  const bool from_peer = fields.sgid == ends_[static_cast<std::size_t>(1 - end.index)]->gid;
+  if (fields.dest_qp != end.qp->qpn() || fields.pkey != kFull || !from_peer) {
     ++bad_;
     return;
   }

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// An instance of a service that goes on for another: it knows what that has told it.
+#include "runtime_fixture.h"
+#include "service/map_record.h"
+#include "wire/cm_refuse.h"
+
+namespace weft::service::test {
+namespace {
+
+using enum RuntimeCounter;
+using wire::CommId;
+
+constexpr CommId kIdA{0xA1};
+constexpr CommId kIdB{0xB1};
+constexpr Qpn kQpA{0xAAA};
+constexpr Qpn kQpB{0xBBB};
+
+class Pair : public RuntimeTest {
+ protected:
+  Pair() {
+    begin();
+    connect(kIdA, kIdB);
+  }
+  // An instance that knows nothing.
+  void begin() {
+    restart({});
+    runtime->set_chain(kService, {.map_queue_pairs = true});
+    runtime->pin_path(a, {.dlid = kA, .slid = kService});
+    runtime->pin_path(b, {.dlid = kB, .slid = kService});
+  }
+  // Another one has the first's place; `lost` of the newest records have not come.
+  void fail_over(std::size_t lost = 0) {
+    begin();
+    const std::vector<Buffer> said = std::exchange(records, {});
+    for (std::size_t i = 0; i + lost < said.size(); ++i)
+      runtime->apply(Runtime::kMapping, said[i], now);
+  }
+  std::optional<wire::CmReq> request(CommId id) {
+    return seen<wire::CmReq>(from_a(cm(wire::CmReq{.local_comm_id = id, .local_qpn = kQpA})));
+  }
+  std::optional<wire::CmRep> reply(CommId id, CommId to) {
+    return seen<wire::CmRep>(
+        from_b(cm(wire::CmRep{.local_comm_id = id, .remote_comm_id = to, .local_qpn = kQpB})));
+  }
+  void connect(CommId from, CommId to) {
+    a_for_b = request(from)->local_qpn;
+    b_for_a = reply(to, from)->local_qpn;
+  }
+  template <class Message>
+  std::optional<Message> seen(const Made& made) {
+    const Buffer packet = through(made);
+    if (packet.empty()) return std::nullopt;
+    const Fields fields = Fields::parse(packet);
+    return Message::parse(
+        Bytes(packet).subspan(fields.payload_at + wire::MadHeader::kSize, wire::kCmBodySize));
+  }
+  Made data(Qpn to) {
+    Made made;
+    made.bth.dest_qp = to;
+    return made;
+  }
+  void expect_connected() {
+    EXPECT_EQ(Fields::parse(through(from_a(data(b_for_a)))).dest_qp, kQpB);
+    EXPECT_EQ(Fields::parse(through(from_b(data(a_for_b)))).dest_qp, kQpA);
+  }
+
+  Qpn a_for_b{};
+  Qpn b_for_a{};
+};
+
+TEST_F(Pair, ConnectionSurvivesAndIsEndedAtTheOtherInstance) {
+  fail_over();
+  expect_connected();
+  const auto dreq = seen<wire::CmDreq>(from_a(
+      cm(wire::CmDreq{.local_comm_id = kIdA, .remote_comm_id = kIdB, .remote_qpn = b_for_a})));
+  ASSERT_TRUE(dreq);
+  EXPECT_EQ(dreq->remote_qpn, kQpB);
+  ASSERT_TRUE(
+      seen<wire::CmDrep>(from_b(cm(wire::CmDrep{.local_comm_id = kIdB, .remote_comm_id = kIdA}))));
+  // And so says the first one again.
+  fail_over();
+  now += QpMap::Options{}.time_wait;
+  runtime->run(now);
+  EXPECT_TRUE(through(from_a(data(b_for_a))).empty());
+}
+
+TEST_F(Pair, ConnectionYoungerThanTheLastRecordIsRefusedAndCounted) {
+  fail_over(3);  // what its REP has made known
+  EXPECT_TRUE(through(from_a(data(b_for_a))).empty());
+  EXPECT_EQ(count(kDropNoMapping), 1u);
+  // It is made anew.
+  ASSERT_TRUE(request(CommId{0xA2}));
+  ASSERT_TRUE(reply(CommId{0xB2}, CommId{0xA2}));
+}
+
+TEST_F(Pair, RequestThatIsSentAgainToTheOtherInstanceHasTheSameNumber) {
+  const auto first = request(CommId{0xA2});
+  ASSERT_TRUE(first);
+  fail_over();
+  EXPECT_EQ(request(CommId{0xA2})->local_qpn, first->local_qpn);
+}
+
+TEST_F(Pair, InstanceThatComesLaterLearnsAllByASnapshot) {
+  class Sink final : public Service::RecordSink {
+   public:
+    void take(Bytes record) override { all.emplace_back(record.begin(), record.end()); }
+    std::vector<Buffer> all;
+  } sink;
+  runtime->snapshot(sink);
+  records.clear();
+  begin();
+  for (const Buffer& record : sink.all)
+    runtime->apply(Runtime::kMapping, record, now);
+  expect_connected();
+}
+
+TEST_F(Pair, WhatIsLearntIsNotSaidAgain) {
+  fail_over();
+  runtime->run(now);
+  EXPECT_TRUE(records.empty());
+}
+
+TEST_F(Pair, RecordsThatCannotBeAreCounted) {
+  const auto bad = [this](Buffer record) { runtime->apply(Runtime::kMapping, record, now); };
+  bad({});
+  bad(Buffer(63));
+  bad(Buffer(64));
+  Buffer record(64, std::byte{3});
+  record[1] = std::byte{9};  // of a state that there is not
+  bad(record);
+  EXPECT_EQ(count(kBadRecords), 4u);
+  // A number that is another's already.
+  const MappedQp* const known = const_cast<Mapper&>(runtime->mapper()).queue_pairs().find(a_for_b);
+  ASSERT_NE(known, nullptr);
+  MappedQp stolen = *known;
+  stolen.owner = gid(0xCCCC);
+  const auto bytes = MapRecord{.of = stolen}.bytes();
+  bad({bytes.begin(), bytes.end()});
+  EXPECT_EQ(count(kBadRecords), 5u);
+  expect_connected();
+}
+
+TEST_F(Pair, RecordsAreReadAsTheyWereWritten) {
+  Random random(5);
+  for (int i = 0; i < 1000; ++i) {
+    MappedQp entry{.number = Qpn{static_cast<std::uint32_t>(random.between(2, 0xFFFFFE))},
+                   .owner = gid(static_cast<std::uint16_t>(random.next())),
+                   .real = Qpn{static_cast<std::uint32_t>(random.between(2, 0xFFFFFE))},
+                   .peer = gid(static_cast<std::uint16_t>(random.next())),
+                   .has_qkey = random.chance(0.5),
+                   .real_qkey = QKey{static_cast<std::uint32_t>(random.next())},
+                   .shown_qkey = QKey{static_cast<std::uint32_t>(random.next())},
+                   .established = random.chance(0.5),
+                   .datagram = random.chance(0.5)};
+    const MapRecord record{.gone = random.chance(0.5), .of = entry};
+    const auto read = MapRecord::parse(record.bytes());
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->gone, record.gone);
+    EXPECT_EQ(read->bytes(), record.bytes());
+  }
+}
+
+}  // namespace
+}  // namespace weft::service::test
