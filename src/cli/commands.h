@@ -152,6 +152,15 @@ struct WanEmulatorOptions {
 // Makes the way between two programs look like a WAN, until it is interrupted.
 int wan_emulator(const WanEmulatorOptions& options);
 
+struct FirewallOptions {
+  std::string action;   // "check", "test"
+  std::string rules;    // a file; "-": standard input
+  std::string capture;  // of test: a file
+  bool json = false;
+};
+// Looks at firewall rules, and at what they do with packets of a capture.
+int firewall(const FirewallOptions& options);
+
 struct ExtendOptions {
   bool plan = false;
   bool json = false;

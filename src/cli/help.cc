@@ -27,6 +27,7 @@ Commands
   sm        ask a lab's own subnet manager: sweeps, paths and why they are so
   capture   record what a link of a lab carries
   extend    extend a fabric over a WAN; plan it; make the keys of its sites
+  firewall      check firewall rules, and try them on a capture
   wan-emulator  make the way between two programs look like a WAN
   help      explain a command: weft help run
 
@@ -226,6 +227,18 @@ Examples
   weft extend --plan --distance 100km --sites 4 --json
   weft extend keygen east.key
   weft extend site-east.toml
+)";
+}
+
+std::string firewall_footer() {
+  return R"(Rules are text as nftables has it; docs/firewall.md has the language. A capture is pcapng or pcap
+with InfiniBand packets, as weft capture writes it. Packets meet the rules in their order, and connections
+are learned from those that pass, as in the firewall of a fabric.
+
+Examples
+  weft firewall check rules.fw
+  weft capture leaf1:3 -w packets.pcapng -c 1000
+  weft firewall test rules.fw packets.pcapng
 )";
 }
 

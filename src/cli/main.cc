@@ -79,6 +79,7 @@ struct Options {
   ExtendOptions extend;
   UpOptions extend_site;
   SiteKeyOptions site_key;
+  FirewallOptions firewall;
   WanEmulatorOptions wan_emulator;
   StatusOptions status;
   Words show;
@@ -324,7 +325,21 @@ void define_wan(CLI::App& app, Options& options) {
   emulator->add_flag("--json", wan.json, "Report in JSON, a line each");
 }
 
+void define_firewall(CLI::App& app, FirewallOptions& options) {
+  CLI::App* firewall = add_command(app, "firewall", "Check firewall rules, try them on a capture",
+                                   " [OPTIONS] check|test RULES [CAPTURE]", firewall_footer());
+  firewall
+      ->add_option("ACTION", options.action,
+                   "check: whether the rules are right; test: what becomes of packets")
+      ->required()
+      ->check(CLI::IsMember({"check", "test"}));
+  firewall->add_option("RULES", options.rules, "File of rules; -: standard input")->required();
+  firewall->add_option("CAPTURE", options.capture, "Of test: packets, as weft capture writes them");
+  firewall->add_flag("--json", options.json, "Print JSON; of test, a line for each packet");
+}
+
 void define(CLI::App& app, Options& options) {
+  define_firewall(app, options.firewall);
   define_run(app, options.run);
 
   CLI::App* devices = add_command(app, "devices", "List the devices that programs will see",
@@ -436,6 +451,7 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "capture") return capture(options.capture);
   if (command == "extend")
     return extend_command(options.extend, options.site_key, options.extend_site);
+  if (command == "firewall") return firewall(options.firewall);
   if (command == "wan-emulator") return wan_emulator(options.wan_emulator);
   return help("", app);
 }

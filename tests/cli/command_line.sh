@@ -49,7 +49,7 @@ json() {
 # Help and version.
 expect 0 '^weft [0-9]+\.[0-9]+' "$weft" --version
 for form in "" --help -h help; do expect 0 'Try first' "$weft" $form; done
-for command in run devices doctor status resource lab extend wan-emulator; do
+for command in run devices doctor status resource lab extend firewall wan-emulator; do
   expect 0 "^Usage: weft $command" "$weft" help $command
   expect 0 "^Usage: weft $command" "$weft" $command --help
 done
@@ -283,6 +283,34 @@ refused 'command_line.sh: holds no key' "$weft" extend fingerprint "$0"
 refused 'kegen: no such action; did you mean keygen' "$weft" extend kegen "$key"
 refused 'keygen: takes a file, and nothing of a plan' "$weft" extend keygen "$key" --vls 3
 refused 'one word too many' "$weft" extend fingerprint "$key" "$key"
+
+# Firewall rules, and a genuine capture (tests/data/ib).
+firewall() { refused "$1" "$weft" firewall "${@:2}"; }
+cat > "$work/rules.fw" << 'END'
+table lab {
+  chain forward {
+    hook forward; policy drop;
+    mad class { subn-lid, subn-directed, sa } accept comment "management"
+    cm message { req, sidr-req } accept
+    ct state established accept
+    traffic ipoib dlid >= 0xc000 accept
+  }
+}
+END
+expect 0 'rules.fw: 4 rules in 1 chains, policy drop; tables of' "$weft" firewall check "$work/rules.fw"
+capture="$WEFT_SOURCE/tests/data/ib/infiniband.pcap"
+expect 0 '43 packets: [1-9][0-9]* accepted, [0-9]* dropped, 0 rejected' \
+  "$weft" firewall test "$work/rules.fw" "$capture"
+expect 0 'accept .*none .*line 4, management .*MAD class' \
+  "$weft" firewall test "$work/rules.fw" "$capture"
+expect 0 '"line":5.*"what":"REQ"' "$weft" firewall test --json "$work/rules.fw" "$capture"
+json "$weft" firewall check --json "$work/rules.fw"
+sed -i 's/dlid >= 0xc000/dlid >= 0x1c000/' "$work/rules.fw"
+firewall 'rules.fw:7:28: want a LID, from 0 to 0xffff' check "$work/rules.fw"
+firewall 'absent: No such file' check "$work/absent"
+firewall 'test takes rules and a capture' test /dev/null
+firewall 'check takes rules only' check /dev/null "$capture"
+firewall 'no such action|not in' chekc /dev/null
 
 # An emulated WAN.
 emulator() { refused "$1" "$weft" wan-emulator "${@:2}"; }

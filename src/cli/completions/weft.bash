@@ -4,7 +4,7 @@
 _weft() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
   local command=${COMP_WORDS[1]} at
-  local commands='run devices doctor status resource lab up down link lan sm capture extend wan-emulator'
+  local commands='run devices doctor status resource lab up down link lan sm capture extend firewall wan-emulator'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     mapfile -t COMPREPLY < <(compgen -W "$commands help --help --version" -- "$current")
@@ -101,6 +101,9 @@ _weft() {
              --round-trip --rate --signalling --vls --sites --local-credit --json --help' -- \
              "$current") ;;
       esac
+      ;;
+    firewall)
+      mapfile -t COMPREPLY < <(compgen -f -W 'check test --json --help' -- "$current")
       ;;
     wan-emulator)
       case $previous in

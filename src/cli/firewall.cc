@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft firewall`: whether rules are right, and what they would do with the packets of a capture.
+#include "service/firewall/firewall.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/style.h"
+#include "cli/table.h"
+#include "io/capture_reader.h"
+#include "io/text_file.h"
+
+namespace weft::cli {
+namespace {
+
+namespace fw = service::firewall;
+using Json = nlohmann::json;
+using service::Fields;
+
+constexpr std::size_t kMostCapture = std::size_t{1} << 30;
+
+Expected<fw::Program> read_rules(const std::string& file) {
+  const auto text = io::read_text_file(file, fw::kMostText);
+  if (!text) return tl::unexpected(text.error());
+  auto rules = fw::RuleSet::parse(*text, file == "-" ? "standard input" : file);
+  if (!rules) return tl::unexpected(rules.error());
+  auto program = fw::Program::compile(std::move(*rules));
+  if (!program) return fail(program.error().code, file + ": " + program.error().message);
+  return program;
+}
+
+std::string_view word_of(fw::Action action) {
+  switch (action) {
+    case fw::Action::accept:
+      return "accept";
+    case fw::Action::reject:
+      return "reject";
+    default:
+      return "drop";
+  }
+}
+
+int check(const FirewallOptions& options) {
+  const auto program = read_rules(options.rules);
+  if (!program) return refuse("firewall", program.error().message);
+  const auto& classifier = program->classifier();
+  if (options.json) {
+    const Json out{{"rules", program->size()},
+                   {"chains", program->rules().chains.size()},
+                   {"policy", word_of(program->rules().policy)},
+                   {"table_bytes", classifier.bytes()}};
+    fmt::print("{}\n", out.dump());
+  } else {
+    fmt::print("{}: {} rules in {} chains, policy {}; tables of {} KiB\n", options.rules,
+               program->size(), program->rules().chains.size(), word_of(program->rules().policy),
+               (classifier.bytes() + 1023) / 1024);
+  }
+  return kOk;
+}
+
+// Where a packet goes from and to: "1:0x42 > 2:0x1" by LIDs and queue pairs.
+std::string ends_of(const Fields& fields) {
+  if (fields.size < 8) return "-";
+  std::string out = fmt::format("{}", fields.slid.value());
+  if (fields.has_source_qp) out += fmt::format(":{:#x}", fields.source_qp.value());
+  out += fmt::format(" > {}", fields.dlid.value());
+  if (fields.transport_at != 0) out += fmt::format(":{:#x}", fields.dest_qp.value());
+  return out;
+}
+
+std::string what_of(const Fields& fields) {
+  if (fields.cm.present) return std::string(wire::to_string(fields.cm.message));
+  if (fields.content == service::Content::kMad) {
+    return fmt::format("MAD class {:#x} attribute {:#x}",
+                       static_cast<unsigned>(fields.mad.mgmt_class), fields.mad.attribute);
+  }
+  if (fields.form == service::Form::kTransport) return std::string(wire::info(fields.opcode).name);
+  if (fields.form == service::Form::kUnknownOpcode)
+    return fmt::format("opcode {:#x}", static_cast<unsigned>(fields.opcode));
+  if (fields.form == service::Form::kMalformed) return "malformed";
+  return fmt::format("raw {:#06x}", fields.ether_type);
+}
+
+Json packet_json(std::size_t number, const Fields& fields, const fw::Decision& decision,
+                 const fw::Program& program) {
+  Json out{{"packet", number},
+           {"verdict", word_of(decision.action)},
+           {"state", fw::text(decision.state)},
+           {"traffic", fw::text(decision.traffic)},
+           {"slid", fields.slid.value()},
+           {"dlid", fields.dlid.value()},
+           {"what", what_of(fields)}};
+  if (decision.doubt != fw::Doubt::none) out["doubt"] = fw::counter_of(decision.doubt).name;
+  if (decision.rule != fw::Program::kPolicy) {
+    const fw::Rule& rule = program.rule(decision.rule);
+    out["line"] = rule.line;
+    out["chain"] = program.chain_of(decision.rule).name;
+    if (!rule.comment.empty()) out["comment"] = rule.comment;
+  }
+  return out;
+}
+
+std::string reason_of(const fw::Decision& decision, const fw::Program& program) {
+  std::string out = "policy";
+  if (decision.rule != fw::Program::kPolicy) {
+    const fw::Rule& rule = program.rule(decision.rule);
+    out = fmt::format("line {}", rule.line);
+    if (!rule.comment.empty()) out += fmt::format(", {}", rule.comment);
+  }
+  if (decision.doubt != fw::Doubt::none)
+    out += fmt::format(" ({})", fw::counter_of(decision.doubt).name);
+  return out;
+}
+
+int test(const FirewallOptions& options) {
+  auto program = read_rules(options.rules);
+  if (!program) return refuse("firewall", program.error().message);
+  const auto file = io::read_text_file(options.capture, kMostCapture);
+  if (!file) return refuse("firewall", file.error().message);
+  const auto capture = io::read_capture(std::as_bytes(std::span(*file)));
+  if (!capture) {
+    return refuse("firewall", fmt::format("{}: {}", options.capture, capture.error().message));
+  }
+  if (capture->records.empty()) {
+    return refuse("firewall",
+                  fmt::format("{}: {} records, but no InfiniBand packet (ERF type 21, or link type "
+                              "247)",
+                              options.capture, capture->others));
+  }
+  fw::Firewall firewall(std::move(*program), {});
+  Table table({"PACKET", "VERDICT", "STATE", "BY", "FROM > TO", "WHAT"});
+  std::map<std::string_view, std::size_t> totals{{"accept", 0}, {"drop", 0}, {"reject", 0}};
+  for (std::size_t i = 0; i < capture->records.size(); ++i) {
+    const io::CaptureRecord& record = capture->records[i];
+    const Fields fields = Fields::parse(record.packet);
+    const Time now(record.timestamp);
+    firewall.run(now);
+    const fw::Decision decision = firewall.decide(fields, record.packet, now);
+    ++totals[word_of(decision.action)];
+    if (options.json) {
+      fmt::print("{}\n", packet_json(i + 1, fields, decision, firewall.program()).dump());
+    } else {
+      table.add({fmt::format("{}", i + 1), std::string(word_of(decision.action)),
+                 std::string(fw::text(decision.state)), reason_of(decision, firewall.program()),
+                 ends_of(fields), what_of(fields)});
+    }
+  }
+  if (options.json) return kOk;
+  fmt::print("{}", table.to_string(Style::for_stream(stdout)));
+  fmt::print("{} packets: {} accepted, {} dropped, {} rejected{}\n", capture->records.size(),
+             totals["accept"], totals["drop"], totals["reject"],
+             capture->others == 0
+                 ? ""
+                 : fmt::format("; {} records are no InfiniBand packets", capture->others));
+  return kOk;
+}
+
+}  // namespace
+
+int firewall(const FirewallOptions& options) {
+  if (options.action == "check") {
+    if (!options.capture.empty()) return refuse("firewall", "check takes rules only");
+    return check(options);
+  }
+  if (options.capture.empty()) {
+    return refuse("firewall", "test takes rules and a capture: weft firewall test RULES FILE");
+  }
+  return test(options);
+}
+
+}  // namespace weft::cli
