@@ -112,6 +112,17 @@ struct SmOptions {
 };
 int sm(const SmOptions& options);
 
+struct PolicyOptions {
+  std::string lab;                    // empty: the only one
+  std::string action = "list";        // "list", "add", "delete", "explain"
+  std::vector<std::string> words;     // what the action wants
+  std::optional<std::string> before;  // of add: a rule, by its number or name
+  bool json = false;
+};
+// The words that it takes.
+void define_policy(CLI::App& policy, PolicyOptions& options);
+int policy(const PolicyOptions& options);
+
 struct CaptureOptions {
   std::string lab;  // empty: the only one
   std::string link;

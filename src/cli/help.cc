@@ -25,6 +25,7 @@ Commands
   link      look at a link of a lab, pull its cable, degrade it
   lan       give nodes of a lab Ethernet interfaces, and look at them
   sm        ask a lab's own subnet manager: sweeps, paths and why they are so
+  policy    say which paths of a lab lead through data services, and ask why
   capture   record what a link of a lab carries
   extend    extend a fabric over a WAN; plan it; make the keys of its sites
   firewall      check firewall rules, and try them on a capture
@@ -178,6 +179,21 @@ Examples
   weft lan up host1 --netns host1 --mtu 9000
   weft lan arp host1
   weft lan down host1:1
+)";
+}
+
+std::string policy_footer() {
+  return R"(Rules are those of [[policy]] in a lab file: from, to, requester, service_id, pkey, sl,
+qos_class, through or answer, symmetric, name. The first one that fits a query for a path counts.
+A rule is called by its number or its name. explain says which rule answers a query; besides both
+ends it may have requester, slid, service_id, pkey, sl and qos_class.
+
+Examples
+  weft policy
+  weft policy add --before 1 from=a to=b through=firewall symmetric
+  weft policy add to=b answer=none name=closed
+  weft policy explain a b pkey=0x8001
+  weft policy delete closed
 )";
 }
 

@@ -16,6 +16,7 @@ std::string up_footer();
 std::string down_footer();
 std::string link_footer();
 std::string lan_footer();
+std::string policy_footer();
 std::string sm_footer();
 std::string capture_footer();
 std::string extend_footer();

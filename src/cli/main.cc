@@ -73,6 +73,7 @@ struct Options {
   DownOptions down;
   LinkOptions link;
   LanOptions lan;
+  PolicyOptions policy;
   SmOptions sm;
   SmRunOptions sm_run;
   CaptureOptions capture;
@@ -244,6 +245,15 @@ void define_labs(CLI::App& app, Options& options) {
              options.lan);
 
   define_sm(app, options.sm, options.sm_run);
+
+  define_policy(
+      *add_command(app, "policy", "Say which paths lead through data services, and ask why",
+                   " [OPTIONS] [list]"
+                   "\n       weft policy [OPTIONS] add [--before RULE] KEY=VALUE..."
+                   "\n       weft policy [OPTIONS] delete RULE"
+                   "\n       weft policy [OPTIONS] explain FROM TO [KEY=VALUE...]",
+                   policy_footer()),
+      options.policy);
 
   CLI::App* capture = add_command(app, "capture", "Record what a link of a lab carries",
                                   " [OPTIONS] LINK [FILTER...]", capture_footer());
@@ -448,6 +458,7 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "link") return link(options.link);
   if (command == "lan") return lan(options.lan);
   if (command == "sm") return sm_or_run(options);
+  if (command == "policy") return policy(options.policy);
   if (command == "capture") return capture(options.capture);
   if (command == "extend")
     return extend_command(options.extend, options.site_key, options.extend_site);

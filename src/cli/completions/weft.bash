@@ -4,7 +4,7 @@
 _weft() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
   local command=${COMP_WORDS[1]} at
-  local commands='run devices doctor status resource lab up down link lan sm capture extend firewall wan-emulator'
+  local commands='run devices doctor status resource lab up down link lan sm policy capture extend firewall wan-emulator'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     mapfile -t COMPREPLY < <(compgen -W "$commands help --help --version" -- "$current")
@@ -89,6 +89,10 @@ _weft() {
              --qos --mkeys --mkey-protect --database --once --help' -- "$current") ;;
       esac
       ;;
+    policy)
+      mapfile -t COMPREPLY < <(compgen -W 'list add delete explain from= to= requester= service_id=
+        pkey= sl= qos_class= through= answer= name= symmetric --before --lab --json --help' -- \
+        "$current") ;;
     capture)
       mapfile -t COMPREPLY < <(compgen -f -W 'mad data vl= sl= lid= slid= dlid= qp= --write --count
         --lab --help' -- "$current") ;;
