@@ -22,6 +22,11 @@ tl::unexpected<Error> not_its(Qpn qpn) {
               fmt::format("queue pair {}: is not this program's", qpn.value()));
 }
 
+Expected<void> not_raw(Qpn qpn) {
+  return fail(std::errc::invalid_argument,
+              fmt::format("queue pair {}: is no raw one of this program's", qpn.value()));
+}
+
 tl::unexpected<Error> too_many_queue_pairs() {
   return fail(std::errc::not_enough_memory,
               fmt::format("a program has at most {} queue pairs", kMostQueuePairs));
@@ -40,6 +45,7 @@ AttachedProgram::AttachedProgram(ProgramPort& port, Program& program)
 }
 
 AttachedProgram::~AttachedProgram() {
+  raw_.reset();
   for (const auto& [group, members] : groups_)
     port_.leave(*this, group);
   for (const Qpn qpn : queue_pairs_)
@@ -88,6 +94,7 @@ Expected<void> AttachedProgram::take_over(Qpn qpn, const Groups& groups) {
 }
 
 void AttachedProgram::forget(Qpn qpn) {
+  if (is_raw(qpn)) raw_->remove(qpn);
   queue_pairs_.erase(qpn);
   last_source_ = {};
   for (auto group = groups_.begin(); group != groups_.end();) {
@@ -139,7 +146,41 @@ bool AttachedProgram::was_lately(Qpn qpn) const {
   return std::find(lately_.begin(), lately_.end(), qpn) != lately_.end();
 }
 
+Expected<void> AttachedProgram::make_raw(Qpn qpn) {
+  if (!owns(qpn)) return not_its(qpn);
+  if (is_raw(qpn)) return {};
+  auto port = port_.raw_port();
+  if (!port) return tl::unexpected(port.error());
+  if (raw_ == nullptr) {
+    RawQueuePairs::Owner& owner = *this;
+    raw_ = std::make_unique<RawQueuePairs>(*port->port, owner, *port->entropy);
+  }
+  return raw_->add(qpn);
+}
+
+Expected<void> AttachedProgram::divert(Qpn qpn, const RawRule& rule) {
+  return is_raw(qpn) ? raw_->divert(qpn, rule) : not_raw(qpn);
+}
+
+Expected<void> AttachedProgram::restore(Qpn qpn, const RawRule& rule) {
+  return is_raw(qpn) ? raw_->restore(qpn, rule) : not_raw(qpn);
+}
+
+// What it says of itself is whatever it says, so it may be of older facts of the port too.
+Sent AttachedProgram::send_raw(link::PacketPtr& packet, Qpn source, Time now) {
+  const Vl vl = port_.lane(packet->lrh().sl);
+  if (vl != link::kVl15) {
+    packet->hold = room_->take(vl, packet->blocks());
+    if (!packet->hold) {
+      blocked_ |= link::bit(vl);
+      return Sent::kNotNow;
+    }
+  }
+  return raw_->send(source, std::move(packet), now);
+}
+
 Sent AttachedProgram::send(link::PacketPtr& packet, Qpn source, std::uint32_t epoch, Time now) {
+  if (is_raw(source)) return send_raw(packet, source, now);
   const auto drop = [&](NodeCounter reason) {
     port_.counters().add_in_turn(reason);
     packet.reset();
@@ -197,20 +238,29 @@ std::optional<Time> AttachedProgram::deadline() const {
 }
 
 void AttachedProgram::arrive(link::PacketPtr packet, Time now) {
+  arrive_for(std::move(packet), Qpn{}, now);
+}
+
+void AttachedProgram::arrive_for(link::PacketPtr packet, Qpn raw, Time now) {
   NodeCounters& counters = port_.counters();
   if (stuck_) return counters.add_in_turn(NodeCounter::kProgramStuck);
-  if (waiting_.empty() && hand_over(packet, now)) return;
+  if (waiting_.empty() && hand_over(packet, raw, now)) return;
   if (!may_wait(*packet)) return counters.add_in_turn(NodeCounter::kProgramFull);
   packet->arrived_at = now;
   waiting_blocks_[packet->vl().value()] += packet->blocks();
   waiting_.push(std::move(packet));
+  waiting_raw_.push_back(raw);
   port_.reschedule();
 }
 
-bool AttachedProgram::hand_over(link::PacketPtr& packet, Time now) {
+bool AttachedProgram::hand_over(link::PacketPtr& packet, Qpn raw, Time now) {
   // What the program has no longer takes up space here, however long it keeps it.
   link::BufferHold hold = std::move(packet->hold);
-  program_.deliver(packet, now);
+  if (raw == Qpn{}) {
+    program_.deliver(packet, now);
+  } else {
+    program_.deliver_raw(packet, raw, now);
+  }
   if (packet != nullptr) {
     packet->hold = std::move(hold);
     return false;
@@ -238,6 +288,7 @@ link::PacketPtr AttachedProgram::next_waiting() {
 void AttachedProgram::drop_waiting() {
   port_.counters().add_in_turn(NodeCounter::kProgramStuck, waiting_.size());
   waiting_blocks_.fill(0);
+  waiting_raw_.clear();
   waiting_.clear();
 }
 
@@ -245,7 +296,10 @@ void AttachedProgram::resume(Time now) {
   stuck_ = false;
   while (!waiting_.empty()) {
     link::PacketPtr packet = next_waiting();
-    if (hand_over(packet, now)) continue;
+    if (hand_over(packet, waiting_raw_.front(), now)) {
+      waiting_raw_.pop_front();
+      continue;
+    }
     waiting_blocks_[packet->vl().value()] += packet->blocks();
     waiting_.push_front(std::move(packet));
     break;

@@ -4,18 +4,22 @@
 
 #include <array>
 #include <deque>
+#include <memory>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "fabric/attachment.h"
+#include "fabric/raw_queue_pairs.h"
 #include "link/receive_buffer.h"
 
 namespace weft::fabric {
 
 class ProgramPort;
 
-class AttachedProgram final : public Attachment, private link::ReceiveBuffer::Observer {
+class AttachedProgram final : public Attachment,
+                              private link::ReceiveBuffer::Observer,
+                              private RawQueuePairs::Owner {
  public:
   // What may wait at the port of one program's packets, for each VL, in blocks of 64 bytes: as much
   // as a link's end takes in.
@@ -38,6 +42,9 @@ class AttachedProgram final : public Attachment, private link::ReceiveBuffer::Ob
   Expected<void> take_over(Qpn qpn, const Groups& groups) override;
   Expected<void> join(Qpn qpn, const Gid& group) override;
   Expected<void> leave(Qpn qpn, const Gid& group) override;
+  Expected<void> make_raw(Qpn qpn) override;
+  Expected<void> divert(Qpn qpn, const RawRule& rule) override;
+  Expected<void> restore(Qpn qpn, const RawRule& rule) override;
   [[nodiscard]] std::uint32_t epoch() const override;
   Sent send(link::PacketPtr& packet, Qpn source, std::uint32_t epoch, Time now) override;
   void resume(Time now) override;
@@ -53,11 +60,18 @@ class AttachedProgram final : public Attachment, private link::ReceiveBuffer::Ob
 
  private:
   void space_freed(Vl vl) override;
+  void arrive_raw(link::PacketPtr packet, Qpn to, Time now) override {
+    arrive_for(std::move(packet), to, now);
+  }
+  [[nodiscard]] bool is_raw(Qpn qpn) const { return raw_ != nullptr && raw_->contains(qpn); }
+  Sent send_raw(link::PacketPtr& packet, Qpn source, Time now);
+  // `raw`: 0, or the raw queue pair.
+  void arrive_for(link::PacketPtr packet, Qpn raw, Time now);
   [[nodiscard]] bool was_lately(Qpn qpn) const;
   // The number stays in use.
   void forget(Qpn qpn);
   // Whether the program took it.
-  bool hand_over(link::PacketPtr& packet, Time now);
+  bool hand_over(link::PacketPtr& packet, Qpn raw, Time now);
   // Whether it may hold so much of the port's receive buffer.
   [[nodiscard]] bool may_wait(const link::Packet& packet) const;
   [[nodiscard]] link::PacketPtr next_waiting();
@@ -74,7 +88,10 @@ class AttachedProgram final : public Attachment, private link::ReceiveBuffer::Ob
   link::ReceiveBuffer::Ptr room_;  // of what it has sent and waits at the port
   std::uint16_t blocked_ = 0;      // bit n: may_send() is owed once VL n has room
 
-  link::PacketQueue waiting_;  // for room at the program; arrived_at is when it began to wait
+  std::unique_ptr<RawQueuePairs> raw_;  // null: none
+
+  std::deque<Qpn> waiting_raw_;  // as of arrive_for(), of each that waits
+  link::PacketQueue waiting_;    // for room at the program; arrived_at is when it began to wait
   std::array<std::uint32_t, link::kVls> waiting_blocks_{};
   bool stuck_ = false;  // it did not take what waited: nothing waits for it now
 };

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/time.h"
+#include "fabric/raw_rule.h"
 #include "link/packet.h"
 
 namespace weft::fabric {
@@ -31,6 +32,11 @@ class Program {
   // Attachment::resume() says that there is some. What waits for kProgramPatience is dropped, and
   // so is all that comes until then: who does not take its packets holds up those of others.
   virtual void deliver(link::PacketPtr& packet, Time now) = 0;
+  // The same for one of its raw queue pairs: the packet is as it came, with the VL that it had.
+  virtual void deliver_raw(link::PacketPtr& packet, Qpn to, Time now) {
+    static_cast<void>(to);
+    deliver(packet, now);
+  }
   // After a send() that was answered by kNotNow: try again.
   virtual void may_send(Time now) = 0;
   // PortInfo, GIDs or P_Keys of the port are others: Attachment::epoch() is. Several changes may
@@ -58,8 +64,9 @@ class Attachment {
   virtual Expected<void> release(Qpn qpn) = 0;
   [[nodiscard]] virtual bool owns(Qpn qpn) const = 0;
   // Its queue pair is on another port of the adapter from now on, where the program is, too, and in
-  // its multicast groups there. What was sent from it and comes to send() later is dropped.
-  // invalid_argument, not_enough_memory: as of release() here, and of allocate() and join() there.
+  // its multicast groups there; a raw one is no raw one any more. What was sent from it and comes
+  // to send() later is dropped. invalid_argument, not_enough_memory: as of release() here, and of
+  // allocate() and join() there.
   virtual Expected<void> hand_over(Qpn qpn, Attachment& to) = 0;
   // By hand_over().
   virtual Expected<void> take_over(Qpn qpn, const Groups& groups) = 0;
@@ -68,6 +75,14 @@ class Attachment {
   virtual Expected<void> join(Qpn qpn, const Gid& group) = 0;
   // invalid_argument: it is not a member.
   virtual Expected<void> leave(Qpn qpn, const Gid& group) = 0;
+  // Makes it a raw one: what diverts says comes to it, and it sends packets of whomever, but for
+  // subnet management. permission_denied: the node carries no data service. invalid_argument: it is
+  // not this program's.
+  virtual Expected<void> make_raw(Qpn qpn) = 0;
+  // Which packets come to it; queue pairs that ask for the same ones share them, flow by flow.
+  // invalid_argument: it is no raw queue pair of this program's; else as RawQueuePairs has it.
+  virtual Expected<void> divert(Qpn qpn, const RawRule& rule) = 0;
+  virtual Expected<void> restore(Qpn qpn, const RawRule& rule) = 0;
   // Which facts of the port hold: PortInfo, GIDs and P_Keys. 1 and up.
   [[nodiscard]] virtual std::uint32_t epoch() const = 0;
   // `source` is the queue pair that it says it comes from. All headers up to the DETH lie in the

@@ -44,6 +44,16 @@ Expected<RawPort*> ChannelAdapter::raw_port(mgmt::PortNumber port) {
   return place.get();
 }
 
+Expected<ProgramPort::Adapter::Raw> ChannelAdapter::raw_port_for_programs(const NodePort& port) {
+  if (entropy_ == nullptr) {
+    return fail(std::errc::permission_denied,
+                fmt::format("raw queue pairs are for nodes that carry a data service: the lab file "
+                            "has no [service.NAME] with at = \"{}\"",
+                            name()));
+  }
+  return ProgramPort::Adapter::Raw{*raw_port(port.number()), entropy_};
+}
+
 bool ChannelAdapter::is_diverted(const NodePort& port, Lid dlid) const {
   const auto& place = raw_ports_[port.number() - 1u];
   return place != nullptr && place->diverts(dlid);

@@ -43,6 +43,10 @@ class ChannelAdapter final : public Node, private ProgramPort::Adapter, private 
   // A port as data services have it. invalid_argument: there is no such port.
   [[nodiscard]] Expected<RawPort*> raw_port(mgmt::PortNumber port);
 
+  // Programs on the node may have raw queue pairs, for which keys are drawn there: it carries a
+  // data service. `entropy` outlives it.
+  void carry_service(Entropy& entropy) { entropy_ = &entropy; }
+
   // --- mgmt::ManagedNode -------------------------------------------------------------------------
   [[nodiscard]] wire::SlToVl sl_to_vl(mgmt::PortNumber in, mgmt::PortNumber out) const override;
   void set_sl_to_vl(mgmt::PortNumber in, mgmt::PortNumber out, const wire::SlToVl& value) override;
@@ -66,6 +70,8 @@ class ChannelAdapter final : public Node, private ProgramPort::Adapter, private 
   void take_back(NodePort& port, link::PacketPtr packet, Time now) override;
   [[nodiscard]] bool is_diverted(const NodePort& port, Lid dlid) const override;
   void to_engine(NodePort& in, link::PacketPtr packet, Time now) override;
+  [[nodiscard]] Expected<ProgramPort::Adapter::Raw> raw_port_for_programs(
+      const NodePort& port) override;
   [[nodiscard]] Error no_port(mgmt::PortNumber port) const;
   void route(NodePort& in, link::PacketPtr packet, std::optional<PKey> pkey, Time now);
 
@@ -75,6 +81,7 @@ class ChannelAdapter final : public Node, private ProgramPort::Adapter, private 
   QueuePairTable numbers_;
   // Of each port, once a program was attached.
   std::vector<std::unique_ptr<ProgramPort>> programs_;
+  Entropy* entropy_ = nullptr;  // null: it carries no data service
   // Of each port, once a service asked for it.
   std::vector<std::unique_ptr<RawPort>> raw_ports_;
 };

@@ -10,6 +10,7 @@
 #include "fabric/attached_program.h"
 #include "fabric/node_port.h"
 #include "fabric/queue_pair_table.h"
+#include "fabric/raw_port.h"
 #include "fabric/sent_packet.h"
 #include "fabric/worker.h"
 #include "link/packet_pool.h"
@@ -26,6 +27,12 @@ class ProgramPort final : private Task {
     [[nodiscard]] virtual Vl lane(const NodePort& out, Sl sl) const = 0;
     // Whether a data service at the port takes what is sent there.
     [[nodiscard]] virtual bool is_diverted(const NodePort& port, Lid dlid) const = 0;
+    // The port as data services have it. permission_denied: its node carries none.
+    struct Raw {
+      RawPort* port;
+      Entropy* entropy;
+    };
+    [[nodiscard]] virtual Expected<Raw> raw_port_for_programs(const NodePort& port) = 0;
     // What the port has sent to itself, as if it had come from the link.
     virtual void take_back(NodePort& port, link::PacketPtr packet, Time now) = 0;
   };
@@ -56,6 +63,7 @@ class ProgramPort final : private Task {
   [[nodiscard]] const NodePort& port() const { return port_; }
   [[nodiscard]] NodeCounters& counters() { return port_.counters(); }
   [[nodiscard]] QueuePairTable& numbers() { return numbers_; }
+  [[nodiscard]] Expected<Adapter::Raw> raw_port() { return adapter_.raw_port_for_programs(port_); }
   [[nodiscard]] Vl lane(Sl sl) const { return adapter_.lane(port_, sl); }
   // A packet of a program that has passed every check: to the link, to the port itself, or both.
   void transmit(link::PacketPtr packet, const SentPacket& sent, Vl vl, Time now);

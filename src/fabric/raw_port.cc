@@ -24,19 +24,18 @@ void RawPort::changed() {
   [[maybe_unused]] const auto gids = filter_.set_own_gids(port_.gids());
 }
 
-Expected<RawPort::Set> RawPort::open(Entropy& entropy) {
-  const auto free = std::find(sets_.begin(), sets_.end(), nullptr);
-  const auto number = static_cast<std::uint16_t>(free - sets_.begin());
-  if (number == kMostSets) {
+Expected<RawPort::Set> RawPort::open(Entropy& entropy, Sharing sharing) {
+  if (free_.empty() && sets_.size() == kMostSets) {
     return fail(std::errc::not_enough_memory,
                 fmt::format("a port has at most {} sets of raw queues", kMostSets));
   }
-  auto queues = std::make_unique<Queues>(entropy);
-  if (free == sets_.end()) {
-    sets_.push_back(std::move(queues));
-  } else {
-    *free = std::move(queues);
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint16_t>(sets_.size()));
+    sets_.emplace_back();
   }
+  const std::uint16_t number = free_.back();
+  free_.pop_back();
+  sets_[number] = std::make_unique<Queues>(entropy, sharing);
   return Set{number};
 }
 
@@ -47,6 +46,7 @@ void RawPort::close(Set set) {
   }
   port_.counters().add_in_turn(NodeCounter::kRawNoQueue, queues->looped.size());
   queues.reset();
+  free_.push_back(set.value());
 }
 
 Expected<void> RawPort::divert(Set set, const RawRule& rule) {
@@ -64,9 +64,9 @@ Expected<void> RawPort::restore(Set set, const RawRule& rule) {
   return clear_rule(rule);
 }
 
-std::optional<RawPort::Set> RawPort::set_of(const RawRule& rule) const {
+std::optional<RawPort::Set> RawPort::shared_set_of(const RawRule& rule) const {
   for (std::size_t number = 0; number < sets_.size(); ++number) {
-    if (sets_[number] == nullptr) continue;
+    if (sets_[number] == nullptr || sets_[number]->sharing == Sharing::kOwn) continue;
     const auto& rules = sets_[number]->rules;
     if (std::find(rules.begin(), rules.end(), rule) != rules.end()) {
       return Set{static_cast<std::uint16_t>(number)};

@@ -4,35 +4,21 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "base/entropy.h"
 #include "base/error.h"
-#include "base/gid_prefix.h"
 #include "fabric/attachment.h"
 #include "fabric/node_port.h"
+#include "fabric/raw_rule.h"
 #include "fabric/worker.h"
 #include "hca/receive_filter.h"
 #include "hca/receive_side_scaling.h"
 #include "link/packet_pool.h"
 
 namespace weft::fabric {
-
-// What goes to a set of raw queues.
-struct OtherLids {  // whatever is not for the port's own LIDs
-  friend bool operator==(const OtherLids&, const OtherLids&) = default;
-};
-struct OtherGids {  // packets with a GRH that is not for the port's own GIDs
-  friend bool operator==(const OtherGids&, const OtherGids&) = default;
-};
-struct Everything {  // copies of what nothing else diverts
-  friend bool operator==(const Everything&, const Everything&) = default;
-};
-using RawRule = std::variant<Lid, GidPrefix, OtherLids, OtherGids, Everything>;
 
 // A raw receive queue.
 class RawQueue {
@@ -71,8 +57,10 @@ class RawPort final : private Task {
 
   // --- sets of queues ----------------------------------------------------------------------------
   using Set = hca::QueueSet;
+  // Whether others may join it, or it is of one service alone.
+  enum class Sharing : std::uint8_t { kOwn, kShared };
   // not_enough_memory: there are kMostSets.
-  Expected<Set> open(Entropy& entropy);
+  Expected<Set> open(Entropy& entropy, Sharing sharing = Sharing::kOwn);
   // Its rules end, and what it has sent to this port itself and has not arrived is dropped. Its
   // queues get nothing any more.
   void close(Set set);
@@ -80,8 +68,8 @@ class RawPort final : private Task {
   Expected<void> divert(Set set, const RawRule& rule);
   // invalid_argument: not of this set.
   Expected<void> restore(Set set, const RawRule& rule);
-  // Where it goes now. Nothing: nowhere.
-  [[nodiscard]] std::optional<Set> set_of(const RawRule& rule) const;
+  // The shared one that has it. Nothing: none has.
+  [[nodiscard]] std::optional<Set> shared_set_of(const RawRule& rule) const;
   // A queue, which must outlive its place in the set. Returns its number there. `core` as
   // hca::ReceiveSideScaling::add() has it, and errors.
   Expected<std::uint16_t> add_queue(Set set, RawQueue& queue,
@@ -109,12 +97,13 @@ class RawPort final : private Task {
   void changed();
   [[nodiscard]] const hca::FilterCounters& counters() const { return filter_.counters(); }
 
-  static constexpr std::size_t kMostSets = 1024;
+  static constexpr std::size_t kMostSets = 16'384;
 
  private:
   struct Queues {
-    explicit Queues(Entropy& entropy) : scaling(entropy) {}
+    Queues(Entropy& entropy, Sharing is_shared) : scaling(entropy), sharing(is_shared) {}
     hca::ReceiveSideScaling scaling;
+    const Sharing sharing;
     std::vector<RawQueue*> queues;  // by number; null: none
     std::vector<RawRule> rules;
     link::PacketQueue looped;  // for this port itself
@@ -134,6 +123,7 @@ class RawPort final : private Task {
   link::PacketPool& pool_;
   hca::ReceiveFilter filter_;
   std::vector<std::unique_ptr<Queues>> sets_;  // by number; null: free
+  std::vector<std::uint16_t> free_;            // of these
   std::vector<Client*> clients_;
 };
 

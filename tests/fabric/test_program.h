@@ -117,6 +117,7 @@ class TestProgram final : public Program {
   Qpn qpn{};
   std::size_t room = SIZE_MAX;  // packets that it still takes
   std::vector<std::vector<std::byte>> taken;
+  std::vector<Qpn> taken_for;  // the raw queue pairs of those of these that are for such
   int may_sends = 0;
   int changes = 0;
   int reregisters = 0;
@@ -128,6 +129,10 @@ class TestProgram final : public Program {
     taken.emplace_back(packet->size());
     packet->copy_to(taken.back());
     packet.reset();
+  }
+  void deliver_raw(link::PacketPtr& packet, Qpn to, Time now) override {
+    deliver(packet, now);
+    if (packet == nullptr) taken_for.push_back(to);
   }
   void may_send(Time) override { ++may_sends; }
   void port_changed(bool reregister, Time) override {
