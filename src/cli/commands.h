@@ -169,6 +169,8 @@ struct FirewallOptions {
   std::string capture;  // of test: a file
   bool json = false;
 };
+// The words that it takes.
+void define_firewall(CLI::App& firewall, FirewallOptions& options);
 // Looks at firewall rules, and at what they do with packets of a capture.
 int firewall(const FirewallOptions& options);
 

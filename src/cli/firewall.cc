@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -163,6 +164,17 @@ int test(const FirewallOptions& options) {
 }
 
 }  // namespace
+
+void define_firewall(CLI::App& firewall, FirewallOptions& options) {
+  firewall
+      .add_option("ACTION", options.action,
+                  "check: whether the rules are right; test: what becomes of packets")
+      ->required()
+      ->check(CLI::IsMember({"check", "test"}));
+  firewall.add_option("RULES", options.rules, "File of rules; -: standard input")->required();
+  firewall.add_option("CAPTURE", options.capture, "Of test: packets, as weft capture writes them");
+  firewall.add_flag("--json", options.json, "Print JSON; of test, a line for each packet");
+}
 
 int firewall(const FirewallOptions& options) {
   if (options.action == "check") {

@@ -247,9 +247,10 @@ Examples
 }
 
 std::string firewall_footer() {
-  return R"(Rules are text as nftables has it; docs/firewall.md has the language. A capture is pcapng or pcap
-with InfiniBand packets, as weft capture writes it. Packets meet the rules in their order, and connections
-are learned from those that pass, as in the firewall of a fabric.
+  return R"(Rules are text as nftables has it; docs/firewall.md has the language. A capture is
+pcapng or pcap with InfiniBand packets, as weft capture writes it. Packets meet the rules
+in their order, and connections are learned from those that pass, as in the firewall of a
+fabric.
 
 Examples
   weft firewall check rules.fw

@@ -335,21 +335,10 @@ void define_wan(CLI::App& app, Options& options) {
   emulator->add_flag("--json", wan.json, "Report in JSON, a line each");
 }
 
-void define_firewall(CLI::App& app, FirewallOptions& options) {
-  CLI::App* firewall = add_command(app, "firewall", "Check firewall rules, try them on a capture",
-                                   " [OPTIONS] check|test RULES [CAPTURE]", firewall_footer());
-  firewall
-      ->add_option("ACTION", options.action,
-                   "check: whether the rules are right; test: what becomes of packets")
-      ->required()
-      ->check(CLI::IsMember({"check", "test"}));
-  firewall->add_option("RULES", options.rules, "File of rules; -: standard input")->required();
-  firewall->add_option("CAPTURE", options.capture, "Of test: packets, as weft capture writes them");
-  firewall->add_flag("--json", options.json, "Print JSON; of test, a line for each packet");
-}
-
 void define(CLI::App& app, Options& options) {
-  define_firewall(app, options.firewall);
+  define_firewall(*add_command(app, "firewall", "Check firewall rules, try them on a capture",
+                               " [OPTIONS] check|test RULES [CAPTURE]", firewall_footer()),
+                  options.firewall);
   define_run(app, options.run);
 
   CLI::App* devices = add_command(app, "devices", "List the devices that programs will see",

@@ -297,7 +297,8 @@ table lab {
   }
 }
 END
-expect 0 'rules.fw: 4 rules in 1 chains, policy drop; tables of' "$weft" firewall check "$work/rules.fw"
+expect 0 'rules.fw: 4 rules in 1 chains, policy drop; tables of' \
+  "$weft" firewall check "$work/rules.fw"
 capture="$WEFT_SOURCE/tests/data/ib/infiniband.pcap"
 expect 0 '43 packets: [1-9][0-9]* accepted, [0-9]* dropped, 0 rejected' \
   "$weft" firewall test "$work/rules.fw" "$capture"

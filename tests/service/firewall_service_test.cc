@@ -2,6 +2,8 @@
 // The firewall in the hands of a runtime: verdicts for flows, counters, log, dry run, other rules.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "firewall_world.h"
 
 namespace weft::service::firewall {
@@ -55,6 +57,50 @@ TEST(FirewallService, IsAskedOncePerFlowOfAConnectionAndCountsWhatGoesBy) {
   EXPECT_EQ(host.revoked.count(first.tag()), 1u);
   // What it had counted is not lost with it.
   EXPECT_GE(world.firewall.matched(1).packets, 15u);
+}
+
+// Each of a pair has the same rules; the second one sees nothing but what the first tells it.
+TEST(FirewallService, GoesOnWithTheConnectionsOfTheInstanceThatItTakesOverFrom) {
+  World first(kRules);
+  World second(kRules);
+  RecordingHost first_host;
+  RecordingHost second_host;
+  first.firewall.attach(first_host);
+  second.firewall.attach(second_host);
+  const auto tell = [&] {
+    for (const Buffer& record : first_host.published)
+      second.firewall.apply(record, second.now);
+    first_host.published.clear();
+  };
+  const Exchange exchange;
+  for (const Made& made : {exchange.req(), exchange.rep(), exchange.rtu()})
+    ASSERT_EQ(handle(first, made).action(), Verdict::Action::kForward);
+  EXPECT_FALSE(second.passes(exchange.data())) << "nobody has told it of the connection";
+  tell();
+  EXPECT_TRUE(second.passes(exchange.data()));
+  EXPECT_TRUE(second.passes(exchange.data(true)));
+  EXPECT_TRUE(second_host.published.empty()) << "they would tell each other for ever";
+  // What the first one drops it does not tell, and an end is an end for both.
+  Exchange closed;
+  closed.b_qp = Qpn{0xB2};
+  EXPECT_EQ(handle(first, closed.data()).action(), Verdict::Action::kDrop);
+  EXPECT_TRUE(first_host.published.empty());
+  ASSERT_EQ(handle(first, exchange.dreq()).action(), Verdict::Action::kForward);
+  ASSERT_EQ(handle(first, exchange.drep()).action(), Verdict::Action::kForward);
+  tell();
+  EXPECT_FALSE(second.passes(exchange.data()));
+}
+
+TEST(FirewallService, CountsRecordsThatAreNone) {
+  World world(kRules);
+  const Exchange exchange;
+  world.firewall.apply(test::make(exchange.data()), world.now);
+  world.firewall.apply({}, world.now);
+  const auto counters = world.firewall.counters();
+  const auto bad = std::ranges::find(counters, "bad_records", &CounterValue::name);
+  ASSERT_NE(bad, counters.end());
+  EXPECT_EQ(bad->value, 2u);
+  EXPECT_EQ(world.firewall.connections(), 0u);
 }
 
 TEST(FirewallService, IsAskedForEachPacketWhereRulesLookAtMoreThanTheFlow) {

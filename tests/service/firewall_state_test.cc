@@ -31,6 +31,19 @@ TEST(FirewallState, LetsDataThroughOfAConnectionThatWasPermitted) {
   }
 }
 
+// Ends whose path has a GRH name no LIDs in their requests.
+TEST(FirewallState, TakesTheLidOfThePacketWhereARequestNamesThePermissiveOne) {
+  World world("cm message req accept\nct state established accept");
+  Exchange exchange;
+  exchange.permissive = true;
+  EXPECT_TRUE(world.connects(exchange));
+  EXPECT_TRUE(world.passes(exchange.data()));
+  Exchange local = exchange;
+  local.a_id = 0x12;
+  local.global = false;
+  EXPECT_EQ(world.decide(local.req()).doubt, Doubt::cm_forged);
+}
+
 TEST(FirewallState, LetsNoDataThroughOfAConnectionThatWasNotPermitted) {
   World world(kByState);
   Exchange other;

@@ -35,6 +35,7 @@ struct Exchange {
   Lid a{1};
   Lid b{2};
   bool global = true;
+  bool permissive = false;  // the LIDs that a REQ names
   wire::ServiceId service{0x1000};
   Qpn a_qp{0xA1};
   Qpn b_qp{0xB1};
@@ -57,8 +58,8 @@ struct Exchange {
     req.local_qpn = a_qp;
     req.transport = transport;
     req.pkey = pkey;
-    req.primary.local_lid = a;
-    req.primary.remote_lid = b;
+    req.primary.local_lid = permissive ? Lid{0xFFFF} : a;
+    req.primary.remote_lid = permissive ? Lid{0xFFFF} : b;
     req.primary.local_gid = gid_of(a);
     req.primary.remote_gid = gid_of(b);
     std::memcpy(req.private_data.data(), private_data.data(), private_data.size());
@@ -105,7 +106,7 @@ class RecordingHost : public Host {
   void release(std::uint64_t) override {}
   void revoke(FlowTag tag) override { revoked.insert(tag); }
   void revoke_all() override { ++revoked_all; }
-  void publish(Bytes) override {}
+  void publish(Bytes record) override { published.emplace_back(record.begin(), record.end()); }
   bool send(Bytes packet, std::uint8_t) override {
     sent.emplace_back(packet.begin(), packet.end());
     return true;
@@ -113,6 +114,7 @@ class RecordingHost : public Host {
   std::multiset<FlowTag> revoked;
   unsigned revoked_all = 0;
   std::vector<Buffer> sent;
+  std::vector<Buffer> published;
 };
 
 class World {

@@ -31,9 +31,6 @@ class LabManager {
   void run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const { return subnet_->deadline(); }
 
-  // Which paths lead through data services, and where these are.
-  [[nodiscard]] const sm::PathSteering& steering() const { return subnet_->steering(); }
-
   // What is to be said to whoever begins the lab: sentences.
   [[nodiscard]] const std::vector<std::string>& notes() const { return subnet_->notes(); }
   // Which port each service LID leads to by now, DataServices::lids(), and when that is another

@@ -254,10 +254,10 @@ Duration LabServer::time_to_deadline(Time now) const {
   const auto parts = parts_ ? parts_->deadline() : std::nullopt;
   const auto wan = wan_ ? wan_->deadline() : std::nullopt;
   const auto services = services_->deadline();
-  const Time next = std::min({fabric.value_or(Time::max()), programs.value_or(Time::max()),
-                              manager.value_or(Time::max()), parts.value_or(Time::max()),
-                              wan.value_or(Time::max()), services.value_or(Time::max()),
-                              lan_->deadline()});
+  const Time next =
+      std::min({fabric.value_or(Time::max()), programs.value_or(Time::max()),
+                manager.value_or(Time::max()), parts.value_or(Time::max()),
+                wan.value_or(Time::max()), services.value_or(Time::max()), lan_->deadline()});
   if (next == Time::max()) return -1ns;  // for ever
   // "At once" may be so long ago that the difference is none.
   return next <= now ? Duration::zero() : next - now;

@@ -3,7 +3,6 @@
 // use it. One thread does it all, but for what is written to the subnet database.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +14,13 @@
 #include <vector>
 
 #include "base/buffer_pool.h"
-#include "base/counters.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "daemon/lab/admin_session.h"
 #include "daemon/lab/attach_server.h"
 #include "daemon/lab/cm_server.h"
 #include "daemon/lab/connection_managers.h"
+#include "daemon/lab/lab_counters.h"
 #include "daemon/lab/lab_doors.h"
 #include "daemon/lab/lab_manager.h"
 #include "daemon/lab/lab_paths.h"
@@ -41,15 +40,6 @@
 #include "io/unique_fd.h"
 
 namespace weft::daemon {
-
-enum class LabCounter : std::uint8_t { kAdminSessions, kTurnedAway, kForeign, kNonsense, kCount };
-inline constexpr std::array<CounterInfo, static_cast<std::size_t>(LabCounter::kCount)> kLabCounters{
-    {
-        {"lab_admin_sessions", "connections to the lab's administration that were taken"},
-        {"lab_turned_away", "connections ended at once, for want of room or of descriptors"},
-        {"lab_foreign", "connections of other users, ended at once"},
-        {"lab_nonsense", "connections ended because what they asked for makes no sense"},
-    }};
 
 class LabServer {
  public:

@@ -50,8 +50,8 @@ Expected<void> LabServices::open(const LabService& service,
                                   {.packets = fabric_.pool(), .blocks = blocks_}, peers, entropy_);
   if (!place) {
     return fail(place.error().code,
-                fmt::format("service {} at {}:{}: {}", service.name, member.at.node,
-                            member.at.port, place.error().message));
+                fmt::format("service {} at {}:{}: {}", service.name, member.at.node, member.at.port,
+                            place.error().message));
   }
   if (service.select == LabService::Select::kOthers) {
     for (const fabric::RawRule& rule :
@@ -111,13 +111,13 @@ std::optional<Time> LabServices::deadline() const {
 
 // One instance tells all the others of the same service.
 void LabServices::publish(ServicePlace& from, std::size_t service, Bytes record) {
-  const auto teller = std::ranges::find(
-      places_, &from, [](const Placed& placed) { return placed.place.get(); });
+  const auto teller =
+      std::ranges::find(places_, &from, [](const Placed& placed) { return placed.place.get(); });
   if (teller == places_.end()) return;
   const Time now = io::now();
   for (const Placed& placed : places_) {
     if (placed.service == teller->service && placed.place.get() != &from) {
-      placed.place->services()[service]->apply(record, now);
+      placed.place->apply(service, record, now);
     }
   }
 }

@@ -49,7 +49,7 @@ class LabServices final : private ServicePlace::Peers {
  private:
   struct Placed {
     const fabric::LabService* service = nullptr;
-    Guid guid{};  // of the port
+    Guid guid{};               // of the port
     std::vector<Lid> given{};  // LIDs that the lab file has for it
     std::unique_ptr<ServicePlace> place{};
     std::string trouble{};  // why it has not all of its LIDs

@@ -57,6 +57,12 @@ ServicePlace::ServicePlace(fabric::ChannelAdapter& node, mgmt::PortNumber port,
   service::RuntimeUser& user = *this;
   service::PathAsker& asker = *this;
   runtime_ = std::make_unique<service::Runtime>(service::RuntimeOptions{}, user, asker, entropy);
+  // Nothing comes here but what is for these services, whatever its LID. A standby has no LID yet,
+  // and must hear all the same what the others say.
+  service::Chain chain;
+  for (const auto& service : services_)
+    chain.services.push_back(service.get());
+  runtime_->set_chain(Lid{}, chain);
 }
 
 ServicePlace::~ServicePlace() {
@@ -64,13 +70,6 @@ ServicePlace::~ServicePlace() {
   raw_.reset();
   agents_.close();
   node_.management_used();
-}
-
-service::Chain ServicePlace::chain() const {
-  service::Chain chain;
-  for (const auto& service : services_)
-    chain.services.push_back(service.get());
-  return chain;
 }
 
 Expected<void> ServicePlace::set_lids(std::span<const Lid> lids) {
@@ -90,7 +89,6 @@ Expected<void> ServicePlace::set_lids(std::span<const Lid> lids) {
       result = std::move(diverted);
       continue;
     }
-    runtime_->set_chain(lid, chain());
     now_here.push_back(lid);
   }
   lids_ = std::move(now_here);
@@ -98,9 +96,7 @@ Expected<void> ServicePlace::set_lids(std::span<const Lid> lids) {
 }
 
 Expected<void> ServicePlace::divert(const fabric::RawRule& rule) {
-  if (auto diverted = raw_->divert(rule); !diverted) return diverted;
-  runtime_->set_chain(Lid{}, chain());
-  return {};
+  return raw_->divert(rule);
 }
 
 void ServicePlace::run(Time now) {
@@ -158,10 +154,9 @@ void ServicePlace::handle(std::uint16_t queue, std::span<link::PacketPtr> packet
 
 void ServicePlace::forward(Copy& copy, Time now) {
   const Bytes bytes = copy.block.bytes().first(copy.size());
-  link::PacketPtr packet =
-      memory_.packets.refer(bytes.first(copy.header), bytes.subspan(copy.header, copy.payload),
-                  copy.payload == 0 ? BufferRef() : std::move(copy.block),
-                  bytes.last(copy.trailer));
+  link::PacketPtr packet = memory_.packets.refer(
+      bytes.first(copy.header), bytes.subspan(copy.header, copy.payload),
+      copy.payload == 0 ? BufferRef() : std::move(copy.block), bytes.last(copy.trailer));
   if (packet == nullptr) {
     counters_.add_in_turn(ServicePlaceCounter::kNoMemory);
   } else {
@@ -209,8 +204,7 @@ void ServicePlace::ask(std::uint64_t number, const service::PathQuestion& questi
       .timeout = kPatience,
       .retries = kRetries,
       .cookie = number};
-  const bool known =
-      info.state == wire::PortState::kActive && hca::is_unicast(info.master_sm_lid);
+  const bool known = info.state == wire::PortState::kActive && hca::is_unicast(info.master_sm_lid);
   if (!known || !agents_.send(port_, request, io::now())) {
     return counters_.add_in_turn(ServicePlaceCounter::kUnasked);
   }

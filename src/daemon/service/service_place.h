@@ -74,6 +74,9 @@ class ServicePlace final : private fabric::RawConsumer,
   // Answers of the administrator may be others by now.
   void paths_changed() { runtime_->paths_changed(); }
 
+  // What another instance of the services here has published.
+  void apply(std::size_t service, Bytes record, Time now) { runtime_->apply(service, record, now); }
+
   void run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const { return runtime_->deadline(); }
 
@@ -116,7 +119,6 @@ class ServicePlace final : private fabric::RawConsumer,
   void handle(std::uint16_t queue, std::span<link::PacketPtr> packets, Time now);
   [[nodiscard]] bool copy(link::Packet& packet, Copy& out);
   void forward(Copy& copy, Time now);
-  [[nodiscard]] service::Chain chain() const;
 
   fabric::ChannelAdapter& node_;
   const mgmt::PortNumber port_;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "wire/cm_path.h"
+
 namespace weft::service::firewall {
 namespace {
 
@@ -36,6 +38,8 @@ bool same_transport(wire::CmTransport made_for, wire::Transport transport) {
   }
   return false;
 }
+
+constexpr Lid kPermissive{wire::CmPath::kPermissiveLid};
 
 Connections::Found refused(Doubt doubt) {
   return {.state = ConnectionState::invalid,
@@ -72,11 +76,13 @@ Connections::Found Connections::find_message(const Fields& fields, Time now) {
   return is_request(fields.cm.message) ? find_request(fields, now) : find_answer(fields, now);
 }
 
-// Who asks for a connection asks for itself: the LID and GID in a REQ are those of the packet.
+// Who asks for a connection asks for itself: the LID and GID in a REQ are those of the packet. On a
+// path with a GRH the LID is that of the permissive one, and the packet's counts (IBA 12.6.5).
 Connections::Found Connections::find_request(const Fields& fields, Time now) {
   const CmFields& cm = fields.cm;
   if (cm.message == CmMessage::kReq) {
-    const bool own_lid = cm.primary_local_lid == fields.slid;
+    const bool own_lid = cm.primary_local_lid == fields.slid ||
+                         (fields.global && cm.primary_local_lid == kPermissive);
     const bool own_gid = !fields.global || cm.primary_local_gid == fields.sgid;
     if (!own_lid || !own_gid) return refused(Doubt::cm_forged);
   }

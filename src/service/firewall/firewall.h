@@ -82,6 +82,9 @@ class Firewall final : public Service, private Connections::Owner {
   void run(Time now) override;
   [[nodiscard]] std::optional<Time> deadline() const override { return deadline_; }
   [[nodiscard]] std::vector<CounterValue> counters() const override;
+  // A message of the communication manager that another instance has let through: this one decides
+  // about it by its own rules, and so knows the connection too.
+  void apply(Bytes record, Time now) override;
 
   // What handle() does but for carrying it out: for packets that come from elsewhere, as from a
   // file.
@@ -143,6 +146,8 @@ class Firewall final : public Service, private Connections::Owner {
   Allowance log_rate_;
   std::uint64_t swallowed_ = 0;
   std::uint64_t would_drop_ = 0;
+  std::uint64_t applied_ = 0;
+  std::uint64_t bad_records_ = 0;
   std::uint64_t refusals_ = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(Doubt::kCount)> doubted_{};
   std::optional<Time> deadline_;

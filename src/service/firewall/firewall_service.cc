@@ -36,10 +36,24 @@ Verdict Firewall::handle(Packet& packet, Time now) {
     ++would_drop_;
     return Verdict::forward();
   }
-  if (!decision.for_flow || !attached_) return Verdict::forward();
+  if (!attached_) return Verdict::forward();
+  // Whoever takes over must know what connections there are.
+  const bool tells = decision.traffic == Traffic::cm && !packet.arrival().tapped;
+  if (tells && packet.bytes().size() <= Host::kMostRecord) host().publish(packet.bytes());
+  if (!decision.for_flow) return Verdict::forward();
   Tally* const tally = tally_for(decision);
   if (tally == nullptr) return Verdict::forward();
   return Verdict::forward().for_flow(connections_.at(decision.connection).tag, tally);
+}
+
+void Firewall::apply(Bytes record, Time now) {
+  const Fields fields = Fields::parse(record);
+  if (!fields.cm.present) {
+    ++bad_records_;
+    return;
+  }
+  ++applied_;
+  static_cast<void>(decide(fields, record, now));
 }
 
 // Says no to whoever asked. The host bounds how many packets a service makes.
@@ -174,6 +188,8 @@ std::vector<CounterValue> Firewall::counters() const {
       {"evicted_flows", "unanswered ones that made room for others", flows_.evicted()},
       {"refusals", "that were sent for what rules reject", refusals_},
       {"would_drop", "forwarded in a dry run, which rules would drop", would_drop_},
+      {"applied", "messages that another instance has let through", applied_},
+      {"bad_records", "what another instance told that is no such message", bad_records_},
       {"log_lines_swallowed", "since the last line, for the log's rate", swallowed_}};
   for (std::size_t doubt = 1; doubt < doubted_.size(); ++doubt) {
     const CounterInfo& info = counter_of(static_cast<Doubt>(doubt));

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: lab_policy.sh: which paths the subnet administrator of a lab leads through data services,
+# as saquery sees it on its nodes; rules that are changed meanwhile; an instance that is cut off.
+set -euo pipefail
+source "$(dirname "$0")/lib.sh"
+need saquery python3
+begin
+# shellcheck source=tests/e2e/lab_lib.sh
+source "$(dirname "$0")/lab_lib.sh"
+
+spawn lab "$weft" up "$source_tree/examples/labs/data-service.toml"
+await lab '^  subnet manager     its own \(minhop\)'
+await_states '{"Active":6}'
+
+# of NAME EXPRESSION: of the JSON that NAME has printed.
+of() {
+  python3 -c "import json, sys; out = json.load(open(sys.argv[1])); print($2)" "$work/$1.out"
+}
+# refused TEXT WORD ...: `weft policy` with these words ends with 2, and says so.
+refused() {
+  local text=$1
+  shift
+  spawn refused "$weft" policy "$@"
+  finish refused 2
+  expect refused "$text"
+}
+# The path that NODE is told, from one GID to another.
+path() {  # NAME NODE FROM TO
+  on "$1" "$2" saquery PR --sgid "$3" --dgid "$4"
+}
+# service_lid MEMBER: and where it leads.
+service_lid() {
+  "$weft" policy --json | python3 -c "
+import json, sys
+pair = json.load(sys.stdin)['services'][0]['instances'][0]
+lid = pair[$1]['lids'][0]
+print(lid['lid'], lid['leads_to'])"
+}
+
+run rules "$weft" policy
+expect rules '^1 +a-and-b +a:1 +b:1 +symmetric +through firewall +0$'
+expect rules '^2 +closed +c:1 +fw2:1 +- +none +0$'
+expect rules '^else '
+expect rules '^firewall +fw1:1 +well +[0-9]+$'
+declare -A gid=()
+for node in a b c fw2; do
+  run explain "$weft" policy explain "$node" fw1 --json
+  gid[$node]=$(of explain "out['from']")
+done
+read -r first leads < <(service_lid 0)
+[[ $leads == fw1:1 ]] || fail "LID $first leads to $leads"
+run lids "$weft" sm path a b --json
+real=$(of lids "out['to']['lid']")
+
+# The ends get the service's LID, and a GRH; the service the real one; others none, or their own.
+path there a "${gid[a]}" "${gid[b]}"
+expect there "dlid\.+$first$"
+expect there 'hop_flow_raw\.+0xFF'
+path back b "${gid[b]}" "${gid[a]}"
+expect back "dlid\.+$first$"
+path on fw1 "${gid[a]}" "${gid[b]}"
+expect on "dlid\.+$real$"
+expect on "slid\.+$first$"
+path beside c "${gid[c]}" "${gid[b]}"
+expect beside "dlid\.+$real$"
+expect beside 'hop_flow_raw\.+0x0$'
+path closed c "${gid[c]}" "${gid[fw2]}"
+! grep -q 'dlid' "$work/closed.out" || fail "a path that a rule closes is told"
+run hits "$weft" policy
+expect hits '^1 +a-and-b .* [1-9][0-9]*$'
+expect hits '^2 +closed .* 1$'
+
+# Why.
+run explain "$weft" policy explain c fw2
+expect explain 'rule 1: not for its from$'
+expect explain 'rule 2 closed: none$'
+expect explain '^no path$'
+run explain "$weft" policy explain a b requester=fw1
+expect explain 'for service firewall'
+expect explain '^the real LID$'
+
+# A rule that goes, and one that comes, hold at once.
+run deleted "$weft" policy delete closed
+path opened c "${gid[c]}" "${gid[fw2]}"
+expect opened 'dlid'
+run added "$weft" policy add --before 1 name=first from=a to="b,${gid[c]}" answer=direct symmetric
+expect added '^1 +first +a:1 +b:1,.* symmetric +direct +0$'
+path direct a "${gid[a]}" "${gid[b]}"
+expect direct "dlid\.+$real$"
+run deleted "$weft" policy delete 1
+refused 'there is no rule 9' delete 9
+refused 'there is no service fire; there are firewall' add through=fire
+refused 'from: there is no node x' add from=x answer=none
+refused 'there is no such key; there are name, from' add color=1 answer=none
+
+# The standby takes the LID over, and is what new paths lead to.
+run cut "$weft" link fw1:1 down
+begun=$(date +%s%N)
+for ((tries = 0; tries < 100; tries++)); do
+  read -r _ leads < <(service_lid 0)
+  [[ $leads != fw2:1 ]] || break
+done
+[[ $leads == fw2:1 ]] || fail "LID $first leads to $leads, and fw1 is cut off"
+echo "the standby has the LIDs $((($(date +%s%N) - begun) / 1000000)) ms after the cut"
+run state "$weft" policy
+expect state "^firewall +0x[0-9a-f]+ +not well +$first \(at fw2:1\)$"
+read -r second _ < <(service_lid 1)
+path standby a "${gid[a]}" "${gid[b]}"
+expect standby "dlid\.+$second$"
+run history "$weft" sm history
+expect history 'service firewall: port 0x[0-9a-f]+ takes over from 0x'
+stop lab INT
