@@ -213,18 +213,17 @@ IoResult send_with_options(const UdpSocket& socket, const SendDatagram& datagram
       datagram.destination.to_sockaddr(socket.carries_ipv6() ? AF_INET6 : AF_INET, name);
   const bool families_differ = !datagram.source.is_zero() &&
                                datagram.source.is_ipv4_mapped() != datagram.destination.is_ipv4();
-  const bool named = datagram.destination != SocketAddress{};
-  if (named && (name_length == 0 || families_differ)) {
+  if (name_length == 0 || families_differ) {
     return {IoStatus::kFailed, 0, std::errc::address_family_not_supported};
   }
   const auto* const to = reinterpret_cast<const sockaddr*>(&name);
-  const bool plain = named && datagram.data.size() == 1 && datagram.source.is_zero() &&
+  const bool plain = datagram.data.size() == 1 && datagram.source.is_zero() &&
                      datagram.source_ifindex == 0 && !datagram.tos && !datagram.ttl &&
                      datagram.segment_size == 0 && header.empty();
   ControlBuffer control;
   msghdr message{};
-  message.msg_name = named ? &name : nullptr;
-  message.msg_namelen = named ? name_length : 0;
+  message.msg_name = &name;
+  message.msg_namelen = name_length;
   message.msg_iov = const_cast<iovec*>(datagram.data.data());
   message.msg_iovlen = datagram.data.size();
   if (!plain) write_send_control(datagram, header, control, message);

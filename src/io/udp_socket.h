@@ -49,7 +49,7 @@ struct UdpOptions {
 };
 
 struct SendDatagram {
-  SocketAddress destination;         // none: the peer of a connected socket
+  SocketAddress destination;
   Gid source;                        // of the destination's family; zero: chosen by route
   std::uint32_t source_ifindex = 0;  // leave by this interface; 0: by route
   std::optional<std::uint8_t> tos;   // unless that of the socket

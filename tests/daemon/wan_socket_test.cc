@@ -274,41 +274,6 @@ TEST_P(WanSockets, FollowWhoProvesThatHeIsTheRemote) {
   EXPECT_EQ(came, (std::array<unsigned, 2>{1, 3}));
 }
 
-// As long as there is a way to it and only one address to come from.
-TEST_P(WanSockets, HaveASocketForEachRemoteWhoseAddressIsKnown) {
-  EXPECT_EQ(out_->place(), 1u);
-  EXPECT_EQ(here_->add(std::nullopt).place(), 0u);
-  const bool ipv4 = there_->local().is_ipv4();
-  const auto open_end = open(*io::SocketAddress::parse(ipv4 ? "0.0.0.0:0" : "[::]:0"));
-  UdpPath& path = open_end->add(there_->local());
-  EXPECT_EQ(path.place(), 0u) << "which address is its own?";
-  const auto frame = bytes_of(100, 3);
-  const Bytes part(frame);
-  path.send({{wan::OutFrame{.parts = {&part, 1}, .size = frame.size()}}}, io::now());
-  turn_until([&] { return there_->counters().front().value == 1; });
-  EXPECT_FALSE(WanSocket::open({here_->local()}, *reactor_)) << "nobody else gets the port";
-}
-
-// What the network says of the remote's port meanwhile is not held against later frames.
-TEST_P(WanSockets, ReachARemoteAgainThatWasNotThere) {
-  const io::SocketAddress there = there_->local();
-  there_.reset();
-  const auto frame = bytes_of(100, 3);
-  for (int i = 0; i < 3; ++i)
-    send({frame});
-  there_ = open(there);
-  in_ = &there_->add(here_->local());
-  in_->set_user({.received =
-                     [this](Bytes came, const auto&, Time) {
-                       came_.emplace_back(came.begin(), came.end());
-                       return false;
-                     },
-                 .changed = {}});
-  send({frame});
-  turn_until([&] { return !came_.empty(); });
-  EXPECT_EQ(out_->refused(), 0u);
-}
-
 TEST_P(WanSockets, TakeFramesAsLongAsTheInterfaceCarries) {
   EXPECT_EQ(out_->longest_frame(), wan::kLongestFrame) << "of the loopback interface";
   EXPECT_GE(io::routed_mtu(there_->local()), 65535u);

@@ -71,7 +71,7 @@ class Streams final : public WatchedPaths {
   std::array<StreamPath, 2> paths{StreamPath(streams[0], 0), StreamPath(streams[1], 1)};
 
  private:
-  void receive_from(std::size_t, Time) override {}
+  void receive_all(Time) override {}
 };
 
 TEST(WatchedPaths, SleepWhileOnlyTheSocketOfWhatWaitsIsFull) {

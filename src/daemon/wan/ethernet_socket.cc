@@ -171,7 +171,7 @@ void EthernetSocket::found(const Gid& address, Time now) {
   }
 }
 
-void EthernetSocket::receive_from([[maybe_unused]] std::size_t place, Time now) {
+void EthernetSocket::receive_all(Time now) {
   for (int i = 0; i < kTurn; ++i) {
     const auto frames = device_->receive();
     for (const Bytes frame : frames)

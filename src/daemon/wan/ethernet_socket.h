@@ -57,7 +57,7 @@ class EthernetSocket final : public WatchedPaths, private wan::NeighbourUser {
   EthernetSocket(const io::SocketAddress& own, std::string interface,
                  std::unique_ptr<io::EthernetDevice> device);
   Expected<void> keep_kernel_quiet(bool needs_tcp);
-  void receive_from(std::size_t place, Time now) override;
+  void receive_all(Time now) override;
   void take(Bytes frame, Time now);
   void look_for_device(Time now);
   // wan::NeighbourUser

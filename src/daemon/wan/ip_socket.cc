@@ -117,7 +117,7 @@ void IpSocket::receive(const io::RawIpSocket::Received& packet, Time now) {
   }
 }
 
-void IpSocket::receive_from([[maybe_unused]] std::size_t place, Time now) {
+void IpSocket::receive_all(Time now) {
   for (int i = 0; i < kTurn; ++i) {
     const auto packets = socket_.receive();
     for (const io::RawIpSocket::Received& packet : packets)

@@ -63,7 +63,7 @@ class IpSocket final : public WatchedPaths {
 
  private:
   explicit IpSocket(io::RawIpSocket socket) : socket_(std::move(socket)) {}
-  void receive_from(std::size_t place, Time now) override;
+  void receive_all(Time now) override;
   void receive(const io::RawIpSocket::Received& packet, Time now);
 
   io::RawIpSocket socket_;

@@ -54,7 +54,7 @@ io::IoResult UdpPath::send_parts(std::size_t segment, const wan::OutFrame& first
   const std::uint8_t traffic_class = marked_capable(first.traffic_class);
   // The socket's own is 0, and to name it would cost something.
   const auto tos = traffic_class == 0 ? std::nullopt : std::optional(traffic_class);
-  const io::SendDatagram datagram{.destination = own_socket_ ? io::SocketAddress{} : *remote(),
+  const io::SendDatagram datagram{.destination = *remote(),
                                   .source = {},
                                   .tos = tos,
                                   .ttl = {},

@@ -24,14 +24,6 @@ class UdpPath final : public AddressedPath {
   UdpPath(const std::optional<io::SocketAddress>& remote, const std::vector<io::UdpSocket>& sockets,
           std::size_t place);
 
-  // It leaves by this one of the sockets, which is connected to the remote. Only of a remote whose
-  // address is fixed.
-  void set_own_socket(std::size_t socket) { own_socket_ = socket; }
-
-  // RemotePath
-  [[nodiscard]] std::size_t place() const override {
-    return own_socket_.value_or(AddressedPath::place());
-  }
   // wan::Path
   [[nodiscard]] std::size_t longest_frame() const override { return longest_frame_; }
 
@@ -46,7 +38,6 @@ class UdpPath final : public AddressedPath {
   void look_at_mtu(Time now);
 
   const std::vector<io::UdpSocket>& sockets_;
-  std::optional<std::size_t> own_socket_;
   std::size_t longest_frame_;
   std::size_t longest_cut_ = io::kMaxUdpPayload;  // datagrams that the kernel cuts
   std::vector<iovec> parts_;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "io/connected_udp.h"
 #include "wan/encapsulation/options_layer.h"
 #include "wire/ip.h"
 
@@ -24,14 +23,6 @@ constexpr std::size_t kBufferPerByte = 4;
 // What a WAN brings in one burst; what does not fit is lost, and comes again a round trip later.
 constexpr std::size_t kWantedBuffer = std::size_t{16} << 20;
 
-io::UdpOptions socket_options() {
-  io::UdpOptions options;
-  options.tell_destination = false;
-  options.receive_buffer = kWantedBuffer;
-  options.send_buffer = kWantedBuffer;
-  return options;
-}
-
 }  // namespace
 
 Expected<std::unique_ptr<WanSocket>> WanSocket::open(const std::vector<io::SocketAddress>& own,
@@ -45,13 +36,17 @@ Expected<std::unique_ptr<WanSocket>> WanSocket::open(const std::vector<io::Socke
       return tl::unexpected(opened.error());
     }
   }
+  wan->overflows_.resize(own.size());
   return wan;
 }
 
 Expected<void> WanSocket::open_socket(const io::SocketAddress& own, io::Reactor& reactor,
                                       bool with_options) {
-  io::UdpOptions options = socket_options();
+  io::UdpOptions options;
   options.local = own;
+  options.tell_destination = false;
+  options.receive_buffer = kWantedBuffer;
+  options.send_buffer = kWantedBuffer;
   auto socket = io::UdpSocket::open(options);
   if (!socket) {
     return fail(socket.error().code, fmt::format("{}: {}: it must be an address of this machine "
@@ -62,8 +57,6 @@ Expected<void> WanSocket::open_socket(const io::SocketAddress& own, io::Reactor&
     if (auto used = use_options(*socket); !used) return used;
   }
   if (auto watched = watch(socket->fd(), reactor); !watched) return watched;
-  places_.push_back(sockets_.size());
-  overflows_.push_back(0);
   sockets_.push_back(std::move(*socket));
   return {};
 }
@@ -89,21 +82,7 @@ UdpPath& WanSocket::add(const std::optional<io::SocketAddress>& remote, std::siz
   for (const auto& each : paths_)
     each->set_receive_room(static_cast<std::uint32_t>(std::min<std::size_t>(room, UINT32_MAX)));
   watch(path);
-  if (remote) connect(path, *remote, place);
   return path;
-}
-
-// Whose address is known comes by no other one, so that the kernel need not look for the way to it
-// with each frame. Where there is no way yet, or what listens takes any address of the machine,
-// which may be another one tomorrow, it leaves by the socket that all have.
-void WanSocket::connect(UdpPath& path, const io::SocketAddress& remote, std::size_t place) {
-  if (!options_.empty()) return;
-  auto socket = io::open_connected(sockets_[place], remote, socket_options());
-  if (!socket || !watch_one_more(socket->fd())) return;
-  path.set_own_socket(sockets_.size());
-  places_.push_back(place);
-  overflows_.push_back(0);
-  sockets_.push_back(std::move(*socket));
 }
 
 RemotePath& WanSocket::add(const fabric::LabRemote& remote, std::size_t place,
@@ -113,20 +92,25 @@ RemotePath& WanSocket::add(const fabric::LabRemote& remote, std::size_t place,
   return path;
 }
 
-void WanSocket::receive_from(std::size_t socket, Time now) {
+void WanSocket::receive_all(Time now) {
+  for (std::size_t place = 0; place < sockets_.size(); ++place)
+    receive_some(place, now);
+}
+
+void WanSocket::receive_some(std::size_t place, Time now) {
   io::ReceivedDatagram datagram;
   std::size_t bytes = 0;
   for (int i = 0; i < kTurn && bytes < kTurnBytes; ++i) {
     const MutableBytes landing = landing_ != nullptr ? landing_->room() : MutableBytes();
     const MutableBytes room = landing.empty() ? MutableBytes(buffer_) : landing;
     MutableBytes options = options_;
-    const io::IoResult result = io::receive_with_options(sockets_[socket], room, datagram, options);
+    const io::IoResult result = io::receive_with_options(sockets_[place], room, datagram, options);
     if (result.status != io::IoStatus::kDone) return;
     if (landing_ != nullptr && !landing.empty()) landing_->landed(result.bytes);
     bytes += result.bytes;
-    counters_.add(WanSocketCounter::kOverflow, datagram.overflows - overflows_[socket]);
-    overflows_[socket] = datagram.overflows;
-    receive(datagram, places_[socket], room.first(result.bytes), options, now);
+    counters_.add(WanSocketCounter::kOverflow, datagram.overflows - overflows_[place]);
+    overflows_[place] = datagram.overflows;
+    receive(datagram, place, room.first(result.bytes), options, now);
   }
 }
 

@@ -56,17 +56,14 @@ class WanSocket final : public WatchedPaths {
   WanSocket() : buffer_(io::kUdpReceiveBuffer) {}
   Expected<void> open_socket(const io::SocketAddress& own, io::Reactor& reactor, bool options);
   Expected<void> use_options(const io::UdpSocket& socket);
-  void connect(UdpPath& path, const io::SocketAddress& remote, std::size_t place);
-  void receive_from(std::size_t socket, Time now) override;
-  // `place` is that of the address that it came to. With the header of options that came beside it;
-  // empty: none.
+  void receive_all(Time now) override;
+  void receive_some(std::size_t place, Time now);
+  // With the header of options that came beside it; empty: none.
   void receive(const io::ReceivedDatagram& datagram, std::size_t place, Bytes bytes, Bytes header,
                Time now);
 
-  // Those that this listens at, by their places, and then those that paths have to themselves.
   std::vector<io::UdpSocket> sockets_;
-  std::vector<std::size_t> places_;  // of each socket, at which address it is
-  std::vector<std::byte> options_;   // a header of them; none where none are taken
+  std::vector<std::byte> options_;  // a header of them; none where none are taken
   wan::Landing* landing_ = nullptr;
   std::vector<std::byte> buffer_;  // where there is no landing, or that is full
   CounterSet<WanSocketCounter, kWanSocketCounters> counters_;

@@ -9,16 +9,14 @@
 namespace weft::daemon {
 
 Expected<void> WatchedPaths::watch(int fd, io::Reactor& reactor) {
-  auto watch = reactor.watch(fd, EPOLLIN, [this, place = watches_.size()](std::uint32_t events) {
-    on_ready(place, events);
-  });
+  auto watch = reactor.watch(fd, EPOLLIN, [this](std::uint32_t events) { on_ready(events); });
   if (!watch) return tl::unexpected(watch.error());
   watches_.push_back({.registration = std::move(*watch), .for_room = false});
   reactor_ = &reactor;
   return {};
 }
 
-void WatchedPaths::on_ready(std::size_t place, std::uint32_t events) {
+void WatchedPaths::on_ready(std::uint32_t events) {
   const Time now = io::now();
   if ((events & EPOLLOUT) != 0) {
     for (RemotePath* const path : watched_) {
@@ -26,7 +24,7 @@ void WatchedPaths::on_ready(std::size_t place, std::uint32_t events) {
     }
     watch_for_room();
   }
-  if ((events & ~std::uint32_t{EPOLLOUT}) != 0) receive_from(place, now);
+  if ((events & ~std::uint32_t{EPOLLOUT}) != 0) receive_all(now);
 }
 
 void WatchedPaths::watch_for_room() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -23,16 +22,15 @@ class WatchedPaths : public PathSocket {
   // Begins, of one more, whose place is how many were there before; ends, of all, which must be
   // before they are closed. The reactor outlives it.
   Expected<void> watch(int fd, io::Reactor& reactor);
-  Expected<void> watch_one_more(int fd) { return watch(fd, *reactor_); }
   void end_watch() { watches_.clear(); }
   void watch(RemotePath& path) { watched_.push_back(&path); }
-  // There may be something to receive by the descriptor of this place.
-  virtual void receive_from(std::size_t place, Time now) = 0;
+  // There may be something to receive.
+  virtual void receive_all(Time now) = 0;
   // Frames that the socket refused, of all paths.
   [[nodiscard]] std::uint64_t refused() const;
 
  private:
-  void on_ready(std::size_t place, std::uint32_t events);
+  void on_ready(std::uint32_t events);
 
   struct Watch {
     io::Reactor::Registration registration;
