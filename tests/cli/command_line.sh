@@ -307,7 +307,7 @@ expect 0 'accept .*none .*line 4, management .*MAD class' \
 expect 0 '"line":5.*"what":"REQ"' "$weft" firewall test --json "$work/rules.fw" "$capture"
 json "$weft" firewall check --json "$work/rules.fw"
 sed -i 's/dlid >= 0xc000/dlid >= 0x1c000/' "$work/rules.fw"
-firewall 'rules.fw:7:28: want a LID, from 0 to 0xffff' check "$work/rules.fw"
+firewall 'rules.fw:7:27: want a LID, from 0 to 0xffff' check "$work/rules.fw"
 firewall 'absent: No such file' check "$work/absent"
 firewall 'test takes rules and a capture' test /dev/null
 firewall 'check takes rules only' check /dev/null "$capture"
