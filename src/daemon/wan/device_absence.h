@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/time.h"
@@ -10,30 +12,27 @@
 namespace weft::daemon {
 
 // Looks for an interface that has gone away, until it is there again: machines take interfaces away
-// and make them anew, as when a driver is loaded again.
+// and make them anew, as when a driver is loaded again. Says both in the log.
 class DeviceAbsence {
  public:
-  enum class News { kNone, kGone, kBack };
+  // `others`: whom the interface reaches, in the plural, for messages: "hosts".
+  DeviceAbsence(std::string interface, std::string_view others)
+      : interface_(std::move(interface)), others_(others) {}
 
-  // After frames were received, and when it is due. kBack comes only after kGone: one that was down
-  // is no news.
-  News look(io::EthernetDevice& device, Time now) {
-    if (!device.away() || (next_ && now < *next_)) return News::kNone;
-    if (device.come_back()) {
-      next_.reset();
-      const bool was_gone = std::exchange(gone_, false);
-      return was_gone ? News::kBack : News::kNone;
-    }
-    next_ = now + kPeriod;
-    if (gone_ || device.mtu() != 0) return News::kNone;
-    gone_ = true;
-    return News::kGone;
-  }
+  [[nodiscard]] const std::string& interface() const { return interface_; }
+
+  // After frames were received, and when it is due. Whether an interface that had gone is back; one
+  // that was only down is no news.
+  bool look(io::EthernetDevice& device, Time now);
+  // Says that it will not be looked for any more.
+  void give_up() const;
   // Nothing: it is there.
   [[nodiscard]] std::optional<Time> deadline() const { return next_; }
 
  private:
   static constexpr Duration kPeriod = 1s;
+  std::string interface_;
+  std::string_view others_;
   std::optional<Time> next_;
   bool gone_ = false;
 };

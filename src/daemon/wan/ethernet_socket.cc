@@ -9,7 +9,6 @@
 
 #include "daemon/wan/addressed_path.h"
 #include "daemon/wan/ethernet_filter.h"
-#include "io/log.h"
 #include "io/packet_socket.h"
 #include "io/tap_device.h"
 #include "wan/encapsulation/out_packet.h"
@@ -80,8 +79,8 @@ Expected<std::unique_ptr<EthernetSocket>> EthernetSocket::open(const io::SocketA
 
 EthernetSocket::EthernetSocket(const io::SocketAddress& own, std::string interface,
                                std::unique_ptr<io::EthernetDevice> device)
-    : interface_(std::move(interface)),
-      device_(std::move(device)),
+    : device_(std::move(device)),
+      absence_(std::move(interface), "sites"),
       ends_{
           .local = own.address, .remote = {}, .local_port = own.port, .local_mac = device_->mac()},
       neighbours_(device_->mac(), own.address, {}, *this) {
@@ -100,7 +99,7 @@ Expected<void> EthernetSocket::keep_kernel_quiet(bool needs_tcp) {
                 fmt::format("keys are agreed on over TCP, for which this machine must have the "
                             "address: `ip address add {} dev {}`, with the length of its prefix; "
                             "or all must go in the clear: insecure = true, without setup = \"tcp\"",
-                            io::format_address(ends_.local), interface_));
+                            io::format_address(ends_.local), absence_.interface()));
   }
   if (!udp) return tl::unexpected(udp.error());
   deaf_udp_ = std::move(*udp);
@@ -140,21 +139,11 @@ bool EthernetSocket::run(Time now) {
 }
 
 void EthernetSocket::look_for_device(Time now) {
-  switch (absence_.look(*device_, now)) {
-    case DeviceAbsence::News::kNone:
-      return;
-    case DeviceAbsence::News::kGone:
-      return io::log(io::LogLevel::kError,
-                     interface_ +
-                         ": it was taken away; no site is reached through it before it is "
-                         "there again");
-    case DeviceAbsence::News::kBack:
-      ends_.local_mac = device_->mac();
-      neighbours_.set_own_mac(device_->mac());
-      for (const auto& path : paths_)
-        path->set_own_mac(device_->mac(), now);
-      return io::log(io::LogLevel::kError, interface_ + ": it is there again");
-  }
+  if (!absence_.look(*device_, now)) return;
+  ends_.local_mac = device_->mac();
+  neighbours_.set_own_mac(device_->mac());
+  for (const auto& path : paths_)
+    path->set_own_mac(device_->mac(), now);
 }
 
 void EthernetSocket::send(const wan::NeighbourFrame& frame, [[maybe_unused]] Time now) {
@@ -181,7 +170,7 @@ void EthernetSocket::receive_all(Time now) {
   look_for_device(now);
   if (!device_->gone()) return;
   end_watch();
-  io::log(io::LogLevel::kError, interface_ + ": it was taken away; no site is reached through it");
+  absence_.give_up();
 }
 
 void EthernetSocket::take(Bytes frame, Time now) {

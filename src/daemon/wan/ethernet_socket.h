@@ -64,7 +64,6 @@ class EthernetSocket final : public WatchedPaths, private wan::NeighbourUser {
   void send(const wan::NeighbourFrame& frame, Time now) override;
   void found(const Gid& address, Time now) override;
 
-  const std::string interface_;
   const std::unique_ptr<io::EthernetDevice> device_;
   DeviceAbsence absence_;
   wan::Ends ends_;  // without those of a remote

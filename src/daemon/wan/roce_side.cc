@@ -15,7 +15,6 @@
 
 #include "daemon/counters_json.h"
 #include "io/clock.h"
-#include "io/log.h"
 #include "io/packet_socket.h"
 #include "io/tap_device.h"
 #include "wire/ip.h"
@@ -65,10 +64,10 @@ RoceSide::RoceSide(std::unique_ptr<io::EthernetDevice> device, std::string inter
                    const link::PortOptions& port, link::PacketPool& pool, io::Reactor& reactor,
                    std::function<void()> wake)
     : device_(std::move(device)),
-      interface_(std::move(interface)),
       reactor_(reactor),
       wake_(std::move(wake)),
       memory_(io::kBatch),
+      absence_(std::move(interface), "hosts"),
       bridge_({.port = port}, pool, *this) {
   frames_.reserve(io::kBatch);
 }
@@ -104,12 +103,11 @@ void RoceSide::on_ready(std::uint32_t events) {
   // An interface that goes down says so as an error, until somebody receives.
   if ((events & ~std::uint32_t{EPOLLOUT}) != 0) {
     receive(io::now());
-    look_for_device(io::now());
+    absence_.look(*device_, io::now());
   }
   if (!device_->gone()) return;
   watch_.reset();
-  io::log(io::LogLevel::kError,
-          interface_ + ": it was taken away; no hosts are reached through it");
+  absence_.give_up();
 }
 
 void RoceSide::receive(Time now) {
@@ -161,20 +159,6 @@ void RoceSide::flush() {
   static_cast<void>(reactor_.change_events(watch_, events));
 }
 
-void RoceSide::look_for_device(Time now) {
-  switch (absence_.look(*device_, now)) {
-    case DeviceAbsence::News::kNone:
-      return;
-    case DeviceAbsence::News::kGone:
-      return io::log(io::LogLevel::kError,
-                     interface_ +
-                         ": it was taken away; no hosts are reached through it before it "
-                         "is there again");
-    case DeviceAbsence::News::kBack:
-      return io::log(io::LogLevel::kError, interface_ + ": it is there again");
-  }
-}
-
 std::optional<Time> RoceSide::deadline() const {
   const auto look = absence_.deadline();
   const auto age = bridge_.deadline();
@@ -182,7 +166,7 @@ std::optional<Time> RoceSide::deadline() const {
 }
 
 void RoceSide::run(Time now) {
-  look_for_device(now);
+  absence_.look(*device_, now);
   bridge_.run(now);
   flush();
 }
@@ -192,7 +176,7 @@ nlohmann::json RoceSide::report() const {
   counters.push_back({"interface_refused", "frames that the interface refused", refused_});
   counters.push_back({"interface_overflow", "frames lost because they were fetched too late",
                       device_->overflows()});
-  return {{"interface", interface_},
+  return {{"interface", absence_.interface()},
           {"hosts", bridge_.stations().size()},
           {"counters", counters_json(counters)}};
 }

@@ -62,11 +62,9 @@ class RoceSide final : private wan::RoceUser {
 
   void on_ready(std::uint32_t events);
   void receive(Time now);
-  void look_for_device(Time now);
   void flush();
 
   std::unique_ptr<io::EthernetDevice> device_;
-  std::string interface_;
   io::Reactor& reactor_;
   io::Reactor::Registration watch_;
   std::function<void()> wake_;
