@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On real sockets over loopback: what the kernel does with our options is what is tested here.
+// Datagrams, segments, groups and failures of UDP sockets, on real ones. Addresses and header
+// fields are in udp_socket_headers_test.cc.
 #include "io/udp_socket.h"
 
 #include <gtest/gtest.h>
@@ -7,53 +8,15 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <array>
-#include <string>
 #include <vector>
 
-namespace weft::io {
+#include "udp_socket_fixture.h"
+
+namespace weft::io::test {
 namespace {
-
-const Gid kLoopback4 = Gid::from_ipv4(0x7F000001);
-const Gid kLoopback6{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
-
-UdpSocket open_socket(const UdpOptions& options = {}) {
-  auto socket = UdpSocket::open(options);
-  EXPECT_TRUE(socket.has_value()) << (socket ? "" : socket.error().message);
-  return std::move(*socket);
-}
-
-std::vector<std::byte> pattern(std::size_t size) {
-  std::vector<std::byte> bytes(size);
-  for (std::size_t i = 0; i < size; ++i)
-    bytes[i] = static_cast<std::byte>(i * 7 + i / 251);
-  return bytes;
-}
-
-iovec vec(std::vector<std::byte>& bytes) {
-  return {bytes.data(), bytes.size()};
-}
-
-// Waits for one datagram; a test that needs longer than the poll has failed.
-IoResult receive_one(const UdpSocket& socket, std::vector<std::byte>& buffer,
-                     ReceivedDatagram& out) {
-  pollfd ready{socket.fd(), POLLIN, 0};
-  if (poll(&ready, 1, 5000) != 1) return {IoStatus::kWouldBlock, 0, {}};
-  buffer.resize(kUdpReceiveBuffer);
-  const IoResult result = socket.receive(buffer, out);
-  buffer.resize(result.bytes);
-  return result;
-}
-
-// Loopback delivers within the send call, so "nothing there" needs no waiting.
-bool nothing_to_receive(const UdpSocket& socket) {
-  std::vector<std::byte> buffer(kUdpReceiveBuffer);
-  ReceivedDatagram out;
-  return socket.receive(buffer, out).status == IoStatus::kWouldBlock;
-}
 
 // Linux gives lo no route for IPv6 multicast, so those tests need another interface. They use
 // groups of interface-local scope, which never leave the host.
@@ -70,29 +33,7 @@ unsigned ipv6_multicast_interface() {
   return index;
 }
 
-struct Path {
-  const char* name;
-  bool ipv4_only;
-  Gid loopback;
-};
-
-class UdpSocketOn : public testing::TestWithParam<Path> {
- protected:
-  UdpOptions options() const {
-    UdpOptions wanted;
-    wanted.ipv4_only = GetParam().ipv4_only;
-    return wanted;
-  }
-  SocketAddress to(const UdpSocket& socket) const {
-    return {GetParam().loopback, socket.port(), 0};
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(Paths, UdpSocketOn,
-                         testing::Values(Path{"Ipv6", false, kLoopback6},
-                                         Path{"MappedIpv4", false, kLoopback4},
-                                         Path{"Ipv4Only", true, kLoopback4}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Paths, UdpSocketOn, every_path(), path_name);
 
 TEST_P(UdpSocketOn, CarriesADatagramFromAGatherListAndNamesItsSource) {
   const auto sender = open_socket(options());
@@ -159,132 +100,6 @@ TEST_P(UdpSocketOn, SendsSegmentsThatAPlainReceiverSeesAsSeparateDatagrams) {
     EXPECT_EQ(got.size(), size);
     EXPECT_EQ(info.segment_size, 0);
   }
-}
-
-TEST_P(UdpSocketOn, CarriesTrafficClassWithEcnBitsAndHopLimit) {
-  const auto sender = open_socket(options());
-  const auto receiver = open_socket(options());
-  auto payload = pattern(8);
-  const std::array<iovec, 1> data{vec(payload)};
-  SendDatagram datagram;
-  datagram.destination = to(receiver);
-  datagram.data = data;
-  datagram.tos = 0xBA;
-  datagram.ttl = 37;
-  ASSERT_EQ(sender.send(datagram).status, IoStatus::kDone);
-  std::vector<std::byte> got;
-  ReceivedDatagram info;
-  ASSERT_EQ(receive_one(receiver, got, info).status, IoStatus::kDone);
-  EXPECT_EQ(info.tos, 0xBA);
-  EXPECT_EQ(info.ttl, 37);
-}
-
-TEST_P(UdpSocketOn, GivesDatagramsItsOwnHopLimitUnlessTheyNameOne) {
-  const auto sender = open_socket(options());
-  const auto receiver = open_socket(options());
-  auto unsaid = options();
-  unsaid.tell_hops = false;
-  const auto other = open_socket(unsaid);
-  auto payload = pattern(8);
-  const std::array<iovec, 1> data{vec(payload)};
-  const auto hops = [&](const UdpSocket& to_whom, std::optional<std::uint8_t> named) {
-    SendDatagram datagram;
-    datagram.destination = to(to_whom);
-    datagram.data = data;
-    datagram.ttl = named;
-    EXPECT_EQ(sender.send(datagram).status, IoStatus::kDone);
-    std::vector<std::byte> got;
-    ReceivedDatagram info;
-    EXPECT_EQ(receive_one(to_whom, got, info).status, IoStatus::kDone);
-    return info.ttl;
-  };
-  const std::uint8_t by_system = hops(receiver, {});
-  ASSERT_NE(by_system, 41);
-  EXPECT_TRUE(sender.set_hop_limit(41));
-  EXPECT_EQ(hops(receiver, {}), 41);
-  EXPECT_EQ(hops(receiver, 7), 7);
-  EXPECT_EQ(hops(other, {}), 0) << "it was not to be told";
-  EXPECT_TRUE(sender.set_hop_limit(0));
-  EXPECT_EQ(hops(receiver, {}), by_system);
-}
-
-TEST_P(UdpSocketOn, GivesDatagramsItsOwnTrafficClassUnlessTheyNameOne) {
-  auto wanted = options();
-  wanted.tos = 0x2A;
-  const auto sender = open_socket(wanted);
-  EXPECT_EQ(sender.tos(), 0x2A);
-  const auto receiver = open_socket(options());
-  auto payload = pattern(2 * 64);
-  const std::array<iovec, 1> data{vec(payload)};
-  const auto arrives_with = [&](std::optional<std::uint8_t> named, std::uint16_t segment_size) {
-    SendDatagram datagram;
-    datagram.destination = to(receiver);
-    datagram.data = data;
-    datagram.tos = named;
-    datagram.segment_size = segment_size;
-    EXPECT_EQ(sender.send(datagram).status, IoStatus::kDone);
-    std::vector<std::byte> got;
-    ReceivedDatagram info;
-    EXPECT_EQ(receive_one(receiver, got, info).status, IoStatus::kDone);
-    return info.tos;
-  };
-  EXPECT_EQ(arrives_with(std::nullopt, 0), 0x2A);
-  EXPECT_EQ(arrives_with(std::nullopt, 64), 0x2A);
-  EXPECT_EQ(arrives_with(0, 0), 0);
-  EXPECT_EQ(arrives_with(0xBA, 64), 0xBA);
-}
-
-TEST_P(UdpSocketOn, SendsFromTheSourceAddressThatIsAskedFor) {
-  const auto sender = open_socket(options());
-  const auto receiver = open_socket(options());
-  auto payload = pattern(8);
-  const std::array<iovec, 1> data{vec(payload)};
-  SendDatagram datagram;
-  datagram.destination = to(receiver);
-  datagram.data = data;
-  // All of 127/8 is local; IPv6 loopback has one address only.
-  datagram.source = GetParam().loopback == kLoopback6 ? kLoopback6 : Gid::from_ipv4(0x7F010203);
-  datagram.source_ifindex = if_nametoindex("lo");
-  ASSERT_EQ(sender.send(datagram).status, IoStatus::kDone);
-  std::vector<std::byte> got;
-  ReceivedDatagram info;
-  ASSERT_EQ(receive_one(receiver, got, info).status, IoStatus::kDone);
-  EXPECT_EQ(info.source.address, datagram.source);
-}
-
-TEST_P(UdpSocketOn, RefusesASourceAddressThatTheHostDoesNotHave) {
-  const auto sender = open_socket(options());
-  auto payload = pattern(8);
-  const std::array<iovec, 1> data{vec(payload)};
-  SendDatagram datagram;
-  datagram.destination = to(sender);
-  datagram.data = data;
-  datagram.source = GetParam().loopback == kLoopback6 ? *parse_address("2001:db8::99")
-                                                      : *parse_address("198.51.100.9");
-  EXPECT_EQ(sender.send(datagram).status, IoStatus::kFailed);
-}
-
-TEST_P(UdpSocketOn, TellsSegmentSizeTrafficClassAndHopLimitInOneReceive) {
-  const auto sender = open_socket(options());
-  const auto receiver = open_socket(options());
-  auto payload = pattern(4 * 512);
-  const std::array<iovec, 1> data{vec(payload)};
-  SendDatagram datagram;
-  datagram.destination = to(receiver);
-  datagram.data = data;
-  datagram.source = GetParam().loopback;
-  datagram.source_ifindex = if_nametoindex("lo");
-  datagram.tos = 0x28;
-  datagram.ttl = 3;
-  datagram.segment_size = 512;
-  ASSERT_EQ(sender.send(datagram).status, IoStatus::kDone);
-  std::vector<std::byte> got;
-  ReceivedDatagram info;
-  ASSERT_EQ(receive_one(receiver, got, info).status, IoStatus::kDone);
-  EXPECT_EQ(info.segment_size, 512);
-  EXPECT_EQ(info.tos, 0x28);
-  EXPECT_EQ(info.ttl, 3);
-  EXPECT_EQ(info.destination, GetParam().loopback);
 }
 
 TEST_P(UdpSocketOn, CountsDatagramsLostToAFullReceiveBuffer) {
@@ -505,4 +320,4 @@ TEST(UdpSocket, NeverFragmentsADatagramLargerThanTheLinkMtu) {
 }
 
 }  // namespace
-}  // namespace weft::io
+}  // namespace weft::io::test
