@@ -113,8 +113,11 @@ struct SmOptions {
 int sm(const SmOptions& options);
 
 struct PolicyOptions {
-  std::string lab;                    // empty: the only one
-  std::string action = "list";        // "list", "add", "delete", "explain"
+  std::string lab;  // empty: the only one
+  // Of a node: the manager that `weft sm run` runs there; neither: the lab's own.
+  std::optional<std::string> node;
+  std::optional<std::uint32_t> port;
+  std::string action = "list";        // "list", "add", "delete", "drain", "restore", "explain"
   std::vector<std::string> words;     // what the action wants
   std::optional<std::string> before;  // of add: a rule, by its number or name
   bool json = false;

@@ -207,6 +207,8 @@ void define_sm(CLI::App& app, SmOptions& options, SmRunOptions& run) {
   sm->add_option("--mkey-protect", run.mkey_protect, "Of run: how much, 0 to 3; default 1")
       ->option_text("LEVEL")
       ->check(CLI::Range(0, 3));
+  sm->add_option("--policies", run.policies, "Of run: a lab file; its data services and rules")
+      ->option_text("FILE");
   sm->add_option("--database", run.database, "Of run: the file to remember by, or none")
       ->option_text("FILE");
   sm->add_flag("--once", run.once, "Of run: end when the subnet is set up");
@@ -251,6 +253,7 @@ void define_labs(CLI::App& app, Options& options) {
                    " [OPTIONS] [list]"
                    "\n       weft policy [OPTIONS] add [--before RULE] KEY=VALUE..."
                    "\n       weft policy [OPTIONS] delete RULE"
+                   "\n       weft policy [OPTIONS] drain|restore NODE[:PORT]"
                    "\n       weft policy [OPTIONS] explain FROM TO [KEY=VALUE...]",
                    policy_footer()),
       options.policy);
@@ -423,9 +426,10 @@ int sm_or_run(Options& options) {
     options.sm.node = options.sm_run.node;
     options.sm.port = options.sm_run.port;
     if (!options.sm_run.any()) return sm(options.sm);
-    return refuse("sm",
-                  "--engine, --priority, --lmc, --subnet-prefix, --partitions, --prefix-routes, "
-                  "--qos, --mkeys, --mkey-protect, --database and --once are of run only");
+    return refuse(
+        "sm",
+        "--engine, --priority, --lmc, --subnet-prefix, --partitions, --prefix-routes, "
+        "--qos, --mkeys, --mkey-protect, --policies, --database and --once are of run only");
   }
   if (!options.sm.from.empty()) {
     return refuse("sm", fmt::format("{}: one word too many", options.sm.from));

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/lab_client.h"
 #include "cli/report_view.h"
+#include "cli/sm_place.h"
 #include "cli/style.h"
 #include "cli/table.h"
 #include "fabric/toml_string.h"
@@ -137,11 +137,18 @@ Expected<Json> request_of(const PolicyOptions& options) {
   } else if (options.action == "delete") {
     if (options.words.size() != 1) return wrong("delete wants one rule, by its number or its name");
     request["rule"] = rule_called(options.words[0]);
+  } else if (options.action == "drain" || options.action == "restore") {
+    if (options.words.size() != 1) {
+      return wrong(options.action + " wants one port at which a service is, as in fw or fw:2");
+    }
+    request["at"] = options.words[0];
   } else if (options.action == "explain") {
     if (auto done = describe_query(request, options); !done) return tl::unexpected(done.error());
   } else {
-    return wrong(fmt::format("{}: no such action (there are list, add, delete and explain)",
-                             options.action));
+    return wrong(
+        fmt::format("{}: no such action (there are list, add, delete, drain, "
+                    "restore and explain)",
+                    options.action));
   }
   return request;
 }
@@ -189,6 +196,11 @@ void print_rules(const Json& report, const Style& style) {
   fmt::print("{}", table.to_string(style));
 }
 
+const char* state_of(const Json& port) {
+  if (port.value("drained", Json()) == Json(true)) return "drained";
+  return port.value("well", Json()) == Json(true) ? "well" : "not well";
+}
+
 void print_services(const Json& report, const Style& style) {
   if (list_of(report, "services").empty()) return;
   Table table({"SERVICE", "AT", "STATE", "LIDS"});
@@ -203,8 +215,7 @@ void print_services(const Json& report, const Style& style) {
           const std::string number = fmt::to_string(number_of(lid, "lid"));
           lids.push_back(where == at ? number : fmt::format("{} (at {})", number, where));
         }
-        table.add({printable(text_of(service, "name")), at,
-                   port.value("well", Json()) == Json(true) ? "well" : "not well",
+        table.add({printable(text_of(service, "name")), at, state_of(port),
                    lids.empty() ? "-" : fmt::format("{}", fmt::join(lids, ","))});
       }
     }
@@ -244,22 +255,27 @@ void print_explanation(const Json& report, const Style& style) {
 }  // namespace
 
 void define_policy(CLI::App& policy, PolicyOptions& options) {
-  policy.add_option("ACTION", options.action, "list (default), add, delete or explain");
+  policy.add_option("ACTION", options.action,
+                    "list (default), add, delete, drain, restore or explain");
   policy.add_option("WORD", options.words,
-                    "Of add KEY=VALUE; of delete a rule; of explain two ends");
+                    "Of add KEY=VALUE; of delete a rule; of drain and restore a port; of "
+                    "explain two ends");
   policy.add_option("--before", options.before, "Of add: the rule before which it is to be")
       ->option_text("RULE");
   policy
       .add_option("--lab", options.lab,
                   "The lab; not needed when only one runs; OWNER/LAB: another user's")
       ->option_text("LAB");
+  policy.add_option("--node", options.node, "The node at which weft sm run manages the subnet")
+      ->option_text("NODE");
+  policy.add_option("--port", options.port, "With --node: its port")->option_text("PORT");
   policy.add_flag("--json", options.json, "Print JSON");
 }
 
 int policy(const PolicyOptions& options) {
   const auto request = request_of(options);
   if (!request) return refuse("policy", request.error().message);
-  const auto report = ask_lab(options.lab, *request);
+  const auto report = ask_manager_of(options.lab, options.node, options.port, *request);
   if (!report) return refuse("policy", report.error().message);
   const Style style = Style::for_stream(stdout);
   if (options.json) {

@@ -11,7 +11,6 @@
 
 #include "cli/commands.h"
 #include "cli/event_view.h"
-#include "cli/lab_client.h"
 #include "cli/lab_view.h"
 #include "cli/report_view.h"
 #include "cli/sm_place.h"
@@ -142,20 +141,12 @@ void print_metrics(const Json& report) {
     fmt::print("{}\n", printable(line));
 }
 
-// The lab's own manager, or where a node or port is named the process there.
-Expected<Json> ask(const SmOptions& options, const Json& request) {
-  if (!options.node && !options.port) return ask_lab(options.lab, request);
-  const auto place = manager_place(options.lab, options.node);
-  if (!place) return tl::unexpected(place.error());
-  return ask_manager(*place, options.port, request);
-}
-
 }  // namespace
 
 int sm(const SmOptions& options) {
   const auto request = request_of(options);
   if (!request) return refuse("sm", request.error().message);
-  const auto report = ask(options, *request);
+  const auto report = ask_manager_of(options.lab, options.node, options.port, *request);
   if (!report) return refuse("sm", report.error().message);
   const Style style = Style::for_stream(stdout);
   if (options.json) {

@@ -75,4 +75,12 @@ Expected<Json> ask_manager(const umad::Place& place, std::optional<std::uint32_t
   return tl::unexpected(is_nobody ? nobody_at(place, *number, *path) : client.error());
 }
 
+Expected<Json> ask_manager_of(const std::string& lab, const std::optional<std::string>& node,
+                              std::optional<std::uint32_t> port, const Json& request) {
+  if (!node && !port) return ask_lab(lab, request);
+  const auto place = manager_place(lab, node);
+  if (!place) return tl::unexpected(place.error());
+  return ask_manager(*place, port, request);
+}
+
 }  // namespace weft::cli

@@ -22,4 +22,11 @@ Expected<umad::Place> manager_place(const std::string& lab, const std::optional<
 Expected<nlohmann::json> ask_manager(const umad::Place& place, std::optional<std::uint32_t> port,
                                      const nlohmann::json& request);
 
+// One question to the manager of a lab: to its own, or where a node or a port is named, to the
+// process there.
+Expected<nlohmann::json> ask_manager_of(const std::string& lab,
+                                        const std::optional<std::string>& node,
+                                        std::optional<std::uint32_t> port,
+                                        const nlohmann::json& request);
+
 }  // namespace weft::cli

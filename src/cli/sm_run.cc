@@ -17,8 +17,10 @@
 #include "cli/event_view.h"
 #include "cli/sm_place.h"
 #include "daemon/lab/manager_process.h"
+#include "fabric/lab_file.h"
 #include "fabric/subnet_prefix.h"
 #include "io/clock.h"
+#include "io/text_file.h"
 
 namespace weft::cli {
 namespace {
@@ -70,6 +72,16 @@ fabric::LabManagement management_of(const SmRunOptions& options, std::uint64_t s
   return out;
 }
 
+// The lab file whose services and rules the manager is to have.
+Expected<std::optional<fabric::Lab>> policies_of(const SmRunOptions& options) {
+  if (!options.policies) return std::nullopt;
+  const auto text = io::read_text_file(*options.policies, fabric::kMostFile);
+  if (!text) return tl::unexpected(text.error());
+  auto lab = fabric::parse_lab(*text, *options.policies);
+  if (!lab) return tl::unexpected(lab.error());
+  return std::move(*lab);
+}
+
 }  // namespace
 
 int sm_run(const SmRunOptions& options) {
@@ -83,6 +95,8 @@ int sm_run(const SmRunOptions& options) {
     return refuse("sm", fmt::format("--subnet-prefix: {}: {}", *options.subnet_prefix,
                                     fabric::kSubnetPrefixWanted));
   }
+  auto policies = policies_of(options);
+  if (!policies) return refuse("sm", policies.error().message);
   auto place = manager_place(options.lab, options.node);
   if (!place) return refuse("sm", place.error().message);
   const auto port =
@@ -92,6 +106,7 @@ int sm_run(const SmRunOptions& options) {
   const daemon::ManagerProcessConfig config{.place = std::move(*place),
                                             .port = *port,
                                             .management = management_of(options, *prefix),
+                                            .policies = std::move(*policies),
                                             .database = database,
                                             .once = options.once};
   const bool json = options.json;

@@ -22,6 +22,7 @@ struct SmRunOptions {
   std::optional<std::string> qos;
   std::optional<std::string> mkeys;
   std::optional<unsigned> mkey_protect;
+  std::optional<std::string> policies;  // a lab file
   std::optional<std::string> database;  // a file, or fabric::kNoDatabase; nothing: the usual one
   bool once = false;
   bool json = false;
@@ -29,7 +30,7 @@ struct SmRunOptions {
   // Whether any is given that other actions of `weft sm` do not have.
   [[nodiscard]] bool any() const {
     return engine || priority || lmc || subnet_prefix || partitions || prefix_routes || qos ||
-           mkeys || mkey_protect || database || once;
+           mkeys || mkey_protect || policies || database || once;
   }
 };
 

@@ -38,6 +38,16 @@ lid = pair[$1]['lids'][0]
 print(lid['lid'], lid['leads_to'])"
 }
 
+# await_lead NODE:PORT: until the first service LID leads there.
+await_lead() {
+  local leads
+  for ((tries = 0; tries < 100; tries++)); do
+    read -r _ leads < <(service_lid 0)
+    [[ $leads != "$1" ]] || return 0
+  done
+  fail "LID $first leads to $leads, not to $1"
+}
+
 run rules "$weft" policy
 expect rules '^1 +a-and-b +a:1 +b:1 +symmetric +through firewall +0$'
 expect rules '^2 +closed +c:1 +fw2:1 +- +none +0$'
@@ -94,14 +104,26 @@ refused 'there is no service fire; there are firewall' add through=fire
 refused 'from: there is no node x' add from=x answer=none
 refused 'there is no such key; there are name, from' add color=1 answer=none
 
+# An instance that is drained gives its LIDs away and gets no paths, until it is restored; it does
+# not take them back.
+run drained "$weft" policy drain fw1
+expect drained '^firewall +fw1:1 +drained +'
+await_lead fw2:1
+path moved a "${gid[a]}" "${gid[b]}"
+read -r second _ < <(service_lid 1)
+expect moved "dlid\.+$second$"
+refused 'a: no data service is there; they are at fw1:1, fw2:1' drain a
+refused 'wants one port' restore
+run restored "$weft" policy restore fw1
+expect restored '^firewall +fw1:1 +well +'
+run drained "$weft" policy drain fw2
+await_lead fw1:1
+run restored "$weft" policy restore fw2
+
 # The standby takes the LID over, and is what new paths lead to.
 run cut "$weft" link fw1:1 down
 begun=$(date +%s%N)
-for ((tries = 0; tries < 100; tries++)); do
-  read -r _ leads < <(service_lid 0)
-  [[ $leads != fw2:1 ]] || break
-done
-[[ $leads == fw2:1 ]] || fail "LID $first leads to $leads, and fw1 is cut off"
+await_lead fw2:1
 echo "the standby has the LIDs $((($(date +%s%N) - begun) / 1000000)) ms after the cut"
 run state "$weft" policy
 expect state "^firewall +0x[0-9a-f]+ +not well +$first \(at fw2:1\)$"
@@ -110,4 +132,27 @@ path standby a "${gid[a]}" "${gid[b]}"
 expect standby "dlid\.+$second$"
 run history "$weft" sm history
 expect history 'service firewall: port 0x[0-9a-f]+ takes over from 0x'
+stop lab INT
+
+# A manager that is a process has the services and rules of a lab file.
+spawn lab "$weft" up --sm none "$source_tree/examples/labs/data-service.toml"
+await lab 'sm = "none": paths do not lead through data services, unless weft sm run --policies'
+spawn wrong "$weft" sm run --node c --policies "$source_tree/examples/labs/firewall.rules"
+finish wrong 2
+expect wrong 'firewall.rules:'
+spawn manager "$weft" sm run --node c --policies "$source_tree/examples/labs/data-service.toml"
+await manager 'SUBNET UP'
+await_states '{"Active":6}'
+run rules "$weft" policy --node c
+expect rules '^1 +a-and-b +a:1 +b:1 +symmetric +through firewall +0$'
+run services "$weft" policy --node c --json
+first=$(of services "out['services'][0]['instances'][0][0]['lids'][0]['lid']")
+path there a "${gid[a]}" "${gid[b]}"
+expect there "dlid\.+$first$"
+run added "$weft" policy --node c add --before 1 from=a to=b answer=none
+path closed a "${gid[a]}" "${gid[b]}"
+! grep -q 'dlid' "$work/closed.out" || fail "a path that a rule closes is told"
+run drained "$weft" policy --node c drain fw1
+expect drained '^firewall +fw1:1 +drained +'
+stop manager INT
 stop lab INT

@@ -160,6 +160,25 @@ TEST(DataServices, StandbyTakesTheLidsOverAndKeepsThem) {
   EXPECT_EQ(services.choose(0, flow(5, 7), true)->port, Guid{2});
 }
 
+TEST(DataServices, DrainedPortsGetNothingUntilTheyArePutBack) {
+  DataServices services;
+  ASSERT_TRUE(services.set({pair(PairMode::kStandby)}));
+  set_ports(services, {1, 2});
+  services.set_drained(Guid{1}, true);
+  EXPECT_TRUE(services.is_drained(Guid{1}));
+  EXPECT_FALSE(services.is_well(Guid{1}));
+  EXPECT_EQ(leads(services), (std::map<std::uint16_t, std::uint64_t>{{1001, 2}, {1002, 2}}));
+  // What is said of the work there, and a port that goes and comes, do not put it back.
+  services.set_health(Guid{1}, false);
+  services.set_health(Guid{1}, true);
+  set_ports(services, {2});
+  set_ports(services, {1, 2});
+  EXPECT_FALSE(services.is_well(Guid{1}));
+  services.set_drained(Guid{1}, false);
+  EXPECT_TRUE(services.is_well(Guid{1}));
+  EXPECT_EQ(services.choose(0, flow(5, 7), true)->port, Guid{2});
+}
+
 TEST(DataServices, BothOfAPairWorkAndLendEachOtherTheirLids) {
   DataServices services;
   ASSERT_TRUE(services.set({pair(PairMode::kBoth)}));

@@ -82,16 +82,16 @@ _weft() {
     sm)
       case $previous in
         --engine) mapfile -t COMPREPLY < <(compgen -W 'minhop updn ftree dor layered' -- "$current") ;;
-        --partitions | --prefix-routes | --qos | --mkeys | --database) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        --partitions | --prefix-routes | --qos | --mkeys | --policies | --database) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         --lab | --node | --port | --priority | --lmc) ;;
         *) mapfile -t COMPREPLY < <(compgen -W 'status history topology metrics path explain run
              --lab --json --node --port --engine --priority --lmc --partitions --prefix-routes
-             --qos --mkeys --mkey-protect --database --once --help' -- "$current") ;;
+             --qos --mkeys --mkey-protect --policies --database --once --help' -- "$current") ;;
       esac
       ;;
     policy)
-      mapfile -t COMPREPLY < <(compgen -W 'list add delete explain from= to= requester= service_id=
-        pkey= sl= qos_class= through= answer= name= symmetric --before --lab --json --help' -- \
+      mapfile -t COMPREPLY < <(compgen -W 'list add delete drain restore explain from= to= requester= service_id=
+        pkey= sl= qos_class= through= answer= name= symmetric --before --lab --node --port --json --help' -- \
         "$current") ;;
     capture)
       mapfile -t COMPREPLY < <(compgen -f -W 'mad data vl= sl= lid= slid= dlid= qp= --write --count

@@ -12,6 +12,7 @@
 //   {"do": "sm", "what": "policy", "action": "list"}
 //   {"do": "sm", "what": "policy", "action": "add", "text": "through = \"firewall\"", "before": 1}
 //   {"do": "sm", "what": "policy", "action": "delete", "rule": 1 | "name"}
+//   {"do": "sm", "what": "policy", "action": "drain" | "restore", "at": "fw:2"}
 //   {"do": "sm", "what": "policy", "action": "explain", "from": "a", "to": "b", "requester": "fw",
 //    "slid", "service_id", "pkey", "sl", "qos_class": numbers, all but "from" and "to" optional}
 //   {"do": "lan", "what": …}            as LanServer::answer() has it

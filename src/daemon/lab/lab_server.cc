@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/lab/lab_server.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -168,6 +169,14 @@ Expected<MadNode> LabServer::find_mad_node(std::string_view name) {
 std::vector<std::string> LabServer::notes() const {
   std::vector<std::string> notes = manager_ ? manager_->notes() : std::vector<std::string>{};
   std::ranges::move(lan_->notes(), std::back_inserter(notes));
+  const fabric::Lab& lab = fabric_.lab();
+  if (lab.management.manager != fabric::LabManagement::Manager::kWeft &&
+      !(lab.data.services.empty() && lab.data.policies.empty())) {
+    notes.push_back(
+        fmt::format("sm = \"{}\": paths do not lead through data services, unless weft sm "
+                    "run --policies with this file manages the subnet",
+                    fabric::to_string(lab.management.manager)));
+  }
   return notes;
 }
 

@@ -81,7 +81,8 @@ class ManagedSubnet {
   [[nodiscard]] Expected<sm::ViewEnd> find_end(std::string_view name) const;
   [[nodiscard]] std::string name_of(const sm::PortRef& port) const;
   [[nodiscard]] nlohmann::json end_json(const sm::ViewEnd& end) const;
-  // Rules and data services (managed_subnet_policy.cc): "action" is "list", "delete" or "explain".
+  // Rules and data services (managed_subnet_policy.cc): "action" is "list", "delete", "drain",
+  // "restore" or "explain".
   [[nodiscard]] Expected<nlohmann::json> policy(const nlohmann::json& request);
   [[nodiscard]] Expected<nlohmann::json> explain_policy(const nlohmann::json& request) const;
   [[nodiscard]] nlohmann::json explanation_json(const sm::PathQuery& query,
@@ -90,6 +91,7 @@ class ManagedSubnet {
   [[nodiscard]] nlohmann::json services_json() const;
   [[nodiscard]] nlohmann::json ends_json(const sm::EndMatch& ends) const;
   [[nodiscard]] std::string port_name(Guid port) const;
+  Expected<void> set_drained(const std::string& name, bool drained);
   [[nodiscard]] Expected<Gid> gid_called(const std::string& name) const;
 
   const std::string node_;

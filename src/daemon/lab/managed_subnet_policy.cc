@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules for paths, and data services: what there is, and what answers a query.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -104,6 +105,7 @@ Json ManagedSubnet::services_json() const {
         }
         ports.push_back({{"at", port_name(member.port)},
                          {"well", services.is_well(member.port)},
+                         {"drained", services.is_drained(member.port)},
                          {"lids", std::move(lids)}});
       }
       instances.push_back(std::move(ports));
@@ -121,6 +123,10 @@ Expected<Json> ManagedSubnet::policy(const Json& request) {
     if (!rule) return tl::unexpected(rule.error());
     if (auto removed = management_.steering().remove(*rule); !removed) {
       return tl::unexpected(removed.error());
+    }
+  } else if (action == "drain" || action == "restore") {
+    if (auto done = set_drained(text_of(request, "at"), action == "drain"); !done) {
+      return tl::unexpected(done.error());
     }
   } else if (action != "list") {
     return fail(std::errc::operation_not_supported,
@@ -145,6 +151,31 @@ Expected<void> ManagedSubnet::add_rule(const Json& request, sm::PathRule rule) {
     before = *found;
   }
   return steering.insert(before, std::move(rule));
+}
+
+// The port of an instance, by what people call it; by its GUID while it is gone, too.
+Expected<void> ManagedSubnet::set_drained(const std::string& name, bool drained) {
+  sm::DataServices& services = management_.steering().services();
+  const auto end = find_end(name);
+  const auto guid = name.starts_with("0x") ? parse_guid(name) : std::nullopt;
+  if (!end && !guid) return tl::unexpected(end.error());
+  const Guid port = end ? end->guid : *guid;
+  std::vector<std::string> there;
+  for (const sm::DataService& service : services.services()) {
+    for (const auto& members : service.instances) {
+      for (const sm::ServiceMember& member : members) {
+        if (member.port == port) {
+          services.set_drained(port, drained);
+          return {};
+        }
+        there.push_back(port_name(member.port));
+      }
+    }
+  }
+  return fail(std::errc::no_such_device,
+              there.empty() ? fmt::format("{}: there are no data services", name)
+                            : fmt::format("{}: no data service is there; they are at {}", name,
+                                          fmt::join(there, ", ")));
 }
 
 // A GID as it is, whoever has it; of anything else, its port's.

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/lab/lab_words.h"
+
 namespace weft::daemon {
 namespace {
 
@@ -31,16 +33,17 @@ class ManagerAdmin::Session final : private AdminConnection::Owner {
   AdminConnection connection_;
 };
 
-ManagerAdmin::ManagerAdmin(ManagedSubnet& subnet, io::Reactor& reactor)
-    : subnet_(subnet), reactor_(reactor) {
+ManagerAdmin::ManagerAdmin(ManagedSubnet& subnet, const fabric::Lab* lab, io::Reactor& reactor)
+    : subnet_(subnet), lab_(lab), reactor_(reactor) {
 }
 
 ManagerAdmin::~ManagerAdmin() = default;
 
 Expected<std::unique_ptr<ManagerAdmin>> ManagerAdmin::open(const std::string& socket,
                                                            ManagedSubnet& subnet,
+                                                           const fabric::Lab* lab,
                                                            io::Reactor& reactor) {
-  std::unique_ptr<ManagerAdmin> admin(new ManagerAdmin(subnet, reactor));
+  std::unique_ptr<ManagerAdmin> admin(new ManagerAdmin(subnet, lab, reactor));
   auto listener = Listener::open(
       socket, reactor,
       [raw = admin.get()](io::UniqueFd peer, const io::PeerCredentials&) {
@@ -71,7 +74,8 @@ Expected<Json> ManagerAdmin::carry_out(const Json& request) {
     return fail(std::errc::invalid_argument,
                 fmt::format("this subnet manager cannot '{}': it is of another version", name));
   }
-  auto answer = subnet_.answer(request);
+  auto answer =
+      lab_ == nullptr ? subnet_.answer(request) : answer_in_words_of(*lab_, subnet_, request);
   if (answer && answer->is_object() && answer->contains("counters")) {
     for (const CounterValue& counter : counters_.snapshot())
       (*answer)["counters"][std::string(counter.name)] = counter.value;

@@ -15,6 +15,7 @@
 #include "daemon/lab/admin_connection.h"
 #include "daemon/lab/managed_subnet.h"
 #include "daemon/listener.h"
+#include "fabric/lab.h"
 #include "io/reactor.h"
 
 namespace weft::daemon {
@@ -37,9 +38,11 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(ManagerAdminCo
 
 class ManagerAdmin {
  public:
-  // Both outlive it. Errors: the socket cannot be made.
+  // All outlive it. `lab`: in whose words it is asked; null: it knows none. Errors: the socket
+  // cannot be made.
   static Expected<std::unique_ptr<ManagerAdmin>> open(const std::string& socket,
-                                                      ManagedSubnet& subnet, io::Reactor& reactor);
+                                                      ManagedSubnet& subnet, const fabric::Lab* lab,
+                                                      io::Reactor& reactor);
   ~ManagerAdmin();
   ManagerAdmin(const ManagerAdmin&) = delete;
   ManagerAdmin& operator=(const ManagerAdmin&) = delete;
@@ -47,11 +50,12 @@ class ManagerAdmin {
  private:
   class Session;
 
-  ManagerAdmin(ManagedSubnet& subnet, io::Reactor& reactor);
+  ManagerAdmin(ManagedSubnet& subnet, const fabric::Lab* lab, io::Reactor& reactor);
   void take(io::UniqueFd socket);
   Expected<nlohmann::json> carry_out(const nlohmann::json& request);
 
   ManagedSubnet& subnet_;
+  const fabric::Lab* const lab_;
   io::Reactor& reactor_;
   CounterSet<ManagerAdminCounter, kManagerAdminCounters> counters_;
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions_;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "daemon/lab/manager_options.h"
+#include "daemon/lab/steering_options.h"
 #include "io/clock.h"
 #include "io/runtime_dir.h"
 #include "io/system_entropy.h"
@@ -74,21 +75,24 @@ Expected<std::unique_ptr<ManagerProcess>> ManagerProcess::open(const ManagerProc
   auto read = read_manager_options(
       config.management, {.number = static_cast<std::uint8_t>(config.port), .guid = *guid});
   if (!read) return tl::unexpected(read.error());
+  if (config.policies) read->options.steering = steering_options(*config.policies);
   auto subnet =
       ManagedSubnet::open(**layer, config.place.node, std::move(*read), config.database, tell);
   if (!subnet) return tl::unexpected(in_words(subnet.error(), config.place, config.port));
   std::unique_ptr<ManagerProcess> process(
-      new ManagerProcess(config.once, std::move(*reactor), std::move(*layer), std::move(*subnet)));
+      new ManagerProcess(config, std::move(*reactor), std::move(*layer), std::move(*subnet)));
   if (auto announced = process->announce(config.place, config.port); !announced) {
     return tl::unexpected(announced.error());
   }
   return process;
 }
 
-ManagerProcess::ManagerProcess(bool once, std::unique_ptr<io::Reactor> reactor,
+ManagerProcess::ManagerProcess(const ManagerProcessConfig& config,
+                               std::unique_ptr<io::Reactor> reactor,
                                std::unique_ptr<RemoteMadLayer> layer,
                                std::unique_ptr<ManagedSubnet> subnet)
-    : once_(once),
+    : once_(config.once),
+      policies_(config.policies),
       reactor_(std::move(reactor)),
       layer_(std::move(layer)),
       subnet_(std::move(subnet)) {
@@ -97,7 +101,7 @@ ManagerProcess::ManagerProcess(bool once, std::unique_ptr<io::Reactor> reactor,
 Expected<void> ManagerProcess::announce(const umad::Place& place, std::uint32_t port) {
   const auto socket = manager_admin_path(place, port);
   if (!socket) return tl::unexpected(socket.error());
-  auto admin = ManagerAdmin::open(*socket, *subnet_, *reactor_);
+  auto admin = ManagerAdmin::open(*socket, *subnet_, policies_ ? &*policies_ : nullptr, *reactor_);
   if (!admin) return tl::unexpected(admin.error());
   admin_ = std::move(*admin);
   const auto path = umad::subnet_manager_path(place, port);

@@ -38,6 +38,9 @@ struct ManagerProcessConfig {
   std::uint32_t port = 1;
   // All but manager, node and database count.
   fabric::LabManagement management{};
+  // Whose data services and rules for paths are this manager's; nothing: all paths are direct. Its
+  // nodes are those of the lab that runs, by their GUIDs.
+  std::optional<fabric::Lab> policies{};
   // The file by which it remembers; empty: it does not.
   std::string database{};
   // It ends when it has set up the subnet, or has found that it is not the one to do so.
@@ -61,13 +64,14 @@ class ManagerProcess {
   void stop();
 
  private:
-  ManagerProcess(bool once, std::unique_ptr<io::Reactor> reactor,
+  ManagerProcess(const ManagerProcessConfig& config, std::unique_ptr<io::Reactor> reactor,
                  std::unique_ptr<RemoteMadLayer> layer, std::unique_ptr<ManagedSubnet> subnet);
   Expected<void> announce(const umad::Place& place, std::uint32_t port);
   // Of one that runs once: nothing while there is something to do.
   [[nodiscard]] std::optional<Expected<void>> outcome() const;
 
   const bool once_;
+  const std::optional<fabric::Lab> policies_;
   std::unique_ptr<io::Reactor> reactor_;
   std::unique_ptr<RemoteMadLayer> layer_;
   std::unique_ptr<ManagedSubnet> subnet_;

@@ -97,6 +97,7 @@ Expected<void> DataServices::set(std::vector<DataService> services) {
     }
   }
   unwell_.clear();
+  drained_.clear();
   given_.clear();
   remembered_.clear();
   ++generation_;
@@ -147,6 +148,10 @@ void DataServices::set_health(Guid port, bool well) {
   if (well ? unwell_.erase(port) > 0 : unwell_.insert(port).second) settle();
 }
 
+void DataServices::set_drained(Guid port, bool drained) {
+  if (drained ? drained_.insert(port).second : drained_.erase(port) > 0) settle();
+}
+
 void DataServices::set_load(Guid port, std::uint64_t load) {
   for (std::size_t i = 0; i < services_.size(); ++i) {
     for (std::size_t j = 0; j < services_[i].instances.size(); ++j) {
@@ -161,7 +166,7 @@ void DataServices::set_load(Guid port, std::uint64_t load) {
 }
 
 bool DataServices::is_well(Guid port) const {
-  return (!knows_ports_ || here_.contains(port)) && !unwell_.contains(port);
+  return (!knows_ports_ || here_.contains(port)) && !unwell_.contains(port) && !is_drained(port);
 }
 
 // Who has the LIDs of each member. Of a standby pair both are at one port, and stay there while it

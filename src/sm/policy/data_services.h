@@ -85,7 +85,7 @@ class DataServices {
  public:
   explicit DataServices(const DataServiceLimits& limits = {}) : limits_(limits) {}
 
-  // All that there are; ports that are well or not, and loads, are forgotten. Errors:
+  // All that there are; ports that are well or not, or drained, and loads, are forgotten. Errors:
   // invalid_argument for a service without a name, a port or with more than two in one instance,
   // for a port that it has twice, a LID that is no unicast one; file_exists for a name or LID that
   // there is twice. Then nothing has changed.
@@ -101,6 +101,10 @@ class DataServices {
   void set_ports(std::span<const PresentPort> ports);
   // What somebody says of the work at a port, whatever the subnet has; all are well at first.
   void set_health(Guid port, bool well);
+  // Whether somebody has taken a port out of service, for maintenance: it is not well until he puts
+  // it back, whatever is said of the work there.
+  void set_drained(Guid port, bool drained);
+  [[nodiscard]] bool is_drained(Guid port) const { return drained_.contains(port); }
   // How much an instance at a port has to do, in paths: counts besides the paths that it has been
   // given since.
   void set_load(Guid port, std::uint64_t load);
@@ -161,7 +165,8 @@ class DataServices {
   std::vector<std::vector<State>> states_;                       // as the instances of services_
   std::unordered_map<Guid, std::pair<Guid, std::size_t>> here_;  // its system, its rank in that
   std::set<Guid> unwell_;                                        // that were said to be so
-  bool knows_ports_ = false;                                     // set_ports() was called
+  std::set<Guid> drained_;
+  bool knows_ports_ = false;  // set_ports() was called
   std::map<Key, Given> given_;
   std::list<Key> remembered_;  // the one that was asked for last is the last
   std::uint64_t generation_ = 0;
