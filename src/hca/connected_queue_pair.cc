@@ -64,10 +64,7 @@ Expected<void> ConnectedQueuePair::check_values(const QpAttributes& attributes,
                                                 std::uint32_t mask) const {
   const auto given = [mask](QpAttr bit) { return (mask & bit) != 0; };
   const QpAttributes& a = attributes;
-  if (given(kAttrCurrentState) && a.current_state != state_) {
-    return refuse("the queue pair is in {}, not in {}", to_string(state_),
-                  to_string(a.current_state));
-  }
+  if (auto checked = check_current_state(a, mask, state_); !checked) return checked;
   if (given(kAttrPKeyIndex)) {
     if (auto checked = check_pkey_index("P_Key index", a.pkey_index); !checked) return checked;
   }
@@ -348,16 +345,7 @@ std::errc ConnectedQueuePair::post_receive(const ReceiveRequest& request) {
 }
 
 void ConnectedQueuePair::flush_receives() {
-  ReceiveQueue& queue = own_receives_.queue;
-  while (!queue.empty()) {
-    const std::uint64_t wr_id = queue.at(0).wr_id;
-    queue.pop_oldest();
-    receive_completions_.complete({.wr_id = wr_id,
-                                   .status = CompletionStatus::kFlushed,
-                                   .opcode = CompletionOpcode::kReceive,
-                                   .qpn = qpn(),
-                                   .at = now_});
-  }
+  hca::flush_receives(own_receives_.queue, receive_completions_, qpn(), now_);
 }
 
 bool ConnectedQueuePair::next_burst(Burst& burst, Time now) {

@@ -195,4 +195,17 @@ Expected<void> check_transition(QpType type, QpState from, QpState to, std::uint
   return {};
 }
 
+Expected<void> check_current_state(const QpAttributes& attributes, std::uint32_t mask, QpState is) {
+  if ((mask & kAttrCurrentState) == 0 || attributes.current_state == is) return {};
+  return fail(std::errc::invalid_argument,
+              fmt::format("modify: the queue pair is in {}, not in {}", to_string(is),
+                          to_string(attributes.current_state)));
+}
+
+Expected<void> check_port(const QpAttributes& attributes, std::uint32_t mask, std::uint8_t is) {
+  if ((mask & kAttrPort) == 0 || attributes.port == is) return {};
+  return fail(std::errc::invalid_argument,
+              fmt::format("modify: port {}: the queue pair is on port {}", attributes.port, is));
+}
+
 }  // namespace weft::hca

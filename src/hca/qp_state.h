@@ -70,5 +70,8 @@ const char* to_string(QpState state);
 // Checks that `mask` carries what the transition needs and nothing that it forbids. The error
 // names the transition and the attributes that are missing or out of place.
 Expected<void> check_transition(QpType type, QpState from, QpState to, std::uint32_t mask);
+// Of a transition that is allowed: that what it takes for the state, and for the port, is so.
+Expected<void> check_current_state(const QpAttributes& attributes, std::uint32_t mask, QpState is);
+Expected<void> check_port(const QpAttributes& attributes, std::uint32_t mask, std::uint8_t is);
 
 }  // namespace weft::hca

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hca/raw_queue_pair.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cstring>
 
@@ -20,13 +17,7 @@ RawQueuePair::RawQueuePair(const RawConfig& config, const MemoryTable& memory,
                            ReceiveSource* shared)
     : config_(config),
       memory_(memory),
-      send_completions_(send_completions),
-      receive_completions_(receive_completions),
-      sends_(config.max_sends, config.max_send_pieces),
-      inline_areas_(config.max_inline),
-      pins_(memory),
-      own_receives_(config.max_receives, config.max_receive_pieces),
-      source_(shared != nullptr ? *shared : own_receives_) {
+      work_(config, memory, send_completions, receive_completions, shared) {
 }
 
 // --- states
@@ -35,16 +26,8 @@ RawQueuePair::RawQueuePair(const RawConfig& config, const MemoryTable& memory,
 Expected<void> RawQueuePair::modify(const QpAttributes& attributes, std::uint32_t mask) {
   const QpState to = (mask & kAttrState) != 0 ? attributes.state : state_;
   if (auto checked = check_transition(type(), state_, to, mask); !checked) return checked;
-  if ((mask & kAttrCurrentState) != 0 && attributes.current_state != state_) {
-    return fail(std::errc::invalid_argument,
-                fmt::format("modify: the queue pair is in {}, not in {}", to_string(state_),
-                            to_string(attributes.current_state)));
-  }
-  if ((mask & kAttrPort) != 0 && attributes.port != config_.port) {
-    return fail(std::errc::invalid_argument,
-                fmt::format("modify: port {}: the queue pair is on port {}", attributes.port,
-                            config_.port));
-  }
+  if (auto checked = check_current_state(attributes, mask, state_); !checked) return checked;
+  if (auto checked = check_port(attributes, mask, config_.port); !checked) return checked;
   if ((mask & kAttrSqdNotify) != 0) sqd_notify_ = attributes.sqd_notify;
   if (to != state_ || to == QpState::kReset) enter(to);
   return {};
@@ -61,22 +44,15 @@ void RawQueuePair::enter(QpState to) {
   state_ = to;
   if (to == QpState::kReset) return reset();
   if (to == QpState::kErr) {
-    flush_receives();
-    if (&source_ != &own_receives_) events_ |= kEventLastWqe;  // IBA 11.6.3.2
+    work_.flush_receives(now_);
+    if (work_.shares_receives()) events_ |= kEventLastWqe;  // IBA 11.6.3.2
   }
   settle_sends();
 }
 
 // A burst that is out still refers to its slots: they stay until sent().
 void RawQueuePair::reset() {
-  while (sends_.size() > in_flight_) {
-    Slot& slot = sends_.at(sends_.size() - 1);
-    if (slot.inline_area != Slot::kNoInline) inline_areas_.give_back(slot.inline_area);
-    queued_bytes_ -= slot.length;
-    sends_.pop_newest();
-  }
-  while (!own_receives_.queue.empty())
-    own_receives_.queue.pop_oldest();
+  work_.forget(in_flight_);
   abandoned_ = in_flight_ > 0;
   one_by_one_ = 0;
   sqd_notify_ = false;
@@ -88,22 +64,9 @@ void RawQueuePair::reset() {
 void RawQueuePair::settle_sends() {
   if (in_flight_ > 0) return;
   if (state_ == QpState::kSqe || state_ == QpState::kErr) {
-    finish(sends_.size(), CompletionStatus::kFlushed);
+    finish(work_.sends(), CompletionStatus::kFlushed);
   }
   if (state_ == QpState::kSqd && std::exchange(sqd_notify_, false)) events_ |= kEventSqDrained;
-}
-
-void RawQueuePair::flush_receives() {
-  ReceiveQueue& queue = own_receives_.queue;
-  while (!queue.empty()) {
-    const std::uint64_t wr_id = queue.at(0).wr_id;
-    queue.pop_oldest();
-    receive_completions_.complete({.wr_id = wr_id,
-                                   .status = CompletionStatus::kFlushed,
-                                   .opcode = CompletionOpcode::kReceive,
-                                   .qpn = config_.qpn,
-                                   .at = now_});
-  }
 }
 
 Expected<void> RawQueuePair::attach(const Gid&) {
@@ -122,52 +85,39 @@ std::errc RawQueuePair::post_send(const SendRequest& request) {
   using enum QpState;
   if (state_ == kReset || state_ == kInit || state_ == kRtr) return std::errc::invalid_argument;
   if (request.opcode != SendOpcode::kSend) return std::errc::invalid_argument;
-  if (request.pieces.size() > config_.max_send_pieces) return std::errc::invalid_argument;
-  std::uint64_t length = 0;
-  for (const Sge& piece : request.pieces)
-    length += piece.length;
-  if (request.inline_data && length > config_.max_inline) return std::errc::invalid_argument;
-  if (sends_.full()) return std::errc::not_enough_memory;
+  const auto length = work_.length_of(request);
+  if (!length) return std::errc::invalid_argument;
+  if (work_.sends_full()) return std::errc::not_enough_memory;
   Slot slot{.wr_id = request.wr_id,
-            .length = length,
+            .length = *length,
             .raw = {.make_icrc = request.make_icrc, .pkey = request.pkey},
             .signaled = request.signaled || config_.signal_all};
-  if (request.inline_data && length > 0) {
-    slot.inline_area = inline_areas_.take();
-    ByteSink area(inline_areas_.bytes(slot.inline_area));
-    for (const Sge& piece : request.pieces) {
-      // The address of inline data is one of this process, not of a region (IBA has no inline).
-      [[maybe_unused]] const bool put =
-          area.put({std::bit_cast<const std::byte*>(piece.address), piece.length});
-      assert(put);
-    }
-  }
-  sends_.push(slot, request.inline_data ? std::span<const Sge>{} : request.pieces);
-  queued_bytes_ += length;
+  work_.post(slot, request);
   settle_sends();
   return {};
 }
 
 bool RawQueuePair::next_burst(Burst& burst, Time now) {
   see(now);
+  if (in_flight_ > 0) return false;  // `burst` may be the one that is out
   burst.clear();
   while (has_work()) {
     const std::size_t most = one_by_one_ > 0 ? 1 : Burst::kMaxPackets;
     std::size_t n = 0;
-    while (n < most && n < sends_.size() && append(burst, n))
+    while (n < most && n < work_.sends() && append(burst, n))
       ++n;
     if (n > 0) {
       in_flight_ = n;
       return true;
     }
-    pins_.release();
+    work_.pins().release();
   }
   return false;
 }
 
 // False when it does not fit into the burst; the first always does, or has just failed.
 bool RawQueuePair::append(Burst& burst, std::size_t n) {
-  const Slot& slot = sends_.at(n);
+  const Slot& slot = work_.send(n);
   const auto fail_first = [&](CompletionStatus status) {
     if (n > 0) return false;
     finish(1, status);
@@ -182,35 +132,20 @@ bool RawQueuePair::append(Burst& burst, std::size_t n) {
   if (burst.raw != slot.raw || !burst.takes(slot.length, 0)) return false;
   OutPacket& packet = burst.open();
   packet.header_length = 0;
-  if (!add_pieces(burst, packet, n)) return fail_first(CompletionStatus::kLocalProtectionError);
+  if (!work_.add_pieces(burst, packet, n))
+    return fail_first(CompletionStatus::kLocalProtectionError);
   burst.close(packet, 0);
-  return true;
-}
-
-bool RawQueuePair::add_pieces(Burst& burst, OutPacket& packet, std::size_t n) {
-  const Slot& slot = sends_.at(n);
-  if (slot.inline_area != Slot::kNoInline) {
-    burst.add_piece(packet, inline_areas_.bytes(slot.inline_area).first(slot.length));
-    return true;
-  }
-  for (const Sge& piece : sends_.pieces(n)) {
-    if (piece.length == 0) continue;  // names no memory, so its key does not matter
-    const std::byte* const data =
-        pins_.resolve(piece.lkey.value(), config_.pd, piece.address, piece.length, 0);
-    if (data == nullptr) return false;
-    burst.add_piece(packet, {data, piece.length});
-  }
   return true;
 }
 
 void RawQueuePair::sent(const Burst& burst, SendResult result, Time now) {
   see(now);
   assert(in_flight_ > 0 && burst.size() == in_flight_);
-  pins_.release();
+  work_.pins().release();
   const std::size_t count = std::exchange(in_flight_, 0);
   if (std::exchange(abandoned_, false)) {
     for (std::size_t i = 0; i < count; ++i)
-      retire_oldest();
+      work_.drop_oldest();
   } else if (result.outcome == SendOutcome::kSent) {
     counters_.add(RawCounter::kTxPackets, count);
     counters_.add(RawCounter::kTxBytes, burst.bytes());
@@ -230,40 +165,19 @@ void RawQueuePair::sent(const Burst& burst, SendResult result, Time now) {
   settle_sends();
 }
 
-void RawQueuePair::complete_send(const Slot& slot, CompletionStatus status) {
-  if (status == CompletionStatus::kSuccess && !slot.signaled) return;
-  send_completions_.complete({.wr_id = slot.wr_id,
-                              .status = status,
-                              .opcode = CompletionOpcode::kSend,
-                              .qpn = config_.qpn,
-                              .at = now_});
-}
-
 void RawQueuePair::finish(std::size_t count, CompletionStatus status) {
-  for (std::size_t i = 0; i < count; ++i) {
-    complete_send(sends_.at(0), status);
-    retire_oldest();
-  }
+  for (std::size_t i = 0; i < count; ++i)
+    work_.complete_oldest(status, now_);
   one_by_one_ -= std::min(one_by_one_, count);
-}
-
-void RawQueuePair::retire_oldest() {
-  const Slot& slot = sends_.at(0);
-  if (slot.inline_area != Slot::kNoInline) inline_areas_.give_back(slot.inline_area);
-  queued_bytes_ -= slot.length;
-  sends_.pop_oldest();
 }
 
 // --- receiving
 // ------------------------------------------------------------------------------------
 
 std::errc RawQueuePair::post_receive(const ReceiveRequest& request) {
-  if (state_ == QpState::kReset || &source_ != &own_receives_) return std::errc::invalid_argument;
-  if (request.pieces.size() > config_.max_receive_pieces) return std::errc::invalid_argument;
-  ReceiveQueue& queue = own_receives_.queue;
-  if (queue.full()) return std::errc::not_enough_memory;
-  push_receive(queue, request);
-  if (state_ == QpState::kErr) flush_receives();
+  if (state_ == QpState::kReset) return std::errc::invalid_argument;
+  if (const auto error = work_.post_receive(request); error != std::errc{}) return error;
+  if (state_ == QpState::kErr) work_.flush_receives(now_);
   return {};
 }
 
@@ -369,7 +283,7 @@ void RawQueuePair::receive(const InDatagram& datagram, Time now) {
   Layout layout;
   layout.stretches[0] = Bytes(header_).first(packet.header.size());
   if (const auto why = lay_out(packet, layout)) return counters_.add(*why);
-  switch (source_.take_for(packet.size(), taken_)) {
+  switch (work_.source().take_for(packet.size(), taken_)) {
     case Take::kNone:
       return counters_.add(RawCounter::kRxNoReceive);
     case Take::kTooShort:
@@ -385,12 +299,12 @@ void RawQueuePair::receive(const InDatagram& datagram, Time now) {
   const CompletionStatus status = placed   ? CompletionStatus::kSuccess
                                   : !roomy ? CompletionStatus::kLocalLengthError
                                            : CompletionStatus::kLocalProtectionError;
-  receive_completions_.complete({.wr_id = taken_.wr_id,
-                                 .status = status,
-                                 .opcode = CompletionOpcode::kReceive,
-                                 .byte_length = static_cast<std::uint32_t>(packet.size()),
-                                 .qpn = config_.qpn,
-                                 .at = now_});
+  work_.complete_receive({.wr_id = taken_.wr_id,
+                          .status = status,
+                          .opcode = CompletionOpcode::kReceive,
+                          .byte_length = static_cast<std::uint32_t>(packet.size()),
+                          .qpn = config_.qpn,
+                          .at = now_});
   // Pieces that are too short for a long packet are no reason to stop: a peer would choose when.
   if (roomy && !placed) enter(QpState::kErr);
 }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "hca/datagram.h"
+#include "hca/datagram_work.h"
 #include "hca/memory_table.h"
 #include "hca/qp_state.h"
 #include "hca/queue_pair.h"
@@ -59,15 +60,15 @@ class RawQueuePair final : public QueuePair {
 
   std::errc post_send(const SendRequest& request) override;
   std::errc post_receive(const ReceiveRequest& request) override;
-  [[nodiscard]] std::size_t send_room() const override { return sends_.room(); }
+  [[nodiscard]] std::size_t send_room() const override { return work_.send_room(); }
 
   bool next_burst(Burst& burst, Time now) override;
   void sent(const Burst& burst, SendResult result, Time now) override;
   [[nodiscard]] bool has_work() const override {
-    return in_flight_ == 0 && state_ == QpState::kRts && !sends_.empty();
+    return in_flight_ == 0 && state_ == QpState::kRts && work_.sends() > 0;
   }
-  [[nodiscard]] std::size_t queued_bytes() const override { return queued_bytes_; }
-  [[nodiscard]] std::size_t queued_packets() const override { return sends_.size(); }
+  [[nodiscard]] std::size_t queued_bytes() const override { return work_.queued_bytes(); }
+  [[nodiscard]] std::size_t queued_packets() const override { return work_.sends(); }
 
   void receive(const InDatagram& datagram, Time now) override;
   [[nodiscard]] std::optional<Time> deadline() const override { return std::nullopt; }
@@ -98,17 +99,15 @@ class RawQueuePair final : public QueuePair {
     std::uint32_t piece_count = 0;
     std::uint32_t inline_area = kNoInline;
     bool signaled = false;
+
+    [[nodiscard]] bool is_inline() const { return inline_area != kNoInline; }
   };
 
   void enter(QpState to);
   void reset();
   void settle_sends();
-  void flush_receives();
   bool append(Burst& burst, std::size_t n);
-  bool add_pieces(Burst& burst, OutPacket& packet, std::size_t n);
   void finish(std::size_t count, CompletionStatus status);
-  void retire_oldest();
-  void complete_send(const Slot& slot, CompletionStatus status);
   void see(Time now) { now_ = std::max(now_, now); }
   [[nodiscard]] std::optional<RawCounter> lay_out(const RawPacket& packet, Layout& layout) const;
   [[nodiscard]] bool fits(const Layout& layout, std::size_t size) const;
@@ -116,22 +115,15 @@ class RawQueuePair final : public QueuePair {
 
   RawConfig config_;
   const MemoryTable& memory_;
-  CompletionSink& send_completions_;
-  CompletionSink& receive_completions_;
   QpState state_ = QpState::kReset;
   bool sqd_notify_ = false;
   std::uint32_t events_ = 0;  // QpEvents not yet taken
   Time now_{};
 
-  WorkQueue<Slot> sends_;
-  InlineAreas inline_areas_;
-  std::uint64_t queued_bytes_ = 0;
+  DatagramWork<Slot> work_;
   std::size_t in_flight_ = 0;   // the oldest so many requests are out
   bool abandoned_ = false;      // reset meanwhile: they complete nothing
   std::size_t one_by_one_ = 0;  // the next so many go alone, to find what is refused
-  RegionPinSet pins_;
-  OwnReceives own_receives_;
-  ReceiveSource& source_;
   TakenReceive taken_;
   std::array<std::byte, 128> header_;  // a copy, since others may be writing to it
   RawCounters counters_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/time.h"
 #include "hca/types.h"
 #include "hca/work_queue.h"
 
@@ -47,6 +48,19 @@ inline Take take_oldest(ReceiveQueue& queue, std::uint64_t length, TakenReceive&
   out.pieces.assign(pieces.begin(), pieces.end());
   queue.pop_oldest();
   return Take::kTaken;
+}
+
+// Every request of `queue` completes as flushed.
+inline void flush_receives(ReceiveQueue& queue, CompletionSink& completions, Qpn qpn, Time now) {
+  while (!queue.empty()) {
+    const std::uint64_t wr_id = queue.at(0).wr_id;
+    queue.pop_oldest();
+    completions.complete({.wr_id = wr_id,
+                          .status = CompletionStatus::kFlushed,
+                          .opcode = CompletionOpcode::kReceive,
+                          .qpn = qpn,
+                          .at = now});
+  }
 }
 
 // The queue of a queue pair that shares none.

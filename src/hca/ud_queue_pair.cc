@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <cassert>
 #include <cstring>
 
@@ -15,13 +14,7 @@ UdQueuePair::UdQueuePair(const UdConfig& config, const MemoryTable& memory,
                          ReceiveSource* shared)
     : config_(config),
       memory_(memory),
-      send_completions_(send_completions),
-      receive_completions_(receive_completions),
-      sends_(config.max_sends, config.max_send_pieces),
-      inline_areas_(config.max_inline),
-      own_receives_(config.max_receives, config.max_receive_pieces),
-      source_(shared != nullptr ? *shared : own_receives_),
-      pins_(memory) {
+      work_(config, memory, send_completions, receive_completions, shared) {
 }
 
 Expected<void> UdQueuePair::modify(const QpAttributes& attributes, std::uint32_t mask) {
@@ -38,22 +31,13 @@ Expected<void> UdQueuePair::modify(const QpAttributes& attributes, std::uint32_t
 }
 
 Expected<void> UdQueuePair::check_values(const QpAttributes& attributes, std::uint32_t mask) const {
-  if ((mask & kAttrCurrentState) != 0 && attributes.current_state != state_) {
-    return fail(std::errc::invalid_argument,
-                fmt::format("modify: the queue pair is in {}, not in {}", to_string(state_),
-                            to_string(attributes.current_state)));
-  }
+  if (auto checked = check_current_state(attributes, mask, state_); !checked) return checked;
   const std::size_t pkeys = config_.pkeys != nullptr ? config_.pkeys->size() : 1;
   if ((mask & kAttrPKeyIndex) != 0 && attributes.pkey_index >= pkeys) {
     return fail(std::errc::invalid_argument, fmt::format("modify: P_Key index {}: at most {}",
                                                          attributes.pkey_index, pkeys - 1));
   }
-  if ((mask & kAttrPort) != 0 && attributes.port != config_.port) {
-    return fail(std::errc::invalid_argument,
-                fmt::format("modify: port {}: the queue pair is on port {}", attributes.port,
-                            config_.port));
-  }
-  return {};
+  return check_port(attributes, mask, config_.port);
 }
 
 void UdQueuePair::move_to(const HomePort& port) {
@@ -70,9 +54,9 @@ void UdQueuePair::enter(QpState to) {
       reset();
       break;
     case QpState::kErr:
-      flush_receives();
+      work_.flush_receives(now_);
       settle_sends();
-      if (shares()) events_ |= kEventLastWqe;  // IBA 11.6.3.2
+      if (work_.shares_receives()) events_ |= kEventLastWqe;  // IBA 11.6.3.2
       break;
     case QpState::kSqd:
       settle_sends();
@@ -86,15 +70,7 @@ void UdQueuePair::enter(QpState to) {
 // out still refers to its slots: they stay until sent().
 void UdQueuePair::reset() {
   const bool data_is_out = in_flight_.kind == InFlight::Kind::kData;
-  while (sends_.size() > (data_is_out ? in_flight_.slots : 0)) {
-    SendSlot& slot = sends_.at(sends_.size() - 1);
-    if (slot.is_inline()) inline_areas_.give_back(slot.inline_area);
-    queued_bytes_ -= slot.length;
-    --queued_packets_;
-    sends_.pop_newest();
-  }
-  while (!own_receives_.queue.empty())
-    own_receives_.queue.pop_oldest();
+  work_.forget(data_is_out ? in_flight_.slots : 0);
   in_flight_.abandoned = in_flight_.kind != InFlight::Kind::kNone;
   in_flight_.flow = nullptr;
   flows_.clear();
@@ -110,7 +86,7 @@ void UdQueuePair::reset() {
   port_ = 0;
   sqd_notify_ = false;
   events_ = 0;
-  assert(data_is_out || (queued_bytes_ == 0 && queued_packets_ == 0));
+  assert(data_is_out || work_.queued_bytes() == 0);
 }
 
 QpAttributes UdQueuePair::query() const {
@@ -126,18 +102,18 @@ QpAttributes UdQueuePair::query() const {
 std::errc UdQueuePair::post_send(const SendRequest& request) {
   using enum QpState;
   if (state_ == kReset || state_ == kInit || state_ == kRtr) return std::errc::invalid_argument;
-  if (request.pieces.size() > config_.max_send_pieces) return std::errc::invalid_argument;
-  SendSlot slot{.wr_id = request.wr_id};
-  for (const Sge& piece : request.pieces)
-    slot.length += piece.length;
-  if (request.inline_data && slot.length > config_.max_inline) return std::errc::invalid_argument;
+  const auto length = work_.length_of(request);
+  if (!length) return std::errc::invalid_argument;
   if (request.path == nullptr || request.path->port != config_.port) {
     return std::errc::invalid_argument;
   }
   const bool has_immediate = request.opcode == SendOpcode::kSendWithImmediate;
   if (has_immediate && config_.framing == UdFraming::kBare) return std::errc::invalid_argument;
-  if (sends_.full()) return std::errc::not_enough_memory;
+  if (work_.sends_full()) return std::errc::not_enough_memory;
 
+  SendSlot slot;
+  slot.wr_id = request.wr_id;
+  slot.length = *length;
   slot.path = *request.path;
   slot.remote_qpn = request.remote_qpn;
   slot.remote_qkey = request.remote_qkey;
@@ -145,32 +121,16 @@ std::errc UdQueuePair::post_send(const SendRequest& request) {
   slot.opcode = request.opcode;
   slot.signaled = request.signaled || config_.signal_all;
   slot.solicited = request.solicited;
-  if (request.inline_data && slot.length > 0) {
-    slot.inline_area = inline_areas_.take();
-    ByteSink area(inline_areas_.bytes(slot.inline_area));
-    for (const Sge& piece : request.pieces) {
-      // The address of inline data is one of this process, not of a region (IBA has no inline).
-      const auto* const data = std::bit_cast<const std::byte*>(piece.address);
-      const bool fits = area.put({data, piece.length});
-      assert(fits);
-      (void)fits;
-    }
-  }
-  sends_.push(slot, request.inline_data ? std::span<const Sge>{} : request.pieces);
-  queued_bytes_ += slot.length;
-  ++queued_packets_;
+  work_.post(slot, request);
   settle_sends();
   return {};
 }
 
 std::errc UdQueuePair::post_receive(const ReceiveRequest& request) {
-  if (state_ == QpState::kReset || shares()) return std::errc::invalid_argument;
-  if (request.pieces.size() > config_.max_receive_pieces) return std::errc::invalid_argument;
-  ReceiveQueue& queue = own_receives_.queue;
-  if (queue.full()) return std::errc::not_enough_memory;
-  push_receive(queue, request);
+  if (state_ == QpState::kReset) return std::errc::invalid_argument;
+  if (const auto error = work_.post_receive(request); error != std::errc{}) return error;
   if (state_ == QpState::kErr) {
-    flush_receives();
+    work_.flush_receives(now_);
     return {};
   }
   receives_posted();
@@ -178,55 +138,18 @@ std::errc UdQueuePair::post_receive(const ReceiveRequest& request) {
 }
 
 void UdQueuePair::receives_posted() {
-  most_receives_ = std::max(most_receives_, source_.size());
+  most_receives_ = std::max(most_receives_, work_.source().size());
   if (!hungry_.empty()) wake_hungry();
-}
-
-void UdQueuePair::complete_send(const SendSlot& slot, CompletionStatus status) {
-  if (status == CompletionStatus::kSuccess && !slot.signaled) return;
-  send_completions_.complete({.wr_id = slot.wr_id,
-                              .status = status,
-                              .opcode = CompletionOpcode::kSend,
-                              .qpn = config_.qpn,
-                              .at = now_});
-}
-
-void UdQueuePair::retire_oldest_send() {
-  const SendSlot& slot = sends_.at(0);
-  assert(queued_packets_ > 0 && queued_bytes_ >= slot.length);
-  if (slot.is_inline()) inline_areas_.give_back(slot.inline_area);
-  queued_bytes_ -= slot.length;
-  --queued_packets_;
-  sends_.pop_oldest();
-}
-
-void UdQueuePair::flush_sends() {
-  assert(in_flight_.kind != InFlight::Kind::kData);
-  while (!sends_.empty()) {
-    complete_send(sends_.at(0), CompletionStatus::kFlushed);
-    retire_oldest_send();
-  }
-  one_by_one_ = 0;
-}
-
-void UdQueuePair::flush_receives() {
-  ReceiveQueue& queue = own_receives_.queue;
-  while (!queue.empty()) {
-    const std::uint64_t wr_id = queue.at(0).wr_id;
-    queue.pop_oldest();
-    receive_completions_.complete({.wr_id = wr_id,
-                                   .status = CompletionStatus::kFlushed,
-                                   .opcode = CompletionOpcode::kReceive,
-                                   .qpn = config_.qpn,
-                                   .at = now_});
-  }
 }
 
 // What the state asks of a send queue of which nothing is out: SQE and ERR flush it, SQD tells that
 // it is at rest. Called whenever either may have become true.
 void UdQueuePair::settle_sends() {
   if (in_flight_.kind == InFlight::Kind::kData) return;
-  if (state_ == QpState::kSqe || state_ == QpState::kErr) flush_sends();
+  if (state_ == QpState::kSqe || state_ == QpState::kErr) {
+    work_.flush_sends(now_);
+    one_by_one_ = 0;
+  }
   if (state_ == QpState::kSqd && sqd_notify_) {
     sqd_notify_ = false;
     events_ |= kEventSqDrained;
@@ -235,7 +158,7 @@ void UdQueuePair::settle_sends() {
 
 bool UdQueuePair::has_work() const {
   if (in_flight_.kind != InFlight::Kind::kNone) return false;
-  return !credits_due_.empty() || (state_ == QpState::kRts && !sends_.empty());
+  return !credits_due_.empty() || (state_ == QpState::kRts && work_.sends() > 0);
 }
 
 std::optional<Time> UdQueuePair::deadline() const {

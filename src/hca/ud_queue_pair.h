@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "hca/credit_pacer.h"
 #include "hca/datagram.h"
+#include "hca/datagram_work.h"
 #include "hca/memory_table.h"
 #include "hca/pkey_table.h"
 #include "hca/qp_state.h"
@@ -75,7 +76,7 @@ class UdQueuePair final : public QueuePair {
   std::errc post_receive(const ReceiveRequest& request) override;
   void receives_posted() override;
 
-  [[nodiscard]] std::size_t send_room() const override { return sends_.room(); }
+  [[nodiscard]] std::size_t send_room() const override { return work_.send_room(); }
   bool next_burst(Burst& burst, Time now) override;
   void sent(const Burst& burst, SendResult result, Time now) override;
   // next_burst, sink, sent until nothing more may go or the sink would block (then returns false).
@@ -83,8 +84,8 @@ class UdQueuePair final : public QueuePair {
 
   // Credit datagrams count too: a peer may wait for the credit of a receive just posted.
   [[nodiscard]] bool has_work() const override;
-  [[nodiscard]] std::size_t queued_bytes() const override { return queued_bytes_; }
-  [[nodiscard]] std::size_t queued_packets() const override { return queued_packets_; }
+  [[nodiscard]] std::size_t queued_bytes() const override { return work_.queued_bytes(); }
+  [[nodiscard]] std::size_t queued_packets() const override { return work_.sends(); }
 
   void receive(const InDatagram& datagram, Time now) override;
   [[nodiscard]] std::optional<Time> deadline() const override;
@@ -142,11 +143,7 @@ class UdQueuePair final : public QueuePair {
   Expected<void> check_values(const QpAttributes& attributes, std::uint32_t mask) const;
   void enter(QpState to);
   void reset();
-  void flush_sends();
-  void flush_receives();
   void settle_sends();
-  void complete_send(const SendSlot& slot, CompletionStatus status);
-  void retire_oldest_send();
   void see(Time now) { now_ = std::max(now_, now); }
 
   // Sending.
@@ -160,7 +157,6 @@ class UdQueuePair final : public QueuePair {
   bool fill_data(Burst& burst);
   bool append(Burst& burst, std::size_t n);
   bool begin_run(Burst& burst, const SendSlot& slot, std::uint32_t cost);
-  bool add_payload(Burst& burst, OutPacket& packet, std::size_t n);
   CreditPacer::Stamp number(const SendSlot& slot, std::uint32_t cost);
   void write_header(OutPacket& packet, const SendSlot& slot, CreditPacer::Stamp stamp) const;
   void fail_oldest(CompletionStatus status);
@@ -195,14 +191,11 @@ class UdQueuePair final : public QueuePair {
   void deliver(const InDatagram& datagram, const Incoming& incoming);
   bool scatter(const std::array<std::byte, kGrhArea>* network_header, Bytes payload);
   void wake_hungry();
-  [[nodiscard]] bool shares() const { return &source_ != &own_receives_; }
   [[nodiscard]] bool can_receive() const;
   [[nodiscard]] bool attached(const Gid& group) const;
 
   UdConfig config_;
   const MemoryTable& memory_;
-  CompletionSink& send_completions_;
-  CompletionSink& receive_completions_;
   QpState state_ = QpState::kReset;
   QKey qkey_;
   Psn sq_psn_;
@@ -212,14 +205,8 @@ class UdQueuePair final : public QueuePair {
   std::uint32_t events_ = 0;  // QpEvents not yet taken
   Time now_{};
 
-  SendQueue sends_;
-  InlineAreas inline_areas_;
-  OwnReceives own_receives_;
-  ReceiveSource& source_;
+  DatagramWork<SendSlot> work_;
   TakenReceive taken_;  // by the datagram that is being delivered
-  std::size_t queued_bytes_ = 0;
-  std::size_t queued_packets_ = 0;
-  RegionPinSet pins_;
   InFlight in_flight_;
   std::size_t one_by_one_ = 0;  // the next so many go in bursts of one, to find what is refused
   LruMap<FlowKey, OutFlow, FlowKeyHash> flows_{kMaxFlows};

@@ -148,8 +148,8 @@ void UdQueuePair::credit_due(const CreditDue& due) {
 // A flow that was granted little, for want of posted receives, would wait out its patience. No more
 // are woken than there is something for.
 void UdQueuePair::wake_hungry() {
-  const std::size_t waiting = source_.size();
-  if (!starving_ && waiting < most_receives_ / 4) return source_.await_post();
+  const std::size_t waiting = work_.source().size();
+  if (!starving_ && waiting < most_receives_ / 4) return work_.source().await_post();
   const auto count = static_cast<std::ptrdiff_t>(std::min(hungry_.size(), waiting));
   for (CreditDue& due : std::span(hungry_).first(static_cast<std::size_t>(count))) {
     due.asked = false;
@@ -157,14 +157,14 @@ void UdQueuePair::wake_hungry() {
   }
   hungry_.erase(hungry_.begin(), hungry_.begin() + count);
   starving_ = starving_ && !hungry_.empty();
-  if (!hungry_.empty()) source_.await_post();
+  if (!hungry_.empty()) work_.source().await_post();
 }
 
 void UdQueuePair::deliver(const InDatagram& datagram, const Incoming& incoming) {
   const std::size_t length = kGrhArea + incoming.payload.size();
   // A datagram that does not fit is dropped silently and consumes no request (IBA 9.9.3, a class D
   // error): otherwise a peer could use up our receives with what we cannot take.
-  switch (source_.take_for(length, taken_)) {
+  switch (work_.source().take_for(length, taken_)) {
     case Take::kNone:
       return counters_.add(UdCounter::kRxNoReceive);
     case Take::kTooShort:
@@ -194,7 +194,7 @@ void UdQueuePair::deliver(const InDatagram& datagram, const Incoming& incoming) 
     counters_.add(UdCounter::kRxBytes, incoming.payload.size());
     if (datagram.multicast) counters_.add(UdCounter::kRxMulticast);
   }
-  receive_completions_.complete(completion);
+  work_.complete_receive(completion);
   if (!placed) enter(QpState::kErr);
 }
 

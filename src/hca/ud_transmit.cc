@@ -11,7 +11,7 @@ bool UdQueuePair::next_burst(Burst& burst, Time now) {
   see(now);
   if (in_flight_.kind != InFlight::Kind::kNone) return false;  // `burst` may be the one that is out
   burst.clear();
-  assert(pins_.size() == 0);
+  assert(work_.pins().size() == 0);
   return fill_credit(burst) || fill_data(burst);
 }
 
@@ -20,7 +20,7 @@ bool UdQueuePair::fill_credit(Burst& burst) {
     std::swap(credits_due_.front(), credits_due_.back());
     const CreditDue due = credits_due_.back();
     credits_due_.pop_back();
-    const std::size_t waiting = source_.size();
+    const std::size_t waiting = work_.source().size();
     most_receives_ = std::max(most_receives_, waiting);
     const auto credit = granter_.grant(due.flow, static_cast<std::uint32_t>(waiting),
                                        grant_budget(config_.socket_bytes), now_);
@@ -29,8 +29,8 @@ bool UdQueuePair::fill_credit(Burst& burst) {
     if (scarce) {
       remember_hungry(due);
       starving_ |= credit->receives == 0;
-      source_.await_post();
-      if (source_.size() > waiting) receives_posted();  // just before it was told to watch
+      work_.source().await_post();
+      if (work_.source().size() > waiting) receives_posted();  // just before it was told to watch
     }
     if (!due.asked && credit->receives == 0) continue;  // as before
     credit->write(credit_payload_);
@@ -66,11 +66,11 @@ bool UdQueuePair::fill_data(Burst& burst) {
   if (state_ != QpState::kRts) return false;
   const std::size_t most = one_by_one_ > 0 ? 1 : Burst::kMaxPackets;
   std::size_t n = 0;
-  while (n < most && n < sends_.size() && append(burst, n))
+  while (n < most && n < work_.sends() && append(burst, n))
     ++n;
   assert(burst.size() == n);
   if (n == 0) {
-    pins_.release();
+    work_.pins().release();
     return false;
   }
   in_flight_.kind = InFlight::Kind::kData;
@@ -93,7 +93,7 @@ UdQueuePair::Shape UdQueuePair::shape(const SendSlot& slot) const {
 // Adds the `n`th request to a burst that holds the n before it; false when it does not fit there,
 // may not go now, or (the first) has just failed.
 bool UdQueuePair::append(Burst& burst, std::size_t n) {
-  const SendSlot& slot = sends_.at(n);
+  const SendSlot& slot = work_.send(n);
   const bool first = n == 0;
   if (!first && (slot.remote_qpn != burst.destination || slot.path != burst.path)) return false;
   if (slot.length > config_.mtu) {
@@ -107,13 +107,14 @@ bool UdQueuePair::append(Burst& burst, std::size_t n) {
   } else {
     const OutPacket& model = burst.packets().front();
     if (shape.header != model.header_length || shape.pad != model.pad) return false;
-    if (!burst.takes(shape.length, trailer()) || pins_.size() >= kMaxPinsPerBurst) return false;
+    if (!burst.takes(shape.length, trailer()) || work_.pins().size() >= kMaxPinsPerBurst)
+      return false;
     if (in_flight_.flow != nullptr && !in_flight_.flow->pacer.admits(cost)) return false;
   }
   OutPacket& packet = burst.open();
   packet.header_length = shape.header;
   packet.pad = shape.pad;
-  if (!add_payload(burst, packet, n)) {
+  if (!work_.add_pieces(burst, packet, n)) {
     if (first) fail_oldest(CompletionStatus::kLocalProtectionError);
     return false;
   }
@@ -154,22 +155,6 @@ UdQueuePair::OutFlow& UdQueuePair::out_flow(const FlowKey& key) {
   return flows_.insert(key, OutFlow{.pacer = CreditPacer(sq_psn_)});
 }
 
-bool UdQueuePair::add_payload(Burst& burst, OutPacket& packet, std::size_t n) {
-  const SendSlot& slot = sends_.at(n);
-  if (slot.is_inline()) {
-    burst.add_piece(packet, inline_areas_.bytes(slot.inline_area).first(slot.length));
-    return true;
-  }
-  for (const Sge& piece : sends_.pieces(n)) {
-    if (piece.length == 0) continue;  // names no memory, so its key does not matter
-    const std::byte* const data =
-        pins_.resolve(piece.lkey.value(), config_.pd, piece.address, piece.length, 0);
-    if (data == nullptr) return false;
-    burst.add_piece(packet, {data, piece.length});
-  }
-  return true;
-}
-
 CreditPacer::Stamp UdQueuePair::number(const SendSlot& slot, std::uint32_t cost) {
   if (in_flight_.flow == nullptr) {
     const Psn psn = unpaced_psn_;
@@ -204,7 +189,7 @@ void UdQueuePair::write_header(OutPacket& packet, const SendSlot& slot,
 void UdQueuePair::sent(const Burst& burst, SendResult result, Time now) {
   see(now);
   assert(in_flight_.kind != InFlight::Kind::kNone);
-  pins_.release();
+  work_.pins().release();
   if (in_flight_.kind == InFlight::Kind::kData) {
     assert(burst.size() == in_flight_.slots);
     if (result.outcome == SendOutcome::kSent) rate_.sent(burst.path, burst.bytes(), now);
@@ -223,18 +208,18 @@ void UdQueuePair::sent(const Burst& burst, SendResult result, Time now) {
 void UdQueuePair::data_sent(SendResult result) {
   const std::size_t count = in_flight_.slots;
   in_flight_.kind = InFlight::Kind::kNone;
-  assert(count >= 1 && count <= sends_.size());
+  assert(count >= 1 && count <= work_.sends());
   if (in_flight_.abandoned) {
     for (std::size_t i = 0; i < count; ++i)
-      retire_oldest_send();
+      work_.drop_oldest();
     return;
   }
   switch (result.outcome) {
     case SendOutcome::kSent: {
-      const std::size_t before = queued_bytes_;
+      const std::size_t before = work_.queued_bytes();
       finish_oldest(count);
       counters_.add(UdCounter::kTxPackets, count);
-      counters_.add(UdCounter::kTxBytes, before - queued_bytes_);
+      counters_.add(UdCounter::kTxBytes, before - work_.queued_bytes());
       break;
     }
     case SendOutcome::kWouldBlock:
@@ -261,18 +246,15 @@ void UdQueuePair::data_refused(CompletionStatus reason) {
 }
 
 void UdQueuePair::finish_oldest(std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    complete_send(sends_.at(0), CompletionStatus::kSuccess);
-    retire_oldest_send();
-  }
+  for (std::size_t i = 0; i < count; ++i)
+    work_.complete_oldest(CompletionStatus::kSuccess, now_);
   one_by_one_ -= std::min(one_by_one_, count);
 }
 
 // The oldest request fails: the queue stops and the rest is flushed (IBA 10.3.1.7).
 void UdQueuePair::fail_oldest(CompletionStatus status) {
   assert(in_flight_.kind != InFlight::Kind::kData && status != CompletionStatus::kSuccess);
-  complete_send(sends_.at(0), status);
-  retire_oldest_send();
+  work_.complete_oldest(status, now_);
   if (state_ != QpState::kErr) state_ = QpState::kSqe;
   settle_sends();
 }

@@ -162,7 +162,6 @@ struct ReceiveSlot {
   std::uint32_t piece_count = 0;
 };
 
-using SendQueue = WorkQueue<SendSlot>;
 using ReceiveQueue = WorkQueue<ReceiveSlot>;
 
 // Not when full, and with at most as many pieces as the queue takes.
