@@ -166,8 +166,15 @@ Expected<void> AttachedProgram::restore(Qpn qpn, const RawRule& rule) {
   return is_raw(qpn) ? raw_->restore(qpn, rule) : not_raw(qpn);
 }
 
-// What it says of itself is whatever it says, so it may be of older facts of the port too.
-Sent AttachedProgram::send_raw(link::PacketPtr& packet, Qpn source, Time now) {
+// What it says of itself is whatever it says, so older facts of the port matter only where its
+// neighbour takes shorter packets by now.
+Sent AttachedProgram::send_raw(link::PacketPtr& packet, Qpn source, std::uint32_t epoch, Time now) {
+  const std::uint8_t mtu = port_.port().link().neighbor_mtu();
+  if (epoch < port_.epoch() && packet->size() > link::longest_packet(mtu)) {
+    port_.counters().add_in_turn(NodeCounter::kOutdated);
+    packet.reset();
+    return Sent::kTaken;
+  }
   const Vl vl = port_.lane(packet->lrh().sl);
   if (vl != link::kVl15) {
     packet->hold = room_->take(vl, packet->blocks());
@@ -180,7 +187,7 @@ Sent AttachedProgram::send_raw(link::PacketPtr& packet, Qpn source, Time now) {
 }
 
 Sent AttachedProgram::send(link::PacketPtr& packet, Qpn source, std::uint32_t epoch, Time now) {
-  if (is_raw(source)) return send_raw(packet, source, now);
+  if (is_raw(source)) return send_raw(packet, source, epoch, now);
   const auto drop = [&](NodeCounter reason) {
     port_.counters().add_in_turn(reason);
     packet.reset();

@@ -64,7 +64,7 @@ class AttachedProgram final : public Attachment,
     arrive_for(std::move(packet), to, now);
   }
   [[nodiscard]] bool is_raw(Qpn qpn) const { return raw_ != nullptr && raw_->contains(qpn); }
-  Sent send_raw(link::PacketPtr& packet, Qpn source, Time now);
+  Sent send_raw(link::PacketPtr& packet, Qpn source, std::uint32_t epoch, Time now);
   // `raw`: 0, or the raw queue pair.
   void arrive_for(link::PacketPtr packet, Qpn raw, Time now);
   [[nodiscard]] bool was_lately(Qpn qpn) const;

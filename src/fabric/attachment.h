@@ -76,8 +76,8 @@ class Attachment {
   // invalid_argument: it is not a member.
   virtual Expected<void> leave(Qpn qpn, const Gid& group) = 0;
   // Makes it a raw one: what diverts says comes to it, and it sends packets of whomever, but for
-  // subnet management. permission_denied: the node carries no data service. invalid_argument: it is
-  // not this program's.
+  // subnet management. operation_not_permitted: the node carries no data service. invalid_argument:
+  // it is not this program's.
   virtual Expected<void> make_raw(Qpn qpn) = 0;
   // Which packets come to it; queue pairs that ask for the same ones share them, flow by flow.
   // invalid_argument: it is no raw queue pair of this program's; else as RawQueuePairs has it.

@@ -46,7 +46,7 @@ Expected<RawPort*> ChannelAdapter::raw_port(mgmt::PortNumber port) {
 
 Expected<ProgramPort::Adapter::Raw> ChannelAdapter::raw_port_for_programs(const NodePort& port) {
   if (entropy_ == nullptr) {
-    return fail(std::errc::permission_denied,
+    return fail(std::errc::operation_not_permitted,
                 fmt::format("raw queue pairs are for nodes that carry a data service: the lab file "
                             "has no [service.NAME] with at = \"{}\"",
                             name()));

@@ -27,7 +27,7 @@ class ProgramPort final : private Task {
     [[nodiscard]] virtual Vl lane(const NodePort& out, Sl sl) const = 0;
     // Whether a data service at the port takes what is sent there.
     [[nodiscard]] virtual bool is_diverted(const NodePort& port, Lid dlid) const = 0;
-    // The port as data services have it. permission_denied: its node carries none.
+    // The port as data services have it. operation_not_permitted: its node carries none.
     struct Raw {
       RawPort* port;
       Entropy* entropy;

@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <variant>
-
-#include "base/gid_prefix.h"
-#include "base/ids.h"
+#include "hca/raw_rule.h"
 
 namespace weft::fabric {
 
-// What goes to a set of raw queues.
-struct OtherLids {  // whatever is not for the port's own LIDs
-  friend bool operator==(const OtherLids&, const OtherLids&) = default;
-};
-struct OtherGids {  // packets with a GRH that is not for the port's own GIDs
-  friend bool operator==(const OtherGids&, const OtherGids&) = default;
-};
-struct Everything {  // copies of what nothing else diverts
-  friend bool operator==(const Everything&, const Everything&) = default;
-};
-using RawRule = std::variant<Lid, GidPrefix, OtherLids, OtherGids, Everything>;
+using hca::Everything;
+using hca::OtherGids;
+using hca::OtherLids;
+using hca::RawRule;
 
 }  // namespace weft::fabric

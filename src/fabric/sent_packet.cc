@@ -2,6 +2,7 @@
 #include "fabric/sent_packet.h"
 
 #include "fabric/packet_view.h"
+#include "hca/raw_packet.h"
 #include "link/iba_values.h"
 #include "wire/deth.h"
 #include "wire/packet.h"
@@ -13,11 +14,6 @@ bool is_of_queue_pairs(wire::Transport transport) {
   using wire::Transport;
   return transport == Transport::rc || transport == Transport::uc || transport == Transport::ud ||
          transport == Transport::xrc;
-}
-
-bool is_right(const wire::Grh& grh, std::size_t covered) {
-  return grh.ip_version == wire::Grh::kIpVersion && grh.next_header == wire::Grh::kNextHeaderIba &&
-         grh.payload_length + wire::Lrh::kSize + wire::Grh::kSize == covered;
 }
 
 }  // namespace
@@ -37,7 +33,7 @@ bool SentPacket::read(const link::Packet& packet, Qpn source) {
   rest = rest.subspan(wire::Lrh::kSize);
   if (lrh.next_header == wire::Lnh::iba_global) {
     grh = wire::Grh::parse(rest);
-    if (!grh || !is_right(*grh, covered)) return false;
+    if (!grh || !hca::is_right(*grh, covered)) return false;
     rest = rest.subspan(wire::Grh::kSize);
   }
   if (rest.size() < wire::Bth::kSize) return false;
@@ -61,28 +57,13 @@ bool SentPacket::read(const link::Packet& packet, Qpn source) {
 
 bool SentPacket::read_raw(const link::Packet& packet) {
   size = packet.size();
-  const std::size_t covered = size - wire::kVcrcSize;
-  const wire::Lrh lrh = wire::Lrh::read(packet.header());
-  if (lrh.link_version != 0 || lrh.vl == kManagementVl || lrh.packet_bytes() != covered) {
-    return false;
-  }
-  sl = lrh.sl;
-  dlid = lrh.dlid;
-  slid = lrh.slid;
-  if (!is_raw(lrh)) {
-    Bytes rest = packet.header().subspan(wire::Lrh::kSize);
-    if (lrh.next_header == wire::Lnh::iba_global) {
-      grh = wire::Grh::parse(rest);
-      if (!grh || !is_right(*grh, covered)) return false;
-      rest = rest.subspan(wire::Grh::kSize);
-    }
-    const auto bth = wire::Bth::parse(rest);
-    if (!bth || bth->dest_qp == kQp0 ||
-        covered < packet.header().size() - rest.size() + wire::Bth::kSize + wire::kIcrcSize) {
-      return false;
-    }
-    pkey = bth->pkey;
-  }
+  const auto head = hca::read_raw_head(packet.header());
+  if (!head || head->lrh.packet_bytes() != size - wire::kVcrcSize) return false;
+  sl = head->lrh.sl;
+  dlid = head->lrh.dlid;
+  slid = head->lrh.slid;
+  grh = head->grh;
+  if (head->pkey) pkey = *head->pkey;
   return !packet.sealed || !packet.payload().empty() || packet.vcrc_good();
 }
 

@@ -262,10 +262,11 @@ std::optional<RawCounter> RawQueuePair::lay_out(const RawPacket& packet, Layout&
   return std::nullopt;
 }
 
-// Whether the receive that was asked for has room, with its headers apart.
+// Whether the receive that was taken has room, with the headers apart where it has a place for
+// them.
 bool RawQueuePair::fits(const Layout& layout, std::size_t size) const {
-  if (!config_.split_headers) return true;
-  const std::uint64_t first = taken_.pieces.empty() ? 0 : taken_.pieces.front().length;
+  if (!splits()) return true;
+  const std::uint64_t first = taken_.pieces.front().length;
   return layout.headers <= first && size - layout.headers <= taken_.length - first;
 }
 
@@ -333,9 +334,9 @@ bool RawQueuePair::scatter(const Layout& layout) {
     return true;
   };
   const Bytes header = layout.stretches[0];
-  const std::size_t first = config_.split_headers ? layout.headers : header.size();
+  const std::size_t first = splits() ? layout.headers : header.size();
   if (!put(header.first(first))) return false;
-  if (config_.split_headers && piece == 0) {
+  if (splits() && piece == 0) {
     piece = 1;
     used = 0;
   }

@@ -31,19 +31,19 @@ struct RawConfig {
   std::uint32_t max_receive_pieces = 1;
   std::uint32_t max_inline = 0;  // bytes
   bool signal_all = false;
-  // Headers, LRH through the last transport header, go to a receive's first piece, which must have
-  // room for all of them, and what follows to the others.
-  bool split_headers = false;
   PKeyTable* pkeys = nullptr;  // of no use: a raw queue pair is in no partition
   std::uint8_t port = 1;       // of the adapter
   CopyFunction copy = plain_copy;
 };
 
 // A queue pair that receives and sends whole packets, LRH through VCRC, of whomever they are: that
-// of a data service. What it receives has all its CRCs, and the ICRC was found right. What is
-// posted ends with the payload and its pad, with the ICRC or with the VCRC, as the LRH's PktLen
-// tells: the VCRC is made in any case, the ICRC on request (SendRequest::make_icrc). There is no
-// acknowledgement, and no flow control but the wire's.
+// of a data service. What it receives has all its CRCs, and the ICRC was found right. A receive of
+// one piece has all of it there; of several, the headers, LRH through the last transport header,
+// are in the first one, which must have room for all of them, and what follows is in the others.
+//
+// What is posted ends with the payload and its pad, with the ICRC or with the VCRC, as the LRH's
+// PktLen tells: the VCRC is made in any case, the ICRC where it is not there or is asked for
+// (SendRequest::make_icrc). There is no acknowledgement, and no flow control but the wire's.
 class RawQueuePair final : public QueuePair {
  public:
   static constexpr std::size_t kLongest = 4096 + 126 + 2;  // IBA 7.7.8, with the VCRC
@@ -110,6 +110,7 @@ class RawQueuePair final : public QueuePair {
   void finish(std::size_t count, CompletionStatus status);
   void see(Time now) { now_ = std::max(now_, now); }
   [[nodiscard]] std::optional<RawCounter> lay_out(const RawPacket& packet, Layout& layout) const;
+  [[nodiscard]] bool splits() const { return taken_.pieces.size() > 1; }
   [[nodiscard]] bool fits(const Layout& layout, std::size_t size) const;
   bool scatter(const Layout& layout);
 

@@ -63,7 +63,7 @@ class RawAttachment : public ::testing::Test {
 TEST_F(RawAttachment, AreForNodesThatCarryADataServiceOnly) {
   const auto refused = a.attachment().make_raw(a.qpn);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, std::errc::permission_denied);
+  EXPECT_EQ(refused.error().code, std::errc::operation_not_permitted);
   EXPECT_EQ(refused.error().message,
             "raw queue pairs are for nodes that carry a data service: the lab file has no "
             "[service.NAME] with at = \"a\"");

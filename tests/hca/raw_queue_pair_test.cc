@@ -155,7 +155,6 @@ TEST_F(RawQueuePairTest, DropsWhatHasAWrongIcrcAndKeepsTheReceive) {
 }
 
 TEST_F(RawQueuePairTest, PutsHeadersApartFromWhatFollowsThem) {
-  start({.split_headers = true});
   const std::array pieces{sge(0, 128), sge(4'096, 5'000)};
   ASSERT_EQ(post_receive(1, pieces), std::errc{});
   const Buffer bytes = packet(1'024);
