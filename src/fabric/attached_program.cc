@@ -199,7 +199,7 @@ Sent AttachedProgram::send(link::PacketPtr& packet, Qpn source, std::uint32_t ep
   };
   SentPacket sent;
   if (!sent.read(*packet, source) || epoch > port_.epoch()) return forged();
-  if (source != last_source_) {
+  if (source != last_source_ || source == Qpn{}) {
     if (!queue_pairs_.contains(source)) {
       return was_lately(source) ? drop(NodeCounter::kOutdated) : forged();
     }

@@ -119,6 +119,9 @@ TEST_F(AttachmentSend, RefusesAQueuePairThatIsNotTheProgramsOwn) {
   Datagram datagram = a.to(d);
   datagram.source = other.qpn;
   EXPECT_EQ(a.send(datagram.bytes(), other.qpn, a.attachment().epoch(), lab.now), Sent::kForged);
+  // Nobody's: not that of a program that has not sent yet either.
+  datagram.source = Qpn{};
+  EXPECT_EQ(a.send(datagram.bytes(), Qpn{}, a.attachment().epoch(), lab.now), Sent::kForged);
   datagram.source = Qpn{4711};
   EXPECT_EQ(a.send(datagram.bytes(), Qpn{4711}, a.attachment().epoch(), lab.now), Sent::kForged);
   datagram.opcode = wire::Opcode::uc_send_only;  // names no source of its own
