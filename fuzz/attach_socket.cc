@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes at the attach socket of a running lab that say what they like and write what they like
 // into the memory that they share with the daemon, or die. Two programs that play by the rules
-// exchange packets all the while: each arrives, unharmed and in order, and neither is cut off. In
-// the end nothing stays behind.
+// exchange packets all the while: each arrives, unharmed and in order, and neither is cut off. What
+// else arrives at them is what its sender may send, which is anything from a node that carries a
+// data service. In the end nothing stays behind.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "base/plain_bytes.h"
+#include "base/random.h"
 #include "daemon/lab/attach_server.h"
 #include "io/pass_descriptor.h"
 #include "io/shared_mapping.h"
@@ -43,12 +45,16 @@ s = { ports = 4 }
 [node]
 n1 = {}
 n2 = {}
+n3 = {}
 [[link]]
 ends = ["n1", "s:1"]
 [[link]]
 ends = ["n2", "s:2"]
+[[link]]
+ends = ["n3", "s:3"]
 )";
-constexpr std::size_t kNodes = 2;
+constexpr std::size_t kNodes = 3;
+constexpr std::size_t kServiceNode = 2;  // whose programs may have raw queue pairs
 constexpr std::size_t kProcesses = 3;
 
 // What is said of those that are cut off would fill the fuzzer's log.
@@ -193,6 +199,7 @@ class Stage {
         lab_(kLab, {.packets = 4096, .payload_blocks = 64}),
         reactor_(std::move(*io::Reactor::create(0ns))) {
     configure();
+    lab_.fabric.find_adapter("n3")->carry_service(entropy_);
     const AttachServerConfig config{
         .socket = socket_path(), .max_connections = 8, .max_programs = 5};
     server_ = std::move(*daemon::AttachServer::open(config, lab_.fabric, *reactor_));
@@ -276,13 +283,18 @@ class Stage {
   }
 
   void ask(Process& process) {
-    attach::Request out = request(input_.one_of(7));
+    attach::Request out = request(input_.one_of(10));
     out.qpn = input_.rarely() ? input_.number() : process.qpn.value();
     out.arena = input_.byte();
     if (process.placed() && out.action == attach::kMapped) {
       out.arena = process.hear_news().value_or(out.arena);
     }
     out.group[0] = input_.byte();
+    if (out.action >= attach::kMakeRaw) {
+      may_forge_ |= process.node() == kServiceNode;
+      out.rule = input_.one_of(7);
+      out.value = input_.rarely() ? input_.number() : input_.byte();
+    }
     process.say(plain::bytes_of(out));
   }
 
@@ -310,8 +322,9 @@ class Stage {
       }
       default: {
         const std::size_t to = input_.one_of(kNodes);
-        const Process& other =
-            input_.one_of(2) == 0 ? fair_[to] : processes_[input_.one_of(kProcesses)];
+        const Process& other = to < fair_.size() && input_.one_of(2) == 0
+                                   ? fair_[to]
+                                   : processes_[input_.one_of(kProcesses)];
         const std::uint32_t block = input_.one_of(8) * 128u;
         process.put(kStrange, block == 0 ? ring::kNoBlock : block, lid_of(process.node()),
                     lid_of(to), other.qpn);
@@ -338,11 +351,11 @@ class Stage {
     std::uint64_t at = receiver.ours().page.taken.load();
     for (; at != receiver.theirs().page.arrived.load(); ++at) {
       const ring::ArrivalSlot& slot = receiver.theirs().slots[at % ring::kSlots];
-      if (slot.block == ring::kNoBlock) continue;
-      require(slot.arena == ring::kDaemonArena && slot.header_size == 28);
+      if (slot.block == ring::kNoBlock || (may_forge_ && slot.header_size != 28)) continue;
+      require(slot.arena == ring::kDaemonArena && slot.header_size == 28 && slot.raw == 0);
       const std::byte* const payload = receiver.theirs().blocks[slot.block].data();
       const bool ours = wire::load_be32(payload) == exchanged_;
-      require(ours || wire::load_be32(payload) == kStrange);
+      require(ours || may_forge_ || wire::load_be32(payload) == kStrange);
       arrived |= ours;
     }
     receiver.ours().page.taken.store(at);
@@ -377,12 +390,14 @@ class Stage {
   static constexpr std::uint32_t kStrange = 0xFFFFFFFF;
 
   Input input_;
+  SeededEntropy entropy_{Random(1)};
   fuzz::RunningFabric lab_;
   std::unique_ptr<io::Reactor> reactor_;
   std::unique_ptr<daemon::AttachServer> server_;
   std::array<Process, 2> fair_;
   std::array<Process, kProcesses> processes_;
   std::uint32_t exchanged_ = 0;
+  bool may_forge_ = false;  // somebody has asked for a raw queue pair who may have one
 };
 
 }  // namespace

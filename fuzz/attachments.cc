@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs on the adapters of a running fabric that do whatever they like, while cables are pulled
 // and the subnet manager changes its mind. Whatever arrives at a program is for it, comes from a
-// port and a queue pair that are what they say, and is nothing that no program may send; in the end
-// nothing stays behind.
+// port and a queue pair that are what they say, and is nothing that no program may send, as long as
+// no raw queue pair of the node that carries a data service has sent; what comes to one of these is
+// what its rules say. In the end nothing stays behind.
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
 
+#include "base/random.h"
 #include "fabric/channel_adapter.h"
 #include "running_fabric.h"
 #include "steps.h"
@@ -60,6 +63,7 @@ class FuzzedProgram final : public Program {
   }
   void detach() {
     attachment.reset();
+    raw.clear();
     numbers.clear();
     had_.clear();
   }
@@ -75,11 +79,22 @@ class FuzzedProgram final : public Program {
 
   std::unique_ptr<Attachment> attachment;
   std::vector<Qpn> numbers;
+  std::map<Qpn, std::vector<RawRule>> raw;  // of these, with their rules
   std::size_t room = 4;
+  static inline bool raw_has_sent = false;
 
  private:
   void deliver(link::PacketPtr& packet, Time) override {
     check(*packet);
+    if (room == 0) return;
+    --room;
+    packet.reset();
+  }
+  void deliver_raw(link::PacketPtr& packet, Qpn to, Time) override {
+    // It may have waited while its queue pair was given back, or lost its rule.
+    require(had_.contains(to));
+    require(!packet->sealed || packet->icrc_good());
+    require(packet->vl() != Vl{15});
     if (room == 0) return;
     --room;
     packet.reset();
@@ -91,12 +106,15 @@ class FuzzedProgram final : public Program {
     std::vector<std::byte> bytes(packet.size());
     packet.copy_to(bytes);
     const auto walked = wire::walk_link_packet(bytes);
+    // What a service sends beyond the BTH is its own; the receiver drops what makes no sense.
+    if (raw_has_sent && !walked) return;
     require(walked.has_value() && walked->transport && wire::check_link_crcs(bytes).vcrc_good);
     const wire::Bth& bth = walked->transport->bth;
     require(walked->lrh.vl != Vl{15} && bth.dest_qp > kQp1);
     const bool multicast = walked->lrh.dlid.value() >= 0xC000;
     // It may have waited while its queue pair was given back.
     require(multicast ? bth.dest_qp == kMulticastQpn : had_.contains(bth.dest_qp));
+    if (raw_has_sent) return;
     const std::size_t from = walked->lrh.slid.value() / kLids - 1u;
     require(from < kPlaces);
     if (!walked->transport->deth) return;
@@ -116,6 +134,8 @@ class Stage {
     places_[0].adapter = lab_.fabric.find_adapter("a");
     places_[1].adapter = places_[2].adapter = lab_.fabric.find_adapter("b");
     places_[2].number = 2;
+    places_[2].adapter->carry_service(entropy_);
+    FuzzedProgram::raw_has_sent = false;
     configure();
     for (std::size_t i = 0; i < kPrograms; ++i) {
       programs_.push_back(std::make_unique<FuzzedProgram>(places_));
@@ -127,7 +147,7 @@ class Stage {
 
   void step() {
     FuzzedProgram& program = *programs_[input_.one_of(kPrograms)];
-    switch (input_.one_of(12)) {
+    switch (input_.one_of(14)) {
       case 0:
         return numbers(program);
       case 1:
@@ -146,6 +166,9 @@ class Stage {
       case 6:
         lab_.now += Duration(input_.word() * 10'000);
         return lab_.settle();
+      case 12:
+      case 13:
+        return raw(program);
       default:
         return send(program);
     }
@@ -217,11 +240,56 @@ class Stage {
     const auto own = std::find(program.numbers.begin(), program.numbers.end(), qpn);
     require(program.attachment->release(qpn).has_value() == (own != program.numbers.end()));
     if (own != program.numbers.end()) program.numbers.erase(own);
+    program.raw.erase(qpn);
   }
   Qpn some_number(const FuzzedProgram& program) {
     const std::uint8_t index = input_.byte();
     if (index < program.numbers.size()) return program.numbers[index];
     return Qpn{input_.word()};
+  }
+  // Raw queue pairs are for programs of b, and rules for raw queue pairs.
+  void raw(FuzzedProgram& program) {
+    const Qpn qpn = some_number(program);
+    const bool own =
+        std::find(program.numbers.begin(), program.numbers.end(), qpn) != program.numbers.end();
+    if (input_.one_of(3) == 0) {
+      const bool may = own && program.place().adapter == places_[2].adapter;
+      require(program.attachment->make_raw(qpn).has_value() == may);
+      if (may) program.raw[qpn];
+      return;
+    }
+    const auto found = program.raw.find(qpn);
+    const RawRule rule = some_rule(program);
+    if (found == program.raw.end()) {
+      return require(!program.attachment->divert(qpn, rule) &&
+                     !program.attachment->restore(qpn, rule));
+    }
+    auto& rules = found->second;
+    const auto has = std::find(rules.begin(), rules.end(), rule);
+    if (input_.one_of(2) == 0) {
+      if (program.attachment->divert(qpn, rule) && has == rules.end()) rules.push_back(rule);
+      return;
+    }
+    require(program.attachment->restore(qpn, rule).has_value() == (has != rules.end()));
+    if (has != rules.end()) rules.erase(has);
+  }
+  RawRule some_rule(const FuzzedProgram& program) {
+    switch (input_.one_of(5)) {
+      case 0:
+        return Lid{static_cast<std::uint16_t>(input_.one_of(kLids * (kPlaces + 1)))};
+      case 1: {
+        std::array<std::uint8_t, 16> gid{0xFE, 0x80};
+        wire::store_be64(std::as_writable_bytes(std::span(gid)).data() + 8,
+                         program.place().port().guid().value());
+        return GidPrefix(Gid(gid), input_.byte() % 129u);
+      }
+      case 2:
+        return OtherLids{};
+      case 3:
+        return OtherGids{};
+      default:
+        return Everything{};
+    }
   }
   [[nodiscard]] static Gid group(std::uint8_t number) {
     return Gid{std::array<std::uint8_t, 16>{0xFF, 0x12, number}};
@@ -281,6 +349,7 @@ class Stage {
     packet->sealed = input_.one_of(4) != 0;
     const std::uint32_t epoch = program.attachment->epoch() + 1u - input_.one_of(3);
     const NodeCounters& counters = program.place().port().counters();
+    FuzzedProgram::raw_has_sent |= program.raw.contains(source);
     const std::uint64_t before = counters.get(NodeCounter::kForged);
     const Sent sent = program.attachment->send(packet, source, epoch, lab_.now);
     require((packet == nullptr) == (sent != Sent::kNotNow));
@@ -289,6 +358,7 @@ class Stage {
   }
 
   Input input_;
+  SeededEntropy entropy_{Random(1)};
   fuzz::RunningFabric lab_;
   std::array<Place, kPlaces> places_;
   std::vector<std::unique_ptr<FuzzedProgram>> programs_;

@@ -120,6 +120,39 @@ def attachments():
         yield "steps-%d" % seed, bytes(steps)
 
 
+def raw_programs():
+    """(name, bytes): the same, of which two have raw queue pairs, with rules, and send by them."""
+    for seed in range(4):
+        chance = random.Random(seed)
+        steps = bytearray()
+        for program in (1, 2):  # those at node b: raw, and one rule or another
+            steps += bytes((program, 12, 0, 0))
+            steps += bytes((program, 12, 0, 1, chance.randrange(2), 8 * (program + 1), 0))
+        for _ in range(30):
+            program, action = chance.randrange(5), chance.choice((2, 6, 7, 7, 7, 7, 7, 13))
+            steps += bytes((program, action))
+            if action == 7:
+                steps += bytes((0, chance.randrange(64), chance.randrange(2),
+                                chance.randrange(5), 0, 0, 0, 0, 1, 1))
+            else:
+                steps += bytes(chance.randrange(256) for _ in range(5))
+        yield "raw-%d" % seed, bytes(steps)
+
+
+def raw_packets():
+    """(name, bytes): packets as fuzz/raw_packets.cc reads them, received and sent."""
+    for seed in range(24):
+        chance = random.Random(seed)
+        blob = bytes((seed % 2,))
+        if seed % 2 == 0:  # room for it, in one piece or in two
+            blob += bytes((0x1F, 0xFF, seed // 2 % 2, 0x1F, 0xFF))
+        size = chance.choice((0, 16, 60, 64, 100, 1024, 4096))
+        blob += bytes((seed // 4 % 2, size >> 8, size & 255, chance.choice((4, 0, 0x64, 0xFF))))
+        blob += bytes((0, 1, 1))
+        blob += bytes((chance.choice((20, 60, 68, 128)), 6, 1, 1, 1))
+        yield "packet-%02d" % seed, blob
+
+
 def attach_socket():
     """(name, bytes): processes as fuzz/attach_socket.cc reads their steps."""
     for seed in range(8):
@@ -411,7 +444,8 @@ def main():
         blob = bytes(range(16)) + bytes(i * 7 & 255 for i in range(size))
         (HERE / "corpus" / "crc" / ("length-%04d" % size)).write_bytes(blob)
     for folder, made in (("fabric_packets", fabric_packets()), ("lab_file", lab_files()),
-                         ("attachments", attachments()), ("attach_socket", attach_socket()),
+                         ("attachments", attachments()), ("attachments", raw_programs()),
+                         ("raw_packets", raw_packets()), ("attach_socket", attach_socket()),
                          ("management_socket", management_socket()),
                          ("part_socket", part_socket()),
                          ("subnet_database", subnet_database()),

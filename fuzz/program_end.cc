@@ -113,6 +113,7 @@ class Fuzzer final : public port::DatagramSink {
   }
 
   void deliver(const hca::InDatagram& datagram) override {
+    if (datagram.raw != nullptr) return deliver_raw(*datagram.raw);
     const std::size_t size = datagram.transport.size() + datagram.apart.size();
     require(datagram.transport.size() >= wire::Bth::kSize && size <= port::kLongestLinkPacket);
     for (const Bytes part : {datagram.transport, datagram.apart}) {
@@ -120,8 +121,8 @@ class Fuzzer final : public port::DatagramSink {
         sum_ += std::to_integer<unsigned>(byte);
     }
     if (!honest_) return;
-    require(!expected_.empty() && datagram.slid == expected_.front().slid &&
-            size == expected_.front().size);
+    require(!expected_.empty() && expected_.front().raw == Qpn{} &&
+            datagram.slid == expected_.front().slid && size == expected_.front().size);
     expected_.pop_front();
   }
   void end_run() override {}
@@ -130,7 +131,21 @@ class Fuzzer final : public port::DatagramSink {
   struct Expected {
     Lid slid;
     std::size_t size = 0;
+    Qpn raw{};  // the raw queue pair that it is for
   };
+
+  void deliver_raw(const hca::RawPacket& packet) {
+    require(packet.to != Qpn{} && packet.size() <= port::kLongestLinkPacket);
+    for (const Bytes part : {packet.header, packet.payload, packet.trailer}) {
+      for (const std::byte byte : part)
+        sum_ += std::to_integer<unsigned>(byte);
+    }
+    if (!honest_) return;
+    require(!expected_.empty() && packet.to == expected_.front().raw &&
+            wire::Lrh::parse(packet.header)->slid == expected_.front().slid &&
+            packet.size() == expected_.front().size + wire::Lrh::kSize + 6);
+    expected_.pop_front();
+  }
 
   static DaemonMemory& memory() { return *daemon_memory(); }
   std::uint64_t strange_step() {
@@ -155,7 +170,9 @@ class Fuzzer final : public port::DatagramSink {
     const std::size_t front = std::min<std::size_t>(20 + input_.byte() % 109, packet_.size() - 6);
     const std::size_t rest = packet_.size() - 6 - front;
     slot.port = kPort;
-    slot.unsealed = input_.byte() % 2;
+    const std::uint8_t kind = input_.byte();
+    slot.unsealed = kind % 2;
+    slot.raw = kind % 4 / 2 * 0x77u;
     slot.block = rest == 0 ? kNoBlock : static_cast<std::uint32_t>(at % kBlocks);
     slot.payload_size = static_cast<std::uint32_t>(rest);
     slot.header_size = static_cast<std::uint8_t>(front);
@@ -163,7 +180,7 @@ class Fuzzer final : public port::DatagramSink {
     std::copy_n(packet_.begin(), front, slot.header.begin());
     std::copy_n(packet_.end() - 6, 6, slot.trailer.begin());
     std::copy_n(packet_.data() + front, rest, memory().blocks[at % kBlocks].begin());
-    expected_.push_back({slid, wire::Bth::kSize + payload});
+    expected_.push_back({slid, wire::Bth::kSize + payload, Qpn{slot.raw}});
     publish(slot);
   }
 
@@ -177,6 +194,7 @@ class Fuzzer final : public port::DatagramSink {
     slot.header_size = input_.byte();
     slot.trailer_size = input_.byte() % 12;
     slot.unsealed = input_.byte();
+    slot.raw = input_.rarely() ? input_.number() : 0;
     fill(slot.header);
     fill(slot.trailer);
     publish(slot);

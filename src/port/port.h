@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "hca/datagram.h"
+#include "hca/raw_rule.h"
 #include "hca/ud_queue_pair.h"
 
 namespace weft::port {
@@ -136,6 +137,15 @@ class Endpoint : public hca::BurstSink {
   // Multicast groups, as Port::group_address() names them.
   virtual Expected<void> attach(const Gid& group) = 0;
   virtual Expected<void> detach(const Gid& group) = 0;
+  // Of a raw queue pair: which packets of its port come to it; queue pairs that say the same, be
+  // they of other processes, share them, flow by flow. file_exists: they go to a service of the
+  // lab's daemon. not_enough_memory: there are as many rules as may be. restore() is for each that
+  // divert() has taken. operation_not_supported: it is no raw queue pair.
+  virtual Expected<void> divert(const hca::RawRule& rule) {
+    static_cast<void>(rule);
+    return fail(std::errc::operation_not_supported, "flows are for queue pairs of raw packets");
+  }
+  virtual Expected<void> restore(const hca::RawRule& rule) { return divert(rule); }
 };
 
 // Where the host's connection manager tells of agreements. Threads may share it.
@@ -170,6 +180,13 @@ class Port {
   // says how to get more. EOPNOTSUPP for a service that the wire cannot carry (`bare`:
   // connections).
   virtual Expected<std::unique_ptr<Endpoint>> open_endpoint(Service service) = 0;
+  // Whether it has any for whole packets, and one of these, on port 1. EOPNOTSUPP: it has none;
+  // EPERM: the program may have none; ENOMEM.
+  [[nodiscard]] virtual bool carries_raw() const { return false; }
+  virtual Expected<std::unique_ptr<Endpoint>> open_raw_endpoint() {
+    return fail(std::errc::operation_not_supported,
+                "raw packets are for nodes of a lab: this wire has none");
+  }
   // Queue pair 1, where connections are managed (IBA 12). EADDRINUSE when another process of this
   // host has it; EOPNOTSUPP on a wire that has none.
   virtual Expected<std::unique_ptr<Endpoint>> open_management() = 0;

@@ -87,7 +87,7 @@ TEST_F(HostilePrograms, AreDroppedWhenARequestMakesNoSense) {
   serve();
   const std::vector<Request> requests{
       request(0),
-      request(7),
+      request(10),
       request(attach::kMove),
       move_to(2, 2),
       move_to(2, 257),

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +19,7 @@
 #include "daemon/lab/lab_node.h"
 #include "daemon/lab/mad_node.h"
 #include "io/pass_descriptor.h"
+#include "port/ring/raw_rule_code.h"
 #include "umad/protocol.h"
 
 namespace weft::daemon {
@@ -204,6 +206,11 @@ bool AttachSession::on_request(Bytes message) {
       return on_mapped(request->arena);
     case kMove:
       return on_move(qpn, request->port);
+    case kMakeRaw:
+      return on_make_raw(qpn);
+    case kDivert:
+    case kRestore:
+      return on_rule(*request, qpn);
     default:
       return nonsense();
   }
@@ -249,6 +256,24 @@ bool AttachSession::on_mapped(std::uint32_t arena) {
   if (offered_.contains(arena)) program_->end().mapped(arena);
   touched();  // the next offer
   return answer(Qpn{});
+}
+
+// Who sends as whomever he likes has the node as its owner has it: as with a kernel, which asks for
+// CAP_NET_RAW, whoever may run programs here may not do that.
+bool AttachSession::on_make_raw(Qpn qpn) {
+  if (peer_.uid != geteuid() && peer_.uid != 0) {
+    return answer(fail(std::errc::operation_not_permitted,
+                       "raw queue pairs are for the user who runs the lab, and for root"));
+  }
+  return answer(without_qpn(program_->attachment_of(qpn).make_raw(qpn)));
+}
+
+bool AttachSession::on_rule(const Request& request, Qpn qpn) {
+  const auto rule = port::read_rule(request);
+  if (!rule) return nonsense();
+  fabric::Attachment& place = program_->attachment_of(qpn);
+  return answer(without_qpn(request.action == kDivert ? place.divert(qpn, *rule)
+                                                      : place.restore(qpn, *rule)));
 }
 
 bool AttachSession::answer(const Expected<Qpn>& result) {

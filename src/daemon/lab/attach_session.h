@@ -85,6 +85,8 @@ class AttachSession final : private RingOwner {
   bool on_release(Qpn qpn);
   bool on_move(Qpn qpn, std::uint32_t port);
   bool on_mapped(std::uint32_t arena);
+  bool on_make_raw(Qpn qpn);
+  bool on_rule(const port::attach::Request& request, Qpn qpn);
   bool go_on();  // with what waited
   bool attach(fabric::ChannelAdapter& adapter);
   bool welcome(const port::attach::Welcome& welcome, std::span<const int> files = {});

@@ -136,13 +136,13 @@ void RingProgram::note_copied(const BufferRef& payload) {
   if (sender != nullptr && !end_->has_mapped(*sender)) owner_.not_mapped(*sender);
 }
 
-void RingProgram::deliver(link::PacketPtr& packet, mgmt::PortNumber port) {
+void RingProgram::deliver(link::PacketPtr& packet, mgmt::PortNumber port, Qpn raw) {
   if (left()) {
     counters_.add_in_turn(AttachCounter::kUndelivered);
     return packet.reset();
   }
   switch (end_->arrive(port, packet->header(), packet->payload(), packet->payload_owner(),
-                       packet->trailer(), packet->sealed)) {
+                       packet->trailer(), packet->sealed, raw)) {
     case port::ring::Arrival::kNoRoom:
       refused_ = true;
       break;

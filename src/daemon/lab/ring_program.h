@@ -88,7 +88,10 @@ class RingProgram final : private port::ring::DaemonEnd::Watcher {
   class Place final : public fabric::Program {
    public:
     Place(RingProgram& whole, mgmt::PortNumber port) : whole_(whole), port_(port) {}
-    void deliver(link::PacketPtr& packet, Time) override { whole_.deliver(packet, port_); }
+    void deliver(link::PacketPtr& packet, Time) override { whole_.deliver(packet, port_, Qpn{}); }
+    void deliver_raw(link::PacketPtr& packet, Qpn to, Time) override {
+      whole_.deliver(packet, port_, to);
+    }
     void may_send(Time) override;
     void port_changed(bool reregister, Time) override {
       whole_.owner_.port_changed(port_, reregister);
@@ -101,7 +104,8 @@ class RingProgram final : private port::ring::DaemonEnd::Watcher {
     const mgmt::PortNumber port_;
   };
 
-  void deliver(link::PacketPtr& packet, mgmt::PortNumber port);
+  // `raw`: the raw queue pair that it is for, or 0.
+  void deliver(link::PacketPtr& packet, mgmt::PortNumber port, Qpn raw);
   // The program got a copy of it.
   void note_copied(const BufferRef& payload);
   // port::ring::DaemonEnd::Watcher

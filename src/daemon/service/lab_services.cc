@@ -40,7 +40,11 @@ Expected<void> LabServices::open() {
 Expected<void> LabServices::open(const LabService& service,
                                  const fabric::LabServiceMember& member) {
   fabric::ChannelAdapter* const adapter = fabric_.find_adapter(member.at.node);
-  if (adapter == nullptr || !works_in_daemon(service)) return {};
+  if (adapter == nullptr) return {};
+  if (!works_in_daemon(service)) {
+    adapter->carry_service(entropy_);
+    return {};
+  }
   auto made = make_service(service);
   if (!made) return tl::unexpected(made.error());
   std::vector<std::unique_ptr<service::Service>> services;

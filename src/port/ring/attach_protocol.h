@@ -24,7 +24,7 @@
 namespace weft::port::attach {
 
 inline constexpr uint32_t kMagic = 0x77656174;  // "weat"
-inline constexpr uint32_t kVersion = 3;
+inline constexpr uint32_t kVersion = 4;
 
 inline constexpr size_t kMostName = 64;  // of a node, bytes
 inline constexpr size_t kMostPorts = 255;
@@ -74,15 +74,30 @@ enum Action : uint32_t {
   kJoin = 3,      // packets to a multicast group arrive, too
   kLeave = 4,
   kMapped = 5,  // the arena of that number may be referred to from now on
-  kMove = 6,    // the queue pair is on that port from now on
+  kMove = 6,    // the queue pair is on that port from now on, and no raw one
+  // A raw queue pair: what follows says comes to it whole, and it sends packets of whomever.
+  kMakeRaw = 7,
+  kDivert = 8,   // packets of that rule go to it, or to it and others that ask for the same
+  kRestore = 9,  // and no more
+};
+
+// Which packets of the queue pair's port, as hca::RawRule has it (raw_rule_code.h).
+enum Rule : uint32_t {
+  kToLid = 1,
+  kToGids = 2,
+  kToOtherLids = 3,
+  kToOtherGids = 4,
+  kEverything = 5,
 };
 
 struct Request {
   uint32_t action;
-  uint32_t qpn;       // of kRelease, kJoin, kLeave and kMove
-  uint32_t arena;     // of kMapped
-  uint32_t port;      // of kMove, from 1
-  uint8_t group[16];  // MGID, of kJoin and kLeave
+  uint32_t qpn;        // of all but kAllocate and kMapped
+  uint32_t arena;      // of kMapped
+  uint32_t port;       // of kMove, from 1
+  uint8_t group[16];   // MGID, of kJoin and kLeave; the prefix of kToGids, with zeros behind it
+  uint32_t rule = 0;   // Rule, of kDivert and kRestore
+  uint32_t value = 0;  // of kToLid the LID, of kToGids how many bits
 };
 
 struct Answer {

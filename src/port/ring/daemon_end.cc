@@ -177,7 +177,7 @@ void DaemonEnd::watch_taking() {
 }
 
 Arrival DaemonEnd::arrive(std::uint8_t port, Bytes header, Bytes payload, BufferRef& owner,
-                          Bytes trailer, bool sealed) {
+                          Bytes trailer, bool sealed, Qpn raw) {
   assert(header.size() <= kMostHeader && trailer.size() <= kMostTrailer);
   assert(payload.size() <= kBlock);
   if (!has_room()) return Arrival::kNoRoom;
@@ -208,6 +208,7 @@ Arrival DaemonEnd::arrive(std::uint8_t port, Bytes header, Bytes payload, Buffer
   }
   slot.port = port;
   slot.unsealed = sealed ? 0 : 1;
+  slot.raw = raw.value();
   slot.header_size = static_cast<std::uint8_t>(header.size());
   slot.trailer_size = static_cast<std::uint8_t>(trailer.size());
   std::copy(header.begin(), header.end(), slot.header.begin());

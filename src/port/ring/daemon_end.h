@@ -12,6 +12,7 @@
 #include "base/buffer_pool.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/ids.h"
 #include "io/shared_mapping.h"
 #include "io/unique_fd.h"
 #include "port/ring/program_blocks.h"
@@ -81,9 +82,10 @@ class DaemonEnd final : private ProgramBlocks::Home {
   // Copies of it are spared when the payload is in memory that the program has mapped, as long as
   // programs do not hold most of that memory's blocks: then `owner` is moved from. The program sees
   // it at the latest with publish(): the first since the last of these at once, or the first
-  // two together if there were more than one before that; others together.
+  // two together if there were more than one before that; others together. `raw`: the raw queue
+  // pair that it is for; 0: the one that it names.
   [[nodiscard]] Arrival arrive(std::uint8_t port, Bytes header, Bytes payload, BufferRef& owner,
-                               Bytes trailer, bool sealed);
+                               Bytes trailer, bool sealed, Qpn raw = {});
   // The program has mapped the memory of that number, besides its own.
   void mapped(std::uint32_t arena) {
     mapped_.insert(arena);

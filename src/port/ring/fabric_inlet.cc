@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "io/clock.h"
+#include "port/ring/raw_frame.h"
 #include "wire/link_crc.h"
 
 namespace weft::port {
@@ -91,6 +92,7 @@ void FabricInlet::take_in(const ring::ArrivalSlot& slot, DatagramSink& sink) {
   const std::size_t trailer_size = slot.trailer_size;
   const std::uint8_t port = slot.port;
   const bool sealed = slot.unsealed == 0;
+  const Qpn raw{peek(slot.raw)};
   LinkPieces packet;
   if (!find_payload(slot, packet.payload) || !shared_->has_port(port) ||
       header_size > slot.header.size() || trailer_size > slot.trailer.size()) {
@@ -99,6 +101,7 @@ void FabricInlet::take_in(const ring::ArrivalSlot& slot, DatagramSink& sink) {
   }
   packet.header = Bytes(slot.header).first(header_size);
   packet.trailer = Bytes(slot.trailer).first(trailer_size);
+  if (raw != Qpn{}) return take_raw(packet, sealed, raw, sink);
   if (shared_->capture || faults_) return take_whole(packet, sealed, port, sink);
   if (!sealed) {
     GrhArea grh;
@@ -107,6 +110,22 @@ void FabricInlet::take_in(const ring::ArrivalSlot& slot, DatagramSink& sink) {
   }
   const FrameVerdict verdict = join(packet, sealed);
   hand_on(verdict, frame_.all(), port, sink);
+}
+
+// Whoever gets it looks at it, and keeps what it has looked at. Faults on purpose are for the
+// program's own traffic.
+void FabricInlet::take_raw(const LinkPieces& packet, bool sealed, Qpn to, DatagramSink& sink) {
+  if (shared_->capture && copy_raw_packet(packet, sealed, frame_)) {
+    shared_->capture->record(frame_.all());
+  }
+  const hca::RawPacket raw{.to = to,
+                           .header = packet.header,
+                           .payload = packet.payload,
+                           .trailer = packet.trailer,
+                           .sealed = sealed};
+  hca::InDatagram datagram;
+  datagram.raw = &raw;
+  sink.deliver(datagram);
 }
 
 FrameVerdict FabricInlet::join(const LinkPieces& packet, bool sealed) {

@@ -31,6 +31,7 @@ class FabricInlet final : public Inlet {
   class FaultSink;
   void fetch_payload(const ring::ArrivalSlot& slot) const;
   void take_in(const ring::ArrivalSlot& slot, DatagramSink& sink);
+  void take_raw(const LinkPieces& packet, bool sealed, Qpn to, DatagramSink& sink);
   // To `frame_`.
   FrameVerdict join(const LinkPieces& packet, bool sealed);
   void take_whole(const LinkPieces& packet, bool sealed, std::uint8_t port, DatagramSink& sink);

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "port/ring/fabric_endpoint.h"
+#include "port/ring/raw_endpoint.h"
 
 namespace weft::port {
 namespace {
@@ -67,6 +68,10 @@ Expected<std::unique_ptr<Endpoint>> FabricPort::open_endpoint(Service) {
   auto qpn = shared_->attachment->allocate();
   if (!qpn) return tl::unexpected(qpn.error());
   return std::make_unique<FabricEndpoint>(shared_, inlet_, *qpn);
+}
+
+Expected<std::unique_ptr<Endpoint>> FabricPort::open_raw_endpoint() {
+  return RawEndpoint::open(shared_, inlet_);
 }
 
 Expected<std::unique_ptr<Endpoint>> FabricPort::open_management() {

@@ -35,6 +35,8 @@ class FabricPort final : public Port {
   [[nodiscard]] hca::UdFraming framing() const override { return hca::UdFraming::kBth; }
   [[nodiscard]] Gid group_address(const Gid& group) const override { return group; }
   Expected<std::unique_ptr<Endpoint>> open_endpoint(Service service) override;
+  [[nodiscard]] bool carries_raw() const override { return true; }
+  Expected<std::unique_ptr<Endpoint>> open_raw_endpoint() override;
   // EOPNOTSUPP: management datagrams of a node go through libibumad.
   Expected<std::unique_ptr<Endpoint>> open_management() override;
   [[nodiscard]] bool carried_by_process() const override { return true; }

@@ -13,6 +13,7 @@
 #include "io/await.h"
 #include "io/pass_descriptor.h"
 #include "io/unix_socket.h"
+#include "port/ring/raw_rule_code.h"
 
 namespace weft::port {
 namespace {
@@ -155,6 +156,25 @@ Expected<void> NodeAttachment::move(Qpn qpn, std::uint8_t port) {
   auto answer = ask({.action = kMove, .qpn = qpn.value(), .arena = 0, .port = port, .group = {}});
   if (!answer) return tl::unexpected(answer.error());
   return {};
+}
+
+Expected<void> NodeAttachment::ask_for(Action action, Qpn qpn, const hca::RawRule& rule) {
+  Request request{.action = action, .qpn = qpn.value(), .arena = 0, .port = 0, .group = {}};
+  write_rule(rule, request);
+  if (auto answer = ask(request); !answer) return tl::unexpected(answer.error());
+  return {};
+}
+
+Expected<void> NodeAttachment::make_raw(Qpn qpn) {
+  return ask_for(kMakeRaw, qpn, Gid{});
+}
+
+Expected<void> NodeAttachment::divert(Qpn qpn, const hca::RawRule& rule) {
+  return ask_for(kDivert, qpn, rule);
+}
+
+Expected<void> NodeAttachment::restore(Qpn qpn, const hca::RawRule& rule) {
+  return ask_for(kRestore, qpn, rule);
 }
 
 Expected<void> NodeAttachment::mapped(std::uint32_t arena) {

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "hca/raw_rule.h"
 #include "io/unique_fd.h"
 #include "port/ring/attach_protocol.h"
 #include "port/ring/port_facts.h"
@@ -45,6 +46,10 @@ class NodeAttachment {
   Expected<void> move(Qpn qpn, std::uint8_t port);
   Expected<void> join(Qpn qpn, const Gid& group);
   Expected<void> leave(Qpn qpn, const Gid& group);
+  // Of raw queue pairs.
+  Expected<void> make_raw(Qpn qpn);
+  Expected<void> divert(Qpn qpn, const hca::RawRule& rule);
+  Expected<void> restore(Qpn qpn, const hca::RawRule& rule);
   // That arrivals may refer to the memory of that number.
   Expected<void> mapped(std::uint32_t arena);
 
@@ -70,6 +75,7 @@ class NodeAttachment {
       : connection_(std::move(connection)), news_(std::move(news)), welcome_(welcome) {}
   Expected<attach::Answer> ask(const attach::Request& request);
   Expected<void> ask_for(attach::Action action, Qpn qpn, const Gid& group);
+  Expected<void> ask_for(attach::Action action, Qpn qpn, const hca::RawRule& rule);
 
   std::mutex asking_;
   io::UniqueFd connection_;

@@ -67,7 +67,8 @@ struct DaemonPage {
 };
 
 // A packet, LRH through VCRC: header, payload in a block, trailer, as link::Packet cuts it. The VL
-// in the LRH is 0; the adapter puts in the one of the SL, and brings the VCRC up to date.
+// in the LRH is 0; the adapter puts in the one of the SL, and brings the VCRC up to date. What
+// arrives for a raw queue pair has the VL that it came on.
 //
 // Nothing damages what lies in memory, so a packet may come and go without its CRCs: the trailer
 // has room for them, and whoever takes the packet out of memory fills them in.
@@ -92,6 +93,7 @@ struct alignas(kLine) ArrivalSlot {
   std::uint8_t trailer_size;
   std::uint8_t port;      // of the adapter, to which it came
   std::uint8_t unsealed;  // as of SendSlot
+  std::uint32_t raw;      // the raw queue pair that it is for; 0: the one that the packet names
   std::array<std::byte, kMostTrailer> trailer;
   std::array<std::byte, kMostHeader> header;
 };
