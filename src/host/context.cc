@@ -175,7 +175,8 @@ Expected<void> Context::check(const QueuePairConfig& config) const {
 
 Expected<std::shared_ptr<QueuePair>> Context::create_queue_pair(const QueuePairConfig& config) {
   if (auto checked = check(config); !checked) return tl::unexpected(checked.error());
-  auto endpoint = port_->open_endpoint(service_of(config.type));
+  auto endpoint = config.type == hca::QpType::kRaw ? port_->open_raw_endpoint()
+                                                   : port_->open_endpoint(service_of(config.type));
   if (!endpoint) return tl::unexpected(endpoint.error());
   if (const auto agreements = port_->agreements()) {
     auto watched = progress_->watch_news(agreements->descriptor());

@@ -79,6 +79,7 @@ class Context : public std::enable_shared_from_this<Context> {
   [[nodiscard]] hca::UdFraming framing() const { return port_->framing(); }
   [[nodiscard]] bool weft_peers_only() const { return port_->weft_peers_only(); }
   [[nodiscard]] bool lossless() const { return port_->lossless(); }
+  [[nodiscard]] bool carries_raw() const { return port_->carries_raw(); }
   [[nodiscard]] bool carried_by_process() const { return port_->carried_by_process(); }
   [[nodiscard]] Duration keep_alive() const { return config_.keep_alive; }
   [[nodiscard]] AsyncEventQueue& async_events() { return *async_events_; }

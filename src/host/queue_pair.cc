@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "hca/connected_queue_pair.h"
+#include "hca/raw_queue_pair.h"
 #include "hca/ud_queue_pair.h"
 #include "host/context.h"
 #include "host/guarded_copy.h"
@@ -68,6 +69,11 @@ std::unique_ptr<hca::QueuePair> make_core(Context& context, const QueuePairConfi
     core.socket_bytes = capacity;
     return std::make_unique<hca::UdQueuePair>(core, context.memory(), sends, receives,
                                               config.srq.get());
+  }
+  if (config.type == hca::QpType::kRaw) {
+    return std::make_unique<hca::RawQueuePair>(
+        basic_config<hca::RawConfig>(context, config, endpoint.qpn()), context.memory(), sends,
+        receives, config.srq.get());
   }
   auto core = basic_config<hca::ConnectedConfig>(context, config, endpoint.qpn());
   core.type = config.type;
@@ -205,7 +211,7 @@ void QueuePair::destroy() {
 
 std::size_t QueuePair::queued_datagrams() const {
   const std::lock_guard guard(lock_);
-  return config_.type == hca::QpType::kUd ? core_->queued_packets() : 0;
+  return hca::is_connected(config_.type) ? 0 : core_->queued_packets();
 }
 
 bool QueuePair::next_burst(hca::Burst& burst, Time now) {

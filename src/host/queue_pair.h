@@ -74,6 +74,10 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
 
   Expected<void> attach(const Gid& group);
   Expected<void> detach(const Gid& group);
+  // Of a raw one: which packets come to it, as port::Endpoint has it. invalid_argument: it is not
+  // ready for that before INIT.
+  Expected<void> divert(const hca::RawRule& rule);
+  Expected<void> restore(const hca::RawRule& rule);
 
   // Takes it out of every list; no completion and no memory access follows. Waits until delivered
   // asynchronous events are acknowledged.

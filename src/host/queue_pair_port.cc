@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which port of its adapter a queue pair is on.
+// Which port of its adapter a queue pair is on, and what of that port's packets a raw one gets.
 #include <fmt/format.h>
 
 #include "host/context.h"
@@ -35,6 +35,20 @@ Expected<void> QueuePair::move_to(std::uint8_t port) {
                   .max_datagram = attributes.max_message});
   port_.store(port, std::memory_order_relaxed);
   return {};
+}
+
+Expected<void> QueuePair::divert(const hca::RawRule& rule) {
+  const std::lock_guard guard(control_mutex_);
+  if (query().state == hca::QpState::kReset) {
+    return weft::fail(std::errc::invalid_argument,
+                      "a flow is of a port: move the queue pair to INIT first");
+  }
+  return endpoint_->divert(rule);
+}
+
+Expected<void> QueuePair::restore(const hca::RawRule& rule) {
+  const std::lock_guard guard(control_mutex_);
+  return endpoint_->restore(rule);
 }
 
 }  // namespace weft::host

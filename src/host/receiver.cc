@@ -170,8 +170,11 @@ void Receiver::send_owed() {
 
 QueuePair* Receiver::find(const hca::InDatagram& datagram) {
   if (sole_ != nullptr) return sole_;  // checks by itself
-  if (datagram.transport.size() < kDestinationOffset + 3) return nullptr;
-  const std::uint32_t number = wire::load_be24(datagram.transport.data() + kDestinationOffset);
+  const bool raw = datagram.raw != nullptr;
+  if (!raw && datagram.transport.size() < kDestinationOffset + 3) return nullptr;
+  const std::uint32_t number =
+      raw ? datagram.raw->to.value()
+          : wire::load_be24(datagram.transport.data() + kDestinationOffset);
   if (current_ != nullptr && current_->qpn().value() == number) return current_;
   const auto found = by_number_.find(number);
   return found == by_number_.end() ? nullptr : found->second;

@@ -22,6 +22,8 @@ void install_operations(OpenDevice& device) {
   device.get_srq_num = get_srq_num;
   device.open_xrcd = open_xrcd;
   device.close_xrcd = close_xrcd;
+  device.ibv_create_flow = create_flow;
+  device.ibv_destroy_flow = destroy_flow;
   device.alloc_td = alloc_td;
   device.dealloc_td = dealloc_td;
   device.alloc_parent_domain = alloc_parent_domain;

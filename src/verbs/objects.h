@@ -221,6 +221,7 @@ struct Qp : ibv_qp_ex {
   std::shared_ptr<XrcTarget> target;  // XRC targets only
   ibv_qp_cap capabilities{};
   bool signal_all = false;
+  std::atomic<std::uint32_t> flows{0};   // that it has
   std::unique_ptr<WorkBuilder> builder;  // none: created without send_ops_flags
 };
 

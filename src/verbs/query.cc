@@ -70,6 +70,10 @@ ibv_device_attr device_attributes(OpenDevice& device) {
   out.max_total_mcast_qp_attach =
       as_int(std::uint64_t{limits.max_mcast_grp} * limits.max_mcast_qp_attach);
   out.max_ah = as_int(limits.max_ah);
+  if (device.host->carries_raw()) {
+    out.max_raw_ethy_qp = as_int(limits.max_qp);
+    out.device_cap_flags |= IBV_DEVICE_MANAGED_FLOW_STEERING;
+  }
   out.max_pkeys = static_cast<std::uint16_t>(device.host->pkeys(1).size());
   out.phys_port_cnt = device.host->ports();
   return out;
@@ -164,6 +168,10 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   out.max_dm_size = kMaxDeviceMemory;
   out.device_cap_flags_ex = out.orig_attr.device_cap_flags;
   out.phys_port_cnt_ex = out.orig_attr.phys_port_cnt;
+  if (OpenDevice::of(context).host->carries_raw()) {
+    out.device_cap_flags_ex |= IBV_DEVICE_RAW_SCATTER_FCS;
+    out.raw_packet_caps = IBV_RAW_PACKET_CAP_SCATTER_FCS;
+  }
   copy_sized(attributes, size, out);
   return 0;
 }

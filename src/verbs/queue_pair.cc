@@ -23,6 +23,8 @@ std::optional<hca::QpType> type_of(ibv_qp_type type) {
       return hca::QpType::kUc;
     case IBV_QPT_XRC_SEND:
       return hca::QpType::kXrcInitiator;
+    case IBV_QPT_RAW_PACKET:
+      return hca::QpType::kRaw;
     default:
       return std::nullopt;
   }
@@ -130,7 +132,11 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
                                      unsigned{IBV_QP_INIT_ATTR_SEND_OPS_FLAGS};
     const std::uint32_t mask = attributes->comp_mask;
     if ((mask & ~kKnown) != 0) return refuse(EOPNOTSUPP);
-    if ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attributes->create_flags != 0) {
+    // Whole packets have their VCRC in any case.
+    const std::uint32_t known_flags =
+        attributes->qp_type == IBV_QPT_RAW_PACKET ? IBV_QP_CREATE_SCATTER_FCS : 0;
+    if ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 &&
+        (attributes->create_flags & ~known_flags) != 0) {
       return refuse(EOPNOTSUPP);
     }
     const bool has_domain = (mask & IBV_QP_INIT_ATTR_XRCD) != 0;
@@ -219,6 +225,7 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int, ibv_qp_init_attr* ini
 }
 
 int ibv_destroy_qp(ibv_qp* qp) {
+  if (Qp::of(qp).flows.load() != 0) return report(EBUSY);
   const std::unique_ptr<Qp> gone(&Qp::of(qp));
   return guard_errno([&] {
     if (gone->target) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verbs/send_request.h"
 
+#include <endian.h>
+
 #include "verbs/memory_window.h"
+#include "verbs/raw_packet.h"
 
 namespace weft::verbs {
 namespace {
@@ -39,6 +42,14 @@ bool describe_bind(const ibv_send_wr& from, hca::SendRequest& to) {
   if (!binding) return false;
   to.bind = *binding;
   to.bind.new_key = RKey{from.bind_mw.rkey};
+  return true;
+}
+
+// A whole packet, as it is or with another P_Key.
+bool describe_packet(const ibv_send_wr& from, hca::SendRequest& to) {
+  if (from.opcode == IBV_WR_SEND) return true;
+  if (from.opcode != WEFT_WR_SEND_PKEY) return false;
+  to.pkey = PKey{static_cast<std::uint16_t>(be32toh(from.imm_data))};
   return true;
 }
 
@@ -90,7 +101,8 @@ bool describe_operation(const ibv_send_wr& from, hca::SendRequest& to) {
 
 bool describe(const Qp& qp, const ibv_send_wr& from, hca::SendRequest& to) {
   if ((from.send_flags & ~kSendFlags) != 0) return false;
-  if (!describe_operation(from, to)) return false;
+  const bool raw = qp.qp_base.qp_type == IBV_QPT_RAW_PACKET;
+  if (!(raw ? describe_packet(from, to) : describe_operation(from, to))) return false;
   to.wr_id = from.wr_id;
   to.signaled = (from.send_flags & IBV_SEND_SIGNALED) != 0;
   to.solicited = (from.send_flags & IBV_SEND_SOLICITED) != 0;

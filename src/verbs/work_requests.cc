@@ -155,6 +155,8 @@ std::uint64_t send_operations(ibv_qp_type type) {
   switch (type) {
     case IBV_QPT_UD:
       return kSends;
+    case IBV_QPT_RAW_PACKET:
+      return IBV_QP_EX_WITH_SEND;
     case IBV_QPT_UC:
       return kSends | kWrites | kWindows;
     case IBV_QPT_RC:

@@ -13,6 +13,18 @@ TEST_F(Refusal, WhatASoftwareDeviceDoesNotHave) {
   errno = 0;
   EXPECT_EQ(ibv_create_qp(pd_.get(), &raw), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
+  const QueuePair qp = make_qp();
+  ibv_flow_attr flow{};
+  flow.type = IBV_FLOW_ATTR_ALL_DEFAULT;
+  flow.size = sizeof flow;
+  flow.port = 1;
+  errno = 0;
+  EXPECT_EQ(ibv_create_flow(qp.get(), &flow), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  ibv_device_attr_ex about{};
+  ASSERT_EQ(ibv_query_device_ex(context_.get(), nullptr, &about), 0);
+  EXPECT_EQ(about.raw_packet_caps, 0u);
+  EXPECT_EQ(about.orig_attr.max_raw_ethy_qp, 0);
   errno = 0;
   EXPECT_EQ(ibv_reg_dmabuf_mr(pd_.get(), 0, 16, 0, 0, kLocalWrite), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
