@@ -14,6 +14,7 @@
 #include "wan/tunnel_end.h"
 #include "wire/endian.h"
 #include "wire/link_crc.h"
+#include "wire/packet.h"
 
 using namespace weft;
 using namespace weft::wan;
@@ -23,6 +24,8 @@ using fuzz::require;
 namespace {
 
 constexpr std::uint64_t kPeer = 0x1234'5678'9ABC'DEF0;
+// Bytes of the ends of a packet in a group.
+constexpr std::size_t kApart = GroupItem::kFront + wire::kVcrcSize;
 
 class Fuzzer final : Path, TunnelUser, link::PortOwner {
  public:
@@ -138,6 +141,7 @@ class Fuzzer final : Path, TunnelUser, link::PortOwner {
                 .wants_answer = input_.one_of(2) == 0,
                 .recovery = input_.one_of(2) == 0,
                 .options = sequence_ % 4 != 0,
+                .groups = sequence_ % 3 != 0,
                 .mode = input_.rarely() ? TunnelMode::kRouter : TunnelMode::kBridge,
                 .data_vls = static_cast<std::uint8_t>(1 + input_.one_of(15)),
                 .block = BlockSize(input_.one_of(3)),
@@ -154,6 +158,7 @@ class Fuzzer final : Path, TunnelUser, link::PortOwner {
     peer_ = hello.own;
     sequence_ = acknowledged_ = sent_ = 0;
     capacity_ = hello.capacity;
+    groups_ = hello.groups;
     std::fill(capacity_.begin() + hello.data_vls, capacity_.end(), 0);
     block_ = hello.block;
     sent_blocks_.fill(0);
@@ -206,6 +211,7 @@ class Fuzzer final : Path, TunnelUser, link::PortOwner {
           data(out);
       }
     }
+    end_group(out);
     if (sequence_ % 16 == 15 && !options.empty()) options.pop_back();
     end_.receive(out, now_, options);
   }
@@ -244,6 +250,7 @@ class Fuzzer final : Path, TunnelUser, link::PortOwner {
     }
     const std::size_t at = out.size();
     if (input_.one_of(2) == 0) {
+      if (sequence_ % 2 != 0 && packet.size() > kApart) return add_to_group(tag, packet);
       out.resize(at + PacketItem::kSize + packet.size());
       write_packet_item(tag, static_cast<std::uint16_t>(packet.size()),
                         MutableBytes(out).subspan(at));
@@ -257,6 +264,33 @@ class Fuzzer final : Path, TunnelUser, link::PortOwner {
                        static_cast<std::uint16_t>(packet.size()), MutableBytes(out).subspan(at));
     std::copy_n(packet.begin() + static_cast<long>(offset), length,
                 out.end() - static_cast<long>(length));
+  }
+
+  void add_to_group(const PacketTag& tag, Bytes packet) {
+    const std::size_t at = ends_.size();
+    ends_.resize(at + PacketItem::kSize);
+    write_packet_item(tag, static_cast<std::uint16_t>(packet.size()),
+                      MutableBytes(ends_).subspan(at));
+    const auto front = packet.begin() + GroupItem::kFront;
+    const auto vcrc = packet.end() - static_cast<long>(wire::kVcrcSize);
+    ends_.insert(ends_.end(), packet.begin(), front);
+    ends_.insert(ends_.end(), vcrc, packet.end());
+    between_.insert(between_.end(), front, vcrc);
+    ++grouped_;
+  }
+  // Behind all else that is in the frame.
+  void end_group(std::vector<std::byte>& out) {
+    if (grouped_ == 0) return;
+    const std::size_t at = out.size();
+    out.resize(at + GroupItem::kSize);
+    const unsigned more = input_.rarely() ? input_.one_of(3) : 0U;
+    const auto packets = static_cast<std::uint16_t>(grouped_ + more);
+    write_group_item(packets, MutableBytes(out).subspan(at));
+    out.insert(out.end(), ends_.begin(), ends_.end());
+    out.insert(out.end(), between_.begin(), between_.end());
+    ends_.clear();
+    between_.clear();
+    grouped_ = 0;
   }
 
   std::vector<std::byte> some_packet(Vl vl) {
@@ -325,6 +359,7 @@ class Fuzzer final : Path, TunnelUser, link::PortOwner {
     sent_blocks_[vl] = std::max(sent_blocks_[vl], end);
     require(end <= end_.sender().credit(packet->tag.vl).limit());
     require(capacity_[vl] != 0);
+    require(groups_ || !packet->grouped());
   }
 
   // --- TunnelUser, link::PortOwner
@@ -354,9 +389,14 @@ class Fuzzer final : Path, TunnelUser, link::PortOwner {
   std::array<std::uint32_t, kLanes> sequences_{};
   std::array<std::uint32_t, kLanes> positions_{};
   BlockSize block_;
+  bool groups_ = false;
   std::array<std::uint64_t, kLanes> capacity_{};
   std::array<std::uint64_t, kLanes> limits_{};
   std::array<std::uint64_t, kLanes> sent_blocks_{};
+  // Of a frame that is put together: packets of a group.
+  std::uint16_t grouped_ = 0;
+  std::vector<std::byte> ends_;
+  std::vector<std::byte> between_;
   std::vector<link::PacketPtr> kept_;
   link::DirectLink link_{pool_};
   BulkBuffer buffer_;

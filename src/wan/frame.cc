@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint8_t kWantsAnswer = 1;
 constexpr std::uint8_t kRecovery = 2;
 constexpr std::uint8_t kOptions = 4;
+constexpr std::uint8_t kGroups = 8;
 
 void begin(ItemType type, std::uint8_t second, MutableBytes out, std::size_t size) {
   assert(out.size() >= size);
@@ -24,6 +25,45 @@ void begin(ItemType type, std::uint8_t second, MutableBytes out, std::size_t siz
 
 bool is_packet_size(std::size_t bytes) {
   return bytes >= link::kShortestPacket && bytes <= link::kLongestPacket;
+}
+
+std::optional<Vl> data_vl(std::uint8_t value) {
+  return value < kLanes ? std::optional(Vl{value}) : std::nullopt;
+}
+
+// Of a packet item's head.
+std::optional<PacketTag> tag(const std::byte* at) {
+  const auto vl = data_vl(wire::load_u8(at + 1));
+  if (!vl) return std::nullopt;
+  return PacketTag{
+      .vl = *vl, .sequence = wire::load_be32(at + 4), .position = wire::load_be32(at + 8)};
+}
+
+// Of a packet of a group, as its ends say: bytes between them. Nothing: it cannot be.
+std::optional<std::size_t> between(const std::byte* ends) {
+  constexpr std::size_t kApart = GroupItem::kFront + wire::kVcrcSize;
+  const std::size_t length = wire::load_be16(ends + 2);
+  const bool is_packet = static_cast<ItemType>(wire::load_u8(ends)) == ItemType::kPacket;
+  if (!is_packet || !tag(ends) || length <= kApart || !is_packet_size(length)) return std::nullopt;
+  return length - kApart;
+}
+
+// The first packet of a group that has one, and has been looked at.
+PacketItem take_first(GroupItem& group) {
+  const std::byte* const at = group.ends.data();
+  const auto total = wire::load_be16(at + 2);
+  const std::size_t size = *between(at);
+  const PacketItem item{
+      .tag = *tag(at),
+      .offset = 0,
+      .total = total,
+      .bytes = group.between.first(size),
+      .front = group.ends.subspan(PacketItem::kSize, GroupItem::kFront),
+      .vcrc = group.ends.subspan(PacketItem::kSize + GroupItem::kFront, wire::kVcrcSize)};
+  --group.packets;
+  group.ends = group.ends.subspan(GroupItem::kEnds);
+  group.between = group.between.subspan(size);
+  return item;
 }
 
 // Takes one item from the front: nothing when it cannot be.
@@ -51,10 +91,32 @@ class ItemReader {
                       .bytes = rest.subspan(PacketItem::kSize, length)};
   }
 
+  [[nodiscard]] std::optional<GroupItem> take_group() {
+    if (at_end() || type() != ItemType::kGroup) return std::nullopt;
+    ByteCursor cursor = cursor_;
+    const auto head = cursor.take(GroupItem::kSize);
+    if (!head) return std::nullopt;
+    const std::size_t packets = wire::load_be16(head->data() + 2);
+    const auto ends = cursor.take(packets * GroupItem::kEnds);
+    if (!ends || packets == 0) return std::nullopt;
+    std::size_t sum = 0;
+    for (std::size_t at = 0; at < ends->size(); at += GroupItem::kEnds) {
+      const auto size = between(ends->data() + at);
+      if (!size) return std::nullopt;
+      sum += *size;
+    }
+    const auto middles = cursor.take(sum);
+    if (!middles) return std::nullopt;
+    cursor_ = cursor;
+    return GroupItem{.packets = packets, .ends = *ends, .between = *middles};
+  }
+
+  // A group is none of those that this gives.
   [[nodiscard]] std::optional<Item> take() {
     if (at_end()) return std::nullopt;
     switch (type()) {
       case ItemType::kFill:
+      case ItemType::kGroup:
         break;
       case ItemType::kPacket:
         return take_packet();
@@ -83,16 +145,6 @@ class ItemReader {
   [[nodiscard]] ItemType type() const {
     return static_cast<ItemType>(wire::load_u8(cursor_.rest().data()));
   }
-  static std::optional<Vl> data_vl(std::uint8_t value) {
-    return value < kLanes ? std::optional(Vl{value}) : std::nullopt;
-  }
-  static std::optional<PacketTag> tag(const std::byte* at) {
-    const auto vl = data_vl(wire::load_u8(at + 1));
-    if (!vl) return std::nullopt;
-    return PacketTag{
-        .vl = *vl, .sequence = wire::load_be32(at + 4), .position = wire::load_be32(at + 8)};
-  }
-
   std::optional<Item> segment() {
     const auto head = cursor_.take(PacketItem::kSegmentSize);
     if (!head) return std::nullopt;
@@ -157,6 +209,7 @@ class ItemReader {
                 .wants_answer = (flags & kWantsAnswer) != 0,
                 .recovery = (flags & kRecovery) != 0,
                 .options = (flags & kOptions) != 0,
+                .groups = (flags & kGroups) != 0,
                 .mode = static_cast<TunnelMode>(mode),
                 .data_vls = wire::load_u8(at + 3),
                 .fec = {.frames = wire::load_u8(at + 5), .repairs = wire::load_u8(at + 6)},
@@ -257,6 +310,11 @@ void write_segment_item(const PacketTag& tag, std::uint16_t offset, std::uint16_
   wire::store_be16(out.data() + 14, total);
 }
 
+void write_group_item(std::uint16_t packets, MutableBytes out) {
+  begin(ItemType::kGroup, 0, out, GroupItem::kSize);
+  wire::store_be16(out.data() + 2, packets);
+}
+
 void write_management_item(std::uint16_t length, MutableBytes out) {
   begin(ItemType::kManagement, 0, out, ManagementItem::kSize);
   wire::store_be16(out.data() + 2, length);
@@ -282,9 +340,9 @@ void write_range(const AcknowledgeItem::Range& range, MutableBytes out) {
 }
 
 void write_hello_item(const Hello& hello, MutableBytes out) {
-  const auto flags =
-      static_cast<std::uint8_t>((hello.wants_answer ? kWantsAnswer : 0) |
-                                (hello.recovery ? kRecovery : 0) | (hello.options ? kOptions : 0));
+  const auto flags = static_cast<std::uint8_t>(
+      (hello.wants_answer ? kWantsAnswer : 0) | (hello.recovery ? kRecovery : 0) |
+      (hello.options ? kOptions : 0) | (hello.groups ? kGroups : 0));
   begin(ItemType::kHello, flags, out, Hello::kSize);
   std::byte* const at = out.data();
   wire::store_u8(at + 2, static_cast<std::uint8_t>(hello.mode));
@@ -340,7 +398,9 @@ tl::expected<FrameView, FrameError> FrameView::parse(Bytes frame, Bytes beside) 
   const Bytes items = frame.subspan(FrameHead::kSize);
   ItemReader reader(items);
   while (!reader.at_end()) {
-    if (!reader.take_packet() && !reader.take()) return tl::unexpected(FrameError::kMalformed);
+    if (!reader.take_packet() && !reader.take_group() && !reader.take()) {
+      return tl::unexpected(FrameError::kMalformed);
+    }
   }
   const bool session = head.type == FrameType::kSession;
   if (session ? !beside.empty() : !is_credit(beside)) {
@@ -350,13 +410,21 @@ tl::expected<FrameView, FrameError> FrameView::parse(Bytes frame, Bytes beside) 
 }
 
 std::optional<PacketItem> FrameView::next_packet() {
+  if (group_.packets != 0) return take_first(group_);
   ItemReader reader(rest_);
-  const auto packet = reader.take_packet();
+  auto packet = reader.take_packet();
+  if (!packet) {
+    if (const auto group = reader.take_group()) {
+      group_ = *group;
+      packet = take_first(group_);
+    }
+  }
   rest_ = reader.rest();
   return packet;
 }
 
 std::optional<Item> FrameView::next() {
+  if (const auto packet = next_packet()) return *packet;
   if (ItemReader(rest_).at_end()) rest_ = std::exchange(beside_, {});
   ItemReader reader(rest_);
   auto item = reader.take();

@@ -14,9 +14,11 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "link/packet.h"
 #include "wan/bulk_buffer.h"
 #include "wan/fec_code.h"
 #include "wan/tunnel_credit.h"
+#include "wire/packet.h"
 
 namespace weft::wan {
 
@@ -77,6 +79,7 @@ enum class ItemType : std::uint8_t {
   kRefusal = 7,
   kEnd = 8,
   kRepair = 9,
+  kGroup = 10,
 };
 
 // Where a data packet stands in the stream of its egress lane.
@@ -94,8 +97,24 @@ struct PacketItem {
   PacketTag tag;
   std::uint16_t offset = 0;
   std::uint16_t total = 0;  // bytes of the packet
-  Bytes bytes;
-  [[nodiscard]] bool whole() const { return bytes.size() == total; }
+  Bytes bytes;              // of one of a group, which is whole: those between `front` and `vcrc`
+  Bytes front{};            // of one of a group; else empty, as is this:
+  Bytes vcrc{};
+  [[nodiscard]] bool whole() const { return grouped() || bytes.size() == total; }
+  [[nodiscard]] bool grouped() const { return !front.empty(); }
+};
+
+// Whole packets whose ends stand together: of each the front and the VCRC, behind a head as any
+// packet has it; behind all of these what is between, of one packet after the other. So whoever
+// sends a group gives the network two stretches of memory less for each packet but the first.
+struct GroupItem {
+  static constexpr std::size_t kSize = 4;  // before the first of its packets
+  static constexpr std::size_t kFront = link::Packet::kMaxHeader;  // bytes of each
+  static constexpr std::size_t kEnds = PacketItem::kSize + kFront + wire::kVcrcSize;  // of each
+
+  std::size_t packets = 0;
+  Bytes ends;
+  Bytes between;
 };
 
 // A packet of VL15: outside of credit and order.
@@ -144,6 +163,7 @@ struct Hello {
   bool wants_answer = false;  // it has not heard that number back
   bool recovery = false;      // it can repeat what was lost, and wants to
   bool options = false;       // it is given what comes beside frames, and takes credit there
+  bool groups = false;        // it takes packets in groups
   TunnelMode mode = TunnelMode::kBridge;
   std::uint8_t data_vls = 15;
   FecCode fec{};                    // the same at both ends
@@ -184,6 +204,7 @@ using Item = std::variant<PacketItem, ManagementItem, CreditItem, AcknowledgeIte
 void write_packet_item(const PacketTag& tag, std::uint16_t length, MutableBytes out);
 void write_segment_item(const PacketTag& tag, std::uint16_t offset, std::uint16_t length,
                         std::uint16_t total, MutableBytes out);
+void write_group_item(std::uint16_t packets, MutableBytes out);
 void write_management_item(std::uint16_t length, MutableBytes out);
 void write_credit_item(const CreditItem& item, MutableBytes out);
 void write_acknowledge_item(std::uint8_t ranges, MutableBytes out);
@@ -207,7 +228,7 @@ class FrameView {
   [[nodiscard]] static tl::expected<FrameView, FrameError> parse(Bytes frame, Bytes beside = {});
 
   [[nodiscard]] const FrameHead& head() const { return head_; }
-  // The next one; nothing: that was all.
+  // The next one, and of a group each packet as an item; nothing: that was all.
   [[nodiscard]] std::optional<Item> next();
   // The next one, if it is a whole packet: next() would give the same, at several times the cost.
   [[nodiscard]] std::optional<PacketItem> next_packet();
@@ -218,6 +239,7 @@ class FrameView {
   FrameHead head_;
   Bytes rest_;
   Bytes beside_;
+  GroupItem group_;  // what is left of one that is before the rest
 };
 
 }  // namespace weft::wan

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 #include "base/usual_copy.h"
 #include "wan/encapsulation/options_layer.h"
@@ -17,10 +18,11 @@ constexpr std::size_t kLeastPiece = 64;
 
 }  // namespace
 
-void FrameBuilder::begin(std::size_t most, std::size_t options_room) {
+void FrameBuilder::begin(std::size_t most, std::size_t options_room, bool groups) {
   assert(most >= kLeastFrame && most <= kLongestFrame);
   most_ = most;
-  written_ = parted_ = referred_ = part_count_ = 0;
+  written_ = parted_ = referred_ = part_count_ = grouped_ = 0;
+  groups_ = groups;
   options_room_ = std::min(options_room, options_.size());
   options_size_ = 0;
   if (scratch_.size() < most) scratch_.resize(most);
@@ -30,6 +32,7 @@ void FrameBuilder::begin(std::size_t most, std::size_t options_room) {
 
 MutableBytes FrameBuilder::write(std::size_t count) {
   assert(count <= room());
+  end_group();
   const MutableBytes room(scratch_.data() + written_, count);
   written_ += count;
   return room;
@@ -163,12 +166,47 @@ bool FrameBuilder::add(const PacketTag& tag, const link::Packet& packet, std::si
   return true;
 }
 
+// One that is cut as those are that come from other sites and from links: the front as long as it
+// may be, and nothing but the VCRC at the end.
+bool FrameBuilder::add_to_group(const PacketTag& tag, const link::Packet& packet) {
+  const Bytes payload = packet.payload();
+  const bool fits = packet.header().size() == GroupItem::kFront &&
+                    packet.trailer().size() == wire::kVcrcSize && payload.size() > kCopied;
+  if (!fits) return false;
+  if (grouped_ == 0) {
+    if (room() < GroupItem::kSize + PacketItem::kSize + packet.size()) return false;
+    group_ = written_;
+    written_ += GroupItem::kSize;
+  }
+  std::byte* const at = scratch_.data() + written_;
+  write_packet_item(tag, static_cast<std::uint16_t>(packet.size()),
+                    MutableBytes(at, PacketItem::kSize));
+  std::memcpy(at + PacketItem::kSize, packet.header().data(), GroupItem::kFront);
+  std::memcpy(at + PacketItem::kSize + GroupItem::kFront, packet.trailer().data(), wire::kVcrcSize);
+  written_ += GroupItem::kEnds;
+  parts_[part_count_ + ++grouped_] = payload;
+  referred_ += payload.size();
+  return true;
+}
+
+void FrameBuilder::end_group() {
+  if (grouped_ == 0) return;
+  write_group_item(static_cast<std::uint16_t>(grouped_),
+                   MutableBytes(scratch_).subspan(group_, GroupItem::kSize));
+  parts_[part_count_] = {scratch_.data() + parted_, written_ - parted_};
+  parted_ = written_;
+  part_count_ += 1 + std::exchange(grouped_, 0);
+}
+
 // As most are: each counts.
 void FrameBuilder::add_whole(const PacketTag& tag, const link::Packet& packet) {
+  assert(PacketItem::kSize + packet.size() <= room());
+  assert(part_count_ + grouped_ + 2 < parts_.size());
+  if (groups_ && add_to_group(tag, packet)) return;
+  end_group();
   const Bytes header = packet.header();
   const Bytes payload = packet.payload();
   const Bytes trailer = packet.trailer();
-  assert(PacketItem::kSize + packet.size() <= room() && part_count_ + 2 < parts_.size());
   std::byte* const front = scratch_.data() + written_;
   write_packet_item(tag, static_cast<std::uint16_t>(packet.size()),
                     MutableBytes(front, PacketItem::kSize));
@@ -187,6 +225,7 @@ void FrameBuilder::add_whole(const PacketTag& tag, const link::Packet& packet) {
 }
 
 void FrameBuilder::finish(const FrameHead& head) {
+  end_group();
   head.write(scratch_);
   end_part();
 }

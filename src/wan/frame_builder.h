@@ -27,8 +27,9 @@ class FrameBuilder {
 
   // Begins a frame of at most `most` bytes, from kLeastFrame to kLongestFrame. Where there is room
   // for options (Path::options_room()), credit goes there and not into the frame, which is shorter
-  // by the header that they need.
-  void begin(std::size_t most, std::size_t options_room = 0);
+  // by the header that they need. With `groups`, whole packets that lie as most do are put into
+  // groups, which the other end has to know.
+  void begin(std::size_t most, std::size_t options_room = 0, bool groups = false);
   // Bytes that are left.
   [[nodiscard]] std::size_t room() const { return most_ - size(); }
   // And that there are in a frame that is empty.
@@ -69,6 +70,8 @@ class FrameBuilder {
   void copy(Bytes bytes);
   void refer(Bytes bytes);
   void end_part();
+  [[nodiscard]] bool add_to_group(const PacketTag& tag, const link::Packet& packet);
+  void end_group();
   void slice(const link::Packet& packet, std::size_t offset, std::size_t length);
   // What the header of the options grows by with one more credit.
   [[nodiscard]] std::size_t growth() const;
@@ -81,6 +84,12 @@ class FrameBuilder {
   // Neither grows while a frame is put together.
   std::vector<std::byte> scratch_;
   std::vector<Bytes> parts_;  // part_count_ of them, and room for more
+  // The group that is being put together, the last in scratch_: where it begins, and how many
+  // packets it has, of which parts_ has what is between their ends, behind a place for what is
+  // before that.
+  bool groups_ = false;
+  std::size_t group_ = 0;
+  std::size_t grouped_ = 0;  // 0: there is none
   std::size_t options_room_ = 0;
   std::size_t options_size_ = 0;
   std::array<std::byte, OutPacket::kMostOptions> options_{};

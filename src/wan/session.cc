@@ -129,7 +129,8 @@ void Session::agree(const Hello& hello, Time now) {
                     std::min<std::size_t>(hello.longest_frame, kLongestFrame)),
                 .silence = hello.silence_ms * 1ms,
                 .receive_room = hello.receive_room,
-                .options = hello.options};
+                .options = hello.options,
+                .groups = hello.groups};
   std::fill(agreement_.capacity.begin() + lanes, agreement_.capacity.end(), 0);
 }
 
@@ -209,6 +210,7 @@ Hello Session::hello(Time now) {
   return {.own = own_,
           .wants_answer = wants_answer,
           .recovery = options_.recovery,
+          .groups = true,
           .mode = options_.mode,
           .data_vls = options_.data_vls,
           .fec = options_.fec,

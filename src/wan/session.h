@@ -44,6 +44,7 @@ struct Agreement {
   Duration silence = 3s;                         // it gives up after
   std::uint32_t receive_room = 0;                // that it has told of: Hello::receive_room
   bool options = false;                          // it takes credit beside frames: Hello::options
+  bool groups = false;                           // it takes packets in groups: Hello::groups
 };
 
 class Session {

@@ -100,7 +100,7 @@ void TunnelEnd::put_together(std::size_t index, Time now) {
   FrameBuilder& frame = builders_[index];
   const std::size_t overhead = encoder_.any() ? FecEncoder::kOverhead : 0;
   frame.begin(std::max(kLeastFrame, longest - std::min(longest, overhead)),
-              session_.agreement().options ? path_.options_room() : 0);
+              session_.agreement().options ? path_.options_room() : 0, session_.agreement().groups);
   std::optional<std::uint8_t> traffic_class;
   if (options_.sender.classes.uniform() || control_due(now)) {
     traffic_class = options_.sender.classes.control;

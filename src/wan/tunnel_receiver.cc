@@ -17,11 +17,16 @@ namespace {
 // own at most. A copy takes a block of its own, of which a packet of 2 KiB uses half.
 constexpr std::uint64_t kHeldUp = 2;
 
-// Of a packet from its LRH through its VCRC (IBA 7.8.2).
-bool vcrc_good(Bytes packet) {
-  const Bytes covered = packet.first(packet.size() - wire::kVcrcSize);
-  const std::uint16_t state = wire::crc16_update(wire::kVcrcPreset, covered);
-  return wire::load_le16(packet.data() + covered.size()) == wire::crc16_finish(state);
+// Of a packet, all before its VCRC, in one piece or in two (IBA 7.8.2).
+bool vcrc_good(Bytes front, Bytes rest, Bytes vcrc) {
+  const bool together = front.data() + front.size() == rest.data();
+  std::uint16_t state = wire::kVcrcPreset;
+  if (together) {
+    state = wire::crc16_update(state, Bytes(front.data(), front.size() + rest.size()));
+  } else {
+    state = wire::crc16_update(wire::crc16_update(state, front), rest);
+  }
+  return wire::load_le16(vcrc.data()) == wire::crc16_finish(state);
 }
 
 }  // namespace
@@ -54,12 +59,23 @@ void TunnelReceiver::drop_delivered() {
     counters_.add_in_turn(TunnelCounter::kRxSessionLost, share_.fifo(Vl{vl}).clear());
 }
 
-// The front of a packet lies in it, as in those that the fabric makes; the rest in bulk memory, or
-// where it came to.
-link::PacketPtr TunnelReceiver::try_make(Bytes packet, bool stays) {
-  const Bytes front = packet.first(packet.size() - wire::kVcrcSize);
-  const Bytes header = front.first(std::min(front.size(), link::Packet::kMaxHeader));
-  const Bytes rest = front.subspan(header.size());
+TunnelReceiver::Stretches TunnelReceiver::stretches_of(Bytes packet) {
+  const Bytes covered = packet.first(packet.size() - wire::kVcrcSize);
+  const std::size_t front = std::min(covered.size(), link::Packet::kMaxHeader);
+  return {.front = covered.first(front),
+          .rest = covered.subspan(front),
+          .vcrc = packet.last(wire::kVcrcSize)};
+}
+
+TunnelReceiver::Stretches TunnelReceiver::stretches_of(const PacketItem& item) {
+  if (!item.grouped()) return stretches_of(item.bytes);
+  return {.front = item.front, .rest = item.bytes, .vcrc = item.vcrc};
+}
+
+// The front of a packet lies in it, as in those that the fabric makes; the rest in bulk memory, or,
+// where it `stays`, in the landing that it came to.
+link::PacketPtr TunnelReceiver::try_make(const Stretches& packet, bool stays) {
+  const Bytes rest = packet.rest;
   BufferRef owner;
   if (stays) owner = share_.landing().owner(rest);
   Bytes payload = rest;
@@ -70,10 +86,11 @@ link::PacketPtr TunnelReceiver::try_make(Bytes packet, bool stays) {
     std::memcpy(owner.bytes().data(), rest.data(), rest.size());
     payload = owner.bytes().first(rest.size());
   }
-  link::PacketPtr made =
-      pool_.refer(header, payload, std::move(owner), packet.last(wire::kVcrcSize));
-  // Now, while it is in the cache, and not when it leaves the FIFO; here, where it is in one piece.
-  if (made != nullptr) made->intact = made->lrh_good() && vcrc_good(packet);
+  link::PacketPtr made = pool_.refer(packet.front, payload, std::move(owner), packet.vcrc);
+  // Now, while it is in the cache, and not when it leaves the FIFO.
+  if (made != nullptr) {
+    made->intact = made->lrh_good() && vcrc_good(packet.front, rest, packet.vcrc);
+  }
   return made;
 }
 
@@ -87,7 +104,7 @@ bool TunnelReceiver::may_stay() {
   return stays_;
 }
 
-link::PacketPtr TunnelReceiver::make(Bytes packet, bool stays) {
+link::PacketPtr TunnelReceiver::make(const Stretches& packet, bool stays) {
   link::PacketPtr made = try_make(packet, stays);
   if (made == nullptr) counters_.add_in_turn(TunnelCounter::kRxNoMemory);
   return made;
@@ -132,7 +149,7 @@ bool TunnelReceiver::take(const PacketItem& item, Time now) {
   const std::uint64_t sequence = lane.expected + static_cast<std::uint64_t>(ahead);
   const std::uint64_t position = lane.position + static_cast<std::uint64_t>(blocks_ahead);
   if (ahead == 0 && item.whole() && lane.waiting.empty()) {
-    return take_next(lane, fifo, item.bytes, position);
+    return take_next(lane, fifo, item, position);
   }
   if (recovery_ && ahead != 0 && !has_spare(lane)) return false;
   Waiting* const waiting = place(lane, item, sequence, position, now);
@@ -148,14 +165,15 @@ bool TunnelReceiver::take(const PacketItem& item, Time now) {
   return true;
 }
 
-// As most are: in one piece and in order.
-bool TunnelReceiver::take_next(Lane& lane, Fifo& fifo, Bytes packet, std::uint64_t position) {
-  const std::uint64_t blocks = fifo.block().blocks(packet.size());
+// As most are: whole and in order.
+bool TunnelReceiver::take_next(Lane& lane, Fifo& fifo, const PacketItem& item,
+                               std::uint64_t position) {
+  const std::uint64_t blocks = fifo.block().blocks(item.total);
   if (!lane.credit.covers(position, blocks) || !fifo.reserve(blocks)) {
     counters_.add_in_turn(TunnelCounter::kRxOverrun);
     return false;
   }
-  link::PacketPtr made = make(packet, may_stay());
+  link::PacketPtr made = make(stretches_of(item), may_stay());
   if (made == nullptr && recovery_) {
     fifo.give_up(blocks);
     return false;
@@ -192,22 +210,22 @@ bool TunnelReceiver::put(Lane& lane, Waiting& waiting, const PacketItem& item, b
     counters_.add_in_turn(TunnelCounter::kRxMalformed);
     return true;
   }
-  if (item.whole()) return complete(lane, waiting, item.bytes, is_next);
+  if (item.whole()) return complete(lane, waiting, stretches_of(item), is_next);
   waiting.bytes.resize(item.total);
   std::memcpy(waiting.bytes.data() + item.offset, item.bytes.data(), item.bytes.size());
   add_range(waiting.come, item.offset, item.offset + item.bytes.size());
   if (waiting.come.back() != ByteRange{0, item.total}) return true;
-  return complete(lane, waiting, waiting.bytes, is_next);
+  return complete(lane, waiting, stretches_of(waiting.bytes), is_next);
 }
 
 // With recovery, a packet for which there is no memory keeps its place, and the pieces that the
 // other end thinks have come.
-bool TunnelReceiver::complete(Lane& lane, Waiting& waiting, Bytes packet, bool is_next) {
+bool TunnelReceiver::complete(Lane& lane, Waiting& waiting, const Stretches& packet, bool is_next) {
   if (is_next && lane.spare != nullptr) {
     waiting.packet = try_make(packet, false);
     if (waiting.packet == nullptr) lane.spare.reset();
   }
-  if (waiting.packet == nullptr) waiting.packet = make(packet);
+  if (waiting.packet == nullptr) waiting.packet = make(packet, false);
   if (waiting.packet == nullptr && recovery_) return false;
   waiting.complete = true;
   waiting.bytes = {};

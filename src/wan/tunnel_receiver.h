@@ -42,8 +42,8 @@ class TunnelReceiver {
   [[nodiscard]] bool take(const PacketItem& item, Time now);
   // What the other end says that it has sent.
   void hear(const CreditAdvertisement& credit, Time now);
-  // Null, counted: the machine has no memory. `stays`: where it came to, if that is the landing.
-  [[nodiscard]] link::PacketPtr make(Bytes packet, bool stays = false);
+  // A copy of one that came in one piece. Null, counted: the machine has no memory.
+  [[nodiscard]] link::PacketPtr make(Bytes packet) { return make(stretches_of(packet), false); }
 
   // The next packet of a lane that is to be delivered; null: none.
   [[nodiscard]] const link::Packet* front(Vl vl) const { return share_.fifo(vl).front(); }
@@ -65,6 +65,12 @@ class TunnelReceiver {
   [[nodiscard]] std::optional<Time> deadline() const;
 
  private:
+  // A packet as it came: its front, which link::Packet has inline, the rest, and the VCRC.
+  struct Stretches {
+    Bytes front;
+    Bytes rest;
+    Bytes vcrc;
+  };
   // A packet that is not complete, or that others must be delivered before.
   struct Waiting {
     link::PacketPtr packet;  // null: incomplete, or there was no memory
@@ -92,13 +98,17 @@ class TunnelReceiver {
   [[nodiscard]] std::uint64_t drained(Vl vl) const;
   [[nodiscard]] Waiting* place(Lane& lane, const PacketItem& item, std::uint64_t sequence,
                                std::uint64_t position, Time now);
-  [[nodiscard]] bool take_next(Lane& lane, Fifo& fifo, Bytes packet, std::uint64_t position);
+  [[nodiscard]] bool take_next(Lane& lane, Fifo& fifo, const PacketItem& item,
+                               std::uint64_t position);
   // False: there is no memory, and it must come again.
   [[nodiscard]] bool put(Lane& lane, Waiting& waiting, const PacketItem& item, bool is_next);
-  [[nodiscard]] bool complete(Lane& lane, Waiting& waiting, Bytes packet, bool is_next);
+  [[nodiscard]] bool complete(Lane& lane, Waiting& waiting, const Stretches& packet, bool is_next);
   [[nodiscard]] bool has_spare(Lane& lane);
   [[nodiscard]] bool may_stay();
-  [[nodiscard]] link::PacketPtr try_make(Bytes packet, bool stays);
+  [[nodiscard]] static Stretches stretches_of(Bytes packet);
+  [[nodiscard]] static Stretches stretches_of(const PacketItem& item);
+  [[nodiscard]] link::PacketPtr try_make(const Stretches& packet, bool stays);
+  [[nodiscard]] link::PacketPtr make(const Stretches& packet, bool stays);
   // Null: there was no memory for it.
   static void deliver(Lane& lane, Fifo& fifo, link::PacketPtr packet, std::uint64_t position,
                       std::uint64_t blocks);

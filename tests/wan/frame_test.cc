@@ -124,6 +124,110 @@ TEST_F(Frames, GiveWholePacketsByThemselves) {
   EXPECT_FALSE(quick->next());
 }
 
+// Of a packet that came whole, in however many stretches.
+std::vector<std::byte> joined(const PacketItem& item) {
+  std::vector<std::byte> out(item.front.begin(), item.front.end());
+  out.insert(out.end(), item.bytes.begin(), item.bytes.end());
+  out.insert(out.end(), item.vcrc.begin(), item.vcrc.end());
+  return out;
+}
+
+TEST_F(Frames, HaveTheEndsOfPacketsTogetherInAGroup) {
+  const auto first = packet(2000), second = packet(1000), small = packet(64);
+  frame.begin(9000, 0, true);
+  ASSERT_TRUE(frame.add({.vl = Vl{7}, .sequence = 0x01020304, .position = 0x05060708}, *first, 0,
+                        first->size()));
+  ASSERT_TRUE(frame.add({.vl = Vl{2}, .sequence = 9, .position = 10}, *second, 0, second->size()));
+  ASSERT_TRUE(frame.add({.vl = Vl{2}, .sequence = 10, .position = 30}, *small, 0, small->size()));
+  ASSERT_TRUE(frame.add({.vl = Vl{2}, .sequence = 11, .position = 32}, *first, 0, first->size()));
+  ASSERT_TRUE(frame.add(CreditItem{}));
+  frame.finish({});
+  const auto bytes = bytes_of(frame);
+  EXPECT_EQ(frame.size(), bytes.size());
+  const auto at = [&](std::size_t from, std::size_t count) {
+    const auto begin = bytes.begin() + static_cast<long>(from);
+    return std::vector<std::byte>(begin, begin + static_cast<long>(count));
+  };
+  const auto original = link::make_packet({.payload = 2000});
+  const auto shorter = link::make_packet({.payload = 1000});
+  constexpr std::size_t kEnds = 12 + 128 + 2;
+  const auto expect_ends = [&](std::size_t from, const std::vector<std::byte>& head,
+                               const std::vector<std::byte>& whole) {
+    EXPECT_EQ(at(from, 12), head);
+    EXPECT_EQ(at(from + 12, 128), std::vector<std::byte>(whole.begin(), whole.begin() + 128));
+    EXPECT_EQ(at(from + 140, 2), std::vector<std::byte>(whole.end() - 2, whole.end()));
+  };
+  EXPECT_EQ(at(32, 4), hex({10, 0, 0, 2}));
+  expect_ends(36, hex({1, 7, 2026 >> 8, 2026 & 255, 1, 2, 3, 4, 5, 6, 7, 8}), original);
+  expect_ends(36 + kEnds, hex({1, 2, 1026 >> 8, 1026 & 255, 0, 0, 0, 9, 0, 0, 0, 10}), shorter);
+  const std::size_t behind = 36 + 2 * kEnds + (2026 - 130) + (1026 - 130);
+  EXPECT_EQ(at(behind, 4), hex({1, 2, 0, 90})) << "which is copied, and ends the group";
+  EXPECT_EQ(at(behind + 12 + 90, 4), hex({10, 0, 0, 1}));
+
+  ASSERT_EQ(frame.parts().size(), 6);
+  EXPECT_EQ(frame.parts()[1].data(), first->payload().data());
+  EXPECT_EQ(frame.parts()[2].data(), second->payload().data());
+  EXPECT_EQ(frame.parts()[4].data(), first->payload().data());
+
+  auto view = FrameView::parse(bytes);
+  ASSERT_TRUE(view);
+  const std::vector<std::vector<std::byte>> sent{original, shorter,
+                                                 link::make_packet({.payload = 64}), original};
+  const std::array<std::uint32_t, 4> sequences{0x01020304, 9, 10, 11};
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    const auto item = i % 2 == 0 ? view->next_packet()
+                                 : std::optional(std::get<PacketItem>(view->next().value()));
+    ASSERT_TRUE(item);
+    EXPECT_TRUE(item->whole());
+    EXPECT_EQ(item->grouped(), i != 2);
+    EXPECT_EQ(item->tag.sequence, sequences[i]);
+    EXPECT_EQ(item->total, sent[i].size());
+    EXPECT_EQ(joined(*item), sent[i]);
+  }
+  EXPECT_FALSE(view->next_packet());
+  EXPECT_TRUE(std::holds_alternative<CreditItem>(view->next().value()));
+  EXPECT_FALSE(view->next());
+}
+
+// A group takes four bytes more than its packets would by themselves.
+TEST_F(Frames, HaveNoGroupWhereAPacketFitsOnlyByItself) {
+  const auto sent = packet(2000);
+  const std::size_t alone = FrameHead::kSize + PacketItem::kSize + sent->size();
+  for (std::size_t more = 0; more <= GroupItem::kSize; ++more) {
+    frame.begin(alone + more, 0, true);
+    ASSERT_TRUE(frame.add({.vl = Vl{1}}, *sent, 0, sent->size()));
+    frame.finish({});
+    EXPECT_LE(frame.size(), alone + more);
+    EXPECT_EQ(only<PacketItem>(bytes_of(frame)).grouped(), more == GroupItem::kSize);
+  }
+}
+
+TEST_F(Frames, AreRefusedAsAWholeWhereAGroupIsCutOrCannotBe) {
+  const auto sent = packet(400);
+  frame.begin(2000, 0, true);
+  for (std::uint32_t i = 0; i < 2; ++i)
+    ASSERT_TRUE(frame.add({.vl = Vl{1}, .sequence = i}, *sent, 0, sent->size()));
+  frame.finish({});
+  const auto whole = bytes_of(frame);
+  for (std::size_t length = 33; length < whole.size(); ++length)
+    EXPECT_FALSE(FrameView::parse(Bytes(whole).first(length)));
+  const auto with = [&](std::size_t at, std::size_t value) {
+    auto bytes = whole;
+    bytes[at] = std::byte(static_cast<std::uint8_t>(value >> 8));
+    bytes[at + 1] = std::byte(static_cast<std::uint8_t>(value));
+    return FrameView::parse(bytes).has_value();
+  };
+  constexpr std::size_t kGroup = FrameHead::kSize, kSecond = kGroup + 4 + GroupItem::kEnds;
+  EXPECT_TRUE(with(kGroup + 2, 2));
+  EXPECT_FALSE(with(kGroup + 2, 0)) << "of no packets";
+  EXPECT_FALSE(with(kGroup + 2, 3));
+  EXPECT_FALSE(with(kSecond, 2 << 8 | 1)) << "a piece in it";
+  EXPECT_FALSE(with(kSecond, 1 << 8 | 15)) << "no data lane";
+  EXPECT_FALSE(with(kSecond + 2, 130)) << "nothing between the ends";
+  EXPECT_FALSE(with(kSecond + 2, sent->size() + 1));
+  EXPECT_FALSE(with(kSecond + 2, 0xFFFF));
+}
+
 TEST_F(Frames, CarryPacketsInPieces) {
   const auto sent = packet(2000);
   const auto original = link::make_packet({.payload = 2000});
@@ -152,6 +256,7 @@ TEST_F(Frames, CarryAHello) {
               .wants_answer = true,
               .recovery = true,
               .options = true,
+              .groups = true,
               .mode = TunnelMode::kRouter,
               .data_vls = 8,
               .fec = {.frames = 10, .repairs = 2},
@@ -170,13 +275,15 @@ TEST_F(Frames, CarryAHello) {
 
 // A system call takes no more than so many parts, however short the packets are that programs make.
 TEST_F(Frames, AreOfFewPartsHoweverManyPacketsTheyHold) {
-  for (const std::size_t payload : {4u, 8u, 256u, 260u, 2000u}) {
+  for (const std::size_t payload : {4u, 8u, 256u, 260u, 364u, 2000u}) {
     const auto bytes_sent = link::make_packet({.payload = payload});
     const Bytes whole(bytes_sent);
     const std::size_t header = whole.size() - payload - 6;
+    const bool groups = payload == 364;
     const auto sent =
-        pool.refer(whole.first(header), whole.subspan(header, payload), {}, whole.last(6));
-    frame.begin(kLongestFrame);
+        groups ? pool.copy(whole)
+               : pool.refer(whole.first(header), whole.subspan(header, payload), {}, whole.last(6));
+    frame.begin(kLongestFrame, 0, groups);
     std::uint32_t packets = 0;
     while (frame.add({.vl = Vl{1}, .sequence = packets}, *sent, 0, sent->size()))
       ++packets;

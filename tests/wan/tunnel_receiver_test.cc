@@ -105,5 +105,39 @@ TEST_F(Receiver, FindsWhatWasDamagedOnTheWayAndLeavesItToThePortToSay) {
   EXPECT_FALSE(packet->intact);
 }
 
+// One of a group, whose ends lie apart from what is between them.
+TEST_F(Receiver, FindsWhatWasDamagedInAGroup) {
+  const std::size_t middle = packet_.size() - GroupItem::kFront - wire::kVcrcSize;
+  std::uint32_t sequence = 0;
+  const std::size_t all_good = packet_.size();
+  for (const std::size_t damaged :
+       {all_good, std::size_t{100}, GroupItem::kFront, packet_.size() - 3, packet_.size() - 1}) {
+    std::vector<std::byte> bytes = packet_;
+    if (damaged != all_good) bytes[damaged] ^= std::byte{1};
+    const MutableBytes room = buffer_.landing().room();
+    // Not behind the front, where it would be in one piece.
+    const MutableBytes between = room.subspan(1, middle);
+    std::copy_n(bytes.begin() + GroupItem::kFront, middle, between.begin());
+    const std::uint64_t blocks = share_.block().blocks(packet_.size());
+    const PacketItem item{.tag = {.vl = Vl{4},
+                                  .sequence = sequence,
+                                  .position = static_cast<std::uint32_t>(sequence * blocks)},
+                          .total = static_cast<std::uint16_t>(packet_.size()),
+                          .bytes = between,
+                          .front = Bytes(bytes).first(GroupItem::kFront),
+                          .vcrc = Bytes(bytes).last(wire::kVcrcSize)};
+    ++sequence;
+    ASSERT_TRUE(receiver_.take(item, Time{}));
+    buffer_.landing().landed(1 + middle);
+    const link::PacketPtr packet = receiver_.pop(Vl{4});
+    ASSERT_NE(packet, nullptr);
+    EXPECT_EQ(packet->intact, damaged == all_good) << damaged;
+    std::vector<std::byte> came(packet->size());
+    packet->copy_to(came);
+    EXPECT_EQ(came, bytes);
+    EXPECT_EQ(packet->payload().data(), between.data()) << "it is not copied";
+  }
+}
+
 }  // namespace
 }  // namespace weft::wan

@@ -118,6 +118,53 @@ TEST(Tunnel, FillsTheFramesOfAStream) {
   EXPECT_EQ(world.sites[1]->disorder, 0);
 }
 
+// Whose hello does not say that it takes groups gets none.
+TEST(Tunnel, GroupsPacketsForAnEndThatTakesThem) {
+  for (const bool takes : {true, false}) {
+    World world({.wan = {.longest_frame = kLongestFrame}});
+    world.paths[1]->look = [&](std::vector<std::byte>& frame) {
+      constexpr std::byte kTakesGroups{8};
+      const auto item = FrameView::parse(frame)->next();
+      if (!takes && item && std::holds_alternative<Hello>(*item)) {
+        EXPECT_NE(frame[FrameHead::kSize + 1] & kTakesGroups, std::byte{});
+        frame[FrameHead::kSize + 1] &= ~kTakesGroups;
+      }
+      return true;
+    };
+    std::uint64_t grouped = 0, alone = 0;
+    world.paths[0]->see = [&](Bytes bytes, const OutFrame&) {
+      auto frame = FrameView::parse(bytes);
+      while (const auto item = frame->next()) {
+        const auto* const packet = std::get_if<PacketItem>(&*item);
+        if (packet != nullptr) ++(packet->grouped() ? grouped : alone);
+      }
+    };
+    ASSERT_TRUE(world.activate()) << world.describe();
+    for (int i = 0; i < 40; ++i)
+      ASSERT_TRUE(world.sites[0]->send(Sl{1}, Vl{1}, 2000));
+    world.run_for(50ms);
+    EXPECT_EQ(world.sites[1]->came[1], 40);
+    EXPECT_EQ(world.sites[1]->damaged + world.sites[1]->disorder, 0);
+    EXPECT_EQ(grouped, takes ? 40 : 0);
+    EXPECT_EQ(alone, takes ? 0 : 40);
+  }
+}
+
+// Without recovery: nothing comes after what was lost last, and it is missed all the same.
+TEST(Tunnel, MissesWhatWasLostLast) {
+  World world({.tunnel = {.recovery = false}});
+  ASSERT_TRUE(world.activate()) << world.describe();
+  world.paths[0]->cut = true;
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(world.sites[0]->send(Sl{1}, Vl{1}, 64));
+  world.run_for(1ms);
+  world.paths[0]->cut = false;
+  EXPECT_EQ(world.count(TunnelCounter::kTxPackets), 3);
+  world.run_for(200ms);
+  EXPECT_EQ(world.count(1, TunnelCounter::kRxLost), 3);
+  EXPECT_EQ(world.count(TunnelCounter::kRxPackets), 0);
+}
+
 TEST(Tunnel, GivesThePathNoMoreAtOnceThanItTakes) {
   World world({});
   ASSERT_TRUE(world.activate()) << world.describe();
