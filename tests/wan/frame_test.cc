@@ -219,7 +219,9 @@ TEST_F(Frames, AreRefusedAsAWholeWhereAGroupIsCutOrCannotBe) {
   };
   constexpr std::size_t kGroup = FrameHead::kSize, kSecond = kGroup + 4 + GroupItem::kEnds;
   EXPECT_TRUE(with(kGroup + 2, 2));
-  EXPECT_FALSE(with(kGroup + 2, 0)) << "of no packets";
+  auto empty = std::vector(whole.begin(), whole.begin() + kGroup + GroupItem::kSize);
+  empty[kGroup + 3] = std::byte{0};
+  EXPECT_FALSE(FrameView::parse(empty)) << "of no packets";
   EXPECT_FALSE(with(kGroup + 2, 3));
   EXPECT_FALSE(with(kSecond, 2 << 8 | 1)) << "a piece in it";
   EXPECT_FALSE(with(kSecond, 1 << 8 | 15)) << "no data lane";
