@@ -196,6 +196,7 @@ void ConnectedQueuePair::dispatch(const InPacket& packet) {
 
 void ConnectedQueuePair::end_run(Time now) {
   see(now);
+  requester_.end_run();
   responder_.end_run(now_);
 }
 

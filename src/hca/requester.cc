@@ -42,7 +42,8 @@ Requester::Requester(Connection& connection, MemoryTable& memory, CompletionSink
       completions_(completions),
       requests_(connection.config.max_sends, connection.config.max_send_pieces),
       areas_(connection.config.max_inline),
-      pins_(memory) {
+      pins_(memory),
+      target_(memory) {
 }
 
 void Requester::start(Psn first) {
@@ -72,6 +73,7 @@ void Requester::reset() {
 
 // What is outstanding is no more.
 void Requester::forget() {
+  target_.release();
   records_.clear();
   fetches_.clear();
   in_flight_ = span_cost_ = fetch_cost_ = 0;

@@ -131,6 +131,9 @@ class Requester {
   // A response (is_response of its opcode), or a Weft acknowledgement or credit. The common checks
   // are made.
   void receive(const InPacket& packet, Time now);
+  // All that has arrived was given to receive(): it holds no region any more, so that none waits
+  // for it to be deregistered.
+  void end_run() { target_.release(); }
   // The network is congested towards the peer (CNP, IBA A17.9.3).
   void congested(Time now);
 
@@ -439,6 +442,7 @@ class Requester {
   std::uint32_t arrived_packets_ = 0;
   Psn first_psn_{};
   RegionPinSet pins_;
+  RegionPin target_;  // where the last response was written; the next one most likely goes there
   Out out_;
   std::size_t one_by_one_ = 0;  // the next so many go in bursts of one, to find what is refused
 

@@ -13,7 +13,7 @@
 namespace weft::hca {
 namespace {
 
-constexpr std::uint32_t kResponseOverhead = 20;  // BTH, AETH, ICRC; the ones between have no AETH
+constexpr std::uint32_t kResponseOverhead = 20;  // BTH, AETH, ICRC; of others less may have an AETH
 
 std::uint32_t packets_of(std::uint64_t bytes, std::uint32_t mtu) {
   return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + mtu - 1) / mtu);
@@ -156,7 +156,6 @@ bool Requester::accept(const InPacket& packet, const PacketRecord& record, Fetch
 }
 
 bool Requester::place(std::uint64_t request, std::uint64_t offset, Bytes data) {
-  RegionPin pin(memory_);
   for (const Sge& piece : requests_.pieces(request - first_request_)) {
     if (data.empty()) break;
     if (offset >= piece.length) {
@@ -164,8 +163,8 @@ bool Requester::place(std::uint64_t request, std::uint64_t offset, Bytes data) {
       continue;
     }
     const std::size_t here = std::min<std::size_t>(piece.length - offset, data.size());
-    std::byte* const to = pin.resolve(piece.lkey.value(), connection_.config.pd,
-                                      piece.address + offset, here, kLocalWrite);
+    std::byte* const to = target_.resolve(piece.lkey.value(), connection_.config.pd,
+                                          piece.address + offset, here, kLocalWrite);
     if (to == nullptr) {
       doom(request, CompletionStatus::kLocalProtectionError);
       return false;

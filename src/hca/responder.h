@@ -199,7 +199,9 @@ class Responder {
   // Answering: responder_answer.cc.
   [[nodiscard]] bool ack_ripe() const;
   void fill_answers(Burst& burst);
+  [[nodiscard]] wire::Position look_of(std::uint32_t number, std::uint32_t packets) const;
   bool append_answer(Burst& burst, const Answer& answer, std::uint32_t number);
+  std::uint32_t append_alike(Burst& burst, const Answer& answer, std::uint32_t number);
   void note_tail(Tail tail, wire::Syndrome syndrome);
   void fill_acknowledgement(Burst& burst);
   [[nodiscard]] wire::WeftAck describe(const wire::Aeth& aeth) const;

@@ -139,8 +139,10 @@ void Responder::fill_answers(Burst& burst) {
   while (in_flight_.finished < answers_.size()) {
     const Answer& answer = answers_[in_flight_.finished];
     std::uint32_t next = answer.next;
-    while (next < answer.packets && append_answer(burst, answer, next))
+    while (next < answer.packets && append_answer(burst, answer, next)) {
       ++next;
+      next += append_alike(burst, answer, next);
+    }
     if (answers_.empty()) return;  // it has failed
     if (next < answer.packets) {
       in_flight_.partial = next;
@@ -151,10 +153,18 @@ void Responder::fill_answers(Burst& burst) {
   in_flight_.answers = burst.size();
 }
 
+// To a Weft peer the packets in the middle of a response look like the first: with an AETH all are
+// of one length, and leave in runs. A requester has to take such a packet anywhere in a read, since
+// one that is resumed begins so (IBA 9.7.5.1.4).
+Position Responder::look_of(std::uint32_t number, std::uint32_t packets) const {
+  const Position position = position_of(number, packets);
+  return position == Position::middle && extended() ? Position::first : position;
+}
+
 // Adds a packet of an answer; false when it does not fit, or (the first of the burst) has failed.
 bool Responder::append_answer(Burst& burst, const Answer& answer, std::uint32_t number) {
   if (one_by_one_ > 0 && !burst.empty()) return false;
-  const Position position = position_of(number, answer.packets);
+  const Position position = look_of(number, answer.packets);
   const std::uint64_t offset = std::uint64_t{number} * connection_.mtu;
   const std::uint32_t length = answer.atomic
                                    ? 0
@@ -189,6 +199,33 @@ bool Responder::append_answer(Burst& burst, const Answer& answer, std::uint32_t 
   in_flight_.bytes += length;
   burst.close(packet, kIcrcBytes);
   return true;
+}
+
+// Goes on with a response whose packet before `number` the burst ends with, for as many full
+// packets that look like that one as there is room for; none when it is not as simple as that.
+std::uint32_t Responder::append_alike(Burst& burst, const Answer& answer, std::uint32_t number) {
+  if (one_by_one_ > 0 || number + 1 >= answer.packets ||
+      look_of(number - 1, answer.packets) != look_of(number, answer.packets)) {
+    return 0;
+  }
+  const std::uint32_t mtu = connection_.mtu;
+  const OutPacket& model = burst.packets().back();
+  const auto count = static_cast<std::uint32_t>(
+      std::min<std::size_t>(burst.room(model.length(), kIcrcBytes), answer.packets - 1 - number));
+  if (count == 0) return 0;
+  const std::uint64_t bytes = std::uint64_t{count} * mtu;
+  const std::byte* const data =
+      pins_.resolve(answer.reth.rkey.value(), answer.pd,
+                    answer.reth.virtual_address + std::uint64_t{number} * mtu, bytes, kRemoteRead,
+                    connection_.config.qpn);
+  if (data == nullptr) return 0;
+  Psn psn = answer.psn + number;
+  for (OutPacket& packet : burst.repeat(model, data, count, kIcrcBytes)) {
+    wire::BthView(MutableBytes(packet.header)).set_psn(psn);
+    ++psn;
+  }
+  in_flight_.bytes += bytes;
+  return count;
 }
 
 // Behind the answers: what is to be said of everything before `expected_`.

@@ -300,6 +300,19 @@ TEST_F(RequesterFetch, FailsAReadWhoseMemoryWasDeregisteredMeanwhile) {
   EXPECT_THAT(completed(), ElementsAre(std::pair(1u, CompletionStatus::kLocalProtectionError)));
 }
 
+TEST_F(RequesterFetch, LetsGoOfTheMemoryOfAResponseWhenAllIsReadThatHasCome) {
+  start();
+  ASSERT_EQ(read(1, 3 * kMtu), std::errc{});
+  transmit();
+  read_response(0, Opcode::rc_read_response_first, block('a'));
+  read_response(1, Opcode::rc_read_response_middle, block('b'));
+  requester->end_run();
+  ASSERT_TRUE(table.remove(region.key)) << "waits for whoever still refers to it";
+  read_response(2, Opcode::rc_read_response_last, block('c'));
+  EXPECT_THAT(completed(), ElementsAre(std::pair(1u, CompletionStatus::kLocalProtectionError)));
+  EXPECT_EQ(text(0, 2 * kMtu), block('a') + block('b'));
+}
+
 TEST_F(RequesterFetch, FailsAReadWhoseMemoryIsNotThere) {
   connection.config.copy = [](void*, const void*, std::size_t) { return false; };
   start();

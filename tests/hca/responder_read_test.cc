@@ -83,6 +83,45 @@ TEST_F(ResponderReads, SendsALongAnswerInLongBursts) {
   EXPECT_LE(bursts.size(), 6u);
 }
 
+TEST_F(ResponderReads, AnswersAWeftPeerInPacketsOfOneLength) {
+  connection.config.extensions = true;
+  const std::string data = pattern(8 * kMtu);
+  store(100, data);
+  give(read(kFirst, 100, 4 * kMtu));
+  give(read(kFirst + 4, 100 + 4 * kMtu, 4 * kMtu));
+  const auto sent = answers();
+  ASSERT_EQ(sent.size(), 8u);
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    EXPECT_EQ(sent[i].bth.opcode,
+              i % 4 == 3 ? Opcode::rc_read_response_last : Opcode::rc_read_response_first);
+    EXPECT_EQ(sent[i].bth.psn, kFirst + static_cast<std::uint32_t>(i));
+    EXPECT_EQ(sent[i].aeth.msn, i < 4 ? 1u : 2u);
+  }
+  EXPECT_EQ(joined(sent), data);
+  EXPECT_EQ(bursts, std::vector<std::size_t>{8});
+}
+
+TEST_F(ResponderReads, EndsAnAnswerWhereTheRegionEndsByNow) {
+  for (const bool weft : {false, true}) {
+    connection.config.extensions = weft;
+    make();
+    const std::string data = pattern(20 * kMtu);
+    store(0, data);
+    give(read(kFirst, 0, data.size()));
+    const RegionChange::Range less{
+        .base = memory.data(), .iova = region.iova, .length = 7 * kMtu + 9};
+    ASSERT_TRUE(table.change(region.key, {.range = less}));
+    auto sent = answers();
+    ASSERT_EQ(sent.size(), 8u);
+    expect_nak({sent.back()}, NakCode::remote_access_error, kFirst + 7);
+    sent.pop_back();
+    EXPECT_EQ(joined(sent), data.substr(0, 7 * kMtu));
+    const RegionChange::Range all{
+        .base = memory.data(), .iova = region.iova, .length = memory.size()};
+    ASSERT_TRUE(table.change(region.key, {.range = all}));
+  }
+}
+
 TEST_F(ResponderReads, AcknowledgesWhatWasBeforeByTheAnswerItself) {
   post(1, 0, 100);
   give({.psn = kFirst, .payload = "x"});
