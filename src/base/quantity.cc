@@ -15,6 +15,18 @@ constexpr std::array<Unit, 4> kDecimalSizes{{{"B", 1}, {"kB", 1e3}, {"MB", 1e6},
 
 }  // namespace
 
+std::optional<std::uint64_t> parse_integer(std::string_view text) {
+  int base = 10;
+  if (text.starts_with("0x")) {
+    text.remove_prefix(2);
+    base = 16;
+  }
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
 std::optional<double> parse_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -31,6 +31,10 @@ inline constexpr std::array<Unit, 7> kSizeUnits{{{"KiB", 1024},
                                                  {"GB", 1e9},
                                                  {"B", 1}}};
 
+// A whole number and nothing else: decimal, or hexadecimal behind 0x. Nothing: it is none, or one
+// of 2^64 or more.
+[[nodiscard]] std::optional<std::uint64_t> parse_integer(std::string_view text);
+
 // A finite decimal number and nothing else.
 [[nodiscard]] std::optional<double> parse_number(std::string_view text);
 

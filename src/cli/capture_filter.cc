@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
+#include <limits>
 #include <string_view>
 
+#include "base/quantity.h"
 #include "wire/bth.h"
 #include "wire/grh.h"
 #include "wire/lrh.h"
@@ -14,17 +15,10 @@
 namespace weft::cli {
 namespace {
 
-// Decimal, or hexadecimal behind 0x.
 std::optional<std::uint32_t> number(std::string_view text) {
-  int base = 10;
-  if (text.starts_with("0x")) {
-    text.remove_prefix(2);
-    base = 16;
-  }
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  const auto value = parse_integer(text);
+  if (!value || *value > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
+  return static_cast<std::uint32_t>(*value);
 }
 
 bool differs(const std::optional<std::uint32_t>& wanted, std::uint32_t value) {

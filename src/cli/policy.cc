@@ -6,13 +6,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/quantity.h"
 #include "cli/commands.h"
 #include "cli/report_view.h"
 #include "cli/sm_place.h"
@@ -24,17 +24,6 @@ namespace weft::cli {
 namespace {
 
 using Json = nlohmann::json;
-
-// All of it, decimal or with 0x before it.
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  const bool hex = text.starts_with("0x");
-  if (hex) text.remove_prefix(2);
-  std::uint64_t number = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number, hex ? 16 : 10);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 // "from=a,b": a key of [[policy]], and what it is to be. "symmetric" alone is true.
 struct Setting {
@@ -72,7 +61,7 @@ std::string toml_of(const Setting& setting) {
   std::vector<std::string> values;
   for (const std::string& value : setting.values) {
     const bool plain =
-        (may_be_number && number_in(value)) || (setting.key == "symmetric" && value != "");
+        (may_be_number && parse_integer(value)) || (setting.key == "symmetric" && value != "");
     values.push_back(plain ? value : fabric::quoted(value));
   }
   return values.size() == 1 ? fmt::format("{} = {}\n", setting.key, values.front())
@@ -81,7 +70,7 @@ std::string toml_of(const Setting& setting) {
 
 // A rule as people call it: by its number, or its name.
 Json rule_called(const std::string& text) {
-  const auto number = number_in(text);
+  const auto number = parse_integer(text);
   return number ? Json(*number) : Json(text);
 }
 
@@ -113,7 +102,7 @@ Expected<void> describe_query(Json& request, const PolicyOptions& options) {
       request["requester"] = value;
       continue;
     }
-    const auto number = number_in(value);
+    const auto number = parse_integer(value);
     if (std::ranges::find(kNumbers, setting->key) == kNumbers.end() || !number) {
       return fail(std::errc::invalid_argument,
                   fmt::format("{}: want requester=WHO, or one of {} with a number",

@@ -5,33 +5,22 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <utility>
 
 #include "base/gid_text.h"
+#include "base/quantity.h"
 #include "fabric/toml_string.h"
 
 namespace weft::fabric {
 namespace {
-
-// All of a text as a number, decimal or with 0x before it.
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  const bool hex = text.starts_with("0x");
-  if (hex) text.remove_prefix(2);
-  std::uint64_t number = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number, hex ? 16 : 10);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 std::optional<LabPort> port_in(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   LabPort port{.node = text.substr(0, colon)};
   if (!good_name(port.node)) return std::nullopt;
   if (colon == std::string::npos) return port;
-  const auto number = number_in(std::string_view(text).substr(colon + 1));
+  const auto number = parse_integer(std::string_view(text).substr(colon + 1));
   if (!number || *number == 0 || *number > kMaxPorts) return std::nullopt;
   port.port = static_cast<std::uint8_t>(*number);
   return port;
@@ -226,9 +215,9 @@ Done read_service_id(LabPolicy& policy, const Value& value) {
   }
   const auto text = value.string();
   const std::size_t dash = text ? text->find('-') : 0;
-  const auto first = text ? number_in(std::string_view(*text).substr(0, dash)) : std::nullopt;
+  const auto first = text ? parse_integer(std::string_view(*text).substr(0, dash)) : std::nullopt;
   const auto last = first && dash != std::string::npos
-                        ? number_in(std::string_view(*text).substr(dash + 1))
+                        ? parse_integer(std::string_view(*text).substr(dash + 1))
                         : first;
   if (!first || !last || *last < *first) {
     return value.wrong("must be a service ID, or a range of them as in \"0x1000-0x1fff\"");

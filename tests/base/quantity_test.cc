@@ -6,6 +6,17 @@
 namespace weft {
 namespace {
 
+TEST(Quantity, IntegersAreDecimalOrHexadecimal) {
+  EXPECT_EQ(parse_integer("0"), 0u);
+  EXPECT_EQ(parse_integer("0017"), 17u);
+  EXPECT_EQ(parse_integer("0xfF"), 255u);
+  EXPECT_EQ(parse_integer("18446744073709551615"), ~std::uint64_t{0});
+  for (const char* text : {"", "0x", "0x0x1", "x1", " 1", "1 ", "-1", "+1", "1.0", "1e3", "ff",
+                           "18446744073709551616", "0x10000000000000000"}) {
+    EXPECT_FALSE(parse_integer(text)) << text;
+  }
+}
+
 TEST(Quantity, IsANumberWithAUnit) {
   EXPECT_EQ(parse_quantity("2.5Gb/s", kRateUnits), 312'500'000u);
   EXPECT_EQ(parse_quantity("20ms", kTimeUnits), 20'000'000u);

@@ -201,18 +201,6 @@ Ranges universe(const Keyword& keyword) {
   }
 }
 
-std::optional<std::uint64_t> parse_integer(std::string_view text) {
-  int base = 10;
-  if (text.starts_with("0x") || text.starts_with("0X")) {
-    text.remove_prefix(2);
-    base = 16;
-  }
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 Expected<Ranges> parse_values(const Keyword& keyword, std::string_view text) {
   if (keyword.notation == name) {
     if (auto named = named_values(keyword.field, text)) return *named;

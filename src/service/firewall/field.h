@@ -132,9 +132,6 @@ struct Keyword {
 // right, without saying where.
 [[nodiscard]] Expected<Ranges> parse_values(const Keyword& keyword, std::string_view text);
 
-// A number: decimal, or hexadecimal behind 0x.
-[[nodiscard]] std::optional<std::uint64_t> parse_integer(std::string_view text);
-
 // As reports show it.
 [[nodiscard]] std::string_view text(Traffic traffic);
 [[nodiscard]] std::string_view text(ConnectionState state);

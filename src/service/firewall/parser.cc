@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "base/quantity.h"
+
 namespace weft::service::firewall {
 namespace {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/quantity.h"
 #include "service/firewall/parser.h"
 
 namespace weft::service::firewall {
