@@ -119,8 +119,7 @@ std::vector<Qpn> QpMap::take_changed() {
 std::vector<Qpn> QpMap::take_news() {
   std::vector<Qpn> out = std::exchange(news_, {});
   std::ranges::sort(out);
-  const auto twice = std::ranges::unique(out);
-  out.erase(twice.begin(), twice.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
