@@ -48,20 +48,52 @@ std::string_view word_of(fw::Action action) {
   }
 }
 
+// What is much for one packet: tables looked up, rules tried, words of sets.
+constexpr std::uint32_t kMuch = 128;
+
+// Chains in which a packet may take long, since no field tells their rules apart.
+std::vector<std::size_t> slow_chains(const fw::Program& program) {
+  std::vector<std::size_t> out;
+  for (std::size_t chain = 0; chain < program.rules().chains.size(); ++chain) {
+    const auto& most = program.classifier(chain).most();
+    if (std::uint64_t{most.tables} + most.rules + most.words > kMuch) out.push_back(chain);
+  }
+  return out;
+}
+
 int check(const FirewallOptions& options) {
   const auto program = read_rules(options.rules);
   if (!program) return refuse("firewall", program.error().message);
-  const auto& classifier = program->classifier();
+  const fw::Classifier::Most most = program->most();
+  const auto slow = slow_chains(*program);
   if (options.json) {
+    Json slow_names = Json::array();
+    for (const std::size_t chain : slow)
+      slow_names.push_back(program->rules().chains[chain].name);
     const Json out{{"rules", program->size()},
                    {"chains", program->rules().chains.size()},
                    {"policy", word_of(program->rules().policy)},
-                   {"table_bytes", classifier.bytes()}};
+                   {"table_bytes", program->table_bytes()},
+                   {"most_tables", most.tables},
+                   {"most_rules", most.rules},
+                   {"most_words", most.words},
+                   {"slow_chains", slow_names}};
     fmt::print("{}\n", out.dump());
   } else {
     fmt::print("{}: {} rules in {} chains, policy {}; tables of {} KiB\n", options.rules,
                program->size(), program->rules().chains.size(), word_of(program->rules().policy),
-               (classifier.bytes() + 1023) / 1024);
+               (program->table_bytes() + 1023) / 1024);
+    fmt::print("in a chain, a packet comes by {} tables at most, {} rules{}\n", most.tables,
+               most.rules,
+               most.words == 0 ? "" : fmt::format(" and {} words of 64 rules", most.words));
+    for (const std::size_t chain : slow) {
+      const auto& in_chain = program->classifier(chain).most();
+      fmt::print(
+          "chain {} is slow: ranges of many of its {} rules overlap each other on every field; a "
+          "packet may come by {} tables, {} rules and {} words\n",
+          program->rules().chains[chain].name, program->classifier(chain).size(), in_chain.tables,
+          in_chain.rules, in_chain.words);
+    }
   }
   return kOk;
 }

@@ -299,6 +299,18 @@ table lab {
 END
 expect 0 'rules.fw: 4 rules in 1 chains, policy drop; tables of' \
   "$weft" firewall check "$work/rules.fw"
+expect 0 'in a chain, a packet comes by 0 tables at most, 4 rules$' \
+  "$weft" firewall check "$work/rules.fw"
+# Ranges that overlap each other on both fields: said, as it takes long.
+{
+  echo 'table lab { chain forward { hook forward; policy drop;'
+  for ((i = 0; i < 4096; ++i)); do
+    echo "dqp $i-$((i + 5000)) sqp $((7 * i % 5000))-$((7 * i % 5000 + 5000)) accept"
+  done
+  echo '} }'
+} > "$work/slow.fw"
+expect 0 'chain forward is slow: .* 192 words' "$weft" firewall check "$work/slow.fw"
+expect 0 '"slow_chains":\["forward"\]' "$weft" firewall check --json "$work/slow.fw"
 capture="$WEFT_SOURCE/tests/data/ib/infiniband.pcap"
 expect 0 '43 packets: [1-9][0-9]* accepted, [0-9]* dropped, 0 rejected' \
   "$weft" firewall test "$work/rules.fw" "$capture"

@@ -229,6 +229,20 @@ TEST(FirewallInside, BoundsMessagesByTheirLength) {
   EXPECT_TRUE(world.passes(send(wire::Opcode::rc_send_only)));
 }
 
+TEST(FirewallInside, AFullTableOfAnsweredFlowsTakesNoOthers) {
+  FirewallOptions options;
+  options.flows.most = 2;
+  World world("ct state established accept\nudp dport 53 accept", "drop", options);
+  for (const auto port : {std::uint16_t{1}, std::uint16_t{2}}) {
+    ASSERT_TRUE(world.passes(over_ipoib(test::ipv4(17, test::udp(port, 53)))));
+    ASSERT_TRUE(world.passes(over_ipoib(test::ipv4(17, test::udp(53, port)), true)));
+  }
+  const Decision late = world.decide(over_ipoib(test::ipv4(17, test::udp(3, 53))));
+  EXPECT_EQ(late.doubt, Doubt::table_full);
+  EXPECT_EQ(late.action, Action::drop);
+  EXPECT_TRUE(world.passes(over_ipoib(test::ipv4(17, test::udp(1, 53)))));
+}
+
 TEST(FirewallInside, AFloodOfFlowsPushesOutUnansweredOnesOnly) {
   FirewallOptions options;
   options.flows.most = 100;

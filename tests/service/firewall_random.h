@@ -130,6 +130,44 @@ inline MatchKey random_key(Random& random) {
   return key;
 }
 
+// A value of one of a condition's ranges: an end of it, or in between.
+inline Wide value_in(const Condition& condition, Random& random) {
+  const Range& range = condition.ranges[random.below(condition.ranges.size())];
+  if (random.chance(0.3)) return range.high;
+  Wide out = range.low;
+  const bool small = range.high.high == out.high && range.high.low - out.low < 1'000'000;
+  if (small) out.low += random.below(range.high.low - out.low + 1);
+  return out;
+}
+
+inline void set_value(MatchKey& key, Field field, const Wide& value) {
+  if (is_wide(field)) {
+    key.set(field, value);
+  } else {
+    key.set(field, value.low);
+  }
+}
+
+// What some rule of `rules` matches, but for what is changed or missing now and then.
+inline MatchKey key_near(const RuleSet& rules, Random& random) {
+  const auto& of = rules.chains[random.below(rules.chains.size())].rules;
+  MatchKey key;
+  key.set(Field::state, random.chance(0.9) ? random.below(3) : random.below(5));
+  for (const Condition& condition : of[random.below(of.size())].conditions)
+    set_value(key, condition.field, value_in(condition, random));
+  for (auto others = random.below(4); others > 0; --others) {
+    for (const Condition& condition : of[random.below(of.size())].conditions) {
+      if (!key.has(condition.field) || random.chance(0.2))
+        set_value(key, condition.field, value_in(condition, random));
+    }
+  }
+  if (random.chance(0.2)) {
+    const auto gone = static_cast<Field>(random.below(kFields));
+    if (gone != Field::state) key.remove(gone);
+  }
+  return key;
+}
+
 struct LinearOutcome {
   Action action = Action::drop;
   std::uint32_t rule = ~std::uint32_t{0};

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The firewall in the hands of a runtime: verdicts for flows, counters, log, dry run, other rules.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "firewall_world.h"
 
@@ -104,8 +106,8 @@ TEST(FirewallService, CountsRecordsThatAreNone) {
 }
 
 TEST(FirewallService, IsAskedForEachPacketWhereRulesLookAtMoreThanTheFlow) {
-  for (const char* rule :
-       {"size > 4000 drop\n", "limit rate over 1000000/second drop\n", "message > 100000 drop\n"}) {
+  for (const char* rule : {"size > 4000 drop\n", "vl 9 drop\n",
+                           "limit rate over 1000000/second drop\n", "message > 100000 drop\n"}) {
     World world(std::string(rule) + kRules);
     RecordingHost host;
     world.firewall.attach(host);
@@ -118,6 +120,36 @@ TEST(FirewallService, IsAskedForEachPacketWhereRulesLookAtMoreThanTheFlow) {
   RecordingHost host;
   world.firewall.attach(host);
   EXPECT_FALSE(handle(world, test::datagram(Buffer(8))).whole_flow());
+}
+
+// Each opcode has its own way through the rules, and whoever sends them all does not make the
+// firewall remember all of them.
+TEST(FirewallService, RemembersABoundedNumberOfWaysThroughTheRules) {
+  constexpr std::array<wire::Opcode, 10> kOpcodes{wire::Opcode::rc_send_first,
+                                                  wire::Opcode::rc_send_middle,
+                                                  wire::Opcode::rc_send_last,
+                                                  wire::Opcode::rc_send_only,
+                                                  wire::Opcode::rc_write_first,
+                                                  wire::Opcode::rc_write_middle,
+                                                  wire::Opcode::rc_write_last,
+                                                  wire::Opcode::rc_write_only,
+                                                  wire::Opcode::rc_send_only_invalidate,
+                                                  wire::Opcode::rc_acknowledge};
+  std::string rules;
+  for (const wire::Opcode opcode : kOpcodes)
+    rules += fmt::format("opcode {:#x} counter\n", static_cast<unsigned>(opcode));
+  World world(rules + kRules);
+  RecordingHost host;
+  world.firewall.attach(host);
+  const Exchange exchange;
+  ASSERT_TRUE(world.connects(exchange));
+  unsigned known = 0;
+  for (const wire::Opcode opcode : kOpcodes) {
+    const Verdict verdict = handle(world, exchange.data(false, opcode));
+    EXPECT_EQ(verdict.action(), Verdict::Action::kForward);
+    if (verdict.whole_flow()) ++known;
+  }
+  EXPECT_EQ(known, 8u);
 }
 
 TEST(FirewallService, SaysWhyItDrops) {

@@ -188,6 +188,13 @@ TEST(FirewallState, ARequestInAnothersNameIsForged) {
   program.deth.src_qp = Qpn{0x42};
   EXPECT_EQ(world.decide(program).doubt, Doubt::cm_forged);
   EXPECT_FALSE(world.passes(program));
+  program = exchange.req();
+  program.deth.qkey = QKey{0x1234};
+  EXPECT_EQ(world.decide(program).doubt, Doubt::cm_forged);
+  // To another queue pair, as redirected management.
+  Made redirected = exchange.req();
+  redirected.bth.dest_qp = Qpn{0x55};
+  EXPECT_EQ(world.decide(redirected).doubt, Doubt::cm_forged);
   EXPECT_EQ(world.firewall.connections(), 0u);
 }
 
@@ -235,6 +242,48 @@ TEST(FirewallState, OnlyItsEndsEndAConnection) {
   EXPECT_FALSE(world.passes(guess.dreq()));
   EXPECT_FALSE(world.passes(intruder.rej()));
   EXPECT_TRUE(world.passes(exchange.data()));
+}
+
+TEST(FirewallState, NothingIsBelievedOfWhatARuleLetsThroughInDoubt) {
+  World world("ct state invalid accept\nct state established accept");
+  Made forged = Exchange{}.req();
+  forged.slid = Lid{7};
+  EXPECT_TRUE(world.passes(forged));
+  EXPECT_EQ(world.firewall.connections(), 0u);
+  EXPECT_FALSE(world.passes(Exchange{}.data()));
+}
+
+TEST(FirewallState, AMessageInAnEndsNameComesFromItsLid) {
+  World world(kByState);
+  const Exchange exchange;
+  ASSERT_TRUE(world.connects(exchange));
+  // With its GID and all numbers, which somebody may have seen.
+  for (Made forged : {exchange.dreq(), exchange.drep(), exchange.rtu()}) {
+    forged.slid = Lid{7};
+    EXPECT_EQ(world.decide(forged).doubt, Doubt::cm_unknown);
+  }
+  EXPECT_TRUE(world.passes(exchange.data()));
+}
+
+TEST(FirewallState, NobodyAnswersHisOwnRequest) {
+  World world(kByState);
+  const Exchange exchange;
+  ASSERT_TRUE(world.passes(exchange.req()));
+  wire::CmRep rep{.local_comm_id = wire::CommId{exchange.a_id},
+                  .remote_comm_id = wire::CommId{exchange.b_id}};
+  rep.local_qpn = Qpn{0xBAD};
+  EXPECT_EQ(world.decide(exchange.addressed(test::cm(rep), false)).doubt, Doubt::cm_unknown);
+}
+
+TEST(FirewallState, NothingFollowsARequestBeforeItsAnswer) {
+  World world(kByState);
+  const Exchange exchange;
+  ASSERT_TRUE(world.passes(exchange.req()));
+  for (const Made& early : {exchange.rtu(), exchange.dreq(), exchange.drep()})
+    EXPECT_EQ(world.decide(early).doubt, Doubt::cm_unknown);
+  EXPECT_EQ(world.firewall.half_open(), 1u);
+  EXPECT_FALSE(world.passes(exchange.data()));
+  EXPECT_TRUE(world.passes(exchange.rep()));
 }
 
 TEST(FirewallState, ForbidsReadsOfOneServiceOnly) {

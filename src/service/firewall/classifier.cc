@@ -2,81 +2,92 @@
 #include "service/firewall/classifier.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace weft::service::firewall {
 
-Classifier::Lookup Classifier::look(const MatchKey& key) const {
-  Lookup out;
-  out.of_ = this;
-  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-    const Dimension& dimension = dimensions_[i];
-    out.sets_[i] = 0;  // the empty set: it is not there, so that nothing said of it holds
-    if (!key.has(dimension.field)) continue;
-    std::size_t interval = 0;
-    if (is_wide(dimension.field)) {
-      const auto after =
-          std::upper_bound(dimension.wide.begin(), dimension.wide.end(), key.wide(dimension.field));
-      interval = static_cast<std::size_t>(after - dimension.wide.begin());
-    } else {
-      const auto after = std::upper_bound(dimension.narrow.begin(), dimension.narrow.end(),
-                                          key.narrow(dimension.field));
-      interval = static_cast<std::size_t>(after - dimension.narrow.begin());
+void Classifier::Search::begin(const Classifier& classifier, const MatchKey& key) {
+  of_ = &classifier;
+  key_ = &key;
+  items_.clear();
+  lookups_.clear();
+  if (!of_->groups_.empty()) enter(static_cast<std::uint32_t>(of_->groups_.size() - 1));
+}
+
+void Classifier::Search::enter(std::uint32_t number) {
+  const Group& group = of_->groups_[number];
+  // The rest is first, for a rule there that matches may spare the tables.
+  if (group.rest != group.rest_end) {
+    Item item{.bound = of_->numbers_[group.rest], .at = group.rest, .end = group.rest_end};
+    item.kind = group.sets == kNone ? Kind::few : Kind::sets;
+    if (group.sets != kNone) {
+      item.sets = static_cast<std::uint32_t>(lookups_.size());
+      lookups_.push_back({of_->sets_[group.sets].look(*key_), group.rest});
     }
-    out.sets_[i] = dimension.sets[interval];
+    items_.push_back(item);
   }
-  return out;
+  for (std::uint32_t table = group.tables; table < group.tables_end; ++table)
+    items_.push_back({.kind = Kind::table, .bound = of_->tables_[table].first, .at = table});
 }
 
-std::uint64_t Classifier::word(std::uint32_t set, std::uint32_t index) const {
-  const std::uint64_t* const at = pool_.data() + set;
-  const std::uint32_t summary = index / 64;
-  const std::uint64_t bit = std::uint64_t{1} << index % 64;
-  if ((at[summary] & bit) == 0) return 0;
-  auto before = static_cast<std::uint32_t>(std::popcount(at[summary] & (bit - 1)));
-  for (std::uint32_t i = 0; i < summary; ++i)
-    before += static_cast<std::uint32_t>(std::popcount(at[i]));
-  return at[summaries_ + before];
+// Up to the first rule that matches, or to the first one that is behind the best so far.
+void Classifier::Search::try_few(Item& item, std::uint32_t best) {
+  const auto& numbers = of_->numbers_;
+  if (item.matches) ++item.at;
+  item.matches = false;
+  for (; item.at < item.end && numbers[item.at] < best; ++item.at) {
+    if (!of_->tests_.match(numbers[item.at], *key_)) continue;
+    item.matches = true;
+    break;
+  }
+  item.bound = item.at < item.end ? numbers[item.at] : of_->rules_;
 }
 
-// Words in which every dimension has some rule that matches.
-std::uint64_t Classifier::candidates(const Lookup& lookup, std::uint32_t summary) const {
-  std::uint64_t out = ~std::uint64_t{0};
-  for (std::size_t i = 0; i < dimensions_.size() && out != 0; ++i)
-    out &= dimensions_[i].any_summary[summary] | pool_[lookup.sets_[i] + summary];
-  return out;
+void Classifier::Search::ask_sets(Item& item) {
+  if (item.matches) ++item.at;
+  const Asked& asked = lookups_[item.sets];
+  item.at = asked.begin + asked.lookup.next(item.at - asked.begin, item.end - asked.begin);
+  item.matches = item.at < item.end;
+  item.bound = item.matches ? of_->numbers_[item.at] : of_->rules_;
 }
 
-std::uint32_t Classifier::Lookup::next(std::uint32_t from, std::uint32_t end) const {
-  if (from >= end) return end;
-  const auto& dimensions = of_->dimensions_;
-  const std::uint32_t last_word = (end - 1) / 64;
-  for (std::uint32_t summary = from / 4096; summary <= last_word / 64; ++summary) {
-    std::uint64_t words = of_->candidates(*this, summary);
-    if (summary == from / 4096) words &= ~std::uint64_t{0} << (from / 64 % 64);
-    for (; words != 0; words &= words - 1) {
-      const std::uint32_t index =
-          summary * 64 + static_cast<std::uint32_t>(std::countr_zero(words));
-      if (index > last_word) return end;
-      std::uint64_t rules = ~std::uint64_t{0};
-      if (index == from / 64) rules <<= from % 64;
-      for (std::size_t i = 0; i < dimensions.size() && rules != 0; ++i)
-        rules &= dimensions[i].any[index] | of_->word(sets_[i], index);
-      if (rules == 0) continue;
-      const std::uint32_t found = index * 64 + static_cast<std::uint32_t>(std::countr_zero(rules));
-      return std::min(found, end);
+std::uint32_t Classifier::Search::next(std::uint32_t from) {
+  std::uint32_t best = of_->rules_;
+  for (std::size_t i = 0; i < items_.size(); ++i) {  // a table adds some at the end
+    if (items_[i].bound >= best) continue;
+    Item& item = items_[i];
+    if (item.kind == Kind::table) {
+      const Table& table = of_->tables_[item.at];
+      item.bound = of_->rules_;  // it has said what it can
+      if (!key_->has(table.field)) continue;
+      const std::uint32_t group = is_wide(table.field)
+                                      ? of_->wide_[table.index].find(key_->wide(table.field))
+                                      : of_->narrow_[table.index].find(key_->narrow(table.field));
+      if (group != kNone) enter(group);
+      continue;
     }
+    while (!item.matches || item.bound < from) {
+      if (item.bound >= best) break;
+      if (item.kind == Kind::few) {
+        try_few(item, best);
+      } else {
+        ask_sets(item);
+      }
+    }
+    if (item.matches) best = std::min(best, item.bound);
   }
-  return end;
+  return best;
 }
 
 std::size_t Classifier::bytes() const {
-  std::size_t out = pool_.size() * sizeof(std::uint64_t);
-  for (const Dimension& dimension : dimensions_) {
-    out += dimension.narrow.size() * sizeof(std::uint64_t) + dimension.wide.size() * sizeof(Wide) +
-           dimension.sets.size() * sizeof(std::uint32_t) +
-           (dimension.any.size() + dimension.any_summary.size()) * sizeof(std::uint64_t);
-  }
+  std::size_t out = tests_.bytes() + groups_.capacity() * sizeof(Group) +
+                    tables_.capacity() * sizeof(Table) +
+                    numbers_.capacity() * sizeof(std::uint32_t);
+  for (const auto& narrow : narrow_)
+    out += sizeof(narrow) + narrow.bytes();
+  for (const auto& wide : wide_)
+    out += sizeof(wide) + wide.bytes();
+  for (const IntervalSets& sets : sets_)
+    out += sizeof(sets) + sets.bytes();
   return out;
 }
 

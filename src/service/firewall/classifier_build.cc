@@ -1,183 +1,229 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <bit>
-#include <limits>
-#include <string>
+#include <numeric>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "service/firewall/classifier.h"
+#include "service/firewall/partition.h"
 
 namespace weft::service::firewall {
 namespace {
 
-// A rule begins or ceases to match from this value on.
-struct Edge {
-  Wide at{};
-  std::uint32_t rule = 0;
-  bool begins = false;
+using Numbers = std::vector<std::uint32_t>;
+
+struct NumbersHash {
+  std::size_t operator()(const Numbers& numbers) const {
+    std::uint64_t hash = numbers.size();
+    for (const std::uint32_t number : numbers) {
+      hash = (hash ^ number) * 0x9E37'79B9'7F4A'7C15;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
 };
-
-std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
-  hash = (hash ^ word) * 0x9E37'79B9'7F4A'7C15;
-  return hash ^ hash >> 29;
-}
-
-constexpr Wide kLast{~std::uint64_t{0}, ~std::uint64_t{0}};
 
 }  // namespace
 
 class Classifier::Builder {
  public:
-  explicit Builder(std::span<const Rule* const> rules) : rules_(rules) {
+  Builder(std::span<const Rule> rules, IntervalSets::Room& room) : rules_(rules), room_(room) {
     out_.rules_ = static_cast<std::uint32_t>(rules.size());
-    words_ = (rules.size() + 63) / 64;
-    out_.summaries_ = static_cast<std::uint32_t>((words_ + 63) / 64);
-    out_.pool_.assign(std::max<std::size_t>(out_.summaries_, 1), 0);
+    out_.tests_ = RuleTests(rules);
+    for (const Rule& rule : rules)
+      out_.used_ |= fields_of(rule);
   }
 
-  Expected<Classifier> build() {
-    std::array<std::vector<Edge>, kFields> edges;
-    for (std::uint32_t rule = 0; rule < rules_.size(); ++rule) {
-      for (const Condition& condition : rules_[rule]->conditions)
-        add_edges(condition.ranges, rule, edges[index(condition.field)]);
-    }
-    for (std::size_t field = 0; field < kFields; ++field) {
-      if (edges[field].empty()) continue;
-      if (auto done = add_dimension(static_cast<Field>(field), edges[field]); !done)
-        return tl::unexpected(done.error());
-      edges[field] = {};
-    }
-    // A packet without rules still has an answer: the empty one.
-    if (out_.dimensions_.empty()) add_void_dimension();
-    order_dimensions();
-    out_.pool_.shrink_to_fit();
+  Expected<Classifier> build(std::size_t bytes) {
+    if (rules_.empty()) return std::move(out_);
+    Numbers all(rules_.size());
+    std::iota(all.begin(), all.end(), 0u);
+    const auto root = group(std::move(all), 0, bytes);
+    if (!root) return tl::unexpected(root.error());
+    out_.root_most_ = root->most;
+    out_.numbers_.shrink_to_fit();
+    out_.groups_.shrink_to_fit();
     return std::move(out_);
   }
 
  private:
-  static void add_edges(const Ranges& ranges, std::uint32_t rule, std::vector<Edge>& into) {
-    for (const Range& range : ranges) {
-      into.push_back({range.low, rule, true});
-      if (range.high != kLast) into.push_back({range.high.next(), rule, false});
-    }
+  struct Made {
+    std::uint32_t group = kNone;
+    Most most;
+  };
+  static std::uint64_t fields_of(const Rule& rule) {
+    std::uint64_t out = 0;
+    for (const Condition& condition : rule.conditions)
+      out |= std::uint64_t{1} << index(condition.field);
+    return out;
   }
 
-  Expected<void> add_dimension(Field field, std::vector<Edge>& edges);
-  void add_void_dimension();
-  void order_dimensions();
-  Expected<std::uint32_t> keep(const std::vector<std::uint64_t>& current);
-  [[nodiscard]] tl::unexpected<Error> too_large(const char* limit) const {
-    return fail(std::errc::not_enough_memory,
-                fmt::format("the tables of these {} rules would exceed {}: ranges of many rules "
-                            "overlap each other at different ends; make them prefixes, or fewer",
-                            rules_.size(), limit));
-  }
+  // `known`: fields that all of `numbers` are known to match, so that they part nothing. `bytes`:
+  // what its tables may take.
+  Expected<Made> group(Numbers numbers, std::uint64_t known, std::size_t bytes);
+  [[nodiscard]] std::optional<Partition> best(const Numbers& numbers, std::uint64_t known,
+                                              std::size_t bytes) const;
+  Expected<Most> add_table(const Partition& partition, std::uint64_t known, std::size_t bytes,
+                           std::vector<Table>& tables);
+  template <class Value>
+  void add_index(const Partition& partition, const Numbers& points, const Numbers& intervals,
+                 std::vector<ValueIndex<Value>>& into);
+  Expected<Most> add_rest(const Numbers& rest, Group& made);
 
-  std::span<const Rule* const> rules_;
-  std::size_t words_ = 0;
-  std::uint64_t work_ = 0;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> kept_;  // by the hash of their content
+  std::span<const Rule> rules_;
+  IntervalSets::Room& room_;
   Classifier out_;
 };
 
-Expected<void> Classifier::Builder::add_dimension(Field field, std::vector<Edge>& edges) {
-  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.at < b.at; });
-  Dimension made;
-  made.field = field;
-  made.any.assign(words_, ~std::uint64_t{0});
-  if (rules_.size() % 64 != 0) made.any.back() = (std::uint64_t{1} << rules_.size() % 64) - 1;
-  for (const Edge& edge : edges)
-    made.any[edge.rule / 64] &= ~(std::uint64_t{1} << edge.rule % 64);
-  made.any_summary.assign(out_.summaries_, 0);
-  for (std::size_t word = 0; word < words_; ++word) {
-    if (made.any[word] != 0) made.any_summary[word / 64] |= std::uint64_t{1} << word % 64;
+// The field that leaves the fewest rules to look at, whatever the packet.
+std::optional<Partition> Classifier::Builder::best(const Numbers& numbers, std::uint64_t known,
+                                                   std::size_t bytes) const {
+  std::array<std::size_t, kFields> looked_at{};
+  for (const std::uint32_t number : numbers) {
+    for (const Condition& condition : rules_[number].conditions)
+      ++looked_at[index(condition.field)];
   }
-  std::vector<std::uint64_t> current(words_, 0);
-  if (edges.front().at != Wide{}) made.sets.push_back(0);  // the empty set before the first edge
-  for (std::size_t i = 0; i < edges.size();) {
-    const Wide at = edges[i].at;
-    for (; i < edges.size() && edges[i].at == at; ++i) {
-      const std::uint64_t bit = std::uint64_t{1} << edges[i].rule % 64;
-      // A rule's ranges do not touch, so that it never ceases and begins at one value.
-      std::uint64_t& word = current[edges[i].rule / 64];
-      word = edges[i].begins ? word | bit : word & ~bit;
+  // To look into a table takes as long as to try some rules, or some words of sets.
+  const std::size_t gain = std::max<std::size_t>(8, numbers.size() / 32);
+  std::optional<Partition> out;
+  for (std::size_t field = 0; field < kFields; ++field) {
+    if (looked_at[field] < gain || (known >> field & 1) != 0) continue;
+    Partition partition(rules_, numbers, static_cast<Field>(field));
+    if (partition.left() + gain > numbers.size() || partition.bytes() > bytes) continue;
+    const bool better =
+        !out || partition.left() < out->left() ||
+        (partition.left() == out->left() && partition.memberships() < out->memberships());
+    if (better) out = std::move(partition);
+  }
+  return out;
+}
+
+Expected<Classifier::Builder::Made> Classifier::Builder::group(Numbers numbers, std::uint64_t known,
+                                                               std::size_t bytes) {
+  Made out;
+  std::vector<Table> tables;
+  while (numbers.size() > kFewRules) {
+    std::optional<Partition> partition = best(numbers, known, bytes);
+    if (!partition) break;
+    bytes -= partition->bytes();
+    // What is left is for groups within and for the rest, as rules stand in them.
+    const std::size_t within = partition->memberships();
+    const std::size_t share = bytes / (within + partition->rest().size()) * within;
+    const auto most = add_table(*partition, known, share, tables);
+    if (!most) return tl::unexpected(most.error());
+    bytes -= share;
+    out.most.tables += 1 + most->tables;
+    out.most.rules += most->rules;
+    out.most.words += most->words;
+    numbers = partition->rest();
+  }
+  Group made;
+  const auto rest = add_rest(numbers, made);
+  if (!rest) return tl::unexpected(rest.error());
+  out.most.rules += rest->rules;
+  out.most.words += rest->words;
+  std::sort(tables.begin(), tables.end(),
+            [](const Table& a, const Table& b) { return a.first < b.first; });
+  made.tables = static_cast<std::uint32_t>(out_.tables_.size());
+  out_.tables_.insert(out_.tables_.end(), tables.begin(), tables.end());
+  made.tables_end = static_cast<std::uint32_t>(out_.tables_.size());
+  out.group = static_cast<std::uint32_t>(out_.groups_.size());
+  out_.groups_.push_back(made);
+  return out;
+}
+
+Expected<Classifier::Most> Classifier::Builder::add_rest(const Numbers& rest, Group& made) {
+  Most out;
+  made.rest = static_cast<std::uint32_t>(out_.numbers_.size());
+  out_.numbers_.insert(out_.numbers_.end(), rest.begin(), rest.end());
+  made.rest_end = static_cast<std::uint32_t>(out_.numbers_.size());
+  if (rest.size() <= kMostTried) {
+    out.rules = static_cast<std::uint32_t>(rest.size());
+    return out;
+  }
+  std::vector<const Rule*> pointers;
+  for (const std::uint32_t number : rest)
+    pointers.push_back(&rules_[number]);
+  auto sets = IntervalSets::build(pointers, room_);
+  if (!sets) return tl::unexpected(sets.error());
+  out.words = sets->words();
+  made.sets = static_cast<std::uint32_t>(out_.sets_.size());
+  out_.sets_.push_back(std::move(*sets));
+  return out;
+}
+
+Expected<Classifier::Most> Classifier::Builder::add_table(const Partition& partition,
+                                                          std::uint64_t known, std::size_t bytes,
+                                                          std::vector<Table>& tables) {
+  Most most;
+  std::unordered_map<Numbers, std::uint32_t, NumbersHash> made;  // equal groups are made once
+  const std::uint64_t known_within = known | std::uint64_t{1} << index(partition.field());
+  const auto lead = [&](std::vector<Numbers>& groups) -> Expected<Numbers> {
+    Numbers out;
+    for (Numbers& numbers : groups) {
+      if (numbers.empty()) {
+        out.push_back(kNone);
+        continue;
+      }
+      if (const auto there = made.find(numbers); there != made.end()) {
+        out.push_back(there->second);
+        continue;
+      }
+      const std::size_t share = bytes / partition.memberships() * numbers.size();
+      const auto one = group(numbers, known_within, share);
+      if (!one) return tl::unexpected(one.error());
+      most = larger(most, one->most);
+      made.emplace(std::move(numbers), one->group);
+      out.push_back(one->group);
     }
-    const auto set = keep(current);
-    if (!set) return tl::unexpected(set.error());
-    if (at != Wide{} && is_wide(field)) made.wide.push_back(at);
-    if (at != Wide{} && !is_wide(field)) {
-      // Beyond 64 bits there is no value: it ceases at the end.
-      if (at.high != 0) continue;
-      made.narrow.push_back(at.low);
-    }
-    made.sets.push_back(*set);
-  }
-  out_.used_ |= std::uint64_t{1} << index(field);
-  out_.dimensions_.push_back(std::move(made));
-  return {};
-}
-
-// The place of a set like `current`, which is made if there is none.
-Expected<std::uint32_t> Classifier::Builder::keep(const std::vector<std::uint64_t>& current) {
-  work_ += words_;
-  if (work_ > kMostWork) return too_large("the limit on the time to make them (2^28 words)");
-  std::vector<std::uint64_t> packed(out_.summaries_, 0);
-  std::uint64_t hash = 0;
-  for (std::size_t word = 0; word < words_; ++word) {
-    if (current[word] == 0) continue;
-    packed[word / 64] |= std::uint64_t{1} << word % 64;
-    packed.push_back(current[word]);
-    hash = mixed(mixed(hash, word), current[word]);
-  }
-  if (packed.size() == out_.summaries_) return 0u;
-  const auto [begin, end] = kept_.equal_range(hash);
-  for (auto known = begin; known != end; ++known) {
-    const auto at = out_.pool_.begin() + known->second;
-    const auto room = static_cast<std::size_t>(out_.pool_.end() - at);
-    if (room >= packed.size() && std::equal(packed.begin(), packed.end(), at)) return known->second;
-  }
-  if ((out_.pool_.size() + packed.size()) * sizeof(std::uint64_t) > kMostBytes) {
-    return too_large("the limit of 64 MiB");
-  }
-  const auto place = static_cast<std::uint32_t>(out_.pool_.size());
-  out_.pool_.insert(out_.pool_.end(), packed.begin(), packed.end());
-  kept_.emplace(hash, place);
-  return place;
-}
-
-// Of rules none of which looks at anything: all match.
-void Classifier::Builder::add_void_dimension() {
-  Dimension made;
-  made.field = Field::kCount;
-  made.any.assign(words_, ~std::uint64_t{0});
-  if (rules_.size() % 64 != 0) made.any.back() = (std::uint64_t{1} << rules_.size() % 64) - 1;
-  made.any_summary.assign(out_.summaries_, 0);
-  for (std::size_t word = 0; word < words_; ++word)
-    made.any_summary[word / 64] |= std::uint64_t{1} << word % 64;
-  out_.dimensions_.push_back(std::move(made));
-}
-
-// What excludes most rules comes first: the fewer do not look at it, the sooner nothing is left.
-void Classifier::Builder::order_dimensions() {
-  const auto indifferent = [](const Dimension& dimension) {
-    std::size_t out = 0;
-    for (const std::uint64_t word : dimension.any)
-      out += static_cast<std::size_t>(std::popcount(word));
     return out;
   };
-  std::stable_sort(out_.dimensions_.begin(), out_.dimensions_.end(),
-                   [&](const Dimension& a, const Dimension& b) {
-                     const std::size_t left = indifferent(a);
-                     const std::size_t right = indifferent(b);
-                     return left != right ? left < right : a.sets.size() > b.sets.size();
-                   });
+  Partition::Groups groups = partition.groups();
+  const auto points = lead(groups.points);
+  if (!points) return tl::unexpected(points.error());
+  const auto intervals = lead(groups.intervals);
+  if (!intervals) return tl::unexpected(intervals.error());
+  Table table{.field = partition.field(), .first = partition.taken().front()};
+  if (is_wide(table.field)) {
+    table.index = static_cast<std::uint32_t>(out_.wide_.size());
+    add_index(partition, *points, *intervals, out_.wide_);
+  } else {
+    table.index = static_cast<std::uint32_t>(out_.narrow_.size());
+    add_index(partition, *points, *intervals, out_.narrow_);
+  }
+  tables.push_back(table);
+  return most;
 }
 
-Expected<Classifier> Classifier::build(std::span<const Rule* const> rules) {
-  return Builder(rules).build();
+template <class Value>
+void Classifier::Builder::add_index(const Partition& partition, const Numbers& points,
+                                    const Numbers& intervals,
+                                    std::vector<ValueIndex<Value>>& into) {
+  const auto value_of = [](const Wide& value) {
+    if constexpr (std::is_same_v<Value, Wide>) {
+      return value;
+    } else {
+      return value.low;
+    }
+  };
+  std::vector<typename ValueIndex<Value>::Point> at;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    at.push_back({value_of(partition.points()[i]), points[i]});
+  std::vector<typename ValueIndex<Value>::Interval> from;
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    const Wide& cut = partition.cuts()[i];
+    // Beyond 64 bits there is no value: nothing begins there.
+    if (!std::is_same_v<Value, Wide> && cut.high != 0) continue;
+    if (from.empty() || from.back().to != intervals[i])
+      from.push_back({value_of(cut), intervals[i]});
+  }
+  into.emplace_back(at, from);
+}
+
+Expected<Classifier> Classifier::build(std::span<const Rule> rules, std::size_t bytes,
+                                       IntervalSets::Room& room) {
+  return Builder(rules, room).build(bytes);
 }
 
 }  // namespace weft::service::firewall

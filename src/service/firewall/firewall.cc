@@ -12,6 +12,7 @@ namespace {
 using wire::Transport;
 
 constexpr Duration kSweepEvery = 100ms;
+constexpr std::uint16_t kLargestMtu = 4096;  // IBA 7.7.1
 
 // In the order of DropReason.
 constexpr std::array<CounterInfo, static_cast<std::size_t>(DropReason::kCount)> kReasons{{
@@ -25,6 +26,7 @@ constexpr std::array<CounterInfo, static_cast<std::size_t>(DropReason::kCount)> 
 constexpr std::array<CounterInfo, static_cast<std::size_t>(Doubt::kCount)> kDoubts{{
     {"sound", "packets of which nothing is in doubt"},
     {"malformed", "bytes that are no packet"},
+    {"oversize", "packets with more payload than the largest MTU"},
     {"ambiguous_content", "what is inside could be read in two ways, or not to its end"},
     {"no_connection", "of a connection whose making was not seen or not permitted"},
     {"wrong_source_lid", "not from the LID that the connection's end has"},
@@ -157,6 +159,11 @@ void Firewall::find_state(const Fields& fields, Decision& decision, Connections:
   decision.direction = found.direction;
   decision.doubt = found.doubt;
   decision.connection = found.connection;
+  if (fields.payload_size > kLargestMtu) {
+    decision.state = ConnectionState::invalid;
+    decision.doubt = Doubt::oversize;
+    return;
+  }
   if (is_doubtful(fields, decision.traffic)) {
     decision.state = ConnectionState::invalid;
     decision.doubt = fields.form == Form::kMalformed ? Doubt::malformed : Doubt::content;
@@ -242,7 +249,7 @@ Decision Firewall::decide(const Fields& fields, Bytes packet, Time now) {
     const Bytes private_data = private_data_of(fields, packet);
     if (!private_data.empty()) add_private_data(key, private_data, program_.rules().private_fields);
   }
-  if (program_.classifier().uses(Field::message)) count_message(fields, decision, key);
+  if (program_.uses(Field::message)) count_message(fields, decision, key);
   key.set(Field::state, static_cast<std::uint64_t>(decision.state));
   const bool has_direction =
       decision.state == ConnectionState::fresh || decision.state == ConnectionState::established;
@@ -291,12 +298,11 @@ void Firewall::learn(const Fields& fields, Bytes packet, const Decision& decisio
 // The runtime's flow key has what stands in the headers: LIDs, SL, GIDs, P_Key, opcode, queue
 // pairs.
 bool Firewall::depends_on_flow_only(const Fields& fields, const Decision& decision) const {
-  const Classifier& rules = program_.classifier();
   if (decision.connection == Connections::kNone) return false;
   const bool settled = decision.state == ConnectionState::established &&
                        (decision.traffic == Traffic::connected || decision.traffic == Traffic::sdp);
-  if (!settled || rules.uses(Field::size) || rules.uses(Field::vl)) return false;
-  if (rules.uses(Field::message)) {
+  if (!settled || program_.uses(Field::size) || program_.uses(Field::vl)) return false;
+  if (program_.uses(Field::message)) {
     const bool told = fields.has_reth || fields.operation == wire::Operation::send;
     if (told || (fields.starts_message && fields.ends_message)) return false;
   }

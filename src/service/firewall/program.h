@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,7 +20,7 @@ class Program {
   // The policy decided, and no rule.
   static constexpr std::uint32_t kPolicy = ~std::uint32_t{0};
 
-  // not_enough_memory: the tables would exceed Classifier's limits.
+  // not_enough_memory: sets would exceed the limits of IntervalSets.
   [[nodiscard]] static Expected<Program> compile(RuleSet rules);
 
   struct Outcome {
@@ -37,7 +38,15 @@ class Program {
   [[nodiscard]] Outcome evaluate(const MatchKey& key, Time now, Matches& matches);
 
   [[nodiscard]] const RuleSet& rules() const { return rules_; }
-  [[nodiscard]] const Classifier& classifier() const { return classifier_; }
+  // Whether any rule looks at it.
+  [[nodiscard]] bool uses(Field field) const { return (used_ >> index(field) & 1) != 0; }
+  [[nodiscard]] std::size_t table_bytes() const;  // of memory that classification takes
+  // What a packet can come by at most in one chain.
+  [[nodiscard]] Classifier::Most most() const;
+  // What finds the rules of a chain.
+  [[nodiscard]] const Classifier& classifier(std::size_t chain) const {
+    return classifiers_[chain];
+  }
   // Rules are numbered through all chains, in the order of the file.
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(flat_.size()); }
   [[nodiscard]] const Rule& rule(std::uint32_t number) const { return *flat_[number].rule; }
@@ -50,9 +59,10 @@ class Program {
     const Rule* rule = nullptr;
     std::uint16_t chain = 0;
   };
-  struct Bounds {
-    std::uint32_t begin = 0;
-    std::uint32_t end = 0;
+  // Where a packet is in a chain.
+  struct Place {
+    std::uint16_t chain = 0;
+    std::uint32_t next = 0;  // rule of the chain
   };
   struct Bucket {
     std::uint32_t rule = 0;
@@ -62,9 +72,12 @@ class Program {
 
   RuleSet rules_;
   std::vector<Flat> flat_;
-  std::vector<Bounds> chains_;
-  std::vector<Bucket> buckets_;  // in the order of their rules
-  Classifier classifier_;
+  std::vector<std::uint32_t> first_;  // rule of each chain
+  std::vector<Bucket> buckets_;       // in the order of their rules
+  std::vector<Classifier> classifiers_;
+  std::uint64_t used_ = 0;
+  // Of each chain that a packet is in: the one that it came to, and those that jumped here.
+  std::array<Classifier::Search, kMostDepth + 1> searches_;
 };
 
 }  // namespace weft::service::firewall

@@ -15,6 +15,7 @@ namespace weft::service::firewall {
 enum class Doubt : std::uint8_t {
   none,
   malformed,       // it cannot be read as a packet
+  oversize,        // more payload than the largest MTU: who takes it, takes it amiss
   content,         // Fields::problem says why: two receivers might read it in two ways
   no_connection,   // of a connection whose making was not seen or not permitted
   source_lid,      // not that of the connection's end
