@@ -2,14 +2,18 @@
 // What the firewall costs: one worker, RC packets of 1,000 connections, 10 to 10,000 rules that end
 // connections, all of which the packets have to come by; beside plain forwarding by the same
 // runtime in the same run. Then what it costs to ask the rules for each packet, which happens where
-// the runtime does not know the flow.
-#include "service/firewall/firewall.h"
-
+// the runtime does not know the flow: packets of connections, packets to queue pairs that somebody
+// guesses, and requests that are refused.
+//
+// Prints nanoseconds for each packet as JSON; bench/firewall shows them.
 #include <fmt/format.h>
 
+#include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "service/firewall/firewall.h"
 #include "service/firewall/packet_key.h"
 #include "service_worker.h"
 #include "turns.h"
@@ -118,63 +122,104 @@ void connect_all(Firewall& firewall) {
   std::exit(1);
 }
 
-void measure_forwarding(std::size_t payload) {
-  Worker plain(payload, {});
-  const auto ten = firewall_of(10);
-  const auto hundred = firewall_of(100);
-  const auto many = firewall_of(10'000);
-  Worker with_ten(payload, {.services = {ten.get()}});
-  Worker with_hundred(payload, {.services = {hundred.get()}});
-  Worker with_many(payload, {.services = {many.get()}});
-  for (Firewall* const firewall : {ten.get(), hundred.get(), many.get()})
-    connect_all(*firewall);
-  const auto times = seconds_of_bursts(
-      100, [&] { plain.turn(); }, [&] { with_ten.turn(); }, [&] { with_hundred.turn(); },
-      [&] { with_many.turn(); });
-  for (Worker* const worker : {&plain, &with_ten, &with_hundred, &with_many})
-    worker->check();
-  const auto ns = [&](std::size_t i) { return times[i] * 1e9 / kFlows; };
-  fmt::print(
-      "packets of {} bytes of payload, {} connections: plain {:.0f} ns, 10 rules {:.0f} ns, 100 "
-      "{:.0f} ns, 10,000 {:.0f} ns\n",
-      payload, kFlows, ns(0), ns(1), ns(2), ns(3));
-  fmt::print("result: million packets a second, 100 rules, {} bytes = {:.2f}\n", payload,
-             1e3 / ns(2));
-  fmt::print("result: 100 rules / plain, {} bytes = {:.2f}\n", payload, ns(0) / ns(2));
-  fmt::print("result: 10,000 rules / 10 rules, {} bytes = {:.2f}\n", payload, ns(1) / ns(3));
+constexpr std::array<unsigned, 3> kRules{10, 100, 10'000};
+using Firewalls = std::array<std::unique_ptr<Firewall>, kRules.size()>;
+
+Firewalls make_firewalls() {
+  Firewalls out;
+  for (std::size_t i = 0; i < kRules.size(); ++i) {
+    out[i] = firewall_of(kRules[i]);
+    connect_all(*out[i]);
+  }
+  return out;
 }
 
-// Each packet asked for anew, as new flows are.
-void measure_asking() {
-  const auto ten = firewall_of(10);
-  const auto many = firewall_of(10'000);
-  for (Firewall* const firewall : {ten.get(), many.get()})
-    connect_all(*firewall);
-  std::vector<std::vector<std::byte>> packets;
+// With `plain` before them, if that is there.
+std::string json_of(const double* plain, std::span<const double, kRules.size()> with) {
+  constexpr double kEach = 1e9 / kFlows;
+  std::string out = plain == nullptr ? "{" : fmt::format("{{\"plain\": {:.2f}, ", *plain * kEach);
+  for (std::size_t i = 0; i < kRules.size(); ++i)
+    out += fmt::format("{}\"{}\": {:.2f}", i == 0 ? "" : ", ", kRules[i], with[i] * kEach);
+  return out + "}";
+}
+
+std::string measure_forwarding(std::size_t payload) {
+  const Firewalls firewalls = make_firewalls();
+  Worker plain(payload, {});
+  Worker ten(payload, {.services = {firewalls[0].get()}});
+  Worker hundred(payload, {.services = {firewalls[1].get()}});
+  Worker many(payload, {.services = {firewalls[2].get()}});
+  const auto times = seconds_of_bursts(
+      100, [&] { plain.turn(); }, [&] { ten.turn(); }, [&] { hundred.turn(); },
+      [&] { many.turn(); });
+  for (Worker* const worker : {&plain, &ten, &hundred, &many})
+    worker->check();
+  return json_of(times.data(), std::span(times).subspan<1, kRules.size()>());
+}
+
+using Packets = std::vector<std::vector<std::byte>>;
+
+Packets of_connections() {
+  Packets out;
   for (std::size_t flow = 0; flow < kFlows; ++flow)
-    packets.push_back(packet_of(flow * 7 % kFlows, 256));
-  std::uint64_t accepted = 0;
+    out.push_back(packet_of(flow * 7 % kFlows, 256));
+  return out;
+}
+
+// Nobody's.
+Packets to_guessed_queue_pairs() {
+  Packets out;
+  for (std::size_t flow = 0; flow < kFlows; ++flow)
+    out.push_back(packet_of(0x10'0000 + flow * 100, 256));
+  return out;
+}
+
+Packets refused_requests() {
+  Packets out;
+  for (std::size_t flow = 0; flow < kFlows; ++flow) {
+    const Ends ends = ends_of(flow);
+    wire::CmReq req{.local_comm_id = wire::CommId{static_cast<std::uint32_t>(0x20000 + flow)},
+                    .service_id = wire::ServiceId{0x2000 + flow}};
+    req.local_qpn = Qpn{static_cast<std::uint32_t>(0x9000 + flow)};
+    req.pkey = PKey{1};
+    req.primary.local_lid = ends.a;
+    req.primary.local_gid = ends.a_gid;
+    req.primary.remote_gid = ends.b_gid;
+    out.push_back(cm_packet(req, ends));
+  }
+  return out;
+}
+
+// Each packet asked for anew.
+std::string measure_asking(const Packets& packets, bool accepted) {
+  const Firewalls firewalls = make_firewalls();
+  std::uint64_t wrong = 0;
   const auto ask = [&](Firewall& firewall) {
     for (const auto& packet : packets) {
       const auto decision = firewall.decide(service::Fields::parse(packet), packet, Time{1s});
-      accepted += decision.action == service::firewall::Action::accept ? 1 : 0;
+      wrong += (decision.action == service::firewall::Action::accept) == accepted ? 0 : 1;
     }
   };
   const auto times = seconds_of_bursts(
-      20, [&] { ask(*ten); }, [&] { ask(*many); });
-  const auto ns = [&](std::size_t i) { return times[i] * 1e9 / kFlows; };
-  fmt::print("each packet asked for: 10 rules {:.0f} ns, 10,000 {:.0f} ns; tables {} and {} KiB\n",
-             ns(0), ns(1), ten->program().classifier().bytes() / 1024,
-             many->program().classifier().bytes() / 1024);
-  fmt::print("result: 10,000 rules / 10 rules, each packet asked for = {:.2f}\n", ns(0) / ns(1));
-  if (accepted % kFlows != 0 || accepted == 0) std::exit(1);
+      20, [&] { ask(*firewalls[0]); }, [&] { ask(*firewalls[1]); }, [&] { ask(*firewalls[2]); });
+  if (wrong != 0) {
+    fmt::print(stderr, "firewall: {} packets have another verdict than they should\n", wrong);
+    std::exit(1);
+  }
+  return json_of(nullptr, times);
 }
 
 }  // namespace
 
 int main() {
-  measure_forwarding(256);
-  measure_forwarding(4096);
-  measure_asking();
+  fmt::print("{{\"256\": {},\n", measure_forwarding(256));
+  fmt::print("\"4096\": {},\n", measure_forwarding(4096));
+  fmt::print("\"of connections\": {},\n", measure_asking(of_connections(), true));
+  fmt::print("\"to guessed queue pairs\": {},\n", measure_asking(to_guessed_queue_pairs(), false));
+  fmt::print("\"refused requests\": {},\n", measure_asking(refused_requests(), false));
+  const auto many = firewall_of(10'000);
+  const auto most = many->program().most();
+  fmt::print("\"tables\": {{\"KiB\": {}, \"tables\": {}, \"rules\": {}, \"words\": {}}}}}\n",
+             many->program().table_bytes() / 1024, most.tables, most.rules, most.words);
   return 0;
 }
