@@ -147,6 +147,8 @@ TEST(FirewallRules, NamesLineAndColumnAndWhatWouldBeRight) {
       {"slid {} accept", "rules:4:6: an empty list matches nothing"},
       {"slid @x accept", "rules:4:7: there is no set 'x' above this line"},
       {"slid $x accept", "rules:4:7: there is no definition 'x' above this line"},
+      {"slid @", "rules:4:7: want the name of a set behind '@'"},
+      {"slid $ # x", "rules:4:11: want the name of a definition behind '$'"},
       {"sl 1 sl 2 accept", "rules:4:6: this and another condition of the rule exclude each other"},
       {"tcp dport 1 udp sport 2 drop", "rules:4:13: this and another condition"},
       {"accept drop", "rules:4:8: nothing but a comment stands behind a verdict"},

@@ -341,8 +341,9 @@ Expected<Ranges> Parser::listed(const Keyword& keyword) {
 
 Expected<Ranges> Parser::of_set(const Keyword& keyword) {
   if (auto done = advance(); !done) return tl::unexpected(done.error());
+  if (token_.kind != TokenKind::word) return wrong("want the name of a set behind '@'");
   const auto found = sets_.find(token_.text);
-  if (token_.kind != TokenKind::word || found == sets_.end()) {
+  if (found == sets_.end()) {
     return wrong(fmt::format("there is no set '{}' above this line", token_.text));
   }
   const NamedSet& named = found->second;
@@ -358,8 +359,9 @@ Expected<Ranges> Parser::of_set(const Keyword& keyword) {
 
 Expected<Ranges> Parser::of_definition(const Keyword& keyword) {
   if (auto done = advance(); !done) return tl::unexpected(done.error());
+  if (token_.kind != TokenKind::word) return wrong("want the name of a definition behind '$'");
   const auto found = definitions_.find(token_.text);
-  if (token_.kind != TokenKind::word || found == definitions_.end()) {
+  if (found == definitions_.end()) {
     return wrong(fmt::format("there is no definition '{}' above this line", token_.text));
   }
   Ranges out;
