@@ -186,8 +186,9 @@ std::string policy_footer() {
   return R"(Rules are those of [[policy]] in a lab file: from, to, requester, service_id, pkey, sl,
 qos_class, through or answer, symmetric, name. The first one that fits a query for a path counts.
 A rule is called by its number or its name. drain takes an instance of a service out, as for
-maintenance: its service LIDs move to its pair, and no new paths lead there; restore puts it back. explain says which rule answers a query; besides both
-ends it may have requester, slid, service_id, pkey, sl and qos_class.
+maintenance: its service LIDs move to its pair, and no new paths lead there; restore puts it back.
+explain says which rule answers a query; besides both ends it may have requester, slid,
+service_id, pkey, sl and qos_class.
 
 Examples
   weft policy

@@ -183,35 +183,7 @@ void define_sm(CLI::App& app, SmOptions& options, SmRunOptions& run) {
       ->option_text("NAME");
   sm->add_option("--port", run.port, "The node's port; default 1, of a switch 0")
       ->option_text("NUMBER");
-  sm->add_option("--engine", run.engine, "Of run: minhop (default), updn, ftree, dor, layered")
-      ->option_text("NAME")
-      ->check(CLI::IsMember(Words(fabric::kEngines.begin(), fabric::kEngines.end())));
-  sm->add_option("--priority", run.priority, "Of run: among managers, 0 (default) to 15")
-      ->option_text("NUMBER")
-      ->check(CLI::Range(0, 15));
-  sm->add_option("--lmc", run.lmc, "Of run: adapters have 2^LMC LIDs, 0 (default) to 7")
-      ->option_text("LMC")
-      ->check(CLI::Range(0, 7));
-  sm->add_option("--subnet-prefix", run.subnet_prefix,
-                 "Of run: the first 64 bits of GIDs; default fe80::/64")
-      ->option_text("PREFIX");
-  sm->add_option("--partitions", run.partitions, "Of run: a file like OpenSM's partitions.conf")
-      ->option_text("FILE");
-  sm->add_option("--prefix-routes", run.prefix_routes,
-                 "Of run: a file like OpenSM's prefix-routes.conf")
-      ->option_text("FILE");
-  sm->add_option("--qos", run.qos, "Of run: a file with OpenSM's qos_ options")
-      ->option_text("FILE");
-  sm->add_option("--mkeys", run.mkeys, "Of run: protect ports; a file that keeps their M_Keys")
-      ->option_text("FILE");
-  sm->add_option("--mkey-protect", run.mkey_protect, "Of run: how much, 0 to 3; default 1")
-      ->option_text("LEVEL")
-      ->check(CLI::Range(0, 3));
-  sm->add_option("--policies", run.policies, "Of run: a lab file; its data services and rules")
-      ->option_text("FILE");
-  sm->add_option("--database", run.database, "Of run: the file to remember by, or none")
-      ->option_text("FILE");
-  sm->add_flag("--once", run.once, "Of run: end when the subnet is set up");
+  define_sm_run(*sm, run);
 }
 
 void define_labs(CLI::App& app, Options& options) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/database_place.h"
@@ -83,6 +85,38 @@ Expected<std::optional<fabric::Lab>> policies_of(const SmRunOptions& options) {
 }
 
 }  // namespace
+
+void define_sm_run(CLI::App& sm, SmRunOptions& run) {
+  sm.add_option("--engine", run.engine, "Of run: minhop (default), updn, ftree, dor, layered")
+      ->option_text("NAME")
+      ->check(CLI::IsMember(
+          std::vector<std::string>(fabric::kEngines.begin(), fabric::kEngines.end())));
+  sm.add_option("--priority", run.priority, "Of run: among managers, 0 (default) to 15")
+      ->option_text("NUMBER")
+      ->check(CLI::Range(0, 15));
+  sm.add_option("--lmc", run.lmc, "Of run: adapters have 2^LMC LIDs, 0 (default) to 7")
+      ->option_text("LMC")
+      ->check(CLI::Range(0, 7));
+  sm.add_option("--subnet-prefix", run.subnet_prefix,
+                "Of run: the first 64 bits of GIDs; default fe80::/64")
+      ->option_text("PREFIX");
+  sm.add_option("--partitions", run.partitions, "Of run: a file like OpenSM's partitions.conf")
+      ->option_text("FILE");
+  sm.add_option("--prefix-routes", run.prefix_routes,
+                "Of run: a file like OpenSM's prefix-routes.conf")
+      ->option_text("FILE");
+  sm.add_option("--qos", run.qos, "Of run: a file with OpenSM's qos_ options")->option_text("FILE");
+  sm.add_option("--mkeys", run.mkeys, "Of run: protect ports; a file that keeps their M_Keys")
+      ->option_text("FILE");
+  sm.add_option("--mkey-protect", run.mkey_protect, "Of run: how much, 0 to 3; default 1")
+      ->option_text("LEVEL")
+      ->check(CLI::Range(0, 3));
+  sm.add_option("--policies", run.policies, "Of run: a lab file; its data services and rules")
+      ->option_text("FILE");
+  sm.add_option("--database", run.database, "Of run: the file to remember by, or none")
+      ->option_text("FILE");
+  sm.add_flag("--once", run.once, "Of run: end when the subnet is set up");
+}
 
 int sm_run(const SmRunOptions& options) {
   if (options.mkey_protect && !options.mkeys) {

@@ -6,6 +6,10 @@
 #include <optional>
 #include <string>
 
+namespace CLI {
+class App;
+}
+
 namespace weft::cli {
 
 // What is not given is as in a lab that says nothing of it.
@@ -33,6 +37,9 @@ struct SmRunOptions {
            mkeys || mkey_protect || policies || database || once;
   }
 };
+
+// The words that it takes beside those of `weft sm`.
+void define_sm_run(CLI::App& sm, SmRunOptions& run);
 
 // Until it is interrupted, or with `once` until the subnet is set up. The exit status.
 int sm_run(const SmRunOptions& options);
