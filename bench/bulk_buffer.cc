@@ -18,10 +18,7 @@
 #include "link/packet_pool.h"
 #include "turns.h"
 #include "wan/tunnel_receiver.h"
-#include "wire/bth.h"
-#include "wire/link_crc.h"
-#include "wire/lrh.h"
-#include "wire/packet.h"
+#include "wan_packet.h"
 
 namespace {
 
@@ -34,20 +31,6 @@ constexpr std::size_t kFramesInTurn = 600;
 constexpr std::size_t kMostPackets = std::size_t{1} << 20;
 constexpr double kGoal = 1.25e9;  // bytes a second: 10 Gbit/s
 constexpr Vl kLane{0};
-
-std::vector<std::byte> make_packet() {
-  const std::size_t covered = wire::Lrh::kSize + wire::Bth::kSize + kPayload + 4;
-  std::vector<std::byte> bytes(covered + wire::kVcrcSize);
-  wire::Lrh{.vl = kLane,
-            .dlid = Lid{2},
-            .packet_words = static_cast<std::uint16_t>(covered / 4),
-            .slid = Lid{1}}
-      .write(bytes);
-  wire::Bth{.opcode = wire::Opcode::uc_send_only, .dest_qp = Qpn{7}, .psn = Psn{}}.write(
-      MutableBytes(bytes).subspan(wire::Lrh::kSize));
-  wire::seal_link_packet(bytes);
-  return bytes;
-}
 
 class Run {
  public:
@@ -113,7 +96,7 @@ class Run {
     if (receiver_.worth_telling(kLane)) static_cast<void>(receiver_.tell(kLane));
   }
 
-  const std::vector<std::byte> packet_ = make_packet();
+  const std::vector<std::byte> packet_ = bench::make_wan_packet(kPayload);
   std::vector<std::byte> frame_;
   std::vector<std::byte> between_ = std::vector<std::byte>(kPacketsInFrame * packet_.size());
   std::vector<std::byte> out_ = between_;

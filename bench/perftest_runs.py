@@ -109,6 +109,18 @@ def baseline_bandwidth(path, size, seconds):
     return result["gb_per_s"], cpu / (result["gb_per_s"] * seconds)
 
 
+def _await_listener(path, port, server):
+    """Until the server listens on a TCP port, or has ended."""
+    for _ in range(300):
+        sockets = subprocess.run([*path.server, "ss", "-Hltn", f"sport = :{port}"], check=True,
+                                 capture_output=True, text=True)
+        # Left to _finish(), which asks what it used.
+        ended = os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if sockets.stdout or ended:
+            return
+        time.sleep(0.1)
+
+
 def perftest(program, options, buffer=None, path=LOOPBACK):
     """Runs server and client on a CPU each; returns the client's output, the server's counters, and
     the CPU seconds of both."""
@@ -117,7 +129,7 @@ def perftest(program, options, buffer=None, path=LOOPBACK):
     words = ["--stats", *(["--socket-buffer", buffer] if buffer else []), "--", program,
              *([] if path.nodes else ["-x", "0"]), "-F", "-p", _port, *options]
     server = _start([*path.server, "taskset", "-c", "1", WEFT, "run", *path.place(0), *words])
-    time.sleep(0.5)
+    _await_listener(path, _port, server)
     client = _start([*path.client, "taskset", "-c", "0", WEFT, "run", *path.place(1), *words,
                      path.address])
     out, errors, cpu = _finish(client)

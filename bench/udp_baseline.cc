@@ -14,6 +14,8 @@
 #include <fmt/format.h>
 #include <netinet/udp.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -49,6 +51,13 @@ void pin(int cpu) {
   CPU_ZERO(&set);
   CPU_SET(static_cast<unsigned>(cpu), &set);
   sched_setaffinity(0, sizeof set, &set);
+}
+
+// A second process, which does not outlive this one, however that ends.
+pid_t fork_end() {
+  const pid_t child = fork();
+  if (child == 0) prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return child;
 }
 
 [[noreturn]] void die(const char* what) {
@@ -184,7 +193,7 @@ double measure_bandwidth(const char* ip, bool gso, std::size_t size, double seco
   receiver.connect_to(sender.address);
   sender.connect_to(receiver.address);
   const std::uint64_t window = window_of(receiver, gso, size);
-  const pid_t child = fork();
+  const pid_t child = fork_end();
   if (child == 0) {
     pin(1);
     receive_side(receiver, gso, window, memory.to);
@@ -263,7 +272,7 @@ int ping(const Socket& socket, const sockaddr_storage& peer, std::size_t size, i
 int latency(std::size_t size, int count) {
   const Socket server("127.0.0.1", 0, 0);
   const Socket client("127.0.0.1", 0, 0);
-  const pid_t child = fork();
+  const pid_t child = fork_end();
   if (child == 0) {
     pin(1);
     echo(server.fd, size);

@@ -44,9 +44,7 @@
 #include "wan/fibre_end.h"
 #include "wan/sealed_path.h"
 #include "wan/tunnel_end.h"
-#include "wire/bth.h"
-#include "wire/link_crc.h"
-#include "wire/lrh.h"
+#include "wan_packet.h"
 #include "wire/packet.h"
 
 namespace {
@@ -74,20 +72,6 @@ struct Options {
   bool sealed = false;
   std::string fibre;  // empty: a tunnel
 };
-
-std::vector<std::byte> make_packet() {
-  const std::size_t covered = wire::Lrh::kSize + wire::Bth::kSize + kPayload + 4;
-  std::vector<std::byte> bytes(covered + wire::kVcrcSize);
-  wire::Lrh{.vl = Vl{0},
-            .dlid = Lid{2},
-            .packet_words = static_cast<std::uint16_t>(covered / 4),
-            .slid = Lid{1}}
-      .write(bytes);
-  wire::Bth{.opcode = wire::Opcode::uc_send_only, .dest_qp = Qpn{7}, .psn = Psn{}}.write(
-      MutableBytes(bytes).subspan(wire::Lrh::kSize));
-  wire::seal_link_packet(bytes);
-  return bytes;
-}
 
 // Keys for one direction: nobody else is here to be kept out.
 class OneKey final : public AeadKeySource {
@@ -297,7 +281,7 @@ class End final : private link::PortOwner {
   const Options options_;
   const int side_;
   std::unique_ptr<io::Reactor> reactor_{std::move(*io::Reactor::create(0us))};
-  const std::vector<std::byte> packet_ = make_packet();
+  const std::vector<std::byte> packet_ = bench::make_wan_packet(kPayload);
   BufferPool payloads_{link::PacketPool::kPayloadBlock, kPackets};
   link::PacketPool pool_{kPackets, payloads_};
   std::unique_ptr<Way> way_;

@@ -47,7 +47,11 @@ inline constexpr Qpn kQp0{0};                  // subnet management interface
 inline constexpr Qpn kQp1{1};                  // general services interface
 inline constexpr Qpn kMulticastQpn{0xFFFFFF};  // IBA 9.2.6: destination of every multicast
 inline constexpr PKey kDefaultPKey{0xFFFF};    // full member of the default partition
-inline constexpr QKey kGsiQKey{0x8001'0000};   // IBA 16: Q_Key of QP1
+inline constexpr std::uint16_t kFullMemberBit = 0x8000;  // of a P_Key (IBA 10.9.1.1)
+inline constexpr std::uint16_t kPartitionBits = 0x7FFF;  // of a P_Key: which partition it is
+inline constexpr Vl kManagementVl{15};                   // IBA 7.6.4: of subnet management packets
+inline constexpr QKey kGsiQKey{0x8001'0000};             // IBA 16: Q_Key of QP1
+inline constexpr QKey kIpoibQKey{0x0000'0B1B};           // RFC 4391, 4: of the broadcast group
 inline constexpr std::uint32_t kPrivilegedQKeyBit = 0x8000'0000;  // IBA 10.2.5: controlled Q_Keys
 
 // Packet sequence number: arithmetic is modulo 2^24 and order is by the signed 24-bit difference

@@ -36,7 +36,7 @@ constexpr Duration kLeastInflation = 500us;
 // Losses are judged over so many packets.
 constexpr std::uint32_t kJudged = 1024;
 constexpr std::uint32_t kFewestLosses = 4;
-constexpr std::uint32_t kTolerated = 50;  // one packet in so many may be lost,
+constexpr std::uint32_t kCongestionWindowTolerated = 50;  // one packet in so many may be lost,
 // and while the window is found out, when a path that overflows loses a tenth of it and more.
 constexpr std::uint32_t kToleratedAtFirst = 16;
 
@@ -144,7 +144,8 @@ void CongestionWindow::grow(std::uint64_t bytes, Time now) {
 // From 1 on a path without queues and losses to 0 where the next loss would be congestion.
 double CongestionWindow::calm(Time now) const {
   if ((gave_way_at_ ? inflated() : queue_stands()) || full_lately(now)) return 0;
-  return std::max(0.0, 1 - double{kTolerated} * losses_ / std::max(packets_, kTolerated));
+  return std::max(0.0, 1 - double{kCongestionWindowTolerated} * losses_ /
+                               std::max(packets_, kCongestionWindowTolerated));
 }
 
 // Flows that grow by parts of themselves, and give way by parts of themselves, keep their shares
@@ -204,7 +205,7 @@ void CongestionWindow::lost(Time sent_at, Time now) {
   ++packets_;
   ++losses_;
   const bool finds_out = this->finds_out(now);
-  const std::uint32_t tolerated = finds_out ? kToleratedAtFirst : kTolerated;
+  const std::uint32_t tolerated = finds_out ? kToleratedAtFirst : kCongestionWindowTolerated;
   const bool many = losses_ >= kFewestLosses && losses_ > packets_ / tolerated;
   const bool queue = queue_stands();
   if (!queue && !many) {

@@ -7,14 +7,11 @@
 #include <cassert>
 
 #include "hca/connected_queue_pair.h"
+#include "wire/packet.h"
 #include "wire/xrceth.h"
 
 namespace weft::hca {
-namespace {
-
-constexpr std::uint32_t kIcrcBytes = 4;
-
-}  // namespace
+namespace {}  // namespace
 
 // Only who has set a timeout wants to know (IBA 9.7.6.1.3: 0 waits for ever).
 std::optional<Time> ConnectedQueuePair::watch_due() const {
@@ -71,7 +68,7 @@ bool ConnectedQueuePair::fill_question(Burst& burst) {
             .psn = requester_.settled_psn()}
       .write(packet.header);
   if (xrc) wire::Xrceth{}.write(MutableBytes(packet.header).subspan(wire::Bth::kSize));
-  burst.close(packet, kIcrcBytes);
+  burst.close(packet, wire::kIcrcSize);
   out_ = Out::kQuestion;
   connection_.counters.add_in_turn(requester_.outstanding() ? ConnectedCounter::kTxProbes
                                                             : ConnectedCounter::kTxKeepAlives);

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::uint32_t kGrantable = kRemoteWrite | kRemoteRead | kRemoteAtomic;
 // A window grants remote rights only; the rest of a region's rights mean nothing for it.
-constexpr std::uint32_t kTolerated = kGrantable | kLocalWrite | kWindowBind | kZeroBased;
+constexpr std::uint32_t kMemoryWindowsTolerated =
+    kGrantable | kLocalWrite | kWindowBind | kZeroBased;
 
 bool contains(const MemoryRegion& region, std::uint64_t address, std::uint64_t length) {
   if (address < region.iova) return false;
@@ -95,7 +96,7 @@ bool MemoryTable::may_bind(const WindowBinding& binding, const WindowSlot& windo
                            const Slot* region, PdHandle pd) {
   if (window.pd != pd || binding.new_key.value() >> kWindowKeyBits != window.name)
     return false;  // C10-72
-  if ((binding.access & ~kTolerated) != 0) return false;
+  if ((binding.access & ~kMemoryWindowsTolerated) != 0) return false;
   if (window.type == WindowType::kType1) {
     if ((binding.access & kZeroBased) != 0) return false;  // o10-36.2.2
     if (binding.length == 0) return true;

@@ -8,12 +8,15 @@
 #include "wire/bth.h"
 #include "wire/grh.h"
 #include "wire/ip.h"
+#include "wire/ip_protocol.h"
 #include "wire/lrh.h"
 #include "wire/opcode.h"
 #include "wire/packet.h"
 
 namespace weft::hca {
 namespace {
+
+namespace ip_protocol = wire::ip_protocol;
 
 constexpr std::uint16_t kIpv4 = 0x0800;
 constexpr std::uint16_t kIpv6 = 0x86DD;
@@ -28,9 +31,6 @@ constexpr std::size_t kEoibHeader = 4;
 constexpr std::uint32_t kEoibMask = 0xF0FF'FFFF;
 constexpr std::uint32_t kEoibWhole = 0xC000'0000;  // in one segment
 constexpr std::size_t kPortBytes = 4;
-constexpr std::uint8_t kTcp = 6;
-constexpr std::uint8_t kUdp = 17;
-constexpr std::uint8_t kSctp = 132;
 
 // The beginning of what is behind the transport headers, or of a raw packet's payload, made
 // contiguous: as much as the headers of IP and of what is around it can take.
@@ -61,7 +61,8 @@ void put(PacketFlow& flow, std::size_t at, Bytes bytes) {
 }
 
 bool has_ports(std::uint8_t protocol) {
-  return protocol == kTcp || protocol == kUdp || protocol == kSctp;
+  return protocol == ip_protocol::kTcp || protocol == ip_protocol::kUdp ||
+         protocol == ip_protocol::kSctp;
 }
 
 void put_inner(PacketFlow& flow, std::uint8_t version, std::uint8_t protocol, Bytes addresses,

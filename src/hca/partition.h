@@ -14,9 +14,8 @@ namespace weft::hca {
 
 // IBA 10.9.1.1: the partition is the same and at least one side is a full member of it.
 [[nodiscard]] constexpr bool same_partition(PKey a, PKey b) {
-  constexpr std::uint16_t kFullMember = 0x8000;
-  return names_partition(a) && ((a.value() ^ b.value()) & ~kFullMember) == 0 &&
-         ((a.value() | b.value()) & kFullMember) != 0;
+  return names_partition(a) && ((a.value() ^ b.value()) & ~kFullMemberBit) == 0 &&
+         ((a.value() | b.value()) & kFullMemberBit) != 0;
 }
 
 }  // namespace weft::hca

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cassert>
 
+#include "wire/packet.h"
+
 namespace weft::hca {
 namespace {
 
-constexpr std::size_t kIcrcBytes = 4;
 constexpr std::size_t kUnit = 4;  // of WeftPiece
 constexpr std::size_t kLargestPacket = OutPacket::kMaxHeader + 4096 + 4;
 constexpr std::array<std::byte, 3> kPad{};
@@ -53,7 +54,7 @@ void PacketCutter::add(Burst& burst, std::size_t at, std::size_t length) {
     length -= take;
     at = 0;
   }
-  burst.close(packet, kIcrcBytes);
+  burst.close(packet, wire::kIcrcSize);
 }
 
 PacketJoiner::Verdict PacketJoiner::add(Psn psn, Bytes piece) {

@@ -5,11 +5,7 @@
 #include "wire/packet.h"
 
 namespace weft::hca {
-namespace {
-
-constexpr Vl kManagementVl{15};  // IBA 7.6.4
-
-}  // namespace
+namespace {}  // namespace
 
 bool is_right(const wire::Grh& grh, std::size_t covered) {
   return grh.ip_version == wire::Grh::kIpVersion && grh.next_header == wire::Grh::kNextHeaderIba &&

@@ -14,7 +14,6 @@ namespace weft::hca {
 namespace {
 
 constexpr std::uint8_t kMostLmc = 7;  // IBA 4.1.3: three bits
-constexpr Vl kManagementVl{15};       // IBA 7.6.4
 constexpr Lid kPermissiveLid{0xFFFF};
 constexpr std::size_t kDgidOffset = 24;  // in a GRH
 

@@ -29,11 +29,6 @@ CompletionOpcode completion_opcode(SendOpcode opcode) {
   }
 }
 
-bool fetches(SendOpcode opcode) {
-  return opcode == SendOpcode::kRdmaRead || opcode == SendOpcode::kCompareSwap ||
-         opcode == SendOpcode::kFetchAdd;
-}
-
 }  // namespace
 
 Requester::Requester(Connection& connection, MemoryTable& memory, CompletionSink& completions)

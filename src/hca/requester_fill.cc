@@ -4,13 +4,10 @@
 
 #include "hca/requester.h"
 #include "wire/bth.h"
+#include "wire/packet.h"
 
 namespace weft::hca {
-namespace {
-
-constexpr std::uint32_t kIcrcBytes = 4;
-
-}  // namespace
+namespace {}  // namespace
 
 bool Requester::fill(Burst& burst, Time now) {
   see(now);
@@ -97,7 +94,7 @@ bool Requester::fill_alone(Burst& burst) {
                .payload = length,
                .ends = true},
               next_serial_, slot.solicited, false);
-  burst.close(packet, kIcrcBytes);
+  burst.close(packet, wire::kIcrcSize);
   out_.add_fresh(next_serial_, 1);
   ++next_serial_;
   ssn_ = (ssn_ + 1) & Psn::kMask;

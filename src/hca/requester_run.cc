@@ -10,14 +10,11 @@
 #include "hca/credit.h"
 #include "hca/requester.h"
 #include "wire/bth.h"
+#include "wire/packet.h"
 #include "wire/reth.h"
 
 namespace weft::hca {
-namespace {
-
-constexpr std::uint32_t kIcrcBytes = 4;
-
-}  // namespace
+namespace {}  // namespace
 
 // How many packets of `cost` may go, at most `most`, each of them with room for `total` left. What
 // admits(total) says before each of them. `receives`: of the peer, by each.
@@ -106,7 +103,7 @@ bool Requester::append_middles(Burst& burst) {
   if (next_offset_ == 0 || slot.length - next_offset_ <= mtu || slot.is_inline()) return false;
   const Shape shape = data_shape(slot, next_offset_);
   const std::uint32_t cost = cost_of(shape.length(), false);
-  std::size_t count = std::min<std::uint64_t>(burst.room(shape.length(), kIcrcBytes),
+  std::size_t count = std::min<std::uint64_t>(burst.room(shape.length(), wire::kIcrcSize),
                                               (slot.length - next_offset_ - 1) / mtu);
   count = admitted(count, cost, cost, 0);
   if (count < 2) return false;
@@ -127,10 +124,10 @@ bool Requester::append_middles(Burst& burst) {
   OutPacket& first = burst.open();
   burst.add_piece(first, {data, mtu});
   write_data(first, slot, shape, serial, offset, asks[0]);
-  burst.close(first, kIcrcBytes);
+  burst.close(first, wire::kIcrcSize);
   out_.last = &first;
   std::size_t i = 0;
-  for (OutPacket& packet : burst.repeat(first, data + mtu, count - 1, kIcrcBytes)) {
+  for (OutPacket& packet : burst.repeat(first, data + mtu, count - 1, wire::kIcrcSize)) {
     ++i;
     wire::BthView bth{MutableBytes(packet.header)};
     bth.set_psn(psn(serial + i));
@@ -202,7 +199,7 @@ bool Requester::append_alike(Burst& burst) {
     return false;
   }
   const std::uint32_t cost = cost_of(model.length(), false);
-  std::size_t count = std::min<std::uint64_t>(burst.room(model.length(), kIcrcBytes),
+  std::size_t count = std::min<std::uint64_t>(burst.room(model.length(), wire::kIcrcSize),
                                               first_request_ + requests_.size() - next_request_);
   count = admitted(credits(count), cost, cost, 1);
   const Asking asking = this->asking(count, cost, 1);
@@ -222,7 +219,7 @@ bool Requester::append_alike(Burst& burst) {
     if (data == nullptr) break;
     const std::uint64_t serial = next_serial_;
     const bool ask = note_next(record, next_request_, 0, asking, done);
-    OutPacket& packet = burst.repeat(model, {data, length}, kIcrcBytes);
+    OutPacket& packet = burst.repeat(model, {data, length}, wire::kIcrcSize);
     wire::BthView bth{MutableBytes(packet.header)};
     bth.set_psn(psn(serial));
     bth.set_ack_request(ask);

@@ -7,17 +7,12 @@
 #include "hca/credit.h"
 #include "hca/requester.h"
 #include "wire/bth.h"
+#include "wire/packet.h"
 
 namespace weft::hca {
 namespace {
 
-constexpr std::uint32_t kIcrcBytes = 4;
 constexpr std::uint8_t kMostTries = 16;  // what is counted of them
-
-bool fetches(SendOpcode opcode) {
-  return opcode == SendOpcode::kRdmaRead || opcode == SendOpcode::kCompareSwap ||
-         opcode == SendOpcode::kFetchAdd;
-}
 
 bool takes_receive(SendOpcode opcode) {
   return opcode != SendOpcode::kRdmaWrite && !fetches(opcode);
@@ -51,7 +46,8 @@ bool Requester::admits(std::uint64_t cost) const {
 // By the rule of kPacketCost, of a packet that begins a run or is within one. A run may yet arrive
 // as packets of their own, and more than was thought: what is sent again can afford that.
 std::uint32_t Requester::cost_of(std::size_t length, bool begins) const {
-  return static_cast<std::uint32_t>(length) + kIcrcBytes + (begins || paced() ? kPacketCost : 0);
+  return static_cast<std::uint32_t>(length + wire::kIcrcSize) +
+         (begins || paced() ? kPacketCost : 0);
 }
 
 // Whether a packet may go, at the beginning of a burst or behind others.
@@ -75,7 +71,8 @@ bool Requester::worth_a_run() const {
 }
 
 bool Requester::fits(const Burst& burst, const Shape& shape) const {
-  return burst.takes(shape.length(), kIcrcBytes) && (burst.empty() || pins_.size() < kMostPins);
+  return burst.takes(shape.length(), wire::kIcrcSize) &&
+         (burst.empty() || pins_.size() < kMostPins);
 }
 
 // An acknowledgement is worth asking for every quarter of a window, though of a large one more
@@ -110,7 +107,7 @@ bool Requester::fresh_possible() {
   if (next_offset_ == 0 && !may_begin(slot)) return false;
   if (fetches(slot.opcode)) return may_fetch(slot) && admits(kPacketCost);
   const Shape shape = data_shape(slot, next_offset_);
-  return worth_a_run() && admits(shape.length() + kIcrcBytes + kPacketCost);
+  return worth_a_run() && admits(shape.length() + wire::kIcrcSize + kPacketCost);
 }
 
 bool Requester::may_begin(const Slot& slot) const {
@@ -259,7 +256,7 @@ bool Requester::append_data(Burst& burst, PacketRecord& record, const Shape& sha
   write_data(packet, slot, shape, record.serial, record.offset, ask);
   record.wide = shape.length() > kNarrowPacket;
   assert(packet.length() == shape.length());
-  burst.close(packet, kIcrcBytes);
+  burst.close(packet, wire::kIcrcSize);
   out_.last = &packet;
   if (reliable()) in_flight_ += record.cost;
   account(record, ask);
@@ -281,7 +278,7 @@ bool Requester::append_fetch(Burst& burst, PacketRecord& record, Fetch& fetch) {
                     .bytes = static_cast<std::uint32_t>(end - start)};
   OutPacket& packet = burst.open();
   write_fetch(packet, slot, record.serial + from, range);
-  burst.close(packet, kIcrcBytes);
+  burst.close(packet, wire::kIcrcSize);
   out_.last = &packet;
   fetch.ask_from = until;
   fetch.asked_at = now_;
@@ -359,7 +356,7 @@ bool Requester::append_lost(Burst& burst) {
   doubt_path(record, burst);
   const Shape shape = data_shape(slot(record.request), record.offset);
   if (!fits(burst, shape)) return false;
-  const std::uint64_t cost = shape.length() + kIcrcBytes + (burst.empty() ? kPacketCost : 0u);
+  const std::uint64_t cost = shape.length() + wire::kIcrcSize + (burst.empty() ? kPacketCost : 0u);
   if (in_flight_ != 0 && in_flight_ + cost > window()) return false;
   record.lost = false;
   --lost_count_;

@@ -52,6 +52,12 @@ enum class SendOpcode : std::uint8_t {
   kBindWindow,
 };
 
+// An RDMA read or an atomic: it is the answer that brings data.
+[[nodiscard]] constexpr bool fetches(SendOpcode opcode) {
+  return opcode == SendOpcode::kRdmaRead || opcode == SendOpcode::kCompareSwap ||
+         opcode == SendOpcode::kFetchAdd;
+}
+
 // One piece of a gather or scatter list.
 struct Sge {
   std::uint64_t address = 0;

@@ -6,7 +6,7 @@
 namespace weft::hca {
 namespace {
 
-constexpr std::size_t kMostReceives = std::size_t{1} << 20;
+constexpr std::size_t kUcGranterMostReceives = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ Credit UcGranter::grant(std::size_t waiting, std::uint32_t bytes) {
   scarce_ = starving_ || few(waiting);
   due_ = false;
   return {.seen = arrivals_.newest(),
-          .receives = static_cast<std::uint32_t>(std::min(waiting, kMostReceives)),
+          .receives = static_cast<std::uint32_t>(std::min(waiting, kUcGranterMostReceives)),
           .bytes = std::min(bytes, kMostGranted),
           .lost = arrivals_.lost()};
 }

@@ -6,7 +6,7 @@
 namespace weft::hca {
 namespace {
 
-constexpr std::uint32_t kMostReceives = 1u << 20;  // keeps PSN differences unambiguous
+constexpr std::uint32_t kUdGranterMostReceives = 1u << 20;  // keeps PSN differences unambiguous
 
 }  // namespace
 
@@ -78,7 +78,7 @@ std::optional<Credit> UdGranter::grant(const FlowKey& key, std::uint32_t receive
     owed_receives += receives_owed(other);
     owed_bytes += bytes_owed(other, now);
   }
-  receives = std::min(receives, kMostReceives);
+  receives = std::min(receives, kUdGranterMostReceives);
   const auto share = [active](std::uint64_t all, std::uint64_t owed, std::uint64_t most) {
     return std::min({all / active, all - std::min(all, owed), most});
   };

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 9> kReadByOthers{
     "WEFT_LIBDIR",       "WEFT_SYSROOT", "WEFT_BUILD", "WEFT_SOURCE",     "WEFT_SIM_SEEDS",
     "WEFT_FUZZ_SECONDS", "WEFT_LOG",     "WEFT_AGENT", "WEFT_RUNTIME_DIR"};
 
-std::optional<std::uint32_t> parse_number(std::string_view text) {
+std::optional<std::uint32_t> config_number(std::string_view text) {
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
@@ -72,8 +72,8 @@ Expected<void> set_stats(Config& config, std::string_view name, std::string_view
 
 Expected<void> set_ports(Config& config, std::string_view name, std::string_view value) {
   const std::size_t dash = value.find('-');
-  const auto first = parse_number(value.substr(0, dash));
-  const auto last = dash == std::string_view::npos ? first : parse_number(value.substr(dash + 1));
+  const auto first = config_number(value.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : config_number(value.substr(dash + 1));
   if (!first || !last || *first < kLowestPort || *last > kHighestPort || *first > *last) {
     return wrong(name, value,
                  fmt::format("FIRST-LAST, two UDP ports in order between {} and {}", kLowestPort,
@@ -85,7 +85,7 @@ Expected<void> set_ports(Config& config, std::string_view name, std::string_view
 }
 
 Expected<void> set_socket_buffer(Config& config, std::string_view name, std::string_view value) {
-  const auto bytes = parse_number(value);
+  const auto bytes = config_number(value);
   if (!bytes || *bytes < kSmallestBuffer || *bytes > kLargestBuffer) {
     return wrong(
         name, value,
@@ -105,7 +105,7 @@ Expected<void> set_faults(Config& config, std::string_view name, std::string_vie
 }
 
 Expected<void> set_keep_alive(Config& config, std::string_view name, std::string_view value) {
-  const auto seconds = parse_number(value);
+  const auto seconds = config_number(value);
   if (!seconds || *seconds > kLongestKeepAlive) {
     return wrong(name, value, fmt::format("a number of seconds, at most {}", kLongestKeepAlive));
   }
@@ -114,7 +114,7 @@ Expected<void> set_keep_alive(Config& config, std::string_view name, std::string
 }
 
 Expected<void> set_cm_port(Config& config, std::string_view name, std::string_view value) {
-  const auto port = parse_number(value);
+  const auto port = config_number(value);
   if (!port || *port < kLowestPort || *port > kHighestPort) {
     return wrong(name, value,
                  fmt::format("a UDP port between {} and {}", kLowestPort, kHighestPort));

@@ -57,7 +57,7 @@ Expected<void> epoll_register(int epoll, int operation, int fd, std::uint32_t ev
 }
 
 // epoll_wait with the precision of epoll_pwait2 (Linux 5.11), where there is that.
-int wait(int epoll, std::span<epoll_event> events, Duration timeout) {
+int wait_for(int epoll, std::span<epoll_event> events, Duration timeout) {
   const int most = static_cast<int>(events.size());
   if (timeout == Duration::zero()) return epoll_wait(epoll, events.data(), most, 0);
   if (timeout == Duration::max()) return epoll_wait(epoll, events.data(), most, -1);
@@ -383,7 +383,7 @@ std::size_t Progress::receive_ready() {
 
 void Progress::handle_events(Duration timeout) {
   std::array<epoll_event, kEvents> events;
-  const int count = wait(epoll_.get(), events, timeout);
+  const int count = wait_for(epoll_.get(), events, timeout);
   const Time now = io::now();
   for (int i = 0; i < count; ++i) {
     const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;

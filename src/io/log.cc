@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/log.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,12 +12,12 @@
 namespace weft::io {
 namespace {
 
-void write_line(std::string_view message) {
+// In one write. False: stderr did not take it.
+bool write_line(std::string_view message) {
   std::string line = "weft: ";
   line += message;
   line += '\n';
-  // Nothing is left to tell it to when stderr does not take it.
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+  return ::write(STDERR_FILENO, line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
 
 LogLevel read_level() {
@@ -24,7 +26,9 @@ LogLevel read_level() {
   if (value == "off") return LogLevel::kOff;
   if (value == "info") return LogLevel::kInfo;
   if (!value.empty() && value != "error") {
-    write_line("WEFT_LOG=" + std::string(value) + ": the value must be off, error or info");
+    // Nothing is left to tell it to when stderr does not take it.
+    static_cast<void>(
+        write_line("WEFT_LOG=" + std::string(value) + ": the value must be off, error or info"));
   }
   return LogLevel::kError;
 }
@@ -47,8 +51,19 @@ LogLevel log_level() {
 void log(LogLevel level, std::string_view message) {
   if (level > log_level()) return;
   const int saved = errno;
-  write_line(message);
+  static_cast<void>(write_line(message));
   errno = saved;
+}
+
+bool try_log(std::string_view message) {
+  const int saved = errno;
+  // A pipe that is ready takes a line of this length whole.
+  pollfd stderr_now{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  const bool ready = message.size() < PIPE_BUF / 2 && ::poll(&stderr_now, 1, 0) == 1 &&
+                     (stderr_now.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0;
+  const bool written = ready && write_line(message);
+  errno = saved;
+  return written;
 }
 
 int report(const Error& error) {

@@ -14,6 +14,9 @@ enum class LogLevel { kOff, kError, kInfo };
 [[nodiscard]] LogLevel log_level();
 // One line on stderr, "weft: …", in one write.
 void log(LogLevel level, std::string_view message);
+// The same, whatever WEFT_LOG says, for what others can cause at will: nobody waits for whoever
+// reads stderr. False: it has not been written.
+[[nodiscard]] bool try_log(std::string_view message);
 
 // Logs `error` at the level that suits it; returns the errno that a call reports for it. Also sets
 // errno, which programs print more often than the return value.

@@ -11,15 +11,11 @@
 namespace weft::io {
 namespace {
 
-int family_of(const SocketAddress& address) {
-  return address.is_ipv4() ? AF_INET : AF_INET6;
-}
-
 // A datagram socket that is connected, which sends nothing: it looks the route up. None where there
 // is none. The kernel's sockets, whatever is preloaded: librspreload takes the library's functions
 // for the program's, and would make an RDMA socket of this one.
 UniqueFd probe(const SocketAddress& destination) {
-  const int family = family_of(destination);
+  const int family = destination.family();
   sockaddr_storage name{};
   const socklen_t length = destination.to_sockaddr(family, name);
   UniqueFd socket(static_cast<int>(syscall(SYS_socket, family, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
@@ -42,7 +38,7 @@ std::optional<Gid> routed_source(const SocketAddress& destination) {
 std::optional<std::size_t> routed_mtu(const SocketAddress& destination) {
   const UniqueFd socket = probe(destination);
   if (!socket) return std::nullopt;
-  const bool ipv4 = family_of(destination) == AF_INET;
+  const bool ipv4 = destination.family() == AF_INET;
   int mtu = 0;
   socklen_t length = sizeof mtu;
   const int level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6;

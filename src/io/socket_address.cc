@@ -17,7 +17,7 @@
 namespace weft::io {
 namespace {
 
-std::optional<std::uint32_t> parse_number(std::string_view text, std::uint32_t largest) {
+std::optional<std::uint32_t> address_number(std::string_view text, std::uint32_t largest) {
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value > largest) {
@@ -27,7 +27,7 @@ std::optional<std::uint32_t> parse_number(std::string_view text, std::uint32_t l
 }
 
 Expected<std::uint32_t> parse_scope(std::string_view text) {
-  if (const auto number = parse_number(text, UINT32_MAX)) return *number;
+  if (const auto number = address_number(text, UINT32_MAX)) return *number;
   const unsigned index = if_nametoindex(std::string(text).c_str());
   if (index == 0) {
     return fail(std::errc::no_such_device, fmt::format("scope '{}': no such interface", text));
@@ -74,7 +74,7 @@ Expected<SocketAddress> SocketAddress::parse(std::string_view text) {
 
   SocketAddress result;
   if (has_port) {
-    const auto port = parse_number(port_text, UINT16_MAX);
+    const auto port = address_number(port_text, UINT16_MAX);
     if (!port) {
       return fail(std::errc::invalid_argument,
                   fmt::format("port '{}' in '{}': want 0 to 65535", port_text, text));

@@ -31,6 +31,7 @@ struct SocketAddress {
   socklen_t to_sockaddr(int family, sockaddr_storage& raw) const;
 
   [[nodiscard]] bool is_ipv4() const { return address.is_ipv4_mapped(); }
+  [[nodiscard]] int family() const { return is_ipv4() ? AF_INET : AF_INET6; }
   [[nodiscard]] std::string to_string() const;  // in the form that parse() takes
   friend bool operator==(const SocketAddress&, const SocketAddress&) = default;
 };

@@ -17,12 +17,8 @@ Expected<void> set(int socket, int level, int option, int value, const char* nam
   return fail_errno(errno, std::string("setsockopt ") + name);
 }
 
-int family_of(const SocketAddress& address) {
-  return address.is_ipv4() ? AF_INET : AF_INET6;
-}
-
 Expected<UniqueFd> make_socket(const SocketAddress& address) {
-  UniqueFd fd(::socket(family_of(address), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  UniqueFd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail_errno(errno, "socket for " + address.to_string());
   const auto done = set(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
   if (!done) return tl::unexpected(done.error());
@@ -42,7 +38,7 @@ Expected<UniqueFd> listen_tcp(const SocketAddress& address, int backlog) {
   }
   if (!done) return tl::unexpected(done.error());
   sockaddr_storage raw{};
-  const socklen_t length = address.to_sockaddr(family_of(address), raw);
+  const socklen_t length = address.to_sockaddr(address.family(), raw);
   if (::bind(fd->get(), reinterpret_cast<const sockaddr*>(&raw), length) != 0) {
     return fail_errno(errno, "bind " + address.to_string());
   }
@@ -75,7 +71,7 @@ Expected<void> bind_host(int socket, const SocketAddress& host) {
   auto done = set(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1, "IP_BIND_ADDRESS_NO_PORT");
   if (!done) return done;
   sockaddr_storage raw{};
-  const socklen_t length = host.to_sockaddr(family_of(host), raw);
+  const socklen_t length = host.to_sockaddr(host.family(), raw);
   if (::bind(socket, reinterpret_cast<const sockaddr*>(&raw), length) == 0) return {};
   return fail_errno(errno, "bind " + format_address(host.address));
 }
@@ -91,7 +87,7 @@ Expected<UniqueFd> connect_tcp(const SocketAddress& address, const Gid& from) {
     }
   }
   sockaddr_storage raw{};
-  const socklen_t length = address.to_sockaddr(family_of(address), raw);
+  const socklen_t length = address.to_sockaddr(address.family(), raw);
   if (::connect(fd->get(), reinterpret_cast<const sockaddr*>(&raw), length) != 0 &&
       errno != EINPROGRESS) {
     return fail_errno(errno, "connect to " + address.to_string());

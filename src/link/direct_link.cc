@@ -10,7 +10,7 @@
 namespace weft::link {
 namespace {
 
-constexpr int kMostAtOnce = 256;  // packets: then other ports have their turn
+constexpr int kDirectLinkMostAtOnce = 256;  // packets: then other ports have their turn
 
 }  // namespace
 
@@ -150,7 +150,7 @@ void DirectLink::End::deliver(Port& port, Time now) {
   if (line_ && line_->idle(now)) busy_ = false;
   Line* const incoming = link_->other(*this).line_.get();
   if (incoming != nullptr) incoming->release_held(inbox_, now);
-  for (int i = 0; i < kMostAtOnce; ++i) {
+  for (int i = 0; i < kDirectLinkMostAtOnce; ++i) {
     // What is done with a packet may take the link down, and empties the inbox then.
     if (!inbox_.has_come(now) || !told()) return;
     if (!inbox_.signal_is_next()) {

@@ -10,7 +10,7 @@
 namespace weft::link {
 namespace {
 
-constexpr int kMostAtOnce = 256;  // packets: then other ports have their turn
+constexpr int kHalfLinkMostAtOnce = 256;  // packets: then other ports have their turn
 
 }  // namespace
 
@@ -149,7 +149,7 @@ void HalfLink::deliver(Port& port, Time now) {
   if (flapping_.run(now)) settle(now);
   tell_physical(port, now);
   pump(now);
-  for (int i = 0; i < kMostAtOnce && !arrivals_.empty() && !lost_; ++i) {
+  for (int i = 0; i < kHalfLinkMostAtOnce && !arrivals_.empty() && !lost_; ++i) {
     auto item = std::move(arrivals_.front());
     arrivals_.pop_front();
     if (auto* const packet = std::get_if<PacketPtr>(&item)) {

@@ -16,7 +16,7 @@ namespace {
 // could ask for 2.4 hours otherwise.
 constexpr unsigned kMostPatience = 21;
 // For this long the answer to a request that nobody here cares about any more is sent again.
-constexpr Duration kLinger = cm_interval(21);
+constexpr Duration kConnectionManagerLinger = cm_interval(21);
 
 }  // namespace
 
@@ -186,7 +186,7 @@ void ConnectionManager::destroy(CmId id, Time now) {
   entry->orphan = true;
   if (entry->state != CmState::kIdle) return;
   if (entry->repeat.valid) {
-    table_.linger(*entry, now + kLinger);
+    table_.linger(*entry, now + kConnectionManagerLinger);
   } else {
     table_.erase(*entry);
   }

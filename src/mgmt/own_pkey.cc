@@ -6,7 +6,6 @@
 namespace weft::mgmt {
 
 OwnPKey own_pkey(const ManagedNode& node, PortNumber port, PKey theirs) {
-  constexpr std::uint16_t kPartition = 0x7FFF, kFull = 0x8000;
   constexpr std::size_t kEntries = wire::PKeyBlock::kEntries;
   // Those of the management port of a switch included.
   const std::size_t count = node.node_info(port).partition_cap;
@@ -16,8 +15,8 @@ OwnPKey own_pkey(const ManagedNode& node, PortNumber port, PKey theirs) {
     if (index == 0) first.pkey = block.pkeys[0];
     for (std::size_t i = 0; i < std::min(kEntries, count - index); ++i) {
       const PKey own = block.pkeys[i];
-      if (((own.value() ^ theirs.value()) & kPartition) == 0 &&
-          ((own.value() | theirs.value()) & kFull) != 0) {
+      if (((own.value() ^ theirs.value()) & kPartitionBits) == 0 &&
+          ((own.value() | theirs.value()) & kFullMemberBit) != 0) {
         return {.index = static_cast<std::uint16_t>(index + i), .pkey = own};
       }
     }

@@ -9,7 +9,7 @@
 namespace weft::rdmacm {
 namespace {
 
-constexpr std::uint8_t kHopLimit = 64;
+constexpr std::uint8_t kCommandsAddressHopLimit = 64;
 const Gid kLoopback4 = Gid::from_ipv4(0x7F000001);
 constexpr Gid kLoopback6{std::array<std::uint8_t, 16>{0, 0, 0, 0, 0, 0, 0, 0,  //
                                                       0, 0, 0, 0, 0, 0, 0, 1}};
@@ -185,7 +185,7 @@ std::errc CommandCore::make_path(Identity& identity) const {
   path.scope_id =
       identity.destination.scope_id != 0 ? identity.destination.scope_id : identity.source.scope_id;
   path.sgid_index = identity.device->end.sgid_index;
-  path.hop_limit = kHopLimit;
+  path.hop_limit = kCommandsAddressHopLimit;
   path.traffic_class = identity.tos;
   path.global = !identity.device->end.on_fabric;
   identity.path = path;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint32_t kMostPerIdentity = 1024;
 // What LID-routed fabrics would name; on Ethernet the kernel puts this there.
 constexpr std::uint16_t kMulticastLid = 0xC000;
-constexpr std::uint8_t kHopLimit = 64;
+constexpr std::uint8_t kCommandsMulticastHopLimit = 64;
 
 }  // namespace
 
@@ -84,7 +84,7 @@ std::errc CommandCore::join(Call& call, std::uint32_t handle, std::uint64_t uid,
     hca::Path path;
     path.dgid = group.address;
     path.sgid_index = device.end.sgid_index;
-    path.hop_limit = kHopLimit;
+    path.hop_limit = kCommandsMulticastHopLimit;
     path.traffic_class = identity.tos;
     post_joined(membership, path, Lid{kMulticastLid}, kDatagramQKey);
   }

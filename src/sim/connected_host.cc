@@ -11,12 +11,12 @@
 
 #include "wire/bth.h"
 #include "wire/endian.h"
+#include "wire/packet.h"
 #include "wire/roce.h"
 
 namespace weft::sim {
 namespace {
 
-constexpr std::size_t kIcrcBytes = 4;
 // A queue pair whose deadline is always now would stop the time.
 constexpr std::uint32_t kMostIdleWakes = 100;
 constexpr std::size_t kMostComplaints = 20;
@@ -228,7 +228,7 @@ void ConnectedHost::check(const hca::Burst& burst) {
     std::size_t payload = 0;
     for (const Bytes piece : burst.pieces(packet))
       payload += piece.size();
-    total += packet.length() + kIcrcBytes;
+    total += packet.length() + wire::kIcrcSize;
     if (payload != packet.payload_length) complain("a packet's pieces are not its payload");
     if (packet.length() % 4 != 0) complain("a packet's length is no multiple of 4");
     const bool fits =
@@ -253,8 +253,8 @@ hca::SendResult ConnectedHost::send(const Attached& attached, const hca::Burst& 
       datagram.insert(datagram.end(), piece.begin(), piece.end());
     datagram.resize(datagram.size() + packet.pad);
     const std::uint32_t icrc = flow.icrc(datagram);
-    datagram.resize(datagram.size() + kIcrcBytes);
-    wire::store_le32(datagram.data() + datagram.size() - kIcrcBytes, icrc);
+    datagram.resize(datagram.size() + wire::kIcrcSize);
+    wire::store_le32(datagram.data() + datagram.size() - wire::kIcrcSize, icrc);
     run.datagrams.push_back(std::move(datagram));
   }
   if (!network_.send(attached.socket, std::move(run))) {
@@ -288,7 +288,7 @@ void ConnectedHost::end_run(std::size_t socket) {
 
 void ConnectedHost::receive(const Run& run, Bytes datagram) {
   const wire::IcrcFlow flow(run.from.gid, run.to.gid, run.from.port, run.to.port);
-  const bool whole = datagram.size() >= wire::Bth::kSize + kIcrcBytes;
+  const bool whole = datagram.size() >= wire::Bth::kSize + wire::kIcrcSize;
   if (!whole || flow.check(datagram) != wire::IcrcVerdict::good) {
     ++bad_icrc_;
     return;
@@ -300,7 +300,7 @@ void ConnectedHost::receive(const Run& run, Bytes datagram) {
   }
   Attached& attached = found->second;
   attached.received = true;
-  attached.queue_pair->receive({.transport = datagram.first(datagram.size() - kIcrcBytes),
+  attached.queue_pair->receive({.transport = datagram.first(datagram.size() - wire::kIcrcSize),
                                 .source = run.from.gid,
                                 .destination = run.to.gid,
                                 .source_qpn = Qpn{run.from.port},

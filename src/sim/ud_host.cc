@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "wire/endian.h"
+#include "wire/packet.h"
 #include "wire/roce.h"
 
 namespace weft::sim {
 namespace {
 
 constexpr hca::PdHandle kPd = 1;
-constexpr std::size_t kIcrcBytes = 4;
 constexpr std::uint16_t kMulticastPort = 65'535;
 
 void expect(bool true_condition) {
@@ -123,8 +123,8 @@ hca::SendResult UdHost::send(const hca::Burst& burst) {
     datagram.resize(datagram.size() + packet.pad);
     assert(datagram.size() == packet.length());
     const std::uint32_t icrc = flow.icrc(datagram);
-    datagram.resize(datagram.size() + kIcrcBytes);
-    wire::store_le32(datagram.data() + datagram.size() - kIcrcBytes, icrc);
+    datagram.resize(datagram.size() + wire::kIcrcSize);
+    wire::store_le32(datagram.data() + datagram.size() - wire::kIcrcSize, icrc);
     run.datagrams.push_back(std::move(datagram));
   }
   if (!network_.send(socket_, std::move(run))) {
@@ -167,7 +167,7 @@ void UdHost::receive(const Run& run, Bytes datagram) {
     return;
   }
   std::array<std::byte, hca::kGrhArea> header{};
-  queue_pair_.receive({.transport = datagram.first(datagram.size() - kIcrcBytes),
+  queue_pair_.receive({.transport = datagram.first(datagram.size() - wire::kIcrcSize),
                        .network_header = &header,
                        .source = run.from.gid,
                        .destination = run.to.gid,

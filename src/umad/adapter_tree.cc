@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/fixed_text.h"
 #include "io/tree_writer.h"
 
 namespace weft::umad {
@@ -34,11 +35,6 @@ constexpr std::array kSpeeds{Speed{2500, "SDR"},   Speed{5000, "DDR"},   Speed{1
 template <std::size_t kSize>
 std::string numbered(const std::array<std::string_view, kSize>& names, std::uint32_t code) {
   return fmt::format("{}: {}", code, code < kSize ? names[code] : "<unknown>");
-}
-
-template <std::size_t kSize>
-std::string_view text_of(const char (&field)[kSize]) {
-  return {field, strnlen(field, kSize)};
 }
 
 // In groups of four digits, as sysfs prints GUIDs and GIDs.
@@ -76,7 +72,7 @@ void write_port(io::TreeWriter& tree, const fs::path& at, const Port& port) {
 Expected<void> write_adapter_tree(const fs::path& root, const Adapter& adapter,
                                   std::string_view description) {
   const fs::path classes = root / "sys" / "class";
-  const std::string name(text_of(adapter.facts.adapter));
+  const std::string name(text_in(adapter.facts.adapter));
   const bool is_switch = adapter.facts.node_type == 2;
   io::TreeWriter tree;
   for (const char* each : {"infiniband", "infiniband_mad"}) {
@@ -89,9 +85,9 @@ Expected<void> write_adapter_tree(const fs::path& root, const Adapter& adapter,
   tree.file(at / "node_guid", grouped(adapter.facts.node_guid));
   tree.file(at / "sys_image_guid", grouped(adapter.facts.system_guid));
   tree.file(at / "node_desc", description);
-  tree.file(at / "fw_ver", text_of(adapter.facts.firmware));
-  tree.file(at / "hca_type", text_of(adapter.facts.type));
-  tree.file(at / "hw_rev", text_of(adapter.facts.hardware));
+  tree.file(at / "fw_ver", text_in(adapter.facts.firmware));
+  tree.file(at / "hca_type", text_in(adapter.facts.type));
+  tree.file(at / "hw_rev", text_in(adapter.facts.hardware));
   tree.file(classes / "infiniband_mad" / "abi_version", kMadAbiVersion);
   for (std::size_t i = 0; i < adapter.ports.size(); ++i) {
     const std::string number = std::to_string(adapter.ports[i].facts.number);

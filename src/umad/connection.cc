@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/fixed_text.h"
 #include "base/plain_bytes.h"
 #include "base/time.h"
 #include "io/await.h"
@@ -50,11 +51,6 @@ Expected<Bytes> receive(int fd, MutableBytes buffer, std::size_t least) {
   return Bytes(buffer).first((*message)->size);
 }
 
-template <std::size_t kSize>
-std::string text_of(const char (&field)[kSize]) {
-  return {field, strnlen(field, kSize)};
-}
-
 struct Greeted {
   io::UniqueFd connection;
   Welcome welcome;
@@ -83,7 +79,8 @@ Expected<Greeted> greet(const Place& place, Purpose purpose, std::uint32_t port)
   Greeted out{.connection = std::move(*connection),
               .welcome = *plain::read<Welcome>(*message, offsetof(Welcome, adapter))};
   if (out.welcome.error != 0) {
-    return fail(static_cast<std::errc>(out.welcome.error), text_of(out.welcome.message));
+    return fail(static_cast<std::errc>(out.welcome.error),
+                std::string(text_in(out.welcome.message)));
   }
   return out;
 }
@@ -134,7 +131,7 @@ Expected<io::UniqueFd> open_port(const Place& place, std::uint32_t port) {
 Expected<std::string> subnet_manager_path(const Place& place, std::uint32_t port) {
   const auto greeted = greet(place, kSubnetManager, port);
   if (!greeted) return tl::unexpected(greeted.error());
-  return text_of(greeted->welcome.message);
+  return std::string(text_in(greeted->welcome.message));
 }
 
 Expected<Registered> ask(int connection, Bytes request) {
@@ -154,7 +151,7 @@ Expected<Registered> ask(int connection, Bytes request) {
   if (!message) return tl::unexpected(message.error());
   const auto answer = *plain::read<Registered>(*message);
   if (answer.error != 0) {
-    return fail(static_cast<std::errc>(answer.error), text_of(answer.message));
+    return fail(static_cast<std::errc>(answer.error), std::string(text_in(answer.message)));
   }
   return answer;
 }

@@ -66,7 +66,7 @@ constexpr std::array<const char*, IBV_EVENT_WQ_FATAL + 1> kEvents{
     "WQ fatal",
 };
 
-constexpr std::array<const char*, IBV_NODE_UNSPECIFIED + 1> kNodes{
+constexpr std::array<const char*, IBV_NODE_UNSPECIFIED + 1> kNamesNodes{
     nullptr,
     "InfiniBand channel adapter",
     "InfiniBand switch",
@@ -112,7 +112,7 @@ const char* ibv_event_type_str(ibv_event_type event) {
 }
 
 const char* ibv_node_type_str(ibv_node_type node_type) {
-  return name_at(kNodes, node_type);
+  return name_at(kNamesNodes, node_type);
 }
 
 const char* ibv_port_state_str(ibv_port_state port_state) {

@@ -19,7 +19,7 @@ constexpr std::uint64_t kClockKhz = 1'000'000;               // completion times
 constexpr std::uint8_t kPhysDisabled = 3;                    // IBA 14.2.5.6: PortPhysicalState
 constexpr std::uint8_t kPhysLinkUp = 5;
 
-constexpr unsigned kCapabilities =
+constexpr unsigned kQueryCapabilities =
     IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
     IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_RC_RNR_NAK_GEN |
     IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_AUTO_PATH_MIG | IBV_DEVICE_MEM_WINDOW |
@@ -50,7 +50,7 @@ ibv_device_attr device_attributes(OpenDevice& device) {
   out.hw_ver = info.hardware;
   out.max_qp = as_int(limits.max_qp);
   out.max_qp_wr = as_int(limits.max_qp_wr);
-  out.device_cap_flags = kCapabilities;
+  out.device_cap_flags = kQueryCapabilities;
   out.max_sge = as_int(limits.max_sge);
   out.max_cq = as_int(limits.max_cq);
   out.max_cqe = as_int(limits.max_cqe);
@@ -79,7 +79,7 @@ ibv_device_attr device_attributes(OpenDevice& device) {
   return out;
 }
 
-ibv_mtu mtu_of(std::uint32_t bytes) {
+ibv_mtu mtu_at_most(std::uint32_t bytes) {
   if (bytes >= 4096) return IBV_MTU_4096;
   if (bytes >= 2048) return IBV_MTU_2048;
   if (bytes >= 1024) return IBV_MTU_1024;
@@ -119,8 +119,8 @@ ibv_port_attr port_attributes(host::Context& context, std::uint8_t number) {
   const port::PortAttributes port = context.port_attributes(number);
   ibv_port_attr out{};
   out.state = static_cast<ibv_port_state>(port.state);
-  out.max_mtu = mtu_of(port.max_mtu);
-  out.active_mtu = mtu_of(port.active_mtu);
+  out.max_mtu = mtu_at_most(port.max_mtu);
+  out.active_mtu = mtu_at_most(port.active_mtu);
   out.gid_tbl_len = as_int(port.gids.size());
   // A wire of bare datagrams carries nothing longer.
   out.max_msg_sz =

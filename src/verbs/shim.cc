@@ -22,13 +22,13 @@
 namespace {
 
 constexpr char kSysfs[] = "/sys/class/infiniband";
-constexpr char kNodes[] = "/dev/infiniband";
+constexpr char kShimNodes[] = "/dev/infiniband";
 
 // Not inlined, because callers promise the compiler a path that is not null and programs break it.
 __attribute__((noinline)) bool is_ours(const char* path) {
   if (path == nullptr || path[0] != '/') return false;
   if (path[1] == 's') return strncmp(path, kSysfs, sizeof kSysfs - 1) == 0;
-  return path[1] == 'd' && strncmp(path, kNodes, sizeof kNodes - 1) == 0;
+  return path[1] == 'd' && strncmp(path, kShimNodes, sizeof kShimNodes - 1) == 0;
 }
 
 // The path to use instead of `path`: one below the tree when it is ours, itself otherwise. A name

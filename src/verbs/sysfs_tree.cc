@@ -17,8 +17,9 @@ namespace fs = std::filesystem;
 constexpr const char* kClass = "sys/class/infiniband";
 constexpr const char* kVerbsClass = "sys/class/infiniband_verbs";
 constexpr const char* kNodes = "dev/infiniband";
-constexpr std::string_view kAbiVersion = "6";                 // of the kernel's uverbs interface
-constexpr std::uint32_t kCapabilities = 1u << 26 | 1u << 11;  // IP-based GIDs, system image GUID
+constexpr std::string_view kAbiVersion = "6";  // of the kernel's uverbs interface
+constexpr std::uint32_t kSysfsTreeCapabilities =
+    1u << 26 | 1u << 11;  // IP-based GIDs, system image GUID
 
 // As the kernel prints a GUID: 0102:0304:0506:0708.
 std::string guid_text(Guid guid) {
@@ -59,7 +60,7 @@ void write_port(io::TreeWriter& tree, const fs::path& at, const TreeDevice& devi
   tree.file(at / "lid_mask_count", "0");
   tree.file(at / "sm_lid", "0x0");
   tree.file(at / "sm_sl", "0");
-  tree.file(at / "cap_mask", fmt::format("0x{:08x}", kCapabilities));
+  tree.file(at / "cap_mask", fmt::format("0x{:08x}", kSysfsTreeCapabilities));
   tree.file(at / "link_layer", "Ethernet");
   for (std::size_t i = 0; i < port.gids.size(); ++i) {
     const std::string index = std::to_string(i);

@@ -15,7 +15,7 @@ WorkBuilder& builder(ibv_qp_ex* qp) {
   return *Qp::of(qp).builder;
 }
 
-void open(ibv_qp_ex* qp, hca::SendOpcode opcode, hca::SendRequest request = {}) {
+void open_request(ibv_qp_ex* qp, hca::SendOpcode opcode, hca::SendRequest request = {}) {
   request.wr_id = qp->wr_id;
   request.opcode = opcode;
   request.signaled = (qp->wr_flags & IBV_SEND_SIGNALED) != 0;
@@ -53,42 +53,42 @@ hca::SendRequest at(std::uint32_t key, std::uint64_t address) {
 }
 
 void wr_send(ibv_qp_ex* qp) {
-  open(qp, hca::SendOpcode::kSend);
+  open_request(qp, hca::SendOpcode::kSend);
 }
 void wr_send_imm(ibv_qp_ex* qp, __be32 immediate) {
-  open(qp, hca::SendOpcode::kSendWithImmediate, with_immediate(immediate));
+  open_request(qp, hca::SendOpcode::kSendWithImmediate, with_immediate(immediate));
 }
 void wr_send_inv(ibv_qp_ex* qp, std::uint32_t key) {
-  open(qp, hca::SendOpcode::kSendWithInvalidate, with_invalidate(key));
+  open_request(qp, hca::SendOpcode::kSendWithInvalidate, with_invalidate(key));
 }
 
 void wr_rdma_write(ibv_qp_ex* qp, std::uint32_t key, std::uint64_t address) {
-  open(qp, hca::SendOpcode::kRdmaWrite, at(key, address));
+  open_request(qp, hca::SendOpcode::kRdmaWrite, at(key, address));
 }
 void wr_rdma_write_imm(ibv_qp_ex* qp, std::uint32_t key, std::uint64_t address, __be32 immediate) {
   hca::SendRequest request = at(key, address);
   request.immediate = immediate;
-  open(qp, hca::SendOpcode::kRdmaWriteWithImmediate, request);
+  open_request(qp, hca::SendOpcode::kRdmaWriteWithImmediate, request);
 }
 void wr_rdma_read(ibv_qp_ex* qp, std::uint32_t key, std::uint64_t address) {
-  open(qp, hca::SendOpcode::kRdmaRead, at(key, address));
+  open_request(qp, hca::SendOpcode::kRdmaRead, at(key, address));
 }
 void wr_atomic_cmp_swp(ibv_qp_ex* qp, std::uint32_t key, std::uint64_t address,
                        std::uint64_t compare, std::uint64_t swap) {
   hca::SendRequest request = at(key, address);
   request.compare_add = compare;
   request.swap = swap;
-  open(qp, hca::SendOpcode::kCompareSwap, request);
+  open_request(qp, hca::SendOpcode::kCompareSwap, request);
 }
 void wr_atomic_fetch_add(ibv_qp_ex* qp, std::uint32_t key, std::uint64_t address,
                          std::uint64_t add) {
   hca::SendRequest request = at(key, address);
   request.compare_add = add;
-  open(qp, hca::SendOpcode::kFetchAdd, request);
+  open_request(qp, hca::SendOpcode::kFetchAdd, request);
 }
 
 void wr_local_inv(ibv_qp_ex* qp, std::uint32_t key) {
-  open(qp, hca::SendOpcode::kLocalInvalidate, with_invalidate(key));
+  open_request(qp, hca::SendOpcode::kLocalInvalidate, with_invalidate(key));
 }
 // As in a list of ibv_post_send(): windows of type 2 only.
 void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, std::uint32_t key, const ibv_mw_bind_info* info) {
@@ -98,7 +98,7 @@ void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, std::uint32_t key, const ibv_mw_bind_
   hca::SendRequest request;
   request.bind = *binding;
   request.bind.new_key = RKey{key};
-  open(qp, hca::SendOpcode::kBindWindow, request);
+  open_request(qp, hca::SendOpcode::kBindWindow, request);
 }
 
 void wr_set_xrc_srqn(ibv_qp_ex* qp, std::uint32_t number) {

@@ -6,12 +6,12 @@
 
 #include "wire/endian.h"
 #include "wire/grh.h"
+#include "wire/ip_protocol.h"
 
 namespace weft::wire {
 namespace {
 
-constexpr std::uint8_t kProtocolUdp = 17;
-constexpr std::uint16_t kDontFragment = 0x4000;
+constexpr std::uint16_t kIpDontFragment = 0x4000;
 
 std::uint16_t length16(std::size_t size) {
   assert(size <= 0xFFFF);
@@ -35,9 +35,9 @@ void write_ipv4_header(std::span<std::byte, kIpv4HeaderSize> out, const Datagram
   store_u8(at + 1, datagram.traffic_class);
   store_be16(at + 2, length16(kIpv4HeaderSize + kUdpHeaderSize + datagram.payload_size));
   store_be16(at + 4, datagram.identification);
-  store_be16(at + 6, datagram.dont_fragment ? kDontFragment : 0);
+  store_be16(at + 6, datagram.dont_fragment ? kIpDontFragment : 0);
   store_u8(at + 8, datagram.hop_limit);
-  store_u8(at + 9, kProtocolUdp);
+  store_u8(at + 9, ip_protocol::kUdp);
   store_be16(at + 10, 0);
   store_be32(at + 12, datagram.src.ipv4());
   store_be32(at + 16, datagram.dst.ipv4());
@@ -48,7 +48,7 @@ void write_ipv6_header(std::span<std::byte, kIpv6HeaderSize> out, const Datagram
   Grh{.traffic_class = datagram.traffic_class,
       .flow_label = datagram.flow_label,
       .payload_length = length16(kUdpHeaderSize + datagram.payload_size),
-      .next_header = kProtocolUdp,
+      .next_header = ip_protocol::kUdp,
       .hop_limit = datagram.hop_limit,
       .sgid = datagram.src,
       .dgid = datagram.dst}

@@ -6,6 +6,8 @@
 #include "wire/crc.h"
 #include "wire/endian.h"
 #include "wire/grh.h"
+#include "wire/ip.h"
+#include "wire/ip_protocol.h"
 
 namespace weft::wire {
 namespace {
@@ -14,12 +16,11 @@ constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
 constexpr std::uint16_t kEtherTypeIpv6 = 0x86DD;
 constexpr std::uint16_t kEtherTypeVlan = 0x8100;         // IEEE 802.1Q
 constexpr std::uint16_t kEtherTypeServiceVlan = 0x88A8;  // IEEE 802.1ad
-constexpr std::uint8_t kProtocolUdp = 17;
-constexpr std::uint16_t kDontFragment = 0x4000;
+constexpr std::uint16_t kRoceFrameDontFragment = 0x4000;
 constexpr std::uint16_t kMoreFragmentsOrOffset = 0x3FFF;
 constexpr std::size_t kMaxIpv4HeaderSize = 60;
 
-tl::unexpected<WalkFailure> refuse(WalkError error, std::size_t offset) {
+tl::unexpected<WalkFailure> refuse_frame(WalkError error, std::size_t offset) {
   return tl::unexpected(WalkFailure{error, offset});
 }
 
@@ -27,13 +28,13 @@ tl::unexpected<WalkFailure> refuse(WalkError error, std::size_t offset) {
 Walked<RoceFrame> parse_udp(Bytes packet, std::size_t header_size, RoceFrame frame,
                             std::size_t base) {
   const std::size_t udp = base + header_size;
-  if (packet.size() < header_size + kUdpHeaderSize) return refuse(WalkError::too_short, udp);
+  if (packet.size() < header_size + kUdpHeaderSize) return refuse_frame(WalkError::too_short, udp);
   frame.ip_header = packet.first(header_size);
   frame.udp_header = packet.subspan(header_size, kUdpHeaderSize);
   frame.transport = packet.subspan(header_size + kUdpHeaderSize);
   const std::byte* at = frame.udp_header.data();
   if (load_be16(at + 4) != packet.size() - header_size) {
-    return refuse(WalkError::udp_length_mismatch, udp + 4);
+    return refuse_frame(WalkError::udp_length_mismatch, udp + 4);
   }
   frame.datagram.src_port = load_be16(at);
   frame.datagram.dst_port = load_be16(at + 2);
@@ -42,35 +43,35 @@ Walked<RoceFrame> parse_udp(Bytes packet, std::size_t header_size, RoceFrame fra
 }
 
 Walked<RoceFrame> parse_ipv4(Bytes packet, std::size_t base) {
-  if (packet.size() < kIpv4HeaderSize) return refuse(WalkError::too_short, base);
+  if (packet.size() < kIpv4HeaderSize) return refuse_frame(WalkError::too_short, base);
   const std::byte* at = packet.data();
-  if (load_u8(at) >> 4 != 4) return refuse(WalkError::bad_ip_version, base);
+  if (load_u8(at) >> 4 != 4) return refuse_frame(WalkError::bad_ip_version, base);
   const std::size_t header_size = std::size_t{4} * (load_u8(at) & 0xF);
-  if (header_size < kIpv4HeaderSize) return refuse(WalkError::bad_ip_header_length, base);
+  if (header_size < kIpv4HeaderSize) return refuse_frame(WalkError::bad_ip_header_length, base);
   const std::size_t total = load_be16(at + 2);
   if (total > packet.size() || total < header_size) {
-    return refuse(WalkError::bad_ip_length, base + 2);
+    return refuse_frame(WalkError::bad_ip_length, base + 2);
   }
   const std::uint16_t fragment = load_be16(at + 6);
-  if ((fragment & kMoreFragmentsOrOffset) != 0) return refuse(WalkError::fragment, base + 6);
-  if (load_u8(at + 9) != kProtocolUdp) return refuse(WalkError::not_udp, base + 9);
+  if ((fragment & kMoreFragmentsOrOffset) != 0) return refuse_frame(WalkError::fragment, base + 6);
+  if (load_u8(at + 9) != ip_protocol::kUdp) return refuse_frame(WalkError::not_udp, base + 9);
   RoceFrame frame;
   frame.datagram = {.src = Gid::from_ipv4(load_be32(at + 12)),
                     .dst = Gid::from_ipv4(load_be32(at + 16)),
                     .traffic_class = load_u8(at + 1),
                     .hop_limit = load_u8(at + 8),
                     .identification = load_be16(at + 4),
-                    .dont_fragment = (fragment & kDontFragment) != 0};
+                    .dont_fragment = (fragment & kRoceFrameDontFragment) != 0};
   return parse_udp(packet.first(total), header_size, frame, base);
 }
 
 Walked<RoceFrame> parse_ipv6(Bytes packet, std::size_t base) {
   const auto header = Grh::parse(packet);
-  if (!header) return refuse(WalkError::too_short, base);
-  if (header->ip_version != 6) return refuse(WalkError::bad_ip_version, base);
+  if (!header) return refuse_frame(WalkError::too_short, base);
+  if (header->ip_version != 6) return refuse_frame(WalkError::bad_ip_version, base);
   const std::size_t total = kIpv6HeaderSize + header->payload_length;
-  if (total > packet.size()) return refuse(WalkError::bad_ip_length, base + 4);
-  if (header->next_header != kProtocolUdp) return refuse(WalkError::not_udp, base + 6);
+  if (total > packet.size()) return refuse_frame(WalkError::bad_ip_length, base + 4);
+  if (header->next_header != ip_protocol::kUdp) return refuse_frame(WalkError::not_udp, base + 6);
   RoceFrame frame;
   frame.datagram = {.src = header->sgid,
                     .dst = header->dgid,
@@ -85,19 +86,19 @@ Walked<RoceFrame> parse_ipv6(Bytes packet, std::size_t base) {
 Walked<RoceFrame> parse_ethernet(Bytes frame) {
   std::size_t at = 12;
   for (;;) {
-    if (frame.size() < at + 2) return refuse(WalkError::too_short, 0);
+    if (frame.size() < at + 2) return refuse_frame(WalkError::too_short, 0);
     const std::uint16_t type = load_be16(frame.data() + at);
     if (type == kEtherTypeIpv4) return parse_ipv4(frame.subspan(at + 2), at + 2);
     if (type == kEtherTypeIpv6) return parse_ipv6(frame.subspan(at + 2), at + 2);
     if (type != kEtherTypeVlan && type != kEtherTypeServiceVlan) {
-      return refuse(WalkError::not_ip, at);
+      return refuse_frame(WalkError::not_ip, at);
     }
     at += 4;
   }
 }
 
 Walked<RoceFrame> parse_ip(Bytes packet) {
-  if (packet.empty()) return refuse(WalkError::too_short, 0);
+  if (packet.empty()) return refuse_frame(WalkError::too_short, 0);
   const bool ipv6 = load_u8(packet.data()) >> 4 == 6;
   return ipv6 ? parse_ipv6(packet, 0) : parse_ipv4(packet, 0);
 }

@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-constexpr Time kStart{1s};
+constexpr Time kAllowanceStart{1s};
 
 // How often it may happen at that time.
 int times(Allowance& allowance, Time now) {
@@ -18,24 +18,24 @@ int times(Allowance& allowance, Time now) {
 
 TEST(Allowance, AllowsSoManyAtOnceAndThenOneInSoLong) {
   Allowance allowance(10ms, 4);
-  EXPECT_EQ(times(allowance, kStart), 4);
-  EXPECT_EQ(times(allowance, kStart + 9ms), 0);
-  EXPECT_EQ(times(allowance, kStart + 10ms), 1);
-  EXPECT_EQ(times(allowance, kStart + 35ms), 2);
-  EXPECT_EQ(times(allowance, kStart + 39ms), 0);
-  EXPECT_EQ(times(allowance, kStart + 40ms), 1);
+  EXPECT_EQ(times(allowance, kAllowanceStart), 4);
+  EXPECT_EQ(times(allowance, kAllowanceStart + 9ms), 0);
+  EXPECT_EQ(times(allowance, kAllowanceStart + 10ms), 1);
+  EXPECT_EQ(times(allowance, kAllowanceStart + 35ms), 2);
+  EXPECT_EQ(times(allowance, kAllowanceStart + 39ms), 0);
+  EXPECT_EQ(times(allowance, kAllowanceStart + 40ms), 1);
 }
 
 TEST(Allowance, IsNoMoreAfterALongPause) {
   Allowance allowance(10ms, 4);
-  EXPECT_EQ(times(allowance, kStart), 4);
-  EXPECT_EQ(times(allowance, kStart + 1h), 4);
+  EXPECT_EQ(times(allowance, kAllowanceStart), 4);
+  EXPECT_EQ(times(allowance, kAllowanceStart + 1h), 4);
 }
 
 TEST(Allowance, OfASecondIsAsMuchAtOnce) {
   Allowance allowance = Allowance::per_second(500);
-  EXPECT_EQ(times(allowance, kStart), 500);
-  EXPECT_EQ(times(allowance, kStart + 100ms), 50);
+  EXPECT_EQ(times(allowance, kAllowanceStart), 500);
+  EXPECT_EQ(times(allowance, kAllowanceStart + 100ms), 50);
 }
 
 }  // namespace

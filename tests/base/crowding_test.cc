@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-constexpr Time kStart{1s};
+constexpr Time kCrowdingStart{1s};
 
 // Until when it lasts, if nothing more happens.
 Duration length(Crowding crowding, Time now) {
@@ -18,14 +18,14 @@ Duration length(Crowding crowding, Time now) {
 
 TEST(Crowding, LastsForAMomentAfterOneLongYield) {
   Crowding crowding;
-  EXPECT_FALSE(crowding.crowded(kStart));
-  crowding.suspected(kStart);
-  EXPECT_EQ(length(crowding, kStart), Crowding::kFirst);
+  EXPECT_FALSE(crowding.crowded(kCrowdingStart));
+  crowding.suspected(kCrowdingStart);
+  EXPECT_EQ(length(crowding, kCrowdingStart), Crowding::kFirst);
 }
 
 TEST(Crowding, LastsTwiceAsLongEachTimeThatItIsFoundAgain) {
   Crowding crowding;
-  Time now = kStart;
+  Time now = kCrowdingStart;
   Duration expected = Crowding::kFirst;
   for (int i = 0; i < 12; ++i) {
     crowding.suspected(now);
@@ -39,16 +39,16 @@ TEST(Crowding, LastsTwiceAsLongEachTimeThatItIsFoundAgain) {
 TEST(Crowding, IsForgottenWhereThereHasBeenNoneForAWhile) {
   Crowding crowding;
   for (const Duration at : {0ms, 2ms, 6ms})
-    crowding.suspected(kStart + at);
-  const Time later = kStart + 10ms + Crowding::kMost;
+    crowding.suspected(kCrowdingStart + at);
+  const Time later = kCrowdingStart + 10ms + Crowding::kMost;
   crowding.suspected(later);
   EXPECT_EQ(length(crowding, later), Crowding::kFirst);
 }
 
 TEST(Crowding, LastsLongWhereThereIsNoDoubt) {
   Crowding crowding;
-  crowding.certain(kStart);
-  EXPECT_EQ(length(crowding, kStart), Crowding::kMost);
+  crowding.certain(kCrowdingStart);
+  EXPECT_EQ(length(crowding, kCrowdingStart), Crowding::kMost);
 }
 
 }  // namespace

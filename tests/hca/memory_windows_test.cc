@@ -16,7 +16,7 @@
 namespace weft::hca::test {
 namespace {
 
-constexpr PdHandle kPd = 3;
+constexpr PdHandle kWindowsPd = 3;
 constexpr Qpn kQp{77};
 constexpr std::uint64_t kIova = 0x10000;
 constexpr std::uint32_t kRw = kRemoteRead | kRemoteWrite;
@@ -27,7 +27,8 @@ RKey with_low(RKey key, std::uint32_t low) {
 
 class Windows : public ::testing::Test {
  protected:
-  MemoryRegion add_region(std::uint32_t access = kLocalWrite | kWindowBind, PdHandle pd = kPd) {
+  MemoryRegion add_region(std::uint32_t access = kLocalWrite | kWindowBind,
+                          PdHandle pd = kWindowsPd) {
     return *table.add(
         {.base = bytes.data(), .iova = kIova, .length = bytes.size(), .access = access, .pd = pd});
   }
@@ -41,7 +42,7 @@ class Windows : public ::testing::Test {
             .new_key = with_low(window, low)};
   }
   std::byte* find(RKey key, std::uint64_t address = kIova + 100, std::uint64_t length = 1,
-                  std::uint32_t access = kRemoteRead, Qpn qpn = kQp, PdHandle pd = kPd) {
+                  std::uint32_t access = kRemoteRead, Qpn qpn = kQp, PdHandle pd = kWindowsPd) {
     RegionPin pin(table);
     std::byte* const one = pin.resolve(key.value(), pd, address, length, access, qpn);
     RegionPinSet set(table);
@@ -54,8 +55,8 @@ class Windows : public ::testing::Test {
   SeededEntropy entropy{Random(1)};
   MemoryTable table{entropy};
   MemoryRegion region = add_region();
-  RKey type1 = *table.add_window(WindowType::kType1, kPd);
-  RKey type2 = *table.add_window(WindowType::kType2, kPd);
+  RKey type1 = *table.add_window(WindowType::kType1, kWindowsPd);
+  RKey type2 = *table.add_window(WindowType::kType2, kWindowsPd);
 };
 
 constexpr std::errc kInvalid = std::errc::invalid_argument;
@@ -63,7 +64,7 @@ constexpr std::errc kInvalid = std::errc::invalid_argument;
 TEST_F(Windows, GiveRemoteRightsThatTheirRegionDoesNot) {
   EXPECT_EQ(find(type2), nullptr) << "bound to nothing yet";
   const RKey key = with_low(type2, 1);
-  ASSERT_EQ(table.bind_window(binding(type2), kPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(binding(type2), kWindowsPd, kQp), std::errc{});
   EXPECT_EQ(find(key), bytes.data() + 100);
   EXPECT_EQ(find(key, kIova + 100, 200, kRw), bytes.data() + 100);
   EXPECT_EQ(find(key, kIova + 300, 0), bytes.data() + 300);
@@ -71,26 +72,27 @@ TEST_F(Windows, GiveRemoteRightsThatTheirRegionDoesNot) {
   EXPECT_EQ(find(key, kIova + 99), nullptr) << "the region has it, the window has not";
   EXPECT_EQ(find(key, kIova + 101, 200), nullptr);
   EXPECT_EQ(find(key, kIova + 100, 1, kRemoteAtomic), nullptr);
-  EXPECT_EQ(find(key, kIova + 100, 1, kRemoteRead, kQp, kPd + 1), nullptr) << "another domain's";
+  EXPECT_EQ(find(key, kIova + 100, 1, kRemoteRead, kQp, kWindowsPd + 1), nullptr)
+      << "another domain's";
   EXPECT_EQ(find(with_low(type2, 2)), nullptr) << "not the key that was chosen";
 }
 
 TEST_F(Windows, AreNoLocalKeys) {
-  ASSERT_EQ(table.bind_window(binding(type2), kPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(binding(type2), kWindowsPd, kQp), std::errc{});
   const RKey key = with_low(type2, 1);
   EXPECT_EQ(find(key, kIova + 100, 1, 0), nullptr);
   EXPECT_EQ(find(key, kIova + 100, 1, kLocalWrite), nullptr);
   RegionPin pin(table);
-  ASSERT_NE(pin.resolve(key.value(), kPd, kIova + 100, 1, kRemoteRead, kQp), nullptr);
-  EXPECT_EQ(pin.resolve(key.value(), kPd, kIova + 100, 1, 0, kQp), nullptr)
+  ASSERT_NE(pin.resolve(key.value(), kWindowsPd, kIova + 100, 1, kRemoteRead, kQp), nullptr);
+  EXPECT_EQ(pin.resolve(key.value(), kWindowsPd, kIova + 100, 1, 0, kQp), nullptr)
       << "not even while a peer's use of it is held";
 }
 
 TEST_F(Windows, OfType2BelongToTheQueuePairThatBoundThem) {
-  ASSERT_EQ(table.bind_window(binding(type2), kPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(binding(type2), kWindowsPd, kQp), std::errc{});
   EXPECT_EQ(find(with_low(type2, 1), kIova + 100, 1, kRemoteRead, Qpn{78}), nullptr);
   EXPECT_EQ(find(with_low(type2, 1), kIova + 100, 1, kRemoteRead, Qpn{}), nullptr);
-  ASSERT_EQ(table.bind_window(binding(type1), kPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(binding(type1), kWindowsPd, kQp), std::errc{});
   EXPECT_NE(find(with_low(type1, 1), kIova + 100, 1, kRemoteRead, Qpn{78}), nullptr)
       << "those of type 1 belong to the domain";
 }
@@ -99,14 +101,14 @@ TEST_F(Windows, AreBoundOnlyAsTheStandardAllows) {
   const auto bind = [&](auto&& change, RKey window) {
     WindowBinding b = binding(window);
     change(b);
-    return table.bind_window(b, kPd, kQp);
+    return table.bind_window(b, kWindowsPd, kQp);
   };
-  const std::uint32_t elsewhere = add_region(kLocalWrite | kWindowBind, kPd + 1).key;
+  const std::uint32_t elsewhere = add_region(kLocalWrite | kWindowBind, kWindowsPd + 1).key;
   const std::uint32_t unbindable = add_region(kLocalWrite).key;
   const std::uint32_t read_only = add_region(kWindowBind).key;
   const std::uint32_t zero_based = add_region(kLocalWrite | kWindowBind | kZeroBased).key;
   for (const RKey window : {type1, type2}) {
-    EXPECT_EQ(table.bind_window(binding(window), kPd + 1, kQp), kInvalid) << "its domain";
+    EXPECT_EQ(table.bind_window(binding(window), kWindowsPd + 1, kQp), kInvalid) << "its domain";
     EXPECT_EQ(bind([&](auto& b) { b.region_lkey = elsewhere; }, window), kInvalid);
     EXPECT_EQ(bind([&](auto& b) { b.region_lkey = unbindable; }, window), kInvalid);
     EXPECT_EQ(bind([&](auto& b) { b.region_lkey = read_only; }, window), kInvalid);
@@ -132,23 +134,23 @@ TEST_F(Windows, AreBoundOnlyAsTheStandardAllows) {
 TEST_F(Windows, CountTheirAddressesFromZeroIfAsked) {
   WindowBinding b = binding(type2);
   b.access |= kZeroBased;
-  ASSERT_EQ(table.bind_window(b, kPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(b, kWindowsPd, kQp), std::errc{});
   EXPECT_EQ(find(b.new_key, 0, 200), bytes.data() + 100);
   EXPECT_EQ(find(b.new_key, 1, 200), nullptr);
   EXPECT_EQ(find(b.new_key, kIova + 100), nullptr);
 }
 
 TEST_F(Windows, OfType1MoveWithEveryBindAndGoWithAnEmptyOne) {
-  ASSERT_EQ(table.bind_window(binding(type1, 1), kPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(binding(type1, 1), kWindowsPd, kQp), std::errc{});
   WindowBinding again = binding(type1, 2);
   again.address += 300;
-  ASSERT_EQ(table.bind_window(again, kPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(again, kWindowsPd, kQp), std::errc{});
   EXPECT_EQ(find(with_low(type1, 1)), nullptr) << "the old key is worth nothing";
   EXPECT_EQ(find(again.new_key, kIova + 400), bytes.data() + 400);
   WindowBinding none = binding(type1, 3);
   none.length = 0;
   none.region_lkey = 0;
-  ASSERT_EQ(table.bind_window(none, kPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(none, kWindowsPd, kQp), std::errc{});
   EXPECT_EQ(find(again.new_key, kIova + 400), nullptr);
   EXPECT_EQ(find(none.new_key), nullptr);
   EXPECT_TRUE(table.remove(region.key)) << "nothing is bound to it any more";
@@ -166,29 +168,29 @@ TEST_F(Windows, OfType1AreDrawnADifferentKeyEachTime) {
 
 TEST_F(Windows, OfType2AreInvalidatedByTheirQueuePairWithTheirKeyOnly) {
   const RKey key = with_low(type2, 1);
-  EXPECT_EQ(table.invalidate(key, kPd, kQp), kInvalid) << "free already";
-  ASSERT_EQ(table.bind_window(binding(type2), kPd, kQp), std::errc{});
-  ASSERT_EQ(table.bind_window(binding(type1), kPd, kQp), std::errc{});
-  EXPECT_EQ(table.invalidate(with_low(type2, 2), kPd, kQp), kInvalid);
-  EXPECT_EQ(table.invalidate(key, kPd + 1, kQp), kInvalid);
-  EXPECT_EQ(table.invalidate(key, kPd, Qpn{78}), kInvalid);
-  EXPECT_EQ(table.invalidate(with_low(type1, 1), kPd, kQp), kInvalid) << "o10-37.2.26";
-  EXPECT_EQ(table.invalidate(RKey{region.key}, kPd, kQp), kInvalid) << "a region";
+  EXPECT_EQ(table.invalidate(key, kWindowsPd, kQp), kInvalid) << "free already";
+  ASSERT_EQ(table.bind_window(binding(type2), kWindowsPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(binding(type1), kWindowsPd, kQp), std::errc{});
+  EXPECT_EQ(table.invalidate(with_low(type2, 2), kWindowsPd, kQp), kInvalid);
+  EXPECT_EQ(table.invalidate(key, kWindowsPd + 1, kQp), kInvalid);
+  EXPECT_EQ(table.invalidate(key, kWindowsPd, Qpn{78}), kInvalid);
+  EXPECT_EQ(table.invalidate(with_low(type1, 1), kWindowsPd, kQp), kInvalid) << "o10-37.2.26";
+  EXPECT_EQ(table.invalidate(RKey{region.key}, kWindowsPd, kQp), kInvalid) << "a region";
   EXPECT_NE(find(key), nullptr);
-  EXPECT_EQ(table.invalidate(key, kPd, kQp), std::errc{});
+  EXPECT_EQ(table.invalidate(key, kWindowsPd, kQp), std::errc{});
   EXPECT_EQ(find(key), nullptr);
-  EXPECT_EQ(table.invalidate(key, kPd, kQp), kInvalid);
-  EXPECT_EQ(table.bind_window(binding(key, 2), kPd, Qpn{78}), std::errc{})
+  EXPECT_EQ(table.invalidate(key, kWindowsPd, kQp), kInvalid);
+  EXPECT_EQ(table.bind_window(binding(key, 2), kWindowsPd, Qpn{78}), std::errc{})
       << "free for whoever binds it next";
   EXPECT_NE(find(with_low(type2, 2), kIova + 100, 1, kRemoteRead, Qpn{78}), nullptr);
 }
 
 TEST_F(Windows, KeepTheirRegionRegistered) {
-  ASSERT_EQ(table.bind_window(binding(type1), kPd, kQp), std::errc{});
-  ASSERT_EQ(table.bind_window(binding(type2), kPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(binding(type1), kWindowsPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(binding(type2), kWindowsPd, kQp), std::errc{});
   EXPECT_EQ(table.remove(region.key).error().code, std::errc::device_or_resource_busy);
   EXPECT_EQ(table.change(region.key, {.pd = 9}).error().code, std::errc::device_or_resource_busy);
-  ASSERT_EQ(table.invalidate(with_low(type2, 1), kPd, kQp), std::errc{});
+  ASSERT_EQ(table.invalidate(with_low(type2, 1), kWindowsPd, kQp), std::errc{});
   EXPECT_EQ(table.remove(region.key).error().code, std::errc::device_or_resource_busy);
   ASSERT_TRUE(table.remove_window(type1));
   EXPECT_EQ(table.window_count(), 1u);
@@ -196,17 +198,17 @@ TEST_F(Windows, KeepTheirRegionRegistered) {
 }
 
 TEST_F(Windows, AreGoneAfterTheirRemoval) {
-  ASSERT_EQ(table.bind_window(binding(type2), kPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(binding(type2), kWindowsPd, kQp), std::errc{});
   ASSERT_TRUE(table.remove_window(type2));
   EXPECT_EQ(find(with_low(type2, 1)), nullptr);
-  EXPECT_EQ(table.bind_window(binding(type2), kPd, kQp), kInvalid);
+  EXPECT_EQ(table.bind_window(binding(type2), kWindowsPd, kQp), kInvalid);
   EXPECT_EQ(table.remove_window(type2).error().code, kInvalid);
   EXPECT_EQ(table.remove_window(RKey{}).error().code, kInvalid);
 }
 
 TEST_F(Windows, OfAQueuePairThatIsNoMoreAreUnbound) {
-  ASSERT_EQ(table.bind_window(binding(type1), kPd, kQp), std::errc{});
-  ASSERT_EQ(table.bind_window(binding(type2), kPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(binding(type1), kWindowsPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(binding(type2), kWindowsPd, kQp), std::errc{});
   table.unbind_windows_of(Qpn{78});
   EXPECT_NE(find(with_low(type2, 1)), nullptr);
   table.unbind_windows_of(kQp);
@@ -217,7 +219,8 @@ TEST_F(Windows, OfAQueuePairThatIsNoMoreAreUnbound) {
 TEST_F(Windows, NeverShareAKeyWithARegion) {
   std::set<std::uint32_t> names;
   for (int i = 0; i < 3000; ++i)
-    EXPECT_TRUE(names.insert(table.add_window(WindowType::kType2, kPd)->value() >> 8).second);
+    EXPECT_TRUE(
+        names.insert(table.add_window(WindowType::kType2, kWindowsPd)->value() >> 8).second);
   // Of 40,000 keys about 7 would fall on a name by chance.
   for (int i = 0; i < 40'000; ++i) {
     const MemoryRegion other = add_region();
@@ -229,18 +232,19 @@ TEST_F(Windows, NeverShareAKeyWithARegion) {
   for (int i = 0; i < 60'000; ++i)
     taken.insert(add_region().key >> 8);
   for (int i = 0; i < 3000; ++i)
-    ASSERT_FALSE(taken.contains(table.add_window(WindowType::kType1, kPd)->value() >> 8));
+    ASSERT_FALSE(taken.contains(table.add_window(WindowType::kType1, kWindowsPd)->value() >> 8));
 }
 
 TEST_F(Windows, WaitForNoBurstButForEveryCopy) {
-  ASSERT_EQ(table.bind_window(binding(type2), kPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(binding(type2), kWindowsPd, kQp), std::errc{});
   const RKey key = with_low(type2, 1);
   RegionPinSet burst(table);
-  ASSERT_NE(burst.resolve(key.value(), kPd, kIova + 100, 1, kRemoteRead, kQp), nullptr);
-  ASSERT_NE(burst.resolve(key.value(), kPd, kIova + 101, 1, kRemoteRead, kQp), nullptr);
+  ASSERT_NE(burst.resolve(key.value(), kWindowsPd, kIova + 100, 1, kRemoteRead, kQp), nullptr);
+  ASSERT_NE(burst.resolve(key.value(), kWindowsPd, kIova + 101, 1, kRemoteRead, kQp), nullptr);
   EXPECT_EQ(burst.size(), 1u);
-  ASSERT_EQ(table.invalidate(key, kPd, kQp), std::errc{}) << "though the burst is on its way";
-  EXPECT_EQ(burst.resolve(key.value(), kPd, kIova + 100, 1, kRemoteRead, kQp), nullptr);
+  ASSERT_EQ(table.invalidate(key, kWindowsPd, kQp), std::errc{})
+      << "though the burst is on its way";
+  EXPECT_EQ(burst.resolve(key.value(), kWindowsPd, kIova + 100, 1, kRemoteRead, kQp), nullptr);
   std::atomic<bool> removed{false};
   std::thread remover([&] {
     EXPECT_TRUE(table.remove(region.key));
@@ -253,20 +257,20 @@ TEST_F(Windows, WaitForNoBurstButForEveryCopy) {
   remover.join();
 
   region = add_region();
-  ASSERT_EQ(table.bind_window(binding(type2, 2), kPd, kQp), std::errc{});
+  ASSERT_EQ(table.bind_window(binding(type2, 2), kWindowsPd, kQp), std::errc{});
   RegionPin copy(table);
-  ASSERT_NE(copy.resolve(with_low(type2, 2).value(), kPd, kIova + 100, 1, kRemoteWrite, kQp),
+  ASSERT_NE(copy.resolve(with_low(type2, 2).value(), kWindowsPd, kIova + 100, 1, kRemoteWrite, kQp),
             nullptr);
   std::atomic<bool> begun{false};
   std::atomic<bool> unbound{false};
   std::thread unbinder([&] {
     begun = true;
-    EXPECT_EQ(table.invalidate(with_low(type2, 2), kPd, kQp), std::errc{});
+    EXPECT_EQ(table.invalidate(with_low(type2, 2), kWindowsPd, kQp), std::errc{});
     unbound = true;
   });
   RegionPin probe(table);
-  while (!begun || probe.resolve(with_low(type2, 2).value(), kPd, kIova + 100, 1, kRemoteWrite,
-                                 kQp) != nullptr) {
+  while (!begun || probe.resolve(with_low(type2, 2).value(), kWindowsPd, kIova + 100, 1,
+                                 kRemoteWrite, kQp) != nullptr) {
     probe.release();
     std::this_thread::yield();
   }
@@ -287,8 +291,8 @@ TEST_F(Windows, SurviveLookUpsWhileOthersBindAndInvalidate) {
                                           .iova = 0,
                                           .length = 8,
                                           .access = kLocalWrite | kWindowBind,
-                                          .pd = kPd});
-    const RKey window = *table.add_window(WindowType::kType2, kPd);
+                                          .pd = kWindowsPd});
+    const RKey window = *table.add_window(WindowType::kType2, kWindowsPd);
     for (int round = 0; round < kRounds; ++round) {
       const RKey key = with_low(window, static_cast<std::uint32_t>(round));
       memory[i][0] = 0xC0FFEE;
@@ -298,10 +302,10 @@ TEST_F(Windows, SurviveLookUpsWhileOthersBindAndInvalidate) {
                             .access = kRemoteRead,
                             .window = window,
                             .new_key = key};
-      ASSERT_EQ(table.bind_window(b, kPd, kQp), std::errc{});
+      ASSERT_EQ(table.bind_window(b, kWindowsPd, kQp), std::errc{});
       keys[i] = key.value();
       std::this_thread::yield();
-      ASSERT_EQ(table.invalidate(key, kPd, kQp), std::errc{});
+      ASSERT_EQ(table.invalidate(key, kWindowsPd, kQp), std::errc{});
       memory[i][0] = 0xDEAD;
     }
     EXPECT_TRUE(table.remove(mine.key));
@@ -311,7 +315,7 @@ TEST_F(Windows, SurviveLookUpsWhileOthersBindAndInvalidate) {
     RegionPin pin(table);
     while (owners > 0) {
       for (const auto& key : keys) {
-        const std::byte* at = pin.resolve(key, kPd, 0, 8, kRemoteRead, kQp);
+        const std::byte* at = pin.resolve(key, kWindowsPd, 0, 8, kRemoteRead, kQp);
         if (at == nullptr) continue;
         std::uint64_t value = 0;
         std::memcpy(&value, at, 8);
@@ -340,11 +344,11 @@ TEST_F(Changing, KeepsTheKeyAndWhatIsNotGiven) {
   EXPECT_EQ(moved.key, region.key);
   EXPECT_EQ(moved.access, region.access);
   RegionPin pin(table);
-  EXPECT_EQ(pin.resolve(region.key, kPd, 7, 50, kLocalWrite), other.data());
-  EXPECT_EQ(pin.resolve(region.key, kPd, kIova, 1, 0), nullptr);
+  EXPECT_EQ(pin.resolve(region.key, kWindowsPd, 7, 50, kLocalWrite), other.data());
+  EXPECT_EQ(pin.resolve(region.key, kWindowsPd, kIova, 1, 0), nullptr);
   pin.release();
   ASSERT_TRUE(table.change(region.key, {.pd = 9}));
-  EXPECT_EQ(pin.resolve(region.key, kPd, 7, 1, 0), nullptr);
+  EXPECT_EQ(pin.resolve(region.key, kWindowsPd, 7, 1, 0), nullptr);
   EXPECT_EQ(pin.resolve(region.key, 9, 7, 1, 0), other.data());
   pin.release();
   ASSERT_TRUE(table.change(region.key, {.access = kRemoteRead}));
@@ -363,12 +367,12 @@ TEST_F(Changing, LeavesTheRegionAloneWhenItIsRefused) {
   EXPECT_EQ(table.change(region.key ^ 1, {.pd = 9}).error().code, kInvalid);
   EXPECT_EQ(table.change(0, {.pd = 9}).error().code, kInvalid);
   RegionPin pin(table);
-  EXPECT_EQ(pin.resolve(region.key, kPd, kIova, 1000, kLocalWrite), bytes.data());
+  EXPECT_EQ(pin.resolve(region.key, kWindowsPd, kIova, 1000, kLocalWrite), bytes.data());
 }
 
 TEST_F(Changing, WaitsForWhoUsesTheRegionAsItWas) {
   RegionPinSet pins(table);
-  ASSERT_NE(pins.resolve(region.key, kPd, kIova, 1, 0), nullptr);
+  ASSERT_NE(pins.resolve(region.key, kWindowsPd, kIova, 1, 0), nullptr);
   std::atomic<bool> changed{false};
   std::thread changer([&] {
     EXPECT_TRUE(table.change(region.key, {.pd = 9}));
@@ -388,7 +392,7 @@ TEST_F(Changing, GivesZeroBasedRegionsAddressesFromZero) {
   const MemoryRegion zero = add_region(kZeroBased);
   EXPECT_EQ(zero.iova, 0u);
   RegionPin pin(table);
-  EXPECT_EQ(pin.resolve(zero.key, kPd, 0, 1000, 0), bytes.data());
+  EXPECT_EQ(pin.resolve(zero.key, kWindowsPd, 0, 1000, 0), bytes.data());
   pin.release();
   EXPECT_EQ(table.change(region.key, {.access = kZeroBased})->iova, 0u);
 }

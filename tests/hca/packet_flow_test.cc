@@ -33,7 +33,7 @@ void append(Buffer& to, Bytes bytes) {
 }
 
 // A packet as it lies on a link; the CRCs do not matter here.
-struct Packet {
+struct FlowPacket {
   wire::Opcode opcode = wire::Opcode::ud_send_only;
   Lid slid{1}, dlid{2};
   Sl sl{};
@@ -138,7 +138,7 @@ Buffer eoib(const Ip& ip, int tags = 0) {
 }
 
 PacketFlow of_datagram(Buffer payload) {
-  return Packet{.payload = std::move(payload)}.flow();
+  return FlowPacket{.payload = std::move(payload)}.flow();
 }
 
 std::uint32_t be24(const PacketFlow& flow, std::size_t at) {
@@ -146,7 +146,8 @@ std::uint32_t be24(const PacketFlow& flow, std::size_t at) {
 }
 
 TEST(PacketFlow, IsThatOfLidsAndDestinationOfAConnection) {
-  const PacketFlow flow = Packet{.opcode = wire::Opcode::rc_write_middle, .source = Qpn{}}.flow();
+  const PacketFlow flow =
+      FlowPacket{.opcode = wire::Opcode::rc_write_middle, .source = Qpn{}}.flow();
   EXPECT_EQ(wire::load_be16(flow.bytes.data() + PacketFlow::kSlid), 1);
   EXPECT_EQ(wire::load_be16(flow.bytes.data() + PacketFlow::kDlid), 2);
   EXPECT_EQ(be24(flow, PacketFlow::kDestinationQp), 0x111u);
@@ -156,48 +157,49 @@ TEST(PacketFlow, IsThatOfLidsAndDestinationOfAConnection) {
 }
 
 TEST(PacketFlow, KnowsTheSourceOfDatagrams) {
-  EXPECT_EQ(be24(Packet{}.flow(), PacketFlow::kSourceQp), 0x222u);
-  const PacketFlow reliable = Packet{.opcode = wire::Opcode::rd_send_first}.flow();
+  EXPECT_EQ(be24(FlowPacket{}.flow(), PacketFlow::kSourceQp), 0x222u);
+  const PacketFlow reliable = FlowPacket{.opcode = wire::Opcode::rd_send_first}.flow();
   EXPECT_EQ(be24(reliable, PacketFlow::kSourceQp), 0x222u);
   // A message of many packets, of which the first alone could have headers.
-  EXPECT_FALSE((Packet{.opcode = wire::Opcode::rd_send_first, .payload = ipoib({})}.flow().inner));
+  EXPECT_FALSE(
+      (FlowPacket{.opcode = wire::Opcode::rd_send_first, .payload = ipoib({})}.flow().inner));
 }
 
 // Whatever differs from packet to packet of one flow must not count, or its order were lost.
 TEST(PacketFlow, IsTheSameForAllPacketsOfAConnection) {
-  const Packet first{.opcode = wire::Opcode::rc_write_first, .global = true};
-  using Change = std::function<void(Packet&)>;
+  const FlowPacket first{.opcode = wire::Opcode::rc_write_first, .global = true};
+  using Change = std::function<void(FlowPacket&)>;
   const std::vector<Change> changes{
-      [](Packet& p) { p.opcode = wire::Opcode::rc_write_last; },
-      [](Packet& p) { p.opcode = wire::Opcode::rc_acknowledge; },
-      [](Packet& p) { p.opcode = wire::Opcode::rc_send_only_imm; },
-      [](Packet& p) { p.psn = Psn{77}; },
-      [](Packet& p) { p.vl = Vl{3}; },
-      [](Packet& p) { p.sl = Sl{3}; },
-      [](Packet& p) { p.pkey = PKey{0x8001}; },
-      [](Packet& p) { p.flow_label = 9; },
-      [](Packet& p) { p.payload.resize(1'023, std::byte{7}); },
+      [](FlowPacket& p) { p.opcode = wire::Opcode::rc_write_last; },
+      [](FlowPacket& p) { p.opcode = wire::Opcode::rc_acknowledge; },
+      [](FlowPacket& p) { p.opcode = wire::Opcode::rc_send_only_imm; },
+      [](FlowPacket& p) { p.psn = Psn{77}; },
+      [](FlowPacket& p) { p.vl = Vl{3}; },
+      [](FlowPacket& p) { p.sl = Sl{3}; },
+      [](FlowPacket& p) { p.pkey = PKey{0x8001}; },
+      [](FlowPacket& p) { p.flow_label = 9; },
+      [](FlowPacket& p) { p.payload.resize(1'023, std::byte{7}); },
       // What looks like IP inside of a connection's message is there in its first packet only.
-      [](Packet& p) { p.payload = ipoib({}); },
+      [](FlowPacket& p) { p.payload = ipoib({}); },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    Packet other = first;
+    FlowPacket other = first;
     changes[i](other);
     EXPECT_EQ(other.flow(), first.flow()) << i;
   }
 }
 
 TEST(PacketFlow, DiffersWithEachAddress) {
-  const Packet first{.global = true};
-  using Change = std::function<void(Packet&)>;
+  const FlowPacket first{.global = true};
+  using Change = std::function<void(FlowPacket&)>;
   const std::vector<Change> changes{
-      [](Packet& p) { p.slid = Lid{9}; },        [](Packet& p) { p.dlid = Lid{9}; },
-      [](Packet& p) { p.destination = Qpn{9}; }, [](Packet& p) { p.source = Qpn{9}; },
-      [](Packet& p) { p.sgid = gid(9); },        [](Packet& p) { p.dgid = gid(9); },
-      [](Packet& p) { p.global = false; },
+      [](FlowPacket& p) { p.slid = Lid{9}; },        [](FlowPacket& p) { p.dlid = Lid{9}; },
+      [](FlowPacket& p) { p.destination = Qpn{9}; }, [](FlowPacket& p) { p.source = Qpn{9}; },
+      [](FlowPacket& p) { p.sgid = gid(9); },        [](FlowPacket& p) { p.dgid = gid(9); },
+      [](FlowPacket& p) { p.global = false; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    Packet other = first;
+    FlowPacket other = first;
     changes[i](other);
     EXPECT_NE(other.flow(), first.flow()) << i;
   }
@@ -253,7 +255,7 @@ TEST(PacketFlow, HasNoPortsForFragmentsAndOtherProtocols) {
 }
 
 TEST(PacketFlow, TakesNoOtherDatagramForIp) {
-  const PacketFlow plain = Packet{}.flow();
+  const PacketFlow plain = FlowPacket{}.flow();
   const auto spoilt = [](Buffer payload, std::size_t at, std::uint8_t value) {
     payload[at] = std::byte{value};
     return payload;
@@ -295,7 +297,7 @@ TEST(PacketFlow, LooksIntoRawPackets) {
 // A packet lies in two stretches, cut anywhere behind the transport headers.
 TEST(PacketFlow, DoesNotDependOnHowThePacketIsCut) {
   for (const Buffer& payload : {ipoib({}), ipoib({.version = 6, .data = 200}), eoib({}, 2)}) {
-    const Buffer bytes = Packet{.global = true, .payload = payload}.bytes();
+    const Buffer bytes = FlowPacket{.global = true, .payload = payload}.bytes();
     const PacketFlow whole = flow_of(bytes, {});
     ASSERT_TRUE(whole.inner);
     for (std::size_t at = 8 + 40 + 12 + 8; at <= bytes.size(); ++at)
@@ -307,7 +309,7 @@ TEST(PacketFlow, OfAPacketThatEndsEarlyIsWhatIsThere) {
   constexpr std::size_t kHeaders = 8 + 40 + 12 + 8 + 4;
   for (const std::uint8_t options : {std::uint8_t{0}, std::uint8_t{10}}) {
     const std::size_t ip = 20 + std::size_t{options} * 4;
-    const Packet packet{.global = true, .payload = ipoib({.options = options})};
+    const FlowPacket packet{.global = true, .payload = ipoib({.options = options})};
     const Buffer bytes = packet.bytes();
     for (std::size_t size = 0; size < bytes.size(); ++size) {
       // Of just that size, for sanitizers.

@@ -13,14 +13,15 @@ namespace {
 
 using Verdict = PacketJoiner::Verdict;
 
-struct Packet {
+struct PiecePacket {
   std::vector<std::byte> bytes;  // from BTH to pad
   Psn psn;
 };
 
-Packet some_packet(Random& random, std::uint32_t psn, std::size_t payload) {
+PiecePacket some_packet(Random& random, std::uint32_t psn, std::size_t payload) {
   const std::uint8_t pad = static_cast<std::uint8_t>((4 - payload % 4) % 4);
-  Packet packet{.bytes = std::vector<std::byte>(wire::Bth::kSize + payload + pad), .psn = Psn{psn}};
+  PiecePacket packet{.bytes = std::vector<std::byte>(wire::Bth::kSize + payload + pad),
+                     .psn = Psn{psn}};
   for (std::byte& byte : packet.bytes)
     byte = static_cast<std::byte>(random.next());
   std::fill(packet.bytes.end() - pad, packet.bytes.end(), std::byte{});
@@ -30,7 +31,7 @@ Packet some_packet(Random& random, std::uint32_t psn, std::size_t payload) {
 }
 
 // What goes to the wire for it, cut, without the BTHs.
-std::vector<std::vector<std::byte>> cut(PacketCutter& cutter, const Packet& packet,
+std::vector<std::vector<std::byte>> cut(PacketCutter& cutter, const PiecePacket& packet,
                                         std::size_t gathered = 700) {
   Burst burst;
   OutPacket& out = burst.open();
@@ -59,7 +60,7 @@ TEST(Pieces, MakeUpThePacketThatWasCut) {
   PacketCutter cutter;
   PacketJoiner joiner;
   for (std::size_t payload = 1217; payload <= 4120; payload += 97) {
-    const Packet packet = some_packet(random, 7, payload);
+    const PiecePacket packet = some_packet(random, 7, payload);
     auto pieces = cut(cutter, packet, 1 + random.below(2000));
     ASSERT_EQ(pieces.size(), (packet.bytes.size() + kPieceBytes - 1) / kPieceBytes);
     while (pieces.size() > 1) {
@@ -79,7 +80,7 @@ TEST(Pieces, OfSeveralPacketsMayBeMixed) {
   Random random(2);
   PacketCutter cutter;
   PacketJoiner joiner;
-  std::vector<Packet> packets;
+  std::vector<PiecePacket> packets;
   std::vector<std::vector<std::vector<std::byte>>> pieces;
   for (std::uint32_t i = 0; i < 10; ++i) {
     packets.push_back(some_packet(random, i / 2, 2000));  // two transmissions of each
@@ -97,15 +98,15 @@ TEST(Pieces, ThatWaitTooLongGiveWayToOthers) {
   Random random(3);
   PacketCutter cutter;
   PacketJoiner joiner;
-  const Packet first = some_packet(random, 0, 2000);
+  const PiecePacket first = some_packet(random, 0, 2000);
   const auto lost = cut(cutter, first);
   EXPECT_EQ(joiner.add(first.psn, lost[0]), Verdict::kIncomplete);
   for (std::uint32_t i = 1; i < 1000; ++i) {
-    const Packet packet = some_packet(random, i, 2000);
+    const PiecePacket packet = some_packet(random, i, 2000);
     EXPECT_EQ(joiner.add(packet.psn, cut(cutter, packet)[0]), Verdict::kIncomplete);
   }
   EXPECT_EQ(joiner.add(first.psn, lost[1]), Verdict::kIncomplete) << "the other is forgotten";
-  const Packet last = some_packet(random, 1000, 2000);
+  const PiecePacket last = some_packet(random, 1000, 2000);
   const auto pieces = cut(cutter, last);
   EXPECT_EQ(joiner.add(last.psn, pieces[0]), Verdict::kIncomplete);
   EXPECT_EQ(joiner.add(last.psn, pieces[1]), Verdict::kWhole);
@@ -117,7 +118,7 @@ TEST(Pieces, OfTheOldestPacketGiveWayFirst) {
   PacketJoiner joiner;
   std::vector<std::vector<std::byte>> others;  // the second piece of each
   const auto begin = [&](std::uint32_t psn) {
-    const Packet packet = some_packet(random, psn, 2000);
+    const PiecePacket packet = some_packet(random, psn, 2000);
     auto pieces = cut(cutter, packet);
     EXPECT_EQ(joiner.add(packet.psn, pieces[0]), Verdict::kIncomplete);
     others.push_back(std::move(pieces[1]));
@@ -143,7 +144,7 @@ TEST(Pieces, AreNotJoinedWithThoseOfAPacketOfLongAgo) {
   ASSERT_EQ(joiner.add(Psn{7}, first_of({}, 7)[0]), Verdict::kIncomplete);
   PacketCutter cutter;
   for (std::uint32_t i = 0; i < 4096; ++i) {
-    const Packet packet = some_packet(random, 8 + i, 2000);
+    const PiecePacket packet = some_packet(random, 8 + i, 2000);
     const auto pieces = cut(cutter, packet);
     ASSERT_EQ(joiner.add(packet.psn, pieces[0]), Verdict::kIncomplete);
     ASSERT_EQ(joiner.add(packet.psn, pieces[1]), Verdict::kWhole);
@@ -156,7 +157,7 @@ TEST(Pieces, OfAnotherShapeAreMalformed) {
   Random random(4);
   PacketCutter cutter;
   PacketJoiner joiner;
-  const Packet packet = some_packet(random, 0, 4000);
+  const PiecePacket packet = some_packet(random, 0, 4000);
   const auto good = cut(cutter, packet);
   const auto expect_malformed = [&](std::vector<std::byte> piece, const char* why) {
     EXPECT_EQ(joiner.add(packet.psn, piece), Verdict::kMalformed) << why;

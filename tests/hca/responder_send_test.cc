@@ -8,9 +8,9 @@ namespace {
 using wire::NakCode;
 using wire::Opcode;
 
-class Responder : public ResponderTest {};
+class SendResponder : public ResponderTest {};
 
-TEST_F(Responder, PutsASendIntoTheOldestReceiveAndAcknowledgesIt) {
+TEST_F(SendResponder, PutsASendIntoTheOldestReceiveAndAcknowledgesIt) {
   post(7, 1000, 100);
   const auto sent = exchange({.psn = kFirst, .payload = "hello"});
   ASSERT_EQ(cq.all.size(), 1u);
@@ -31,7 +31,7 @@ TEST_F(Responder, PutsASendIntoTheOldestReceiveAndAcknowledgesIt) {
   EXPECT_EQ(count(ConnectedCounter::kTxAcks), 1u);
 }
 
-TEST_F(Responder, LaysALongMessageOverThePiecesOfAReceive) {
+TEST_F(SendResponder, LaysALongMessageOverThePiecesOfAReceive) {
   const std::array pieces{sge(0, 3), sge(100, 0), sge(200, 300), sge(1000, 5000)};
   ASSERT_EQ(receives.post({.wr_id = 1, .pieces = pieces}), std::errc{});
   const std::string message = pattern(3 * kMtu + 17);
@@ -42,7 +42,7 @@ TEST_F(Responder, LaysALongMessageOverThePiecesOfAReceive) {
   EXPECT_EQ(text(1000 + message.size() - 303, 1), std::string(1, '\0'));
 }
 
-TEST_F(Responder, DeliversImmediateDataAndTheSolicitedBit) {
+TEST_F(SendResponder, DeliversImmediateDataAndTheSolicitedBit) {
   post(1, 0, 100);
   exchange({.opcode = Opcode::rc_send_only_imm,
             .psn = kFirst,
@@ -55,7 +55,7 @@ TEST_F(Responder, DeliversImmediateDataAndTheSolicitedBit) {
   EXPECT_EQ(cq.all[0].immediate, 0x11223344u);
 }
 
-TEST_F(Responder, TakesAMessageOfNoBytes) {
+TEST_F(SendResponder, TakesAMessageOfNoBytes) {
   post(1, 0, 0);
   const auto sent = exchange({.psn = kFirst});
   ASSERT_EQ(cq.all.size(), 1u);
@@ -63,7 +63,7 @@ TEST_F(Responder, TakesAMessageOfNoBytes) {
   EXPECT_EQ(sent.size(), 1u);
 }
 
-TEST_F(Responder, AcknowledgesManyPacketsAtTheEndOfTheRunOnce) {
+TEST_F(SendResponder, AcknowledgesManyPacketsAtTheEndOfTheRunOnce) {
   for (unsigned i = 0; i < 10; ++i) {
     post(i, i * 100, 100);
     give({.psn = kFirst + i, .payload = "x"});
@@ -75,7 +75,7 @@ TEST_F(Responder, AcknowledgesManyPacketsAtTheEndOfTheRunOnce) {
   EXPECT_EQ(sent[0].aeth.msn, 10u);
 }
 
-TEST_F(Responder, AcknowledgesALongRunBeforeItsEnd) {
+TEST_F(SendResponder, AcknowledgesALongRunBeforeItsEnd) {
   connection.mtu = 4096;
   give({.opcode = Opcode::rc_write_first,
         .psn = kFirst,
@@ -92,13 +92,13 @@ TEST_F(Responder, AcknowledgesALongRunBeforeItsEnd) {
   EXPECT_EQ(sent[0].aeth.msn, 0u) << "no message is complete";
 }
 
-TEST_F(Responder, SaysNothingThatNobodyAskedFor) {
+TEST_F(SendResponder, SaysNothingThatNobodyAskedFor) {
   post(1, 0, 100);
   EXPECT_TRUE(exchange({.psn = kFirst, .payload = "x", .ack_request = false}).empty());
   EXPECT_EQ(cq.all.size(), 1u);
 }
 
-TEST_F(Responder, RefusesASendThatIsTooLongForItsReceive) {
+TEST_F(SendResponder, RefusesASendThatIsTooLongForItsReceive) {
   post(5, 0, 300);
   give({.opcode = Opcode::rc_send_first, .psn = kFirst, .payload = pattern(kMtu)});
   EXPECT_FALSE(responder->failing());
@@ -110,7 +110,7 @@ TEST_F(Responder, RefusesASendThatIsTooLongForItsReceive) {
   EXPECT_EQ(text(kMtu, 44), std::string(44, '\0')) << "nothing of the packet is written";
 }
 
-TEST_F(Responder, FailsAReceiveWhoseMemoryIsNotRegistered) {
+TEST_F(SendResponder, FailsAReceiveWhoseMemoryIsNotRegistered) {
   const std::array pieces{Sge{.address = address(0), .length = 100, .lkey = LKey{region.key + 1}}};
   ASSERT_EQ(receives.post({.wr_id = 5, .pieces = pieces}), std::errc{});
   expect_refused({.psn = kFirst, .payload = "x"}, NakCode::remote_operational_error);
@@ -118,7 +118,7 @@ TEST_F(Responder, FailsAReceiveWhoseMemoryIsNotRegistered) {
   EXPECT_EQ(cq.all[0].status, CompletionStatus::kLocalProtectionError);
 }
 
-TEST_F(Responder, TellsThePeerToWaitWhenNoReceiveIsPosted) {
+TEST_F(SendResponder, TellsThePeerToWaitWhenNoReceiveIsPosted) {
   auto sent = exchange({.psn = kFirst, .payload = "x"});
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].aeth.syndrome, wire::Syndrome::rnr_nak(12));
@@ -134,7 +134,7 @@ TEST_F(Responder, TellsThePeerToWaitWhenNoReceiveIsPosted) {
   EXPECT_EQ(cq.all.size(), 1u);
 }
 
-TEST_F(Responder, NamesTheMissingPacketOnceForEachGap) {
+TEST_F(SendResponder, NamesTheMissingPacketOnceForEachGap) {
   for (unsigned i = 0; i < 4; ++i)
     post(i, i * 100, 100);
   give({.psn = kFirst + 1, .payload = "b"});
@@ -148,7 +148,7 @@ TEST_F(Responder, NamesTheMissingPacketOnceForEachGap) {
   EXPECT_EQ(cq.all.size(), 1u);
 }
 
-TEST_F(Responder, TakesBackANakWhenThePacketComesFirst) {
+TEST_F(SendResponder, TakesBackANakWhenThePacketComesFirst) {
   post(0, 0, 100);
   give({.psn = kFirst + 1, .payload = "b"});
   give({.psn = kFirst, .payload = "a"});
@@ -157,7 +157,7 @@ TEST_F(Responder, TakesBackANakWhenThePacketComesFirst) {
   EXPECT_EQ(sent[0].aeth.syndrome, wire::Syndrome::ack());
 }
 
-TEST_F(Responder, OffersANakAgainThatTheWireDidNotTake) {
+TEST_F(SendResponder, OffersANakAgainThatTheWireDidNotTake) {
   give({.opcode = Opcode::rc_send_last, .psn = kFirst, .payload = "x"});
   ASSERT_TRUE(responder->fill(burst, now));
   EXPECT_FALSE(responder->failed()) << "the NAK is on its way";
@@ -167,7 +167,7 @@ TEST_F(Responder, OffersANakAgainThatTheWireDidNotTake) {
   EXPECT_TRUE(responder->failed());
 }
 
-TEST_F(Responder, OffersNoNakAgainForAPacketThatHasComeMeanwhile) {
+TEST_F(SendResponder, OffersNoNakAgainForAPacketThatHasComeMeanwhile) {
   post(0, 0, 100);
   give({.psn = kFirst + 1, .payload = "b"});
   ASSERT_TRUE(responder->fill(burst, now));
@@ -178,7 +178,7 @@ TEST_F(Responder, OffersNoNakAgainForAPacketThatHasComeMeanwhile) {
   EXPECT_EQ(sent[0].aeth.syndrome, wire::Syndrome::ack());
 }
 
-TEST_F(Responder, AcknowledgesDuplicatesAndDoesNotRepeatThem) {
+TEST_F(SendResponder, AcknowledgesDuplicatesAndDoesNotRepeatThem) {
   post(0, 0, 100);
   post(1, 100, 100);
   exchange({.psn = kFirst, .payload = "a"});
@@ -195,14 +195,14 @@ TEST_F(Responder, AcknowledgesDuplicatesAndDoesNotRepeatThem) {
   EXPECT_EQ(count(ConnectedCounter::kRxDuplicates), 2u);
 }
 
-TEST_F(Responder, TellsDuplicatesFromPacketsAheadByHalfOfAllNumbers) {
+TEST_F(SendResponder, TellsDuplicatesFromPacketsAheadByHalfOfAllNumbers) {
   EXPECT_EQ(exchange({.psn = kFirst - (1u << 23), .payload = "a"}).size(), 1u);
   EXPECT_EQ(count(ConnectedCounter::kRxDuplicates), 1u);
   expect_nak(exchange({.psn = kFirst + ((1u << 23) - 1), .payload = "a"}),
              NakCode::psn_sequence_error, kFirst);
 }
 
-TEST_F(Responder, RefusesMessagesThatBeginInTheMiddle) {
+TEST_F(SendResponder, RefusesMessagesThatBeginInTheMiddle) {
   for (const Opcode opcode : {Opcode::rc_send_middle, Opcode::rc_send_last, Opcode::rc_write_middle,
                               Opcode::rc_write_last, Opcode::rc_write_last_imm}) {
     make();
@@ -212,7 +212,7 @@ TEST_F(Responder, RefusesMessagesThatBeginInTheMiddle) {
   }
 }
 
-TEST_F(Responder, RefusesAnotherMessageBeforeTheEndOfOne) {
+TEST_F(SendResponder, RefusesAnotherMessageBeforeTheEndOfOne) {
   for (const Opcode opcode : {Opcode::rc_send_first, Opcode::rc_send_only, Opcode::rc_write_middle,
                               Opcode::rc_write_only, Opcode::rc_read_request}) {
     make();
@@ -225,7 +225,7 @@ TEST_F(Responder, RefusesAnotherMessageBeforeTheEndOfOne) {
   }
 }
 
-TEST_F(Responder, RefusesPacketsOfTheWrongLength) {
+TEST_F(SendResponder, RefusesPacketsOfTheWrongLength) {
   const std::vector<Request> wrong{
       {.opcode = Opcode::rc_send_first, .payload = pattern(kMtu - 4)},
       {.opcode = Opcode::rc_send_first, .payload = pattern(kMtu + 4)},
@@ -243,13 +243,13 @@ TEST_F(Responder, RefusesPacketsOfTheWrongLength) {
   }
 }
 
-TEST_F(Responder, RefusesALastPacketWithoutPayload) {
+TEST_F(SendResponder, RefusesALastPacketWithoutPayload) {
   post(1, 0, 10 * kMtu);
   give({.opcode = Opcode::rc_send_first, .psn = kFirst, .payload = pattern(kMtu)});
   expect_refused({.opcode = Opcode::rc_send_last, .psn = kFirst + 1}, NakCode::invalid_request);
 }
 
-TEST_F(Responder, WritesWhereThePeerSays) {
+TEST_F(SendResponder, WritesWhereThePeerSays) {
   const std::string message = pattern(2 * kMtu + 10);
   give({.opcode = Opcode::rc_write_first,
         .psn = kFirst,
@@ -266,7 +266,7 @@ TEST_F(Responder, WritesWhereThePeerSays) {
   EXPECT_EQ(sent[0].aeth.msn, 1u);
 }
 
-TEST_F(Responder, CompletesAReceiveForAWriteWithImmediate) {
+TEST_F(SendResponder, CompletesAReceiveForAWriteWithImmediate) {
   const Request request{.opcode = Opcode::rc_write_only_imm,
                         .psn = kFirst,
                         .payload = "data",
@@ -287,7 +287,7 @@ TEST_F(Responder, CompletesAReceiveForAWriteWithImmediate) {
   EXPECT_EQ(text(500, 4), "data");
 }
 
-TEST_F(Responder, WaitsForAReceiveAtTheEndOfALongWriteWithImmediate) {
+TEST_F(SendResponder, WaitsForAReceiveAtTheEndOfALongWriteWithImmediate) {
   give({.opcode = Opcode::rc_write_first,
         .psn = kFirst,
         .payload = pattern(kMtu),
@@ -300,13 +300,13 @@ TEST_F(Responder, WaitsForAReceiveAtTheEndOfALongWriteWithImmediate) {
   EXPECT_EQ(text(kMtu, 4), "last");
 }
 
-TEST_F(Responder, NeedsNoKeyToWriteNothing) {
+TEST_F(SendResponder, NeedsNoKeyToWriteNothing) {
   EXPECT_EQ(
       exchange({.opcode = Opcode::rc_write_only, .psn = kFirst, .reth = {}}).at(0).aeth.syndrome,
       wire::Syndrome::ack());
 }
 
-TEST_F(Responder, RefusesWritesOutsideOfARegionBeforeItTouchesAnything) {
+TEST_F(SendResponder, RefusesWritesOutsideOfARegionBeforeItTouchesAnything) {
   const std::size_t end = memory.size();
   const std::vector<wire::Reth> wrong{
       reth(end - kMtu, kMtu + 1),
@@ -326,7 +326,7 @@ TEST_F(Responder, RefusesWritesOutsideOfARegionBeforeItTouchesAnything) {
   EXPECT_EQ(count(ConnectedCounter::kRxAccessErrors), wrong.size());
 }
 
-TEST_F(Responder, RefusesAWriteToARegionThatAllowsNone) {
+TEST_F(SendResponder, RefusesAWriteToARegionThatAllowsNone) {
   const MemoryRegion other = *table.add({.base = memory.data(),
                                          .iova = 0x1000,
                                          .length = 100,
@@ -339,7 +339,7 @@ TEST_F(Responder, RefusesAWriteToARegionThatAllowsNone) {
                  NakCode::remote_access_error);
 }
 
-TEST_F(Responder, RefusesWhatTheQueuePairLetsNobodyDo) {
+TEST_F(SendResponder, RefusesWhatTheQueuePairLetsNobodyDo) {
   connection.peer_access = 0;
   const std::vector<Request> requests{
       {.opcode = Opcode::rc_write_only, .payload = "x", .reth = reth(0, 1)},
@@ -352,7 +352,7 @@ TEST_F(Responder, RefusesWhatTheQueuePairLetsNobodyDo) {
   }
 }
 
-TEST_F(Responder, StopsAWriteWhenItsRegionIsDeregistered) {
+TEST_F(SendResponder, StopsAWriteWhenItsRegionIsDeregistered) {
   give({.opcode = Opcode::rc_write_first,
         .psn = kFirst,
         .payload = pattern(kMtu),
@@ -363,7 +363,7 @@ TEST_F(Responder, StopsAWriteWhenItsRegionIsDeregistered) {
                  NakCode::remote_access_error);
 }
 
-TEST_F(Responder, LetsGoOfItsRegionWhenItIsReset) {
+TEST_F(SendResponder, LetsGoOfItsRegionWhenItIsReset) {
   give({.opcode = Opcode::rc_write_only,
         .psn = kFirst,
         .payload = pattern(kMtu),
@@ -373,7 +373,7 @@ TEST_F(Responder, LetsGoOfItsRegionWhenItIsReset) {
 }
 
 // Whoever unbinds a window does so with a lock held that the end of the run takes.
-TEST_F(Responder, LetsGoOfAWindowBeforeTheRunEnds) {
+TEST_F(SendResponder, LetsGoOfAWindowBeforeTheRunEnds) {
   const MemoryRegion below = *table.add({.base = memory.data(),
                                          .iova = 0,
                                          .length = memory.size(),
@@ -397,7 +397,7 @@ TEST_F(Responder, LetsGoOfAWindowBeforeTheRunEnds) {
   EXPECT_EQ(text(0, kMtu), pattern(kMtu));
 }
 
-TEST_F(Responder, SurvivesMemoryThatTheApplicationHasUnmapped) {
+TEST_F(SendResponder, SurvivesMemoryThatTheApplicationHasUnmapped) {
   BrokenMemory::begin = memory.data() + 4096;
   BrokenMemory::end = memory.data() + 8192;
   expect_refused({.opcode = Opcode::rc_write_only,
@@ -416,7 +416,7 @@ TEST_F(Responder, SurvivesMemoryThatTheApplicationHasUnmapped) {
   EXPECT_EQ(cq.all.at(0).status, CompletionStatus::kLocalProtectionError);
 }
 
-TEST_F(Responder, ExecutesNothingAfterARefusal) {
+TEST_F(SendResponder, ExecutesNothingAfterARefusal) {
   post(1, 0, 100);
   give({.opcode = Opcode::rc_send_last, .psn = kFirst, .payload = "x"});
   give({.psn = kFirst, .payload = "x"});
@@ -425,14 +425,14 @@ TEST_F(Responder, ExecutesNothingAfterARefusal) {
   EXPECT_TRUE(cq.all.empty());
 }
 
-TEST_F(Responder, RefusesOperationsThatItDoesNotHave) {
+TEST_F(SendResponder, RefusesOperationsThatItDoesNotHave) {
   for (const Opcode opcode : {Opcode::rc_atomic_write, Opcode::rc_flush}) {
     make();
     expect_refused({.opcode = opcode, .psn = kFirst}, NakCode::invalid_request);
   }
 }
 
-TEST_F(Responder, InvalidatesTheWindowThatASendNames) {
+TEST_F(SendResponder, InvalidatesTheWindowThatASendNames) {
   const MemoryRegion bindable = *table.add({.base = memory.data(),
                                             .iova = 0x1000,
                                             .length = 100,
@@ -460,7 +460,7 @@ TEST_F(Responder, InvalidatesTheWindowThatASendNames) {
       NakCode::remote_access_error);
 }
 
-TEST_F(Responder, RefusesToInvalidateWhatIsNoWindow) {
+TEST_F(SendResponder, RefusesToInvalidateWhatIsNoWindow) {
   post(1, 0, 100);
   expect_refused(
       {.opcode = Opcode::rc_send_only_invalidate, .psn = kFirst, .invalidate = RKey{region.key}},
@@ -468,7 +468,7 @@ TEST_F(Responder, RefusesToInvalidateWhatIsNoWindow) {
   EXPECT_EQ(cq.all.at(0).status, CompletionStatus::kRemoteInvalidRequest);
 }
 
-TEST_F(Responder, FlushesTheReceiveOfAHalfReceivedMessage) {
+TEST_F(SendResponder, FlushesTheReceiveOfAHalfReceivedMessage) {
   post(4, 0, 1000);
   give({.opcode = Opcode::rc_send_first, .psn = kFirst, .payload = pattern(kMtu)});
   responder->flush();

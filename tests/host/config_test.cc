@@ -11,8 +11,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Expected<Config> read(const std::map<std::string, std::string>& variables,
-                      const std::vector<std::string>& names = {}) {
+Expected<Config> read_from(const std::map<std::string, std::string>& variables,
+                           const std::vector<std::string>& names = {}) {
   return read_config(
       [&](const char* name) {
         const auto found = variables.find(name);
@@ -22,7 +22,7 @@ Expected<Config> read(const std::map<std::string, std::string>& variables,
 }
 
 TEST(Config, IsTheDefaultWhenNothingIsSet) {
-  const auto config = read({});
+  const auto config = read_from({});
   ASSERT_TRUE(config);
   EXPECT_EQ(config->wire, Wire::kUdp);
   EXPECT_EQ(config->interface, "");
@@ -37,15 +37,15 @@ TEST(Config, IsTheDefaultWhenNothingIsSet) {
 }
 
 TEST(Config, TakesEveryVariable) {
-  const auto config = read({{"WEFT_WIRE", "bare"},
-                            {"WEFT_INTERFACE", "eth0"},
-                            {"WEFT_CAPTURE", "/tmp/a b.pcapng"},
-                            {"WEFT_STATS", "1"},
-                            {"WEFT_PORTS", "50000-50009"},
-                            {"WEFT_SOCKET_BUFFER", "65536"},
-                            {"WEFT_FAULT", "loss=1%,seed=7"},
-                            {"WEFT_KEEP_ALIVE", "0"},
-                            {"WEFT_CM_PORT", "15000"}});
+  const auto config = read_from({{"WEFT_WIRE", "bare"},
+                                 {"WEFT_INTERFACE", "eth0"},
+                                 {"WEFT_CAPTURE", "/tmp/a b.pcapng"},
+                                 {"WEFT_STATS", "1"},
+                                 {"WEFT_PORTS", "50000-50009"},
+                                 {"WEFT_SOCKET_BUFFER", "65536"},
+                                 {"WEFT_FAULT", "loss=1%,seed=7"},
+                                 {"WEFT_KEEP_ALIVE", "0"},
+                                 {"WEFT_CM_PORT", "15000"}});
   ASSERT_TRUE(config);
   EXPECT_EQ(config->wire, Wire::kBare);
   EXPECT_EQ(config->interface, "eth0");
@@ -61,7 +61,7 @@ TEST(Config, TakesEveryVariable) {
 }
 
 TEST(Config, TakesAnEmptyValueAsNone) {
-  const auto config = read({{"WEFT_WIRE", ""}, {"WEFT_PORTS", ""}, {"WEFT_STATS", ""}});
+  const auto config = read_from({{"WEFT_WIRE", ""}, {"WEFT_PORTS", ""}, {"WEFT_STATS", ""}});
   ASSERT_TRUE(config);
   EXPECT_EQ(config->wire, Wire::kUdp);
   EXPECT_EQ(config->first_port, 49152);
@@ -69,10 +69,10 @@ TEST(Config, TakesAnEmptyValueAsNone) {
 
 TEST(Config, TakesTheLimitsOfEveryRange) {
   for (const char* ports : {"1024-1024", "1024-65534", "65534-65534", "50000"}) {
-    EXPECT_TRUE(read({{"WEFT_PORTS", ports}})) << ports;
+    EXPECT_TRUE(read_from({{"WEFT_PORTS", ports}})) << ports;
   }
   for (const char* bytes : {"4096", "1073741824"}) {
-    EXPECT_TRUE(read({{"WEFT_SOCKET_BUFFER", bytes}})) << bytes;
+    EXPECT_TRUE(read_from({{"WEFT_SOCKET_BUFFER", bytes}})) << bytes;
   }
 }
 
@@ -113,7 +113,7 @@ TEST(Config, NamesTheVariableItsValueAndTheChoicesOnBadInput) {
       {"WEFT_CM_PORT", "x", "1024 and 65534"},
   };
   for (const Refusal& row : table) {
-    const auto config = read({{row.name, row.value}});
+    const auto config = read_from({{row.name, row.value}});
     ASSERT_FALSE(config) << row.name << "=" << row.value;
     EXPECT_EQ(config.error().code, std::errc::invalid_argument);
     EXPECT_THAT(config.error().message, HasSubstr(std::string(row.name) + "=" + row.value));
@@ -123,7 +123,7 @@ TEST(Config, NamesTheVariableItsValueAndTheChoicesOnBadInput) {
 }
 
 TEST(Config, RefusesAnUnknownVariableAndListsTheKnownOnes) {
-  const auto config = read({}, {"PATH", "WEFT_WIER"});
+  const auto config = read_from({}, {"PATH", "WEFT_WIER"});
   ASSERT_FALSE(config);
   EXPECT_THAT(config.error().message, HasSubstr("WEFT_WIER"));
   for (const ConfigVariable& variable : config_variables()) {
@@ -132,7 +132,7 @@ TEST(Config, RefusesAnUnknownVariableAndListsTheKnownOnes) {
 }
 
 TEST(Config, LetsVariablesPassThatOthersRead) {
-  EXPECT_TRUE(read({}, {"WEFT_LIBDIR", "WEFT_SYSROOT", "WEFT_WIRE", "WEFTY", "PATH"}));
+  EXPECT_TRUE(read_from({}, {"WEFT_LIBDIR", "WEFT_SYSROOT", "WEFT_WIRE", "WEFTY", "PATH"}));
 }
 
 TEST(Config, ExplainsEveryVariableThatItReads) {

@@ -20,8 +20,8 @@ constexpr std::uint32_t kMessages = 2000;
 constexpr std::uint32_t kSignalEvery = 16;
 
 // One end, with a completion queue for sends and one for receives.
-struct End {
-  explicit End(const std::shared_ptr<Context>& owner) : context(owner) {
+struct ThreadsEnd {
+  explicit ThreadsEnd(const std::shared_ptr<Context>& owner) : context(owner) {
     pd = context->allocate_pd().value();
     region = context
                  ->register_memory(pd, memory.data(), sizeof memory,
@@ -38,7 +38,7 @@ struct End {
     config.max_inline = sizeof(std::uint32_t);
     qp = context->create_queue_pair(config).value();
   }
-  ~End() {
+  ~ThreadsEnd() {
     qp->destroy();
     EXPECT_TRUE(sends->destroy());
     EXPECT_TRUE(receives->destroy());
@@ -46,7 +46,7 @@ struct End {
     EXPECT_TRUE(context->release_pd(pd));
   }
 
-  void connect(const End& peer, const hca::Path& path) {
+  void connect(const ThreadsEnd& peer, const hca::Path& path) {
     hca::QpAttributes a;
     a.port = 1;
     a.path = path;
@@ -106,8 +106,8 @@ class ConnectedThreads : public testing::Test {
 };
 
 TEST_F(ConnectedThreads, PostAndPollAtTheSameTime) {
-  End a(context_);
-  End b(context_);
+  ThreadsEnd a(context_);
+  ThreadsEnd b(context_);
   a.connect(b, path_);
   b.connect(a, path_);
   std::atomic<std::uint32_t> reported{0};

@@ -21,7 +21,7 @@ namespace {
 constexpr Qpn kOwnQpn{0x77};
 
 // A message is handed in by receive(), which returns when the test opens the gate.
-class Wire final : public SilentInlet {
+class OwedWire final : public SilentInlet {
  public:
   std::size_t receive(port::DatagramSink& sink, std::size_t) override {
     std::uint64_t events = 0;
@@ -70,7 +70,8 @@ class Wire final : public SilentInlet {
 
 class WireEnd final : public TestEnd {
  public:
-  explicit WireEnd(std::shared_ptr<Wire> wire) : TestEnd(kOwnQpn, wire), wire_(std::move(wire)) {}
+  explicit WireEnd(std::shared_ptr<OwedWire> wire)
+      : TestEnd(kOwnQpn, wire), wire_(std::move(wire)) {}
   hca::SendResult send(const hca::Burst& burst) override {
     if (wire_->refusals > 0) {
       --wire_->refusals;
@@ -89,18 +90,18 @@ class WireEnd final : public TestEnd {
   }
 
  private:
-  std::shared_ptr<Wire> wire_;
+  std::shared_ptr<OwedWire> wire_;
 };
 
-class WirePort final : public TestPort {
+class OwedPort final : public TestPort {
  public:
-  explicit WirePort(std::shared_ptr<Wire> wire) : wire_(std::move(wire)) {}
+  explicit OwedPort(std::shared_ptr<OwedWire> wire) : wire_(std::move(wire)) {}
   Expected<std::unique_ptr<port::Endpoint>> open_endpoint(port::Service) override {
     return std::make_unique<WireEnd>(wire_);
   }
 
  private:
-  std::shared_ptr<Wire> wire_;
+  std::shared_ptr<OwedWire> wire_;
 };
 
 class Owed : public testing::Test {
@@ -126,7 +127,7 @@ class Owed : public testing::Test {
   }
 
   void open() {
-    context_ = Context::open_on(std::make_unique<WirePort>(wire_), {}, {}).value();
+    context_ = Context::open_on(std::make_unique<OwedPort>(wire_), {}, {}).value();
     pd_ = context_->allocate_pd().value();
   }
   void close() {
@@ -176,7 +177,7 @@ class Owed : public testing::Test {
     EXPECT_TRUE(qp_->modify(attributes, hca::kAttrState));
   }
 
-  std::shared_ptr<Wire> wire_ = std::make_shared<Wire>();
+  std::shared_ptr<OwedWire> wire_ = std::make_shared<OwedWire>();
   std::shared_ptr<Context> context_;
   hca::PdHandle pd_{};
   std::shared_ptr<CompletionQueue> queue_;

@@ -16,14 +16,14 @@
 namespace weft::host::test {
 namespace {
 
-constexpr std::uint32_t kMtu = 4096;
+constexpr std::uint32_t kTurnsMtu = 4096;
 constexpr std::uint32_t kMessage = 24 * 1024;  // less than a connection's first window
 constexpr std::size_t kMany = 2 * SendTurns::kFew;
 
 // One message of each queue pair, and how many have left.
-class End final : public TestEnd {
+class TurnsEnd final : public TestEnd {
  public:
-  End(std::atomic<std::uint64_t>& bytes, Qpn qpn)
+  TurnsEnd(std::atomic<std::uint64_t>& bytes, Qpn qpn)
       : TestEnd(qpn, std::make_shared<SilentInlet>()), bytes_(bytes) {}
   hca::SendResult send(const hca::Burst& burst) override {
     for (const hca::OutPacket& packet : burst.packets())
@@ -35,11 +35,11 @@ class End final : public TestEnd {
   std::atomic<std::uint64_t>& bytes_;
 };
 
-class WirePort final : public TestPort {
+class TurnsPort final : public TestPort {
  public:
-  explicit WirePort(std::atomic<std::uint64_t>& bytes) : bytes_(bytes) {}
+  explicit TurnsPort(std::atomic<std::uint64_t>& bytes) : bytes_(bytes) {}
   Expected<std::unique_ptr<port::Endpoint>> open_endpoint(port::Service) override {
-    return std::make_unique<End>(bytes_, Qpn{next_qpn_++});
+    return std::make_unique<TurnsEnd>(bytes_, Qpn{next_qpn_++});
   }
 
  private:
@@ -53,7 +53,7 @@ class SendTurnsTest : public testing::Test {
   using Answer = SendTurns::Answer;
 
   void SetUp() override {
-    context_ = Context::open_on(std::make_unique<WirePort>(bytes_), {}, {}).value();
+    context_ = Context::open_on(std::make_unique<TurnsPort>(bytes_), {}, {}).value();
     pd_ = context_->allocate_pd().value();
     queue_ = context_->create_completion_queue(16, nullptr, nullptr).value();
     const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
@@ -83,7 +83,7 @@ class SendTurnsTest : public testing::Test {
     return *queue_pairs_.emplace_back(context_->create_queue_pair(config).value());
   }
   static void connect(QueuePair& queue_pair) {
-    const hca::QpAttributes attributes = to_peer(kMtu);
+    const hca::QpAttributes attributes = to_peer(kTurnsMtu);
     make_ready_to_receive(queue_pair, hca::QpType::kRc, attributes);
     make_ready_to_send(queue_pair, hca::QpType::kRc, attributes);
   }

@@ -41,7 +41,7 @@ class Socket final : public SilentInlet {
 // What the wire was handed in one call: of each burst, how long its packets are.
 using Call = std::vector<std::vector<std::size_t>>;
 
-struct Wire {
+struct SharedWire {
   // The context's thread sends, too, what has waited too long.
   void note(Call call) {
     const std::lock_guard guard(mutex);
@@ -62,7 +62,7 @@ struct Wire {
 
 class End final : public TestEnd {
  public:
-  End(Wire& wire, Qpn qpn) : TestEnd(qpn, wire.socket), wire_(wire) {}
+  End(SharedWire& wire, Qpn qpn) : TestEnd(qpn, wire.socket), wire_(wire) {}
   [[nodiscard]] bool same_way(const hca::Burst& first, const hca::Burst& next) const override {
     return first.path == next.path;
   }
@@ -89,19 +89,19 @@ class End final : public TestEnd {
     wire_.note(std::move(call));
   }
 
-  Wire& wire_;
+  SharedWire& wire_;
 };
 
 class WirePort final : public TestPort {
  public:
-  explicit WirePort(Wire& wire) : wire_(wire) {}
+  explicit WirePort(SharedWire& wire) : wire_(wire) {}
   Expected<std::unique_ptr<port::Endpoint>> open_endpoint(port::Service) override {
     return std::make_unique<End>(wire_, Qpn{wire_.next_qpn++});
   }
   [[nodiscard]] bool weft_peers_only() const override { return true; }
 
  private:
-  Wire& wire_;
+  SharedWire& wire_;
 };
 
 class OnWire : public testing::Test {
@@ -170,7 +170,7 @@ class OnWire : public testing::Test {
   }
   std::size_t completions() { return queue_->size(); }
 
-  Wire wire_;
+  SharedWire wire_;
   std::array<std::byte, kMostInline> message_{};
   std::shared_ptr<Context> context_;
   hca::PdHandle pd_{};

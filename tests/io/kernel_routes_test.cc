@@ -32,7 +32,7 @@ Bytes bytes_of(const Gid& gid) {
   return std::as_bytes(std::span(gid.bytes()));
 }
 
-struct Message {
+struct RouteMessage {
   rtmsg route{.rtm_family = AF_INET6,
               .rtm_dst_len = 64,
               .rtm_src_len = 0,
@@ -68,7 +68,7 @@ struct Message {
   }
 };
 
-std::optional<KernelRoute> parsed(const Message& message) {
+std::optional<KernelRoute> parsed(const RouteMessage& message) {
   return parse_kernel_route(message.write(), kTable);
 }
 
@@ -76,11 +76,11 @@ TEST(KernelRoutes, HaveAPrefixAGatewayAndAMetric) {
   EXPECT_EQ(parsed({}), (KernelRoute{.prefix = *parse_gid_prefix("fd00:0:0:2::/64"),
                                      .gateway = *parse_gid("2001:db8::2"),
                                      .metric = 7}));
-  EXPECT_FALSE(parse_kernel_route(Message{}.write(), kTable + 1));
+  EXPECT_FALSE(parse_kernel_route(RouteMessage{}.write(), kTable + 1));
 }
 
 TEST(KernelRoutes, MayBeTheDefaultRoute) {
-  Message message;
+  RouteMessage message;
   message.route.rtm_dst_len = 0;
   message.destination.reset();
   ASSERT_TRUE(parsed(message));
@@ -88,7 +88,7 @@ TEST(KernelRoutes, MayBeTheDefaultRoute) {
 }
 
 TEST(KernelRoutes, LeadByTheFirstOfSeveralWays) {
-  Message message;
+  RouteMessage message;
   message.gateway.reset();
   for (const char* const by : {"2001:db8::3", "2001:db8::4"}) {
     std::vector<std::byte> gateway;
@@ -106,21 +106,21 @@ TEST(KernelRoutes, LeadByTheFirstOfSeveralWays) {
 
 TEST(KernelRoutes, AreNoneThatLeadNowhere) {
   const auto changed = [](auto change) {
-    Message message;
+    RouteMessage message;
     change(message);
     return parsed(message);
   };
-  EXPECT_FALSE(changed([](Message& m) { m.type = RTM_DELROUTE; }));
-  EXPECT_FALSE(changed([](Message& m) { m.route.rtm_family = AF_INET; }));
-  EXPECT_FALSE(changed([](Message& m) { m.route.rtm_type = RTN_BLACKHOLE; }));
-  EXPECT_FALSE(changed([](Message& m) { m.route.rtm_src_len = 64; }));
-  EXPECT_FALSE(changed([](Message& m) { m.route.rtm_dst_len = 129; }));
-  EXPECT_FALSE(changed([](Message& m) { m.route.rtm_flags = RTNH_F_DEAD; }));
-  EXPECT_FALSE(changed([](Message& m) { m.gateway.reset(); }));
+  EXPECT_FALSE(changed([](RouteMessage& m) { m.type = RTM_DELROUTE; }));
+  EXPECT_FALSE(changed([](RouteMessage& m) { m.route.rtm_family = AF_INET; }));
+  EXPECT_FALSE(changed([](RouteMessage& m) { m.route.rtm_type = RTN_BLACKHOLE; }));
+  EXPECT_FALSE(changed([](RouteMessage& m) { m.route.rtm_src_len = 64; }));
+  EXPECT_FALSE(changed([](RouteMessage& m) { m.route.rtm_dst_len = 129; }));
+  EXPECT_FALSE(changed([](RouteMessage& m) { m.route.rtm_flags = RTNH_F_DEAD; }));
+  EXPECT_FALSE(changed([](RouteMessage& m) { m.gateway.reset(); }));
 }
 
 TEST(KernelRoutes, AreNotReadFromPiecesOfMessages) {
-  const auto whole = Message{}.write();
+  const auto whole = RouteMessage{}.write();
   for (std::size_t size = 0; size < whole.size(); ++size) {
     // Without its end there is no gateway.
     EXPECT_FALSE(parse_kernel_route(Bytes(whole).first(size), kTable)) << size;

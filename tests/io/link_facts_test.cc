@@ -53,14 +53,14 @@ Text member_of(const std::string& kind, std::uint8_t state) {
                            attribute(IFLA_INFO_SLAVE_DATA, data)}));
 }
 
-constexpr std::array<std::uint8_t, 6> kMac{2, 0, 0, 0, 0, 7};
+constexpr std::array<std::uint8_t, 6> kLinkFactsMac{2, 0, 0, 0, 0, 7};
 constexpr std::uint32_t kMtu = 9000;
 const Text kMtuText = attribute(IFLA_MTU, text_of(&kMtu, sizeof kMtu));
-const Text kMacText = attribute(IFLA_ADDRESS, text_of(kMac.data(), kMac.size()));
+const Text kMacText = attribute(IFLA_ADDRESS, text_of(kLinkFactsMac.data(), kLinkFactsMac.size()));
 
 TEST(LinkFacts, AreReadOfAnInterfaceAlone) {
   EXPECT_EQ(LinkFacts::parse(message(RTM_NEWLINK, joined({kMtuText, kMacText}))),
-            (LinkFacts{.mtu = kMtu, .mac = kMac}));
+            (LinkFacts{.mtu = kMtu, .mac = kLinkFactsMac}));
   EXPECT_EQ(LinkFacts::parse(message(RTM_NEWADDR, joined({kMtuText, kMacText}))), std::nullopt);
   EXPECT_EQ(LinkFacts::parse(message(RTM_NEWLINK, kMtuText)), std::nullopt);
   EXPECT_EQ(LinkFacts::parse(message(RTM_NEWLINK, kMacText)), std::nullopt);

@@ -21,7 +21,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class Capture : public testing::Test {
+class WrittenCapture : public testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = testing::TempDir() + "weft-pcapng-XXXXXX";
@@ -118,7 +118,7 @@ std::vector<std::byte> infiniband_packet() {
                    0xDE, 0xAD, 0xBE, 0xEF, 1, 2, 3, 4,    0xAA, 0xBB});            // data, CRCs
 }
 
-TEST_F(Capture, IsReadByTsharkWithNamesTimesCommentsAndBothLinkTypes) {
+TEST_F(WrittenCapture, IsReadByTsharkWithNamesTimesCommentsAndBothLinkTypes) {
   auto file = PcapngFile::create(path_, kInterfaces, "made by a test");
   ASSERT_TRUE(file.has_value()) << file.error().message;
   const auto frame = ethernet_frame();
@@ -142,7 +142,7 @@ TEST_F(Capture, IsReadByTsharkWithNamesTimesCommentsAndBothLinkTypes) {
               ElementsAre("5|3|0x000012|3430008|21"));
 }
 
-TEST_F(Capture, ConsistsOfWholeBlocksWithPaddedDataAndTrueLengths) {
+TEST_F(WrittenCapture, ConsistsOfWholeBlocksWithPaddedDataAndTrueLengths) {
   {
     auto file = PcapngFile::create(path_, kInterfaces);
     ASSERT_TRUE(file.has_value());
@@ -171,7 +171,7 @@ TEST_F(Capture, ConsistsOfWholeBlocksWithPaddedDataAndTrueLengths) {
   }
 }
 
-TEST_F(Capture, KeepsTheTrueLengthOfAPacketThatItCuts) {
+TEST_F(WrittenCapture, KeepsTheTrueLengthOfAPacketThatItCuts) {
   auto file = PcapngFile::create(path_, kInterfaces);
   const std::vector<std::byte> half(40'000, std::byte{1});
   const std::vector<Bytes> pieces{half, half};
@@ -183,7 +183,7 @@ TEST_F(Capture, KeepsTheTrueLengthOfAPacketThatItCuts) {
   EXPECT_EQ(u32(blocks[3].body, 16), 80'000u);
 }
 
-TEST_F(Capture, TellsAnAppenderTheInterfacesByName) {
+TEST_F(WrittenCapture, TellsAnAppenderTheInterfacesByName) {
   ASSERT_TRUE(PcapngFile::create(path_, kInterfaces, "x").has_value());
   const auto file = PcapngFile::open_append(path_);
   ASSERT_TRUE(file.has_value()) << file.error().message;
@@ -195,7 +195,7 @@ TEST_F(Capture, TellsAnAppenderTheInterfacesByName) {
   EXPECT_EQ(file->interface_id("b:1"), std::nullopt);
 }
 
-TEST_F(Capture, TakesWholeBlocksFromSeveralProcessesAtOnce) {
+TEST_F(WrittenCapture, TakesWholeBlocksFromSeveralProcessesAtOnce) {
   ASSERT_TRUE(PcapngFile::create(path_, kInterfaces).has_value());
   constexpr int kProcesses = 4;
   constexpr int kPackets = 500;
@@ -229,7 +229,7 @@ TEST_F(Capture, TakesWholeBlocksFromSeveralProcessesAtOnce) {
   }
 }
 
-TEST_F(Capture, RefusesToAppendToWhatIsNoCapture) {
+TEST_F(WrittenCapture, RefusesToAppendToWhatIsNoCapture) {
   EXPECT_EQ(PcapngFile::open_append(path_).error().code, std::errc::no_such_file_or_directory);
   ASSERT_TRUE(PcapngFile::create(path_, kInterfaces).has_value());
   const auto whole = read_file(path_);
@@ -247,7 +247,7 @@ TEST_F(Capture, RefusesToAppendToWhatIsNoCapture) {
   }
 }
 
-TEST_F(Capture, RefusesInterfacesWithoutNameOrWithTheSameName) {
+TEST_F(WrittenCapture, RefusesInterfacesWithoutNameOrWithTheSameName) {
   EXPECT_FALSE(PcapngFile::create(path_, {}).has_value());
   const std::vector<CaptureInterface> twins{{"a", "", LinkType::kErf}, {"a", "", LinkType::kErf}};
   const auto file = PcapngFile::create(path_, twins);
@@ -256,7 +256,7 @@ TEST_F(Capture, RefusesInterfacesWithoutNameOrWithTheSameName) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-TEST_F(Capture, RefusesAPacketOfAnUnknownInterface) {
+TEST_F(WrittenCapture, RefusesAPacketOfAnUnknownInterface) {
   auto file = PcapngFile::create(path_, kInterfaces);
   EXPECT_FALSE(file->write({2, 1s, {}, {}}).has_value());
 }

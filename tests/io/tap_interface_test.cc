@@ -19,7 +19,7 @@
 namespace weft::io {
 namespace {
 
-constexpr std::array<std::uint8_t, 6> kMac{0x02, 0, 0, 0, 0, 1};
+constexpr std::array<std::uint8_t, 6> kTapInterfaceMac{0x02, 0, 0, 0, 0, 1};
 constexpr std::array<std::uint8_t, 6> kPeerMac{0x02, 0, 0, 0, 0, 2};
 
 void run(const std::string& command) {
@@ -40,7 +40,7 @@ class TapInterfaceTest : public testing::Test {
   static TapOptions options(const std::string& name) {
     TapOptions out;
     out.name = name;
-    out.mac = kMac;
+    out.mac = kTapInterfaceMac;
     return out;
   }
   // The next frame that the kernel sends there.
@@ -80,7 +80,7 @@ TEST_F(TapInterfaceTest, TellsWhatPeopleHaveMadeOfIt) {
       if ((*made)->take_news() == wanted) return true;
     return false;
   };
-  EXPECT_TRUE(told({.mtu = 1500, .mac = kMac}));
+  EXPECT_TRUE(told({.mtu = 1500, .mac = kTapInterfaceMac}));
   run("ip link set lan0 address 02:00:00:00:00:02 mtu 1400");
   EXPECT_TRUE(told({.mtu = 1400, .mac = kPeerMac}));
   // By another name too.
@@ -126,23 +126,23 @@ TEST_F(TapInterfaceTest, WhatPeopleDecideOfItIsNews) {
     return (*made)->take_news();
   };
   const std::string ip = elsewhere.enter() + "ip link ";
-  EXPECT_EQ(news(), (LinkFacts{.mtu = 1500, .mac = kMac}));
+  EXPECT_EQ(news(), (LinkFacts{.mtu = 1500, .mac = kTapInterfaceMac}));
   run(ip + "set lan0 mtu 9000");
-  EXPECT_EQ(news(), (LinkFacts{.mtu = 9000, .mac = kMac}));
+  EXPECT_EQ(news(), (LinkFacts{.mtu = 9000, .mac = kTapInterfaceMac}));
   run(ip + "set lan0 down && " + ip + "set lan0 name eth7");
-  EXPECT_EQ(news(), (LinkFacts{.mtu = 9000, .mac = kMac}));
+  EXPECT_EQ(news(), (LinkFacts{.mtu = 9000, .mac = kTapInterfaceMac}));
   if (std::system((ip + "add br0 type bridge 2>/dev/null").c_str()) != 0) {
     GTEST_SKIP() << "this kernel has no bridges";
   }
   run(ip + "set eth7 master br0");
-  EXPECT_EQ(news(), (LinkFacts{.mtu = 9000, .mac = kMac, .in_bridge = true}));
+  EXPECT_EQ(news(), (LinkFacts{.mtu = 9000, .mac = kTapInterfaceMac, .in_bridge = true}));
   // What happens to others is no news of this one.
   run(ip + "add v0 type veth peer name v1");
   pollfd waiting{(*made)->news(), POLLIN, 0};
   EXPECT_EQ(poll(&waiting, 1, 5000), 1);
   EXPECT_EQ((*made)->take_news(), std::nullopt);
   run(ip + "set eth7 nomaster");
-  EXPECT_EQ(news(), (LinkFacts{.mtu = 9000, .mac = kMac}));
+  EXPECT_EQ(news(), (LinkFacts{.mtu = 9000, .mac = kTapInterfaceMac}));
   run(ip + "delete eth7");
   EXPECT_EQ(news(), std::nullopt);
 }

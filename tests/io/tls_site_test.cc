@@ -26,7 +26,7 @@ std::string content(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-void write(const std::string& file, std::string_view text) {
+void write_file(const std::string& file, std::string_view text) {
   std::ofstream(file) << text;
 }
 
@@ -93,7 +93,7 @@ TEST_F(TlsSiteTest, FindsTheSameFingerprintInEveryFormOfAKey) {
     EXPECT_EQ(read_fingerprint(path(form)), *fingerprint) << form;
   EXPECT_EQ((*TlsSite::load({.key = path("key"), .certificate = "", .ca = ""}))->fingerprint(),
             *fingerprint);
-  write(path("text"), "hello\n");
+  write_file(path("text"), "hello\n");
   const auto none = read_fingerprint(path("text"));
   ASSERT_FALSE(none.has_value());
   EXPECT_EQ(none.error().message,
@@ -119,7 +119,7 @@ TEST_F(TlsSiteTest, RefusesAKeyThatOthersMayRead) {
 TEST_F(TlsSiteTest, SaysWhichFileIsWrongAndHow) {
   ASSERT_TRUE(make_site_key(path("key")).has_value());
   ASSERT_TRUE(make_site_key(path("other")).has_value());
-  write(path("text"), "hello\n");
+  write_file(path("text"), "hello\n");
   ASSERT_EQ(chmod(path("text").c_str(), 0600), 0);
   output_of("openssl req -x509 -key " + path("other") + " -subj /CN=x -out " + path("of-other"));
   output_of("openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out " + path("ec") +

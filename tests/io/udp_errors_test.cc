@@ -13,13 +13,13 @@ namespace {
 
 using Reason = DeliveryError::Reason;
 
-struct Path {
+struct ErrorsPath {
   const char* name;
   bool ipv4_only;
   const char* loopback;
 };
 
-class UdpErrorsOn : public testing::TestWithParam<Path> {
+class UdpErrorsOn : public testing::TestWithParam<ErrorsPath> {
  protected:
   UdpSocket open(bool tell_errors) const {
     UdpOptions options;
@@ -115,9 +115,9 @@ TEST_P(UdpErrorsOn, TellsNothingUnlessAskedTo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, UdpErrorsOn,
-                         testing::Values(Path{"Ipv4", true, "127.0.0.1"},
-                                         Path{"Ipv4OnBoth", false, "127.0.0.1"},
-                                         Path{"Ipv6", false, "::1"}),
+                         testing::Values(ErrorsPath{"Ipv4", true, "127.0.0.1"},
+                                         ErrorsPath{"Ipv4OnBoth", false, "127.0.0.1"},
+                                         ErrorsPath{"Ipv6", false, "::1"}),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace

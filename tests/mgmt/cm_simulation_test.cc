@@ -111,19 +111,19 @@ class Consumer {
   std::map<CmId, Qpn> began_;
 };
 
-struct Outcome {
+struct CmOutcome {
   std::size_t asked = 0, established = 0, rejected = 0, unreachable = 0;
 };
 
 // Everybody connects to everybody; when all is over, nobody remembers anything.
-Outcome run_world(std::uint64_t seed, double most_loss) {
+CmOutcome run_world(std::uint64_t seed, double most_loss) {
   Random random(seed);
   const unsigned hosts = static_cast<unsigned>(random.between(2, 4));
   CmWorld world(random.next(), some_faults(random, most_loss), {}, hosts);
   std::vector<std::unique_ptr<Consumer>> consumers;
   for (unsigned i = 0; i < hosts; ++i)
     consumers.push_back(std::make_unique<Consumer>(world, world.host(i), random.fork()));
-  Outcome outcome;
+  CmOutcome outcome;
   for (std::uint32_t qpn = 0x100; qpn < 0x100 + 40; ++qpn) {
     const auto from = random.below(hosts);
     const auto to = random.below(hosts);
@@ -157,7 +157,7 @@ TEST(CmSimulation, ConnectsWhoeverIsNotRefusedThoughEveryThirdMessageIsLost) {
   std::size_t asked = 0, established = 0;
   for (const std::uint64_t seed : sim::seeds(50)) {
     SCOPED_TRACE(replay(seed));
-    const Outcome outcome = run_world(seed, 0.3);
+    const CmOutcome outcome = run_world(seed, 0.3);
     EXPECT_EQ(outcome.unreachable, 0u) << "16 retries lose against a third of loss";
     EXPECT_GE(outcome.established + outcome.rejected, outcome.asked);
     asked += outcome.asked;

@@ -7,7 +7,7 @@ namespace {
 
 using namespace test;
 
-class Other final : public EventSink {
+class SinksOther final : public EventSink {
  public:
   std::vector<CmEvent> events;
 
@@ -19,7 +19,7 @@ constexpr ServiceId kOthers{kService.value() + 1};
 
 class CmSinks : public CmTest {
  protected:
-  CmId listen_for(Other& other) {
+  CmId listen_for(SinksOther& other) {
     return b
         .call([&](ConnectionManager& cm) {
           return cm.listen({.service_id = kOthers, .events = &other});
@@ -35,8 +35,8 @@ class CmSinks : public CmTest {
 };
 
 TEST_F(CmSinks, HearOfTheirOwnListenersAndConnections) {
-  Other at_a;
-  Other at_b;
+  SinksOther at_a;
+  SinksOther at_b;
   listen_for(at_b);
   ConnectParameters parameters = to_others();
   parameters.events = &at_a;
@@ -60,7 +60,7 @@ TEST_F(CmSinks, HearOfTheirOwnListenersAndConnections) {
 }
 
 TEST_F(CmSinks, AreNotToldWhatIsTheManagersOwn) {
-  Other at_b;
+  SinksOther at_b;
   listen_for(at_b);
   establish();
   EXPECT_TRUE(at_b.events.empty());
@@ -68,8 +68,8 @@ TEST_F(CmSinks, AreNotToldWhatIsTheManagersOwn) {
 }
 
 TEST_F(CmSinks, HearOfTheirOwnQuestions) {
-  Other at_a;
-  Other at_b;
+  SinksOther at_a;
+  SinksOther at_b;
   listen_for(at_b);
   a.call([&](ConnectionManager& cm) {
     return cm.sidr_request(

@@ -18,8 +18,8 @@ MadBuffer device(MadMethod method, DeviceAttribute attribute, std::uint32_t modi
                   modifier);
 }
 
-struct Unit : ManagedFixture {
-  Unit() : ManagedFixture(NodeType::kSwitch, 3) {
+struct DeviceUnit : ManagedFixture {
+  DeviceUnit() : ManagedFixture(NodeType::kSwitch, 3) {
     node.infos[0].lid = Lid{5};
     management.set_io_controllers(
         {{Guid{0x11}, "first"}, {Guid{0x12}, std::string(70, 'x')}, {Guid{0x13}, ""}});
@@ -31,7 +31,7 @@ std::string text_at(Bytes data, std::size_t at, std::size_t size) {
 }
 
 TEST(DeviceAgent, SaysWhichSlotsHaveControllers) {
-  Unit unit;
+  DeviceUnit unit;
   const SentMad answer = unit.ask(device(MadMethod::kGet, DeviceAttribute::kIoUnitInfo));
   ASSERT_EQ(answer.status(), MadStatus::kOk);
   EXPECT_EQ(answer.envelope.dest_qp, kQp1);
@@ -40,7 +40,7 @@ TEST(DeviceAgent, SaysWhichSlotsHaveControllers) {
 }
 
 TEST(DeviceAgent, ShowsEachController) {
-  Unit unit;
+  DeviceUnit unit;
   unit.node.node.vendor_id = 0x02C903;
   unit.node.node.device_id = 0x1234;
   SentMad answer = unit.ask(device(MadMethod::kGet, DeviceAttribute::kIoControllerProfile, 1));
@@ -62,7 +62,7 @@ TEST(DeviceAgent, ShowsEachController) {
 }
 
 TEST(DeviceAgent, HasNoServices) {
-  Unit unit;
+  DeviceUnit unit;
   const auto services = [&](std::uint32_t modifier) {
     return unit.ask(device(MadMethod::kGet, DeviceAttribute::kServiceEntries, modifier)).status();
   };
@@ -73,7 +73,7 @@ TEST(DeviceAgent, HasNoServices) {
 
 // As who looks for controllers does it, before all else.
 TEST(DeviceAgent, KeepsWhereTrapsWouldGoAndNothingElse) {
-  Unit unit;
+  DeviceUnit unit;
   MadBuffer set = device(MadMethod::kSet, DeviceAttribute::kClassPortInfo);
   std::fill(set.begin() + 64, set.end(), std::byte{0x5A});
   ASSERT_EQ(unit.ask(set).status(), MadStatus::kOk);
@@ -85,7 +85,7 @@ TEST(DeviceAgent, KeepsWhereTrapsWouldGoAndNothingElse) {
 }
 
 TEST(DeviceAgent, RefusesWhatItDoesNotHave) {
-  Unit unit;
+  DeviceUnit unit;
   const auto status = [&](const MadBuffer& mad) { return unit.ask(mad).status(); };
   EXPECT_EQ(status(device(MadMethod::kSet, DeviceAttribute::kIoUnitInfo)),
             MadStatus::kBadMethodAttribute);
@@ -95,7 +95,7 @@ TEST(DeviceAgent, RefusesWhatItDoesNotHave) {
 }
 
 TEST(DeviceAgent, IsNotThereWhereThereAreNoControllers) {
-  Unit unit;
+  DeviceUnit unit;
   unit.management.set_io_controllers({});
   EXPECT_EQ(unit.ask(device(MadMethod::kGet, DeviceAttribute::kIoUnitInfo)).status(),
             MadStatus::kBadMethodAttribute);

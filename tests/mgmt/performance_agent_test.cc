@@ -26,8 +26,8 @@ MadBuffer perf(MadMethod method, PerfAttribute attribute, std::uint8_t port,
   return mad;
 }
 
-struct Switch : ManagedFixture {
-  Switch() : ManagedFixture(NodeType::kSwitch, 3) {
+struct CountingSwitch : ManagedFixture {
+  CountingSwitch() : ManagedFixture(NodeType::kSwitch, 3) {
     node.infos[0].lid = Lid{5};
     // Each counter another value, which fits each field.
     std::uint64_t value = 1;
@@ -38,7 +38,7 @@ struct Switch : ManagedFixture {
 };
 
 TEST(PerformanceAgent, SaysWhatItCan) {
-  Switch node;
+  CountingSwitch node;
   const SentMad answer = node.ask(perf(MadMethod::kGet, PerfAttribute::kClassPortInfo, 0));
   ASSERT_EQ(answer.status(), MadStatus::kOk);
   EXPECT_EQ(answer.envelope.dest_qp, kQp1);
@@ -50,7 +50,7 @@ TEST(PerformanceAgent, SaysWhatItCan) {
 }
 
 TEST(PerformanceAgent, AnswersWithItsOwnKeyOfThePartition) {
-  Switch node;
+  CountingSwitch node;
   wire::PKeyBlock keys;
   keys.pkeys[0] = PKey{0x7FFF};
   keys.pkeys[1] = PKey{0x8011};
@@ -74,7 +74,7 @@ TEST(PerformanceAgent, AnswersWithItsOwnKeyOfThePartition) {
 }
 
 TEST(PerformanceAgent, PutsEachCounterWhereTheStandardHasIt) {
-  Switch node;
+  CountingSwitch node;
   const PortCounts& counts = node.node.counts[2];
   const SentMad brief = node.ask(perf(MadMethod::kGet, PerfAttribute::kPortCounters, 2));
   const std::byte* at = brief.data().data();
@@ -99,7 +99,7 @@ TEST(PerformanceAgent, PutsEachCounterWhereTheStandardHasIt) {
 }
 
 TEST(PerformanceAgent, SticksAtTheHighestValueOfEachField) {
-  Switch node;
+  CountingSwitch node;
   for (const CounterField& field : kPortCountersExtended) {
     node.node.counts[1].*field.count = std::uint64_t{1} << 40;
   }
@@ -114,7 +114,7 @@ TEST(PerformanceAgent, SticksAtTheHighestValueOfEachField) {
 
 TEST(PerformanceAgent, CountsAnewWhatWasSelectedAndNothingElse) {
   for (const CounterField& chosen : kPortCounters) {
-    Switch node;
+    CountingSwitch node;
     const PortCounts before = node.node.counts[2];
     const auto select = static_cast<std::uint16_t>(1u << chosen.select);
     const auto select2 = static_cast<std::uint8_t>(1u << chosen.select >> 16);
@@ -141,7 +141,7 @@ TEST(PerformanceAgent, CountsAnewWhatWasSelectedAndNothingElse) {
 }
 
 TEST(PerformanceAgent, CountsOnFromAValueThatIsWritten) {
-  Switch node;
+  CountingSwitch node;
   MadBuffer mad = perf(MadMethod::kSet, PerfAttribute::kPortCounters, 2, 1u << 12);
   wire::store_be32(data_of(mad).data() + 24, 1000);
   EXPECT_EQ(wire::load_be32(node.ask(mad).data().data() + 24), 1000u);
@@ -151,7 +151,7 @@ TEST(PerformanceAgent, CountsOnFromAValueThatIsWritten) {
 }
 
 TEST(PerformanceAgent, AddsUpAllPortsAndResetsThemTogether) {
-  Switch node;
+  CountingSwitch node;
   for (std::size_t port = 1; port <= 3; ++port)
     node.node.counts[port].receive_packets = port * 10;
   const SentMad sum = node.ask(perf(MadMethod::kGet, PerfAttribute::kPortCounters, 0xFF));
@@ -162,7 +162,7 @@ TEST(PerformanceAgent, AddsUpAllPortsAndResetsThemTogether) {
 }
 
 TEST(PerformanceAgent, SamplesAPortForAWhile) {
-  Switch node;
+  CountingSwitch node;
   MadBuffer mad = perf(MadMethod::kSet, PerfAttribute::kPortSamplesControl, 2);
   std::byte* data = data_of(mad).data();
   wire::store_be32(data + 28, 250);   // 1 us until it begins
@@ -202,7 +202,7 @@ TEST(PerformanceAgent, SamplesAPortForAWhile) {
 }
 
 TEST(PerformanceAgent, RefusesPortsAndAttributesThatAreNotThere) {
-  Switch node;
+  CountingSwitch node;
   EXPECT_EQ(node.ask(perf(MadMethod::kGet, PerfAttribute::kPortCounters, 4)).status(),
             MadStatus::kInvalidValue);
   ManagedFixture adapter(NodeType::kChannelAdapter, 1);

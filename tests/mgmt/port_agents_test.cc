@@ -30,8 +30,8 @@ class Heard final : public PortAgents::User {
   std::vector<PortNumber> finished_at;
 };
 
-struct Adapter : ManagedFixture {
-  Adapter() : ManagedFixture(wire::NodeType::kChannelAdapter, 2) {
+struct PortsAdapter : ManagedFixture {
+  PortsAdapter() : ManagedFixture(wire::NodeType::kChannelAdapter, 2) {
     for (unsigned port = 1; port <= 2; ++port) {
       node.infos[port].lid = Lid{5};
       wire::PKeyBlock pkeys;
@@ -51,7 +51,7 @@ struct Other final : MadClient {
 };
 
 TEST(PortAgents, TellByWhichPortADatagramCame) {
-  Adapter adapter;
+  PortsAdapter adapter;
   Heard heard;
   PortAgents agents(adapter.management, heard);
   ASSERT_TRUE(agents.open(2, kRequest));
@@ -63,7 +63,7 @@ TEST(PortAgents, TellByWhichPortADatagramCame) {
 }
 
 TEST(PortAgents, SendFromThePortThatIsNamedAndTellWhoseAnswerStayedAway) {
-  Adapter adapter;
+  PortsAdapter adapter;
   Heard heard;
   PortAgents agents(adapter.management, heard);
   ASSERT_TRUE(agents.open(2, kRequest));
@@ -80,7 +80,7 @@ TEST(PortAgents, SendFromThePortThatIsNamedAndTellWhoseAnswerStayedAway) {
 }
 
 TEST(PortAgents, AreAtNoPortWhereOneRefuses) {
-  Adapter adapter;
+  PortsAdapter adapter;
   Other other;
   const auto taken = adapter.management.mad_port(2).add_agent(kRequest, other);
   ASSERT_TRUE(taken);
@@ -95,7 +95,7 @@ TEST(PortAgents, AreAtNoPortWhereOneRefuses) {
 }
 
 TEST(PortAgents, LetGoOfEveryPortWhenTheyAreClosed) {
-  Adapter adapter;
+  PortsAdapter adapter;
   Heard heard;
   PortAgents agents(adapter.management, heard);
   ASSERT_TRUE(agents.open(2, kRequest));

@@ -7,7 +7,7 @@
 namespace weft::mgmt::test {
 namespace {
 
-class Client final : public MadClient {
+class RmppClient final : public MadClient {
  public:
   void received(AgentId, const ReceivedMad& mad) override {
     messages.emplace_back(mad.mad.begin(), mad.mad.end());
@@ -24,8 +24,8 @@ class Client final : public MadClient {
 constexpr AgentRequest kAsker{
     .mgmt_class = MgmtClass::kSubnAdm, .class_version = wire::kSaClassVersion, .rmpp = true};
 
-struct Port {
-  explicit Port(const MadLimits& limits = {})
+struct RmppPort {
+  explicit RmppPort(const MadLimits& limits = {})
       : node(wire::NodeType::kChannelAdapter, 1, 1, "rmpp"), port(node, 1, outlet, limits) {
     node.infos[1].lid = Lid{8};
   }
@@ -47,14 +47,14 @@ struct Port {
   }
   ModelNode node;
   KeptMads outlet;
-  Client client;
+  RmppClient client;
   MadPort port;
 };
 
 constexpr MadAddress kManager{.lid = Lid{3}, .qpn = kQp1, .qkey = kGsiQKey};
 
 TEST(RmppPort, WaitsForALongAnswerAsLongAsItComes) {
-  Port node;
+  RmppPort node;
   const AgentId agent = *node.port.add_agent(kAsker, node.client);
   const MadBuffer ask = make_mad(MgmtClass::kSubnAdm, 2, MadMethod::kGetTable, 0x11, 0, 5);
   ASSERT_TRUE(node.port.send(
@@ -81,7 +81,7 @@ TEST(RmppPort, WaitsForALongAnswerAsLongAsItComes) {
 }
 
 TEST(RmppPort, SendsALongAnswerAgainUntilItIsAcknowledgedOrGivesUp) {
-  Port node;
+  RmppPort node;
   const AgentId agent = *node.port.add_agent(kAsker, node.client);
   const std::vector<std::byte> message = message_of(3 * kSegment);
   ASSERT_TRUE(node.port.send(agent, {.to = kManager, .mad = message}, at(0s)));
@@ -110,7 +110,7 @@ TEST(RmppPort, SendsALongAnswerAgainUntilItIsAcknowledgedOrGivesUp) {
 
 TEST(RmppPort, TakesALongMessageByItsActiveFlagAlone) {
   // As OpenSM hands it over: a request's header of no RMPP, and the flag.
-  Port node;
+  RmppPort node;
   const AgentId agent = *node.port.add_agent(kAsker, node.client);
   std::vector<std::byte> message = message_of(3 * kSegment);
   RmppHeader{.version = 0, .flags = wire::kRmppActive}.write(message);
@@ -123,7 +123,7 @@ TEST(RmppPort, TakesALongMessageByItsActiveFlagAlone) {
 
 TEST(RmppPort, EndsAMessageThatThePeerStopsOrAcknowledgesWrongly) {
   for (const RmppType type : {RmppType::kStop, RmppType::kAbort, RmppType::kAck}) {
-    Port node;
+    RmppPort node;
     const AgentId agent = *node.port.add_agent(kAsker, node.client);
     const std::vector<std::byte> message = message_of(3 * kSegment);
     ASSERT_TRUE(node.port.send(agent, {.to = kManager, .mad = message}, {}));
@@ -139,7 +139,7 @@ TEST(RmppPort, EndsAMessageThatThePeerStopsOrAcknowledgesWrongly) {
 }
 
 TEST(RmppPort, PutsLongRequestsTogetherForWhoeverHasClaimedThem) {
-  Port node;
+  RmppPort node;
   AgentRequest request = kAsker;
   request.methods.set(static_cast<std::size_t>(MadMethod::kGetMulti));
   ASSERT_TRUE(node.port.add_agent(request, node.client));
@@ -157,7 +157,7 @@ TEST(RmppPort, PutsLongRequestsTogetherForWhoeverHasClaimedThem) {
 }
 
 TEST(RmppPort, ShowsAnAgentNothingOfMessagesThatAreOver) {
-  Port node;
+  RmppPort node;
   AgentRequest request = kAsker;
   request.methods.set(static_cast<std::size_t>(MadMethod::kGetTable));
   ASSERT_TRUE(node.port.add_agent(request, node.client));
@@ -172,7 +172,7 @@ TEST(RmppPort, ShowsAnAgentNothingOfMessagesThatAreOver) {
 }
 
 TEST(RmppPort, GivesEverySegmentToAnAgentThatDoesItByItself) {
-  Port node;
+  RmppPort node;
   AgentRequest request = kAsker;
   request.rmpp = false;
   request.methods.set(static_cast<std::size_t>(MadMethod::kGetMulti));
@@ -186,7 +186,8 @@ TEST(RmppPort, GivesEverySegmentToAnAgentThatDoesItByItself) {
 }
 
 TEST(RmppPort, BoundsWhatComesInAtOnce) {
-  Port node({.message = 64 * wire::kMadSize, .reassembly = 8 * wire::kMadSize, .reassemblies = 3});
+  RmppPort node(
+      {.message = 64 * wire::kMadSize, .reassembly = 8 * wire::kMadSize, .reassemblies = 3});
   AgentRequest request = kAsker;
   request.methods.set(static_cast<std::size_t>(MadMethod::kGetMulti));
   ASSERT_TRUE(node.port.add_agent(request, node.client));
@@ -224,7 +225,7 @@ TEST(RmppPort, BoundsWhatComesInAtOnce) {
 }
 
 TEST(RmppPort, RefusesMessagesOfAnotherVersion) {
-  Port node;
+  RmppPort node;
   AgentRequest request = kAsker;
   request.methods.set(static_cast<std::size_t>(MadMethod::kGetMulti));
   ASSERT_TRUE(node.port.add_agent(request, node.client));
@@ -241,7 +242,7 @@ TEST(RmppPort, RefusesMessagesOfAnotherVersion) {
 }
 
 TEST(RmppPort, RefusesMessagesThatAreTooLongOrEndInTheirHeaders) {
-  Port node({.message = 1000});
+  RmppPort node({.message = 1000});
   const AgentId agent = *node.port.add_agent(kAsker, node.client);
   const std::vector<std::byte> message = message_of(1000);
   const auto too_long = node.port.send(agent, {.to = kManager, .mad = message}, {});

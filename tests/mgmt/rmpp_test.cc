@@ -9,7 +9,7 @@
 namespace weft::mgmt::test {
 namespace {
 
-using Outcome = RmppReceiver::Outcome;
+using RmppOutcome = RmppReceiver::Outcome;
 
 TEST(RmppSender, CountsTheClassHeaderInEverySegmentsLength) {
   RmppSender sender(message_of(2 * kSegment + 10), kOffset);
@@ -110,44 +110,44 @@ struct Receiving {
 
 TEST(RmppReceiver, OpensItsWindowWithTheFirstSegmentAndAcknowledgesWholeWindows) {
   Receiving in(100 * kSegment);
-  EXPECT_EQ(in.give(0).outcome, Outcome::kAcknowledge);
+  EXPECT_EQ(in.give(0).outcome, RmppOutcome::kAcknowledge);
   EXPECT_EQ(in.acknowledgement().segment, 1u);
   EXPECT_EQ(in.acknowledgement().length_or_window, RmppReceiver::kWindow);
   for (std::size_t i = 1; i < 63; ++i)
-    EXPECT_EQ(in.give(i).outcome, Outcome::kKept);
-  EXPECT_EQ(in.give(63).outcome, Outcome::kAcknowledge);
+    EXPECT_EQ(in.give(i).outcome, RmppOutcome::kKept);
+  EXPECT_EQ(in.give(63).outcome, RmppOutcome::kAcknowledge);
   EXPECT_EQ(in.acknowledgement().segment, 64u);
   EXPECT_EQ(in.acknowledgement().length_or_window, 128u);
   for (std::size_t i = 64; i < 99; ++i)
-    EXPECT_EQ(in.give(i).outcome, Outcome::kKept);
-  EXPECT_EQ(in.give(99).outcome, Outcome::kComplete);
+    EXPECT_EQ(in.give(i).outcome, RmppOutcome::kKept);
+  EXPECT_EQ(in.give(99).outcome, RmppOutcome::kComplete);
   EXPECT_TRUE(same(in.receiver.take(), in.message));
 }
 
 TEST(RmppReceiver, PutsSegmentsInOrder) {
   Receiving in(7 * kSegment + 1);
-  EXPECT_EQ(in.give(0).outcome, Outcome::kAcknowledge);
+  EXPECT_EQ(in.give(0).outcome, RmppOutcome::kAcknowledge);
   for (const std::size_t i : {7u, 3u, 2u, 6u, 5u, 4u})
-    EXPECT_EQ(in.give(i).outcome, Outcome::kKept);
-  EXPECT_EQ(in.give(1).outcome, Outcome::kComplete);
+    EXPECT_EQ(in.give(i).outcome, RmppOutcome::kKept);
+  EXPECT_EQ(in.give(1).outcome, RmppOutcome::kComplete);
   EXPECT_TRUE(same(in.receiver.take(), in.message));
 }
 
 TEST(RmppReceiver, AcknowledgesTheLastOneAgainWhenItIsRepeated) {
   Receiving in(2 * kSegment);
   in.give(0);
-  EXPECT_EQ(in.give(0).outcome, Outcome::kAcknowledge);
-  EXPECT_EQ(in.give(1).outcome, Outcome::kComplete);
+  EXPECT_EQ(in.give(0).outcome, RmppOutcome::kAcknowledge);
+  EXPECT_EQ(in.give(1).outcome, RmppOutcome::kComplete);
   EXPECT_TRUE(same(in.receiver.take(), in.message));
-  EXPECT_EQ(in.give(0).outcome, Outcome::kNothing);
-  EXPECT_EQ(in.give(1).outcome, Outcome::kAcknowledge);
+  EXPECT_EQ(in.give(0).outcome, RmppOutcome::kNothing);
+  EXPECT_EQ(in.give(1).outcome, RmppOutcome::kAcknowledge);
   EXPECT_EQ(in.acknowledgement().segment, 2u);
 }
 
 TEST(RmppReceiver, IgnoresWhatLiesBeyondItsWindow) {
   Receiving in(100 * kSegment);
   in.give(0);
-  EXPECT_EQ(in.give(64).outcome, Outcome::kNothing);
+  EXPECT_EQ(in.give(64).outcome, RmppOutcome::kNothing);
   EXPECT_EQ(in.receiver.memory(), wire::kMadSize);
 }
 
@@ -197,7 +197,7 @@ TEST(RmppReceiver, AbortsAMessageThatContradictsItself) {
 TEST(RmppReceiver, StopsAMessageThatIsTooLong) {
   Receiving in(10 * kSegment, 5 * wire::kMadSize);
   std::size_t taken = 0;
-  while (in.give(taken).outcome != Outcome::kStop)
+  while (in.give(taken).outcome != RmppOutcome::kStop)
     ++taken;
   EXPECT_GE(taken, 4u);
   EXPECT_LE(in.receiver.memory(), 5 * wire::kMadSize);

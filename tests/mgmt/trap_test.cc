@@ -11,8 +11,8 @@ using wire::NodeType;
 using wire::Notice;
 using wire::TrapNumber;
 
-struct Switch : ManagedFixture {
-  Switch() : ManagedFixture(NodeType::kSwitch, 4) {
+struct TrapSwitch : ManagedFixture {
+  TrapSwitch() : ManagedFixture(NodeType::kSwitch, 4) {
     wire::PortInfo& info = node.infos[0];
     info.lid = Lid{5};
     info.master_sm_lid = Lid{7};
@@ -35,7 +35,7 @@ Notice notice_of(const SentMad& trap) {
 }
 
 TEST(Trap, TellsTheManagerOfALinkThatChanged) {
-  Switch node;
+  TrapSwitch node;
   node.management.link_state_changed(at(0s));
   const SentMad trap = node.outlet.take();
   EXPECT_EQ(trap.envelope, (MadEnvelope{.port = 0, .slid = Lid{5}, .dlid = Lid{7}, .sl = Sl{2}}));
@@ -49,7 +49,7 @@ TEST(Trap, TellsTheManagerOfALinkThatChanged) {
 }
 
 TEST(Trap, IsSentAgainEachTimeLaterUntilItIsRepressed) {
-  Switch node;
+  TrapSwitch node;
   node.management.link_state_changed(at(0s));
   const std::uint64_t id = node.outlet.take().header().transaction_id;
   EXPECT_EQ(node.management.deadline(), at(kPause));
@@ -68,7 +68,7 @@ TEST(Trap, IsSentAgainEachTimeLaterUntilItIsRepressed) {
 }
 
 TEST(Trap, StandsForAllOfItsKindWhileItIsOnItsWay) {
-  Switch node;
+  TrapSwitch node;
   for (int i = 0; i < 100; ++i)
     node.management.link_state_changed(at(i * 1ms));
   const SentMad trap = node.outlet.take();
@@ -78,7 +78,7 @@ TEST(Trap, StandsForAllOfItsKindWhileItIsOnItsWay) {
 }
 
 TEST(Trap, GoesToNobodyWhileThereIsNoManager) {
-  Switch node;
+  TrapSwitch node;
   node.node.infos[0].master_sm_lid = Lid{0};
   node.management.link_state_changed(at(0s));
   EXPECT_TRUE(node.outlet.all.empty());
@@ -87,7 +87,7 @@ TEST(Trap, GoesToNobodyWhileThereIsNoManager) {
 }
 
 TEST(Trap, WaitsForThePortToBeActive) {
-  Switch node;
+  TrapSwitch node;
   node.node.infos[0].state = wire::PortState::kArmed;
   node.management.link_state_changed(at(0s));
   EXPECT_TRUE(node.outlet.all.empty());
@@ -97,7 +97,7 @@ TEST(Trap, WaitsForThePortToBeActive) {
 }
 
 TEST(Trap, OfManyKindsIsBounded) {
-  Switch node;
+  TrapSwitch node;
   for (unsigned i = 0; i < 100; ++i) {
     node.management.key_violated(1, {.key = i, .slid = Lid{3}, .dlid = Lid{4}}, at(0s));
   }
@@ -106,7 +106,7 @@ TEST(Trap, OfManyKindsIsBounded) {
 }
 
 TEST(Trap, NamesThePortWhereALinkIsInTrouble) {
-  Switch node;
+  TrapSwitch node;
   node.management.link_integrity_lost(3, at(0s));
   node.management.buffer_overrun(2, at(0s));
   node.management.flow_control_timed_out(4, at(0s));
@@ -125,7 +125,7 @@ TEST(Trap, NamesThePortWhereALinkIsInTrouble) {
 }
 
 TEST(Trap, TellsOfAManagerThatHasComeAndOfANewName) {
-  Switch node;
+  TrapSwitch node;
   node.management.set_subnet_manager(0, true, at(0s));
   const Notice capability = notice_of(node.outlet.take());
   EXPECT_EQ(capability.trap, TrapNumber::kCapabilityChange);
@@ -140,7 +140,7 @@ TEST(Trap, TellsOfAManagerThatHasComeAndOfANewName) {
 }
 
 TEST(Trap, DescribesThePacketWhoseKeyWasWrong) {
-  Switch node;
+  TrapSwitch node;
   const KeyViolation violation{.key = 0x8123,
                                .slid = Lid{11},
                                .dlid = Lid{12},

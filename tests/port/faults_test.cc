@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr Time kStart{1s};
+constexpr Time kFaultsStart{1s};
 
 // What comes off a line: datagrams that hold their number.
 class Output final : public FaultyLine::Sink {
@@ -43,8 +43,8 @@ std::vector<std::uint32_t> through(const FaultConfig& config, std::uint32_t coun
   FaultyLine line(config, Random(seed));
   Output output;
   for (std::uint32_t i = 0; i < count; ++i)
-    arrive(line, i, kStart, output);
-  line.release(kStart + 1h, output);
+    arrive(line, i, kFaultsStart, output);
+  line.release(kFaultsStart + 1h, output);
   EXPECT_FALSE(line.deadline());
   return output.numbers;
 }
@@ -126,7 +126,7 @@ TEST(Faults, ReorderByLettingAFewPassAndLoseNone) {
 TEST(Faults, KeepNothingForEverWhenNobodyComesToOvertake) {
   FaultyLine line(faults("reorder=100%"), Random(1));
   Output output;
-  arrive(line, 0, kStart, output);
+  arrive(line, 0, kFaultsStart, output);
   EXPECT_TRUE(output.numbers.empty());
   ASSERT_TRUE(line.deadline());
   line.release(*line.deadline() - 1ns, output);
@@ -139,21 +139,21 @@ TEST(Faults, KeepNothingForEverWhenNobodyComesToOvertake) {
 TEST(Faults, DelayEverythingByTheSameTime) {
   FaultyLine line(faults("delay=2ms"), Random(1));
   Output output;
-  arrive(line, 0, kStart, output);
-  arrive(line, 1, kStart + 1ms, output);
-  EXPECT_EQ(line.deadline(), kStart + 2ms);
-  line.release(kStart + 2ms - 1ns, output);
+  arrive(line, 0, kFaultsStart, output);
+  arrive(line, 1, kFaultsStart + 1ms, output);
+  EXPECT_EQ(line.deadline(), kFaultsStart + 2ms);
+  line.release(kFaultsStart + 2ms - 1ns, output);
   EXPECT_TRUE(output.numbers.empty());
-  line.release(kStart + 2ms, output);
+  line.release(kFaultsStart + 2ms, output);
   EXPECT_EQ(output.numbers, std::vector<std::uint32_t>{0});
-  EXPECT_EQ(line.deadline(), kStart + 3ms);
+  EXPECT_EQ(line.deadline(), kFaultsStart + 3ms);
 }
 
 TEST(Faults, CorruptOneBit) {
   FaultyLine line(faults("corrupt=100%"), Random(1));
   Output output;
   for (int i = 0; i < 100; ++i)
-    arrive(line, 0, kStart, output);
+    arrive(line, 0, kFaultsStart, output);
   for (const std::uint32_t number : output.numbers)
     EXPECT_EQ(std::popcount(number), 1);
   EXPECT_EQ(line.take_tally().corrupted, 100u);
@@ -166,10 +166,10 @@ TEST(Faults, HoldBoundedMemory) {
   FaultyFrame frame;
   frame.bytes = bytes;
   for (int i = 0; i < 64; ++i)
-    line.arrive(frame, bytes, kStart, output);
+    line.arrive(frame, bytes, kFaultsStart, output);
   const FaultTally tally = line.take_tally();
   EXPECT_GT(tally.overflowed, 32u);
-  line.release(kStart + 10s, output);
+  line.release(kFaultsStart + 10s, output);
   EXPECT_EQ(output.numbers.size(), 64 - tally.overflowed);
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 const Gid kPeer = Gid::from_ipv4(0x0A000001);
 const Gid kOther = Gid::from_ipv4(0x0A000002);
-constexpr Time kStart{1h};
+constexpr Time kRoutedSourcesStart{1h};
 
 unsigned asked = 0;
 std::optional<Gid> source;
@@ -29,35 +29,35 @@ class RoutedSourcesTest : public testing::Test {
 
 TEST_F(RoutedSourcesTest, AsksTheKernelOnceForAllWhoGoToOnePeer) {
   for (int i = 0; i < 1000; ++i)
-    EXPECT_EQ(sources_.to(kPeer, 0, kStart), source);
+    EXPECT_EQ(sources_.to(kPeer, 0, kRoutedSourcesStart), source);
   EXPECT_EQ(asked, 1u);
 }
 
 TEST_F(RoutedSourcesTest, AsksForEachDestination) {
-  sources_.to(kPeer, 0, kStart);
-  sources_.to(kOther, 0, kStart);
-  sources_.to(kPeer, 3, kStart);
+  sources_.to(kPeer, 0, kRoutedSourcesStart);
+  sources_.to(kOther, 0, kRoutedSourcesStart);
+  sources_.to(kPeer, 3, kRoutedSourcesStart);
   EXPECT_EQ(asked, 3u);
 }
 
 TEST_F(RoutedSourcesTest, AsksAgainSinceRoutesChange) {
-  sources_.to(kPeer, 0, kStart);
+  sources_.to(kPeer, 0, kRoutedSourcesStart);
   source = kOther;
-  EXPECT_NE(sources_.to(kPeer, 0, kStart + RoutedSources::kBelieved - 1ns), kOther);
-  EXPECT_EQ(sources_.to(kPeer, 0, kStart + RoutedSources::kBelieved), kOther);
+  EXPECT_NE(sources_.to(kPeer, 0, kRoutedSourcesStart + RoutedSources::kBelieved - 1ns), kOther);
+  EXPECT_EQ(sources_.to(kPeer, 0, kRoutedSourcesStart + RoutedSources::kBelieved), kOther);
 }
 
 TEST_F(RoutedSourcesTest, RemembersThatThereIsNoRoute) {
   source.reset();
-  EXPECT_EQ(sources_.to(kPeer, 0, kStart), std::nullopt);
-  EXPECT_EQ(sources_.to(kPeer, 0, kStart), std::nullopt);
+  EXPECT_EQ(sources_.to(kPeer, 0, kRoutedSourcesStart), std::nullopt);
+  EXPECT_EQ(sources_.to(kPeer, 0, kRoutedSourcesStart), std::nullopt);
   EXPECT_EQ(asked, 1u);
 }
 
 TEST_F(RoutedSourcesTest, RemembersNoMoreThanSoMany) {
   for (std::uint32_t i = 0; i <= RoutedSources::kMost; ++i)
-    sources_.to(kPeer, i, kStart);
-  sources_.to(kPeer, 0, kStart);
+    sources_.to(kPeer, i, kRoutedSourcesStart);
+  sources_.to(kPeer, 0, kRoutedSourcesStart);
   EXPECT_EQ(asked, RoutedSources::kMost + 2);
 }
 

@@ -7,14 +7,14 @@ namespace {
 using Datagrams = TwoHosts;
 using wire::PortSpace;
 
-constexpr std::uint16_t kPort = 7174;
+constexpr std::uint16_t kDatagramPort = 7174;
 constexpr std::uint32_t kQKey = 0x01234567;
 
 TEST_F(Datagrams, LearnTheQueuePairBehindAService) {
   Program listening(server);
   Program connecting(client);
-  start_listener(listening, kPort, PortSpace::kUdp);
-  const auto id = start_client(connecting, kPort, PortSpace::kUdp);
+  start_listener(listening, kDatagramPort, PortSpace::kUdp);
+  const auto id = start_client(connecting, kDatagramPort, PortSpace::kUdp);
   ASSERT_EQ(connecting.connect(id, parameters(0x111, "who")), std::errc{});
   settle();
   const auto request = listening.expect(abi::Event::kConnectRequest);
@@ -34,7 +34,7 @@ TEST_F(Datagrams, LearnTheQueuePairBehindAService) {
 
 TEST_F(Datagrams, LearnThatThereIsNoSuchService) {
   Program connecting(client);
-  const auto id = start_client(connecting, kPort, PortSpace::kUdp);
+  const auto id = start_client(connecting, kDatagramPort, PortSpace::kUdp);
   ASSERT_EQ(connecting.connect(id, parameters(0x111)), std::errc{});
   settle();
   EXPECT_EQ(connecting.expect(abi::Event::kUnreachable).status, 1U);
@@ -43,8 +43,8 @@ TEST_F(Datagrams, LearnThatThereIsNoSuchService) {
 TEST_F(Datagrams, LearnThatTheProgramWillNot) {
   Program listening(server);
   Program connecting(client);
-  start_listener(listening, kPort, PortSpace::kUdp);
-  const auto id = start_client(connecting, kPort, PortSpace::kUdp);
+  start_listener(listening, kDatagramPort, PortSpace::kUdp);
+  const auto id = start_client(connecting, kDatagramPort, PortSpace::kUdp);
   ASSERT_EQ(connecting.connect(id, parameters(0x111)), std::errc{});
   settle();
   rdma_ucm_reject command{};
@@ -56,7 +56,7 @@ TEST_F(Datagrams, LearnThatTheProgramWillNot) {
 
 TEST_F(Datagrams, HaveTheQKeyOfRdmaCm) {
   Program program(client);
-  const auto id = start_client(program, kPort, PortSpace::kUdp);
+  const auto id = start_client(program, kDatagramPort, PortSpace::kUdp);
   const auto attributes = program.attributes(id, hca::QpState::kInit);
   ASSERT_TRUE(attributes);
   EXPECT_EQ(attributes->qkey, kQKey);
@@ -76,7 +76,7 @@ rdma_ucm_join_mcast join(std::uint32_t id, const Gid& group) {
 
 TEST_F(Datagrams, JoinAndLeaveGroups) {
   Program program(client);
-  const auto id = start_client(program, kPort, PortSpace::kUdp);
+  const auto id = start_client(program, kDatagramPort, PortSpace::kUdp);
   const Gid group = Gid::from_ipv4(0xEF010203);
   const auto joined =
       program.run<rdma_ucm_create_id_resp>(RDMA_USER_CM_CMD_JOIN_MCAST, join(id, group));
@@ -101,7 +101,7 @@ TEST_F(Datagrams, JoinAndLeaveGroups) {
 
 TEST_F(Datagrams, JoinOnlyWhatIsAGroup) {
   Program program(client);
-  const auto id = start_client(program, kPort, PortSpace::kUdp);
+  const auto id = start_client(program, kDatagramPort, PortSpace::kUdp);
   EXPECT_EQ(
       program.run<rdma_ucm_create_id_resp>(RDMA_USER_CM_CMD_JOIN_MCAST, join(id, server.address))
           .error(),
@@ -110,7 +110,7 @@ TEST_F(Datagrams, JoinOnlyWhatIsAGroup) {
 
 TEST_F(Datagrams, ForgetGroupsWithTheirIdentity) {
   Program program(client);
-  const auto id = start_client(program, kPort, PortSpace::kUdp);
+  const auto id = start_client(program, kDatagramPort, PortSpace::kUdp);
   const Gid group = Gid::from_ipv4(0xEF010203);
   ASSERT_TRUE(program.run<rdma_ucm_create_id_resp>(RDMA_USER_CM_CMD_JOIN_MCAST, join(id, group)));
   ASSERT_TRUE(program.destroy(id));

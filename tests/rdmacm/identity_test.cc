@@ -8,7 +8,7 @@ namespace {
 using Identities = TwoHosts;
 using wire::PortSpace;
 
-constexpr std::uint16_t kPort = 7174;
+constexpr std::uint16_t kIdentityPort = 7174;
 
 Address any(Family family, std::uint16_t port = 0) {
   Address out;
@@ -55,34 +55,35 @@ TEST_F(Identities, OfInfinibandOnAnyAddressHaveNoDevice) {
 TEST_F(Identities, OnAnAddressOfOursHaveItsDevice) {
   Program program(server);
   const auto id = program.create(PortSpace::kTcp, 1).value();
-  ASSERT_EQ(program.bind(id, Address::ip(server.address, kPort)), std::errc{});
+  ASSERT_EQ(program.bind(id, Address::ip(server.address, kIdentityPort)), std::errc{});
   const auto response = program.query_address(id);
   ASSERT_TRUE(response);
   EXPECT_EQ(response->node_guid, abi::network_order(std::uint64_t{0x101}));
   EXPECT_EQ(response->port_num, 1);
   EXPECT_EQ(response->src_size, 16);
-  EXPECT_EQ(source_port(*response), kPort);
+  EXPECT_EQ(source_port(*response), kIdentityPort);
 }
 
 TEST_F(Identities, OnALoopbackAddressHaveADeviceOnceTheyHaveADestination) {
   server.address = Gid::from_ipv4(0x7F000001);
   Program program(server);
   const auto id = program.create(PortSpace::kTcp, 1).value();
-  ASSERT_EQ(program.bind(id, Address::ip(server.address, kPort)), std::errc{});
+  ASSERT_EQ(program.bind(id, Address::ip(server.address, kIdentityPort)), std::errc{});
   EXPECT_EQ(program.query_address(id)->node_guid, 0U);
   EXPECT_TRUE(program.attributes(id, hca::QpState::kInit));
-  ASSERT_EQ(program.resolve(id, Address::ip(server.address, kPort)), std::errc{});
+  ASSERT_EQ(program.resolve(id, Address::ip(server.address, kIdentityPort)), std::errc{});
   EXPECT_EQ(program.query_address(id)->node_guid, abi::network_order(std::uint64_t{0x101}));
 }
 
 TEST_F(Identities, CannotBindWhatIsNotOurs) {
   Program program(server);
   const auto id = program.create(PortSpace::kTcp, 1).value();
-  EXPECT_EQ(program.bind(id, Address::ip(client.address, kPort)), std::errc::no_such_device);
+  EXPECT_EQ(program.bind(id, Address::ip(client.address, kIdentityPort)),
+            std::errc::no_such_device);
   EXPECT_EQ(program.bind(id, any(static_cast<Family>(77))),
             std::errc::invalid_argument);  // no length
   // A refused bind leaves it as it was.
-  EXPECT_EQ(program.bind(id, Address::ip(server.address, kPort)), std::errc{});
+  EXPECT_EQ(program.bind(id, Address::ip(server.address, kIdentityPort)), std::errc{});
 }
 
 TEST_F(Identities, ShareAPortOnlyIfBothWantToAndNobodyListens) {
@@ -90,12 +91,13 @@ TEST_F(Identities, ShareAPortOnlyIfBothWantToAndNobodyListens) {
   const auto first = program.create(PortSpace::kTcp, 1).value();
   const auto second = program.create(PortSpace::kTcp, 2).value();
   const std::int32_t yes = 1;
-  const Address address = Address::ip(server.address, kPort);
+  const Address address = Address::ip(server.address, kIdentityPort);
   ASSERT_EQ(program.set_option(first, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, abi::bytes_of(yes)),
             std::errc{});
   ASSERT_EQ(program.bind(first, address), std::errc{});
   EXPECT_EQ(program.bind(second, address), std::errc::address_in_use);
-  EXPECT_EQ(program.bind(second, any(Family::kIpv4, kPort)), std::errc::address_not_available);
+  EXPECT_EQ(program.bind(second, any(Family::kIpv4, kIdentityPort)),
+            std::errc::address_not_available);
   ASSERT_EQ(
       program.set_option(second, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, abi::bytes_of(yes)),
       std::errc{});
@@ -109,7 +111,7 @@ TEST_F(Identities, OfDifferentPortSpacesHaveDifferentPorts) {
   Program program(server);
   for (const auto space : {PortSpace::kTcp, PortSpace::kUdp, PortSpace::kIpoib}) {
     const auto id = program.create(space, 1).value();
-    EXPECT_EQ(program.bind(id, Address::ip(server.address, kPort)), std::errc{});
+    EXPECT_EQ(program.bind(id, Address::ip(server.address, kIdentityPort)), std::errc{});
     EXPECT_EQ(program.listen(id), std::errc{});
   }
   EXPECT_FALSE(program.create(static_cast<PortSpace>(0x0199), 1));
@@ -119,7 +121,7 @@ TEST_F(Identities, GiveTheirPortBackWhenDestroyed) {
   Program program(server);
   for (int i = 0; i < 3; ++i) {
     const auto id = program.create(PortSpace::kTcp, 1).value();
-    ASSERT_EQ(program.bind(id, Address::ip(server.address, kPort)), std::errc{});
+    ASSERT_EQ(program.bind(id, Address::ip(server.address, kIdentityPort)), std::errc{});
     ASSERT_EQ(program.listen(id), std::errc{});
     EXPECT_EQ(program.destroy(id).value(), 0U);
   }
@@ -129,19 +131,19 @@ TEST_F(Identities, LearnByAnEventThatThereIsNoRoute) {
   Program program(client);
   client.has_route = false;
   const auto id = program.create(PortSpace::kTcp, 7).value();
-  ASSERT_EQ(program.resolve(id, Address::ip(server.address, kPort)), std::errc{});
+  ASSERT_EQ(program.resolve(id, Address::ip(server.address, kIdentityPort)), std::errc{});
   const auto event = program.expect(abi::Event::kAddrError);
   EXPECT_EQ(event.uid, 7U);
   EXPECT_EQ(static_cast<std::int32_t>(event.status), -ENETUNREACH);
   // And may try again.
   client.has_route = true;
-  ASSERT_EQ(program.resolve(id, Address::ip(server.address, kPort)), std::errc{});
+  ASSERT_EQ(program.resolve(id, Address::ip(server.address, kIdentityPort)), std::errc{});
   program.expect(abi::Event::kAddrResolved);
 }
 
 TEST_F(Identities, CountTheEventsThatTheProgramHasSeen) {
   Program program(client);
-  const auto id = start_client(program, kPort);
+  const auto id = start_client(program, kIdentityPort);
   ASSERT_EQ(program.connect(id, parameters(0x111)), std::errc{});
   settle();  // refused: that event stays unread
   EXPECT_EQ(client.waiting[program.channel], 1U);
@@ -152,7 +154,7 @@ TEST_F(Identities, CountTheEventsThatTheProgramHasSeen) {
 TEST_F(Identities, MoveToAnotherChannelWithTheirEvents) {
   Program first(client);
   Program second(client);
-  const auto id = start_client(first, kPort);
+  const auto id = start_client(first, kIdentityPort);
   ASSERT_EQ(first.connect(id, parameters(0x111)), std::errc{});
   settle();
   const rdma_ucm_migrate_id command{0, id, 0};
@@ -177,7 +179,7 @@ TEST_F(Identities, OfOtherChannelsAreOutOfReach) {
 
 TEST_F(Identities, LearnThatTheirDeviceIsGone) {
   Program program(client);
-  const auto id = start_client(program, kPort);
+  const auto id = start_client(program, kIdentityPort);
   client.core->interfaces_changed();
   EXPECT_FALSE(program.event());
   client.has_address = false;
@@ -188,7 +190,7 @@ TEST_F(Identities, LearnThatTheirDeviceIsGone) {
 TEST_F(Identities, HaveNoRouteWithoutADevice) {
   Program program(client);
   const auto id = program.create(PortSpace::kTcp, 1).value();
-  ASSERT_EQ(program.resolve(id, Address::ip(server.address, kPort)), std::errc{});
+  ASSERT_EQ(program.resolve(id, Address::ip(server.address, kIdentityPort)), std::errc{});
   program.expect(abi::Event::kAddrResolved);
   client.has_address = false;
   client.core->interfaces_changed();
@@ -217,7 +219,7 @@ TEST_F(Identities, TakeOnlyOptionsThatThereAre) {
 TEST_F(Identities, UseThePathThatTheProgramKnows) {
   Program program(client);
   const auto id = program.create(PortSpace::kTcp, 1).value();
-  ASSERT_EQ(program.resolve(id, Address::ip(server.address, kPort)), std::errc{});
+  ASSERT_EQ(program.resolve(id, Address::ip(server.address, kIdentityPort)), std::errc{});
   program.expect(abi::Event::kAddrResolved);
   PathRecord record;
   record.sgid = client.address;
@@ -230,7 +232,7 @@ TEST_F(Identities, UseThePathThatTheProgramKnows) {
 
 TEST_F(Identities, AnswerWithPathsOnceTheRouteIsKnown) {
   Program program(client);
-  const auto id = start_client(program, kPort);
+  const auto id = start_client(program, kIdentityPort);
   struct Paths {
     std::uint32_t count;
     std::uint32_t reserved;

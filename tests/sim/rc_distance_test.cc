@@ -9,7 +9,7 @@ namespace {
 
 using hca::ConnectedCounter;
 
-constexpr std::size_t kMessage = 1 << 20;
+constexpr std::size_t kDistanceMessage = 1 << 20;
 constexpr double kRate = 250e6;  // bytes per second
 constexpr Duration kOneWay = 50ms;
 
@@ -31,7 +31,7 @@ class LongPath {
     pair.scheduler().run_until(from);
     const std::uint64_t before = messages_;
     pair.scheduler().run_until(until);
-    return static_cast<double>((messages_ - before) * kMessage) /
+    return static_cast<double>((messages_ - before) * kDistanceMessage) /
            std::chrono::duration<double>(until - from).count();
   }
 
@@ -44,14 +44,16 @@ class LongPath {
     PairOptions options{.faults = {.delay = kOneWay, .rate_bytes_per_s = 250'000'000},
                         .extensions = false,
                         .lossless = lossless,
-                        .memory = kMessage,
+                        .memory = kDistanceMessage,
                         .socket_buffer = 64 << 20,
                         .depth = kDepth};
     options.setup.path_mtu = 4096;
     options.setup.ack_timeout = 18;  // 1.07 s
     return options;
   }
-  void post() { EXPECT_EQ(pair.post(0, 0, hca::SendOpcode::kRdmaWrite, 0, kMessage), std::errc{}); }
+  void post() {
+    EXPECT_EQ(pair.post(0, 0, hca::SendOpcode::kRdmaWrite, 0, kDistanceMessage), std::errc{});
+  }
   std::uint64_t messages_ = 0;
 };
 

@@ -146,7 +146,7 @@ class Flow {
   std::uint32_t damaged_ = 0;
 };
 
-std::string replay(std::uint64_t seed) {
+std::string uc_replay(std::uint64_t seed) {
   const auto* const info = ::testing::UnitTest::GetInstance()->current_test_info();
   return how_to_replay(seed, std::string(info->test_suite_name()) + "." + info->name());
 }
@@ -170,7 +170,7 @@ FlowOptions slow_receiver(Random& random) {
 
 TEST(UcCredits, LoseNothingOnANetworkThatLosesNothing) {
   for (const std::uint64_t seed : seeds(60)) {
-    SCOPED_TRACE(replay(seed));
+    SCOPED_TRACE(uc_replay(seed));
     Random random(seed);
     Flow flow(seed, slow_receiver(random));
     ASSERT_TRUE(flow.run());
@@ -205,7 +205,7 @@ TEST(UcCredits, AreWhatKeepsTheReceiverFromBeingOverrun) {
 
 TEST(UcCredits, DeliverIntactOrNotAtAllOnAnyNetworkAndNeverStick) {
   for (const std::uint64_t seed : seeds(200)) {
-    SCOPED_TRACE(replay(seed));
+    SCOPED_TRACE(uc_replay(seed));
     Random random(seed);
     const auto up_to = [&](double most) {
       return random.chance(0.3) ? 0.0 : most * static_cast<double>(random.below(1001)) / 1000.0;
@@ -230,7 +230,7 @@ TEST(UcCredits, DeliverIntactOrNotAtAllOnAnyNetworkAndNeverStick) {
 
 TEST(UcCredits, DoNotStallWhenHalfOfThemAreLost) {
   for (const std::uint64_t seed : seeds(40)) {
-    SCOPED_TRACE(replay(seed));
+    SCOPED_TRACE(uc_replay(seed));
     Random random(seed);
     FlowOptions options = slow_receiver(random);
     options.pair.faults.credit_loss = 0.5;

@@ -6,13 +6,13 @@ namespace {
 
 using hca::UdCounter;
 
-std::string replay(std::uint64_t seed) {
+std::string ud_replay(std::uint64_t seed) {
   const auto* const info = ::testing::UnitTest::GetInstance()->current_test_info();
   return how_to_replay(seed, std::string(info->test_suite_name()) + "." + info->name());
 }
 
 // A network as bad as the seed likes.
-Faults some_faults(Random& random) {
+Faults some_ud_faults(Random& random) {
   const auto up_to = [&](double most) {
     return random.chance(0.3) ? 0.0 : most * static_cast<double>(random.below(1001)) / 1000.0;
   };
@@ -28,16 +28,16 @@ Faults some_faults(Random& random) {
 
 TEST(UdSimulation, DeliversIntactOrNotAtAllOnAnyNetwork) {
   for (const std::uint64_t seed : seeds(200)) {
-    SCOPED_TRACE(replay(seed));
+    SCOPED_TRACE(ud_replay(seed));
     Random random(seed);
-    WorldOptions options{.faults = some_faults(random),
-                         .senders = random.between(1, 4),
-                         .messages = random.between(1, 200),
-                         .receive_depth = static_cast<std::uint32_t>(random.between(1, 300)),
-                         .socket_buffer = random.between(20'000, 1'000'000),
-                         .batch = static_cast<std::uint32_t>(random.between(1, 128)),
-                         .credits = random.chance(0.9),
-                         .shared_receives = seed % 3 == 0};
+    UdWorldOptions options{.faults = some_ud_faults(random),
+                           .senders = random.between(1, 4),
+                           .messages = random.between(1, 200),
+                           .receive_depth = static_cast<std::uint32_t>(random.between(1, 300)),
+                           .socket_buffer = random.between(20'000, 1'000'000),
+                           .batch = static_cast<std::uint32_t>(random.between(1, 128)),
+                           .credits = random.chance(0.9),
+                           .shared_receives = seed % 3 == 0};
     UdWorld world(seed, options);
     ASSERT_TRUE(world.run()) << "still busy after a minute";
     world.check_invariants();
@@ -47,17 +47,17 @@ TEST(UdSimulation, DeliversIntactOrNotAtAllOnAnyNetwork) {
 
 TEST(UdSimulation, DeliversToEveryMemberOfAGroup) {
   for (const std::uint64_t seed : seeds(60)) {
-    SCOPED_TRACE(replay(seed));
+    SCOPED_TRACE(ud_replay(seed));
     Random random(seed);
     const bool faults = random.chance(0.7);
     // Nothing paces multicast, so only a slow sender into large buffers loses nothing.
-    WorldOptions options{.faults = faults ? some_faults(random) : Faults{},
-                         .senders = random.between(1, 3),
-                         .receivers = random.between(2, 5),
-                         .messages = 60,
-                         .longest = 1500,
-                         .socket_buffer = 4'000'000,
-                         .batch = 8};
+    UdWorldOptions options{.faults = faults ? some_ud_faults(random) : Faults{},
+                           .senders = random.between(1, 3),
+                           .receivers = random.between(2, 5),
+                           .messages = 60,
+                           .longest = 1500,
+                           .socket_buffer = 4'000'000,
+                           .batch = 8};
     UdWorld world(seed, options);
     ASSERT_TRUE(world.run());
     world.check_invariants();
@@ -75,21 +75,22 @@ class UdCredits : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(UdCredits, LoseNothingOnANetworkThatLosesNothing) {
   for (const std::uint64_t seed : seeds(40)) {
-    SCOPED_TRACE(replay(seed));
+    SCOPED_TRACE(ud_replay(seed));
     Random random(seed);
     const bool small = random.chance(0.4);
     const bool large = !small && random.chance(0.5);
-    WorldOptions options{.faults = {.delay = Duration(random.between(1'000, 100'000)),
-                                    .jitter = Duration(random.below(20'000)),
-                                    .rate_bytes_per_s = random.between(100'000'000, 5'000'000'000)},
-                         .senders = GetParam(),
-                         .messages = 2000 / GetParam(),
-                         .shortest = large ? 4096u : 12u,
-                         .longest = small ? 64u : 4096u,
-                         .receive_depth = static_cast<std::uint32_t>(random.between(264, 1024)),
-                         .batch = random.chance(0.3) ? 1u : 128u,
-                         .poll_time = Duration(random.between(1'000, 200'000)),
-                         .shared_receives = seed % 2 == 0};
+    UdWorldOptions options{
+        .faults = {.delay = Duration(random.between(1'000, 100'000)),
+                   .jitter = Duration(random.below(20'000)),
+                   .rate_bytes_per_s = random.between(100'000'000, 5'000'000'000)},
+        .senders = GetParam(),
+        .messages = 2000 / GetParam(),
+        .shortest = large ? 4096u : 12u,
+        .longest = small ? 64u : 4096u,
+        .receive_depth = static_cast<std::uint32_t>(random.between(264, 1024)),
+        .batch = random.chance(0.3) ? 1u : 128u,
+        .poll_time = Duration(random.between(1'000, 200'000)),
+        .shared_receives = seed % 2 == 0};
     UdWorld world(seed, options);
     ASSERT_TRUE(world.run());
     world.check_invariants();
@@ -103,7 +104,7 @@ TEST_P(UdCredits, LoseNothingOnANetworkThatLosesNothing) {
 INSTANTIATE_TEST_SUITE_P(Senders, UdCredits, ::testing::Values(1, 2, 3, 8));
 
 TEST(UdSimulation, OverrunsTheReceiverWithoutCredits) {
-  WorldOptions options{.senders = 8, .messages = 1000, .shortest = 4096, .credits = false};
+  UdWorldOptions options{.senders = 8, .messages = 1000, .shortest = 4096, .credits = false};
   UdWorld world(1, options);
   ASSERT_TRUE(world.run());
   world.check_invariants();
@@ -112,8 +113,9 @@ TEST(UdSimulation, OverrunsTheReceiverWithoutCredits) {
 
 TEST(UdSimulation, DoesNotStallWhenHalfOfTheCreditsAreLost) {
   for (const std::uint64_t seed : seeds(40)) {
-    SCOPED_TRACE(replay(seed));
-    WorldOptions options{.faults = {.credit_loss = 0.5}, .senders = 1 + seed % 3, .messages = 1000};
+    SCOPED_TRACE(ud_replay(seed));
+    UdWorldOptions options{
+        .faults = {.credit_loss = 0.5}, .senders = 1 + seed % 3, .messages = 1000};
     UdWorld world(seed, options);
     ASSERT_TRUE(world.run());
     world.check_invariants();
@@ -123,7 +125,7 @@ TEST(UdSimulation, DoesNotStallWhenHalfOfTheCreditsAreLost) {
 }
 
 TEST(UdSimulation, GoesOnBlindlyToAPeerThatGivesNoCredits) {
-  WorldOptions options{.faults = {.credit_loss = 1.0}, .messages = 5000, .longest = 64};
+  UdWorldOptions options{.faults = {.credit_loss = 1.0}, .messages = 5000, .longest = 64};
   UdWorld world(1, options);
   ASSERT_TRUE(world.run());
   world.check_invariants();
@@ -133,7 +135,7 @@ TEST(UdSimulation, GoesOnBlindlyToAPeerThatGivesNoCredits) {
 }
 
 TEST(UdSimulation, CountsWhatTheNetworkLost) {
-  WorldOptions options{.faults = {.loss = 0.05}, .messages = 3000, .longest = 200};
+  UdWorldOptions options{.faults = {.loss = 0.05}, .messages = 3000, .longest = 200};
   UdWorld world(3, options);
   ASSERT_TRUE(world.run());
   world.check_invariants();
@@ -143,7 +145,7 @@ TEST(UdSimulation, CountsWhatTheNetworkLost) {
 }
 
 TEST(UdSimulation, DoesNotCountReorderingAsLoss) {
-  WorldOptions options{
+  UdWorldOptions options{
       .faults = {.reorder = 0.2, .reorder_delay = 50us}, .messages = 3000, .longest = 2000};
   UdWorld world(4, options);
   ASSERT_TRUE(world.run());
@@ -154,12 +156,12 @@ TEST(UdSimulation, DoesNotCountReorderingAsLoss) {
 }
 
 TEST(UdSimulation, KeepsAFastWireBusyWithALargeWindow) {
-  WorldOptions options{.faults = {.delay = 20us, .rate_bytes_per_s = 5'000'000'000},
-                       .messages = 20'000,
-                       .shortest = 4096,
-                       .receive_depth = 1024,
-                       .socket_buffer = 2'097'152,
-                       .batch = 128};
+  UdWorldOptions options{.faults = {.delay = 20us, .rate_bytes_per_s = 5'000'000'000},
+                         .messages = 20'000,
+                         .shortest = 4096,
+                         .receive_depth = 1024,
+                         .socket_buffer = 2'097'152,
+                         .batch = 128};
   UdWorld world(1, options);
   ASSERT_TRUE(world.run());
   world.check_invariants();
@@ -171,9 +173,9 @@ TEST(UdSimulation, KeepsAFastWireBusyWithALargeWindow) {
 
 TEST(UdSimulation, IsTheSameToTheLastByteForTheSameSeed) {
   for (const std::uint64_t seed : seeds(5)) {
-    SCOPED_TRACE(replay(seed));
+    SCOPED_TRACE(ud_replay(seed));
     Random random(seed);
-    WorldOptions options{.faults = some_faults(random), .senders = 3, .messages = 100};
+    UdWorldOptions options{.faults = some_ud_faults(random), .senders = 3, .messages = 100};
     options.trace = true;
     UdWorld first(seed, options);
     UdWorld second(seed, options);

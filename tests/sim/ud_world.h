@@ -20,7 +20,7 @@
 
 namespace weft::sim::test {
 
-struct WorldOptions {
+struct UdWorldOptions {
   Faults faults{};
   std::size_t senders = 1;
   std::size_t receivers = 1;     // more than one: multicast
@@ -44,7 +44,7 @@ class UdWorld {
   static constexpr QKey kKey{0x1234};
   static constexpr Time kEnd{60s};  // of virtual time: nothing takes so long unless it is stuck
 
-  UdWorld(std::uint64_t seed, const WorldOptions& options)
+  UdWorld(std::uint64_t seed, const UdWorldOptions& options)
       : options_(options),
         random_(seed),
         network_(scheduler_, random_.fork(), options.faults),
@@ -221,7 +221,7 @@ class UdWorld {
     post_receive(host, c.wr_id);
   }
 
-  WorldOptions options_;
+  UdWorldOptions options_;
   Random random_;
   Scheduler scheduler_;
   Network network_;

@@ -9,6 +9,7 @@ import pathlib
 import re
 import sys
 
+import unnamed as unnamed_names
 from tree import Tree
 
 RULES = {}
@@ -231,6 +232,12 @@ def names(tree):
             yield file.path, 1, "a file name holds other characters than letters, digits and ._+-"
         elif file.is_cxx and not re.fullmatch(r"[a-z0-9_]+\.(h|cc|c)", file.name):
             yield file.path, 1, "a source's name is not in snake_case"
+
+
+@rule
+def unnamed(tree):
+    """A name in an unnamed namespace is one of its folder: sources are compiled together."""
+    yield from unnamed_names.breaches(tree)
 
 
 @rule

@@ -32,6 +32,10 @@ def long_function(lines, opening="int f() {"):
     return LICENCE + opening + "\n" + "  g();\n" * (lines - 2) + "}\n"
 
 
+def in_unnamed(text):
+    return LICENCE + f"namespace weft {{\nnamespace {{\n{text}\n}}  // namespace\n"
+
+
 class Rules(unittest.TestCase):
     def breaches(self, rule, **changes):
         """What `rule` says of the good tree with `changes` made: path -> text, None to remove."""
@@ -140,6 +144,28 @@ class Rules(unittest.TestCase):
             self.one("words", "src/wire/bth.cc", 2, files={"src/wire/bth.cc": LICENCE + bad + "\n"})
         fine = LICENCE + "// mktemp -d XXXXXX, share" + "d/memory\n"
         self.assertEqual(self.breaches("words", files={"src/wire/bth.cc": fine}), [])
+
+    def test_unnamed__the_same_constant_in_two_sources(self):
+        source = in_unnamed("constexpr int kMost = 4;")
+        self.assertEqual(
+            self.breaches("unnamed", files={"src/wire/a.cc": source, "src/wire/b.cc": source}),
+            [("src/wire/b.cc", 4)])
+
+    def test_unnamed__a_function_is_told_apart_by_its_parameters(self):
+        def source(parameters):
+            return in_unnamed(f"int most({parameters}) {{\n  return 1;\n}}")
+        files = {"src/wire/a.cc": source("int a"), "src/wire/b.cc": source("unsigned a")}
+        self.assertEqual(self.breaches("unnamed", files=files), [])
+        files["src/wire/c.cc"] = source("int other")
+        self.assertEqual(self.breaches("unnamed", files=files), [("src/wire/c.cc", 4)])
+
+    def test_unnamed__hides_a_name_of_a_header(self):
+        header = (LICENCE + "#pragma once\nnamespace weft {\nstruct Head {\n};\n"
+                  "}  // namespace weft\n")
+        source = in_unnamed("class Head {\n};")
+        self.assertEqual(
+            self.breaches("unnamed", files={"src/wire/a.h": header, "src/wire/b.cc": source}),
+            [("src/wire/b.cc", 4)])
 
     def test_names__refuses_blanks_and_capitals(self):
         for path in ("docs/two words.md", "src/wire/Bth.cc"):

@@ -11,13 +11,13 @@ namespace weft::verbs_test {
 namespace {
 
 using Datagram = Loopback;
-constexpr std::size_t kIn = 4096;  // offset of the receive buffer
+constexpr std::size_t kDatagramIn = 4096;  // offset of the receive buffer
 
 TEST_F(Datagram, ArrivesAfterFortyBytesOfNetworkHeaderWithItsSendersNumber) {
   const QueuePair from = make_qp();
   const QueuePair to = make_qp();
   const Ah ah = make_ah();
-  post_receive(to.get(), 7, kIn, 256);
+  post_receive(to.get(), 7, kDatagramIn, 256);
   write(0, "over the wire");
   ibv_sge piece = sge(0, 13);
   ibv_send_wr request = send_request(ah.get(), to->qp_num, &piece);
@@ -38,14 +38,14 @@ TEST_F(Datagram, ArrivesAfterFortyBytesOfNetworkHeaderWithItsSendersNumber) {
   EXPECT_EQ(got.qp_num, to->qp_num);
   EXPECT_EQ(got.src_qp, from->qp_num);
   EXPECT_EQ(got.wc_flags, static_cast<unsigned>(IBV_WC_GRH));
-  EXPECT_EQ(read(kIn + kGrh, 13), "over the wire");
+  EXPECT_EQ(read(kDatagramIn + kGrh, 13), "over the wire");
 }
 
 TEST_F(Datagram, CarriesAnImmediateAndGathersInlinePieces) {
   const QueuePair from = make_qp();
   const QueuePair to = make_qp();
   const Ah ah = make_ah();
-  post_receive(to.get(), 1, kIn, 256);
+  post_receive(to.get(), 1, kDatagramIn, 256);
   std::string first = "in";
   std::string second = "line";
   // No key: inline pieces are copied by the call.
@@ -65,7 +65,7 @@ TEST_F(Datagram, CarriesAnImmediateAndGathersInlinePieces) {
   const ibv_wc& got = of_opcode(all, IBV_WC_RECV);
   EXPECT_EQ(got.wc_flags, static_cast<unsigned>(IBV_WC_GRH | IBV_WC_WITH_IMM));
   EXPECT_EQ(ntohl(got.imm_data), 0xC0FFEEU);
-  EXPECT_EQ(read(kIn + kGrh, 6), "inline");
+  EXPECT_EQ(read(kDatagramIn + kGrh, 6), "inline");
 }
 
 TEST_F(Datagram, IsAnsweredThroughAnAddressHandleMadeFromItsCompletion) {
@@ -77,8 +77,8 @@ TEST_F(Datagram, IsAnsweredThroughAnAddressHandleMadeFromItsCompletion) {
     const QueuePair to = make_qp();
     const Ah ah = make_ah(index);
     ASSERT_NE(ah, nullptr);
-    post_receive(to.get(), 1, kIn, 256);
-    post_receive(from.get(), 2, 2 * kIn, 256);
+    post_receive(to.get(), 1, kDatagramIn, 256);
+    post_receive(from.get(), 2, 2 * kDatagramIn, 256);
     ibv_sge piece = sge(0, 5);
     ibv_send_wr request = send_request(ah.get(), to->qp_num, &piece);
     ibv_send_wr* bad = nullptr;
@@ -90,7 +90,7 @@ TEST_F(Datagram, IsAnsweredThroughAnAddressHandleMadeFromItsCompletion) {
     std::memcpy(&address, gid.raw, sizeof address);
     EXPECT_EQ(got.sl, IN6_IS_ADDR_V4MAPPED(&address) ? 8 + 2 : 8 + 1);
 
-    auto* grh = reinterpret_cast<ibv_grh*>(buffer_.data() + kIn);
+    auto* grh = reinterpret_cast<ibv_grh*>(buffer_.data() + kDatagramIn);
     ibv_ah_attr attributes{};
     ASSERT_EQ(ibv_init_ah_from_wc(context_.get(), 1, &got, grh, &attributes), 0);
     EXPECT_EQ(attributes.is_global, 1);
@@ -104,7 +104,7 @@ TEST_F(Datagram, IsAnsweredThroughAnAddressHandleMadeFromItsCompletion) {
     request = send_request(back.get(), got.src_qp, &piece);
     ASSERT_EQ(ibv_post_send(to.get(), &request, &bad), 0);
     wait_for(2);
-    EXPECT_EQ(read(2 * kIn + kGrh, 5), "reply");
+    EXPECT_EQ(read(2 * kDatagramIn + kGrh, 5), "reply");
   }
 }
 
@@ -129,7 +129,7 @@ TEST_F(Datagram, WakesWhoeverSleepsOnTheChannelOfItsQueue) {
   const QueuePair to = make_ready(ibv_create_qp(pd_.get(), &attributes));
   const QueuePair from = make_qp();
   const Ah ah = make_ah();
-  post_receive(to.get(), 1, kIn, 256);
+  post_receive(to.get(), 1, kDatagramIn, 256);
   ASSERT_EQ(ibv_req_notify_cq(cq.get(), 1), 0);
   ibv_sge piece = sge(0, 1);
   ibv_send_wr request = send_request(ah.get(), to->qp_num, &piece);
@@ -170,16 +170,16 @@ TEST_F(Datagram, ReachesEveryQueuePairAttachedToItsGroup) {
   ASSERT_EQ(ibv_attach_mcast(two.get(), &mgid, 0), 0);
   const Ah ah(ibv_create_ah(pd_.get(), &attributes));
   ASSERT_NE(ah, nullptr);
-  post_receive(one.get(), 1, kIn, 256);
-  post_receive(two.get(), 2, 2 * kIn, 256);
+  post_receive(one.get(), 1, kDatagramIn, 256);
+  post_receive(two.get(), 2, 2 * kDatagramIn, 256);
   write(0, "all");
   ibv_sge piece = sge(0, 3);
   ibv_send_wr request = send_request(ah.get(), 0xFFFFFF, &piece);
   ibv_send_wr* bad = nullptr;
   ASSERT_EQ(ibv_post_send(from.get(), &request, &bad), 0);
   wait_for(3);
-  EXPECT_EQ(read(kIn + kGrh, 3), "all");
-  EXPECT_EQ(read(2 * kIn + kGrh, 3), "all");
+  EXPECT_EQ(read(kDatagramIn + kGrh, 3), "all");
+  EXPECT_EQ(read(2 * kDatagramIn + kGrh, 3), "all");
   EXPECT_EQ(ibv_detach_mcast(one.get(), &mgid, 0), 0);
   EXPECT_EQ(ibv_detach_mcast(one.get(), &mgid, 0), EINVAL);
   EXPECT_EQ(ibv_detach_mcast(two.get(), &mgid, 0), 0);
@@ -189,7 +189,7 @@ TEST_F(Datagram, RequestsPostedBeforeARefusedOneStillGoOut) {
   const QueuePair from = make_qp();
   const QueuePair to = make_qp();
   const Ah ah = make_ah();
-  post_receive(to.get(), 1, kIn, 256);
+  post_receive(to.get(), 1, kDatagramIn, 256);
   ibv_sge piece = sge(0, 1);
   ibv_send_wr good = send_request(ah.get(), to->qp_num, &piece);
   ibv_send_wr wrong = send_request(ah.get(), to->qp_num, &piece);

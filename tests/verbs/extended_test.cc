@@ -7,7 +7,7 @@
 namespace weft::verbs_test {
 namespace {
 
-constexpr std::size_t kIn = 4096;
+constexpr std::size_t kExtendedIn = 4096;
 
 class Extended : public Loopback {
  protected:
@@ -34,7 +34,7 @@ TEST_F(Extended, WorkRequestsOfOneListAreSentInTheirOrder) {
   const QueuePair to = make_qp();
   const Ah ah = make_ah();
   for (std::uint64_t i = 0; i < 4; ++i)
-    post_receive(to.get(), i, kIn + i * 128, 128);
+    post_receive(to.get(), i, kExtendedIn + i * 128, 128);
   write(0, "abcdef");
   ibv_qp_ex* qp = ibv_qp_to_qp_ex(from.get());
   ASSERT_NE(qp, nullptr);
@@ -73,10 +73,10 @@ TEST_F(Extended, WorkRequestsOfOneListAreSentInTheirOrder) {
       EXPECT_EQ(ntohl(wc.imm_data), 77U);
     }
   }
-  EXPECT_EQ(read(kIn + kGrh, 3), "abc");
-  EXPECT_EQ(read(kIn + 128 + kGrh, 2), "df");
-  EXPECT_EQ(read(kIn + 256 + kGrh, 6), "inline");
-  EXPECT_EQ(read(kIn + 384 + kGrh, 6), "onetwo");
+  EXPECT_EQ(read(kExtendedIn + kGrh, 3), "abc");
+  EXPECT_EQ(read(kExtendedIn + 128 + kGrh, 2), "df");
+  EXPECT_EQ(read(kExtendedIn + 256 + kGrh, 6), "inline");
+  EXPECT_EQ(read(kExtendedIn + 384 + kGrh, 6), "onetwo");
 }
 
 TEST_F(Extended, AListWithAMistakeInItPostsNothing) {
@@ -150,7 +150,7 @@ TEST_F(Extended, OneQueueServesBothWaysOfPolling) {
   ibv_poll_cq_attr poll_attributes{};
   EXPECT_EQ(ibv_start_poll(cq, &poll_attributes), ENOENT);
   for (std::uint64_t i = 0; i < 3; ++i)
-    post_receive(to.get(), i, kIn + i * 128, 128);
+    post_receive(to.get(), i, kExtendedIn + i * 128, 128);
   ibv_sge piece = sge(0, 9);
   ibv_send_wr request = send_request(ah.get(), to->qp_num, &piece);
   request.opcode = IBV_WR_SEND_WITH_IMM;

@@ -21,7 +21,7 @@
 namespace weft::wire {
 namespace {
 
-constexpr int kRounds = 500;
+constexpr int kCmMessagesRounds = 500;
 
 // Bytes of a layout: `defined` has a 1 for each bit that means something.
 class Layout {
@@ -135,7 +135,7 @@ TYPED_TEST(EveryCmMessage, IsWrittenBackAsItWasReadWithReservedBitsZero) {
   const std::vector<std::byte> mask = defined_bits<TypeParam>();
   ASSERT_EQ(mask.size(), TypeParam::kSize);
   std::mt19937_64 random{11};
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kCmMessagesRounds; ++round) {
     std::vector<std::byte> bytes(TypeParam::kSize);
     std::vector<std::byte> expected(TypeParam::kSize);
     for (std::size_t i = 0; i < bytes.size(); ++i) {

@@ -11,9 +11,9 @@
 namespace weft::wire {
 namespace {
 
-constexpr int kRounds = 2000;
+constexpr int kHeadersRounds = 2000;
 
-class Random {
+class FieldValues {
  public:
   std::uint64_t operator()() { return engine_(); }
   template <class T>
@@ -47,7 +47,7 @@ struct Traits;
 
 template <>
 struct Traits<Lrh> {
-  static Lrh random(Random& r) {
+  static Lrh random(FieldValues& r) {
     return {.vl = Vl{r.get<std::uint8_t>()},
             .link_version = r.below<std::uint8_t>(16),
             .sl = Sl{r.get<std::uint8_t>()},
@@ -61,13 +61,13 @@ struct Traits<Lrh> {
 
 template <>
 struct Traits<RawHeader> {
-  static RawHeader random(Random& r) { return {.ether_type = r.get<std::uint16_t>()}; }
+  static RawHeader random(FieldValues& r) { return {.ether_type = r.get<std::uint16_t>()}; }
   WEFT_MASK(0, 0, 0xFF, 0xFF)
 };
 
 template <>
 struct Traits<Grh> {
-  static Grh random(Random& r) {
+  static Grh random(FieldValues& r) {
     return {.ip_version = r.below<std::uint8_t>(16),
             .traffic_class = r.get<std::uint8_t>(),
             .flow_label = r.below<std::uint32_t>(1 << 20),
@@ -82,7 +82,7 @@ struct Traits<Grh> {
 
 template <>
 struct Traits<Bth> {
-  static Bth random(Random& r) {
+  static Bth random(FieldValues& r) {
     return {.opcode = r.get<Opcode>(),
             .solicited = r.flip(),
             .migrated = r.flip(),
@@ -100,13 +100,13 @@ struct Traits<Bth> {
 
 template <>
 struct Traits<Rdeth> {
-  static Rdeth random(Random& r) { return {.ee_context = r.below<std::uint32_t>(1 << 24)}; }
+  static Rdeth random(FieldValues& r) { return {.ee_context = r.below<std::uint32_t>(1 << 24)}; }
   WEFT_MASK(0, 0xFF, 0xFF, 0xFF)
 };
 
 template <>
 struct Traits<Deth> {
-  static Deth random(Random& r) {
+  static Deth random(FieldValues& r) {
     return {.qkey = QKey{r.get<std::uint32_t>()}, .src_qp = Qpn{r.get<std::uint32_t>()}};
   }
   WEFT_MASK(0xFF, 0xFF, 0xFF, 0xFF, 0, 0xFF, 0xFF, 0xFF)
@@ -114,7 +114,7 @@ struct Traits<Deth> {
 
 template <>
 struct Traits<Reth> {
-  static Reth random(Random& r) {
+  static Reth random(FieldValues& r) {
     return {.virtual_address = r(),
             .rkey = RKey{r.get<std::uint32_t>()},
             .dma_length = r.get<std::uint32_t>()};
@@ -124,7 +124,7 @@ struct Traits<Reth> {
 
 template <>
 struct Traits<AtomicEth> {
-  static AtomicEth random(Random& r) {
+  static AtomicEth random(FieldValues& r) {
     return {.virtual_address = r(),
             .rkey = RKey{r.get<std::uint32_t>()},
             .swap_or_add = r(),
@@ -135,7 +135,7 @@ struct Traits<AtomicEth> {
 
 template <>
 struct Traits<Aeth> {
-  static Aeth random(Random& r) {
+  static Aeth random(FieldValues& r) {
     return {.syndrome = Syndrome{r.get<std::uint8_t>()}, .msn = r.below<std::uint32_t>(1 << 24)};
   }
   WEFT_MASK(0xFF, 0xFF, 0xFF, 0xFF)
@@ -143,31 +143,31 @@ struct Traits<Aeth> {
 
 template <>
 struct Traits<AtomicAckEth> {
-  static AtomicAckEth random(Random& r) { return {.original = r()}; }
+  static AtomicAckEth random(FieldValues& r) { return {.original = r()}; }
   static std::vector<std::uint8_t> mask() { return std::vector<std::uint8_t>(8, 0xFF); }
 };
 
 template <>
 struct Traits<ImmDt> {
-  static ImmDt random(Random& r) { return {.value = r.get<std::uint32_t>()}; }
+  static ImmDt random(FieldValues& r) { return {.value = r.get<std::uint32_t>()}; }
   WEFT_MASK(0xFF, 0xFF, 0xFF, 0xFF)
 };
 
 template <>
 struct Traits<Ieth> {
-  static Ieth random(Random& r) { return {.rkey = RKey{r.get<std::uint32_t>()}}; }
+  static Ieth random(FieldValues& r) { return {.rkey = RKey{r.get<std::uint32_t>()}}; }
   WEFT_MASK(0xFF, 0xFF, 0xFF, 0xFF)
 };
 
 template <>
 struct Traits<Xrceth> {
-  static Xrceth random(Random& r) { return {.srq = r.below<std::uint32_t>(1 << 24)}; }
+  static Xrceth random(FieldValues& r) { return {.srq = r.below<std::uint32_t>(1 << 24)}; }
   WEFT_MASK(0, 0xFF, 0xFF, 0xFF)
 };
 
 template <>
 struct Traits<Feth> {
-  static Feth random(Random& r) {
+  static Feth random(FieldValues& r) {
     return {.selectivity = r.below<std::uint8_t>(4), .placement = r.below<std::uint8_t>(16)};
   }
   WEFT_MASK(0, 0, 0, 0x3F)
@@ -178,7 +178,7 @@ struct Traits<Feth> {
 template <class Header>
 class EveryHeader : public testing::Test {
  protected:
-  Random random_;
+  FieldValues random_;
 };
 
 using Headers = testing::Types<Lrh, RawHeader, Grh, Bth, Rdeth, Deth, Reth, AtomicEth, Aeth,
@@ -186,7 +186,7 @@ using Headers = testing::Types<Lrh, RawHeader, Grh, Bth, Rdeth, Deth, Reth, Atom
 TYPED_TEST_SUITE(EveryHeader, Headers);
 
 TYPED_TEST(EveryHeader, IsReadBackAsItWasWritten) {
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kHeadersRounds; ++round) {
     const TypeParam value = Traits<TypeParam>::random(this->random_);
     std::array<std::byte, TypeParam::kSize> bytes;
     bytes.fill(round % 2 == 0 ? std::byte{0} : std::byte{0xFF});  // every bit must be written
@@ -198,7 +198,7 @@ TYPED_TEST(EveryHeader, IsReadBackAsItWasWritten) {
 TYPED_TEST(EveryHeader, IsWrittenBackAsItWasReadWithReservedBitsZero) {
   const std::vector<std::uint8_t> mask = Traits<TypeParam>::mask();
   ASSERT_EQ(mask.size(), TypeParam::kSize);
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kHeadersRounds; ++round) {
     std::array<std::byte, TypeParam::kSize> bytes;
     std::array<std::byte, TypeParam::kSize> expected;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -224,8 +224,8 @@ static_assert(Aeth::kSize == 4 && AtomicAckEth::kSize == 8 && ImmDt::kSize == 4)
 static_assert(Ieth::kSize == 4 && Xrceth::kSize == 4 && Feth::kSize == 4);
 
 TEST(Views, ChangeTheirFieldAndNothingElse) {
-  Random random;
-  for (int round = 0; round < kRounds; ++round) {
+  FieldValues random;
+  for (int round = 0; round < kHeadersRounds; ++round) {
     Lrh lrh = Traits<Lrh>::random(random);
     std::array<std::byte, Lrh::kSize> lrh_bytes;
     lrh.write(lrh_bytes);

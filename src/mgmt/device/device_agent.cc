@@ -15,7 +15,7 @@ namespace {
 using wire::DeviceAttribute;
 using wire::MadStatus;
 
-constexpr std::uint8_t kResponseTime = 13;  // 4.096 us * 2^13 = 34 ms
+constexpr std::uint8_t kDeviceAgentResponseTime = 13;  // 4.096 us * 2^13 = 34 ms
 
 }  // namespace
 
@@ -52,7 +52,7 @@ MadStatus DeviceAgent::class_port_info(bool set, MutableBytes data) {
   if (set) std::ranges::copy(trap, trap_target_.begin());
   std::ranges::fill(data, std::byte{0});
   wire::ClassPortInfo{.class_version = wire::kDeviceManagementClassVersion,
-                      .response_time = kResponseTime}
+                      .response_time = kDeviceAgentResponseTime}
       .write(data);
   std::ranges::copy(trap_target_, trap.begin());
   return MadStatus::kOk;

@@ -20,7 +20,7 @@ constexpr unsigned kFewestRetries = 3;
 // How long a message may pause that comes in; and for how long it is remembered when it is
 // complete, to acknowledge again what is repeated.
 constexpr Duration kLongestPause = 20s;
-constexpr Duration kLinger = 10s;
+constexpr Duration kMadPortRmppLinger = 10s;
 
 std::uint64_t transaction_id(wire::MadBytes mad) {
   return wire::load_be64(mad.data() + 8);
@@ -211,8 +211,9 @@ bool MadPort::State::receive_data(const MadEnvelope& envelope, wire::MadBytes ma
                    now + std::max(exchange.timeout, kAcknowledgementTime));
     exchange.retries_left = 0;
   }
-  reassembly_deadlines.move(key, reassembly.deadline,
-                            now + (reassembly.receiver.complete() ? kLinger : kLongestPause));
+  reassembly_deadlines.move(
+      key, reassembly.deadline,
+      now + (reassembly.receiver.complete() ? kMadPortRmppLinger : kLongestPause));
   if (answer.outcome != Outcome::kComplete) return true;
   const std::vector<std::byte> message = reassembly.receiver.take();
   reassembly_bytes -= reassembly.counted;

@@ -14,7 +14,7 @@ namespace {
 using wire::MadStatus;
 using wire::PerfAttribute;
 
-constexpr std::uint8_t kResponseTime = 13;  // 4.096 us * 2^13 = 34 ms
+constexpr std::uint8_t kPerformanceAgentResponseTime = 13;  // 4.096 us * 2^13 = 34 ms
 
 std::uint64_t largest(unsigned bits) {
   return bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
@@ -112,7 +112,7 @@ MadStatus PerformanceAgent::class_port_info(bool set, MutableBytes data) const {
                       .capability_mask = wire::kPerfAllPortSelect | wire::kPerfExtendedWidth |
                                          wire::kPerfTransmitWait | wire::kPerfQp1Drop,
                       .capability_mask2 = wire::kPerfAdditionalExtended,
-                      .response_time = kResponseTime}
+                      .response_time = kPerformanceAgentResponseTime}
       .write(data);
   return MadStatus::kOk;
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "port/ring/block_copy.h"
+#include "port/ring/filled_slots.h"
 #include "wire/bth.h"
 #include "wire/deth.h"
 #include "wire/endian.h"
@@ -15,8 +16,8 @@
 namespace weft::port {
 namespace {
 
-constexpr hca::SendResult kBadMemory{hca::SendOutcome::kRefused,
-                                     hca::CompletionStatus::kLocalProtectionError};
+constexpr hca::SendResult kFabricEndpointBadMemory{hca::SendOutcome::kRefused,
+                                                   hca::CompletionStatus::kLocalProtectionError};
 constexpr std::uint32_t kPrivilegedQKey = 0x8000'0000;  // IBA 10.2.5
 
 // What no program may say, whatever the port: that is for management.
@@ -127,32 +128,20 @@ hca::SendResult FabricEndpoint::hand_over(const hca::Burst& burst, const PortFac
     for (std::size_t i = 0; i < packets.size(); ++i) {
       if (work.blocks[i] != ring::kNoBlock) work.end.give_back(work.blocks[i]);
     }
-    return kBadMemory;
+    return kFabricEndpointBadMemory;
   }
-  for (std::size_t i = 0; i < packets.size(); ++i) {
-    ring::SendSlot& slot = work.end.slot(i);
-    slot.epoch = facts.epoch;
-    slot.source = qpn_.value();
-    slot.port = facts.port;
-    slot.block = work.blocks[i];
-  }
+  for (std::size_t i = 0; i < packets.size(); ++i)
+    say_sender(work.end, i, qpn_, facts, work.blocks[i]);
   if (shared_->capture) record(packets.size());
-  work.end.publish(packets.size());
-  shared_->counters.add_in_turn(RingCounter::kTxPackets, packets.size());
+  publish(*shared_, packets.size());
   return {hca::SendOutcome::kSent};
 }
 
 void FabricEndpoint::record(std::size_t packets) {
-  ProgramEnd& end = *shared_->end;
   LinkFrame frame;
   for (std::size_t i = 0; i < packets; ++i) {
-    const ring::SendSlot& slot = end.slot(i);
-    LinkPieces pieces{.header = Bytes(slot.header).first(slot.header_size),
-                      .trailer = Bytes(slot.trailer).first(slot.trailer_size)};
-    if (slot.block != ring::kNoBlock) {
-      pieces.payload = Bytes(end.block(slot.block)).first(slot.payload_size);
-    }
-    if (join_unsealed_packet(pieces, frame) != FrameVerdict::kGood) continue;  // it never is
+    const FrameVerdict verdict = join_unsealed_packet(pieces_in(*shared_->end, i), frame);
+    if (verdict != FrameVerdict::kGood) continue;  // it never is
     wire::seal_link_packet(frame.all());
     shared_->capture->record(frame.all());
   }

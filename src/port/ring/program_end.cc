@@ -22,7 +22,7 @@ bool drain(int fd) {
 }
 
 // Fails only where a wake-up is pending already.
-void signal(int event) {
+void signal_event(int event) {
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = write(event, &one, sizeof one);
 }
@@ -96,7 +96,7 @@ void ProgramEnd::publish(std::size_t count) {
   sent_ += count;
   memory_of_program().page.sent.store(sent_, std::memory_order_seq_cst);
   const std::uint32_t sleeps = memory_of_daemon().page.sleeps.load(std::memory_order_seq_cst);
-  if ((sleeps & kUntilSent) != 0) signal(doorbell_.get());
+  if ((sleeps & kUntilSent) != 0) signal_event(doorbell_.get());
 }
 
 std::size_t ProgramEnd::arrived() {
@@ -111,7 +111,7 @@ void ProgramEnd::take(std::size_t count) {
   taken_ += count;
   memory_of_program().page.taken.store(taken_, std::memory_order_seq_cst);
   const std::uint32_t sleeps = memory_of_daemon().page.sleeps.load(std::memory_order_seq_cst);
-  if ((sleeps & kUntilTaken) != 0) signal(doorbell_.get());
+  if ((sleeps & kUntilTaken) != 0) signal_event(doorbell_.get());
 }
 
 std::vector<int> ProgramEnd::descriptors() const {
@@ -126,7 +126,8 @@ void ProgramEnd::wait() {
   page.waits.fetch_add(1, std::memory_order_seq_cst);
   const std::uint64_t arrived = memory_of_daemon().page.arrived.load(std::memory_order_seq_cst);
   // A broken end has nothing to say, and would say so for ever.
-  if (arrived != page.taken.load(std::memory_order_relaxed) && !is_broken()) signal(woken_.get());
+  if (arrived != page.taken.load(std::memory_order_relaxed) && !is_broken())
+    signal_event(woken_.get());
 }
 
 }  // namespace weft::port

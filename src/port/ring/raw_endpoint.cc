@@ -5,13 +5,14 @@
 #include <array>
 #include <mutex>
 
+#include "port/ring/filled_slots.h"
 #include "port/ring/raw_frame.h"
 
 namespace weft::port {
 namespace {
 
-constexpr hca::SendResult kBadMemory{hca::SendOutcome::kRefused,
-                                     hca::CompletionStatus::kLocalProtectionError};
+constexpr hca::SendResult kRawEndpointBadMemory{hca::SendOutcome::kRefused,
+                                                hca::CompletionStatus::kLocalProtectionError};
 constexpr hca::SendResult kNoPacket{hca::SendOutcome::kRefused,
                                     hca::CompletionStatus::kLocalLengthError};
 // IBA 7.7.8: headers and ICRC of the longest packet, and its VCRC.
@@ -130,22 +131,18 @@ hca::SendResult RawEndpoint::hand_over(const hca::Burst& burst, const PortFacts&
       &work);
   const bool all_good = readable && work.good == packets.size();
   for (std::size_t i = 0; i < packets.size(); ++i) {
-    ring::SendSlot& slot = work.end.slot(i);
     // A block that turned out not to be needed goes back, too.
-    if (work.blocks[i] != ring::kNoBlock && (!all_good || slot.payload_size == 0)) {
+    const bool needed = all_good && work.end.slot(i).payload_size != 0;
+    if (work.blocks[i] != ring::kNoBlock && !needed) {
       work.end.give_back(work.blocks[i]);
       work.blocks[i] = ring::kNoBlock;
     }
-    slot.epoch = facts.epoch;
-    slot.source = qpn_.value();
-    slot.port = facts.port;
-    slot.block = work.blocks[i];
+    say_sender(work.end, i, qpn_, facts, work.blocks[i]);
   }
-  if (!readable) return kBadMemory;
+  if (!readable) return kRawEndpointBadMemory;
   if (!all_good) return kNoPacket;
   if (shared_->capture) record(packets.size());
-  work.end.publish(packets.size());
-  shared_->counters.add_in_turn(RingCounter::kTxPackets, packets.size());
+  publish(*shared_, packets.size());
   return {hca::SendOutcome::kSent};
 }
 
@@ -153,13 +150,8 @@ void RawEndpoint::record(std::size_t packets) {
   ProgramEnd& end = *shared_->end;
   LinkFrame frame;
   for (std::size_t i = 0; i < packets; ++i) {
-    const ring::SendSlot& slot = end.slot(i);
-    LinkPieces pieces{.header = Bytes(slot.header).first(slot.header_size),
-                      .trailer = Bytes(slot.trailer).first(slot.trailer_size)};
-    if (slot.block != ring::kNoBlock) {
-      pieces.payload = Bytes(end.block(slot.block)).first(slot.payload_size);
-    }
-    if (copy_raw_packet(pieces, slot.unsealed == 0, frame)) shared_->capture->record(frame.all());
+    const bool sealed = end.slot(i).unsealed == 0;
+    if (copy_raw_packet(pieces_in(end, i), sealed, frame)) shared_->capture->record(frame.all());
   }
 }
 

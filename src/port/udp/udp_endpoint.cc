@@ -6,8 +6,8 @@
 namespace weft::port {
 namespace {
 
-constexpr hca::SendResult kBadMemory{hca::SendOutcome::kRefused,
-                                     hca::CompletionStatus::kLocalProtectionError};
+constexpr hca::SendResult kUdpEndpointBadMemory{hca::SendOutcome::kRefused,
+                                                hca::CompletionStatus::kLocalProtectionError};
 
 SendFrames& send_frames() {
   [[gnu::tls_model("initial-exec")]] thread_local std::unique_ptr<SendFrames> frames;
@@ -45,7 +45,7 @@ hca::SendResult UdpEndpoint::outcome(const io::IoResult& result, std::size_t pac
   // the work request. Memory that cannot be read is.
   switch (result.error) {
     case std::errc::bad_address:
-      return kBadMemory;
+      return kUdpEndpointBadMemory;
     case std::errc::message_size:
       counters.add(UdpCounter::kTxTooLong, packets);
       too_long_ = true;
@@ -133,7 +133,8 @@ std::optional<hca::SendResult> UdpEndpoint::send_together(
 
 hca::SendResult UdpEndpoint::try_send(const hca::Burst& burst) {
   const bool as_run = burst.size() > 1 && !segmentation_refused_;
-  if (!build(burst, as_run ? Identification::kCounted : Identification::kZero)) return kBadMemory;
+  if (!build(burst, as_run ? Identification::kCounted : Identification::kZero))
+    return kUdpEndpointBadMemory;
   SendFrames& frames = send_frames();
   if (shared_->capture) frames.record(*shared_->capture);
   if (shared_->config.taps != nullptr) record_tapped(burst);
@@ -150,7 +151,7 @@ hca::SendResult UdpEndpoint::try_send(const hca::Burst& burst) {
     return outcome(result, burst.size());
   }
   datagram.segment_size = 0;
-  if (!build(burst, Identification::kZero)) return kBadMemory;
+  if (!build(burst, Identification::kZero)) return kUdpEndpointBadMemory;
   const hca::SendResult singly = send_singly(burst, datagram);
   // What is too long for the path is refused as a run with another word.
   if (singly.outcome != hca::SendOutcome::kRefused) {

@@ -76,7 +76,7 @@ struct Written {
   }
 };
 
-Written write(const Route& route, Bytes message) {
+Written write_frame(const Route& route, Bytes message) {
   Written out;
   const std::size_t cut = message.size() / 3;
   const std::array<Bytes, 2> pieces{message.first(cut), message.subspan(cut)};
@@ -89,7 +89,7 @@ TEST(LinkFrame, PacketsOfEveryLengthAreWhatTheWalkerAndTheCrcsTakeForRight) {
     for (const std::size_t size :
          {0u, 1u, 2u, 3u, 4u, 8u, 67u, 68u, 69u, 107u, 108u, 109u, 256u, 1021u, 4095u, 4096u}) {
       const auto message = some_bytes(size);
-      const auto packet = write(route, message).all();
+      const auto packet = write_frame(route, message).all();
       const auto walked = wire::walk_link_packet(packet);
       ASSERT_TRUE(walked) << size << ": " << wire::text(walked.error().error);
       EXPECT_TRUE(wire::check_link_crcs(packet).good()) << size;
@@ -113,14 +113,14 @@ TEST(LinkFrame, ShortMessagesNeedNoBlock) {
   const Route route = local_route();
   EXPECT_TRUE(route.fits_header(model(108)));
   EXPECT_FALSE(route.fits_header(model(109)));
-  EXPECT_EQ(write(route, some_bytes(108)).slot.payload_size, 0u);
-  EXPECT_EQ(write(route, some_bytes(109)).slot.payload_size, 109u);
+  EXPECT_EQ(write_frame(route, some_bytes(108)).slot.payload_size, 0u);
+  EXPECT_EQ(write_frame(route, some_bytes(109)).slot.payload_size, 109u);
   EXPECT_TRUE(global_route().fits_header(model(68)));
   EXPECT_FALSE(global_route().fits_header(model(69)));
 }
 
 TEST(LinkFrame, PacketsAreJoinedHoweverTheyAreCut) {
-  const auto packet = write(global_route(), some_bytes(301)).all();
+  const auto packet = write_frame(global_route(), some_bytes(301)).all();
   LinkFrame frame;
   for (std::size_t header = 60; header <= 128; ++header) {
     for (const std::size_t trailer : {0u, 2u, 3u, 5u, 6u, 9u}) {
@@ -135,14 +135,14 @@ TEST(LinkFrame, PacketsAreJoinedHoweverTheyAreCut) {
 }
 
 TEST(LinkFrame, APacketThatIsAllHeaderIsJoined) {
-  const auto packet = write(local_route(), some_bytes(8)).all();
+  const auto packet = write_frame(local_route(), some_bytes(8)).all();
   LinkFrame frame;
   EXPECT_EQ(join_link_packet({.header = packet}, frame), FrameVerdict::kGood);
   EXPECT_EQ(check_link_packet(packet), FrameVerdict::kGood);
 }
 
 TEST(LinkFrame, EveryBitThatTheIcrcCoversCounts) {
-  const auto good = write(local_route(), some_bytes(125)).all();
+  const auto good = write_frame(local_route(), some_bytes(125)).all();
   // What hops may change, and the VCRC, are none of the ICRC's business.
   const auto is_free = [&](std::size_t byte, int bit) {
     return (byte == 0 && bit >= 4) || byte == 8 + wire::Bth::kUncoveredByte ||
@@ -165,7 +165,7 @@ TEST(LinkFrame, EveryBitThatTheIcrcCoversCounts) {
 }
 
 TEST(LinkFrame, WhatIsTooShortOrOfAnotherLengthIsMalformed) {
-  const auto packet = write(global_route(), some_bytes(64)).all();
+  const auto packet = write_frame(global_route(), some_bytes(64)).all();
   LinkFrame frame;
   GrhArea grh{};
   const Bytes all = packet;
@@ -185,7 +185,7 @@ TEST(LinkFrame, WhatIsTooShortOrOfAnotherLengthIsMalformed) {
 
 TEST(LinkFrame, APacketThatIsNotSealedIsJoinedAsItIsAndMayBeSealedThen) {
   for (const std::size_t size : {0u, 5u, 108u, 301u, 4096u}) {
-    const Written written = write(global_route(), some_bytes(size));
+    const Written written = write_frame(global_route(), some_bytes(size));
     EXPECT_EQ(written.slot.unsealed, 1);
     LinkFrame frame;
     ASSERT_EQ(join_unsealed_packet(written.pieces(), frame), FrameVerdict::kGood);
@@ -198,7 +198,7 @@ TEST(LinkFrame, APacketThatIsNotSealedIsJoinedAsItIsAndMayBeSealedThen) {
 TEST(LinkFrame, ADatagramInPlaceSaysWhatAJoinedOneDoes) {
   for (const Route& route : {local_route(), global_route()}) {
     for (const std::size_t size : {109u, 110u, 111u, 112u, 1021u, 4096u}) {
-      const Written written = write(route, some_bytes(size));
+      const Written written = write_frame(route, some_bytes(size));
       LinkFrame frame;
       GrhArea grh{};
       const auto in_place = datagram_in_place(written.pieces(), 1, frame, grh);
@@ -225,7 +225,7 @@ TEST(LinkFrame, ADatagramInPlaceSaysWhatAJoinedOneDoes) {
 
 // What is cut anywhere else is joined: a queue pair takes its headers from one stretch.
 TEST(LinkFrame, OnlyWhatIsCutBetweenHeadersAndPayloadIsADatagramInPlace) {
-  const Written written = write(local_route(), some_bytes(301));  // 3 pad bytes
+  const Written written = write_frame(local_route(), some_bytes(301));  // 3 pad bytes
   const auto all = written.all();
   const auto cut = [&](std::size_t header, std::size_t trailer) {
     LinkFrame frame;
@@ -253,7 +253,7 @@ TEST(LinkFrame, OnlyWhatIsCutBetweenHeadersAndPayloadIsADatagramInPlace) {
 
 TEST(LinkFrame, ADatagramSaysWhereItCameFrom) {
   std::array<std::byte, hca::kGrhArea> grh{};
-  const auto local = write(local_route(), some_bytes(10)).all();
+  const auto local = write_frame(local_route(), some_bytes(10)).all();
   const hca::InDatagram by_lid = link_datagram(local, 1, grh);
   EXPECT_FALSE(by_lid.global);
   EXPECT_EQ(by_lid.network_header, nullptr);
@@ -264,7 +264,7 @@ TEST(LinkFrame, ADatagramSaysWhereItCameFrom) {
   EXPECT_EQ(by_lid.transport.size(), wire::Bth::kSize + 12u);
   EXPECT_EQ(link_datagram(local, 2, grh).path_bits, 2);
 
-  const auto global = write(global_route(), some_bytes(10)).all();
+  const auto global = write_frame(global_route(), some_bytes(10)).all();
   const hca::InDatagram by_gid = link_datagram(global, 0, grh);
   EXPECT_TRUE(by_gid.global);
   ASSERT_EQ(by_gid.network_header, &grh);
