@@ -33,18 +33,25 @@ void Directory::out_of_service(Guid port, Time now) {
 }
 
 // The first one is likely to be right, and is waiting.
-void Directory::stranger_heard(Lid lid, Time now) {
+void Directory::stranger_heard(const Sender& sender, Time now) {
   const bool lately = doubted_ && now - *doubted_ < options_.doubt_apart;
   if (!lately) doubted_ = now;
-  if (std::ranges::find(strangers_, lid) == strangers_.end()) {
-    // Nobody makes us remember more: those who are still there are heard again.
-    if (strangers_.size() == options_.look_ups) return;
-    strangers_.push_back(lid);
+  const Duration apart = lately ? options_.doubt_apart : options_.apart;
+  // Nobody makes us remember more: those who are still there are heard again.
+  if (sender.port && *sender.port != options_.own) {
+    // The LID may be a data service's, of which the administrator knows no port.
+    const bool room = look_ups_.size() < options_.look_ups;
+    if (room || look_ups_.contains(*sender.port)) look_up(*sender.port, 0, now, apart);
+    return;
   }
-  look_at(soon(now, lately ? options_.doubt_apart : options_.apart));
+  if (std::ranges::find(strangers_, sender.lid) == strangers_.end()) {
+    if (strangers_.size() == options_.look_ups) return;
+    strangers_.push_back(sender.lid);
+  }
+  look_at(soon(now, apart));
 }
 
-void Directory::port_changed(Time now) {
+void Directory::ways_changed(Time now) {
   for (auto& [guid, port] : ports_)
     port.doubted = true;
   hurry(now, options_.apart);

@@ -121,15 +121,16 @@ class Directory {
   // Notices 64 and 65 of the subnet administrator (IBA 14.2.5.1), of the port with this GUID.
   void in_service(Guid port, Time now);
   void out_of_service(Guid port, Time now);
-  // A frame has come from somebody who is no peer, at this LID.
-  void stranger_heard(Lid lid, Time now);
+  // A frame has come from somebody who is no peer, or from another one than our way there tells.
+  void stranger_heard(const Sender& sender, Time now);
   // A message could not be sent by the path in use, or was not answered.
   void path_failed(PeerId peer, Time now);
   // Nothing has come from this peer for a while. It is asked by the path in use, which has failed
   // if there is no answer.
   void check(PeerId peer, Time now);
-  // Our own port has other LIDs, or was down: all ways are asked for anew. Peers stay.
-  void port_changed(Time now);
+  // Our own port has other LIDs, or was down, or the subnet administrator says that paths may be
+  // others: all ways are asked for anew. Peers stay.
+  void ways_changed(Time now);
 
   void run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const;

@@ -6,6 +6,7 @@
 #include "lan/lan_header.h"
 #include "wire/endian.h"
 #include "wire/ip.h"
+#include "wire/ip_protocol.h"
 
 namespace weft::lan {
 namespace {
@@ -41,7 +42,7 @@ std::optional<EthernetFrame> EthernetFrame::read(Bytes frame) {
 bool EthernetFrame::is_resolution() const {
   if (type == kArp) return true;
   if (type != kIpv6 || payload.size() <= wire::kIpv6HeaderSize) return false;
-  if (wire::load_u8(payload.data() + 6) != kIcmpv6) return false;
+  if (wire::load_u8(payload.data() + 6) != wire::ip_protocol::kIcmpv6) return false;
   const std::uint8_t message = wire::load_u8(payload.data() + wire::kIpv6HeaderSize);
   return message == kSolicitation || message == kAdvertisement;
 }

@@ -15,7 +15,6 @@ struct EthernetFrame {
   static constexpr std::uint16_t kIpv4 = 0x0800;
   static constexpr std::uint16_t kArp = 0x0806;
   static constexpr std::uint16_t kIpv6 = 0x86DD;
-  static constexpr std::uint8_t kIcmpv6 = 58;  // RFC 4443
 
   MacAddress destination{};
   MacAddress source{};

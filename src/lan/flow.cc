@@ -4,12 +4,11 @@
 #include "lan/ethernet_frame.h"
 #include "wire/endian.h"
 #include "wire/ip.h"
+#include "wire/ip_protocol.h"
 
 namespace weft::lan {
 namespace {
 
-constexpr std::uint8_t kTcp = 6;
-constexpr std::uint8_t kUdp = 17;
 constexpr std::size_t kPorts = 4;  // both
 
 // As of Random in base/random.h, of which it is a step.
@@ -20,7 +19,8 @@ std::uint64_t mix(std::uint64_t of, std::uint64_t more) {
 }
 
 std::uint64_t mix_ports(std::uint64_t flow, Bytes packet, std::size_t header, std::uint8_t next) {
-  const bool has_ports = (next == kTcp || next == kUdp) && packet.size() >= header + kPorts;
+  const bool has_ports = (next == wire::ip_protocol::kTcp || next == wire::ip_protocol::kUdp) &&
+                         packet.size() >= header + kPorts;
   return has_ports ? mix(flow, wire::load_be32(packet.data() + header)) : flow;
 }
 

@@ -12,7 +12,7 @@ namespace weft::lan {
 namespace {
 
 constexpr std::uint8_t kAll = 0x80;
-constexpr std::uint8_t kBridges = 0x40;
+constexpr std::uint8_t kGroupListBridges = 0x40;
 constexpr std::uint8_t kJoined = 0x20;
 constexpr std::uint8_t kAddress = 0x10;
 constexpr std::uint8_t kAsks = 0x04;
@@ -38,7 +38,7 @@ std::optional<GroupList> GroupList::parse(Bytes bytes) {
   const std::size_t own = (flags & kAddress) != 0 ? kMac : 0;
   if (count > kMost || bytes.size() != kHead + own + count * kMac) return std::nullopt;
   GroupList out{.all = (flags & kAll) != 0,
-                .bridges = (flags & kBridges) != 0,
+                .bridges = (flags & kGroupListBridges) != 0,
                 .joined = (flags & kJoined) != 0,
                 .asks = (flags & kAsks) != 0,
                 .no_channel = (flags & kNoChannel) != 0,
@@ -62,7 +62,7 @@ void GroupList::write(std::vector<std::byte>& out) const {
   assert(groups.size() <= kMost);
   const std::size_t own = address ? kMac : 0;
   out.resize(kHead + own + groups.size() * kMac);
-  const int flags = (all ? kAll : 0) | (bridges ? kBridges : 0) | (joined ? kJoined : 0) |
+  const int flags = (all ? kAll : 0) | (bridges ? kGroupListBridges : 0) | (joined ? kJoined : 0) |
                     (address ? kAddress : 0) | (asks ? kAsks : 0) | (no_channel ? kNoChannel : 0);
   wire::store_u8(out.data(), static_cast<std::uint8_t>(flags));
   wire::store_u8(out.data() + 1, 0);

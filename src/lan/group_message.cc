@@ -5,21 +5,21 @@
 #include <cstring>
 
 #include "wire/ip.h"
+#include "wire/ip_protocol.h"
 
 namespace weft::lan {
 namespace {
 
-constexpr std::uint8_t kIgmp = 2;          // the protocol of IPv4
-constexpr std::size_t kIgmpSize = 8;       // of versions 1 and 2, and before records of 3
-constexpr std::uint8_t kIgmpQuery = 0x11;  // RFC 3376, 4
+constexpr std::size_t kIgmpSize = 8;  // of versions 1 and 2, and before records of 3
+constexpr std::uint8_t kGroupMessageIgmpQuery = 0x11;  // RFC 3376, 4
 constexpr std::uint8_t kIgmpReport1 = 0x12;
 constexpr std::uint8_t kIgmpReport2 = 0x16;
 constexpr std::uint8_t kIgmpLeave = 0x17;
 constexpr std::uint8_t kIgmpReport3 = 0x22;
 
-constexpr std::size_t kMldSize = 24;     // of version 1
-constexpr std::size_t kMld2Head = 8;     // before records of 2
-constexpr std::uint8_t kMldQuery = 130;  // RFC 3810, 5
+constexpr std::size_t kMldSize = 24;                 // of version 1
+constexpr std::size_t kMld2Head = 8;                 // before records of 2
+constexpr std::uint8_t kGroupMessageMldQuery = 130;  // RFC 3810, 5
 constexpr std::uint8_t kMldDone = 132;
 constexpr std::uint8_t kMldReport2 = 143;
 
@@ -46,7 +46,7 @@ bool checksum_is_right(const std::byte* ip, Bytes message) {
   std::array<std::byte, 40> pseudo{};
   std::memcpy(pseudo.data(), ip + 8, 32);
   wire::store_be32(pseudo.data() + 32, static_cast<std::uint32_t>(message.size()));
-  wire::store_u8(pseudo.data() + 39, EthernetFrame::kIcmpv6);
+  wire::store_u8(pseudo.data() + 39, wire::ip_protocol::kIcmpv6);
   const std::uint32_t sum =
       std::uint32_t{static_cast<std::uint16_t>(~wire::internet_checksum(pseudo))} +
       static_cast<std::uint16_t>(~wire::internet_checksum(message));
@@ -66,16 +66,16 @@ Mld mld_of(Bytes packet) {
   const std::byte* const at = packet.data();
   const std::size_t options = (wire::load_u8(at + kOptions + 1) + 1U) * 8;
   const std::size_t length = wire::load_be16(at + 4);
-  if (wire::load_u8(at + kOptions) != EthernetFrame::kIcmpv6) return {};
+  if (wire::load_u8(at + kOptions) != wire::ip_protocol::kIcmpv6) return {};
   if (kOptions + options >= packet.size()) return {};
   const std::uint8_t type = wire::load_u8(at + kOptions + options);
-  if ((type < kMldQuery || type > kMldDone) && type != kMldReport2) return {};
+  if ((type < kGroupMessageMldQuery || type > kMldDone) && type != kMldReport2) return {};
   Mld out{.is_one = true};
   // Of this link only: a source and a hop limit that no router lets pass.
   const bool local = wire::load_be16(at + 8) >> 6 == 0xFE80 >> 6 && wire::load_u8(at + 7) == 1;
   // A host that has no address yet reports from none (RFC 3810, 5.2.13).
   const bool nobody = (wire::load_be64(at + 8) | wire::load_be64(at + 16)) == 0;
-  if (!(local || (nobody && type != kMldQuery)) || length % 2 != 0) return out;
+  if (!(local || (nobody && type != kGroupMessageMldQuery)) || length % 2 != 0) return out;
   if (length < options + kMld2Head || length > packet.size() - kOptions) return out;
   const Bytes message = packet.subspan(kOptions + options, length - options);
   if (checksum_is_right(at, message)) out.message = message;
@@ -97,7 +97,7 @@ GroupMessage GroupMessage::read(const EthernetFrame& frame) {
   if (frame.type == EthernetFrame::kIpv4) {
     if (frame.payload.size() < wire::kIpv4HeaderSize ||
         wire::load_u8(frame.payload.data()) >> 4 != 4 ||
-        wire::load_u8(frame.payload.data() + 9) != kIgmp) {
+        wire::load_u8(frame.payload.data() + 9) != wire::ip_protocol::kIgmp) {
       return out;
     }
     out.kind_ = Kind::kMalformed;
@@ -115,7 +115,7 @@ GroupMessage GroupMessage::read(const EthernetFrame& frame) {
 
 void GroupMessage::read_igmp(Bytes message, bool from_somebody) {
   switch (wire::load_u8(message.data())) {
-    case kIgmpQuery:
+    case kGroupMessageIgmpQuery:
       kind_ = from_somebody ? Kind::kQuery : Kind::kNone;
       return;
     case kIgmpReport1:
@@ -136,7 +136,7 @@ void GroupMessage::read_mld(Bytes message) {
     return take(Form::kRecords, message.subspan(kMld2Head), wire::load_be16(message.data() + 6));
   }
   if (message.size() < kMldSize) return;
-  if (type == kMldQuery) {
+  if (type == kGroupMessageMldQuery) {
     kind_ = Kind::kQuery;
   } else {
     take(type == kMldDone ? Form::kUnwanted : Form::kWanted, message.subspan(8), 1);

@@ -9,16 +9,16 @@
 #include "lan/lan_header.h"
 #include "wire/endian.h"
 #include "wire/ip.h"
+#include "wire/ip_protocol.h"
 
 namespace weft::lan {
 namespace {
 
 constexpr std::uint32_t kAllSystems = 0xE000'0001;   // 224.0.0.1
 constexpr std::uint32_t kAllSnoopers = 0xE000'006A;  // 224.0.0.106
-constexpr std::uint8_t kIgmp = 2;
 constexpr std::uint8_t kIgmpAdvertisement = 0x30;
-constexpr std::uint8_t kIgmpQuery = 0x11;
-constexpr std::uint8_t kMldQuery = 130;
+constexpr std::uint8_t kGroupQueryIgmpQuery = 0x11;
+constexpr std::uint8_t kGroupQueryMldQuery = 130;
 constexpr std::uint8_t kRobustness = 2;                          // RFC 3376, 8.1
 constexpr std::uint8_t kInterval = 125;                          // s, RFC 3376, 8.2
 constexpr std::uint32_t kRouterAlertV4 = 0x9404'0000;            // RFC 2113
@@ -38,7 +38,7 @@ void write_ipv4(std::byte* ip, std::uint32_t to, std::size_t message) {
   wire::store_u8(ip + 1, 0xC0);  // internetwork control
   wire::store_be16(ip + 2, static_cast<std::uint16_t>(kHeader + message));
   wire::store_u8(ip + 8, 1);  // it stays on this link
-  wire::store_u8(ip + 9, kIgmp);
+  wire::store_u8(ip + 9, wire::ip_protocol::kIgmp);
   wire::store_be32(ip + 16, to);
   wire::store_be32(ip + 20, kRouterAlertV4);
   wire::store_be16(ip + 10, wire::internet_checksum(Bytes(ip, kHeader)));
@@ -48,7 +48,7 @@ void write_ipv4(std::byte* ip, std::uint32_t to, std::size_t message) {
 
 void write_igmp(std::byte* ip, Duration response) {
   std::byte* const query = ip + 24;
-  wire::store_u8(query, kIgmpQuery);
+  wire::store_u8(query, kGroupQueryIgmpQuery);
   wire::store_u8(query + 1, static_cast<std::uint8_t>(response / 100ms));
   wire::store_u8(query + 8, kRobustness);
   wire::store_u8(query + 9, kInterval);
@@ -75,7 +75,7 @@ void write_mld(std::byte* ip, const MacAddress& from, Duration response) {
   wire::store_u8(ip + 39, 1);
   wire::store_be64(ip + wire::kIpv6HeaderSize, kRouterAlertV6);
   std::byte* const query = ip + wire::kIpv6HeaderSize + kOptions;
-  wire::store_u8(query, kMldQuery);
+  wire::store_u8(query, kGroupQueryMldQuery);
   wire::store_be16(query + 4, static_cast<std::uint16_t>(response / 1ms));
   wire::store_u8(query + 24, kRobustness);
   wire::store_u8(query + 25, kInterval);
@@ -83,7 +83,7 @@ void write_mld(std::byte* ip, const MacAddress& from, Duration response) {
   std::array<std::byte, 40 + kQuery> summed{};
   std::memcpy(summed.data(), ip + 8, 32);
   wire::store_be32(summed.data() + 32, kQuery);
-  wire::store_u8(summed.data() + 39, EthernetFrame::kIcmpv6);
+  wire::store_u8(summed.data() + 39, wire::ip_protocol::kIcmpv6);
   std::memcpy(summed.data() + 40, query, kQuery);
   wire::store_be16(query + 2, wire::internet_checksum(summed));
 }

@@ -9,23 +9,23 @@
 namespace weft::lan {
 namespace {
 
-constexpr std::uint8_t kEcn = 0x80;
-constexpr std::uint8_t kNeedsChecksum = 0x40;
+constexpr std::uint8_t kLanHeaderEcn = 0x80;
+constexpr std::uint8_t kLanHeaderNeedsChecksum = 0x40;
 constexpr std::uint8_t kChecksumValid = 0x20;
 constexpr std::uint8_t kReserved = 0x18;
 constexpr std::uint8_t kGsoType = 0x07;
 
 std::uint8_t offload_bits(const Offload& offload) {
   return static_cast<std::uint8_t>(
-      (offload.ecn ? kEcn : 0) | (offload.needs_checksum ? kNeedsChecksum : 0) |
+      (offload.ecn ? kLanHeaderEcn : 0) | (offload.needs_checksum ? kLanHeaderNeedsChecksum : 0) |
       (offload.checksum_valid ? kChecksumValid : 0) | static_cast<std::uint8_t>(offload.gso));
 }
 
 Offload read_offload(const std::byte* at) {
   const std::uint8_t bits = wire::load_u8(at + 3);
   return {.gso = static_cast<Offload::Gso>(bits & kGsoType),
-          .ecn = (bits & kEcn) != 0,
-          .needs_checksum = (bits & kNeedsChecksum) != 0,
+          .ecn = (bits & kLanHeaderEcn) != 0,
+          .needs_checksum = (bits & kLanHeaderNeedsChecksum) != 0,
           .checksum_valid = (bits & kChecksumValid) != 0,
           .gso_size = wire::load_be16(at + 16),
           .header_length = wire::load_be16(at + 18),

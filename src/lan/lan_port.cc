@@ -53,7 +53,7 @@ LanPort::LanPort(const LanOptions& options, LanUser& user, Time now)
 void LanPort::port_changed(const PortLids& lids, Time now) {
   lids_ = lids;
   mac_ = mac_of(lids);
-  directory_.port_changed(now);
+  directory_.ways_changed(now);
 }
 
 // Before frames of that address go there, which nobody takes of a port that has not said it.

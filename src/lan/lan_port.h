@@ -110,7 +110,7 @@ class LanPort final : private DirectoryUser {
 
   void from_host(const Offload& offload, Bytes frame, Time now);
   // What came to our datagram queue pair, without GRH, and who sent it, as the fabric says.
-  void from_datagram(Lid source, Qpn queue_pair, Bytes message, Time now);
+  void from_datagram(const Sender& sender, Qpn queue_pair, Bytes message, Time now);
   void from_channel(PeerId peer, Bytes message, Time now);
 
   // A peer asks for a channel: whether it gets one.

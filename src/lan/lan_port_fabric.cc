@@ -3,6 +3,16 @@
 #include "lan/lan_port.h"
 
 namespace weft::lan {
+namespace {
+
+// Whether what comes from this LID says that the path in use leads to the peer. A way there through
+// a data service may have a way back that is direct: nothing else can be heard then.
+bool answers_path(const Peer& peer, Lid from) {
+  const PeerPath& path = peer.path();
+  return from == path.dlid || (path.global && peer.lids.contains(from));
+}
+
+}  // namespace
 
 std::optional<LanMessage> LanPort::read(Bytes message) {
   const auto read = LanMessage::parse(message);
@@ -21,21 +31,21 @@ std::optional<LanMessage> LanPort::read(Bytes message) {
   return std::nullopt;
 }
 
-void LanPort::from_datagram(Lid source, Qpn queue_pair, Bytes bytes, Time now) {
+void LanPort::from_datagram(const Sender& sender, Qpn queue_pair, Bytes bytes, Time now) {
   const auto message = read(bytes);
   if (!message) return;
-  if (lids_.contains(source)) return count(LanCounter::kRxOwn);
-  const auto peer = peers().find(source);
+  if (lids_.contains(sender.lid)) return count(LanCounter::kRxOwn);
+  const auto peer = peers().find(sender);
   if (!peer) {
     count(LanCounter::kRxStranger);
-    return directory_.stranger_heard(source, now);
+    return directory_.stranger_heard(sender, now);
   }
   // Any program of the peer's node can send to ours, but not from the queue pair of its LAN port.
   if (peers().get(*peer).end.qpn != queue_pair) {
     count(LanCounter::kRxForgedQueuePair);
-    return directory_.stranger_heard(source, now);
+    return directory_.stranger_heard(sender, now);
   }
-  if (source == peers().get(*peer).path().dlid) watch_.heard(*peer);
+  if (answers_path(peers().get(*peer), sender.lid)) watch_.heard(*peer);
   const auto whole = reassembly_.add(*peer, *message, now);
   if (!whole) return;
   if (whole->header.kind == MessageKind::kGroups) return take_groups(*peer, whole->part, now);

@@ -121,9 +121,12 @@ void LanPort::to_group(const Offload& offload, Bytes frame, const EthernetFrame&
 }
 
 // Whether several of these, and nobody else, are reached by the fabric's group. If so, the others
-// of them are in apart_.
+// of them are in apart_. What is for a peer that is behind a data service goes through that: the
+// group, which no service sees, would lead around it.
 bool LanPort::group_reaches_only(std::span<const PeerId> to) {
   if (group_ != Group::kReached) return false;
+  const auto is_led = [this](PeerId peer) { return peers().get(peer).path().global; };
+  if (std::ranges::any_of(to, is_led)) return false;
   apart_.clear();
   std::ranges::copy_if(to, std::back_inserter(apart_),
                        [this](PeerId peer) { return !peer_joined(peer); });

@@ -16,6 +16,17 @@ std::optional<PeerPaths> PeerPaths::choose(std::span<const PeerPath> all) {
   return chosen;
 }
 
+std::optional<PeerId> Peers::find(const Sender& sender) const {
+  if (const auto peer = find(sender.lid); peer || !sender.port) return peer;
+  const auto known = by_port_.find(*sender.port);
+  if (known == by_port_.end()) return std::nullopt;
+  const PeerPaths& paths = get(known->second).paths;
+  const bool same_way =
+      std::any_of(paths.path.begin(), paths.path.begin() + static_cast<std::ptrdiff_t>(paths.count),
+                  [&](const PeerPath& path) { return path.global && path.dlid == sender.lid; });
+  return same_way ? std::optional(known->second) : std::nullopt;
+}
+
 Peers::Peers(std::size_t most) : peers_(most), by_lid_(0xC000, kNobody) {
   assert(most >= 1 && most < kNobody);
   for (std::size_t id = most; id > 0; --id)
@@ -28,6 +39,7 @@ std::optional<PeerId> Peers::add(const Peer& peer) {
   free_.pop_back();
   peers_[id] = peer;
   all_.push_back(id);
+  by_port_[peer.port] = id;
   map(peer.lids, kNobody, id);
   return id;
 }
@@ -35,6 +47,7 @@ std::optional<PeerId> Peers::add(const Peer& peer) {
 void Peers::remove(PeerId id) {
   assert(peers_[id].has_value());
   map(peers_[id]->lids, id, kNobody);
+  by_port_.erase(peers_[id]->port);
   peers_[id].reset();
   std::erase(all_, id);
   free_.push_back(id);

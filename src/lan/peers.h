@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/ids.h"
@@ -23,7 +24,16 @@ struct PeerPath {
   Lid dlid{};
   Sl sl{};
   std::uint16_t mtu = 256;  // bytes of payload that a packet may have: 256 to 4096
+  // Packets need a GRH: the DLID is that of a data service, which knows by the DGID where they are
+  // to go.
+  bool global = false;
   friend bool operator==(const PeerPath&, const PeerPath&) = default;
+};
+
+// Who has sent something, as the fabric says.
+struct Sender {
+  Lid lid{};                   // where it came from: the port's own, or a data service's
+  std::optional<Guid> port{};  // whose the SGID of its GRH is, if it has one
 };
 
 // The primary path, and a secondary one, which differs from it in a LID, if there is any.
@@ -57,7 +67,7 @@ struct Peer {
   [[nodiscard]] const PeerPath& path() const { return paths.path[use]; }
 };
 
-// The peers of a LAN port, found by any of their LIDs at the cost of one look.
+// The peers of a LAN port, found by any of their LIDs, or by their GUID, at the cost of one look.
 class Peers {
  public:
   explicit Peers(std::size_t most);
@@ -72,6 +82,10 @@ class Peers {
     const PeerId id = lid.value() < by_lid_.size() ? by_lid_[lid.value()] : kNobody;
     return id == kNobody ? std::nullopt : std::optional(id);
   }
+  // By the LID, for which the switches vouch. What comes through a data service has its LID, as
+  // others' has: whose it is its GRH says, which is believed where our own way there leads through
+  // the same service.
+  [[nodiscard]] std::optional<PeerId> find(const Sender& sender) const;
   [[nodiscard]] const Peer& get(PeerId id) const { return *peers_[id]; }
   // All there are, in no order.
   [[nodiscard]] std::span<const PeerId> all() const { return all_; }
@@ -85,6 +99,7 @@ class Peers {
   std::vector<PeerId> all_;
   std::vector<PeerId> free_;
   std::vector<PeerId> by_lid_;  // of unicast LIDs
+  std::unordered_map<Guid, PeerId> by_port_;
 };
 
 }  // namespace weft::lan

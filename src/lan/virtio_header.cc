@@ -6,9 +6,9 @@
 namespace weft::lan {
 namespace {
 
-constexpr std::uint8_t kNeedsChecksum = 1;  // VIRTIO_NET_HDR_F_NEEDS_CSUM
-constexpr std::uint8_t kDataValid = 2;      // VIRTIO_NET_HDR_F_DATA_VALID
-constexpr std::uint8_t kEcn = 0x80;         // VIRTIO_NET_HDR_GSO_ECN
+constexpr std::uint8_t kVirtioHeaderNeedsChecksum = 1;  // VIRTIO_NET_HDR_F_NEEDS_CSUM
+constexpr std::uint8_t kDataValid = 2;                  // VIRTIO_NET_HDR_F_DATA_VALID
+constexpr std::uint8_t kVirtioHeaderEcn = 0x80;         // VIRTIO_NET_HDR_GSO_ECN
 
 }  // namespace
 
@@ -16,16 +16,16 @@ std::optional<Offload> VirtioHeader::read(std::span<const std::byte, kSize> head
   const std::byte* const at = header.data();
   const std::uint8_t flags = wire::load_u8(at);
   const std::uint8_t type = wire::load_u8(at + 1);
-  const Offload out{.gso = static_cast<Offload::Gso>(type & ~kEcn),
-                    .ecn = (type & kEcn) != 0,
-                    .needs_checksum = (flags & kNeedsChecksum) != 0,
+  const Offload out{.gso = static_cast<Offload::Gso>(type & ~kVirtioHeaderEcn),
+                    .ecn = (type & kVirtioHeaderEcn) != 0,
+                    .needs_checksum = (flags & kVirtioHeaderNeedsChecksum) != 0,
                     .checksum_valid = (flags & kDataValid) != 0,
                     .gso_size = wire::load_le16(at + 4),
                     .header_length = wire::load_le16(at + 2),
                     .checksum_start = wire::load_le16(at + 6),
                     .checksum_offset = wire::load_le16(at + 8)};
   // Whatever the frame: its types and flags.
-  if ((flags & ~(kNeedsChecksum | kDataValid)) != 0) return std::nullopt;
+  if ((flags & ~(kVirtioHeaderNeedsChecksum | kDataValid)) != 0) return std::nullopt;
   switch (out.gso) {
     case Offload::Gso::kNone:
     case Offload::Gso::kTcpv4:
@@ -38,10 +38,11 @@ std::optional<Offload> VirtioHeader::read(std::span<const std::byte, kSize> head
 
 void VirtioHeader::write(const Offload& offload, std::span<std::byte, kSize> header) {
   std::byte* const at = header.data();
-  wire::store_u8(at, static_cast<std::uint8_t>((offload.needs_checksum ? kNeedsChecksum : 0) |
-                                               (offload.checksum_valid ? kDataValid : 0)));
+  wire::store_u8(
+      at, static_cast<std::uint8_t>((offload.needs_checksum ? kVirtioHeaderNeedsChecksum : 0) |
+                                    (offload.checksum_valid ? kDataValid : 0)));
   wire::store_u8(at + 1, static_cast<std::uint8_t>(static_cast<std::uint8_t>(offload.gso) |
-                                                   (offload.ecn ? kEcn : 0)));
+                                                   (offload.ecn ? kVirtioHeaderEcn : 0)));
   wire::store_le16(at + 2, offload.header_length);
   wire::store_le16(at + 4, offload.gso_size);
   wire::store_le16(at + 6, offload.checksum_start);

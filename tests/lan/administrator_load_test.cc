@@ -196,7 +196,8 @@ TEST(AdministratorLoad, OfAPortThatComesIsThatOfOneEach) {
   for (const bool notice : {true, false}) {
     subnet.load();
     subnet.tell([notice](Directory& directory, Time now) {
-      notice ? directory.in_service(Guid{500}, now) : directory.stranger_heard(Lid{500}, now);
+      notice ? directory.in_service(Guid{500}, now)
+             : directory.stranger_heard({.lid = Lid{500}}, now);
     });
     subnet.run_for(10s);
     const auto load = subnet.load();

@@ -185,7 +185,7 @@ TEST_F(DirectoryTest, KeepsItsPeersWhileAnAdministratorHasNotHeardOfThemYet) {
   administrator.ports[Guid{0x201}].member = false;
   const std::vector<PeerPath> paths = std::exchange(administrator.ports[Guid{0x201}].paths, {});
   for (int i = 0; i < 4; ++i) {
-    directory.port_changed(now);
+    directory.ways_changed(now);
     run_for(700ms);
   }
   administrator.ports[Guid{0x201}].member = true;
@@ -248,16 +248,32 @@ TEST_F(DirectoryTest, HeedsNoticesOfPortsThatComeAndGo) {
 TEST_F(DirectoryTest, AsksAfterTheFirstStrangerAtOnce) {
   run_for(3s + 10ms);  // the last of the first rounds has just been
   add_port(Guid{0x201}, 2);
-  directory.stranger_heard(Lid{2}, now);
+  directory.stranger_heard({.lid = Lid{2}}, now);
   run_for(600ms);
   EXPECT_EQ(administrator.new_events(), Events{"came 513"});
+}
+
+// Its LID is that of a data service.
+TEST_F(DirectoryTest, AsksAfterAStrangerByItsGrh) {
+  run_for(3s + 10ms);
+  add_port(Guid{0x201}, 2);
+  directory.stranger_heard({.lid = Lid{0x40}, .port = Guid{0x201}}, now);
+  run_for(600ms);
+  EXPECT_EQ(administrator.new_events(), Events{"came 513"});
+  EXPECT_TRUE(administrator.asked_of(Kind::kPortAt).empty());
+  const std::size_t before = administrator.asked_of(Kind::kMembers).size();
+  for (int i = 0; i < 1000; ++i) {
+    directory.stranger_heard({.lid = Lid{0x40}, .port = Guid{0x300U + (i & 63U)}}, now);
+    run_for(10ms);
+  }
+  EXPECT_LE(administrator.asked_of(Kind::kMembers).size() - before, 64u);
 }
 
 TEST_F(DirectoryTest, IsNotMadeToAskWithoutEnd) {
   run_for(10s);
   const std::size_t before = administrator.asked_of(Kind::kMembers).size();
   for (int i = 0; i < 1000; ++i) {
-    directory.stranger_heard(Lid{7}, now);
+    directory.stranger_heard({.lid = Lid{7}}, now);
     run_for(10ms);
   }
   const std::size_t by_strangers = administrator.asked_of(Kind::kPortAt).size();
@@ -276,7 +292,7 @@ TEST_F(DirectoryTest, FollowsAPortToItsNewLid) {
   run_for(10ms);
   administrator.new_events();
   add_port(Guid{0x201}, 9);
-  directory.port_changed(now);
+  directory.ways_changed(now);
   run_for(1s);
   EXPECT_EQ(administrator.new_events(), Events{"moved 513"});
   EXPECT_FALSE(directory.peers().find(Lid{2}));
@@ -289,7 +305,7 @@ TEST_F(DirectoryTest, LetsLidsChangeHands) {
   run_for(10ms);
   add_port(Guid{0x201}, 3);
   add_port(Guid{0x205}, 2);
-  directory.port_changed(now);
+  directory.ways_changed(now);
   run_for(1s);
   EXPECT_EQ(peer_at(3).port, Guid{0x201});
   EXPECT_EQ(peer_at(2).port, Guid{0x205});

@@ -13,8 +13,8 @@
 namespace weft::lan::test {
 namespace {
 
-constexpr MacAddress kGroup2{0x01, 0x00, 0x5E, 0x01, 0x02, 0x02};
-constexpr MacAddress kGroup6{0x33, 0x33, 0x00, 0x00, 0x0A, 0xA1};
+constexpr MacAddress kHostGroupsGroup2{0x01, 0x00, 0x5E, 0x01, 0x02, 0x02};
+constexpr MacAddress kHostGroupsGroup6{0x33, 0x33, 0x00, 0x00, 0x0A, 0xA1};
 
 class HostGroupsTest : public ::testing::Test {
  protected:
@@ -73,7 +73,8 @@ TEST_F(HostGroupsTest, WantsAllUntilOthersBehindItHaveBeenAskedTwice) {
   EXPECT_TRUE(groups.wanted().all);
   hear(kMld1Join);
   EXPECT_EQ(run_for(4s), 0);
-  EXPECT_EQ(groups.wanted(), (GroupList{.all = false, .groups = {kGroup2, kGroup6}}));
+  EXPECT_EQ(groups.wanted(),
+            (GroupList{.all = false, .groups = {kHostGroupsGroup2, kHostGroupsGroup6}}));
   EXPECT_EQ(run_for(119s), 0);
   EXPECT_EQ(run_for(10s), 1);
   EXPECT_TRUE(groups.begin_again(now));
@@ -109,8 +110,8 @@ TEST_F(HostGroupsTest, FollowsReports) {
   EXPECT_TRUE(hear(kIgmp2Join));
   EXPECT_FALSE(hear(kIgmp2Join));
   EXPECT_TRUE(hear(kMld1Join));
-  EXPECT_EQ(groups.wanted().groups, (Groups{kGroup2, kGroup6}));
-  EXPECT_TRUE(groups.wanted().wants(kGroup6));
+  EXPECT_EQ(groups.wanted().groups, (Groups{kHostGroupsGroup2, kHostGroupsGroup6}));
+  EXPECT_TRUE(groups.wanted().wants(kHostGroupsGroup6));
   EXPECT_FALSE(groups.wanted().wants({0x33, 0x33, 0, 0, 0, 9}));
 }
 
@@ -124,10 +125,10 @@ TEST_F(HostGroupsTest, AsksWhetherAnotherOneStaysWhenOneLeaves) {
   EXPECT_EQ(run_for(500ms), 1);
   hear(kIgmp2Join);  // another one
   run_for(10s);
-  EXPECT_TRUE(groups.wanted().wants(kGroup2));
+  EXPECT_TRUE(groups.wanted().wants(kHostGroupsGroup2));
   hear(kIgmp2Leave);
   EXPECT_EQ(run_for(4s), 1);
-  EXPECT_EQ(groups.wanted().groups, Groups{kGroup6});
+  EXPECT_EQ(groups.wanted().groups, Groups{kHostGroupsGroup6});
 }
 
 TEST_F(HostGroupsTest, IsNotMadeToAskWithoutEnd) {
@@ -145,9 +146,9 @@ TEST_F(HostGroupsTest, ForgetsWhatNobodyReportsAnyMore) {
   run_for(4s);
   hear(kIgmp2Join);
   EXPECT_EQ(run_for(259s), 2);
-  EXPECT_TRUE(groups.wanted().wants(kGroup2));
+  EXPECT_TRUE(groups.wanted().wants(kHostGroupsGroup2));
   run_for(1s);
-  EXPECT_FALSE(groups.wanted().wants(kGroup2));
+  EXPECT_FALSE(groups.wanted().wants(kHostGroupsGroup2));
 }
 
 TEST_F(HostGroupsTest, WantsAllForAMulticastRouter) {
@@ -181,13 +182,13 @@ TEST_F(HostGroupsTest, WantsAllWhenThereAreTooMany) {
 }
 
 TEST(GroupList, HasTheBytesOfTheTable) {
-  GroupList list{.all = true, .groups = {kGroup2, kGroup6}};
+  GroupList list{.all = true, .groups = {kHostGroupsGroup2, kHostGroupsGroup6}};
   std::vector<std::byte> bytes;
   list.write(bytes);
   EXPECT_EQ(bytes, bytes_of("8000000201005e010202333300000aa1"));
   EXPECT_EQ(GroupList::parse(bytes), list);
   const GroupList bonded{
-      .all = false, .address = MacAddress{2, 0, 0, 0, 0, 9}, .groups = {kGroup2}};
+      .all = false, .address = MacAddress{2, 0, 0, 0, 0, 9}, .groups = {kHostGroupsGroup2}};
   bonded.write(bytes);
   EXPECT_EQ(bytes, bytes_of("1000000102000000000901005e010202"));
   EXPECT_EQ(GroupList::parse(bytes), bonded);

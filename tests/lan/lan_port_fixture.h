@@ -132,7 +132,8 @@ class LanPortTest : public ::testing::Test {
       const auto [number, question] = host.asked.back();
       host.asked.pop_back();
       const Lid lid{static_cast<std::uint16_t>(question.of.value())};
-      const PeerPath path{.slid = kOwnLid, .dlid = lid, .mtu = 2048};
+      PeerPath path{.slid = kOwnLid, .dlid = lid, .mtu = 2048};
+      if (service) path = {.slid = kOwnLid, .dlid = *service, .mtu = 2048, .global = true};
       switch (question.kind) {
         case Kind::kMembers:
         case Kind::kPorts:
@@ -166,7 +167,7 @@ class LanPortTest : public ::testing::Test {
     Frame head(LanHeader::kSize);
     header.write(head);
     const std::uint32_t base = lid < 8 ? lid : lid & 0xFFFCU;
-    port.from_datagram(Lid{lid}, Qpn{100 + base}, datagram_of(head, frame), now);
+    port.from_datagram({.lid = Lid{lid}}, Qpn{100 + base}, datagram_of(head, frame), now);
   }
   void wants(std::uint16_t lid, const GroupList& list) {
     Frame text;
@@ -175,6 +176,7 @@ class LanPortTest : public ::testing::Test {
   }
   std::uint64_t count(LanCounter counter) const { return port.counters().get(counter); }
 
+  std::optional<Lid> service;  // all paths lead through one, of this LID
   Host host;
   Time now{1s};
   LanPort port;

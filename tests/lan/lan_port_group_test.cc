@@ -61,6 +61,24 @@ TEST_F(LanPortGroup, IsNotUsedForOneAloneNorForFramesThatOthersInItDoNotWant) {
   EXPECT_EQ(host.new_deeds(), Deeds{"group"});
 }
 
+// No service sees what goes to a group.
+TEST_F(LanPortGroup, DoesNotLeadAroundADataService) {
+  joined({6, 7, 8});
+  settle();
+  send(to(kBroadcast));
+  EXPECT_EQ(host.new_deeds(), Deeds{"group"});
+  service = Lid{0x40};
+  port.directory().ways_changed(now);
+  for (int i = 0; i < 5; ++i) {
+    now += 200ms;
+    run();
+  }
+  host.new_deeds();
+  send(to(kBroadcast));
+  EXPECT_EQ(host.new_deeds().size(), 3u);
+  EXPECT_EQ(count(LanCounter::kTxByGroup), 1u);
+}
+
 TEST_F(LanPortGroup, IsUsedAndSaidOnceTheFabricHasIt) {
   joined({6, 7, 8});
   port.group_joined(now);

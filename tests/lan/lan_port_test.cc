@@ -189,7 +189,7 @@ TEST_F(LanPortTest, RefusesFramesOfPeersThatLie) {
   EXPECT_EQ(count(LanCounter::kRxTooShort), 1u);
   receive(6, frame_of(port.mac(), mac_at(6), 1515));
   EXPECT_EQ(count(LanCounter::kRxTooLong), 1u);
-  port.from_datagram(Lid{6}, Qpn{106}, Frame(30), now);
+  port.from_datagram({.lid = Lid{6}}, Qpn{106}, Frame(30), now);
   EXPECT_EQ(count(LanCounter::kRxNotLan), 1u);
   EXPECT_TRUE(host.came.empty());
 }
@@ -202,9 +202,40 @@ TEST_F(LanPortTest, RefusesMessagesOfWhoIsNoPeer) {
   const Frame frame = frame_of(port.mac(), mac_at(6));
   Frame head(LanHeader::kSize);
   LanHeader{.total = static_cast<std::uint32_t>(frame.size())}.write(head);
-  port.from_datagram(Lid{6}, Qpn{99}, datagram_of(head, frame), now);
+  port.from_datagram({.lid = Lid{6}}, Qpn{99}, datagram_of(head, frame), now);
   EXPECT_EQ(count(LanCounter::kRxForgedQueuePair), 1u);
   EXPECT_TRUE(host.came.empty());
+}
+
+// What comes through a data service has its LID, whoever sent it.
+TEST_F(LanPortTest, KnowsPeersBehindADataServiceByTheirGrh) {
+  const auto come = [&](Lid lid, std::optional<Guid> guid, std::uint16_t from) {
+    const Frame frame = frame_of(port.mac(), mac_at(from));
+    Frame head(LanHeader::kSize);
+    LanHeader{.number = ++number, .total = static_cast<std::uint32_t>(frame.size())}.write(head);
+    port.from_datagram({.lid = lid, .port = guid}, Qpn{100U + from}, datagram_of(head, frame), now);
+  };
+  come(Lid{0x40}, Guid{6}, 6);
+  EXPECT_EQ(count(LanCounter::kRxStranger), 1u) << "our own way to it leads through no service";
+  service = Lid{0x40};
+  port.directory().ways_changed(now);
+  for (int i = 0; i < 5; ++i) {
+    now += 200ms;
+    run();
+  }
+  EXPECT_TRUE(port.peers().get(peer(6)).path().global);
+  come(Lid{0x40}, Guid{6}, 6);
+  come(Lid{0x40}, Guid{7}, 7);
+  EXPECT_EQ(host.came.size(), 2u);
+  come(Lid{0x40}, Guid{6}, 7);
+  EXPECT_EQ(count(LanCounter::kRxForgedQueuePair), 1u);
+  come(Lid{0x40}, std::nullopt, 6);
+  come(Lid{0x41}, Guid{6}, 6);
+  EXPECT_EQ(count(LanCounter::kRxStranger), 3u);
+  // The way back may be direct.
+  come(Lid{6}, Guid{6}, 6);
+  come(Lid{6}, std::nullopt, 6);
+  EXPECT_EQ(host.came.size(), 4u);
 }
 
 TEST_F(LanPortTest, TakesWholeFramesOnlyFromChannels) {

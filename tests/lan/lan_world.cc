@@ -293,7 +293,7 @@ void Node::send_part(Bytes frame, const Segments& segments, Node& to, const Peer
           if (at == nullptr || at->qpn != to_qpn || at->index != target) {
             return world.lost(whole, target);
           }
-          at->port->from_datagram(path.slid, from_qpn, bytes, world.scheduler.now());
+          at->port->from_datagram({.lid = path.slid}, from_qpn, bytes, world.scheduler.now());
           at->wake();
         });
   }
