@@ -124,6 +124,14 @@ class Life final : public LanUser {
     return std::ranges::count(port_.peers().all(), peer) == 1;
   }
 
+  // With a GRH, or without.
+  [[nodiscard]] Sender some_sender() {
+    const std::uint16_t word = input_.word();
+    Sender from{.lid = Lid{word}};
+    if ((word & 0x8000) != 0) from.port = Guid{1U + word % 6U};
+    return from;
+  }
+
   void step() {
     switch (input_.one_of(11)) {
       case 0:
@@ -132,7 +140,7 @@ class Life final : public LanUser {
         return from_fabric();
       case 2:
         sender_.reset();
-        return port_.from_datagram(Lid{input_.word()}, Qpn{input_.byte()}, input_.some(), now_);
+        return port_.from_datagram(some_sender(), Qpn{input_.byte()}, input_.some(), now_);
       case 3:
         return change_channel();
       case 4: {
@@ -228,7 +236,7 @@ class Life final : public LanUser {
     if (sender_ && port_.channels().state(*sender_) == Channels::State::kUp) {
       port_.from_channel(*sender_, message, now_);
     } else {
-      port_.from_datagram(lids_of_port(guid.value()).base, Qpn{7}, message, now_);
+      port_.from_datagram({.lid = lids_of_port(guid.value()).base}, Qpn{7}, message, now_);
     }
     require(given_ + dropped() - before == 1);
     sender_.reset();
@@ -246,7 +254,7 @@ class Life final : public LanUser {
     Frame text;
     list.write(text);
     const Guid guid{1U + input_.one_of(6)};
-    port_.from_datagram(lids_of_port(guid.value()).base, Qpn{7},
+    port_.from_datagram({.lid = lids_of_port(guid.value()).base}, Qpn{7},
                         message_of(MessageKind::kGroups, text), now_);
   }
 

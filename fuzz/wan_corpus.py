@@ -196,6 +196,30 @@ def wan_encapsulation():
     yield "udp-options-ipv6-ethernet", b"\x08\0" + ethernet(v6, ipv6(60, options(17, udp6)))
 
 
+def service_messages():
+    """(name, bytes): what the ends of the way to an external server tell each other."""
+    def message(kind, body, version=1):
+        padded = body + bytes(max(4 - len(body), -len(body) % 4))
+        size = 16 + len(padded)
+        return (struct.pack(">BBHHH", 0, 0, 0xffff, size // 4, 0xffff) +
+                struct.pack(">HH", 0, 0x88b6) + struct.pack(">BBH", version, kind, len(body)) +
+                padded + bytes(2))
+    ends = bytes(range(32))
+    question = struct.pack(">Q", 7) + ends + struct.pack(">HBBHH", 0x8001, 3, 0, 15, 0)
+    yield "question", message(1, question)
+    yield "answer", message(2, struct.pack(">QBBHHH", 7, 1, 3, 11, 15, 0))
+    yield "no-path", message(2, struct.pack(">QBBHHH", 7, 0, 0, 0, 0, 0))
+    yield "paths-changed", message(3, b"")
+    yield "record", message(4, b"\0\0" + bytes(range(29)))
+    yield "empty-record", message(4, b"\xff\xff")
+    counters = b"".join(bytes([len(name)]) + name + struct.pack(">Q", 5)
+                        for name in (b"packets", b"drop_by_service", b"x" * 48))
+    yield "counters", message(5, b"\1\3" + counters)
+    yield "no-counters", message(5, b"\2\0")
+    yield "other-version", message(1, question, 2)
+    yield "cut", message(5, b"\1\3" + counters)[:60]
+
+
 def corpora():
     """(folder, what is in it)"""
     yield "sealed_datagrams", sealed_datagrams()
@@ -205,5 +229,6 @@ def corpora():
     yield "leg_messages", leg_messages()
     yield "fec", fec()
     yield "site_greeting", site_greeting()
+    yield "service_messages", service_messages()
     yield "neighbours", neighbours()
     yield "wan_encapsulation", wan_encapsulation()

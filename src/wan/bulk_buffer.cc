@@ -13,9 +13,9 @@ namespace {
 
 // Packets that leave may have waited so long that they are in no cache any more: what lies in them
 // is asked for so many packets ahead, which is about as long as memory takes.
-constexpr std::size_t kAhead = 8;
+constexpr std::size_t kBulkBufferAhead = 8;
 // Packets that a FIFO has memory to list when it is empty.
-constexpr std::size_t kAtRest = 4096;
+constexpr std::size_t kBulkBufferAtRest = 4096;
 
 void ask_for(const link::Packet& packet) {
   constexpr std::size_t kLine = 64;
@@ -46,10 +46,10 @@ void Fifo::push(link::PacketPtr packet) {
 
 link::PacketPtr Fifo::pop() {
   if (queue_.empty()) return nullptr;
-  if (queue_.size() > kAhead) ask_for(*queue_[kAhead]);
+  if (queue_.size() > kBulkBufferAhead) ask_for(*queue_[kBulkBufferAhead]);
   link::PacketPtr packet = std::move(queue_.front());
   queue_.pop_front();
-  queue_.rest(kAtRest);
+  queue_.rest(kBulkBufferAtRest);
   const std::uint64_t blocks = block_.blocks(packet->size());
   queued_ -= blocks;
   used_ -= blocks;

@@ -26,7 +26,7 @@ constexpr std::size_t kSkipSize = 4;
 constexpr std::size_t kKind = 2;
 constexpr std::size_t kMark = 4;
 constexpr std::uint16_t kMarkValue = 0x5766;
-constexpr std::size_t kVersion = 6;
+constexpr std::size_t kFibreFramingVersion = 6;
 constexpr std::byte kThisVersion{1};
 constexpr std::size_t kOwn = 7;
 constexpr std::size_t kHeard = 9;
@@ -56,7 +56,8 @@ Parsed parse_packet(Bytes bytes) {
 
 TrainingSet read_training(Bytes bytes) {
   TrainingSet set;
-  if (wire::load_be16(bytes.data() + kMark) != kMarkValue || bytes[kVersion] != kThisVersion) {
+  if (wire::load_be16(bytes.data() + kMark) != kMarkValue ||
+      bytes[kFibreFramingVersion] != kThisVersion) {
     return set;
   }
   set.own = wire::load_be16(bytes.data() + kOwn);
@@ -118,7 +119,7 @@ void put_training(std::vector<std::byte>& out, const TrainingSet& set) {
   bytes[0] = kCom;
   bytes[1] = kLane0;
   wire::store_be16(bytes.data() + kMark, kMarkValue);
-  bytes[kVersion] = kThisVersion;
+  bytes[kFibreFramingVersion] = kThisVersion;
   wire::store_be16(bytes.data() + kOwn, set.own);
   wire::store_be16(bytes.data() + kHeard, set.heard);
   const bool wide = set.format && set.format->wide;

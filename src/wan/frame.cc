@@ -13,9 +13,9 @@ namespace weft::wan {
 namespace {
 
 constexpr std::uint8_t kWantsAnswer = 1;
-constexpr std::uint8_t kRecovery = 2;
-constexpr std::uint8_t kOptions = 4;
-constexpr std::uint8_t kGroups = 8;
+constexpr std::uint8_t kFrameRecovery = 2;
+constexpr std::uint8_t kFrameOptions = 4;
+constexpr std::uint8_t kFrameGroups = 8;
 
 void begin(ItemType type, std::uint8_t second, MutableBytes out, std::size_t size) {
   assert(out.size() >= size);
@@ -207,9 +207,9 @@ class ItemReader {
     const std::uint8_t scale = wire::load_u8(at + 4);
     Hello hello{.own = wire::load_be64(at + 8),
                 .wants_answer = (flags & kWantsAnswer) != 0,
-                .recovery = (flags & kRecovery) != 0,
-                .options = (flags & kOptions) != 0,
-                .groups = (flags & kGroups) != 0,
+                .recovery = (flags & kFrameRecovery) != 0,
+                .options = (flags & kFrameOptions) != 0,
+                .groups = (flags & kFrameGroups) != 0,
                 .mode = static_cast<TunnelMode>(mode),
                 .data_vls = wire::load_u8(at + 3),
                 .fec = {.frames = wire::load_u8(at + 5), .repairs = wire::load_u8(at + 6)},
@@ -218,7 +218,7 @@ class ItemReader {
                 .silence_ms = wire::load_be32(at + 20),
                 .receive_room = wire::load_be32(at + 24),
                 .capacity = {}};
-    const bool known_mode = hello.mode >= TunnelMode::kBridge && hello.mode <= TunnelMode::kRoce;
+    const bool known_mode = hello.mode >= TunnelMode::kBridge && hello.mode <= kLastMode;
     const bool lanes = hello.data_vls >= 1 && hello.data_vls <= kLanes;
     if (hello.own == 0 || !known_mode || !lanes || scale > BlockSize::kMostScale) {
       return std::nullopt;
@@ -341,8 +341,8 @@ void write_range(const AcknowledgeItem::Range& range, MutableBytes out) {
 
 void write_hello_item(const Hello& hello, MutableBytes out) {
   const auto flags = static_cast<std::uint8_t>(
-      (hello.wants_answer ? kWantsAnswer : 0) | (hello.recovery ? kRecovery : 0) |
-      (hello.options ? kOptions : 0) | (hello.groups ? kGroups : 0));
+      (hello.wants_answer ? kWantsAnswer : 0) | (hello.recovery ? kFrameRecovery : 0) |
+      (hello.options ? kFrameOptions : 0) | (hello.groups ? kFrameGroups : 0));
   begin(ItemType::kHello, flags, out, Hello::kSize);
   std::byte* const at = out.data();
   wire::store_u8(at + 2, static_cast<std::uint8_t>(hello.mode));

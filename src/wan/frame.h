@@ -154,7 +154,13 @@ struct RepairItem {
   Bytes symbol;               // as wan/fec_encoder.h has it
 };
 
-enum class TunnelMode : std::uint8_t { kBridge = 1, kRouter = 2, kRoce = 3 };
+enum class TunnelMode : std::uint8_t {
+  kBridge = 1,
+  kRouter = 2,
+  kRoce = 3,
+  kService = 4,  // between a data service's place in a fabric and an external server
+};
+inline constexpr TunnelMode kLastMode = TunnelMode::kService;
 
 struct Hello {
   static constexpr std::size_t kSize = 152;

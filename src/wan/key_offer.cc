@@ -10,7 +10,7 @@ namespace weft::wan {
 namespace {
 
 constexpr std::byte kOffer{1};
-constexpr std::size_t kHead = 2;
+constexpr std::size_t kKeyOfferHead = 2;
 
 }  // namespace
 
@@ -23,7 +23,8 @@ std::vector<std::byte> KeyOffer::write() const {
 }
 
 Expected<KeyOffer> KeyOffer::read(Bytes message) {
-  if (message.size() < kHead || message[0] != kOffer || message.size() > kHead + kMostCiphers) {
+  if (message.size() < kKeyOfferHead || message[0] != kOffer ||
+      message.size() > kKeyOfferHead + kMostCiphers) {
     return fail(std::errc::protocol_error, "the other end has sent something else than its offer");
   }
   if (message[1] != std::byte{kVersion}) {
@@ -32,7 +33,7 @@ Expected<KeyOffer> KeyOffer::read(Bytes message) {
                             std::to_integer<unsigned>(message[1]), kVersion));
   }
   KeyOffer offer;
-  for (const std::byte value : message.subspan(kHead)) {
+  for (const std::byte value : message.subspan(kKeyOfferHead)) {
     const auto cipher = static_cast<AeadAlgorithm>(value);
     if (std::ranges::find(kAeadAlgorithms, cipher) != kAeadAlgorithms.end()) {
       offer.ciphers.push_back(cipher);

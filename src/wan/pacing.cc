@@ -8,24 +8,24 @@
 namespace weft::wan {
 namespace {
 
-constexpr Duration kLeastRound = 10ms;   // shorter ones show too few packets
-constexpr Duration kLeastSpan = 10s;     // routes change, and so does the shortest delay
-constexpr double kMarkedGain = 1.0 / 8;  // of RFC 8257, 3.3, or so
-constexpr double kMuchLoss = 1.0 / 50;   // more is taken for congestion
-constexpr double kAfterLoss = 0.85;      // of the rate at which packets arrived
-constexpr double kMostDrain = 0.5;       // of that rate, to drain a queue
-constexpr double kGrowth = 1.05;         // at most, a round trip
-constexpr double kRecovery = 1.25;       // a round trip, up to
-constexpr double kNearFull = 0.9;        // of what the path was last seen to carry
-constexpr double kMuchUnused = 1.0 / 8;  // of a round, so that what arrives is not what can
-constexpr double kLook = 0.7;            // of the rate, to find the shortest delay
-constexpr double kLookCompeting = 0.5;   // the same among others who keep a queue
-constexpr int kCompetingSpans = 6;       // what was seen counts so much longer then
-constexpr double kCrowdQueues = 8;       // of the longest, given way in vain: there are others
-constexpr double kSegment = 1500;        // bytes, of a TCP to compete with
-constexpr double kCubic = 0.4;           // of RFC 9438, 5.1: C, segments per second cubed
-constexpr double kCubicKeep = 0.7;       // 4.6: what is kept after a loss
-constexpr double kMost = 1e15;           // bytes per second: beyond all networks
+constexpr Duration kLeastRound = 10ms;    // shorter ones show too few packets
+constexpr Duration kLeastSpan = 10s;      // routes change, and so does the shortest delay
+constexpr double kMarkedGain = 1.0 / 8;   // of RFC 8257, 3.3, or so
+constexpr double kMuchLoss = 1.0 / 50;    // more is taken for congestion
+constexpr double kAfterLoss = 0.85;       // of the rate at which packets arrived
+constexpr double kMostDrain = 0.5;        // of that rate, to drain a queue
+constexpr double kGrowth = 1.05;          // at most, a round trip
+constexpr double kPacingRecovery = 1.25;  // a round trip, up to
+constexpr double kNearFull = 0.9;         // of what the path was last seen to carry
+constexpr double kMuchUnused = 1.0 / 8;   // of a round, so that what arrives is not what can
+constexpr double kLook = 0.7;             // of the rate, to find the shortest delay
+constexpr double kLookCompeting = 0.5;    // the same among others who keep a queue
+constexpr int kCompetingSpans = 6;        // what was seen counts so much longer then
+constexpr double kCrowdQueues = 8;        // of the longest, given way in vain: there are others
+constexpr double kSegment = 1500;         // bytes, of a TCP to compete with
+constexpr double kCubic = 0.4;            // of RFC 9438, 5.1: C, segments per second cubed
+constexpr double kCubicKeep = 0.7;        // 4.6: what is kept after a loss
+constexpr double kPacingMost = 1e15;      // bytes per second: beyond all networks
 
 double seconds(Duration time) {
   return std::chrono::duration<double>(time).count();
@@ -53,7 +53,7 @@ std::size_t Pacer::run() const {
 }
 
 void Pacer::set(double bytes_per_s) {
-  double most = kMost;
+  double most = kPacingMost;
   if (settings_.most_bytes_per_s != 0) most = static_cast<double>(settings_.most_bytes_per_s);
   const double least = std::min(static_cast<double>(settings_.least_bytes_per_s), most);
   rate_ = std::clamp(bytes_per_s, least, most);
@@ -190,7 +190,7 @@ void Pacer::grow(double arrived) {
   // What arrives tells of what was sent a round earlier, so this doubles every other round, and
   // comes to twice what the path can carry and not to more.
   if (starting_) return set(std::max(rate_, 2 * arrived));
-  set(rate_ * (rate_ < full_ * kNearFull ? kRecovery : most_growth()));
+  set(rate_ * (rate_ < full_ * kNearFull ? kPacingRecovery : most_growth()));
 }
 
 // What is too much makes a queue for two rounds before that shows.
@@ -262,7 +262,7 @@ void Pacer::compete(Time now) {
   const double until = std::cbrt(window * (1 - kCubicKeep) / kCubic);
   const double beyond = seconds(now - gave_way_at_) - until;
   const double grown = window + kCubic * beyond * beyond * beyond;
-  set(std::clamp(grown * kSegment / round_trip, rate_, rate_ * kRecovery));
+  set(std::clamp(grown * kSegment / round_trip, rate_, rate_ * kPacingRecovery));
 }
 
 }  // namespace weft::wan

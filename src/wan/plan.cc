@@ -6,7 +6,7 @@
 namespace weft::wan {
 namespace {
 
-constexpr double kMost = 0x1p62;
+constexpr double kPlanMost = 0x1p62;
 
 // Rounded up: a byte that is not there holds the sender up.
 double bytes_in(Duration time, std::uint64_t rate_bytes_per_s) {
@@ -35,13 +35,14 @@ std::optional<Plan> make_plan(const PlanInput& input) {
     plan.one_way = plan.round_trip / 2;
   } else {
     const double fibre = input.distance_m * input.fibre_ns_per_m;
-    if (!(fibre < kMost / 4) || input.equipment > Duration::max() / 4) return std::nullopt;
+    if (!(fibre < kPlanMost / 4) || input.equipment > Duration::max() / 4) return std::nullopt;
     plan.one_way = Duration(std::llround(fibre)) + input.equipment;
     plan.round_trip = 2 * plan.one_way;
   }
   plan.remotes = input.sites - 1;
   const double per_lane = bytes_in(plan.round_trip, input.rate_bytes_per_s);
-  if (!(per_lane * input.lanes * static_cast<double>(plan.remotes) < kMost)) return std::nullopt;
+  if (!(per_lane * input.lanes * static_cast<double>(plan.remotes) < kPlanMost))
+    return std::nullopt;
   plan.under_way = static_cast<std::uint64_t>(bytes_in(plan.one_way, input.rate_bytes_per_s));
   plan.buffer_per_lane = static_cast<std::uint64_t>(per_lane);
   plan.buffer_per_remote = plan.buffer_per_lane * input.lanes;

@@ -12,7 +12,7 @@ constexpr unsigned kMostDoublings = 4;
 // Frames that are given up together, to find out whether anything still comes.
 constexpr int kProbes = 4;
 // Frames, and pieces, that there is memory for when none are on their way.
-constexpr std::size_t kAtRest = 4096;
+constexpr std::size_t kSentLogAtRest = 4096;
 
 }  // namespace
 
@@ -119,8 +119,8 @@ void SentLog::trim() {
     frames_.pop_front();
     ++first_;
   }
-  frames_.rest(kAtRest);
-  pieces_.rest(kAtRest);
+  frames_.rest(kSentLogAtRest);
+  pieces_.rest(kSentLogAtRest);
   checked_ = std::max(checked_, first_);
   while (!known_.empty() && known_.begin()->second <= first_)
     known_.erase(known_.begin());

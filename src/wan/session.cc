@@ -20,9 +20,11 @@ std::string_view name(TunnelMode mode) {
     case TunnelMode::kRouter:
       return "router";
     case TunnelMode::kRoce:
+      return "roce";
+    case TunnelMode::kService:
       break;
   }
-  return "roce";
+  return "service";
 }
 
 std::string name(const FecCode& code) {
@@ -134,7 +136,8 @@ void Session::agree(const Hello& hello, Time now) {
   std::fill(agreement_.capacity.begin() + lanes, agreement_.capacity.end(), 0);
 }
 
-Session::Event Session::hear(const Hello& hello, std::uint64_t named, Time now) {
+Session::Event Session::hear(const Hello& hello, std::uint64_t named, Time now,
+                             std::optional<Refusal> refusal) {
   if (state_ == State::kClosed) return Event::kNone;
   if (up() && hello.own == peer_) {
     if (named == own_) heard_at_ = now;
@@ -154,15 +157,19 @@ Session::Event Session::hear(const Hello& hello, std::uint64_t named, Time now) 
     peer_ = hello.own;
     return refuse(*why, hello);
   }
+  if (refusal) {
+    if (up()) return Event::kNone;
+    peer_ = hello.own;
+    return be_refused(*refusal);
+  }
   const Event event = up() ? Event::kRestarted : Event::kUp;
   agree(hello, now);
   hello_due_ = hello.wants_answer;
   return event;
 }
 
-Session::Event Session::hear(Refusal why, std::uint64_t named) {
-  if (state_ == State::kClosed || up() || named != own_) return Event::kNone;
-  if (why_.empty()) why_ = explain(why, nullptr);
+Session::Event Session::be_refused(Refusal why) {
+  why_ = explain(why, nullptr);
   if (state_ == State::kRefused) return Event::kNone;
   state_ = State::kRefused;
   return Event::kRefused;

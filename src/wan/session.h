@@ -66,10 +66,10 @@ class Session {
   Event open(Time now);
   Event close();
 
-  // A hello; `named`: the number that it takes for ours.
-  Event hear(const Hello& hello, std::uint64_t named, Time now);
-  // The other end refuses us, and names our number.
-  Event hear(Refusal why, std::uint64_t named);
+  // A hello; `named`: the number that it takes for ours; `refusal`: why its sender, who says so
+  // beside it, will not have a session with that one.
+  Event hear(const Hello& hello, std::uint64_t named, Time now,
+             std::optional<Refusal> refusal = std::nullopt);
   // A frame of another version of the format.
   Event hear_other_version();
   // It ends this session: its frame had receive_epoch().
@@ -103,6 +103,7 @@ class Session {
   [[nodiscard]] std::string explain(Refusal why, const Hello* hello) const;
   void greet(Time now);
   Event refuse(Refusal why, const Hello& hello);
+  Event be_refused(Refusal why);
   void agree(const Hello& hello, Time now);
 
   const SessionOptions options_;

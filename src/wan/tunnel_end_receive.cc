@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -33,16 +34,19 @@ void TunnelEnd::receive(Bytes bytes, Time now, Bytes beside) {
 
 void TunnelEnd::receive_session(FrameView& frame, Time now) {
   const FrameHead& head = frame.head();
+  std::optional<Hello> hello;
+  std::optional<Refusal> why;
   while (const auto item = frame.next()) {
-    if (const auto* const hello = std::get_if<Hello>(&*item)) {
-      handle(session_.hear(*hello, head.epoch, now), now);
+    if (const auto* const said = std::get_if<Hello>(&*item)) {
+      hello = *said;
     } else if (const auto* const refusal = std::get_if<RefusalItem>(&*item)) {
-      handle(session_.hear(refusal->why, head.epoch), now);
+      why = refusal->why;
     } else if (std::holds_alternative<EndItem>(*item) && session_.up() &&
                head.epoch == session_.receive_epoch()) {
       handle(session_.hear_end(now), now);
     }
   }
+  if (hello) handle(session_.hear(*hello, head.epoch, now, why), now);
 }
 
 void TunnelEnd::receive_traffic(FrameView& frame, Bytes bytes, Time now) {

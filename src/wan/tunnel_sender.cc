@@ -19,9 +19,9 @@ namespace {
 constexpr std::uint64_t kMixed = 1024;
 // Packets that have come are let go of a round trip after they were last looked at, one behind the
 // other: so many of them are asked for ahead.
-constexpr std::uint64_t kAhead = 4;
+constexpr std::uint64_t kTunnelSenderAhead = 4;
 // Packets that a lane has memory to keep when it keeps none.
-constexpr std::size_t kAtRest = 4096;
+constexpr std::size_t kTunnelSenderAtRest = 4096;
 
 // What is written to when a packet is let go of.
 void ask_for(const link::Packet* packet) {
@@ -60,8 +60,10 @@ void TunnelSender::end() {
       for (std::size_t i = 0; i < lane.kept.size(); ++i)
         unconfirmed += lane.kept[i].packet != nullptr ? 1 : 0;
     } else {
-      // What has begun still waits.
-      unconfirmed = lane.sequence - lane.settled - (lane.offset != 0 ? 1 : 0);
+      unconfirmed = lane.sequence - lane.settled;
+      // What has begun still waits, and is counted there, unless the other end has missed its
+      // first piece and given it up already.
+      if (lane.offset != 0 && unconfirmed != 0) --unconfirmed;
     }
     counters_.add_in_turn(TunnelCounter::kTxUnconfirmed, unconfirmed);
     counters_.add_in_turn(TunnelCounter::kTxSessionLost, lane.queue.size());
@@ -372,7 +374,7 @@ void TunnelSender::forget_before(Lane& lane, std::uint64_t end) {
   for (; !lane.kept.empty(); ++lane.first_kept) {
     Kept& first = lane.kept.front();
     if (lane.first_kept >= end && first.packet != nullptr) break;
-    if (kAhead < lane.kept.size()) ask_for(lane.kept[kAhead].packet.get());
+    if (kTunnelSenderAhead < lane.kept.size()) ask_for(lane.kept[kTunnelSenderAhead].packet.get());
     if (first.packet != nullptr) {
       first.packet.reset();
       --kept_;
@@ -395,7 +397,7 @@ void TunnelSender::arrived(const SentPiece& piece) {
       --kept_;
     }
   }
-  lane.kept.rest(kAtRest);
+  lane.kept.rest(kTunnelSenderAtRest);
   if (lane.come.empty()) return;
   lane.come.erase(lane.come.begin(), lane.come.lower_bound(lane.first_kept));
 }

@@ -20,7 +20,7 @@ Gid sender(std::uint32_t number) {
   return Gid::from_ipv4(0x0A000100 + number);
 }
 
-struct Way {
+struct RateWay {
   std::uint64_t bytes_per_s = 0;
   Duration delay = 20ms;  // one way
   Duration queue = 50ms;  // that may wait, as time at the rate
@@ -30,7 +30,7 @@ struct Way {
 
 class Wan {
  public:
-  explicit Wan(const Way& way)
+  explicit Wan(const RateWay& way)
       : way_(way),
         network_(scheduler_, Random(1),
                  {.delay = way.delay, .jitter = 20us, .rate_bytes_per_s = 12'500'000'000}) {
@@ -66,7 +66,7 @@ class Wan {
   [[nodiscard]] std::uint64_t dropped() const { return network_.counts().dropped; }
 
  private:
-  const Way way_;
+  const RateWay way_;
   sim::Scheduler scheduler_;
   sim::Network network_;
   std::vector<std::unique_ptr<LegFlow>> flows_;
@@ -82,10 +82,10 @@ double jain(const std::vector<double>& rates) {
   return sum * sum / (static_cast<double>(rates.size()) * squares);
 }
 
-class AutoRate : public testing::TestWithParam<Way> {};
+class AutoRate : public testing::TestWithParam<RateWay> {};
 
 TEST_P(AutoRate, FillsAPathAlone) {
-  const Way way = GetParam();
+  const RateWay way = GetParam();
   Wan wan(way);
   LegFlow& flow = wan.add();
   wan.run_for(4s + 20 * way.delay);
@@ -96,17 +96,19 @@ TEST_P(AutoRate, FillsAPathAlone) {
   EXPECT_TRUE(flow.leg().works());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Paths, AutoRate,
-    testing::Values(Way{12'500'000, 500us}, Way{12'500'000, 10ms}, Way{12'500'000, 100ms},
-                    Way{125'000'000, 500us}, Way{125'000'000, 10ms}, Way{125'000'000, 100ms},
-                    Way{1'250'000'000, 500us, 50ms, 64'000}, Way{1'250'000'000, 10ms, 50ms, 64'000},
-                    Way{1'250'000'000, 100ms, 50ms, 64'000}),
-    [](const auto& info) {
-      return fmt::format("{}Mbps_{}us", info.param.bytes_per_s / 125'000, info.param.delay / 500ns);
-    });
+INSTANTIATE_TEST_SUITE_P(Paths, AutoRate,
+                         testing::Values(RateWay{12'500'000, 500us}, RateWay{12'500'000, 10ms},
+                                         RateWay{12'500'000, 100ms}, RateWay{125'000'000, 500us},
+                                         RateWay{125'000'000, 10ms}, RateWay{125'000'000, 100ms},
+                                         RateWay{1'250'000'000, 500us, 50ms, 64'000},
+                                         RateWay{1'250'000'000, 10ms, 50ms, 64'000},
+                                         RateWay{1'250'000'000, 100ms, 50ms, 64'000}),
+                         [](const auto& info) {
+                           return fmt::format("{}Mbps_{}us", info.param.bytes_per_s / 125'000,
+                                              info.param.delay / 500ns);
+                         });
 
-class SharedWan : public testing::TestWithParam<Way> {};
+class SharedWan : public testing::TestWithParam<RateWay> {};
 
 TEST_P(SharedWan, IsSharedByTwo) {
   Wan wan(GetParam());
@@ -119,7 +121,7 @@ TEST_P(SharedWan, IsSharedByTwo) {
   EXPECT_GE(rates[0] + rates[1], 0.9 * static_cast<double>(GetParam().bytes_per_s));
 }
 
-class BesideTcp : public testing::TestWithParam<Way> {};
+class BesideTcp : public testing::TestWithParam<RateWay> {};
 
 TEST_P(BesideTcp, NeitherStarves) {
   Wan wan(GetParam());
@@ -139,8 +141,8 @@ TEST_P(BesideTcp, NeitherStarves) {
 }
 
 const auto kShared =
-    testing::Values(Way{12'500'000, 10ms, 50ms, 1500}, Way{12'500'000, 2ms, 50ms, 1500},
-                    Way{12'500'000, 40ms, 100ms, 1500}, Way{62'500'000, 10ms, 50ms, 4000});
+    testing::Values(RateWay{12'500'000, 10ms, 50ms, 1500}, RateWay{12'500'000, 2ms, 50ms, 1500},
+                    RateWay{12'500'000, 40ms, 100ms, 1500}, RateWay{62'500'000, 10ms, 50ms, 4000});
 INSTANTIATE_TEST_SUITE_P(Paths, SharedWan, kShared, [](const auto& info) {
   return fmt::format("{}Mbps_{}us", info.param.bytes_per_s / 125'000, info.param.delay / 500ns);
 });

@@ -9,7 +9,7 @@
 namespace weft::wan {
 namespace {
 
-constexpr Time kStart{1s};
+constexpr Time kDelayLineStart{1s};
 
 void hold(DelayLine& line, std::string_view text, Time due, bool late = false) {
   const MutableBytes room = line.room(1000);
@@ -33,22 +33,22 @@ std::string next(DelayLine& line, Time now) {
 
 TEST(DelayLine, GivesBackWhatIsDueInTheOrderOfTime) {
   DelayLine line(0);
-  hold(line, "a", kStart + 1ms);
-  hold(line, "late", kStart + 5ms, true);
-  hold(line, "b", kStart + 2ms);
-  hold(line, "c", kStart + 2ms);
-  hold(line, "d", kStart + 9ms);
+  hold(line, "a", kDelayLineStart + 1ms);
+  hold(line, "late", kDelayLineStart + 5ms, true);
+  hold(line, "b", kDelayLineStart + 2ms);
+  hold(line, "c", kDelayLineStart + 2ms);
+  hold(line, "d", kDelayLineStart + 9ms);
   EXPECT_EQ(line.packets(), 5u);
   EXPECT_EQ(line.bytes(), 8u);
-  EXPECT_EQ(line.due(), kStart + 1ms);
-  EXPECT_EQ(next(line, kStart), "-");
-  EXPECT_EQ(next(line, kStart + 3ms), "a");
-  EXPECT_EQ(next(line, kStart + 3ms), "b");
-  EXPECT_EQ(next(line, kStart + 3ms), "c");
-  EXPECT_EQ(next(line, kStart + 3ms), "-");
-  EXPECT_EQ(line.due(), kStart + 5ms);
-  EXPECT_EQ(next(line, kStart + 9ms), "late");
-  EXPECT_EQ(next(line, kStart + 9ms), "d");
+  EXPECT_EQ(line.due(), kDelayLineStart + 1ms);
+  EXPECT_EQ(next(line, kDelayLineStart), "-");
+  EXPECT_EQ(next(line, kDelayLineStart + 3ms), "a");
+  EXPECT_EQ(next(line, kDelayLineStart + 3ms), "b");
+  EXPECT_EQ(next(line, kDelayLineStart + 3ms), "c");
+  EXPECT_EQ(next(line, kDelayLineStart + 3ms), "-");
+  EXPECT_EQ(line.due(), kDelayLineStart + 5ms);
+  EXPECT_EQ(next(line, kDelayLineStart + 9ms), "late");
+  EXPECT_EQ(next(line, kDelayLineStart + 9ms), "d");
   EXPECT_EQ(line.due(), std::nullopt);
   EXPECT_EQ(line.bytes(), 0u);
 }
@@ -62,12 +62,12 @@ TEST(DelayLine, TakesNoMoreMemoryThanItMayAndUsesItAgain) {
     for (MutableBytes room = line.room(kPacket); !room.empty(); room = line.room(kPacket)) {
       std::fill(room.begin(), room.end(), std::byte(round));
       line.take(room.size());
-      line.hold(room, kStart + round * 1s, 7, 1);
+      line.hold(room, kDelayLineStart + round * 1s, 7, 1);
       ASSERT_LE(line.memory(), kLimit);
       ASSERT_LE(++held, kLimit / kPacket);
     }
     EXPECT_GE(held, 6 * DelayLine::kBlock / kPacket);
-    while (auto out = line.next(kStart + round * 1s)) {
+    while (auto out = line.next(kDelayLineStart + round * 1s)) {
       EXPECT_EQ(out->bytes.size(), kPacket);
       EXPECT_EQ(out->bytes[kPacket - 1], std::byte(round));
       EXPECT_EQ(out->flow, 7u);
@@ -81,7 +81,7 @@ TEST(DelayLine, BoundsPacketsThatHoldNothing) {
   std::size_t held = 0;
   for (MutableBytes room = line.room(1); !room.empty(); room = line.room(1)) {
     line.take(0);
-    line.hold(room.first(0), kStart, 0, 0);
+    line.hold(room.first(0), kDelayLineStart, 0, 0);
     ++held;
   }
   EXPECT_LE(held, 2 * DelayLine::kBlock / sizeof(DelayLine::Held) + 1);
@@ -91,11 +91,11 @@ TEST(DelayLine, HoldsAPartTwice) {
   DelayLine line(0);
   const MutableBytes room = line.room(100);
   line.take(100);
-  line.hold(room, kStart, 0, 0);
-  line.hold(room, kStart, 0, 0);
-  const auto first = line.next(kStart);
+  line.hold(room, kDelayLineStart, 0, 0);
+  line.hold(room, kDelayLineStart, 0, 0);
+  const auto first = line.next(kDelayLineStart);
   line.release(*first);
-  const auto second = line.next(kStart);
+  const auto second = line.next(kDelayLineStart);
   ASSERT_TRUE(second);
   EXPECT_EQ(second->bytes.data(), room.data());
   line.release(*second);

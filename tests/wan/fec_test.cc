@@ -58,7 +58,7 @@ TEST(ErasureCode, MultipliesAndAddsAtAnyOffset) {
   }
 }
 
-struct Sent {
+struct FecSent {
   std::uint64_t number = 0;
   std::vector<std::byte> frame;
 };
@@ -67,8 +67,8 @@ struct Sent {
 class Fec : public testing::Test {
  protected:
   struct Block {
-    std::vector<Sent> frames;
-    std::vector<Sent> repairs;  // `frame` is the item's bytes
+    std::vector<FecSent> frames;
+    std::vector<FecSent> repairs;  // `frame` is the item's bytes
   };
 
   // Frames of some lengths, between which others leave; then all repairs.
@@ -94,7 +94,7 @@ class Fec : public testing::Test {
     return out;
   }
 
-  void take(const Sent& repair) {
+  void take(const FecSent& repair) {
     std::vector<std::byte> frame(FrameHead::kSize);
     FrameHead{}.write(frame);
     frame.insert(frame.end(), repair.frame.begin(), repair.frame.end());
@@ -103,7 +103,7 @@ class Fec : public testing::Test {
     decoder.take(std::get<RepairItem>(*view->next()), repair.number);
     recover();
   }
-  void keep(const Sent& sent) {
+  void keep(const FecSent& sent) {
     decoder.keep(sent.number, sent.frame);
     recover();
   }
@@ -185,7 +185,7 @@ TEST_F(Fec, MakesNothingOfTooFewRepairsAndCountsWhatIsMissing) {
   const Block next = send(8, 2);
   take(next.repairs[0]);
   for (int i = 0; i < 40; ++i) {
-    for (const Sent& sent : send(8, 2).frames)
+    for (const FecSent& sent : send(8, 2).frames)
       keep(sent);
   }
   EXPECT_EQ(recovered.size(), 2u);

@@ -12,7 +12,7 @@ namespace {
 using link::CreditFormat;
 
 constexpr std::uint64_t kLine = 1'000'000'000;  // bytes per second
-constexpr std::size_t kPacket = 8 + 12 + 2048 + 4 + 2;
+constexpr std::size_t kFibreRangePacket = 8 + 12 + 2048 + 4 + 2;
 
 constexpr Duration way(int kilometres) {
   return kilometres * 5us;
@@ -29,7 +29,8 @@ struct Fibre {
 double arithmetic(const Fibre& fibre) {
   const CreditFormat format = fibre.plain_peer ? CreditFormat{} : fibre.format;
   const std::uint32_t blocks = std::min(fibre.vl_buffer >> format.scale, format.most());
-  const double granted = static_cast<double>(blocks / format.blocks(kPacket) * kPacket);
+  const double granted =
+      static_cast<double>(blocks / format.blocks(kFibreRangePacket) * kFibreRangePacket);
   const double round_trip = std::chrono::duration<double>(2 * way(fibre.kilometres)).count();
   return std::min<double>(kLine, granted / round_trip);
 }

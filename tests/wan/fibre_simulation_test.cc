@@ -16,9 +16,9 @@ namespace {
 using link::LinkCounter;
 using link::PortCounter;
 
-class Story {
+class FibreStory {
  public:
-  explicit Story(std::uint64_t seed) : random_(seed), world(draw(seed)) {}
+  explicit FibreStory(std::uint64_t seed) : random_(seed), world(draw(seed)) {}
 
   void run() {
     EXPECT_TRUE(world.activate() || outages_) << world.describe();
@@ -118,7 +118,7 @@ TEST(Fibres, DropNothingForWantOfABufferWhateverHappensToCreditAndCountTheRest) 
   std::uint64_t halves = 0;
   for (const std::uint64_t seed : sim::seeds(50)) {
     SCOPED_TRACE(sim::how_to_replay(seed, "Fibres.DropNothing*"));
-    Story story(seed);
+    FibreStory story(seed);
     story.run();
     EXPECT_GT(story.came(), 100);
     EXPECT_TRUE(story.at_rest) << "something waits for ever, or is kept";

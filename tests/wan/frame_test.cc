@@ -10,7 +10,7 @@
 namespace weft::wan {
 namespace {
 
-std::vector<std::byte> bytes_of(const FrameBuilder& frame) {
+std::vector<std::byte> bytes_built(const FrameBuilder& frame) {
   std::vector<std::byte> out;
   for (const Bytes part : frame.parts())
     out.insert(out.end(), part.begin(), part.end());
@@ -61,7 +61,7 @@ TEST_F(Frames, HaveTheBytesOfTheTable) {
                 .epoch = 0x5152535455565758,
                 .sequence = 0x6162636465666768,
                 .acknowledged = 0x7172737475767778});
-  EXPECT_EQ(bytes_of(frame),
+  EXPECT_EQ(bytes_built(frame),
             hex({1,    2,    4,    9,    0x41, 0x42, 0x43, 0x44, 0x51, 0x52, 0x53, 0x54,
                  0x55, 0x56, 0x57, 0x58, 0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68,
                  0x71, 0x72, 0x73, 0x74, 0x75, 0x76, 0x77, 0x78,                       // head
@@ -71,7 +71,7 @@ TEST_F(Frames, HaveTheBytesOfTheTable) {
                  5,    1,    0,    0,    0,    0x31, 0,    0,    0,    0x32,  // acknowledge
                  7,    2,    0,    0,                                         // refusal
                  8,    0,    0,    0}));                                      // end
-  EXPECT_EQ(frame.size(), bytes_of(frame).size());
+  EXPECT_EQ(frame.size(), bytes_built(frame).size());
 }
 
 TEST_F(Frames, CarryPacketsAsTheyAreWithoutCopyingPayloads) {
@@ -80,7 +80,7 @@ TEST_F(Frames, CarryPacketsAsTheyAreWithoutCopyingPayloads) {
   const PacketTag tag{.vl = Vl{7}, .sequence = 0x01020304, .position = 0x05060708};
   ASSERT_TRUE(frame.add(tag, *sent, 0, sent->size()));
   frame.finish({});
-  const auto bytes = bytes_of(frame);
+  const auto bytes = bytes_built(frame);
   EXPECT_EQ(std::vector<std::byte>(bytes.begin() + 32, bytes.begin() + 44),
             hex({1, 7, 2026 >> 8, 2026 & 255, 1, 2, 3, 4, 5, 6, 7, 8}));
   const auto item = only<PacketItem>(bytes);
@@ -100,7 +100,7 @@ TEST_F(Frames, GiveWholePacketsByThemselves) {
   ASSERT_TRUE(frame.add({.vl = Vl{2}, .sequence = 6}, *sent, 0, sent->size()));
   ASSERT_TRUE(frame.add({.vl = Vl{2}, .sequence = 7}, *sent, 0, 100));
   frame.finish({});
-  const auto bytes = bytes_of(frame);
+  const auto bytes = bytes_built(frame);
   auto quick = FrameView::parse(bytes);
   auto slow = FrameView::parse(bytes);
   ASSERT_TRUE(quick && slow);
@@ -142,7 +142,7 @@ TEST_F(Frames, HaveTheEndsOfPacketsTogetherInAGroup) {
   ASSERT_TRUE(frame.add({.vl = Vl{2}, .sequence = 11, .position = 32}, *first, 0, first->size()));
   ASSERT_TRUE(frame.add(CreditItem{}));
   frame.finish({});
-  const auto bytes = bytes_of(frame);
+  const auto bytes = bytes_built(frame);
   EXPECT_EQ(frame.size(), bytes.size());
   const auto at = [&](std::size_t from, std::size_t count) {
     const auto begin = bytes.begin() + static_cast<long>(from);
@@ -198,7 +198,7 @@ TEST_F(Frames, HaveNoGroupWhereAPacketFitsOnlyByItself) {
     ASSERT_TRUE(frame.add({.vl = Vl{1}}, *sent, 0, sent->size()));
     frame.finish({});
     EXPECT_LE(frame.size(), alone + more);
-    EXPECT_EQ(only<PacketItem>(bytes_of(frame)).grouped(), more == GroupItem::kSize);
+    EXPECT_EQ(only<PacketItem>(bytes_built(frame)).grouped(), more == GroupItem::kSize);
   }
 }
 
@@ -208,7 +208,7 @@ TEST_F(Frames, AreRefusedAsAWholeWhereAGroupIsCutOrCannotBe) {
   for (std::uint32_t i = 0; i < 2; ++i)
     ASSERT_TRUE(frame.add({.vl = Vl{1}, .sequence = i}, *sent, 0, sent->size()));
   frame.finish({});
-  const auto whole = bytes_of(frame);
+  const auto whole = bytes_built(frame);
   for (std::size_t length = 33; length < whole.size(); ++length)
     EXPECT_FALSE(FrameView::parse(Bytes(whole).first(length)));
   const auto with = [&](std::size_t at, std::size_t value) {
@@ -241,7 +241,7 @@ TEST_F(Frames, CarryPacketsInPieces) {
     ASSERT_TRUE(frame.add({.vl = Vl{1}}, *sent, offset, length));
     frame.finish({});
     EXPECT_LE(frame.size(), kLeastFrame);
-    const auto bytes = bytes_of(frame);
+    const auto bytes = bytes_built(frame);
     const auto item = only<PacketItem>(bytes);
     EXPECT_FALSE(item.whole());
     EXPECT_EQ(item.offset, offset);
@@ -272,7 +272,7 @@ TEST_F(Frames, CarryAHello) {
   frame.begin(kLeastFrame);
   ASSERT_TRUE(frame.add(hello));
   frame.finish({.type = FrameType::kSession});
-  EXPECT_EQ(only<Hello>(bytes_of(frame)), hello);
+  EXPECT_EQ(only<Hello>(bytes_built(frame)), hello);
 }
 
 // A system call takes no more than so many parts, however short the packets are that programs make.
@@ -291,7 +291,7 @@ TEST_F(Frames, AreOfFewPartsHoweverManyPacketsTheyHold) {
       ++packets;
     frame.finish({});
     EXPECT_LE(frame.parts().size(), FrameBuilder::kMostParts) << packets << " of " << payload;
-    const auto bytes = bytes_of(frame);
+    const auto bytes = bytes_built(frame);
     auto view = FrameView::parse(bytes);
     ASSERT_TRUE(view);
     while (view->next())
@@ -308,7 +308,7 @@ TEST_F(Frames, TakeNothingThatDoesNotFit) {
   }
   EXPECT_LT(frame.room(), CreditItem::kSize);
   frame.finish({});
-  EXPECT_TRUE(FrameView::parse(bytes_of(frame)));
+  EXPECT_TRUE(FrameView::parse(bytes_built(frame)));
 }
 
 CreditItem credit_of(std::uint8_t lane) {
@@ -329,7 +329,7 @@ TEST_F(Frames, HaveTheirCreditBesideThemWhereThereIsRoomForOptions) {
   EXPECT_FALSE(frame.add(credit_of(0)));
   ASSERT_TRUE(frame.add({.vl = Vl{1}}, *sent, 0, sent->size()));
   frame.finish({});
-  const auto bytes = bytes_of(frame);
+  const auto bytes = bytes_built(frame);
   EXPECT_EQ(bytes.size(), FrameHead::kSize + PacketItem::kSize + sent->size());
   const std::vector<std::byte> beside(frame.options().begin(), frame.options().end());
   auto view = FrameView::parse(bytes, beside);
@@ -357,7 +357,7 @@ TEST_F(Frames, AreRefusedAsAWholeWithWhatIsNoCreditBesideThem) {
   for (std::uint8_t lane = 0; lane < 3; ++lane)
     ASSERT_TRUE(frame.add(credit_of(lane)));
   frame.finish({});
-  const auto bytes = bytes_of(frame);
+  const auto bytes = bytes_built(frame);
   const std::vector<std::byte> beside(frame.options().begin(), frame.options().end());
   for (std::size_t length = 0; length <= beside.size(); ++length) {
     EXPECT_EQ(FrameView::parse(bytes, Bytes(beside).first(length)).has_value(),
@@ -375,8 +375,8 @@ TEST_F(Frames, AreRefusedAsAWholeWithWhatIsNoCreditBesideThem) {
   write_end_item(end);
   EXPECT_FALSE(FrameView::parse(bytes, end)) << "an end of the session, whole";
   frame.finish({.type = FrameType::kSession});
-  EXPECT_FALSE(FrameView::parse(bytes_of(frame), beside)) << "before there is a session";
-  EXPECT_TRUE(FrameView::parse(bytes_of(frame)));
+  EXPECT_FALSE(FrameView::parse(bytes_built(frame), beside)) << "before there is a session";
+  EXPECT_TRUE(FrameView::parse(bytes_built(frame)));
 }
 
 TEST_F(Frames, AreRefusedAsAWholeWhereTheyAreCutOrAnItemCannotBe) {
@@ -387,7 +387,7 @@ TEST_F(Frames, AreRefusedAsAWholeWhereTheyAreCutOrAnItemCannotBe) {
   ASSERT_TRUE(frame.add({.vl = Vl{1}}, *sent, 10, 30));
   ASSERT_TRUE(frame.add_management(*sent));
   frame.finish({});
-  const auto whole = bytes_of(frame);
+  const auto whole = bytes_built(frame);
   ASSERT_TRUE(FrameView::parse(whole));
   const std::set<std::size_t> ends{32, 32 + 102, 32 + 102 + 28, 32 + 102 + 28 + 46, whole.size()};
   for (std::size_t length = 0; length <= whole.size(); ++length)
@@ -408,7 +408,7 @@ TEST_F(Frames, EndWhereTheNetworkHasFilledThemUp) {
   frame.begin(kLeastFrame);
   ASSERT_TRUE(frame.add_end());
   frame.finish({});
-  auto bytes = bytes_of(frame);
+  auto bytes = bytes_built(frame);
   bytes.resize(60);
   only<EndItem>(bytes);
 }

@@ -12,8 +12,8 @@ namespace weft::wan {
 namespace {
 
 const PathQuestion kHost{.dgid = *parse_gid("fd00:0:0:2::1"), .pkey = kDefaultPKey};
-const PathQuestion kOther{.dgid = *parse_gid("fd00:0:0:2::2"), .pkey = kDefaultPKey};
-constexpr LocalPath kPath{.port = 1, .slid = Lid{3}, .dlid = Lid{7}, .sl = Sl{2}};
+const PathQuestion kLocalPathsOther{.dgid = *parse_gid("fd00:0:0:2::2"), .pkey = kDefaultPKey};
+constexpr LocalPath kLocalPathsPath{.port = 1, .slid = Lid{3}, .dlid = Lid{7}, .sl = Sl{2}};
 constexpr LocalPath kMoved{.port = 1, .slid = Lid{3}, .dlid = Lid{9}, .sl = Sl{2}};
 
 class LocalPathsTest : public ::testing::Test, public LocalPathsUser {
@@ -54,7 +54,7 @@ TEST_F(LocalPathsTest, AsksOnceAndSendsInOrderWhatHasWaited) {
   ASSERT_EQ(asked.size(), 1u);
   EXPECT_EQ(asked[0].second, kHost);
   EXPECT_TRUE(sent.empty());
-  paths.found(asked[0].first, kPath, now);
+  paths.found(asked[0].first, kLocalPathsPath, now);
   send(kHost, 3);
   EXPECT_EQ(sent, (Sent{{0, 7}, {1, 7}, {2, 7}, {3, 7}}));
   EXPECT_EQ(asked.size(), 1u);
@@ -68,7 +68,7 @@ TEST_F(LocalPathsTest, KeepsPartitionsApart) {
   send(other, 1);
   ASSERT_EQ(asked.size(), 2u);
   paths.absent(asked[1].first, now);
-  paths.found(asked[0].first, kPath, now);
+  paths.found(asked[0].first, kLocalPathsPath, now);
   EXPECT_EQ(sent, (Sent{{0, 7}}));
   EXPECT_EQ(lost_as(NoPath::kAbsent), 1u);
 }
@@ -82,13 +82,13 @@ TEST_F(LocalPathsTest, RemembersForAWhileThatThereIsNone) {
   now += options.absent_for;
   send(kHost, 2);
   ASSERT_EQ(asked.size(), 2u);
-  paths.found(asked[1].first, kPath, now);
+  paths.found(asked[1].first, kLocalPathsPath, now);
   EXPECT_EQ(sent, (Sent{{2, 7}}));
 }
 
 TEST_F(LocalPathsTest, AsksAnewWhatIsInUseAndUsesItMeanwhile) {
   send(kHost, 0);
-  paths.found(asked[0].first, kPath, now);
+  paths.found(asked[0].first, kLocalPathsPath, now);
   now += options.renew_after;
   send(kHost, 1);
   send(kHost, 2);
@@ -101,7 +101,7 @@ TEST_F(LocalPathsTest, AsksAnewWhatIsInUseAndUsesItMeanwhile) {
 
 TEST_F(LocalPathsTest, BelievesForALifetimeWhatNobodyConfirms) {
   send(kHost, 0);
-  paths.found(asked[0].first, kPath, now);
+  paths.found(asked[0].first, kLocalPathsPath, now);
   now += options.renew_after;
   send(kHost, 1);
   paths.unanswered(asked[1].first, now);
@@ -120,7 +120,7 @@ TEST_F(LocalPathsTest, BelievesForALifetimeWhatNobodyConfirms) {
 
 TEST_F(LocalPathsTest, BelievesWhenItIsToldThatThePathIsGone) {
   send(kHost, 0);
-  paths.found(asked[0].first, kPath, now);
+  paths.found(asked[0].first, kLocalPathsPath, now);
   now += options.renew_after;
   send(kHost, 1);
   paths.absent(asked[1].first, now);
@@ -134,7 +134,7 @@ TEST_F(LocalPathsTest, KeepsNoMorePacketsAndQuestionsThanItMay) {
     send(kHost, i);
   EXPECT_EQ(lost_as(NoPath::kTooMany), 1u) << "four for one path";
   for (std::uint32_t i = 0; i < 3; ++i)
-    send(kOther, 10 + i);
+    send(kLocalPathsOther, 10 + i);
   EXPECT_EQ(lost_as(NoPath::kTooMany), 2u) << "six altogether";
   send({.dgid = *parse_gid("fd00:0:0:2::3"), .pkey = kDefaultPKey}, 20);
   EXPECT_EQ(lost_as(NoPath::kTooMany), 3u) << "two questions";
@@ -188,14 +188,14 @@ TEST_F(LocalPathsTest, WaitsForAnAnswerHoweverLateItComes) {
   now = paths.deadline().value();
   paths.run(now);
   EXPECT_EQ(paths.size(), 1u);
-  paths.found(asked[0].first, kPath, now);
+  paths.found(asked[0].first, kLocalPathsPath, now);
   EXPECT_EQ(sent, (Sent{{0, 7}}));
 }
 
 TEST_F(LocalPathsTest, LetsGoOfWhatNobodyNeeds) {
   EXPECT_EQ(paths.deadline(), std::nullopt);
   send(kHost, 0);
-  paths.found(asked[0].first, kPath, now);
+  paths.found(asked[0].first, kLocalPathsPath, now);
   now = paths.deadline().value();
   paths.run(now);
   EXPECT_EQ(paths.size(), 0u);
@@ -204,27 +204,27 @@ TEST_F(LocalPathsTest, LetsGoOfWhatNobodyNeeds) {
 
 TEST_F(LocalPathsTest, ForgetsAllWhenThePortHasChanged) {
   send(kHost, 0);
-  paths.found(asked[0].first, kPath, now);
-  send(kOther, 1);
+  paths.found(asked[0].first, kLocalPathsPath, now);
+  send(kLocalPathsOther, 1);
   paths.forget();
   send(kHost, 2);
   ASSERT_EQ(asked.size(), 3u);
   // The answer to a question from before will do for what waits, and is asked for again.
-  paths.found(asked[1].first, kPath, now);
+  paths.found(asked[1].first, kLocalPathsPath, now);
   EXPECT_EQ(sent.back().first, 1u);
   paths.found(asked[2].first, kMoved, now);
-  send(kOther, 3);
+  send(kLocalPathsOther, 3);
   ASSERT_EQ(asked.size(), 4u);
   paths.found(asked[3].first, kMoved, now);
-  send(kOther, 4);
+  send(kLocalPathsOther, 4);
   EXPECT_EQ(asked.size(), 4u) << "that answer was to what was asked since";
 }
 
 TEST_F(LocalPathsTest, SurvivesAnswersThatNobodyAskedFor) {
-  paths.found(17, kPath, now);
+  paths.found(17, kLocalPathsPath, now);
   paths.absent(0, now);
   send(kHost, 0);
-  paths.found(asked[0].first, kPath, now);
+  paths.found(asked[0].first, kLocalPathsPath, now);
   paths.absent(asked[0].first, now);
   send(kHost, 1);
   EXPECT_EQ(sent.size(), 2u);

@@ -16,7 +16,7 @@
 namespace weft::wan {
 namespace {
 
-constexpr MacAddress kEast{2, 0, 0, 0, 0, 2};
+constexpr MacAddress kNeighbourMessageEast{2, 0, 0, 0, 0, 2};
 const std::string kAsks = "87 00 00 00 00 00 00 00";
 const std::string kTells = "88 00 00 00 60 00 00 00";  // as an answer that replaces what was known
 const std::string kOfWest = "fd 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01";
@@ -42,9 +42,9 @@ std::vector<std::byte> discovery(const Gid& from, const Gid& to, const std::stri
   frame.insert(frame.end(), body.begin(), body.end());
   return frame;
 }
-tl::expected<NeighbourMessage, NotNeighbour> read(const std::string& text,
-                                                  const Gid& from = ipv6(2),
-                                                  const Gid& to = ipv6(1)) {
+tl::expected<NeighbourMessage, NotNeighbour> read_message(const std::string& text,
+                                                          const Gid& from = ipv6(2),
+                                                          const Gid& to = ipv6(1)) {
   return read_neighbour_message(discovery(from, to, text));
 }
 bool is_malformed(const tl::expected<NeighbourMessage, NotNeighbour>& read) {
@@ -64,13 +64,13 @@ std::vector<std::byte> arp(std::string_view operation, std::string_view sender =
 }
 
 TEST(Discovery, SaysWhereASenderIsUnlessItDoesNot) {
-  const auto with = read(kAsks + kOfWest + kFromEast);
+  const auto with = read_message(kAsks + kOfWest + kFromEast);
   ASSERT_TRUE(with);
   EXPECT_EQ(*with, (NeighbourMessage{.kind = NeighbourMessage::Kind::kSolicitation,
                                      .sender = ipv6(2),
                                      .target = ipv6(1),
-                                     .mac = kEast}));
-  const auto without = read(kAsks + kOfWest);
+                                     .mac = kNeighbourMessageEast}));
+  const auto without = read_message(kAsks + kOfWest);
   ASSERT_TRUE(without);
   EXPECT_EQ(without->mac, MacAddress{});
 }
@@ -78,38 +78,41 @@ TEST(Discovery, SaysWhereASenderIsUnlessItDoesNot) {
 TEST(Discovery, MayHaveOtherOptionsAndCountsTheFirstOfItsOwn) {
   const std::string other = "0e 02 00 00 00 00 00 00 00 00 00 00 00 00 00 00";  // a nonce
   const auto message =
-      read(kAsks + kOfWest + other + kFromEast + "01 01 02 00 00 00 00 09" + kAtEast);
+      read_message(kAsks + kOfWest + other + kFromEast + "01 01 02 00 00 00 00 09" + kAtEast);
   ASSERT_TRUE(message);
-  EXPECT_EQ(message->mac, kEast);
-  EXPECT_TRUE(is_malformed(read(kAsks + kOfWest + "01 00 02 00 00 00 00 02"))) << "of no length";
-  EXPECT_TRUE(is_malformed(read(kAsks + kOfWest + "01 02 02 00 00 00 00 02"))) << "longer than it";
-  EXPECT_TRUE(is_malformed(read(kAsks + kOfWest + "01 01 02 00"))) << "cut";
-  EXPECT_TRUE(is_malformed(read(kAsks + kOfWest + "01 01 03 00 00 00 00 02"))) << "of a group";
+  EXPECT_EQ(message->mac, kNeighbourMessageEast);
+  EXPECT_TRUE(is_malformed(read_message(kAsks + kOfWest + "01 00 02 00 00 00 00 02")))
+      << "of no length";
+  EXPECT_TRUE(is_malformed(read_message(kAsks + kOfWest + "01 02 02 00 00 00 00 02")))
+      << "longer than it";
+  EXPECT_TRUE(is_malformed(read_message(kAsks + kOfWest + "01 01 02 00"))) << "cut";
+  EXPECT_TRUE(is_malformed(read_message(kAsks + kOfWest + "01 01 03 00 00 00 00 02")))
+      << "of a group";
 }
 
 TEST(Discovery, IsOfSingleStationsThatHaveIpv6) {
-  EXPECT_TRUE(read(kTells + kOfEast + kAtEast));
-  EXPECT_TRUE(is_malformed(read(kTells + kOfEast + kAtEast, Gid{})));
-  EXPECT_TRUE(is_malformed(read(kTells + kOfEast + kAtEast, *parse_gid("ff02::1"))));
-  EXPECT_TRUE(is_malformed(read(kTells + kOfEast + kAtEast, Gid::from_ipv4(0xC0000202))));
-  EXPECT_TRUE(
-      is_malformed(read(kTells + "00 00 00 00 00 00 00 00 00 00 ff ff c0 00 02 02" + kAtEast)));
-  EXPECT_TRUE(
-      is_malformed(read(kTells + "ff 02 00 00 00 00 00 00 00 00 00 00 00 00 00 01" + kAtEast)));
+  EXPECT_TRUE(read_message(kTells + kOfEast + kAtEast));
+  EXPECT_TRUE(is_malformed(read_message(kTells + kOfEast + kAtEast, Gid{})));
+  EXPECT_TRUE(is_malformed(read_message(kTells + kOfEast + kAtEast, *parse_gid("ff02::1"))));
+  EXPECT_TRUE(is_malformed(read_message(kTells + kOfEast + kAtEast, Gid::from_ipv4(0xC0000202))));
+  EXPECT_TRUE(is_malformed(
+      read_message(kTells + "00 00 00 00 00 00 00 00 00 00 ff ff c0 00 02 02" + kAtEast)));
+  EXPECT_TRUE(is_malformed(
+      read_message(kTells + "ff 02 00 00 00 00 00 00 00 00 00 00 00 00 00 01" + kAtEast)));
 }
 
 TEST(Discovery, AnswersNobodyWhereItIsForAll) {
   const Gid all = *parse_gid("ff02::1");
-  EXPECT_TRUE(is_malformed(read(kTells + kOfEast + kAtEast, ipv6(2), all)));
-  EXPECT_TRUE(read("88 00 00 00 20 00 00 00" + kOfEast + kAtEast, ipv6(2), all));
+  EXPECT_TRUE(is_malformed(read_message(kTells + kOfEast + kAtEast, ipv6(2), all)));
+  EXPECT_TRUE(read_message("88 00 00 00 20 00 00 00" + kOfEast + kAtEast, ipv6(2), all));
 }
 
 // RFC 4861, 7.1.1.
 TEST(Discovery, OfThoseWithoutAnAddressGoesToItsGroupAndSaysNoOtherOne) {
   const Gid group = solicited_node_group(ipv6(1));
-  EXPECT_TRUE(read(kAsks + kOfWest, Gid{}, group));
-  EXPECT_TRUE(is_malformed(read(kAsks + kOfWest, Gid{}, ipv6(1))));
-  EXPECT_TRUE(is_malformed(read(kAsks + kOfWest + kFromEast, Gid{}, group)));
+  EXPECT_TRUE(read_message(kAsks + kOfWest, Gid{}, group));
+  EXPECT_TRUE(is_malformed(read_message(kAsks + kOfWest, Gid{}, ipv6(1))));
+  EXPECT_TRUE(is_malformed(read_message(kAsks + kOfWest + kFromEast, Gid{}, group)));
 }
 
 TEST(Discovery, IsNoLongerThanItsPacket) {
@@ -134,13 +137,13 @@ TEST(Discovery, ThatDoesNotSayWhereFindsNobodyAndConfirmsWhoAnswers) {
     EXPECT_TRUE(west.receive(discovery(ipv6(2), ipv6(1), text), now));
   EXPECT_EQ(west.find(ipv6(2)), std::nullopt);
   west.receive(discovery(ipv6(2), ipv6(1), kTells + kOfEast + kAtEast), now);
-  EXPECT_EQ(west.find(ipv6(2)), kEast);
+  EXPECT_EQ(west.find(ipv6(2)), kNeighbourMessageEast);
   west.receive(discovery(ipv6(2), ipv6(1), "88 00 00 00 20 00 00 00" + kOfEast), now + 10s);
   EXPECT_EQ(west.deadline(), now + 30s) << "nobody has asked for it";
   west.receive(discovery(ipv6(2), ipv6(1), kTells + kOfEast), now + 10s);
   EXPECT_EQ(west.deadline(), now + 40s);
   west.receive(discovery(ipv6(2), ipv6(1), kAsks + kOfWest), now + 10s);
-  EXPECT_EQ(west.find(ipv6(2)), kEast);
+  EXPECT_EQ(west.find(ipv6(2)), kNeighbourMessageEast);
   EXPECT_EQ(west.deadline(), now + 40s);
 }
 

@@ -19,8 +19,8 @@ using ::testing::IsEmpty;
 using Kind = NeighbourMessage::Kind;
 
 constexpr MacAddress kWest{2, 0, 0, 0, 0, 1};
-constexpr MacAddress kEast{2, 0, 0, 0, 0, 2};
-constexpr MacAddress kOther{2, 0, 0, 0, 0, 9};
+constexpr MacAddress kNeighbourEast{2, 0, 0, 0, 0, 2};
+constexpr MacAddress kNeighbourOther{2, 0, 0, 0, 0, 9};
 
 struct Station final : NeighbourUser {
   Station(const MacAddress& mac, const Gid& own) : cache(mac, own, {}, *this) {}
@@ -39,7 +39,8 @@ struct Station final : NeighbourUser {
 
 class Neighbours : public ::testing::TestWithParam<bool> {
  protected:
-  Neighbours() : ends_(here(GetParam())), west_(kWest, ends_.local), east_(kEast, ends_.remote) {}
+  Neighbours()
+      : ends_(here(GetParam())), west_(kWest, ends_.local), east_(kNeighbourEast, ends_.remote) {}
 
   // Until nobody says anything any more; `deaf` hears nothing.
   void exchange(const Station* deaf = nullptr) {
@@ -104,8 +105,8 @@ TEST_P(Neighbours, FindEachOther) {
   EXPECT_EQ(west_.cache.state_text(ends_.remote), "looking");
   let(1ms);
   EXPECT_EQ(west_.cache.state_text(ends_.remote), "reachable");
-  EXPECT_EQ(west_.cache.find(ends_.remote), kEast);
-  EXPECT_THAT(west_.news, ElementsAre(kEast));
+  EXPECT_EQ(west_.cache.find(ends_.remote), kNeighbourEast);
+  EXPECT_THAT(west_.news, ElementsAre(kNeighbourEast));
   EXPECT_EQ(east_.cache.find(ends_.local), std::nullopt) << "nobody has looked for it";
   EXPECT_EQ(west_.count(NeighbourCounter::kAsked), 1u);
   EXPECT_EQ(east_.count(NeighbourCounter::kAnswered), 1u);
@@ -117,7 +118,7 @@ TEST_P(Neighbours, LookForAsLongAsNobodyAnswers) {
   EXPECT_EQ(west_.count(NeighbourCounter::kAsked), 3600u);
   EXPECT_THAT(west_.news, IsEmpty());
   let(2s);
-  EXPECT_EQ(west_.cache.find(ends_.remote), kEast);
+  EXPECT_EQ(west_.cache.find(ends_.remote), kNeighbourEast);
 }
 
 TEST_P(Neighbours, AreAskedWhetherTheyAreThereOnlyWhenNothingCame) {
@@ -137,13 +138,13 @@ TEST_P(Neighbours, AreLostAfterThreeQuestionsAndFoundAgain) {
   west_.cache.look_for(ends_.remote, now_);
   let(1ms);
   let(32s + 900ms, &east_);
-  EXPECT_EQ(west_.cache.find(ends_.remote), kEast) << "it may still answer";
+  EXPECT_EQ(west_.cache.find(ends_.remote), kNeighbourEast) << "it may still answer";
   EXPECT_EQ(west_.cache.state_text(ends_.remote), "probing");
   let(200ms, &east_);
   EXPECT_EQ(west_.cache.find(ends_.remote), std::nullopt);
   EXPECT_EQ(west_.count(NeighbourCounter::kLost), 1u);
   let(2s);
-  EXPECT_THAT(west_.news, ElementsAre(kEast, std::nullopt, kEast));
+  EXPECT_THAT(west_.news, ElementsAre(kNeighbourEast, std::nullopt, kNeighbourEast));
 }
 
 // The question of who is looked for says where he is; he is asked alone whether that is true.
@@ -152,7 +153,7 @@ TEST_P(Neighbours, AreKnownByWhatTheyAsk) {
   west_.cache.look_for(ends_.remote, now_ + 1h);
   east_.cache.run(now_);
   exchange();
-  EXPECT_EQ(west_.cache.find(ends_.remote), kEast);
+  EXPECT_EQ(west_.cache.find(ends_.remote), kNeighbourEast);
   EXPECT_EQ(east_.cache.find(ends_.local), kWest);
   EXPECT_EQ(west_.cache.deadline(), now_);
   west_.cache.run(now_);
@@ -166,9 +167,9 @@ TEST_P(Neighbours, AreNotLostAtOnceWhenTheirQuestionShowsThem) {
   let(1h, &east_);
   east_.cache.look_for(ends_.local, now_);
   let(1ms, &west_);  // nobody hears what west has asked yet
-  west_.cache.receive(question(ends_.remote, kEast).bytes(), now_);
+  west_.cache.receive(question(ends_.remote, kNeighbourEast).bytes(), now_);
   let(2500ms, &east_);
-  EXPECT_EQ(west_.cache.find(ends_.remote), kEast);
+  EXPECT_EQ(west_.cache.find(ends_.remote), kNeighbourEast);
   EXPECT_EQ(west_.count(NeighbourCounter::kLost), 0u);
 }
 
@@ -176,10 +177,10 @@ TEST_P(Neighbours, AreAskedAgainOnlyWhenTheirQuestionSaysSomethingNew) {
   west_.cache.look_for(ends_.remote, now_);
   let(1ms);
   const auto due = west_.cache.deadline();
-  west_.cache.receive(question(ends_.remote, kEast).bytes(), now_ + 1s);
+  west_.cache.receive(question(ends_.remote, kNeighbourEast).bytes(), now_ + 1s);
   EXPECT_EQ(west_.cache.deadline(), due);
-  west_.cache.receive(question(ends_.remote, kOther).bytes(), now_ + 1s);
-  EXPECT_EQ(west_.cache.find(ends_.remote), kOther);
+  west_.cache.receive(question(ends_.remote, kNeighbourOther).bytes(), now_ + 1s);
+  EXPECT_EQ(west_.cache.find(ends_.remote), kNeighbourOther);
   EXPECT_EQ(west_.cache.deadline(), now_ + 1s);
 }
 
@@ -200,11 +201,13 @@ TEST_P(Neighbours, AreLookedForOnceHoweverOftenThatIsWanted) {
 TEST_P(Neighbours, AreWhereTheLastAnswerSays) {
   west_.cache.look_for(ends_.remote, now_);
   let(1ms);
-  EXPECT_TRUE(west_.cache.receive(advertisement(ends_.remote, kOther, true, true).bytes(), now_));
-  EXPECT_EQ(west_.cache.find(ends_.remote), kOther);
+  EXPECT_TRUE(
+      west_.cache.receive(advertisement(ends_.remote, kNeighbourOther, true, true).bytes(), now_));
+  EXPECT_EQ(west_.cache.find(ends_.remote), kNeighbourOther);
   // Who tells everybody unasked is believed, and asked.
-  EXPECT_TRUE(west_.cache.receive(advertisement(ends_.remote, kEast, false, true).bytes(), now_));
-  EXPECT_EQ(west_.cache.find(ends_.remote), kEast);
+  EXPECT_TRUE(
+      west_.cache.receive(advertisement(ends_.remote, kNeighbourEast, false, true).bytes(), now_));
+  EXPECT_EQ(west_.cache.find(ends_.remote), kNeighbourEast);
   EXPECT_EQ(west_.cache.deadline(), now_);
 }
 
@@ -212,7 +215,7 @@ TEST_P(Neighbours, KeepNothingThatNobodyLooksFor) {
   for (unsigned i = 10; i < 200; ++i) {
     const Gid address =
         GetParam() ? Gid::from_ipv4(0xC0000200U + i) : ipv6(static_cast<std::uint8_t>(i));
-    west_.cache.receive(advertisement(address, kOther, true, true).bytes(), now_);
+    west_.cache.receive(advertisement(address, kNeighbourOther, true, true).bytes(), now_);
     EXPECT_EQ(west_.cache.find(address), std::nullopt);
   }
   EXPECT_THAT(west_.sent, IsEmpty());
@@ -220,9 +223,9 @@ TEST_P(Neighbours, KeepNothingThatNobodyLooksFor) {
 }
 
 TEST_P(Neighbours, NoticeWhoElseHasTheirAddress) {
-  west_.cache.receive(advertisement(ends_.local, kOther, false, true).bytes(), now_);
+  west_.cache.receive(advertisement(ends_.local, kNeighbourOther, false, true).bytes(), now_);
   EXPECT_EQ(west_.count(NeighbourCounter::kConflict), 1u);
-  west_.cache.receive(question(ends_.local, kOther, ends_.remote).bytes(), now_);
+  west_.cache.receive(question(ends_.local, kNeighbourOther, ends_.remote).bytes(), now_);
   EXPECT_EQ(west_.count(NeighbourCounter::kConflict), 2u);
   // Its own, come back.
   west_.cache.receive(advertisement(ends_.local, kWest, false, true).bytes(), now_);
@@ -293,14 +296,14 @@ TEST(NeighbourMessages, ThatDoNotOverrideHaveTheStationAskedWhereItWas) {
   };
   Station west(kWest, ipv6(1));
   west.cache.look_for(ipv6(2), now);
-  west.cache.receive(answer(kEast).bytes(), now);
-  EXPECT_EQ(west.cache.find(ipv6(2)), kEast) << "there was nothing to override";
+  west.cache.receive(answer(kNeighbourEast).bytes(), now);
+  EXPECT_EQ(west.cache.find(ipv6(2)), kNeighbourEast) << "there was nothing to override";
   EXPECT_EQ(west.cache.deadline(), now + 30s);
-  west.cache.receive(answer(kOther).bytes(), now);
-  EXPECT_EQ(west.cache.find(ipv6(2)), kEast);
+  west.cache.receive(answer(kNeighbourOther).bytes(), now);
+  EXPECT_EQ(west.cache.find(ipv6(2)), kNeighbourEast);
   EXPECT_EQ(west.cache.deadline(), now);
   west.cache.run(now);
-  west.cache.receive(answer(kOther).bytes(), now);
+  west.cache.receive(answer(kNeighbourOther).bytes(), now);
   EXPECT_EQ(west.cache.deadline(), now + 1s) << "it is asked already";
 }
 

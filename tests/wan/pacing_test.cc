@@ -14,7 +14,7 @@
 namespace weft::wan {
 namespace {
 
-constexpr std::size_t kPacket = 4096;
+constexpr std::size_t kPacingPacket = 4096;
 
 // A sender that always has more, and a far end that tells every 5 ms what it saw.
 class Flow {
@@ -53,12 +53,12 @@ class Flow {
   void send() {
     const Time now = scheduler_.now();
     if (pacer_.admits(now)) {
-      std::array<std::byte, kPacket> packet{};
+      std::array<std::byte, kPacingPacket> packet{};
       const std::int64_t at = now.time_since_epoch().count();
       std::memcpy(packet.data(), &at, sizeof at);
       path_.send(packet, wire::kEcnCapable);
       ++sent_;
-      pacer_.sent(kPacket, true, now);
+      pacer_.sent(kPacingPacket, true, now);
     }
     scheduler_.at(std::max(now, pacer_.next()), [this] { send(); });
   }

@@ -10,7 +10,7 @@
 namespace weft::wan {
 namespace {
 
-constexpr Time kStart{1s};
+constexpr Time kPathModelStart{1s};
 
 PathEmulation path(std::string_view list) {
   const auto emulation = parse_path_emulation(list, {});
@@ -76,51 +76,51 @@ TEST(PathEmulation, KnowsHowMuchIsUnderWayAtMost) {
 }
 
 TEST(PathModel, CarriesAsFastAsItsLineAndWithItsDelay) {
-  PathModel model(path("rate=8Mb/s,delay=5ms"), kStart);  // a byte in a microsecond
-  EXPECT_EQ(model.carry(1000, false, kStart).arrives, kStart + 6ms);
-  EXPECT_EQ(model.carry(500, false, kStart).arrives, kStart + 6ms + 500us);
-  EXPECT_EQ(model.waiting(kStart), 1500u);
-  EXPECT_EQ(model.carry(1000, false, kStart + 10ms).arrives, kStart + 16ms);
-  PathModel ideal(path("none"), kStart);
-  EXPECT_EQ(ideal.carry(65'535, false, kStart).arrives, kStart);
+  PathModel model(path("rate=8Mb/s,delay=5ms"), kPathModelStart);  // a byte in a microsecond
+  EXPECT_EQ(model.carry(1000, false, kPathModelStart).arrives, kPathModelStart + 6ms);
+  EXPECT_EQ(model.carry(500, false, kPathModelStart).arrives, kPathModelStart + 6ms + 500us);
+  EXPECT_EQ(model.waiting(kPathModelStart), 1500u);
+  EXPECT_EQ(model.carry(1000, false, kPathModelStart + 10ms).arrives, kPathModelStart + 16ms);
+  PathModel ideal(path("none"), kPathModelStart);
+  EXPECT_EQ(ideal.carry(65'535, false, kPathModelStart).arrives, kPathModelStart);
 }
 
 TEST(PathModel, DropsWhatFindsTheQueueFullAndNothingElse) {
-  PathModel model(path("rate=8Mb/s,queue=2500B"), kStart);
+  PathModel model(path("rate=8Mb/s,queue=2500B"), kPathModelStart);
   int carried = 0;
   for (int i = 0; i < 10; ++i)
-    carried += model.carry(1000, false, kStart).arrives ? 1 : 0;
+    carried += model.carry(1000, false, kPathModelStart).arrives ? 1 : 0;
   EXPECT_EQ(carried, 2);
   EXPECT_EQ(count(model, PathCounter::kQueueFull), 8u);
-  EXPECT_TRUE(model.carry(1000, false, kStart + 500us).arrives);
+  EXPECT_TRUE(model.carry(1000, false, kPathModelStart + 500us).arrives);
   // One packet always has room, however small the queue.
-  PathModel small(path("rate=8Mb/s,queue=10B"), kStart);
-  EXPECT_TRUE(small.carry(1000, false, kStart).arrives);
-  EXPECT_FALSE(small.carry(1000, false, kStart).arrives);
+  PathModel small(path("rate=8Mb/s,queue=10B"), kPathModelStart);
+  EXPECT_TRUE(small.carry(1000, false, kPathModelStart).arrives);
+  EXPECT_FALSE(small.carry(1000, false, kPathModelStart).arrives);
 }
 
 TEST(PathModel, MarksWhatIsCapableOfEcnWhenMuchWaits) {
-  PathModel model(path("rate=8Mb/s,queue=1MB,mark=1500B"), kStart);
-  EXPECT_FALSE(model.carry(1000, true, kStart).marked);
-  EXPECT_FALSE(model.carry(1000, true, kStart).marked);
-  EXPECT_TRUE(model.carry(1000, true, kStart).marked);
-  EXPECT_FALSE(model.carry(1000, false, kStart).marked);
+  PathModel model(path("rate=8Mb/s,queue=1MB,mark=1500B"), kPathModelStart);
+  EXPECT_FALSE(model.carry(1000, true, kPathModelStart).marked);
+  EXPECT_FALSE(model.carry(1000, true, kPathModelStart).marked);
+  EXPECT_TRUE(model.carry(1000, true, kPathModelStart).marked);
+  EXPECT_FALSE(model.carry(1000, false, kPathModelStart).marked);
   EXPECT_EQ(count(model, PathCounter::kMarked), 1u);
 }
 
 TEST(PathModel, DropsWhatIsLongerThanItsMtu) {
-  PathModel model(path("mtu=1500"), kStart);
-  EXPECT_TRUE(model.carry(1500, false, kStart).arrives);
-  EXPECT_FALSE(model.carry(1501, false, kStart).arrives);
+  PathModel model(path("mtu=1500"), kPathModelStart);
+  EXPECT_TRUE(model.carry(1500, false, kPathModelStart).arrives);
+  EXPECT_FALSE(model.carry(1501, false, kPathModelStart).arrives);
   EXPECT_EQ(count(model, PathCounter::kTooLong), 1u);
 }
 
 // Five standard deviations of what a right model does once in two million runs; the seed is fixed.
 TEST(PathModel, LosesDoublesReordersAndDamagesAsOftenAsItIsAskedTo) {
-  PathModel model(path("loss=2%,duplicate=1%,reorder=3%,bit_errors=1e-6,seed=42"), kStart);
+  PathModel model(path("loss=2%,duplicate=1%,reorder=3%,bit_errors=1e-6,seed=42"), kPathModelStart);
   constexpr int kPackets = 100'000;
   for (int i = 0; i < kPackets; ++i)
-    (void)model.carry(1250, false, kStart + i * 1us);
+    (void)model.carry(1250, false, kPathModelStart + i * 1us);
   EXPECT_NEAR(static_cast<double>(count(model, PathCounter::kLost)), 2000, 222);
   EXPECT_NEAR(static_cast<double>(count(model, PathCounter::kDuplicated)), 980, 156);
   EXPECT_NEAR(static_cast<double>(count(model, PathCounter::kReordered)), 2940, 268);
@@ -128,12 +128,13 @@ TEST(PathModel, LosesDoublesReordersAndDamagesAsOftenAsItIsAskedTo) {
 }
 
 TEST(PathModel, MakesPacketsLateByJitterAndKeepsTheirOrder) {
-  PathModel model(path("delay=10ms,jitter=4ms,seed=3"), kStart);
+  PathModel model(path("delay=10ms,jitter=4ms,seed=3"), kPathModelStart);
   Time last{};
   double sum = 0;
   constexpr int kPackets = 10'000;
   for (int i = 0; i < kPackets; ++i) {
-    const Time now = kStart + i * 20ms;  // far enough from each other to draw by themselves
+    const Time now =
+        kPathModelStart + i * 20ms;  // far enough from each other to draw by themselves
     const Time arrives = *model.carry(100, false, now).arrives;
     EXPECT_GE(arrives, last);
     EXPECT_GE(arrives - now, 10ms);
@@ -151,10 +152,10 @@ TEST(PathModel, MakesPacketsLateByJitterAndKeepsTheirOrder) {
 }
 
 TEST(PathModel, LetsOthersOvertakeWhatItReorders) {
-  PathModel model(path("delay=1ms,reorder=50%,late=500us,seed=5"), kStart);
+  PathModel model(path("delay=1ms,reorder=50%,late=500us,seed=5"), kPathModelStart);
   std::vector<std::pair<Time, int>> arrivals;
   for (int i = 0; i < 1000; ++i) {
-    const Time now = kStart + i * 10us;
+    const Time now = kPathModelStart + i * 10us;
     const auto fate = model.carry(100, false, now);
     EXPECT_LE(*fate.arrives, now + 1ms + 501us);
     EXPECT_EQ(fate.overtaken, *fate.arrives > now + 1ms);
@@ -164,21 +165,21 @@ TEST(PathModel, LetsOthersOvertakeWhatItReorders) {
 }
 
 TEST(PathModel, LosesEverythingWhileItIsOut) {
-  PathModel model(path("flap=1s,outage=200ms,seed=11"), kStart);
+  PathModel model(path("flap=1s,outage=200ms,seed=11"), kPathModelStart);
   int lost = 0;
   constexpr int kPackets = 240'000;  // 1 ms apart: outages take a sixth of the time
   for (int i = 0; i < kPackets; ++i)
-    lost += model.carry(100, false, kStart + i * 1ms).arrives ? 0 : 1;
+    lost += model.carry(100, false, kPathModelStart + i * 1ms).arrives ? 0 : 1;
   EXPECT_EQ(count(model, PathCounter::kOutage), static_cast<std::uint64_t>(lost));
   EXPECT_NEAR(lost, kPackets / 6, kPackets / 60);
 }
 
 TEST(PathModel, DoesTheSameFromTheSameSeedAndOtherwiseFromAnother) {
   const auto fates = [](std::string_view list) {
-    PathModel model(path(list), kStart);
+    PathModel model(path(list), kPathModelStart);
     std::string out;
     for (int i = 0; i < 1000; ++i) {
-      const auto fate = model.carry(500, false, kStart + i * 3us);
+      const auto fate = model.carry(500, false, kPathModelStart + i * 3us);
       out += fate.arrives ? std::to_string(fate.arrives->time_since_epoch().count()) : "-";
     }
     return out;
@@ -188,18 +189,18 @@ TEST(PathModel, DoesTheSameFromTheSameSeedAndOtherwiseFromAnother) {
 }
 
 TEST(PathModel, KeepsTheOrderWhenItIsChangedMeanwhile) {
-  PathModel model(path("rate=8Mb/s,delay=100ms"), kStart);
-  const Time first = *model.carry(1000, false, kStart).arrives;
-  model.change(path("delay=1ms"), kStart);
-  EXPECT_GE(*model.carry(1000, false, kStart).arrives, first);
-  EXPECT_EQ(*model.carry(1000, false, kStart + 1s).arrives, kStart + 1s + 1ms);
+  PathModel model(path("rate=8Mb/s,delay=100ms"), kPathModelStart);
+  const Time first = *model.carry(1000, false, kPathModelStart).arrives;
+  model.change(path("delay=1ms"), kPathModelStart);
+  EXPECT_GE(*model.carry(1000, false, kPathModelStart).arrives, first);
+  EXPECT_EQ(*model.carry(1000, false, kPathModelStart + 1s).arrives, kPathModelStart + 1s + 1ms);
 }
 
 TEST(PathModel, LosesNothingOfAStreamAndLetsItWaitForTheLine) {
   PathModel model(path("rate=8Mb/s,delay=5ms,loss=50%,queue=2000B,flap=1s,outage=1s,seed=1"),
-                  kStart);
+                  kPathModelStart);
   Time last{};
-  Time now = kStart;
+  Time now = kPathModelStart;
   for (int i = 0; i < 20'000; ++i) {
     now = std::max(now, model.stream_ready());
     const auto fate = model.carry_stream(1000, now);
@@ -210,8 +211,8 @@ TEST(PathModel, LosesNothingOfAStreamAndLetsItWaitForTheLine) {
     last = *fate.arrives;
   }
   // 20 s of line, and about as long again of outages.
-  EXPECT_GT(now - kStart, 30s);
-  EXPECT_LT(now - kStart, 60s);
+  EXPECT_GT(now - kPathModelStart, 30s);
+  EXPECT_LT(now - kPathModelStart, 60s);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace weft::wan {
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024;
+constexpr double kPlanMiB = 1024.0 * 1024;
 
 TEST(Plan, Needs894MiBFor5000KilometresOf15LanesAt10Gigabits) {
   const auto plan = make_plan({.distance_m = 5e6, .lanes = 15});
@@ -17,7 +17,7 @@ TEST(Plan, Needs894MiBFor5000KilometresOf15LanesAt10Gigabits) {
   EXPECT_EQ(plan->round_trip, 50ms);
   EXPECT_EQ(plan->buffer_per_lane, 62'500'000u);
   EXPECT_EQ(plan->buffer, 937'500'000u);
-  EXPECT_EQ(std::llround(static_cast<double>(plan->buffer) / kMiB), 894);
+  EXPECT_EQ(std::llround(static_cast<double>(plan->buffer) / kPlanMiB), 894);
   EXPECT_FALSE(plan->standard_is_enough);
 }
 

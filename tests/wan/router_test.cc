@@ -19,7 +19,7 @@ const Gid kHere = *parse_gid("fd00:0:0:1::11");
 const Gid kThere = *parse_gid("fd00:0:0:2::22");
 const Gid kFurther = *parse_gid("fd00:0:0:3::33");
 constexpr std::uint64_t kSubnet = 0xFD00'0000'0000'0001;
-constexpr LocalPath kPath{.port = 2, .slid = Lid{3}, .dlid = Lid{17}, .sl = Sl{5}};
+constexpr LocalPath kRouterPath{.port = 2, .slid = Lid{3}, .dlid = Lid{17}, .sl = Sl{5}};
 
 // What the tunnel to a site is to a router: a port at the other end of a link.
 class Far final : public link::PortOwner {
@@ -211,15 +211,15 @@ TEST_F(RouterTest, SendsIntoTheSubnetByThePathThatItsAdministratorKnows) {
   ASSERT_EQ(asked.size(), 1u);
   EXPECT_EQ(asked[0].second, (PathQuestion{.dgid = kHere, .pkey = kDefaultPKey}));
   EXPECT_TRUE(came_in.empty());
-  router.paths().found(asked[0].first, kPath, worker.now());
+  router.paths().found(asked[0].first, kRouterPath, worker.now());
   ASSERT_EQ(came_in.size(), 3u);
   for (std::uint32_t i = 0; i < 3; ++i) {
     const auto& [packet, port] = came_in[i];
-    EXPECT_EQ(port, kPath.port);
+    EXPECT_EQ(port, kRouterPath.port);
     const wire::Lrh lrh = packet->lrh();
-    EXPECT_EQ(lrh.dlid, kPath.dlid);
-    EXPECT_EQ(lrh.slid, kPath.slid);
-    EXPECT_EQ(lrh.sl, kPath.sl);
+    EXPECT_EQ(lrh.dlid, kRouterPath.dlid);
+    EXPECT_EQ(lrh.slid, kRouterPath.slid);
+    EXPECT_EQ(lrh.sl, kRouterPath.sl);
     EXPECT_EQ(grh_of(*packet).hop_limit, 1) << "the two ends of a tunnel are one hop";
     EXPECT_EQ(wire::Bth::parse(packet->header().subspan(48))->psn.value(), i);
     EXPECT_TRUE(intact(*packet));
@@ -255,7 +255,7 @@ TEST_F(RouterTest, HoldsTheTunnelsCreditWhileAPathIsAskedFor) {
   const std::uint32_t room = router.site(0).receive_room(Vl{0});
   from_site(east, {.sgid = kThere, .dgid = kHere, .payload = 1024});
   EXPECT_LT(router.site(0).receive_room(Vl{0}), room);
-  router.paths().found(asked.at(0).first, kPath, worker.now());
+  router.paths().found(asked.at(0).first, kRouterPath, worker.now());
   came_in.clear();
   EXPECT_EQ(router.site(0).receive_room(Vl{0}), room);
 }

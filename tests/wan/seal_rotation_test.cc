@@ -214,9 +214,9 @@ TEST(SealRotation, RefusesToGoOnWithAKeyThatIsSpentWhenThereIsNoOther) {
 // A path that loses, doubles, reorders and spoils, and a sender that changes its key every few
 // datagrams. What is opened was sealed, each datagram once; what was neither lost nor later than
 // both the window and the epochs allow, is opened.
-class Path {
+class RotationPath {
  public:
-  explicit Path(std::uint64_t seed) : random_(seed) {}
+  explicit RotationPath(std::uint64_t seed) : random_(seed) {}
 
   void run() {
     for (std::uint64_t step = 0; step < 3000; ++step) {
@@ -285,7 +285,7 @@ class Path {
 TEST(SealRotation, LosesAndRepeatsNothingUnderTraffic) {
   for (const std::uint64_t seed : sim::seeds(50)) {
     SCOPED_TRACE(sim::how_to_replay(seed, "SealRotation.LosesAndRepeatsNothingUnderTraffic"));
-    Path(seed).run();
+    RotationPath(seed).run();
     if (testing::Test::HasFailure()) return;
   }
 }

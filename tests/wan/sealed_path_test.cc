@@ -37,8 +37,8 @@ class Wire final : public Path {
 };
 
 // One end of two, of which the first is the one that knows first that both have new keys.
-struct End {
-  explicit End(const SealedPath::Options& options = {}) : path(wire, options) {}
+struct SealedEnd {
+  explicit SealedEnd(const SealedPath::Options& options = {}) : path(wire, options) {}
 
   Buffer seal(const Buffer& frame, Time now = {}) {
     const Bytes part = frame;
@@ -66,8 +66,8 @@ struct End {
   bool newest = false;
 };
 
-struct Ends {
-  explicit Ends(const SealedPath::Options& options = {}) : one(options), other(options) {}
+struct SealedEnds {
+  explicit SealedEnds(const SealedPath::Options& options = {}) : one(options), other(options) {}
 
   void agree(std::uint64_t name, Time now = {}) {
     one.path.take(keys(name, 0), now);
@@ -81,14 +81,14 @@ struct Ends {
     return {.name = name, .outgoing = std::move(outgoing), .incoming = std::move(incoming)};
   }
 
-  End one, other;
+  SealedEnd one, other;
   std::array<std::shared_ptr<int>, 2> live;
 };
 
-const Buffer kFrame = some_bytes(100, 7);
+const Buffer kSealedFrame = some_bytes(100, 7);
 
 TEST(SealedPath, SendsEachFrameAsADatagramThatTheOtherEndOpens) {
-  Ends ends;
+  SealedEnds ends;
   ends.agree(1);
   for (int round = 0; round < 3; ++round) {
     ends.one.wire.sent.clear();
@@ -117,7 +117,7 @@ TEST(SealedPath, SendsEachFrameAsADatagramThatTheOtherEndOpens) {
 }
 
 TEST(SealedPath, CarriesSoMuchLessThanThePathBelowIt) {
-  Ends ends;
+  SealedEnds ends;
   EXPECT_EQ(ends.one.path.longest_frame(), 1472 - SealedPath::kOverhead);
   ends.one.wire.longest = 65'507;
   EXPECT_EQ(ends.one.path.longest_frame(), kLongestFrame);
@@ -126,32 +126,32 @@ TEST(SealedPath, CarriesSoMuchLessThanThePathBelowIt) {
 }
 
 TEST(SealedPath, IsEstablishedWhenBothTheKeysAndThePathBelowItAre) {
-  Ends ends;
+  SealedEnds ends;
   EXPECT_TRUE(ends.one.path.needs_keys());
   EXPECT_FALSE(ends.one.path.established());
   EXPECT_TRUE(ends.one.path.ready());
   ends.agree(1);
   EXPECT_TRUE(ends.one.path.established());
   EXPECT_FALSE(ends.other.path.established()) << "nobody has told it that its keys are known";
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame)), kFrame);
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame)), kSealedFrame);
   EXPECT_TRUE(ends.other.path.established());
   ends.one.wire.up = false;
   EXPECT_FALSE(ends.one.path.established() || ends.one.path.ready());
 }
 
 TEST(SealedPath, LosesAndCountsFramesWithoutKeys) {
-  End end;
-  const Bytes part = kFrame;
-  const OutFrame out{.parts = std::span(&part, 1), .size = kFrame.size()};
+  SealedEnd end;
+  const Bytes part = kSealedFrame;
+  const OutFrame out{.parts = std::span(&part, 1), .size = kSealedFrame.size()};
   end.path.send(std::span(&out, 1), {});
   EXPECT_TRUE(end.wire.sent.empty());
   EXPECT_EQ(end.count("wan_seal_no_keys"), 1u);
 }
 
 TEST(SealedPath, RefusesAndCountsWhatTheOtherEndHasNotSealed) {
-  Ends ends;
+  SealedEnds ends;
   ends.agree(1);
-  const Buffer good = ends.one.seal(kFrame);
+  const Buffer good = ends.one.seal(kSealedFrame);
   Buffer plain = some_bytes(200, 1);
   plain.front() = std::byte{FrameHead::kVersion};
   EXPECT_EQ(ends.other.open(plain), Buffer());
@@ -171,26 +171,26 @@ TEST(SealedPath, RefusesAndCountsWhatTheOtherEndHasNotSealed) {
     changed[at] ^= std::byte{0x10};
     EXPECT_EQ(ends.other.open(changed), Buffer()) << at;
   }
-  EXPECT_EQ(ends.other.count("wan_open_forged"), kFrame.size() + Aead::kTagBytes);
+  EXPECT_EQ(ends.other.count("wan_open_forged"), kSealedFrame.size() + Aead::kTagBytes);
   EXPECT_EQ(ends.one.open(good), Buffer()) << "its own, sent back to it";
   EXPECT_FALSE(ends.other.path.established()) << "none of these says that the other end has keys";
-  EXPECT_EQ(ends.other.open(good), kFrame);
+  EXPECT_EQ(ends.other.open(good), kSealedFrame);
   EXPECT_EQ(ends.other.open(good), Buffer());
   EXPECT_EQ(ends.other.count("wan_open_replayed"), 1u);
 }
 
 TEST(SealedPath, CoversWhatGoesBesideADatagram) {
-  Ends ends;
+  SealedEnds ends;
   ends.agree(1);
   const Buffer beside = some_bytes(56, 3);
   EXPECT_EQ(ends.one.path.options_room(), 248u) << "as the path below it";
-  const Bytes part = kFrame;
-  const OutFrame out{.parts = std::span(&part, 1), .size = kFrame.size(), .options = beside};
+  const Bytes part = kSealedFrame;
+  const OutFrame out{.parts = std::span(&part, 1), .size = kSealedFrame.size(), .options = beside};
   ends.one.path.send(std::span(&out, 1), {});
   ASSERT_EQ(ends.one.wire.sent.size(), 1u);
   EXPECT_EQ(ends.one.wire.options, beside) << "in the clear";
   const Buffer& datagram = ends.one.wire.sent.front();
-  EXPECT_EQ(datagram.size(), kFrame.size() + SealedPath::kOverhead);
+  EXPECT_EQ(datagram.size(), kSealedFrame.size() + SealedPath::kOverhead);
   EXPECT_FALSE(ends.other.path.receive(datagram, {})) << "taken away";
   EXPECT_FALSE(ends.other.path.receive(datagram, {}, Bytes(beside).first(28)));
   for (std::size_t at = 0; at < beside.size(); ++at) {
@@ -201,43 +201,44 @@ TEST(SealedPath, CoversWhatGoesBesideADatagram) {
   EXPECT_EQ(ends.other.count("wan_open_forged"), 2 + beside.size());
   const auto came = ends.other.path.receive(datagram, {}, beside);
   ASSERT_TRUE(came);
-  EXPECT_TRUE(std::ranges::equal(came->frame, kFrame));
-  const Buffer plain = ends.one.seal(kFrame);
+  EXPECT_TRUE(std::ranges::equal(came->frame, kSealedFrame));
+  const Buffer plain = ends.one.seal(kSealedFrame);
   EXPECT_FALSE(ends.other.path.receive(plain, {}, beside)) << "put beside it by somebody";
-  EXPECT_EQ(ends.other.open(plain), kFrame);
+  EXPECT_EQ(ends.other.open(plain), kSealedFrame);
 }
 
 TEST(SealedPath, SaysWhichDatagramIsTheNewest) {
-  Ends ends;
+  SealedEnds ends;
   ends.agree(1);
-  const Buffer first = ends.one.seal(kFrame), second = ends.one.seal(kFrame);
-  EXPECT_EQ(ends.other.open(second), kFrame);
+  const Buffer first = ends.one.seal(kSealedFrame), second = ends.one.seal(kSealedFrame);
+  EXPECT_EQ(ends.other.open(second), kSealedFrame);
   EXPECT_TRUE(ends.other.newest);
-  EXPECT_EQ(ends.other.open(first), kFrame);
+  EXPECT_EQ(ends.other.open(first), kSealedFrame);
   EXPECT_FALSE(ends.other.newest);
-  const Buffer late = ends.one.seal(kFrame);
+  const Buffer late = ends.one.seal(kSealedFrame);
   ends.agree(2);
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame)), kFrame);
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame)), kSealedFrame);
   EXPECT_TRUE(ends.other.newest);
-  EXPECT_EQ(ends.other.open(late), kFrame);
+  EXPECT_EQ(ends.other.open(late), kSealedFrame);
   EXPECT_FALSE(ends.other.newest) << "of the keys before";
 }
 
 // An end that does not know yet that the other one has its new keys goes on with those before.
 TEST(SealedPath, ChangesKeysWithoutALoss) {
-  Ends ends({.old_time = 10s});
+  SealedEnds ends({.old_time = 10s});
   ends.agree(1);
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame)), kFrame);
-  const Buffer late = ends.one.seal(kFrame);
-  const Buffer later = ends.one.seal(kFrame);
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame)), kSealedFrame);
+  const Buffer late = ends.one.seal(kSealedFrame);
+  const Buffer later = ends.one.seal(kSealedFrame);
   const auto before = ends.live;
   ends.agree(2, Time{} + 1s);
-  EXPECT_EQ(ends.one.open(ends.other.seal(kFrame)), kFrame) << "with the keys before";
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame), Time{} + 2s), kFrame) << "with the new ones";
-  EXPECT_EQ(ends.one.open(ends.other.seal(kFrame), Time{} + 2s), kFrame);
+  EXPECT_EQ(ends.one.open(ends.other.seal(kSealedFrame)), kSealedFrame) << "with the keys before";
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame), Time{} + 2s), kSealedFrame)
+      << "with the new ones";
+  EXPECT_EQ(ends.one.open(ends.other.seal(kSealedFrame), Time{} + 2s), kSealedFrame);
   EXPECT_EQ(ends.other.count("wan_open_unknown_keys"), 0u);
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame), Time{} + 5s), kFrame);
-  EXPECT_EQ(ends.other.open(late, Time{} + 12s - 1ns), kFrame);
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame), Time{} + 5s), kSealedFrame);
+  EXPECT_EQ(ends.other.open(late, Time{} + 12s - 1ns), kSealedFrame);
   EXPECT_EQ(ends.other.open(later, Time{} + 12s), Buffer());
   EXPECT_EQ(ends.other.count("wan_open_unknown_keys"), 1u);
   EXPECT_EQ(ends.other.count("wan_opened"), 4u) << "those of keys that are gone count too";
@@ -247,23 +248,23 @@ TEST(SealedPath, ChangesKeysWithoutALoss) {
 }
 
 TEST(SealedPath, GoesOnWithKeysThatBothHaveWhenNewOnesAreNeverUsed) {
-  Ends ends;
+  SealedEnds ends;
   ends.agree(1);
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame)), kFrame);
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame)), kSealedFrame);
   for (std::uint64_t name = 2; name < 10; ++name)
     ends.other.path.take(ends.keys(name, 1), {});
-  EXPECT_EQ(ends.one.open(ends.other.seal(kFrame)), kFrame);
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame)), kFrame);
+  EXPECT_EQ(ends.one.open(ends.other.seal(kSealedFrame)), kSealedFrame);
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame)), kSealedFrame);
   // Of those that wait to be used, the first ones are gone.
   EXPECT_EQ(*ends.live[0], 0);
   ends.one.path.take(ends.keys(9, 0), {});
   ends.one.path.use(9, {});
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame)), kFrame);
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame)), kSealedFrame);
 }
 
 // Each end has begun with other keys, and takes the other's: both stay.
 TEST(SealedPath, BearsThatTheEndsUseDifferentKeys) {
-  Ends ends({.old_time = 10s});
+  SealedEnds ends({.old_time = 10s});
   ends.one.path.take(ends.keys(1, 0), {});
   ends.other.path.take(ends.keys(2, 1), {});
   ends.one.path.take(ends.keys(2, 0), {});
@@ -271,65 +272,66 @@ TEST(SealedPath, BearsThatTheEndsUseDifferentKeys) {
   ends.one.path.use(2, {});
   ends.other.path.use(1, {});
   for (Time now{}; now < Time{} + 60s; now += 1s) {
-    EXPECT_EQ(ends.other.open(ends.one.seal(kFrame, now), now), kFrame);
-    EXPECT_EQ(ends.one.open(ends.other.seal(kFrame, now), now), kFrame);
+    EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame, now), now), kSealedFrame);
+    EXPECT_EQ(ends.one.open(ends.other.seal(kSealedFrame, now), now), kSealedFrame);
   }
 }
 
 TEST(SealedPath, TakesTheNextEpochWhenAKeyIsOldEnough) {
-  Ends ends({.epoch_time = 5s, .old_time = 1s});
+  SealedEnds ends({.epoch_time = 5s, .old_time = 1s});
   ends.agree(1);
   const Time begin{};
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame, begin), begin), kFrame);
-  const Buffer late = ends.one.seal(kFrame, begin + 5s - 1ns);
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame, begin), begin), kSealedFrame);
+  const Buffer late = ends.one.seal(kSealedFrame, begin + 5s - 1ns);
   EXPECT_EQ(ends.one.count("wan_seal_rotated"), 0u);
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame, begin + 5s), begin + 5s), kFrame);
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame, begin + 5s), begin + 5s), kSealedFrame);
   EXPECT_EQ(ends.one.count("wan_seal_rotated"), 1u);
   EXPECT_EQ(ends.other.count("wan_open_rotated"), 1u);
-  EXPECT_EQ(ends.other.open(late, begin + 6s - 1ns), kFrame);
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame, begin + 10s - 1ns), begin + 10s), kFrame);
+  EXPECT_EQ(ends.other.open(late, begin + 6s - 1ns), kSealedFrame);
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame, begin + 10s - 1ns), begin + 10s),
+            kSealedFrame);
   EXPECT_EQ(ends.one.count("wan_seal_rotated"), 1u);
   // Who hears nothing any more does not keep the key of the epoch before for that.
   EXPECT_EQ(*ends.live[1], 1);
-  ends.other.open(ends.one.seal(kFrame, begin + 10s), begin + 10s);
+  ends.other.open(ends.one.seal(kSealedFrame, begin + 10s), begin + 10s);
   EXPECT_EQ(*ends.live[1], 2);
-  ends.other.seal(kFrame, begin + 11s);
+  ends.other.seal(kSealedFrame, begin + 11s);
   EXPECT_EQ(*ends.live[1], 1);
 }
 
 TEST(SealedPath, AsksForKeysWhenThoseThatItHasEnd) {
-  Ends ends({.limits = {.datagrams = 1}});
+  SealedEnds ends({.limits = {.datagrams = 1}});
   auto keys = std::make_unique<Keys>(1);
   keys->end = 2;  // epochs
   ends.one.path.take(
       {.name = 5, .outgoing = std::move(keys), .incoming = std::make_unique<Keys>(2)}, {});
   ends.one.path.use(5, {});
-  ends.one.seal(kFrame);
-  ends.one.seal(kFrame);
+  ends.one.seal(kSealedFrame);
+  ends.one.seal(kSealedFrame);
   EXPECT_TRUE(ends.one.path.established());
-  const Bytes part = kFrame;
-  const OutFrame out{.parts = std::span(&part, 1), .size = kFrame.size()};
+  const Bytes part = kSealedFrame;
+  const OutFrame out{.parts = std::span(&part, 1), .size = kSealedFrame.size()};
   ends.one.path.send(std::span(&out, 1), {});
   EXPECT_TRUE(ends.one.path.needs_keys());
   EXPECT_FALSE(ends.one.path.established());
   ends.agree(6);
   EXPECT_TRUE(ends.one.path.established());
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame)), kFrame);
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame)), kSealedFrame);
 }
 
 TEST(SealedPath, AsksForKeysWhenTooMuchWasForgedWithThem) {
-  Ends ends({.limits = {.forged = 3}});
+  SealedEnds ends({.limits = {.forged = 3}});
   ends.agree(1);
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame)), kFrame);
-  Buffer forged = ends.one.seal(kFrame);
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame)), kSealedFrame);
+  Buffer forged = ends.one.seal(kSealedFrame);
   forged.back() ^= std::byte{1};
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(ends.other.open(forged), Buffer());
   EXPECT_TRUE(ends.other.path.established());
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame)), Buffer());
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame)), Buffer());
   EXPECT_TRUE(ends.other.path.needs_keys());
   ends.agree(2);
-  EXPECT_EQ(ends.other.open(ends.one.seal(kFrame)), kFrame);
+  EXPECT_EQ(ends.other.open(ends.one.seal(kSealedFrame)), kSealedFrame);
   EXPECT_TRUE(ends.other.path.established());
 }
 

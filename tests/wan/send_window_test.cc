@@ -10,7 +10,7 @@
 namespace weft::wan {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kSendWindowMiB = std::uint64_t{1} << 20;
 
 TEST(SendWindow, IsOfAnySizeWhereTheOtherEndTellsOfNoRoom) {
   SendWindow window;
@@ -21,7 +21,7 @@ TEST(SendWindow, IsOfAnySizeWhereTheOtherEndTellsOfNoRoom) {
 
 TEST(SendWindow, BeginsWithNoMoreThanTheRoom) {
   EXPECT_EQ(SendWindow(100'000).bytes(), 100'000);
-  EXPECT_EQ(SendWindow(8 * kMiB).bytes(), SendWindow::kQueue);
+  EXPECT_EQ(SendWindow(8 * kSendWindowMiB).bytes(), SendWindow::kQueue);
 }
 
 // A pipe whose reader takes `rate` bytes per second: what the window lets wait there.
@@ -47,7 +47,7 @@ struct Pipe {
 
 TEST(SendWindow, FillsAnyDistanceAndLetsWaitWhatThereIsRoomFor) {
   for (const Duration round_trip : {100us, 1000us, 20'000us, 200'000us}) {
-    for (const std::uint64_t room : {kMiB / 8, 8 * kMiB}) {
+    for (const std::uint64_t room : {kSendWindowMiB / 8, 8 * kSendWindowMiB}) {
       SCOPED_TRACE(std::chrono::duration<double>(round_trip).count());
       Pipe pipe{.rate = 1e8, .shortest = round_trip, .window = SendWindow(room)};
       pipe.begin();
@@ -68,7 +68,7 @@ TEST(SendWindow, FillsAnyDistanceAndLetsWaitWhatThereIsRoomFor) {
 }
 
 TEST(SendWindow, FindsOutAnewWhatARouteHoldsThatHasBecomeLonger) {
-  Pipe pipe{.rate = 1e8, .shortest = 1ms, .window = SendWindow(8 * kMiB)};
+  Pipe pipe{.rate = 1e8, .shortest = 1ms, .window = SendWindow(8 * kSendWindowMiB)};
   pipe.begin();
   for (int turn = 0; turn < 20; ++turn)
     pipe.turn();
@@ -89,10 +89,10 @@ struct Read {
 // A reader of 100 MB/s behind a network of a gigabyte.
 Read read_slowly(Duration round_trip, bool set_rate) {
   WorldOptions options;
-  options.buffer.lane_bytes = 64 * kMiB;
+  options.buffer.lane_bytes = 64 * kSendWindowMiB;
   options.wan = {.delay = round_trip / 2,
                  .longest_frame = 8192,
-                 .socket_bytes = kMiB,
+                 .socket_bytes = kSendWindowMiB,
                  .read_bytes_per_s = 100'000'000,
                  .set_rate = set_rate};
   World world(options);

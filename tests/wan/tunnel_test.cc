@@ -189,57 +189,6 @@ TEST(Tunnel, PassesManagementPacketsBeforeTheLinkIsActive) {
   EXPECT_EQ(world.sites[1]->management, 1) << world.describe();
 }
 
-TEST(Tunnel, UsesTheLaneAtTheFarEndThatTheSenderChooses) {
-  WorldOptions options;
-  options.tunnel.sender.egress[2] = Vl{9};
-  options.tunnel.sender.egress[3] = Vl{9};
-  World world(options);
-  ASSERT_TRUE(world.activate());
-  for (int i = 0; i < 500; ++i) {
-    if (i == 10) world.sites[1]->blocked = 1U << 9;
-    world.sites[0]->keep_full(Vl{2}, 1024);
-    world.sites[0]->keep_full(Vl{3}, 1024);
-    world.run_for(1ms);
-  }
-  EXPECT_EQ(world.sites[1]->came_on[2], Vl{9});
-  EXPECT_EQ(world.sites[1]->came_on[3], Vl{9});
-  // It is that FIFO's credit that is spent, and no other's.
-  EXPECT_FALSE(world.ends[0]->sender().credit(Vl{9}).allows(20));
-  EXPECT_EQ(world.ends[0]->sender().credit(Vl{2}).sent(), 0);
-  EXPECT_GT(world.ends[1]->counters().get(TunnelCounter::kRxPackets), 10);
-}
-
-TEST(Tunnel, LetsFourteenLanesGoOnWhileOneIsBlocked) {
-  World world({.buffer = {.lane_bytes = 256U << 10}, .wan = {.rate_bytes_per_s = 100'000'000}});
-  ASSERT_TRUE(world.activate());
-  const auto run = [&](std::uint16_t blocked) {
-    world.sites[1]->blocked = blocked;
-    const auto before = world.sites[1]->came;
-    for (int i = 0; i < 400; ++i) {
-      for (std::uint8_t vl = 0; vl < 15; ++vl)
-        world.sites[0]->keep_full(Vl{vl}, 1024, 8);
-      world.run_for(1ms);
-    }
-    auto came = world.sites[1]->came;
-    for (std::size_t vl = 0; vl < 15; ++vl)
-      came[vl] -= before[vl];
-    return came;
-  };
-  const auto all = run(0);
-  const auto rest = run(1U << 4);
-  for (std::size_t vl = 0; vl < 15; ++vl) {
-    if (vl == 4) continue;
-    EXPECT_GE(static_cast<double>(rest[vl]), 0.98 * static_cast<double>(all[vl])) << "lane " << vl;
-  }
-  EXPECT_FALSE(world.ends[0]->sender().credit(Vl{4}).allows(17)) << "its FIFO is full";
-  EXPECT_EQ(world.count(TunnelCounter::kRxOverrun), 0);
-  // And nothing of the blocked lane is lost.
-  world.sites[1]->blocked = 0;
-  world.sites[1]->kept.clear();
-  world.run_for(500ms);
-  EXPECT_EQ(world.sites[1]->came[4], world.sites[0]->next[4]);
-}
-
 TEST(Tunnel, TakesThePortDownWhenThePathIsLostAndUpWhenItIsBack) {
   World world({});
   ASSERT_TRUE(world.activate());

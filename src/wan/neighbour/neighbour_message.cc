@@ -12,9 +12,12 @@
 #include "wire/endian.h"
 #include "wire/grh.h"
 #include "wire/ip.h"
+#include "wire/ip_protocol.h"
 
 namespace weft::wan {
 namespace {
+
+namespace ip_protocol = wire::ip_protocol;
 
 constexpr std::size_t kMac = std::tuple_size_v<MacAddress>;
 constexpr MacAddress kEverybody{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
@@ -29,7 +32,6 @@ constexpr std::uint16_t kArpRequest = 1;
 constexpr std::uint16_t kArpReply = 2;
 
 // RFC 4861, 4.3 and 4.4: type, code, checksum, flags; then the target, and options.
-constexpr std::uint8_t kIcmpv6 = 58;
 constexpr std::uint8_t kSolicitationType = 135;
 constexpr std::uint8_t kAdvertisementType = 136;
 constexpr std::size_t kDiscoverySize = 24;
@@ -116,7 +118,7 @@ std::uint16_t discovery_checksum(const Gid& source, const Gid& destination, Byte
   InternetChecksum sum;
   sum.add(addresses);
   sum.add16(static_cast<std::uint16_t>(message.size()));
-  sum.add16(kIcmpv6);
+  sum.add16(ip_protocol::kIcmpv6);
   sum.add(message);
   return sum.value();
 }
@@ -174,7 +176,7 @@ bool is_discovery(Bytes packet) {
   if (packet.size() <= wire::kIpv6HeaderSize || wire::load_u8(packet.data()) >> 4 != 6)
     return false;
   const std::uint8_t type = wire::load_u8(packet.data() + wire::kIpv6HeaderSize);
-  return wire::load_u8(packet.data() + 6) == kIcmpv6 &&
+  return wire::load_u8(packet.data() + 6) == ip_protocol::kIcmpv6 &&
          (type == kSolicitationType || type == kAdvertisementType);
 }
 
@@ -245,7 +247,7 @@ void NeighbourFrame::write_discovery(const NeighbourMessage& message, const MacA
   const std::size_t length = kDiscoverySize + kOptionUnit;
   wire::store_u8(header, 0x60);
   wire::store_be16(header + 4, static_cast<std::uint16_t>(length));
-  wire::store_u8(header + 6, kIcmpv6);
+  wire::store_u8(header + 6, ip_protocol::kIcmpv6);
   wire::store_u8(header + 7, kNotForwarded);
   wire::store_gid(header + 8, message.sender);
   wire::store_gid(header + 24, destination);

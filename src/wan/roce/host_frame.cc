@@ -6,6 +6,7 @@
 
 #include "wire/endian.h"
 #include "wire/ip.h"
+#include "wire/ip_protocol.h"
 #include "wire/link_crc.h"
 #include "wire/lrh.h"
 #include "wire/raw_header.h"
@@ -20,7 +21,6 @@ constexpr std::uint16_t kEtherTypeIpv6 = 0x86DD;
 constexpr std::uint16_t kEtherTypeFrame = 0x6558;  // Transparent Ethernet Bridging, RFC 1701
 constexpr std::size_t kEtherType = 12;             // where it is in a frame
 constexpr std::size_t kArp = 28;                   // of IPv4 over Ethernet
-constexpr std::uint8_t kIcmpv6 = 58;
 constexpr std::uint8_t kSolicitation = 135;
 constexpr std::uint8_t kAdvertisement = 136;
 constexpr std::uint8_t kUnrouted = 255;  // RFC 4861, 7.1: of packets that no router has forwarded
@@ -48,7 +48,8 @@ std::optional<std::size_t> discovery_size(Bytes frame) {
   if (frame.size() < kHeaders + 1) return std::nullopt;
   const std::byte* const ip = frame.data() + HostFrame::kHeader;
   const std::uint8_t type = wire::load_u8(frame.data() + kHeaders);
-  if (wire::load_u8(ip + 6) != kIcmpv6 || (type != kSolicitation && type != kAdvertisement)) {
+  if (wire::load_u8(ip + 6) != wire::ip_protocol::kIcmpv6 ||
+      (type != kSolicitation && type != kAdvertisement)) {
     return std::nullopt;
   }
   const std::size_t size = kHeaders + wire::load_be16(ip + 4);

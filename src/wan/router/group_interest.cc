@@ -14,8 +14,8 @@
 namespace weft::wan {
 namespace {
 
-constexpr std::size_t kBody = wire::Lrh::kSize + wire::RawHeader::kSize;
-constexpr std::size_t kGroups = kBody + 4;
+constexpr std::size_t kGroupInterestBody = wire::Lrh::kSize + wire::RawHeader::kSize;
+constexpr std::size_t kGroupInterestGroups = kGroupInterestBody + 4;
 constexpr std::size_t kGidSize = 16;
 
 }  // namespace
@@ -35,7 +35,7 @@ bool is_group_interest(Bytes packet) {
 
 std::vector<std::byte> GroupInterest::write() const {
   assert(groups.size() <= kMost && hold.count() >= 0 && hold.count() <= 255);
-  const std::size_t size = kGroups + groups.size() * kGidSize;
+  const std::size_t size = kGroupInterestGroups + groups.size() * kGidSize;
   std::vector<std::byte> out(size + wire::kVcrcSize);
   wire::Lrh{.next_header = wire::Lnh::raw,
             .dlid = wire::kPermissiveLid,
@@ -43,26 +43,27 @@ std::vector<std::byte> GroupInterest::write() const {
             .slid = wire::kPermissiveLid}
       .write(out);
   wire::RawHeader{.ether_type = kEtherType}.write(MutableBytes(out).subspan(wire::Lrh::kSize));
-  wire::store_u8(out.data() + kBody, kVersion);
-  wire::store_u8(out.data() + kBody + 1, static_cast<std::uint8_t>(hold.count()));
-  wire::store_be16(out.data() + kBody + 2, static_cast<std::uint16_t>(groups.size()));
+  wire::store_u8(out.data() + kGroupInterestBody, kVersion);
+  wire::store_u8(out.data() + kGroupInterestBody + 1, static_cast<std::uint8_t>(hold.count()));
+  wire::store_be16(out.data() + kGroupInterestBody + 2, static_cast<std::uint16_t>(groups.size()));
   for (std::size_t i = 0; i < groups.size(); ++i)
-    wire::store_gid(out.data() + kGroups + i * kGidSize, groups[i]);
+    wire::store_gid(out.data() + kGroupInterestGroups + i * kGidSize, groups[i]);
   wire::seal_link_packet(out);
   return out;
 }
 
 std::optional<GroupInterest> GroupInterest::parse(Bytes packet) {
-  if (!is_group_interest(packet) || packet.size() < kGroups + wire::kVcrcSize) return std::nullopt;
-  const std::byte* const at = packet.data() + kBody;
+  if (!is_group_interest(packet) || packet.size() < kGroupInterestGroups + wire::kVcrcSize)
+    return std::nullopt;
+  const std::byte* const at = packet.data() + kGroupInterestBody;
   const std::size_t count = wire::load_be16(at + 2);
   if (wire::load_u8(at) != kVersion || count > kMost ||
-      packet.size() != kGroups + count * kGidSize + wire::kVcrcSize) {
+      packet.size() != kGroupInterestGroups + count * kGidSize + wire::kVcrcSize) {
     return std::nullopt;
   }
   GroupInterest out{.hold = std::chrono::seconds(wire::load_u8(at + 1)), .groups = {}};
   for (std::size_t i = 0; i < count; ++i)
-    out.groups.push_back(wire::load_gid(packet.data() + kGroups + i * kGidSize));
+    out.groups.push_back(wire::load_gid(packet.data() + kGroupInterestGroups + i * kGidSize));
   return std::ranges::all_of(out.groups, is_routed_group) ? std::optional(std::move(out))
                                                           : std::nullopt;
 }

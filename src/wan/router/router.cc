@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/ids.h"
 #include "wan/router/global_packet.h"
 
 namespace weft::wan {
@@ -10,7 +11,6 @@ namespace {
 
 using link::PortState;
 
-constexpr std::uint16_t kFullMember = 0x8000;  // of a P_Key
 // A site behind which more packets wait is not told anything besides.
 constexpr std::size_t kMostBacklog = 1'000;
 
@@ -66,7 +66,7 @@ void Router::received(link::Port& port, link::PacketPtr packet, Time now) {
   // Of a group that several sites are in, a packet comes from where its sender is.
   if (to_many && prefixes_.find(read->grh.sgid) != site) return drop(RouterCounter::kForeign);
   if (to_many) return to_group(std::move(packet), read->grh, now);
-  const PKey partition(static_cast<std::uint16_t>(read->bth.pkey.value() | kFullMember));
+  const PKey partition(static_cast<std::uint16_t>(read->bth.pkey.value() | kFullMemberBit));
   paths_.send({.dgid = read->grh.dgid, .pkey = partition}, std::move(packet), now);
 }
 

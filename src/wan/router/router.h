@@ -19,6 +19,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/gid_prefix_table.h"
 #include "base/time.h"
 #include "link/packet.h"
 #include "link/packet_pool.h"
@@ -26,7 +27,6 @@
 #include "wan/router/global_packet.h"
 #include "wan/router/local_paths.h"
 #include "wan/router/multicast_routes.h"
-#include "wan/router/prefix_table.h"
 #include "wan/router/router_counters.h"
 
 namespace weft::wan {
