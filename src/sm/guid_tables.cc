@@ -11,7 +11,7 @@
 namespace weft::sm {
 namespace {
 
-constexpr std::size_t kBlock = wire::GuidBlock::kEntries;
+constexpr std::size_t kGuidTablesBlock = wire::GuidBlock::kEntries;
 
 // Of ports that had some, and are not there to be told that they have none.
 constexpr std::size_t kMostGone = 65'536;
@@ -35,7 +35,8 @@ void GuidTables::read(Changes& changes, Subnet& subnet) {
     if (std::exchange(port.tables.asked_guids, true)) continue;
     // The first entry is its own. A port without a LID has forgotten what it was told.
     if (port.info->lid == Lid{} || port.info->guid_cap <= 1) continue;
-    port.tables.guids.resize((std::size_t{port.info->guid_cap} + kBlock - 1) / kBlock);
+    port.tables.guids.resize((std::size_t{port.info->guid_cap} + kGuidTablesBlock - 1) /
+                             kGuidTablesBlock);
     for (std::size_t number = 0; number < port.tables.guids.size(); ++number) {
       changes.get(subnet.route_to(end), wire::SmAttribute::kGuidInfo,
                   static_cast<std::uint32_t>(number),
@@ -63,11 +64,11 @@ bool GuidTables::write_port(Changes& changes, Subnet& subnet, const PortRef& at,
   SubnetPort& port = subnet.port(at);
   const std::size_t entries = port.info->guid_cap;
   bool is_right = true;
-  port.tables.guids.resize((entries + kBlock - 1) / kBlock);
+  port.tables.guids.resize((entries + kGuidTablesBlock - 1) / kGuidTablesBlock);
   for (std::size_t number = 0; number < port.tables.guids.size(); ++number) {
     wire::GuidBlock block;
-    for (std::size_t i = 0; i < kBlock; ++i) {
-      const std::size_t index = number * kBlock + i;
+    for (std::size_t i = 0; i < kGuidTablesBlock; ++i) {
+      const std::size_t index = number * kGuidTablesBlock + i;
       if (index < std::min(guids.size(), entries)) block.guids[i] = guids[index];
     }
     if (number == 0) block.guids[0] = port.guid;

@@ -18,7 +18,7 @@ using wire::SlToVl;
 using wire::SmAttribute;
 using wire::VlArbitrationBlock;
 
-constexpr std::uint8_t kNoLane = 15;
+constexpr std::uint8_t kLaneTablesNoLane = 15;
 constexpr std::uint8_t kLevels = 16;
 constexpr std::size_t kHalf = VlArbitrationBlock::kEntries;
 // Bits of the modifier of SLtoVL that stand for all ports.
@@ -39,7 +39,7 @@ bool is_up(const SubnetPort& port) {
 // Onto the lanes that the port has.
 SlToVl fitted(SlToVl map, std::uint8_t lanes) {
   for (Vl& vl : map.vls) {
-    if (vl.value() != kNoLane) vl = Vl{static_cast<std::uint8_t>(vl.value() % lanes)};
+    if (vl.value() != kLaneTablesNoLane) vl = Vl{static_cast<std::uint8_t>(vl.value() % lanes)};
   }
   return map;
 }

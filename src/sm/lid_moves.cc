@@ -6,12 +6,12 @@
 namespace weft::sm {
 namespace {
 
-constexpr unsigned kEnd = 0xC000;  // of unicast LIDs, IBA 4.1.3
+constexpr unsigned kLidMovesEnd = 0xC000;  // of unicast LIDs, IBA 4.1.3
 
 // How many ports have each LID.
 class Holders {
  public:
-  explicit Holders(std::span<const LidRange> ranges) : count_(kEnd) {
+  explicit Holders(std::span<const LidRange> ranges) : count_(kLidMovesEnd) {
     for (const LidRange& range : ranges)
       add(range);
   }
@@ -29,7 +29,7 @@ class Holders {
  private:
   template <class Predicate>
   static bool any(const LidRange& range, Predicate holds) {
-    const unsigned end = std::min(kEnd, range.first.value() + (1u << range.lmc));
+    const unsigned end = std::min(kLidMovesEnd, range.first.value() + (1u << range.lmc));
     for (unsigned lid = std::max(1u, unsigned{range.first.value()}); lid < end; ++lid) {
       if (range.first != Lid{} && holds(lid)) return true;
     }
@@ -61,7 +61,7 @@ std::vector<LidMove> first_moves(std::span<const LidRange> now, std::span<const 
       continue;
     }
     const unsigned step = 1u << then[i].lmc;
-    for (next = (next + step - 1) / step * step; next + step <= kEnd; next += step) {
+    for (next = (next + step - 1) / step * step; next + step <= kLidMovesEnd; next += step) {
       const LidRange range{.first = Lid{static_cast<std::uint16_t>(next)}, .lmc = then[i].lmc};
       if (holders.any_of(range) || wanted.any_of(range)) continue;
       holders.add(range);

@@ -7,21 +7,21 @@ namespace weft::sm {
 namespace {
 
 constexpr unsigned kFirst = 1;
-constexpr unsigned kEnd = 0xC000;  // of unicast LIDs, IBA 4.1.3
+constexpr unsigned kLidPlanEnd = 0xC000;  // of unicast LIDs, IBA 4.1.3
 
 // The LIDs that are taken.
 class Taken {
  public:
-  Taken() : taken_(kEnd) {}
+  Taken() : taken_(kLidPlanEnd) {}
   [[nodiscard]] bool free(unsigned first, unsigned count) const {
-    if (first < kFirst || first % count != 0 || first + count > kEnd) return false;
+    if (first < kFirst || first % count != 0 || first + count > kLidPlanEnd) return false;
     for (unsigned lid = first; lid < first + count; ++lid) {
       if (taken_[lid]) return false;
     }
     return true;
   }
   void take(unsigned first, unsigned count) {
-    for (unsigned lid = first; lid < first + count && lid < kEnd; ++lid)
+    for (unsigned lid = first; lid < first + count && lid < kLidPlanEnd; ++lid)
       taken_[lid] = true;
   }
 
@@ -73,9 +73,9 @@ std::vector<Lid> LidPlan::assign(std::span<const Port> ports, std::uint8_t lmc,
       const unsigned step = count(ports[i]);
       unsigned& lid = next[ports[i].is_switch ? 1 : 0];
       lid = (lid + step - 1) / step * step;
-      while (lid < kEnd && !(taken.free(lid, step) && (!sparing || spared.free(lid, step))))
+      while (lid < kLidPlanEnd && !(taken.free(lid, step) && (!sparing || spared.free(lid, step))))
         lid += step;
-      if (lid + step > kEnd) continue;
+      if (lid + step > kLidPlanEnd) continue;
       taken.take(lid, step);
       lids[i] = Lid{static_cast<std::uint16_t>(lid)};
     }

@@ -59,7 +59,7 @@ void add_last_sweep(MetricsText& out, const SweepReport& sweep) {
   add_gauge(out, "last_sweep_problems", "what the last sweep could not do", sweep.problems.size());
 }
 
-std::string_view name_of(wire::MadMethod method) {
+std::string_view method_name(wire::MadMethod method) {
   switch (method) {
     case wire::MadMethod::kGet:
       return "Get";
@@ -81,7 +81,7 @@ std::string_view name_of(wire::MadMethod method) {
 void add_queries(MetricsText& out, const Administrator& administrator) {
   for (const auto& [kind, count] : administrator.queries()) {
     const std::string_view attribute = wire::to_string(kind.attribute);
-    out.add(count, {{"method", name_of(kind.method)},
+    out.add(count, {{"method", method_name(kind.method)},
                     {"attribute", attribute.empty() ? "other" : attribute}});
   }
 }

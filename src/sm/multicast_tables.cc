@@ -15,7 +15,7 @@ namespace {
 
 using wire::MulticastBlock;
 
-constexpr std::size_t kBlock = MulticastBlock::kEntries;
+constexpr std::size_t kMulticastTablesBlock = MulticastBlock::kEntries;
 constexpr std::size_t kWidth = MulticastBlock::kPortsPerPosition;
 
 std::size_t entry_of(Lid mlid) {
@@ -127,8 +127,9 @@ void MulticastTables::add_known(const Subnet& subnet) {
 void MulticastTables::put(Lid mlid, const MulticastHop& hop) {
   Switch& there = switches_[hop.at];
   const std::size_t entry = entry_of(mlid);
-  const std::size_t block = entry / kBlock;
-  there.masks.resize(std::max(there.masks.size(), (block + 1) * kBlock * there.positions));
+  const std::size_t block = entry / kMulticastTablesBlock;
+  there.masks.resize(
+      std::max(there.masks.size(), (block + 1) * kMulticastTablesBlock * there.positions));
   for (std::size_t position = 0; position < there.positions; ++position) {
     const PortSet part = (hop.ports >> (position * kWidth)) & PortSet(0xFFFF);
     const auto mask = static_cast<std::uint16_t>(part.to_ulong());
@@ -189,8 +190,8 @@ void MulticastTables::write_block(const Block& block, Changes& changes, Subnet& 
   const auto [at, number, position] = block;
   const Switch& there = switches_[at];
   MulticastBlock wanted;
-  for (std::size_t i = 0; i < kBlock; ++i) {
-    const std::size_t mask = (number * kBlock + i) * there.positions + position;
+  for (std::size_t i = 0; i < kMulticastTablesBlock; ++i) {
+    const std::size_t mask = (number * kMulticastTablesBlock + i) * there.positions + position;
     if (mask < there.masks.size()) wanted.masks[i] = there.masks[mask];
   }
   auto& known = subnet.nodes[there.node].tables.multicast;
@@ -224,8 +225,8 @@ Lid MulticastTables::top(const Subnet& subnet, std::uint32_t node) const {
                                  [](std::uint16_t mask) { return mask != 0; });
   const auto used = static_cast<std::size_t>(there.masks.rend() - last);
   if (used == 0) return wire::kNoMulticastTop;
-  const std::size_t blocks = (used - 1) / (kBlock * there.positions) + 1;
-  const std::size_t end = std::min(blocks * kBlock, there.entries);
+  const std::size_t blocks = (used - 1) / (kMulticastTablesBlock * there.positions) + 1;
+  const std::size_t end = std::min(blocks * kMulticastTablesBlock, there.entries);
   return Lid{static_cast<std::uint16_t>(MulticastBlock::kFirstLid + end - 1)};
 }
 

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
+#include "base/ids.h"
+
 namespace weft::sm {
 namespace {
 
-constexpr QKey kIpoibQKey{0x0000'0B1B};
-constexpr std::uint8_t kLinkLocalScope = 2;
+constexpr std::uint8_t kPartitionsLinkLocalScope = 2;
 
 bool concerns(Members whom, const Partition::Port& port) {
   switch (whom) {
@@ -48,7 +49,7 @@ Partitions Partitions::standard() {
   Partitions all;
   Partition& partition = all.partitions.emplace_back("Default", kDefaultNumber);
   partition.add(Members::kAll, {.membership = Membership::kFull});
-  all.groups.push_back({.mgid = ipoib_broadcast(partition.full_key(), kLinkLocalScope),
+  all.groups.push_back({.mgid = ipoib_broadcast(partition.full_key(), kPartitionsLinkLocalScope),
                         .pkey = partition.full_key(),
                         .qkey = kIpoibQKey});
   return all;

@@ -15,14 +15,14 @@
 #include <utility>
 
 #include "base/gid_text.h"
+#include "base/ids.h"
 #include "sm/option_text.h"
 #include "sm/partitions.h"
 
 namespace weft::sm {
 namespace {
 
-constexpr std::uint32_t kIpoibQKey = 0x0B1B;
-constexpr std::uint8_t kLinkLocalScope = 2;
+constexpr std::uint8_t kPartitionsFileLinkLocalScope = 2;
 constexpr std::uint8_t kManyHops = 255;
 constexpr std::size_t kMostNotes = 100;
 
@@ -159,8 +159,10 @@ Expected<void> Parser::header(std::string_view text) {
   all_.partitions[made.partition].sl = Sl{made.flags.sl};
   if (!made.ipoib) return {};
   GroupFlags flags = made.flags;
-  if (flags.qkey == 0) flags.qkey = kIpoibQKey;
-  add_groups(ipoib_broadcast(all_.partitions[made.partition].full_key(), kLinkLocalScope), flags);
+  if (flags.qkey == 0) flags.qkey = kIpoibQKey.value();
+  add_groups(
+      ipoib_broadcast(all_.partitions[made.partition].full_key(), kPartitionsFileLinkLocalScope),
+      flags);
   return {};
 }
 
@@ -337,7 +339,7 @@ Expected<void> Parser::group(const OptionToken& token, std::string_view flags_te
     }
   }
   if (auto done = ip_group(*mgid, flags); !done) return done;
-  if (flags.scopes.empty() && (mgid->bytes()[1] & 0x0F) != kLinkLocalScope) {
+  if (flags.scopes.empty() && (mgid->bytes()[1] & 0x0F) != kPartitionsFileLinkLocalScope) {
     note(fmt::format("group {} is made with scope 2, as there is no scope=", mgid->to_string()));
   }
   add_groups(*mgid, flags);
@@ -369,7 +371,7 @@ Expected<void> Parser::ip_group(Gid& mgid, GroupFlags& flags) const {
   bytes[4] = static_cast<std::uint8_t>(key >> 8);
   bytes[5] = static_cast<std::uint8_t>(key);
   mgid = Gid(bytes);
-  if (flags.qkey == 0) flags.qkey = kIpoibQKey;
+  if (flags.qkey == 0) flags.qkey = kIpoibQKey.value();
   return {};
 }
 
@@ -383,11 +385,11 @@ void Parser::add_groups(const Gid& mgid, const GroupFlags& flags) {
                       .traffic_class = flags.traffic_class,
                       .flow_label = flags.flow_label};
   std::set<std::uint8_t> scopes = flags.scopes;
-  if (scopes.empty()) scopes.insert(kLinkLocalScope);
+  if (scopes.empty()) scopes.insert(kPartitionsFileLinkLocalScope);
   for (const std::uint8_t scope : scopes) {
     made.mgid = with_scope(mgid, scope);
     made.scope = scope;
-    made.hop_limit = scope == kLinkLocalScope ? 0 : kManyHops;
+    made.hop_limit = scope == kPartitionsFileLinkLocalScope ? 0 : kManyHops;
     add_group(made);
   }
 }

@@ -15,7 +15,7 @@ namespace {
 using wire::PKeyBlock;
 using wire::SmAttribute;
 
-constexpr std::size_t kBlock = PKeyBlock::kEntries;
+constexpr std::size_t kPkeyTablesBlock = PKeyBlock::kEntries;
 constexpr std::uint16_t kNumberBits = 0x7FFF;
 
 std::uint16_t number(PKey key) {
@@ -27,7 +27,7 @@ bool is_full(PKey key) {
 }
 
 std::size_t blocks_for(std::size_t entries) {
-  return (entries + kBlock - 1) / kBlock;
+  return (entries + kPkeyTablesBlock - 1) / kPkeyTablesBlock;
 }
 
 // The P_Key that belongs at index 0; nothing: none of them.
@@ -42,9 +42,9 @@ std::optional<PKey> first_of(const Partitions::Keys& wanted) {
 class Placement {
  public:
   Placement(std::span<const PKeyBlock> now, std::size_t entries)
-      : now_(std::min(entries, now.size() * kBlock)), table_(entries) {
+      : now_(std::min(entries, now.size() * kPkeyTablesBlock)), table_(entries) {
     for (std::size_t i = 0; i < now_.size(); ++i)
-      now_[i] = now[i / kBlock].pkeys[i % kBlock];
+      now_[i] = now[i / kPkeyTablesBlock].pkeys[i % kPkeyTablesBlock];
     const auto used =
         std::find_if(now_.rbegin(), now_.rend(), [](PKey key) { return number(key) != 0; });
     end_ = std::max<std::size_t>(1, static_cast<std::size_t>(now_.rend() - used));
@@ -74,7 +74,7 @@ class Placement {
   [[nodiscard]] std::vector<PKeyBlock> blocks() const {
     std::vector<PKeyBlock> blocks(blocks_for(table_.size()));
     for (std::size_t i = 0; i < table_.size(); ++i)
-      blocks[i / kBlock].pkeys[i % kBlock] = table_[i];
+      blocks[i / kPkeyTablesBlock].pkeys[i % kPkeyTablesBlock] = table_[i];
     return blocks;
   }
 
@@ -167,7 +167,7 @@ void PKeyTables::write_switch_port(const PortRef& at, const Partitions::Keys& ke
   }
   std::vector<PKeyBlock> blocks(blocks_for(entries));
   for (std::size_t i = 0; i < table.size(); ++i)
-    blocks[i / kBlock].pkeys[i % kBlock] = table[i];
+    blocks[i / kPkeyTablesBlock].pkeys[i % kPkeyTablesBlock] = table[i];
   subnet_.port(at).tables.pkeys.resize(blocks.size());
   write_blocks(at, blocks);
   enforcing_.insert(std::uint64_t{at.node} << 8 | at.port);

@@ -9,13 +9,13 @@ namespace weft::sm {
 
 namespace {
 
-constexpr Vl kNoLane{15};  // of data
+constexpr Vl kSubnetManagementNoLane{15};  // of data
 
 // The levels that do not end at a port.
 std::uint16_t levels_of(const QosProfile& profile) {
   unsigned levels = 0;
   for (std::size_t sl = 0; sl < profile.sl_to_vl.vls.size(); ++sl)
-    levels |= profile.sl_to_vl.vls[sl] == kNoLane ? 0u : 1u << sl;
+    levels |= profile.sl_to_vl.vls[sl] == kSubnetManagementNoLane ? 0u : 1u << sl;
   return static_cast<std::uint16_t>(levels);
 }
 

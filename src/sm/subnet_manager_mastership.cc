@@ -22,7 +22,7 @@ constexpr std::size_t kOtherChanges = 5;
 constexpr std::size_t kChangeFlags = 10;
 constexpr std::uint16_t kPriorityChange = 1u << 3;
 
-std::string name_of(const wire::SmInfo& info) {
+std::string manager_name(const wire::SmInfo& info) {
   return fmt::format("SM {:#018x} (priority {}, {})", info.guid.value(), info.priority,
                      to_string(info.state));
 }
@@ -69,8 +69,9 @@ void SubnetManager::entered() {
   poll_at_.reset();
   if (state() == State::kStandby) poll_at_ = now_ + options_.mastership.poll_every;
   const OtherManager* other = peer();
-  say(Kind::kState, fmt::format("entering {} state{}", to_string(state()),
-                                other == nullptr ? "" : ", following " + name_of(other->info)));
+  say(Kind::kState,
+      fmt::format("entering {} state{}", to_string(state()),
+                  other == nullptr ? "" : ", following " + manager_name(other->info)));
 }
 
 // Whatever it is that has changed, a sweep finds it. The violations of keys are not changes.
@@ -154,7 +155,7 @@ std::optional<SmInfoAnswer> SubnetManager::take_command(const SmInfoRequest& req
     return SmInfoAnswer{.status = wire::MadStatus::kInvalidValue, .info = before};
   }
   if (control == SmControl::kHandover) {
-    say(Kind::kHandover, "HANDOVER from " + name_of(request.info));
+    say(Kind::kHandover, "HANDOVER from " + manager_name(request.info));
     // IBA 14.4.1: who takes over says so, as the standby that it was.
     if (before.state == State::kStandby && master && master->info.guid == request.info.guid) {
       std::array<std::byte, wire::smp::kDataSize> data{};
@@ -186,7 +187,8 @@ SubnetManager::Course SubnetManager::judge() {
     if (mastership_.has_key(other.info)) {
       report_.managers.push_back(other);
     } else {
-      report_.problems.push_back(name_of(other.info) + " has another SM_Key: left out of account");
+      report_.problems.push_back(manager_name(other.info) +
+                                 " has another SM_Key: left out of account");
     }
   }
   // What does not answer may be a master all the same, or have LIDs that this one does not know of:
@@ -212,7 +214,7 @@ SubnetManager::Course SubnetManager::judge() {
       hand_over();
       return Course::kLeave;
     case Mastership::Verdict::kWait:
-      say(Kind::kHandover, fmt::format("waiting for {} to {}", name_of(peer()->info),
+      say(Kind::kHandover, fmt::format("waiting for {} to {}", manager_name(peer()->info),
                                        mastership_.should_call_peer() ? "hand over" : "stand by"));
       poll_at_ = now_ + options_.mastership.poll_every;
       call_peer();
@@ -222,13 +224,13 @@ SubnetManager::Course SubnetManager::judge() {
 }
 
 void SubnetManager::hand_over() {
-  say(Kind::kHandover, "handing over to " + name_of(peer()->info));
+  say(Kind::kHandover, "handing over to " + manager_name(peer()->info));
   std::array<std::byte, wire::smp::kDataSize> data{};
   mastership_.info(activity()).write(data);
   phase_ = Phase::kHandover;
   smps_.set(peer()->route, wire::SmAttribute::kSmInfo,
             static_cast<std::uint32_t>(SmControl::kHandover), data,
-            [this, to = name_of(peer()->info)](const SmpResult& result) {
+            [this, to = manager_name(peer()->info)](const SmpResult& result) {
               if (!result.answered()) say(Kind::kProblem, to + " did not accept the HANDOVER");
             });
 }
@@ -259,7 +261,8 @@ void SubnetManager::ended_poll() {
   entered();
   poll_at_.reset();
   if (anew) {
-    if (asked && !poll_answer_) say(Kind::kHandover, name_of(asked->info) + " does not answer");
+    if (asked && !poll_answer_)
+      say(Kind::kHandover, manager_name(asked->info) + " does not answer");
     want(now_);
   } else if (state() == State::kStandby || peer() != nullptr) {
     poll_at_ = now_ + options_.mastership.poll_every;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -54,6 +55,21 @@ std::map<std::uint16_t, std::uint64_t> leads(const DataServices& services) {
   for (const ServiceLid& each : services.lids())
     ports.emplace(each.lid.value(), each.port.value());
   return ports;
+}
+
+TEST(DataServices, SayWhichPortsHaveGone) {
+  DataServices services;
+  set_ports(services, {1, 2, 3});
+  EXPECT_EQ(services.gone(), 0u);
+  set_ports(services, {1, 3, 4});
+  EXPECT_EQ(services.gone_since(0), std::vector<Guid>{Guid{2}});
+  set_ports(services, {1, 2, 3, 4});
+  set_ports(services, {1, 2, 4});
+  EXPECT_EQ(services.gone(), 2u);
+  EXPECT_EQ(services.gone_since(0), (std::vector<Guid>{Guid{2}, Guid{3}}));
+  EXPECT_EQ(services.gone_since(1), std::vector<Guid>{Guid{3}});
+  EXPECT_TRUE(services.gone_since(2).empty());
+  EXPECT_TRUE(services.gone_since(9).empty());
 }
 
 TEST(DataServices, SpreadPathsByTheirEndsAndMoveOnlyThoseOfWhoIsGone) {
@@ -108,6 +124,37 @@ TEST(DataServices, GiveNewPathsToTheInstanceWithTheLeastToDo) {
   EXPECT_EQ(services.choose(0, flow(18, 7), false)->port, Guid{4});
   services.set_health(Guid{3}, false);
   EXPECT_NE(port(12), 3u);
+}
+
+TEST(DataServices, GiveNewPathsByWhatInstancesAreSaidToHaveToDo) {
+  DataServices services;
+  ASSERT_TRUE(
+      services.set({{.name = "fw", .balance = Balance::kLoad, .instances = {{at(1)}, {at(2)}}}}));
+  set_ports(services, {1, 2});
+  std::uint16_t next = 10;
+  const auto given = [&](int paths) {  // how many of so many new ones 1 gets
+    int first = 0;
+    for (int i = 0; i < paths; ++i)
+      first += services.choose(0, flow(next++, 7), true)->port == Guid{1} ? 1 : 0;
+    return first;
+  };
+  EXPECT_EQ(given(20), 10);
+  const std::uint64_t generation = services.generation();
+  // Of nothing nobody has more; nor by numbers for others than there are.
+  services.set_rates(0, std::array<std::uint64_t, 2>{0, 0});
+  services.set_rates(0, std::array<std::uint64_t, 3>{1, 0, 0});
+  EXPECT_EQ(given(20), 10);
+  // All of the traffic is 1's: that counts as 40 paths, of which it has been given 20.
+  services.set_rates(0, std::array<std::uint64_t, 2>{1'000'000, 0});
+  EXPECT_EQ(given(20), 0) << "30 to 10";
+  EXPECT_EQ(given(20), 10);
+  // What is connected stays where it is.
+  EXPECT_EQ(services.generation(), generation);
+  EXPECT_EQ(services.choose(0, flow(10, 7), true)->port, Guid{1});
+  // The measure does not matter.
+  services.set_rates(0, std::array<std::uint64_t, 2>{3, 5});
+  services.set_rates(0, std::array<std::uint64_t, 2>{30, 50});
+  EXPECT_EQ(given(5), 5) << "30 of 80 paths, and 30 that it has been given; the other one 50, 50";
 }
 
 TEST(DataServices, RememberSoManyPathsAndNoMore) {

@@ -29,7 +29,7 @@ void set_mkey(ManagedLab& lab, const std::string& name, std::uint8_t port, std::
   info.mkey_protect = level;
   node(lab, name).set_port_info(port, info, lab.running.now);
 }
-std::string guid_of(ManagedLab& lab, const std::string& name) {
+std::string hostile_guid_of(ManagedLab& lab, const std::string& name) {
   return fmt::format("{:#018x}", node(lab, name).node_info(0).node_guid.value());
 }
 bool is_active(ManagedLab& lab, const std::string& link) {
@@ -108,7 +108,7 @@ TEST(Hostile, AnAdapterWithTheKeyOfAnotherManagerIsLeftOutAndSaid) {
       // From level 2 on it does not even say who it is.
       EXPECT_THAT(report.problems, Contains(HasSubstr("M_Key")));
       if (level < 2) {
-        EXPECT_THAT(report.problems, Contains(HasSubstr(guid_of(lab, "c"))));
+        EXPECT_THAT(report.problems, Contains(HasSubstr(hostile_guid_of(lab, "c"))));
       }
       EXPECT_EQ(report.failures, 0u);
       EXPECT_EQ(lab.lid("c"), Lid{});

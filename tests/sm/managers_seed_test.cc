@@ -20,9 +20,9 @@ using ::testing::IsEmpty;
 using State = wire::SmState;
 
 // Which things are connected with which.
-class Groups {
+class SeedGroups {
  public:
-  explicit Groups(std::size_t count) : parent_(count) {
+  explicit SeedGroups(std::size_t count) : parent_(count) {
     std::iota(parent_.begin(), parent_.end(), std::size_t{0});
   }
   std::size_t of(std::size_t i) const {
@@ -38,8 +38,8 @@ class Groups {
 
 // The lab's nodes by the links that `counts` holds for. All of its adapters have one port.
 template <class Predicate>
-Groups groups_of(fabric::Fabric& fabric, Predicate counts) {
-  Groups groups(fabric.lab().nodes.size());
+SeedGroups groups_of(fabric::Fabric& fabric, Predicate counts) {
+  SeedGroups groups(fabric.lab().nodes.size());
   for (std::size_t link = 0; link < fabric.link_count(); ++link) {
     const auto& ends = fabric.lab().links[link].ends;
     if (counts(link)) groups.join(ends[0].node, ends[1].node);
@@ -50,7 +50,8 @@ Groups groups_of(fabric::Fabric& fabric, Predicate counts) {
 // No two ports between which packets could travel have the same LID.
 void expect_no_duplicates(ManagedLab& lab) {
   fabric::Fabric& fabric = lab.running.fabric;
-  const Groups groups = groups_of(fabric, [&](std::size_t link) { return lab.is_active(link); });
+  const SeedGroups groups =
+      groups_of(fabric, [&](std::size_t link) { return lab.is_active(link); });
   std::map<std::pair<std::size_t, std::uint16_t>, std::size_t> owners;
   for (std::size_t i = 0; i < fabric.node_count(); ++i) {
     const auto& node = fabric.lab().nodes[i];
@@ -111,7 +112,7 @@ void something_happens(ManagedLab& lab, Random& random) {
 // and everybody else stands by; one without a link looks on. What has a master is up.
 void expect_one_master_each(ManagedLab& lab) {
   fabric::Fabric& fabric = lab.running.fabric;
-  const Groups groups =
+  const SeedGroups groups =
       groups_of(fabric, [&](std::size_t link) { return fabric.link(link).plugged(); });
   std::map<std::string, std::size_t> index;
   std::vector<std::size_t> size(fabric.lab().nodes.size());

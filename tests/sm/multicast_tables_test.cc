@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 
 constexpr Lid kGroup{0xC000};
 
-Guid guid_of(ManagedLab& lab, const std::string& name) {
+Guid group_guid_of(ManagedLab& lab, const std::string& name) {
   return lab.running.fabric.find_node(name)->node_info(1).port_guid;
 }
 
@@ -34,9 +34,9 @@ MulticastGroup group_of(ManagedLab& lab, const std::vector<std::string>& members
                         const std::vector<std::string>& senders = {}, Lid mlid = kGroup) {
   MulticastGroup group{.mlid = mlid};
   for (const auto& name : members)
-    group.members.push_back(guid_of(lab, name));
+    group.members.push_back(group_guid_of(lab, name));
   for (const auto& name : senders)
-    group.senders.push_back(guid_of(lab, name));
+    group.senders.push_back(group_guid_of(lab, name));
   return group;
 }
 

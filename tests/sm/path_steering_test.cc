@@ -27,7 +27,7 @@ PathEnd end(std::uint16_t number) {
           .lid = Lid{static_cast<std::uint16_t>(number & 0xF)}};
 }
 
-EndMatch gid(std::uint16_t number) {
+EndMatch steering_gid(std::uint16_t number) {
   return {.gids = {GidPrefix(end(number).gid, 128)}};
 }
 EndMatch port(std::uint16_t number) {
@@ -65,9 +65,11 @@ std::vector<Lid> lids_of(const PathDecision& decision) {
 TEST(PathSteering, AnswersAsTheExampleSays) {
   PathSteering steering;
   ASSERT_TRUE(steering.set_services({service("d", 0xDDDD, {Lid{0xD}})}));
-  ASSERT_TRUE(steering.add(through({"d"}, gid(0xAAAA), gid(0xBBBB))));
-  ASSERT_TRUE(steering.add({.from = gid(0xCCCC), .to = gid(0xBBBB)}));
-  ASSERT_TRUE(steering.add({.from = gid(0xAAAA), .to = gid(0xBBBB), .requester = gid(0xDDDD)}));
+  ASSERT_TRUE(steering.add(through({"d"}, steering_gid(0xAAAA), steering_gid(0xBBBB))));
+  ASSERT_TRUE(steering.add({.from = steering_gid(0xCCCC), .to = steering_gid(0xBBBB)}));
+  ASSERT_TRUE(steering.add({.from = steering_gid(0xAAAA),
+                            .to = steering_gid(0xBBBB),
+                            .requester = steering_gid(0xDDDD)}));
   steering.set_default(PathAction::kNone);
 
   const PathDecision a = steering.decide(query(0xAAAA, 0xBBBB), true);
@@ -79,6 +81,11 @@ TEST(PathSteering, AnswersAsTheExampleSays) {
   EXPECT_EQ(c.rule, 1u);
   EXPECT_EQ(c.action, PathAction::kDirect);
 
+  PathQuery of_service = query(0xAAAA, 0xBBBB, 0xDDDD);
+  of_service.slid = Lid{0xD};  // by which the packet came
+  const PathDecision as_service = steering.decide(of_service, false);
+  EXPECT_EQ(as_service.action, PathAction::kDirect);
+  EXPECT_EQ(as_service.service, 0u) << "or the SLID would be taken for the source's";
   const PathDecision d = steering.decide(query(0xAAAA, 0xBBBB, 0xDDDD), true);
   EXPECT_EQ(d.rule, 2u);
   EXPECT_EQ(d.action, PathAction::kDirect);
@@ -119,7 +126,7 @@ TEST(PathSteering, LooksAtEachConditionThatARuleHas) {
   EXPECT_EQ(unmet({}), "");
   EXPECT_EQ(unmet({.from = port(2)}), "from");
   EXPECT_EQ(unmet({.from = {.ports = {Guid{4}, Guid{1}}}}), "");
-  EXPECT_EQ(unmet({.to = gid(1)}), "to");
+  EXPECT_EQ(unmet({.to = steering_gid(1)}), "to");
   EXPECT_EQ(unmet({.to = {.gids = {GidPrefix(0xFE80'0000'0000'0000)}}}), "");
   EXPECT_EQ(unmet({.requester = port(1)}), "requester");
   EXPECT_EQ(unmet({.requester = {.lids = {Lid{4}, Lid{3}}}}), "");
@@ -148,7 +155,7 @@ TEST(PathSteering, LooksAtEachConditionThatARuleHas) {
 TEST(PathSteering, TellsTheGidsOfAPortApart) {
   PathSteering steering;
   ASSERT_TRUE(steering.set_services({service("fw", 9, {Lid{99}})}));
-  ASSERT_TRUE(steering.add(through({"fw"}, gid(0x101))));
+  ASSERT_TRUE(steering.add(through({"fw"}, steering_gid(0x101))));
   PathQuery asked = query(1, 2);
   EXPECT_EQ(steering.decide(asked, true).action, PathAction::kDirect);
   asked.source.gid = end(0x101).gid;
@@ -242,6 +249,31 @@ TEST(PathSteering, LeadsBothWaysOfASymmetricRuleThroughOneInstance) {
   EXPECT_EQ(used.size(), 4u);
 }
 
+// To the source, to each service that asks for the way on, and back.
+TEST(PathSteering, GivesEachLegTheSlOfTheRule) {
+  PathSteering steering;
+  ASSERT_TRUE(steering.set_services({service("fw", 8, {Lid{88}}), service("mon", 9, {Lid{99}})}));
+  PathRule rule = through({"fw", "mon"}, port(1), port(2));
+  rule.symmetric = true;
+  rule.answer_sl = Sl{3};
+  ASSERT_TRUE(steering.add(rule));
+  for (const PathQuery& asked :
+       {query(1, 2), query(1, 2, 8), query(1, 2, 9), query(2, 1), query(2, 1, 9), query(2, 1, 8)}) {
+    EXPECT_EQ(steering.decide(asked, true).sl, Sl{3});
+  }
+  EXPECT_EQ(steering.decide(query(1, 3), true).sl, std::nullopt);
+  // Who has a rule of its own has the SL of that.
+  ASSERT_TRUE(steering.add({.requester = port(8), .answer_sl = Sl{4}}));
+  ASSERT_TRUE(steering.add({.requester = port(9)}));
+  EXPECT_EQ(steering.decide(query(1, 2, 8), true).sl, Sl{4});
+  EXPECT_EQ(steering.decide(query(1, 2, 9), true).sl, std::nullopt);
+  EXPECT_EQ(steering.decide(query(1, 2), true).sl, Sl{3});
+  // What is not there has none.
+  steering.services().set_ports(std::vector<PresentPort>{{.port = Guid{9}}});
+  EXPECT_EQ(steering.decide(query(1, 2), true).action, PathAction::kNone);
+  EXPECT_EQ(steering.decide(query(1, 2), true).sl, std::nullopt);
+}
+
 TEST(PathSteering, RefusesPathsWhileNoInstanceIsWellUnlessTheServiceMayBeBypassed) {
   PathSteering steering;
   DataService monitor = service("mon", 9, {Lid{99}});
@@ -274,6 +306,7 @@ TEST(PathSteering, RefusesRulesThatContradictThemselves) {
   EXPECT_THAT(refused(through({"fw", "fw"})), HasSubstr("twice"));
   EXPECT_THAT(refused(through({"mon"})), HasSubstr("no service mon; there are fw"));
   EXPECT_THAT(refused({.service_ids = ServiceIdRange{2, 1}}), HasSubstr("ends before"));
+  EXPECT_THAT(refused({.action = PathAction::kNone, .answer_sl = Sl{3}}), HasSubstr("no SL"));
   EXPECT_EQ(refused({.name = "x"}), "");
   EXPECT_THAT(refused({.name = "x"}), HasSubstr("already"));
   EXPECT_THAT(steering.remove(1).error().message, HasSubstr("there are 1 to 1"));

@@ -90,7 +90,7 @@ TEST(PlaceKeys, GoesOnInTheNextBlock) {
 // --- whole fabrics
 // ---------------------------------------------------------------------------------
 
-std::uint64_t guid_of(ManagedLab& lab, const std::string& name) {
+std::uint64_t lab_guid_of(ManagedLab& lab, const std::string& name) {
   return lab.running.fabric.find_node(name)->node_info(1).port_guid.value();
 }
 
@@ -100,7 +100,7 @@ Partitions partitions_of(std::string text) {
   for (const char* name : {"a", "b", "c", "d"}) {
     const std::string place = std::string("%") + name;
     for (auto at = text.find(place); at != text.npos; at = text.find(place))
-      text.replace(at, place.size(), fmt::format("{:#x}", guid_of(lab, name)));
+      text.replace(at, place.size(), fmt::format("{:#x}", lab_guid_of(lab, name)));
   }
   auto partitions = Partitions::parse(text, "p.conf");
   EXPECT_TRUE(partitions) << partitions.error().message;

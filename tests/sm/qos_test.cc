@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-Qos parsed(const std::string& text) {
+Qos parsed_qos(const std::string& text) {
   auto qos = Qos::parse(text, "qos.conf");
   if (!qos) {
     ADD_FAILURE() << qos.error().message;
@@ -21,13 +21,13 @@ Qos parsed(const std::string& text) {
   return *qos;
 }
 
-std::string error_of(const std::string& text) {
+std::string qos_error_of(const std::string& text) {
   const auto qos = Qos::parse(text, "qos.conf");
   return qos ? "no error" : qos.error().message;
 }
 
 TEST(Qos, IsAsInOpenSmWhereAFileSaysNothing) {
-  const Qos qos = parsed("qos TRUE\n");
+  const Qos qos = parsed_qos("qos TRUE\n");
   EXPECT_TRUE(qos.on);
   EXPECT_EQ(qos.adapters, QosProfile{});
   EXPECT_EQ(qos.adapters.max_vls, 15);
@@ -40,7 +40,7 @@ TEST(Qos, IsAsInOpenSmWhereAFileSaysNothing) {
 }
 
 TEST(Qos, HoldsForAllPortsButThoseOfAKindThatHasItsOwn) {
-  const Qos qos = parsed(
+  const Qos qos = parsed_qos(
       "# OpenSM writes them so\n"
       "qos_max_vls 4\n"
       "qos_high_limit 3\n"
@@ -65,30 +65,31 @@ TEST(Qos, HoldsForAllPortsButThoseOfAKindThatHasItsOwn) {
 }
 
 TEST(Qos, TakesZeroLanesAsNotGiven) {
-  EXPECT_EQ(parsed("qos_max_vls 4\nqos_ca_max_vls 0x0\n").adapters.max_vls, 4);
-  EXPECT_EQ(parsed("qos_max_vls 0\n").adapters.max_vls, 15);
+  EXPECT_EQ(parsed_qos("qos_max_vls 4\nqos_ca_max_vls 0x0\n").adapters.max_vls, 4);
+  EXPECT_EQ(parsed_qos("qos_max_vls 0\n").adapters.max_vls, 15);
 }
 
 TEST(Qos, MayBeSwitchedOff) {
-  EXPECT_FALSE(parsed("qos FALSE\nqos_max_vls 2\n").on);
+  EXPECT_FALSE(parsed_qos("qos FALSE\nqos_max_vls 2\n").on);
 }
 
 TEST(Qos, SaysWhatItDoesNotRead) {
-  const Qos qos = parsed("guid 0x0\nqos_policy_file /etc/opensm/qos-policy.conf\nqos TRUE\n");
+  const Qos qos = parsed_qos("guid 0x0\nqos_policy_file /etc/opensm/qos-policy.conf\nqos TRUE\n");
   ASSERT_THAT(qos.notes, SizeIs(1));
   EXPECT_THAT(qos.notes[0], HasSubstr("2 other options are not read"));
 }
 
 TEST(Qos, SaysWhereAFileIsWrongAndWhatWouldBeRight) {
-  EXPECT_THAT(error_of("\nqos_max_vls 16"), HasSubstr("qos.conf:2: 'qos_max_vls': '16': want 1"));
-  EXPECT_THAT(error_of("qos_high_limit 256"), HasSubstr("want 0 to 255"));
-  EXPECT_THAT(error_of("qos_sl2vl 0,16"), HasSubstr("'16': want up to 16 VLs"));
-  EXPECT_THAT(error_of("qos_sl2vl 0,,1"), HasSubstr("want up to 16 VLs"));
-  EXPECT_THAT(error_of("qos_sl2vl 0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1"), HasSubstr("up to 16"));
-  EXPECT_THAT(error_of("qos_vlarb_low 0:4,15:4"), HasSubstr("'15:4': want up to 64 pairs"));
-  EXPECT_THAT(error_of("qos_vlarb_low 0"), HasSubstr("want up to 64 pairs"));
-  EXPECT_THAT(error_of("qos_vlarb_low 0:256"), HasSubstr("want up to 64 pairs"));
-  EXPECT_THAT(error_of("qos_ca_lanes 3"), HasSubstr("no such option"));
+  EXPECT_THAT(qos_error_of("\nqos_max_vls 16"),
+              HasSubstr("qos.conf:2: 'qos_max_vls': '16': want 1"));
+  EXPECT_THAT(qos_error_of("qos_high_limit 256"), HasSubstr("want 0 to 255"));
+  EXPECT_THAT(qos_error_of("qos_sl2vl 0,16"), HasSubstr("'16': want up to 16 VLs"));
+  EXPECT_THAT(qos_error_of("qos_sl2vl 0,,1"), HasSubstr("want up to 16 VLs"));
+  EXPECT_THAT(qos_error_of("qos_sl2vl 0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1"), HasSubstr("up to 16"));
+  EXPECT_THAT(qos_error_of("qos_vlarb_low 0:4,15:4"), HasSubstr("'15:4': want up to 64 pairs"));
+  EXPECT_THAT(qos_error_of("qos_vlarb_low 0"), HasSubstr("want up to 64 pairs"));
+  EXPECT_THAT(qos_error_of("qos_vlarb_low 0:256"), HasSubstr("want up to 64 pairs"));
+  EXPECT_THAT(qos_error_of("qos_ca_lanes 3"), HasSubstr("no such option"));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ std::vector<PathRecord> paths_of(const Answer& answer) {
   return paths;
 }
 
-constexpr std::uint64_t kEnds = PathRecord::kHasSgid | PathRecord::kHasDgid;
+constexpr std::uint64_t kSaPathsEnds = PathRecord::kHasSgid | PathRecord::kHasDgid;
 
 AdministeredLab::Query between(AdministeredLab& sa, const std::string& from, const std::string& to,
                                std::uint64_t more = 0, PathRecord record = {}) {
@@ -37,7 +37,7 @@ AdministeredLab::Query between(AdministeredLab& sa, const std::string& from, con
   record.dgid = sa.gid(to);
   return {.method = MadMethod::kGet,
           .attribute = SaAttribute::kPathRecord,
-          .mask = kEnds | more,
+          .mask = kSaPathsEnds | more,
           .data = bytes_of(record)};
 }
 
@@ -161,6 +161,81 @@ TEST(SaPaths, AreOnTheLevelOfTheirPartitionWhereRoutingNeedsNone) {
   EXPECT_EQ(level(Engine::kLayered, PKey{0x8011}), level(Engine::kLayered, PKey{0xFFFF}));
 }
 
+struct GivenLevels : ::testing::Test {
+  struct Told {
+    std::optional<Sl> sl{};   // nothing: there is no such path
+    PathDecision decision{};  // that explains it
+  };
+  Told ask(AdministeredLab& sa, const std::string& from, const std::string& to,
+           std::optional<Sl> asked = {}) {
+    const auto query = between(sa, from, to, asked ? PathRecord::kHasSl : std::uint64_t{0},
+                               {.sl = asked.value_or(Sl{})});
+    const Answer answer = sa.ask(from, query);
+    Told told;
+    if (answer.status == 0) told.sl = paths_of(answer).at(0).sl;
+    SaRequest request{.data = query.data};
+    request.header.method = MadMethod::kGet;
+    request.sa.component_mask = query.mask;
+    request.requester = sa.administrator->view().end_of(sa.gid(from));
+    told.decision = sa.administrator->steered(request).value().decision;
+    return told;
+  }
+  static EndMatch at(AdministeredLab& sa, const std::string& node) {
+    return {.ports = {guid_of(sa.gid(node))}};
+  }
+  PathSteering steering;
+};
+
+TEST_F(GivenLevels, AreThoseOfThePairsRuleBeforeThatOfThePartition) {
+  AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a", {},
+                     {.paths = {.levels = {{0x7FFF, Sl{2}}}, .adapter_levels = 0x7FFF}});
+  sa.administrator->steer_by(&steering);
+  ASSERT_TRUE(steering.add({.from = at(sa, "b"), .to = at(sa, "d"), .answer_sl = Sl{3}}));
+  EXPECT_EQ(ask(sa, "b", "d").sl, Sl{3});
+  EXPECT_EQ(ask(sa, "b", "d").decision.sl, Sl{3});
+  EXPECT_EQ(ask(sa, "d", "b").sl, Sl{2}) << "the rule is for one direction";
+  EXPECT_EQ(ask(sa, "b", "c").sl, Sl{2});
+  EXPECT_EQ(ask(sa, "b", "d", Sl{3}).sl, Sl{3});
+  const Told other = ask(sa, "b", "d", Sl{2});
+  EXPECT_EQ(other.sl, std::nullopt);
+  EXPECT_EQ(other.decision.action, PathAction::kNone);
+  EXPECT_EQ(other.decision.reason, "SL 2 is asked for, and the rule gives SL 3");
+  EXPECT_EQ(ask(sa, "d", "b", Sl{5}).sl, Sl{5});
+  // Where the rule gives none, all is as without it; a level without a lane leads nowhere.
+  ASSERT_TRUE(steering.insert(0, {.from = at(sa, "b"), .to = at(sa, "d")}));
+  EXPECT_EQ(ask(sa, "b", "d").sl, Sl{2});
+  ASSERT_TRUE(steering.insert(0, {.to = at(sa, "d"), .answer_sl = Sl{15}}));
+  EXPECT_EQ(ask(sa, "b", "d").sl, std::nullopt);
+}
+
+TEST_F(GivenLevels, AreOfBothDirectionsOfASymmetricRule) {
+  AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
+  sa.administrator->steer_by(&steering);
+  ASSERT_TRUE(steering.add(
+      {.from = at(sa, "b"), .to = at(sa, "d"), .answer_sl = Sl{3}, .symmetric = true}));
+  EXPECT_EQ(ask(sa, "b", "d").sl, Sl{3});
+  EXPECT_EQ(ask(sa, "d", "b").sl, Sl{3});
+}
+
+// What keeps the fabric free of deadlock comes first.
+TEST_F(GivenLevels, DoNotCountWhereRoutingNeedsItsOwn) {
+  const auto ring = fabric::generate_torus({5}, 1, "ring");
+  AdministeredLab sa(*ring, ring->nodes.back().name, {.engine = Engine::kLayered});
+  sa.administrator->steer_by(&steering);
+  const std::string& from = ring->nodes[5].name;
+  const std::string& to = ring->nodes[7].name;
+  ASSERT_TRUE(steering.add({}));
+  const auto own = ask(sa, from, to).sl;
+  ASSERT_TRUE(own);
+  ASSERT_TRUE(steering.insert(0, {.answer_sl = Sl{9}}));
+  const Told told = ask(sa, from, to);
+  EXPECT_EQ(told.sl, own);
+  EXPECT_EQ(told.decision.sl, std::nullopt);
+  EXPECT_EQ(told.decision.reason, "routing needs the SLs itself: SL 9 of the rule does not count");
+  EXPECT_EQ(ask(sa, from, to, own).sl, own);
+  EXPECT_EQ(ask(sa, from, to, Sl{9}).sl, std::nullopt);
+}
+
 TEST(SaPaths, AreNotToldOfLevelsThatHaveNoLane) {
   const auto status = [](const PathOptions& options, const std::string& from, const std::string& to,
                          Sl sl) {
@@ -262,7 +337,7 @@ TEST(SaPaths, ToOtherSubnetsLeadToARouter) {
     const Answer answer =
         sa.ask("b", {.method = MadMethod::kGet,
                      .attribute = SaAttribute::kPathRecord,
-                     .mask = kEnds,
+                     .mask = kSaPathsEnds,
                      .data = bytes_of(PathRecord{.dgid = far, .sgid = sa.gid("b")})});
     if (answer.status != 0) {
       EXPECT_EQ(answer.status, status_of(SaStatus::kInvalidGid));

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 constexpr Lid kService{40};
 
-Guid guid_of(ManagedLab& lab, const std::string& name) {
+Guid service_guid_of(ManagedLab& lab, const std::string& name) {
   return lab.running.fabric.find_node(name)->node_info(1).port_guid;
 }
 
@@ -32,8 +32,8 @@ bool leads(ManagedLab& lab, Lid lid, const std::string& to) {
 
 TEST(ServiceLids, LeadToThePortThatIsNamed) {
   ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a");
-  ASSERT_TRUE(
-      lab.manager->set_service_lids(std::vector<ServiceLid>{{kService, guid_of(lab, "c")}}));
+  ASSERT_TRUE(lab.manager->set_service_lids(
+      std::vector<ServiceLid>{{kService, service_guid_of(lab, "c")}}));
   lab.sweep();
   EXPECT_TRUE(leads(lab, kService, "c"));
   EXPECT_EQ(lab.sweep().writes, 0u);
@@ -48,12 +48,12 @@ TEST(ServiceLids, AreMovedWithoutASweep) {
     EXPECT_EQ(lab.manager->sweeps(), 1u);
   };
   const std::uint64_t revision = lab.manager->revision();
-  lead({{kService, guid_of(lab, "c")}});
+  lead({{kService, service_guid_of(lab, "c")}});
   EXPECT_TRUE(leads(lab, kService, "c"));
   EXPECT_EQ(lab.manager->revision(), revision + 1);
   // Both are at one switch: the other one's table stays as it is.
   const std::uint64_t before = lab.manager->smps().sent;
-  lead({{kService, guid_of(lab, "d")}});
+  lead({{kService, service_guid_of(lab, "d")}});
   EXPECT_EQ(lab.manager->smps().sent, before + 1);
   EXPECT_TRUE(leads(lab, kService, "d"));
   EXPECT_FALSE(leads(lab, kService, "c"));
@@ -67,7 +67,7 @@ TEST(ServiceLids, ArePortsLidsNever) {
   ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a", {.setup = {.lmc = 1}});
   std::vector<ServiceLid> lids;
   for (std::uint16_t lid = 1; lid < 20; lid = static_cast<std::uint16_t>(lid + 3))
-    lids.push_back({Lid{lid}, guid_of(lab, "c")});
+    lids.push_back({Lid{lid}, service_guid_of(lab, "c")});
   ASSERT_TRUE(lab.manager->set_service_lids(lids));
   lab.sweep();
   for (const ServiceLid& each : lids) {
@@ -84,7 +84,7 @@ TEST(ServiceLids, ArePortsLidsNever) {
 TEST(ServiceLids, AreNotTakenFromPorts) {
   ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a", {.setup = {.lmc = 1}});
   lab.sweep();
-  const Guid c = guid_of(lab, "c");
+  const Guid c = service_guid_of(lab, "c");
   const auto refused = [&](std::vector<ServiceLid> lids) {
     const auto set = lab.manager->set_service_lids(lids);
     return set ? std::string() : set.error().message;
@@ -113,8 +113,8 @@ TEST(ServiceLids, LeadNowhereWhileTheirPortIsAway) {
     lab.sweep();
   };
   plug(false);
-  ASSERT_TRUE(
-      lab.manager->set_service_lids(std::vector<ServiceLid>{{kService, guid_of(lab, "d")}}));
+  ASSERT_TRUE(lab.manager->set_service_lids(
+      std::vector<ServiceLid>{{kService, service_guid_of(lab, "d")}}));
   lab.run_for(1ms);
   EXPECT_EQ(lab.manager->routes().port(0, kService), kNoPort);
   plug(true);
@@ -129,8 +129,8 @@ TEST(ServiceLids, AreNotRoutedWhereSwitchesHaveNoEntriesForThem) {
   lab.manager->on_event([&](const ManagerEvent& event) {
     if (event.kind == ManagerEvent::Kind::kProblem) problems.push_back(event.text);
   });
-  ASSERT_TRUE(
-      lab.manager->set_service_lids(std::vector<ServiceLid>{{Lid{0xBFFF}, guid_of(lab, "c")}}));
+  ASSERT_TRUE(lab.manager->set_service_lids(
+      std::vector<ServiceLid>{{Lid{0xBFFF}, service_guid_of(lab, "c")}}));
   const bool fits = lab.running.fabric.find_node("s1")->switch_info().linear_cap > 0xBFFF;
   EXPECT_EQ(lab.sweep().failures, 0u);
   EXPECT_EQ(problems.empty(), fits);
@@ -140,8 +140,8 @@ TEST(ServiceLids, AreNotRoutedWhereSwitchesHaveNoEntriesForThem) {
 TEST(ServiceLids, HaveWaysAndArePathsIfThePolicySaysSo) {
   AdministeredLab sa(fabric::lab_of(fabric::kFourNodes), "a");
   const auto lead = [&](const std::string& to) {
-    ASSERT_TRUE(
-        sa.lab.manager->set_service_lids(std::vector<ServiceLid>{{kService, guid_of(sa.lab, to)}}));
+    ASSERT_TRUE(sa.lab.manager->set_service_lids(
+        std::vector<ServiceLid>{{kService, service_guid_of(sa.lab, to)}}));
     sa.lab.run_for(1ms);
     sa.publish();
   };
@@ -182,8 +182,8 @@ TEST(ServiceLids, GoTheWaysOfTheirPort) {
   const auto ring = fabric::generate_torus({6}, 1, "ring");
   const std::string host = ring->nodes.back().name;
   AdministeredLab sa(*ring, host, {.engine = Engine::kLayered});
-  ASSERT_TRUE(
-      sa.lab.manager->set_service_lids(std::vector<ServiceLid>{{kService, guid_of(sa.lab, host)}}));
+  ASSERT_TRUE(sa.lab.manager->set_service_lids(
+      std::vector<ServiceLid>{{kService, service_guid_of(sa.lab, host)}}));
   sa.sweep();
   const SubnetView& view = sa.administrator->view();
   for (const ViewEnd& end : view.ends()) {

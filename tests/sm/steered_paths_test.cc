@@ -29,7 +29,7 @@ using wire::SaAttribute;
 using wire::SaStatus;
 
 constexpr std::uint64_t kPrefix = 0xFE80'0000'0000'0000;
-constexpr std::uint64_t kEnds = PathRecord::kHasSgid | PathRecord::kHasDgid;
+constexpr std::uint64_t kSteeredPathsEnds = PathRecord::kHasSgid | PathRecord::kHasDgid;
 
 // A node that manages, two with applications, and two for services at different switches. What
 // crosses to the second one is of 2 KiB.
@@ -104,8 +104,8 @@ class SteeredPaths : public ::testing::Test, private mgmt::MadClient {
                               const std::string& to, Asked asked) {
     asked.record.sgid = gid(from);
     asked.record.dgid = gid(to);
-    return ask(asker, MadMethod::kGetTable, SaAttribute::kPathRecord, kEnds | asked.more,
-               bytes_of(asked.record));
+    return ask(asker, MadMethod::kGetTable, SaAttribute::kPathRecord,
+               kSteeredPathsEnds | asked.more, bytes_of(asked.record));
   }
   std::vector<PathRecord> ask(const std::string& asker, MadMethod method, SaAttribute attribute,
                               std::uint64_t mask, const std::vector<std::byte>& data) {
@@ -310,13 +310,64 @@ TEST_F(SteeredPaths, DifferByPartition) {
   EXPECT_EQ(ask("a", "a", "b").at(0).dlid, Lid{40}) << "the partition with the lowest number";
 }
 
+TEST_F(SteeredPaths, HaveTheSlOfTheirRuleOnEveryLegAndOnTheWayBack) {
+  PathRule gold = through("fw", at("a"), at("b"));
+  gold.answer_sl = Sl{3};
+  begin({.services = {service("fw", {"fw1"}, Lid{40})}, .rules = {gold}});
+  const Asked as_service{.more = PathRecord::kHasSlid, .record = {.slid = Lid{40}}};
+  for (const auto& [from, to] : {std::pair("a", "b"), std::pair("b", "a")}) {
+    const auto there = ask(from, from, to);
+    ASSERT_EQ(there.size(), 1u);
+    EXPECT_EQ(there[0].dlid, Lid{40});
+    EXPECT_EQ(there[0].sl, Sl{3});
+    const auto on = ask("fw1", from, to, as_service);
+    ASSERT_EQ(on.size(), 1u);
+    EXPECT_EQ(on[0].dlid, lid(to));
+    EXPECT_EQ(on[0].sl, Sl{3});
+  }
+  EXPECT_EQ(ask("a", "a", "fw2").at(0).sl, Sl{0});
+  const auto by = [&](std::uint8_t sl) {
+    return ask("a", "a", "b", {.more = PathRecord::kHasSl, .record = {.sl = Sl{sl}}}).size();
+  };
+  EXPECT_EQ(by(3), 1u);
+  EXPECT_EQ(by(0), 0u) << "it is not the path that is asked for";
+}
+
+TEST_F(SteeredPaths, BetweenSeveralPortsHaveTheSlOfTheirOwnPair) {
+  PathRule gold = through("fw", at("a"), at("b"));
+  gold.answer_sl = Sl{3};
+  PathRule silver{.from = at("a"), .to = at("fw2"), .answer_sl = Sl{2}};
+  begin({.services = {service("fw", {"fw1"}, Lid{40})}, .rules = {gold, silver}});
+  std::vector<std::byte> data(200);
+  wire::store_u8(data.data() + 5, 4);   // NumbPath
+  wire::store_u8(data.data() + 15, 1);  // SGIDCount
+  wire::store_u8(data.data() + 16, 3);  // DGIDCount
+  wire::store_gid(data.data() + 24, gid("a"));
+  wire::store_gid(data.data() + 40, gid("b"));
+  wire::store_gid(data.data() + 56, gid("fw2"));
+  wire::store_gid(data.data() + 72, gid("m"));
+  using Told = std::vector<std::pair<Gid, Sl>>;
+  const auto told = [&](std::uint64_t more) {
+    Told each;
+    for (const PathRecord& path : ask("a", MadMethod::kGetMulti, SaAttribute::kMultiPathRecord,
+                                      1u << 6 | 1u << 19 | 1u << 20 | more, data)) {
+      each.emplace_back(path.dgid, path.sl);
+    }
+    return each;
+  };
+  EXPECT_EQ(told(0), (Told{{gid("b"), Sl{3}}, {gid("fw2"), Sl{2}}, {gid("m"), Sl{0}}}));
+  // By an SL that is asked for, those that have it, or that no rule gives another one.
+  wire::store_u8(data.data() + 9, 2);
+  EXPECT_EQ(told(1u << 9), (Told{{gid("fw2"), Sl{2}}, {gid("m"), Sl{2}}}));
+}
+
 // A service that is the one thing that joins two subnets: bump on the wire.
 TEST_F(SteeredPaths, LeadBeyondTheSubnetThroughTheServiceThatJoinsIt) {
   const Gid far = make_gid(0xFD00'0000'0000'0002, Guid{0xB});
   begin({.services = {service("bump", {"fw1"}, Lid{40})},
          .rules = {through("bump", {}, {.gids = {GidPrefix(0xFD00'0000'0000'0002)}})}});
   const auto to = [&](const Gid& gid_there) {
-    return ask("a", MadMethod::kGet, SaAttribute::kPathRecord, kEnds,
+    return ask("a", MadMethod::kGet, SaAttribute::kPathRecord, kSteeredPathsEnds,
                bytes_of(PathRecord{.dgid = gid_there, .sgid = gid("a")}));
   };
   const auto there = to(far);

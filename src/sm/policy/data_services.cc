@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/gid_prefix.h"
@@ -135,13 +137,25 @@ void DataServices::set_ports(std::span<const PresentPort> ports) {
   std::sort(sorted.begin(), sorted.end(), [](const PresentPort& a, const PresentPort& b) {
     return std::pair(a.system, a.port) < std::pair(b.system, b.port);
   });
-  here_.clear();
+  const auto before = std::exchange(here_, {});
   std::size_t rank = 0;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     rank = i > 0 && sorted[i - 1].system == sorted[i].system ? rank + 1 : 0;
     here_.emplace(sorted[i].port, std::pair(sorted[i].system, rank));
   }
+  for (const auto& [port, where] : before) {
+    if (here_.contains(port)) continue;
+    ++gone_;
+    newest_gone_.push_back(port);
+    if (newest_gone_.size() > kGoneKept) newest_gone_.pop_front();
+  }
   settle();
+}
+
+std::vector<Guid> DataServices::gone_since(std::uint64_t count) const {
+  const std::uint64_t more = gone_ > count ? gone_ - count : 0;
+  const auto kept = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(more, newest_gone_.size()));
+  return {newest_gone_.end() - kept, newest_gone_.end()};
 }
 
 void DataServices::set_health(Guid port, bool well) {
@@ -162,6 +176,20 @@ void DataServices::set_load(Guid port, std::uint64_t load) {
         state.paths_told = state.paths;
       }
     }
+  }
+}
+
+void DataServices::set_rates(std::size_t service, std::span<const std::uint64_t> rates) {
+  std::vector<State>& states = states_[service];
+  const double all = std::accumulate(rates.begin(), rates.end(), 0.0);
+  if (all <= 0 || rates.size() != states.size()) return;
+  std::uint64_t paths = 0;
+  for (const State& state : states)
+    paths += state.paths;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const double share = static_cast<double>(rates[i]) / all * static_cast<double>(paths);
+    states[i].load = (states[i].paths + static_cast<std::uint64_t>(std::llround(share))) / 2;
+    states[i].paths_told = states[i].paths;
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <map>
 #include <optional>
@@ -99,6 +100,11 @@ class DataServices {
 
   // Which end ports the subnet has by now. Those that are gone are not well.
   void set_ports(std::span<const PresentPort> ports);
+  // How many ports the subnet had and has no more, so far, and those behind the first `count` of
+  // these, of which the newest kGoneKept are known.
+  static constexpr std::size_t kGoneKept = 4096;
+  [[nodiscard]] std::uint64_t gone() const { return gone_; }
+  [[nodiscard]] std::vector<Guid> gone_since(std::uint64_t count) const;
   // What somebody says of the work at a port, whatever the subnet has; all are well at first.
   void set_health(Guid port, bool well);
   // Whether somebody has taken a port out of service, for maintenance: it is not well until he puts
@@ -108,6 +114,11 @@ class DataServices {
   // How much an instance at a port has to do, in paths: counts besides the paths that it has been
   // given since.
   void set_load(Guid port, std::uint64_t load);
+  // The load of all instances of a service, in their order, by what each has to do in one and the
+  // same measure: packets a second, say. Half of it is an instance's share of that, in as many
+  // paths as all have been given; the other half is the paths that it has been given itself, whose
+  // traffic may be to come. Where nobody has anything to do, nothing changes.
+  void set_rates(std::size_t service, std::span<const std::uint64_t> rates);
   [[nodiscard]] bool is_well(Guid port) const;
 
   // Members without LIDs get one each, none of which is in `taken`: above all of these, so that
@@ -167,6 +178,8 @@ class DataServices {
   std::set<Guid> unwell_;                                        // that were said to be so
   std::set<Guid> drained_;
   bool knows_ports_ = false;  // set_ports() was called
+  std::uint64_t gone_ = 0;
+  std::deque<Guid> newest_gone_;
   std::map<Key, Given> given_;
   std::list<Key> remembered_;  // the one that was asked for last is the last
   std::uint64_t generation_ = 0;

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ids.h"
+
 namespace weft::sm {
 namespace {
-
-constexpr unsigned kPartition = 0x7FFF;  // of a P_Key; the rest is membership
 
 template <class List, class Value>
 bool has(const List& list, const Value& value) {
@@ -19,8 +19,8 @@ bool has(const List& list, const Value& value) {
 bool fits_pkey(const std::optional<PKey>& wanted, PKey pkey) {
   if (!wanted) return true;
   // 0 is the number of no partition (IBA 10.9.1.1).
-  return (pkey.value() & kPartition) != 0 &&
-         (pkey.value() & kPartition) == (wanted->value() & kPartition);
+  return (pkey.value() & kPartitionBits) != 0 &&
+         (pkey.value() & kPartitionBits) == (wanted->value() & kPartitionBits);
 }
 
 Expected<void> check(const PathRule& rule) {
@@ -35,6 +35,9 @@ Expected<void> check(const PathRule& rule) {
     if (std::count(rule.through.begin(), rule.through.end(), rule.through[i]) > 1) {
       return wrong(fmt::format("service {} is named twice", rule.through[i]));
     }
+  }
+  if (rule.answer_sl && rule.action == PathAction::kNone) {
+    return wrong("a rule by which there is no path has no SL to give");
   }
   if (rule.service_ids && rule.service_ids->last < rule.service_ids->first) {
     return wrong("the range of service IDs ends before it begins");

@@ -76,6 +76,7 @@ struct PathRule {
   std::optional<std::uint16_t> qos_class{};  // a query without a QoSClass does not fit
   PathAction action = PathAction::kDirect;
   std::vector<std::string> through{};  // services, from the source on; with kThrough one at least
+  std::optional<Sl> answer_sl{};       // of the path that it answers; with kNone there is none
   bool symmetric = false;
   friend bool operator==(const PathRule&, const PathRule&) = default;
 };
@@ -106,8 +107,8 @@ class PathRules {
 
   // Before the rule at `index`; behind all others where there is none. Errors: invalid_argument
   // for a rule that contradicts itself (no service to lead through, or one twice; services, but
-  // another action; a range that ends before it begins); file_exists for a name that another rule
-  // has; no_buffer_space beyond kMost.
+  // another action; an SL of no path; a range that ends before it begins); file_exists for a name
+  // that another rule has; no_buffer_space beyond kMost.
   Expected<void> insert(std::size_t index, PathRule rule);
   Expected<void> add(PathRule rule) { return insert(rules_.size(), std::move(rule)); }
   // Errors: result_out_of_range: there is no such rule.

@@ -125,7 +125,14 @@ PathDecision PathSteering::find(const PathQuery& query, bool remember) {
     // what it is to get. Others were for the ends.
     const bool of_service = !names_requester && rule.action == PathAction::kThrough &&
                             passed(chain_of(rule, is_reversed(fit, query)), query) > 0;
-    if (!of_service) return answer(i, fit, query, remember);
+    if (!of_service) {
+      PathDecision decision = answer(i, fit, query, remember);
+      // Whoever says its service LID asks as the service, whichever rule answers it: that LID is
+      // none of the source's.
+      const bool named = query.slid != Lid{} && services_.owner_of(query.slid).has_value();
+      if (acting && named && !decision.service) decision.service = services_.owner_of(query.slid);
+      return decision;
+    }
     acting.emplace(i, fit);
   }
   if (acting) return answer(acting->first, acting->second, query, remember);
@@ -135,7 +142,7 @@ PathDecision PathSteering::find(const PathQuery& query, bool remember) {
 PathDecision PathSteering::answer(std::size_t index, RuleFit fit, const PathQuery& query,
                                   bool remember) {
   const PathRule& rule = rules_.all()[index];
-  PathDecision decision{.action = rule.action, .rule = index};
+  PathDecision decision{.action = rule.action, .rule = index, .sl = rule.answer_sl};
   if (rule.action != PathAction::kThrough) return decision;
   const bool reversed = is_reversed(fit, query);
   const Chain chain = chain_of(rule, reversed);
@@ -158,6 +165,7 @@ PathDecision PathSteering::answer(std::size_t index, RuleFit fit, const PathQuer
     if (service.bypass) continue;
     decision.hops.clear();
     decision.action = PathAction::kNone;
+    decision.sl.reset();
     return decision;
   }
   if (decision.hops.empty()) decision.action = PathAction::kDirect;

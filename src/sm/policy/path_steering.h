@@ -35,6 +35,9 @@ struct PathDecision {
   // What leaves the asking service should come from there, so that answers to it come back through
   // the service; 0: from its source, and they do not.
   Lid returns_to{};
+  // What the rule gives to the path, and to what each service on it leads on; nothing: it does not
+  // say.
+  std::optional<Sl> sl{};
   std::string reason{};  // why it is not what the rule says; empty: it is
 };
 

@@ -7,7 +7,7 @@
 namespace weft::sm {
 namespace {
 
-constexpr std::uint32_t kFar = ~std::uint32_t{0};
+constexpr std::uint32_t kMulticastTreeFar = ~std::uint32_t{0};
 // Breadth-first searches to find the middle of a fabric: fabrics that are built by a plan need a
 // handful.
 constexpr int kMostSearches = 64;
@@ -15,16 +15,16 @@ constexpr int kMostSearches = 64;
 }  // namespace
 
 MulticastTrees::MulticastTrees(const SwitchGraph& graph)
-    : graph_(graph), component_of_(graph.switches(), kFar) {
+    : graph_(graph), component_of_(graph.switches(), kMulticastTreeFar) {
   for (SwitchIndex first = 0; first < graph.switches(); ++first) {
-    if (component_of_[first] != kFar) continue;
+    if (component_of_[first] != kMulticastTreeFar) continue;
     const auto number = static_cast<std::uint32_t>(components_.size());
     Component& made = components_.emplace_back();
     component_of_[first] = number;
     made.switches.push_back(first);
     for (std::size_t next = 0; next < made.switches.size(); ++next) {
       for (const Hop& hop : graph.hops_of(made.switches[next])) {
-        if (component_of_[hop.to] != kFar) continue;
+        if (component_of_[hop.to] != kMulticastTreeFar) continue;
         component_of_[hop.to] = number;
         made.switches.push_back(hop.to);
       }
@@ -34,12 +34,12 @@ MulticastTrees::MulticastTrees(const SwitchGraph& graph)
 }
 
 std::vector<std::uint32_t> MulticastTrees::distances(SwitchIndex from) const {
-  std::vector<std::uint32_t> found(graph_.switches(), kFar);
+  std::vector<std::uint32_t> found(graph_.switches(), kMulticastTreeFar);
   std::vector<SwitchIndex> queue{from};
   found[from] = 0;
   for (std::size_t next = 0; next < queue.size(); ++next) {
     for (const Hop& hop : graph_.hops_of(queue[next])) {
-      if (found[hop.to] != kFar) continue;
+      if (found[hop.to] != kMulticastTreeFar) continue;
       found[hop.to] = found[queue[next]] + 1;
       queue.push_back(hop.to);
     }

@@ -8,11 +8,11 @@
 namespace weft::sm {
 namespace {
 
-constexpr unsigned kFar = std::numeric_limits<unsigned>::max();
+constexpr unsigned kExplainFar = std::numeric_limits<unsigned>::max();
 
 // Links from each switch to one of them.
 std::vector<unsigned> distances(const Subnet& subnet, std::uint32_t goal) {
-  std::vector<unsigned> away(subnet.nodes.size(), kFar);
+  std::vector<unsigned> away(subnet.nodes.size(), kExplainFar);
   away[goal] = 0;
   std::deque<std::uint32_t> next{goal};
   while (!next.empty()) {
@@ -21,7 +21,7 @@ std::vector<unsigned> distances(const Subnet& subnet, std::uint32_t goal) {
     for (const SubnetPort& port : subnet.nodes[node].ports) {
       if (!port.peer || !subnet.nodes[port.peer->node].is_switch()) continue;
       unsigned& other = away[port.peer->node];
-      if (other != kFar) continue;
+      if (other != kExplainFar) continue;
       other = away[node] + 1;
       next.push_back(port.peer->node);
     }

@@ -16,7 +16,7 @@ using wire::MemberRecord;
 using wire::SaStatus;
 using Selector = wire::SaValue::Selector;
 
-constexpr std::size_t kRecordSize = 56;  // as records follow each other
+constexpr std::size_t kGroupsRecordSize = 56;  // as records follow each other
 constexpr std::uint64_t kToJoin =
     MemberRecord::kHasMgid | MemberRecord::kHasPortGid | MemberRecord::kHasJoinState;
 constexpr std::uint64_t kToCreate = kToJoin | MemberRecord::kHasQKey |
@@ -42,10 +42,6 @@ bool may_be_chosen(const Gid& mgid) {
   const auto signature = static_cast<std::uint16_t>(prefix_of(mgid) >> 32);
   const bool is_given = scope == kScopeLinkLocal && signature == kGivenSignature;
   return scope != 0 && !is_given;
-}
-
-wire::SaValue exactly(std::uint8_t value) {
-  return {.selector = Selector::kExactly, .value = value};
 }
 
 Wanted wanted_mtu(std::uint64_t mask, const MemberRecord& asked) {
@@ -87,12 +83,11 @@ bool is_like(std::uint64_t mask, const MemberRecord& asked, const MemberRecord& 
   const auto differs = [&](std::uint64_t component, bool same) {
     return (mask & component) != 0 && !same;
   };
-  constexpr std::uint16_t kPartition = 0x7FFF;
   return !differs(MemberRecord::kHasQKey, asked.qkey == like.qkey) &&
          !differs(MemberRecord::kHasMlid, asked.mlid == like.mlid) &&
          !differs(MemberRecord::kHasTrafficClass, asked.traffic_class == like.traffic_class) &&
          !differs(MemberRecord::kHasPKey,
-                  ((asked.pkey.value() ^ like.pkey.value()) & kPartition) == 0) &&
+                  ((asked.pkey.value() ^ like.pkey.value()) & kPartitionBits) == 0) &&
          !differs(MemberRecord::kHasSl, asked.sl == like.sl) &&
          !differs(MemberRecord::kHasFlowLabel, asked.flow_label == like.flow_label) &&
          !differs(MemberRecord::kHasHopLimit, asked.hop_limit == like.hop_limit) &&
@@ -110,7 +105,7 @@ bool is_kept(const GroupState& group) {
 }
 
 void add_record(SaReply& reply, const MemberRecord& record) {
-  record.write(reply.add(kRecordSize));
+  record.write(reply.add(kGroupsRecordSize));
 }
 
 // What a question says of a member, but for its port.

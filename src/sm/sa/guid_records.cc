@@ -13,7 +13,7 @@ namespace {
 
 using wire::SaStatus;
 
-constexpr std::size_t kBlock = wire::GuidBlock::kEntries;
+constexpr std::size_t kGuidRecordsBlock = wire::GuidBlock::kEntries;
 constexpr std::uint64_t kHasLid = 1u << 0;
 constexpr std::uint64_t kHasBlock = 1u << 1;
 constexpr unsigned kFirstGuid = 4;  // as a component
@@ -53,13 +53,13 @@ std::optional<GuidRecords::Block> GuidRecords::block_of(const SubnetView& view,
     return fail(SaStatus::kRequestInvalid);
   }
   if (request.requester != end && !request.trusted) return fail(SaStatus::kDenied);
-  const std::size_t first = wire::load_u8(request.data.data() + kBlockNumber) * kBlock;
+  const std::size_t first = wire::load_u8(request.data.data() + kBlockNumber) * kGuidRecordsBlock;
   const std::size_t entries = view.port_of(view.ends()[end]).info->guid_cap;
   // The first of all is the port's own.
   if (first >= entries || (first == 0 && names(request, 0))) {
     return fail(SaStatus::kRequestInvalid);
   }
-  return Block{.end = end, .first = first, .entries = std::min(entries - first, kBlock)};
+  return Block{.end = end, .first = first, .entries = std::min(entries - first, kGuidRecordsBlock)};
 }
 
 void GuidRecords::answer(const SubnetView& view, const Block& block, std::uint8_t refused,
@@ -71,7 +71,8 @@ void GuidRecords::answer(const SubnetView& view, const Block& block, std::uint8_
   }
   const MutableBytes record = reply.add(wire::kGuidInfoRecord.size);
   wire::store_be16(record.data(), end.lid.value());
-  wire::store_u8(record.data() + kBlockNumber, static_cast<std::uint8_t>(block.first / kBlock));
+  wire::store_u8(record.data() + kBlockNumber,
+                 static_cast<std::uint8_t>(block.first / kGuidRecordsBlock));
   shown.write(record.subspan(kData));
 }
 
@@ -131,7 +132,7 @@ void GuidRecords::set(SubnetView& view, const SaRequest& request, SaReply& reply
   const auto asked = *wire::GuidBlock::parse(request.data.subspan(kData));
   const Guid port = view.ends()[block->end].guid;
   std::uint8_t refused = 0;
-  for (std::size_t i = 0; i < kBlock; ++i) {
+  for (std::size_t i = 0; i < kGuidRecordsBlock; ++i) {
     if (!names(request, i)) continue;
     const bool given = i < block->entries && give(view, port, block->first + i, asked.guids[i]);
     if (!given) refused = static_cast<std::uint8_t>(refused | 1u << i);
@@ -171,10 +172,10 @@ void GuidRecords::forget_missing(SubnetView& view) {
 void GuidRecords::adopt(SubnetView& view, const ViewEnd& port) {
   const SubnetPort& found = view.port_of(port);
   const std::size_t entries =
-      std::min<std::size_t>(found.info->guid_cap, found.tables.guids.size() * kBlock);
+      std::min<std::size_t>(found.info->guid_cap, found.tables.guids.size() * kGuidRecordsBlock);
   const auto left = [&](std::size_t index) {
-    const auto& block = found.tables.guids[index / kBlock];
-    return block ? std::optional(block->guids[index % kBlock]) : std::nullopt;
+    const auto& block = found.tables.guids[index / kGuidRecordsBlock];
+    return block ? std::optional(block->guids[index % kGuidRecordsBlock]) : std::nullopt;
   };
   // A port that has nothing where it was given something before this life has lost it, and gets it
   // again; else another manager has taken it back. What it has no more may be another entry's by

@@ -21,10 +21,6 @@ using Selector = wire::SaValue::Selector;
 
 constexpr std::uint8_t kRouterHops = 0xFF;
 
-wire::SaValue exactly(std::uint8_t value) {
-  return {.selector = Selector::kExactly, .value = value};
-}
-
 std::uint16_t number_of(PKey pkey) {
   return pkey.value() & Partitions::kDefaultNumber;
 }
@@ -125,6 +121,7 @@ void PathFinder::paths(const SaRequest& request, SaReply& reply) const {
 // With several LIDs at an end, paths differ in both: the first of each, then the second, and so on.
 void PathFinder::between(const Question& question, const ViewEnd& from, const ViewEnd& to,
                          SaReply& reply) const {
+  std::optional<Sl> given;
   if (steers()) {
     const PathQuery query = query_of(question, from, &to);
     const PathDecision decision = steering_->decide(query, names_both(question));
@@ -132,6 +129,7 @@ void PathFinder::between(const Question& question, const ViewEnd& from, const Vi
     if (decision.action == PathAction::kThrough || decision.service) {
       return led(question, from, &to, query, decision, reply);
     }
+    given = decision.sl;
   }
   if (!may_know(question.request, from, to)) return;
   const std::uint32_t sources = 1u << from.lmc;
@@ -147,7 +145,7 @@ void PathFinder::between(const Question& question, const ViewEnd& from, const Vi
     const bool named =
         (!question.has(PathRecord::kHasSlid) || question.asked.slid == answer.slid) &&
         (!question.has(PathRecord::kHasDlid) || question.asked.dlid == answer.dlid);
-    if (!named || !path(question, from, to, answer)) continue;
+    if (!named || !path(question, from, to, given, answer)) continue;
     ++found;
     tell(question, answer, reply);
     if (reply.full()) return;
@@ -155,7 +153,7 @@ void PathFinder::between(const Question& question, const ViewEnd& from, const Vi
 }
 
 bool PathFinder::path(const Question& question, const ViewEnd& from, const ViewEnd& to,
-                      PathRecord& answer) const {
+                      std::optional<Sl> given, PathRecord& answer) const {
   const auto way = view_.way(from, answer.dlid);
   if (!way) return false;
   // All paths are told as reversible, so they have to be.
@@ -165,7 +163,7 @@ bool PathFinder::path(const Question& question, const ViewEnd& from, const ViewE
       question.has(PathRecord::kHasPKey) ? std::optional(question.asked.pkey) : std::nullopt);
   if (!pkey) return false;
   answer.pkey = *pkey;
-  const auto sl = level(question, from, answer, *way);
+  const auto sl = level(question, from, given, answer, *way);
   if (!sl) return false;
   answer.sl = *sl;
   const wire::PortInfo& own = *view_.port_of(from).info;
@@ -185,15 +183,18 @@ bool PathFinder::path(const Question& question, const ViewEnd& from, const ViewE
 }
 
 std::optional<Sl> PathFinder::level(const Question& question, const ViewEnd& from,
-                                    const PathRecord& answer, const Way& way) const {
+                                    std::optional<Sl> given, const PathRecord& answer,
+                                    const Way& way) const {
   const bool is_asked = question.has(PathRecord::kHasSl);
   if (view_.uses_levels()) {
     const Sl own = view_.level(from, answer.dlid);
     return is_asked && question.asked.sl != own ? std::nullopt : std::optional(own);
   }
+  // What is asked for is met, or there is no record.
+  if (is_asked && given && *given != question.asked.sl) return std::nullopt;
   // All of them lead there, as long as they have a lane.
-  Sl sl = question.asked.sl;
-  if (!is_asked) {
+  Sl sl = given.value_or(question.asked.sl);
+  if (!is_asked && !given) {
     const auto of_partition = options_.levels.find(number_of(answer.pkey));
     sl = of_partition == options_.levels.end() ? Sl{} : of_partition->second;
   }

@@ -20,7 +20,8 @@ namespace weft::sm {
 struct PathOptions {
   std::uint8_t packet_life = 18;               // 4.096 us * 2^n
   std::vector<PrefixRoute> prefix_routes{{}};  // as PrefixRoutes has them
-  // Where routing needs no service levels: those of partitions, by their numbers; others have 0.
+  // Where routing needs no service levels, and no rule gives one: those of partitions, by their
+  // numbers; others have 0.
   std::unordered_map<std::uint16_t, Sl> levels{};
   // The service levels, a bit each, that adapters send, and that switches forward: others have
   // VL 15 for their lane, and paths by them are not told.
@@ -86,11 +87,13 @@ class PathFinder {
                              std::uint64_t lid_bit, Lid lid) const;
   void between(const Question& question, const ViewEnd& from, const ViewEnd& to,
                SaReply& reply) const;
+  // `given`: the SL that a rule gives the path.
   [[nodiscard]] bool path(const Question& question, const ViewEnd& from, const ViewEnd& to,
-                          wire::PathRecord& answer) const;
+                          std::optional<Sl> given, wire::PathRecord& answer) const;
   // The service level of a path whose P_Key is chosen. Nothing: not that which is asked for.
   [[nodiscard]] std::optional<Sl> level(const Question& question, const ViewEnd& from,
-                                        const wire::PathRecord& answer, const Way& way) const;
+                                        std::optional<Sl> given, const wire::PathRecord& answer,
+                                        const Way& way) const;
   [[nodiscard]] bool fit(const Question& question, std::uint8_t mtu, std::uint8_t rate,
                          std::uint8_t life, wire::PathRecord& answer) const;
   void to_group(const Question& question, SaReply& reply) const;
@@ -114,6 +117,8 @@ class PathFinder {
   [[nodiscard]] PathQuery query_of(const Question& question, const ViewEnd& from,
                                    const ViewEnd* to) const;
   [[nodiscard]] static bool names_both(const Question& question);
+  // What the SL that a rule gives comes to, for who wants to know why.
+  void judge_level(const Question& question, PathDecision& decision) const;
   void beyond(const Question& question, std::uint32_t from, SaReply& reply) const;
   void led(const Question& question, const ViewEnd& from, const ViewEnd* to, const PathQuery& query,
            const PathDecision& decision, SaReply& reply) const;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration kPatience = 1s;
 constexpr unsigned kRetries = 3;
-constexpr std::size_t kRecordSize = wire::Notice::kSize + 16;  // with the GID of its issuer
+constexpr std::size_t kReporterRecordSize = wire::Notice::kSize + 16;  // with the GID of its issuer
 // In the details of trap 256: the key that somebody has tried.
 constexpr std::size_t kKeyInDetails = 14;
 
@@ -97,7 +97,7 @@ void Reporter::send(mgmt::AgentId agent, const Recipient& recipient, Time now) {
                   .transaction_id = last_cookie_,
                   .attribute_id = static_cast<std::uint16_t>(wire::SaAttribute::kNotice)}
       .write(mad);
-  wire::SaHeader{.attribute_offset = kRecordSize / 8}.write(mad);
+  wire::SaHeader{.attribute_offset = kReporterRecordSize / 8}.write(mad);
   const MutableBytes data = MutableBytes(mad).subspan(wire::SaHeader::kDataOffset);
   wire::Notice notice = current_.notice;
   if (shows_mkey(notice) && !recipient.trusted) {

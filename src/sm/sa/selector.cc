@@ -7,7 +7,7 @@ namespace {
 using Selector = wire::SaValue::Selector;
 
 constexpr std::uint8_t kRates = 64;  // codes have 6 bits
-constexpr std::uint8_t kLongestLife = 63;
+constexpr std::uint8_t kSelectorLongestLife = 63;
 
 std::optional<std::uint8_t> fastest_below(std::uint32_t mbps, std::uint32_t most) {
   std::optional<std::uint8_t> best;
@@ -44,8 +44,8 @@ std::optional<std::uint8_t> lifetime(const Wanted& wanted, std::uint8_t usual) {
   switch (wanted.value.selector) {
     case Selector::kAbove:
       if (usual > bound) return usual;
-      return bound < kLongestLife ? std::optional(static_cast<std::uint8_t>(bound + 1))
-                                  : std::nullopt;
+      return bound < kSelectorLongestLife ? std::optional(static_cast<std::uint8_t>(bound + 1))
+                                          : std::nullopt;
     case Selector::kBelow:
       return usual < bound ? std::optional(usual) : std::nullopt;
     case Selector::kExactly:

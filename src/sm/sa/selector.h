@@ -48,4 +48,8 @@ struct Wanted {
 // The lifetime that is told where one of `usual` would do: a longer one may be said too.
 [[nodiscard]] std::optional<std::uint8_t> lifetime(const Wanted& wanted, std::uint8_t usual);
 
+[[nodiscard]] constexpr wire::SaValue exactly(std::uint8_t value) {
+  return {.selector = wire::SaValue::Selector::kExactly, .value = value};
+}
+
 }  // namespace weft::sm

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paths that lead through data services. Who asks is told the LID of the first service ahead, and
 // by HopLimit that packets need a GRH: its DGID is how the service knows where they are to go.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -16,7 +18,7 @@ using wire::SaStatus;
 
 // Above 1 programs take the path for one with a GRH (IBA 8.3.6 has it for other subnets).
 constexpr std::uint8_t kServiceHops = 0xFF;
-constexpr unsigned kLongestLife = 63;
+constexpr unsigned kSteeredPathsLongestLife = 63;
 
 }  // namespace
 
@@ -81,7 +83,27 @@ std::optional<PathFinder::Steered> PathFinder::steered(const SaRequest& request)
   Steered found{.query = query_of(question, view_.ends()[from.one],
                                   is_known ? &view_.ends()[to.one] : nullptr)};
   found.decision = steering_->decide(found.query, false);
+  judge_level(question, found.decision);
   return found;
+}
+
+void PathFinder::judge_level(const Question& question, PathDecision& decision) const {
+  if (!decision.sl) return;
+  const std::string before = decision.reason.empty() ? "" : decision.reason + "; ";
+  if (view_.uses_levels()) {
+    // By another one packets could wait for each other in a circle.
+    decision.reason =
+        fmt::format("{}routing needs the SLs itself: SL {} of the rule does not count", before,
+                    decision.sl->value());
+  } else if (question.has(PathRecord::kHasSl) && question.asked.sl != *decision.sl) {
+    decision.reason = fmt::format("{}SL {} is asked for, and the rule gives SL {}", before,
+                                  question.asked.sl.value(), decision.sl->value());
+    decision.action = PathAction::kNone;
+    decision.hops.clear();
+  } else {
+    return;
+  }
+  decision.sl.reset();
 }
 
 // To what is neither here nor behind a router: a service may be what joins it to this subnet.
@@ -146,13 +168,13 @@ bool PathFinder::lead(const Question& question, const ViewEnd& start, const View
   const auto pkey = pkey_towards(question, query, decision, start, first);
   if (!pkey) return false;
   answer.pkey = *pkey;
-  const auto sl = level(question, start, answer, *way);
+  const auto sl = level(question, start, decision.sl, answer, *way);
   if (!sl) return false;
   answer.sl = *sl;
   const wire::PortInfo& own = *view_.port_of(start).info;
   const auto legs_more = static_cast<unsigned>(std::bit_width(all->count - 1));
-  const auto life =
-      static_cast<std::uint8_t>(std::min(options_.packet_life + legs_more, kLongestLife));
+  const auto life = static_cast<std::uint8_t>(
+      std::min(options_.packet_life + legs_more, kSteeredPathsLongestLife));
   if (!fit(question, all->mtu != 0 ? all->mtu : own.mtu_cap,
            all->mtu != 0 ? all->rate : wire::rate_code(own), life, answer)) {
     return false;

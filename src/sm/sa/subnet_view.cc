@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ids.h"
 #include "wire/endian.h"
 #include "wire/grh.h"
 #include "wire/sa/rate.h"
@@ -11,7 +12,6 @@ namespace weft::sm {
 namespace {
 
 constexpr std::uint64_t kLinkLocal = 0xFE80'0000'0000'0000;
-constexpr std::uint16_t kPartition = 0x7FFF;  // of a P_Key; the rest is membership
 
 // Those of a port; a port that nobody has asked is in the default partition alone, IBA 10.9.1.2.
 template <class Each>
@@ -21,15 +21,15 @@ void each_pkey(const SubnetPort& port, Each&& each) {
     if (!block) continue;
     known = true;
     for (const PKey pkey : block->pkeys) {
-      if ((pkey.value() & kPartition) != 0) each(pkey);
+      if ((pkey.value() & kPartitionBits) != 0) each(pkey);
     }
   }
   if (!known) each(kDefaultPKey);
 }
 
 bool comes_before(PKey a, PKey b) {
-  const int a_number = a.value() & kPartition;
-  const int b_number = b.value() & kPartition;
+  const int a_number = a.value() & kPartitionBits;
+  const int b_number = b.value() & kPartitionBits;
   return a_number != b_number ? a_number < b_number : a.value() > b.value();
 }
 
@@ -39,10 +39,10 @@ std::optional<PKey> shared(const SubnetPort& from, const SubnetPort& to, std::op
                            Suits&& suits) {
   std::optional<PKey> found;
   each_pkey(from, [&](PKey own) {
-    if (wanted && ((own.value() ^ wanted->value()) & kPartition) != 0) return;
+    if (wanted && ((own.value() ^ wanted->value()) & kPartitionBits) != 0) return;
     if (found && !comes_before(own, *found)) return;
     each_pkey(to, [&](PKey other) {
-      if (((own.value() ^ other.value()) & kPartition) == 0 && suits(own, other)) found = own;
+      if (((own.value() ^ other.value()) & kPartitionBits) == 0 && suits(own, other)) found = own;
     });
   });
   return found;
@@ -154,8 +154,9 @@ Lid SubnetView::lid_of(const PortRef& at) const {
 
 bool SubnetView::has_partition(const ViewEnd& end, PKey pkey) const {
   bool found = false;
-  each_pkey(port_of(end),
-            [&](PKey own) { found = found || ((own.value() ^ pkey.value()) & kPartition) == 0; });
+  each_pkey(port_of(end), [&](PKey own) {
+    found = found || ((own.value() ^ pkey.value()) & kPartitionBits) == 0;
+  });
   return found;
 }
 
@@ -163,7 +164,7 @@ std::optional<PKey> SubnetView::common_pkey(const ViewEnd& from, const ViewEnd& 
                                             std::optional<PKey> wanted) const {
   // Two limited members may not talk.
   return shared(port_of(from), port_of(to), wanted, [](PKey own, PKey other) {
-    return ((own.value() | other.value()) & ~kPartition) != 0;
+    return ((own.value() | other.value()) & ~kPartitionBits) != 0;
   });
 }
 

@@ -34,16 +34,16 @@ class Search {
         reply_(reply),
         mask_(request.sa.component_mask) {}
 
-  void run(void (Search::*records_of)(std::uint32_t node)) {
+  void run(void (*records_of)(Search&, std::uint32_t node)) {
     // The LID is the first component of all of these records: it names the node.
     if (request_.has(1)) {
       const Lid lid{wire::load_be16(request_.data.data())};
       const std::uint32_t end = view_.end_of(lid);
-      if (end != SubnetView::kNobody) (this->*records_of)(view_.ends()[end].at.node);
+      if (end != SubnetView::kNobody) records_of(*this, view_.ends()[end].at.node);
       return;
     }
     for (std::uint32_t node = 0; node < view_.subnet().nodes.size() && !reply_.full(); ++node)
-      (this->*records_of)(node);
+      records_of(*this, node);
   }
 
   void nodes(std::uint32_t node);
@@ -257,21 +257,26 @@ void Search::arbitration(std::uint32_t node) {
   });
 }
 
+template <auto kMember>
+void records(Search& search, std::uint32_t node) {
+  (search.*kMember)(node);
+}
+
 struct Table {
   const SaLayout& layout;
-  void (Search::*records_of)(std::uint32_t node);
+  void (*records_of)(Search&, std::uint32_t node);
 };
 constexpr std::array kTables{
-    Table{wire::kNodeRecord, &Search::nodes},
-    Table{wire::kPortInfoRecord, &Search::ports},
-    Table{wire::kSwitchInfoRecord, &Search::switches},
-    Table{wire::kLinkRecord, &Search::links},
-    Table{wire::kLinearRecord, &Search::linear},
-    Table{wire::kMulticastRecord, &Search::multicast},
-    Table{wire::kPKeyRecord, &Search::pkeys},
-    Table{wire::kGuidInfoRecord, &Search::guids},
-    Table{wire::kSlToVlRecord, &Search::levels},
-    Table{wire::kVlArbitrationRecord, &Search::arbitration},
+    Table{wire::kNodeRecord, records<&Search::nodes>},
+    Table{wire::kPortInfoRecord, records<&Search::ports>},
+    Table{wire::kSwitchInfoRecord, records<&Search::switches>},
+    Table{wire::kLinkRecord, records<&Search::links>},
+    Table{wire::kLinearRecord, records<&Search::linear>},
+    Table{wire::kMulticastRecord, records<&Search::multicast>},
+    Table{wire::kPKeyRecord, records<&Search::pkeys>},
+    Table{wire::kGuidInfoRecord, records<&Search::guids>},
+    Table{wire::kSlToVlRecord, records<&Search::levels>},
+    Table{wire::kVlArbitrationRecord, records<&Search::arbitration>},
 };
 
 const Table* find(wire::SaAttribute attribute) {
