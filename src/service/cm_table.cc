@@ -14,11 +14,13 @@ CmConnection* CmTable::request(const Gid& from, wire::CommId id, const Gid& to, 
     // Of one that has ended the ID may be used again.
     if (found->second.connection.state != State::kClosing) return &found->second.connection;
     connections_.erase(found);
+    count_gone(to);
   }
   if (connections_.size() >= options_.connections) return nullptr;
   std::size_t& waiting = unanswered_[from];
   if (waiting >= options_.unanswered_each) return nullptr;
   ++waiting;
+  ++responders_[to];
   Entry& entry = connections_[key];
   entry.serial = ++last_serial_;
   entry.connection = {.requester = from,
@@ -50,6 +52,11 @@ void CmTable::count_answered(const Gid& requester) {
   if (found != unanswered_.end() && --found->second == 0) unanswered_.erase(found);
 }
 
+void CmTable::count_gone(const Gid& responder) {
+  const auto found = responders_.find(responder);
+  if (found != responders_.end() && --found->second == 0) responders_.erase(found);
+}
+
 void CmTable::answered(CmConnection& connection) {
   if (is_answered(connection)) return;
   connection.state = State::kReplied;
@@ -60,8 +67,10 @@ void CmTable::close(CmConnection& connection, Time when) {
   answered(connection);
   connection.state = State::kClosing;
   const Key key = key_of(connection);
-  const auto found = connections_.find(key);
-  waiting_.push({.until = when, .key = key, .serial = found->second.serial, .closing = true});
+  Entry& entry = connections_.find(key)->second;
+  if (entry.closes_at && *entry.closes_at <= when) return;
+  entry.closes_at = when;
+  waiting_.push({.until = when, .key = key, .serial = entry.serial, .closing = true});
 }
 
 CmConnection* CmTable::find_sidr(const Gid& from, const Gid& to, wire::CommId id) {
@@ -77,10 +86,16 @@ bool CmTable::restore(const CmConnection& connection, Time close_at) {
   if (found != connections_.end() && !is_answered(found->second.connection)) {
     count_answered(connection.requester);
   }
+  if (found == connections_.end()) ++responders_[connection.responder];
   Entry& entry = connections_[key];
-  entry.serial = ++last_serial_;
+  // One that goes on, or another one of the same ID, does not end when that before was to.
+  const bool ends = connection.state == State::kClosing;
+  if (entry.serial == 0 || !ends) {
+    entry.serial = ++last_serial_;
+    entry.closes_at.reset();
+  }
   entry.connection = connection;
-  if (connection.state == State::kClosing) close(entry.connection, close_at);
+  if (ends) close(entry.connection, close_at);
   return true;
 }
 
@@ -88,6 +103,7 @@ void CmTable::remove(const CmConnection& connection) {
   const auto found = connections_.find(key_of(connection));
   if (found == connections_.end()) return;
   if (!is_answered(found->second.connection)) count_answered(connection.requester);
+  count_gone(connection.responder);
   connections_.erase(found);
 }
 

@@ -47,6 +47,16 @@ class CmTable {
   // A request: the same again if it was seen before. nullptr: there is no room, or too many of this
   // end wait. Established connections never give way.
   CmConnection* request(const Gid& from, wire::CommId id, const Gid& to, bool sidr, Time now);
+  // Whether a request is there that nobody has answered.
+  [[nodiscard]] bool awaits(const Gid& from, wire::CommId id, const Gid& to, bool sidr) const {
+    const auto found = connections_.find({from, to, id, sidr});
+    return found != connections_.end() && !is_answered(found->second.connection);
+  }
+  // How many there are that this end was asked for, in whatever state.
+  [[nodiscard]] std::size_t size_of(const Gid& responder) const {
+    const auto found = responders_.find(responder);
+    return found == responders_.end() ? 0 : found->second;
+  }
   // What a message of `from` to `to` belongs to, by the ID of each; a message may leave its own out
   // (REJ of a request that was not read). nullptr: to nothing that was seen.
   [[nodiscard]] CmConnection* find(const Gid& from, wire::CommId own, const Gid& to,
@@ -55,7 +65,7 @@ class CmTable {
   [[nodiscard]] CmConnection* find_sidr(const Gid& from, const Gid& to, wire::CommId id);
   // It is answered (REP): it may stay.
   void answered(CmConnection& connection);
-  // It has ended, or is about to: it is gone at `when`.
+  // It has ended, or is about to: it is gone at `when`, or when it was said before, if sooner.
   void close(CmConnection& connection, Time when);
   void remove(const CmConnection& connection);
   // As another instance has it, from its REP on; one that is closing is gone at `close_at`. False:
@@ -84,6 +94,8 @@ class CmTable {
     return waiting_.empty() ? std::nullopt : std::optional(waiting_.top().until);
   }
   [[nodiscard]] std::size_t size() const { return connections_.size(); }
+  // Times that are waited for, of which there are a few for each connection at most.
+  [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
 
  private:
   struct Key {
@@ -103,6 +115,7 @@ class CmTable {
   struct Entry {
     CmConnection connection;
     std::uint64_t serial = 0;
+    std::optional<Time> closes_at{};  // once it is to: there is a place in waiting_ for that
   };
   struct Waiting {
     Time until{};
@@ -122,10 +135,12 @@ class CmTable {
             connection.state == CmConnection::State::kSidr};
   }
   void count_answered(const Gid& requester);
+  void count_gone(const Gid& responder);
 
   const Options options_;
   std::unordered_map<Key, Entry, KeyHash> connections_;
   std::unordered_map<Gid, std::size_t> unanswered_;
+  std::unordered_map<Gid, std::size_t> responders_;
   std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting_;
   std::uint64_t last_serial_ = 0;
 };

@@ -88,9 +88,10 @@ struct IpFields {
 
 // ARP over Ethernet (RFC 826) or InfiniBand (RFC 4391, 9), or the same of neighbour discovery.
 struct ArpFields {
-  std::uint16_t operation = 0;  // 1: who has, 2: is at; 0: there is none. ND: 135 and 136
-  Gid sender{};                 // protocol addresses; IPv4 as ::ffff:a.b.c.d
-  Gid target{};
+  // 1: who has, 2: is at; 0: there is none. ND: the type of its message, 133 to 137.
+  std::uint16_t operation = 0;
+  Gid sender{};  // protocol addresses; IPv4 as ::ffff:a.b.c.d
+  Gid target{};  // zero: the message names none
   // Of IPoIB link-layer addresses (RFC 4391, 9.1.1); zero on Ethernet and where there is none.
   Qpn sender_qp{};
   Gid sender_gid{};
@@ -99,6 +100,8 @@ struct ArpFields {
   // Where those two addresses stand in the packet, from its first byte; 0: there is none.
   std::uint16_t sender_at = 0;
   std::uint16_t target_at = 0;
+  // And the checksum that covers them; 0: there is none, as in ARP.
+  std::uint16_t checksum_at = 0;
 };
 
 struct MadFields {

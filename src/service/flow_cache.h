@@ -21,7 +21,8 @@ inline constexpr std::size_t kMostServices = 4;
 
 // What is changed of a packet on its way out.
 struct Rewrite {
-  enum Has : std::uint8_t { kPKey = 1, kDestQp = 2, kSourceQp = 4, kQKey = 8 };
+  // kHop: one hop less, of packets that have one to spare.
+  enum Has : std::uint8_t { kPKey = 1, kDestQp = 2, kSourceQp = 4, kQKey = 8, kHop = 16 };
   Lid dlid{};
   Lid slid{};
   Sl sl{};
@@ -68,7 +69,6 @@ struct alignas(64) Flow {
   std::uint16_t reason = 0;
   std::uint8_t out_port = 0;
   bool used = false;
-  bool route = false;  // LIDs and SL are changed
   bool mirror = false;
   std::array<Leases::Slot, kSlots> slot{};
   Rewrite rewrite{};

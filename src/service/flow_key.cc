@@ -37,6 +37,28 @@ bool take_gids(Bytes packet, FlowKey& out) {
   return true;
 }
 
+// ARP and IPv6 that may be neighbour discovery, in datagrams of IPoIB (RFC 4391, 6 and 9): other
+// packets of the same flow say nothing of the queue pairs that these tell.
+bool may_tell_addresses(Bytes payload) {
+  constexpr std::size_t kEncapsulation = 4;
+  constexpr std::size_t kNext = kEncapsulation + 6;
+  if (payload.size() <= kNext) return false;
+  const std::uint16_t type = load_be16(payload.data());
+  if (type == 0x0806 || type == 0x8035) return true;  // ARP, RARP
+  if (type != 0x86DD) return false;
+  switch (load_u8(payload.data() + kNext)) {
+    case 0:  // extension headers
+    case 43:
+    case 44:
+    case 51:
+    case 60:
+    case 58:  // ICMPv6
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
@@ -84,6 +106,8 @@ bool FlowKey::read(Bytes packet, std::uint8_t port, FlowKey& out) {
   if (opcode.transport == wire::Transport::ud) {
     const std::byte* const deth = bth + wire::Bth::kSize;
     if (load_be32(deth) == kGsiQKey.value()) return false;
+    const std::size_t payload = transport + wire::Bth::kSize + opcode.headers_size;
+    if (may_tell_addresses(packet.subspan(payload, padded - pad))) return false;
     out.words[6] = std::uint64_t{load_be32(deth)} << 32 | wire::load_be24(deth + 5);
   }
   return true;

@@ -22,6 +22,8 @@ struct Progress {
   Mapper::Undone undone{};
   Lid via{};  // what it came to
   std::optional<Gid> redirected{};
+  std::uint8_t crosses_to = 0;  // as Packet has it, and
+  bool leaves_as_own = false;
 };
 
 struct HeldPacket {

@@ -6,9 +6,12 @@
 #include "wire/endian.h"
 #include "wire/grh.h"
 #include "wire/ip.h"
+#include "wire/ip_protocol.h"
 
 namespace weft::service::detail {
 namespace {
+
+namespace ip_protocol = wire::ip_protocol;
 
 using wire::load_be16;
 using wire::load_be24;
@@ -18,19 +21,6 @@ using wire::load_u8;
 constexpr std::uint16_t kRarp = 0x8035;  // RFC 903
 
 // IANA's protocol numbers.
-constexpr std::uint8_t kHopByHop = 0;
-constexpr std::uint8_t kIcmp = 1;
-constexpr std::uint8_t kTcp = 6;
-constexpr std::uint8_t kUdp = 17;
-constexpr std::uint8_t kDccp = 33;
-constexpr std::uint8_t kRouting = 43;
-constexpr std::uint8_t kFragment = 44;
-constexpr std::uint8_t kAuthentication = 51;
-constexpr std::uint8_t kIcmpv6 = 58;
-constexpr std::uint8_t kNoNext = 59;
-constexpr std::uint8_t kDestination = 60;
-constexpr std::uint8_t kSctp = 132;
-constexpr std::uint8_t kUdpLite = 136;
 
 // Extension headers of one packet, more than which nobody sends.
 constexpr int kMostExtensions = 8;
@@ -38,15 +28,15 @@ constexpr int kMostExtensions = 8;
 // The least that a first fragment, or a packet, must have of its header.
 std::size_t least_header(std::uint8_t protocol) {
   switch (protocol) {
-    case kTcp:
+    case ip_protocol::kTcp:
       return 20;
-    case kUdp:
-    case kUdpLite:
-    case kIcmp:
-    case kIcmpv6:
+    case ip_protocol::kUdp:
+    case ip_protocol::kUdpLite:
+    case ip_protocol::kIcmp:
+    case ip_protocol::kIcmpv6:
       return 8;
-    case kSctp:
-    case kDccp:
+    case ip_protocol::kSctp:
+    case ip_protocol::kDccp:
       return 12;
     default:
       return 0;
@@ -54,29 +44,47 @@ std::size_t least_header(std::uint8_t protocol) {
 }
 
 bool has_ports(std::uint8_t protocol) {
-  return protocol == kTcp || protocol == kUdp || protocol == kUdpLite || protocol == kSctp ||
-         protocol == kDccp;
+  return protocol == ip_protocol::kTcp || protocol == ip_protocol::kUdp ||
+         protocol == ip_protocol::kUdpLite || protocol == ip_protocol::kSctp ||
+         protocol == ip_protocol::kDccp;
+}
+
+// Where the options of a message of neighbour discovery begin (RFC 4861, 4); 0: it is none.
+std::size_t neighbour_options(std::uint8_t type) {
+  switch (type) {
+    case 133:  // router solicitation
+      return 8;
+    case 134:  // router advertisement
+      return 16;
+    case 135:  // neighbour solicitation
+    case 136:  // neighbour advertisement
+      return 24;
+    case 137:  // redirect
+      return 40;
+    default:
+      return 0;
+  }
 }
 
 // Link-layer addresses of neighbour discovery (RFC 4861, 4.6.1; RFC 4391, 9.3).
 void read_neighbour(Bytes message, const Around& around, Fields& out) {
-  constexpr std::size_t kOptions = 24;
-  constexpr std::uint8_t kSolicitation = 135;
-  constexpr std::uint8_t kAdvertisement = 136;
+  constexpr std::size_t kNamesTarget = 24;  // those whose options begin there, or later
   constexpr std::uint8_t kSourceAddress = 1;
   constexpr std::uint8_t kTargetAddress = 2;
   constexpr std::size_t kIpoibOption = 24;  // two bytes stand before the address
   const std::uint8_t type = load_u8(message.data());
-  if (type != kSolicitation && type != kAdvertisement) return;
-  if (message.size() < kOptions) {
+  const std::size_t options = neighbour_options(type);
+  if (options == 0) return;
+  if (message.size() < options) {
     out.problem = Problem::kTransportLength;
     return;
   }
   ArpFields& arp = out.arp;
   arp.operation = type;
   arp.sender = out.ip.source;
-  arp.target = wire::load_gid(message.data() + 8);
-  for (std::size_t at = kOptions; at + 8 <= message.size();) {
+  if (options >= kNamesTarget) arp.target = wire::load_gid(message.data() + 8);
+  arp.checksum_at = static_cast<std::uint16_t>(around.at + 2);
+  for (std::size_t at = options; at + 8 <= message.size();) {
     const std::byte* const option = message.data() + at;
     const std::size_t size = load_u8(option + 1) * std::size_t{8};
     if (size == 0 || size > message.size() - at) {
@@ -118,17 +126,17 @@ void read_transport(Bytes header, std::size_t length, const Around& around, Fiel
     ip.source_port = load_be16(at);
     ip.destination_port = load_be16(at + 2);
   }
-  if (ip.protocol == kTcp) {
+  if (ip.protocol == ip_protocol::kTcp) {
     ip.tcp_flags = load_u8(at + 13);
     const std::size_t size = (load_u8(at + 12) >> 4) * std::size_t{4};
     if (size < least || size > length) out.problem = Problem::kTransportLength;
-  } else if (ip.protocol == kUdp) {
+  } else if (ip.protocol == ip_protocol::kUdp) {
     const std::size_t size = load_be16(at + 4);
     if (size < least || (!ip.fragment && size > length)) out.problem = Problem::kTransportLength;
-  } else if (ip.protocol == kIcmp || ip.protocol == kIcmpv6) {
+  } else if (ip.protocol == ip_protocol::kIcmp || ip.protocol == ip_protocol::kIcmpv6) {
     ip.icmp_type = load_u8(at);
     ip.icmp_code = load_u8(at + 1);
-    if (ip.protocol == kIcmpv6 && ip.version == 6) read_neighbour(header, around, out);
+    if (ip.protocol == ip_protocol::kIcmpv6 && ip.version == 6) read_neighbour(header, around, out);
   }
 }
 
@@ -192,7 +200,8 @@ void read_ipv4(Bytes packet, const Around& around, Fields& out) {
     return;
   }
   // RFC 1858, 3.2: it would write over the flags of TCP.
-  if ((fragment & kOffset) == 1 && ip.protocol == kTcp) out.problem = Problem::kTinyFragment;
+  if ((fragment & kOffset) == 1 && ip.protocol == ip_protocol::kTcp)
+    out.problem = Problem::kTinyFragment;
   const Bytes rest = packet.subspan(header, std::min(total, packet.size()) - header);
   Around inside = around;
   inside.at += header;
@@ -207,8 +216,9 @@ struct Extensions {
 };
 
 bool is_extension(std::uint8_t next) {
-  return next == kHopByHop || next == kRouting || next == kDestination || next == kFragment ||
-         next == kAuthentication;
+  return next == ip_protocol::kHopByHop || next == ip_protocol::kRouting ||
+         next == ip_protocol::kDestination || next == ip_protocol::kFragment ||
+         next == ip_protocol::kAuthentication;
 }
 
 bool step_over(Bytes packet, Extensions& walk, Fields& out) {
@@ -219,8 +229,8 @@ bool step_over(Bytes packet, Extensions& walk, Fields& out) {
   }
   const std::byte* const at = packet.data() + walk.at;
   std::size_t size = (std::size_t{load_u8(at + 1)} + 1) * 8;
-  if (walk.next == kAuthentication) size = (std::size_t{load_u8(at + 1)} + 2) * 4;
-  if (walk.next == kFragment) {
+  if (walk.next == ip_protocol::kAuthentication) size = (std::size_t{load_u8(at + 1)} + 2) * 4;
+  if (walk.next == ip_protocol::kFragment) {
     size = 8;
     const std::uint16_t fragment = load_be16(at + 2);
     if (ip.fragment) {
@@ -232,10 +242,11 @@ bool step_over(Bytes packet, Extensions& walk, Fields& out) {
     ip.more_fragments = (fragment & 1) != 0;
     ip.fragment_offset = fragment & 0xFFF8;
     ip.identification = load_be32(at + 4);
-    if (fragment >> 3 == 1 && load_u8(at) == kTcp) out.problem = Problem::kTinyFragment;
+    if (fragment >> 3 == 1 && load_u8(at) == ip_protocol::kTcp)
+      out.problem = Problem::kTinyFragment;
   }
   // RFC 5095: type 0 is a source route.
-  if (walk.next == kRouting && load_u8(at + 2) == 0) {
+  if (walk.next == ip_protocol::kRouting && load_u8(at + 2) == 0) {
     out.problem = Problem::kIpOptions;
     return false;
   }
@@ -281,7 +292,7 @@ void read_ipv6(Bytes packet, const Around& around, Fields& out) {
     if (!step_over(bounded, walk, out)) return;
   }
   ip.protocol = walk.next;
-  if (walk.next == kNoNext) return;
+  if (walk.next == ip_protocol::kNoNext) return;
   Around inside = around;
   inside.at += walk.at;
   read_transport(bounded.subspan(walk.at), total - walk.at, inside, out);

@@ -7,14 +7,15 @@
 #include "wire/cm_refuse.h"
 #include "wire/cm_sidr.h"
 #include "wire/endian.h"
+#include "wire/ip_protocol.h"
 
 namespace weft::service::detail {
 namespace {
 
+namespace ip_protocol = wire::ip_protocol;
+
 using wire::CmMessage;
 
-constexpr std::uint8_t kTcp = 6;
-constexpr std::uint8_t kUdp = 17;
 // IBA A4.5: service IDs of the sockets direct protocol end in the port.
 constexpr std::uint64_t kSdpFirst = 0x1'0000;
 constexpr std::uint64_t kPortMask = 0xFFFF;
@@ -45,7 +46,7 @@ void read_addresses(Bytes data, Fields& out) {
   const std::uint64_t id = out.cm.service_id.value();
   if ((id & ~kPortMask) == kSdpFirst) {
     out.cm.sdp = true;
-    out.ip.protocol = kTcp;
+    out.ip.protocol = ip_protocol::kTcp;
     if (data.size() < kHelloSize) return;
     const std::byte* const at = data.data();
     take_addresses(wire::load_u8(at + 17) >> 4, wire::load_be16(at + 28), at + 32, at + 48, out);
@@ -56,7 +57,7 @@ void read_addresses(Bytes data, Fields& out) {
   if (!udp && space != wire::PortSpace::kTcp && space != wire::PortSpace::kIb) return;
   const auto header = wire::CmIpHeader::parse(data);
   if (!header) return;
-  if (space != wire::PortSpace::kIb) out.ip.protocol = udp ? kUdp : kTcp;
+  if (space != wire::PortSpace::kIb) out.ip.protocol = udp ? ip_protocol::kUdp : ip_protocol::kTcp;
   take_addresses(header->ip_version, header->source_port, data.data() + 4, data.data() + 20, out);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/map_record.h"
 
+#include <cassert>
+
 #include "wire/endian.h"
 #include "wire/grh.h"
 
@@ -8,7 +10,8 @@ namespace weft::service {
 namespace {
 
 constexpr std::uint8_t kQueuePair = 1;
-constexpr std::uint8_t kConnection = 3;  // and one more: it is gone
+constexpr std::uint8_t kQueuePairGone = 2;
+constexpr std::uint8_t kConnection = 3;
 
 constexpr std::uint8_t kHasQKey = 1;
 constexpr std::uint8_t kEstablished = 2;
@@ -41,7 +44,7 @@ CmConnection read_connection(const std::byte* at) {
           .responder_number = Qpn{wire::load_be24(at + 8)}};
 }
 
-void write(const MappedQp& entry, std::byte* at) {
+void write_fields(const MappedQp& entry, std::byte* at) {
   wire::store_u8(at + 1, static_cast<std::uint8_t>((entry.has_qkey ? kHasQKey : 0) |
                                                    (entry.established ? kEstablished : 0) |
                                                    (entry.datagram ? kDatagram : 0)));
@@ -53,7 +56,7 @@ void write(const MappedQp& entry, std::byte* at) {
   wire::store_gid(at + 48, entry.peer);
 }
 
-void write(const CmConnection& connection, std::byte* at) {
+void write_fields(const CmConnection& connection, std::byte* at) {
   wire::store_u8(at + 1, static_cast<std::uint8_t>(connection.state));
   wire::store_be24(at + 4, connection.requester_number.value());
   wire::store_be24(at + 8, connection.responder_number.value());
@@ -69,23 +72,23 @@ std::optional<MapRecord> MapRecord::parse(Bytes bytes) {
   if (bytes.size() != kSize) return std::nullopt;
   const std::byte* const at = bytes.data();
   const std::uint8_t what = wire::load_u8(at);
-  if (what == kQueuePair || what == kQueuePair + 1) {
+  if (what == kQueuePair || what == kQueuePairGone) {
     const MappedQp entry = read_queue_pair(at);
     if (!is_number(entry.number) || !is_number(entry.real)) return std::nullopt;
     return MapRecord{.gone = what != kQueuePair, .of = entry};
   }
-  if (what != kConnection && what != kConnection + 1) return std::nullopt;
+  if (what != kConnection) return std::nullopt;
   const CmConnection connection = read_connection(at);
   if (connection.state > CmConnection::State::kSidr) return std::nullopt;
-  return MapRecord{.gone = what != kConnection, .of = connection};
+  return MapRecord{.of = connection};
 }
 
 std::array<std::byte, MapRecord::kSize> MapRecord::bytes() const {
   std::array<std::byte, kSize> out{};
   const bool queue_pair = std::holds_alternative<MappedQp>(of);
-  wire::store_u8(out.data(), static_cast<std::uint8_t>((queue_pair ? kQueuePair : kConnection) +
-                                                       (gone ? 1 : 0)));
-  std::visit([&out](const auto& what) { write(what, out.data()); }, of);
+  assert(queue_pair || !gone);
+  wire::store_u8(out.data(), !queue_pair ? kConnection : gone ? kQueuePairGone : kQueuePair);
+  std::visit([&out](const auto& what) { write_fields(what, out.data()); }, of);
   return out;
 }
 

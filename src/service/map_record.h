@@ -2,7 +2,7 @@
 // What one instance of a service tells another of QP numbers and connections, so that it can go on
 // for it: 64 bytes each.
 //
-//   0  what: 1 queue pair, 2 queue pair that is gone, 3 connection, 4 connection that is gone
+//   0  what: 1 queue pair, 2 queue pair that is gone, 3 connection, whose state says its end
 //   1  flags: of a queue pair 1 has Q_Keys, 2 established, 4 of datagrams; of a connection its
 //   state 2-3  0     4-6 number   8-10 real number, or the other number of a connection 12-15 Q_Key
 //   that it takes, or the requester's ID     16-19 Q_Key shown, or the responder's ID 20-31 0 32-47
@@ -23,7 +23,7 @@ namespace weft::service {
 struct MapRecord {
   static constexpr std::size_t kSize = 64;
 
-  bool gone = false;
+  bool gone = false;  // of a queue pair
   std::variant<MappedQp, CmConnection> of{};
 
   // Nothing: it is no record, or says what cannot be.

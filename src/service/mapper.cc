@@ -38,6 +38,30 @@ void write_qkey(wire::LinkPatch& patch, std::size_t at, QKey qkey) {
   patch.write(at, bytes);
 }
 
+// In a link-layer address of IPoIB (RFC 4391, 9.1.1), and in the checksum over it, if there is one
+// (RFC 1624, equation 3). It stands at an even place from where that begins to count.
+void write_address(wire::LinkPatch& patch, std::size_t at, std::size_t checksum_at, Qpn qpn) {
+  constexpr std::size_t kWords = 4;  // one byte of flags, and the number
+  const auto sum = [&] {
+    const std::byte* const words = patch.packet().data() + at;
+    return std::uint32_t{wire::load_be16(words)} + wire::load_be16(words + kWords / 2);
+  };
+  const std::uint32_t before = sum();
+  write_qpn(patch, at + 1, qpn);
+  if (checksum_at == 0) return;
+  const std::uint32_t old = wire::load_be16(patch.packet().data() + checksum_at);
+  std::uint32_t total = (~old & 0xFFFF) + (0x1'FFFE - before) + sum();
+  while (total > 0xFFFF)
+    total = (total & 0xFFFF) + (total >> 16);
+  std::array<std::byte, 2> bytes;
+  wire::store_be16(bytes.data(), static_cast<std::uint16_t>(~total));
+  patch.write(checksum_at, bytes);
+}
+
+Gid peer_of(const Fields& fields, const Ends& ends) {
+  return fields.multicast() ? Gid{} : ends.to;
+}
+
 bool is_of(const MappedQp& entry, const Ends& ends) {
   return entry.owner == ends.to && (entry.peer == Gid{} || entry.peer == ends.from);
 }
@@ -51,6 +75,21 @@ MapResult Mapper::undo_message(const Fields& fields, const Ends& ends, wire::Lin
   if (entry == nullptr) return MapResult::kNoMapping;
   if (!is_of(*entry, ends)) return MapResult::kForeign;
   write_qpn(patch, body_at(fields) + (dreq ? kDreqQpn : kLapQpn), entry->real);
+  return MapResult::kDone;
+}
+
+// In ARP the receiver's own address, as its sender was told it. What is sent to a group names
+// nobody who could be told so.
+MapResult Mapper::undo_address(const Fields& fields, const Ends& ends, wire::LinkPatch& patch) {
+  const ArpFields& arp = fields.arp;
+  const bool is_arp = arp.target_at != 0 && fields.ip.version == 0;
+  if (!is_arp || fields.problem != Problem::kNone || arp.target_gid != ends.to) {
+    return MapResult::kDone;
+  }
+  const MappedQp* const entry = qps_.find(arp.target_qp);
+  if (entry == nullptr) return MapResult::kNoMapping;
+  if (!is_of(*entry, ends)) return MapResult::kForeign;
+  write_address(patch, arp.target_at, 0, entry->real);
   return MapResult::kDone;
 }
 
@@ -70,6 +109,9 @@ MapResult Mapper::undo(const Fields& fields, const Ends& ends, Time now, wire::L
   rewrite.has |= Rewrite::kDestQp;
   rewrite.dest_qp = entry->real;
   patch.set_dest_qp(entry->real);
+  if (const MapResult result = undo_address(fields, ends, patch); result != MapResult::kDone) {
+    return result;
+  }
   if (!fields.has_source_qp || !entry->has_qkey) return MapResult::kDone;
   if (fields.qkey != entry->shown_qkey) return MapResult::kBadQKey;
   undone.has_qkey = true;
@@ -87,8 +129,7 @@ MapResult Mapper::hide(const Fields& fields, const Ends& ends, const Undone& und
     return hide_message(fields, ends, now, patch);
   }
   if (!fields.has_source_qp || fields.source_qp.value() <= kQp1.value()) return MapResult::kDone;
-  const Gid peer = fields.multicast() ? Gid{} : ends.to;
-  MappedQp* const entry = qps_.show(ends.from, fields.source_qp, peer, now);
+  MappedQp* const entry = qps_.show(ends.from, fields.source_qp, peer_of(fields, ends), now);
   if (entry == nullptr) return MapResult::kFull;
   entry->datagram = true;
   if (undone.has_qkey && !entry->has_qkey) {
@@ -103,7 +144,31 @@ MapResult Mapper::hide(const Fields& fields, const Ends& ends, const Undone& und
   rewrite.has |= Rewrite::kSourceQp;
   rewrite.source_qp = entry->number;
   patch.set_source_qp(entry->number);
-  return MapResult::kDone;
+  return hide_addresses(fields, ends, now, patch);
+}
+
+// Its own addresses, as its receiver may use them. It tells no others: whoever believed it would
+// send to a number that is nobody's.
+MapResult Mapper::hide_addresses(const Fields& fields, const Ends& ends, Time now,
+                                 wire::LinkPatch& patch) {
+  const ArpFields& arp = fields.arp;
+  if (arp.operation == 0 || fields.problem != Problem::kNone) return MapResult::kDone;
+  const auto hide_one = [&](std::size_t at, Qpn qpn, const Gid& gid) {
+    if (at == 0 || (gid.is_zero() && qpn == Qpn{})) return MapResult::kDone;
+    const bool can_be = qpn.value() > kQp1.value() && qpn != kMulticastQpn;
+    if (gid != ends.from || !can_be) return MapResult::kForeign;
+    MappedQp* const entry = qps_.show(ends.from, qpn, peer_of(fields, ends), now);
+    if (entry == nullptr) return MapResult::kFull;
+    entry->datagram = true;
+    qps_.establish(entry->number);
+    write_address(patch, at, arp.checksum_at, entry->number);
+    return MapResult::kDone;
+  };
+  const MapResult sender = hide_one(arp.sender_at, arp.sender_qp, arp.sender_gid);
+  if (sender != MapResult::kDone) return sender;
+  // In ARP the target's is the receiver's, or means nothing; but a host may tell its own one there.
+  const bool own = fields.ip.version != 0 || arp.target_gid == ends.from;
+  return own ? hide_one(arp.target_at, arp.target_qp, arp.target_gid) : MapResult::kDone;
 }
 
 MapResult Mapper::hide_message(const Fields& fields, const Ends& ends, Time now,

@@ -2,7 +2,8 @@
 // Keeps two ends from each other's queue pair numbers and Q_Keys: what each sees is the service's
 // own. Messages of the communication manager are rewritten in step, so that both ends agree on what
 // neither of them has. Packets are turned back into what their receiver has before services see
-// them (undo), and into what it may see after that (hide).
+// them (undo), and into what it may see after that (hide). ARP and neighbour discovery of IPoIB
+// tell queue pair numbers too, which are those that their receiver can send to.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,8 @@ struct Ends {
 enum class MapResult : std::uint8_t {
   kDone,
   kNoMapping,          // the destination QP is none that anybody was told
-  kForeign,            // it is one that another end was told, or of another end
+  kForeign,            // it is one that another end was told, or of another end; or an end tells
+                       // a link-layer address of IPoIB that is somebody else's
   kBadQKey,            // not the Q_Key that this end was told
   kUnknownConnection,  // a message of the communication manager about nothing that was seen
   kFull,               // no room for another queue pair or connection
@@ -75,10 +77,19 @@ class Mapper {
   [[nodiscard]] QpMap& queue_pairs() { return qps_; }
   [[nodiscard]] const QpMap& queue_pairs() const { return qps_; }
   [[nodiscard]] std::size_t connections() const { return connections_.size(); }
+  [[nodiscard]] const CmTable& connection_table() const { return connections_; }
+  // Whether a message between them is of a connection that was seen, other than a request.
+  [[nodiscard]] bool knows(const Ends& ends, const CmFields& cm) {
+    return connections_.find(ends.from, cm.local_comm_id, ends.to, cm.remote_comm_id) != nullptr;
+  }
 
  private:
   [[nodiscard]] MapResult undo_message(const Fields& fields, const Ends& ends,
                                        wire::LinkPatch& patch);
+  [[nodiscard]] MapResult undo_address(const Fields& fields, const Ends& ends,
+                                       wire::LinkPatch& patch);
+  [[nodiscard]] MapResult hide_addresses(const Fields& fields, const Ends& ends, Time now,
+                                         wire::LinkPatch& patch);
   [[nodiscard]] MapResult hide_message(const Fields& fields, const Ends& ends, Time now,
                                        wire::LinkPatch& patch);
   [[nodiscard]] MapResult hide_request(const Fields& fields, const Ends& ends, Time now,

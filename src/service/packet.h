@@ -51,6 +51,17 @@ class Packet {
   void redirect(const Gid& to) { redirected_ = to; }
   [[nodiscard]] const std::optional<Gid>& redirected() const { return redirected_; }
 
+  // Leaves by another port of the node, into the subnet that is there (IBA 19.2): by that subnet's
+  // path to its DGID, with one hop less; a packet that has none left is dropped. Only of packets
+  // with a GRH. It says nothing of the packet's bytes: a verdict for the whole flow has it too.
+  void cross(std::uint8_t port) { crosses_to_ = port; }
+  [[nodiscard]] std::uint8_t crosses_to() const { return crosses_to_; }  // 0: it does not
+
+  // Its path is asked for as the node's own and not on its sender's behalf, and what answers to it
+  // comes back to the service: of one whose GIDs are others than its sender gave it.
+  void leave_as_own() { leaves_as_own_ = true; }
+  [[nodiscard]] bool leaves_as_own() const { return leaves_as_own_; }
+
   // Changes of headers and payload in place; all of them only of packets whose form is kTransport
   // (write(): of raw ones too). ICRC and VCRC are corrected by what has changed.
   void set_pkey(PKey pkey) { patch().set_pkey(pkey); }
@@ -76,6 +87,8 @@ class Packet {
   MutableBytes bytes_;
   Arrival arrival_;
   std::optional<Gid> redirected_;
+  std::uint8_t crosses_to_ = 0;
+  bool leaves_as_own_ = false;
   std::optional<wire::LinkPatch> patch_;
   std::optional<Fields> fields_;
 };

@@ -22,6 +22,10 @@ struct PathQuestion {
   Sl sl{};
   Lid via{};  // service LID that the packet came by: which service asks, and at which place of a
               // chain
+  // The port by which it is asked as the node's own path, of packets that cross to its subnet,
+  // where their sender is nobody's, or that leave as the node's: `sgid` and `via` are zero then. 0:
+  // it is asked on their sender's behalf, where they came from.
+  std::uint8_t port = 0;
   friend bool operator==(const PathQuestion&, const PathQuestion&) = default;
 };
 
@@ -39,7 +43,8 @@ struct Path {
 template <>
 struct std::hash<weft::service::PathQuestion> {
   std::size_t operator()(const weft::service::PathQuestion& question) const noexcept {
-    const std::uint64_t rest = std::uint64_t{question.pkey.value()} << 32 |
+    const std::uint64_t rest = std::uint64_t{question.port} << 48 |
+                               std::uint64_t{question.pkey.value()} << 32 |
                                std::uint64_t{question.sl.value()} << 16 | question.via.value();
     std::uint64_t sum = std::hash<weft::Gid>{}(question.sgid) * 0x9E37'79B9'7F4A'7C15;
     sum = (sum ^ std::hash<weft::Gid>{}(question.dgid)) * 0xBF58'476D'1CE4'E5B9;

@@ -77,6 +77,10 @@ class QpMap {
   [[nodiscard]] std::optional<Time> deadline() const;
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] std::size_t size_of(const Gid& owner) const {
+    const auto found = owned_.find(owner);
+    return found == owned_.end() ? 0 : found->second;
+  }
   template <class Each>
   void for_each(Each&& each) const {
     for (const auto& [number, entry] : entries_)

@@ -21,6 +21,14 @@ using wire::load_le16;
 using wire::load_le32;
 using wire::load_le64;
 
+// The eight bytes that have the hop limit in them, of a packet with a GRH.
+constexpr std::size_t kHopsWord = wire::Lrh::kSize;
+static_assert(wire::GrhView::kHopLimitByte < 8);
+
+std::uint8_t hops_of(Bytes packet) {
+  return wire::load_u8(packet.data() + kHopsWord + wire::GrhView::kHopLimitByte);
+}
+
 // Changes of eight bytes of a packet, gathered for both CRCs.
 class FastPatch {
  public:
@@ -31,14 +39,11 @@ class FastPatch {
 
   // After they were changed in place.
   void changed(std::size_t at, std::uint64_t before) {
-    const std::uint64_t difference = before ^ load_le64(packet_.data() + at);
-    if (difference == 0) return;
-    const std::size_t behind = covered_ - at - 8;
-    vcrc_ = static_cast<std::uint16_t>(vcrc_ ^
-                                       wire::crc16_change(difference, behind + wire::kIcrcSize));
     // The LRH of a global packet is not covered; of others the VL, which nobody changes here.
-    if (at != 0 || !global_) icrc_ ^= wire::crc32_change(difference, behind);
+    changed(at, before, at != 0 || !global_);
   }
+  // Of the hop limit, which the ICRC does not cover either (IBA 7.8.1).
+  void changed_hops(std::uint64_t before) { changed(kHopsWord, before, false); }
   void finish() {
     std::byte* const icrc = packet_.data() + covered_;
     std::byte* const vcrc = icrc + wire::kIcrcSize;
@@ -50,6 +55,15 @@ class FastPatch {
   }
 
  private:
+  void changed(std::size_t at, std::uint64_t before, bool protects) {
+    const std::uint64_t difference = before ^ load_le64(packet_.data() + at);
+    if (difference == 0) return;
+    const std::size_t behind = covered_ - at - 8;
+    vcrc_ = static_cast<std::uint16_t>(vcrc_ ^
+                                       wire::crc16_change(difference, behind + wire::kIcrcSize));
+    if (protects) icrc_ ^= wire::crc32_change(difference, behind);
+  }
+
   MutableBytes packet_;
   std::size_t covered_;
   bool global_;
@@ -75,6 +89,12 @@ void carry_out(const Rewrite& rewrite, std::uint8_t part, bool route, const Item
     view.set_slid(rewrite.slid);
     if (item.arrival.sealed) patch.changed(0, lrh);
   }
+  if ((part & Rewrite::kHop) != 0) {
+    const std::uint64_t before = load_le64(at + kHopsWord);
+    wire::GrhView(packet.subspan(wire::Lrh::kSize))
+        .set_hop_limit(static_cast<std::uint8_t>(hops_of(packet) - 1));
+    if (item.arrival.sealed) patch.changed_hops(before);
+  }
   const std::size_t bth = wire::Lrh::kSize + (global ? wire::Grh::kSize : 0);
   if ((part & (Rewrite::kPKey | Rewrite::kDestQp)) != 0) {
     const std::uint64_t before = load_le64(at + bth);
@@ -99,7 +119,9 @@ std::uint8_t changes_of(const Rewrite& rewrite) {
   using wire::LinkPatch;
   std::uint8_t changed = LinkPatch::kLrh;
   if ((rewrite.has & Rewrite::kPKey) != 0) changed |= LinkPatch::kPKey;
-  if ((rewrite.has & ~unsigned{Rewrite::kPKey}) != 0) changed |= LinkPatch::kTransport;
+  if ((rewrite.has & ~unsigned{Rewrite::kPKey | Rewrite::kHop}) != 0) {
+    changed |= LinkPatch::kTransport;
+  }
   return changed;
 }
 
@@ -112,8 +134,11 @@ Runtime::Runtime(const RuntimeOptions& options, RuntimeUser& user, PathAsker& as
       flows_(options.flows, entropy),
       holds_(options.hold),
       paths_(options.paths, asker,
-             [this](const PathQuestion& question, const std::optional<Path>&) {
+             [this](const PathQuestion& question, const std::optional<Path>& path) {
                due_.push_back(std::hash<PathQuestion>{}(question));
+               if (question.port == 0) return;
+               for (const auto& place : places_)
+                 place->service.path_settled(question.dgid, path.has_value());
              }),
       mapper_(options.mapping, entropy) {
 }
@@ -204,9 +229,13 @@ void Runtime::handle_known(Flow& flow, Item& item, Time now) {
     return;
   }
   std::uint8_t part = flow.rewrite.has;
+  if ((part & Rewrite::kHop) != 0 && hops_of(item.bytes) <= 1) {
+    item.fate = drop(kDropHopLimit);
+    return;
+  }
   // What services that were asked had to see has been put in already.
   if (flow.ask != 0) part &= static_cast<std::uint8_t>(~(Rewrite::kDestQp | Rewrite::kQKey));
-  carry_out(flow.rewrite, part, flow.route, item);
+  carry_out(flow.rewrite, part, true, item);
   item.fate = Fate::kForward;
   item.out_port = flow.out_port;
   count_rewrite(changes_of(flow.rewrite), is_global(item.bytes));

@@ -75,9 +75,6 @@ struct Chain {
   std::vector<PKeyRule> pkeys{};
   // Where packets without a GRH go: their LID alone tells no destination.
   std::optional<Path> without_gids{};
-  // In the middle of a link, and for LIDs of others: LIDs stay as they are.
-  bool keep_lids = false;
-  std::uint8_t out_port = 0;  // 0: the one it came by
 };
 
 struct RuntimeOptions {

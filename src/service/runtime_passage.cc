@@ -85,7 +85,9 @@ std::optional<Fate> Runtime::enter(Passage& passage, Time now) {
     passage.keepable = false;
     return drop(result);
   }
-  if (item.arrival.sealed) patch.finish();
+  const bool inside = (patch.changed() & wire::LinkPatch::kPayload) != 0;
+  if (item.arrival.sealed && inside && !patch.finish_checked()) return drop(kDropBufferDamaged);
+  if (item.arrival.sealed && !inside) patch.finish();
   passage.packet.emplace(item.bytes, item.arrival);
   return std::nullopt;
 }
@@ -144,6 +146,8 @@ Fate Runtime::hold(Passage& passage, std::uint64_t key, Time until) {
   if (passage.item.arrival.tapped) return Fate::kTapped;
   Packet& packet = *passage.packet;
   passage.progress.redirected = packet.redirected();
+  passage.progress.crosses_to = packet.crosses_to();
+  passage.progress.leaves_as_own = packet.leaves_as_own();
   if (packet.changed() && packet.arrival().sealed) packet.patch().finish();
   if (!holds_.hold(key, packet.bytes(), packet.arrival(), passage.progress, until)) {
     return drop(kDropHoldFull);
@@ -154,18 +158,25 @@ Fate Runtime::hold(Passage& passage, std::uint64_t key, Time until) {
 
 std::optional<Fate> Runtime::find_path(Passage& passage, Time now) {
   const Chain& chain = passage.running.chain;
-  if (chain.keep_lids) return std::nullopt;
   const Fields& fields = passage.packet->fields();
   if (!fields.global && !passage.packet->redirected()) {
     if (!chain.without_gids) return drop(kDropNoGids);
     passage.path = *chain.without_gids;
     return std::nullopt;
   }
-  const PathQuestion question{.sgid = fields.sgid,
-                              .dgid = passage.packet->redirected().value_or(fields.dgid),
-                              .pkey = fields.pkey,
-                              .sl = fields.sl,
-                              .via = passage.progress.via};
+  PathQuestion question{.sgid = fields.sgid,
+                        .dgid = passage.packet->redirected().value_or(fields.dgid),
+                        .pkey = fields.pkey,
+                        .sl = fields.sl,
+                        .via = passage.progress.via};
+  const std::uint8_t crosses_to = passage.packet->crosses_to();
+  // IBA 19.2: who has one hop left gets no further than here.
+  if (crosses_to != 0 && fields.hop_limit <= 1) return drop(kDropHopLimit);
+  if (crosses_to != 0 || passage.packet->leaves_as_own()) {
+    question = {.dgid = question.dgid,
+                .pkey = rewritten(chain.pkeys, fields.pkey),
+                .port = crosses_to != 0 ? crosses_to : passage.packet->arrival().port};
+  }
   const std::uint64_t before = paths_.questions();
   const PathCache::Found found = paths_.find(question, now);
   counters_.add_in_turn(kPathQuestions, paths_.questions() - before);
@@ -237,20 +248,25 @@ Fate Runtime::leave(Passage& passage, Time now) {
     rewrite.pkey = pkey;
     patch.set_pkey(pkey);
   }
-  if (!chain.keep_lids) {
-    rewrite.dlid = passage.path.dlid;
-    rewrite.slid = passage.path.slid == Lid{} ? fields.slid : passage.path.slid;
-    rewrite.sl = passage.path.sl;
-    // It would come back for ever.
-    if (rewrite.dlid == passage.progress.via) return drop(kDropLoop);
-    patch.set_route(rewrite.sl, rewrite.dlid, rewrite.slid);
+  rewrite.dlid = passage.path.dlid;
+  rewrite.slid = passage.path.slid == Lid{} ? fields.slid : passage.path.slid;
+  rewrite.sl = passage.path.sl;
+  // It would come back for ever.
+  const bool stays = packet.crosses_to() == 0;
+  if (stays && rewrite.dlid == passage.progress.via) return drop(kDropLoop);
+  patch.set_route(rewrite.sl, rewrite.dlid, rewrite.slid);
+  // The ICRC does not cover the hop limit: whatever else has changed says what became of that.
+  std::uint8_t changed = patch.changed();
+  const std::uint8_t port = packet.crosses_to();
+  if (port != 0) {
+    rewrite.has |= Rewrite::kHop;
+    patch.set_hop_limit(static_cast<std::uint8_t>(fields.hop_limit - 1));
   }
   if (!finish(packet)) return drop(kDropBufferDamaged);
-  std::uint8_t changed = patch.changed();
   if (passage.progress.undone.mapped) changed |= wire::LinkPatch::kTransport;
   count_rewrite(changed, fields.global);
   counters_.add_in_turn(kForwarded);
-  passage.item.out_port = chain.out_port != 0 ? chain.out_port : packet.arrival().port;
+  passage.item.out_port = port != 0 ? port : packet.arrival().port;
   return Fate::kForward;
 }
 
@@ -288,7 +304,6 @@ void Runtime::keep(Passage& passage, const FlowKey& key, std::uint64_t hash, Fat
   flow->dropper = passage.dropper;
   flow->reason = passage.reason;
   flow->mirror = passage.mirror;
-  flow->route = !passage.running.chain.keep_lids;
   flow->out_port = passage.item.out_port;
   flow->rewrite = passage.rewrite;
   flow->tally = passage.tally;
@@ -314,6 +329,8 @@ void Runtime::resume(std::uint64_t key, Time now) {
     passage.progress.service = std::min(held.progress.service, by->places.size());
     passage.packet.emplace(item.bytes, item.arrival);
     if (held.progress.redirected) passage.packet->redirect(*held.progress.redirected);
+    passage.packet->cross(held.progress.crosses_to);
+    if (held.progress.leaves_as_own) passage.packet->leave_as_own();
     const Fields& fields = passage.packet->fields();
     const Lid to = by->chain.without_gids ? by->chain.without_gids->dlid : fields.dlid;
     passage.ends = {fields.global ? fields.sgid : end_of(fields.slid),

@@ -34,7 +34,7 @@ class Host {
   virtual void revoke_all() = 0;
   // The service's own record, at most kMostRecord bytes, for its instances elsewhere: they get it
   // by apply(), in order, or, when a link between them was broken, all that snapshot() says first.
-  static constexpr std::size_t kMostRecord = 512;
+  static constexpr std::size_t kMostRecord = 1024;
   virtual void publish(Bytes record) = 0;
   // Sends a packet that the service has made, whole and sealed, by this port: an answer to one that
   // came. False: more of them than packets that came are refused, and counted.
@@ -63,6 +63,13 @@ class Service {
   virtual void run(Time now) { (void)now; }
   [[nodiscard]] virtual std::optional<Time> deadline() const { return std::nullopt; }
 
+  // Whether there is a path to a port that packets leave for as the node's own
+  // (Packet::leave_as_own()), each time that it was asked for.
+  virtual void path_settled(const Gid& to, bool is_there) {
+    (void)to;
+    (void)is_there;
+  }
+
   // What another instance has published. Bytes that are none of a record's are ignored and counted
   // by the service.
   virtual void apply(Bytes record, Time now) {
@@ -82,6 +89,7 @@ class Service {
 
  protected:
   [[nodiscard]] Host& host() const { return *host_; }
+  [[nodiscard]] bool is_attached() const { return host_ != nullptr; }
 
  private:
   Host* host_ = nullptr;

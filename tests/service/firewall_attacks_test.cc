@@ -14,7 +14,7 @@
 namespace weft::service::firewall {
 namespace {
 
-constexpr std::uint16_t kIpv4 = 0x0800;
+constexpr std::uint16_t kFirewallAttacksIpv4 = 0x0800;
 constexpr std::uint16_t kIpv6 = 0x86DD;
 constexpr std::uint16_t kMore = 0x2000;
 constexpr std::uint8_t kTcp = 6;
@@ -31,10 +31,10 @@ Made over_ipoib(std::uint16_t type, const Buffer& ip) {
 Made first_fragment(std::uint16_t port) {
   Buffer whole = test::udp(9, port, 8);
   wire::store_be16(whole.data() + 4, 32);
-  return over_ipoib(kIpv4, test::ipv4(kUdp, whole, kMore));
+  return over_ipoib(kFirewallAttacksIpv4, test::ipv4(kUdp, whole, kMore));
 }
 Made later_fragment() {
-  return over_ipoib(kIpv4, test::ipv4(kUdp, Buffer(16), 2));
+  return over_ipoib(kFirewallAttacksIpv4, test::ipv4(kUdp, Buffer(16), 2));
 }
 
 TEST(FirewallAttacks, EachFirstFragmentIsJudgedByItsOwnPorts) {
@@ -216,10 +216,10 @@ std::vector<Sort> sorts() {
       {"datagram", "UD", test::make(test::datagram(Buffer(64)))},
       {"mad", "MAD", test::make(mad)},
       {"cm", "CM", test::make(Exchange{}.req())},
-      {"ipoib", "IPoIB", test::make(over_ipoib(kIpv4, ip))},
+      {"ipoib", "IPoIB", test::make(over_ipoib(kFirewallAttacksIpv4, ip))},
       {"lan", "LAN", test::make(part_of_frame(whole, static_cast<std::uint32_t>(whole.size()), 0))},
       {"raw", "raw IPv6", raw_packet(wire::Lnh::raw_ipv6, 0, ip6)},
-      {"raw", "raw IPv4", raw_packet(wire::Lnh::raw, kIpv4, ip)},
+      {"raw", "raw IPv4", raw_packet(wire::Lnh::raw, kFirewallAttacksIpv4, ip)},
       {"opaque", "raw of another EtherType", raw_packet(wire::Lnh::raw, 0x88CC, ip)},
       {"opaque", "RD", of_opcode(Opcode::rd_send_only)},
       {"opaque", "CNP", of_opcode(std::uint8_t{0x81})},

@@ -18,7 +18,7 @@ class Recorder : public Program::Matches {
   std::vector<std::uint32_t> rules;
 };
 
-Program program_of(const std::string& text) {
+Program program_of_text(const std::string& text) {
   auto rules = RuleSet::parse(text, "rules");
   EXPECT_TRUE(rules) << rules.error().message;
   auto program = Program::compile(std::move(*rules));
@@ -27,7 +27,7 @@ Program program_of(const std::string& text) {
 }
 
 void compare(const std::string& text, Random& random, unsigned packets) {
-  Program program = program_of(text);
+  Program program = program_of_text(text);
   LinearEvaluator linear(program.rules());
   for (unsigned i = 0; i < packets; ++i) {
     const MatchKey key =
@@ -63,7 +63,7 @@ TEST(FirewallClassifier, FindsEachOfTenThousandRules) {
   for (unsigned i = 0; i < 10'000; ++i)
     text += fmt::format("sgid fd00::{:x} dgid fd01::{:x}:{:x}/124 dqp {} accept\n", i, i >> 12,
                         (i & 0xFFF) * 16, i);
-  Program program = program_of(text + "}\n}\n");
+  Program program = program_of_text(text + "}\n}\n");
   for (unsigned i = 0; i < 10'000; ++i) {
     MatchKey key;
     key.set(Field::state, 0);
@@ -112,7 +112,8 @@ TEST(FirewallClassifier, RefusesRulesWhoseTablesWouldTakeTooLongToMake) {
 }
 
 TEST(FirewallClassifier, AnswersForNoRulesAtAll) {
-  Program program = program_of("table t {\nchain forward {\nhook forward; policy accept;\n}\n}\n");
+  Program program =
+      program_of_text("table t {\nchain forward {\nhook forward; policy accept;\n}\n}\n");
   MatchKey key;
   key.set(Field::state, 0);
   Recorder recorder;
@@ -124,7 +125,7 @@ TEST(FirewallClassifier, AnswersForNoRulesAtAll) {
 }
 
 TEST(FirewallClassifier, MatchesNoMorePacketsThanALimitAllows) {
-  Program program = program_of(
+  Program program = program_of_text(
       "table t {\nchain forward {\nhook forward; policy drop;\n"
       "limit rate 10/second burst 3 packets accept\n}\n}\n");
   MatchKey key;

@@ -9,10 +9,10 @@
 namespace weft::service::firewall {
 namespace {
 
-constexpr std::uint16_t kIpv4 = 0x0800;
+constexpr std::uint16_t kFirewallInsideIpv4 = 0x0800;
 
 Made over_ipoib(const Buffer& ip, bool back = false) {
-  Made made = test::ipoib(kIpv4, ip);
+  Made made = test::ipoib(kFirewallInsideIpv4, ip);
   made.deth.qkey = kIpoibQKey;
   if (!back) return made;
   std::swap(made.slid, made.dlid);
@@ -96,7 +96,7 @@ TEST(FirewallInside, RefusesContentThatCouldBeReadInTwoWays) {
 // By its first bytes a program's datagram may look like IPoIB.
 TEST(FirewallInside, TakesAProgramsOwnDatagramsForWhatTheyAre) {
   World world("traffic datagram accept");
-  Made made = test::ipoib(kIpv4, Buffer(40));
+  Made made = test::ipoib(kFirewallInsideIpv4, Buffer(40));
   EXPECT_EQ(world.decide(made).traffic, Traffic::datagram);
   EXPECT_TRUE(world.passes(made));
   made.deth.qkey = kIpoibQKey;
@@ -153,6 +153,90 @@ TEST(FirewallInside, LooksIntoFramesOfTheLanAndTheirParts) {
   EXPECT_TRUE(world.passes(part(good, 4, 0, 96)));
   EXPECT_TRUE(world.passes(part(good, 4, 96, good.size())));
   EXPECT_FALSE(world.passes(part(good, 5, 96, good.size())));
+}
+
+// A frame on a channel of the LAN is a message of UC: all its packets but the first are bytes only.
+TEST(FirewallInside, LetsLaterPacketsOfAFrameThroughBehindTheFirst) {
+  World world(
+      "ct state established accept\ntraffic cm service 0x1002574c00000001 accept\n"
+      "traffic lan tcp dport 80 accept");
+  Exchange channel;
+  channel.transport = wire::CmTransport::kUc;
+  channel.service = kLanService;
+  ASSERT_TRUE(world.connects(channel));
+  const auto first = [&](std::uint16_t port) {
+    Buffer frame = test::hex("02574c000002 02574c000001 0800");
+    Buffer segment = test::tcp(7, port);
+    segment.resize(1000);
+    const Buffer packet = test::ipv4(6, segment);
+    frame.insert(frame.end(), packet.begin(), packet.end());
+    Made made = channel.data(false, wire::Opcode::uc_send_first);
+    made.payload.resize(lan::LanHeader::kSize);
+    lan::LanHeader{.total = static_cast<std::uint32_t>(frame.size())}.write(made.payload);
+    made.payload.insert(made.payload.end(), frame.begin(), frame.begin() + 232);
+    return made;
+  };
+  const Made middle = channel.data(false, wire::Opcode::uc_send_middle);
+  const Made last = channel.data(false, wire::Opcode::uc_send_last);
+  EXPECT_EQ(world.decide(middle).doubt, Doubt::later_fragment) << "nothing has begun";
+  EXPECT_EQ(world.decide(first(80)).traffic, Traffic::lan);
+  EXPECT_EQ(world.decide(middle).state, ConnectionState::established);
+  EXPECT_TRUE(world.passes(middle));
+  EXPECT_FALSE(world.passes(channel.data(true, wire::Opcode::uc_send_middle)))
+      << "the other end has begun nothing";
+  EXPECT_TRUE(world.passes(last));
+  EXPECT_FALSE(world.passes(last)) << "the frame has ended";
+  // Who has asked for the channel need not have begun the connection of TCP.
+  const auto of_tcp = [&](const Buffer& segment, bool back, wire::Opcode opcode, std::size_t size) {
+    Buffer frame = test::hex("02574c000002 02574c000001 0800");
+    Buffer packet = test::ipv4(6, segment);
+    if (back) {
+      wire::store_be32(packet.data() + 12, 0x0A000002);
+      wire::store_be32(packet.data() + 16, 0x0A000001);
+    }
+    frame.insert(frame.end(), packet.begin(), packet.end());
+    Made made = channel.data(back, opcode);
+    made.payload.resize(lan::LanHeader::kSize);
+    lan::LanHeader{.total = static_cast<std::uint32_t>(frame.size())}.write(made.payload);
+    const auto end = frame.begin() + static_cast<long>(std::min(size, frame.size()));
+    made.payload.insert(made.payload.end(), frame.begin(), end);
+    return made;
+  };
+  EXPECT_TRUE(world.passes(of_tcp(test::tcp(9, 80), true, wire::Opcode::uc_send_only, 9999)));
+  Buffer answer = test::tcp(80, 9, 0x12);
+  answer.resize(1000);
+  EXPECT_EQ(world.decide(of_tcp(answer, false, wire::Opcode::uc_send_first, 232)).direction,
+            FlowDirection::reply);
+  EXPECT_TRUE(world.passes(middle));
+  EXPECT_TRUE(world.passes(last));
+  // Another frame that is refused takes the one before with it.
+  EXPECT_TRUE(world.passes(first(80)));
+  EXPECT_FALSE(world.passes(first(81)));
+  EXPECT_FALSE(world.passes(middle));
+  EXPECT_FALSE(world.passes(last));
+}
+
+// What LAN ports say of groups has no headers of Ethernet that a rule could name.
+TEST(FirewallInside, LetsGroupListsOfTheLanThroughBetweenPortsThatFoundEachOther) {
+  World world("ct state established accept\ntraffic cm service 0x1002574c00000001 accept");
+  Exchange ends;
+  const auto list = [&](bool back) {
+    Buffer message(lan::LanHeader::kSize + 4);
+    lan::LanHeader{.kind = lan::MessageKind::kGroups, .number = 1, .total = 4}.write(message);
+    Made made = ends.addressed(test::datagram(message, back ? ends.a_qp : ends.b_qp), back);
+    made.deth = {.qkey = QKey{back ? 0x1111u : 0x2222u}, .src_qp = back ? ends.b_qp : ends.a_qp};
+    return made;
+  };
+  EXPECT_FALSE(world.passes(list(false)));
+  ASSERT_TRUE(world.passes(ends.addressed(
+      test::cm(wire::CmSidrReq{.request_id = wire::CommId{7}, .service_id = kLanService}), false)));
+  ASSERT_TRUE(world.passes(ends.addressed(test::cm(wire::CmSidrRep{.request_id = wire::CommId{7},
+                                                                   .qpn = ends.b_qp,
+                                                                   .service_id = kLanService,
+                                                                   .qkey = QKey{0x2222}}),
+                                          true)));
+  EXPECT_TRUE(world.passes(list(false)));
+  EXPECT_TRUE(world.passes(list(true)));
 }
 
 TEST(FirewallInside, TellsManagementApart) {

@@ -17,7 +17,7 @@ std::string in_chain(const std::string& rules) {
   return "table t {\nchain forward {\nhook forward; policy drop;\n" + rules + "\n}\n}\n";
 }
 
-RuleSet read(const std::string& text) {
+RuleSet read_rules(const std::string& text) {
   auto out = RuleSet::parse(text, "rules");
   EXPECT_TRUE(out) << out.error().message;
   return out ? std::move(*out) : RuleSet{};
@@ -42,7 +42,7 @@ Range range(std::uint64_t low, std::uint64_t high) {
 }
 
 TEST(FirewallRules, ReadsTheExampleOfTheDocs) {
-  const RuleSet rules = read(R"(# who may talk to the database
+  const RuleSet rules = read_rules(R"(# who may talk to the database
 define ADMINS = { 0x11, 0x12-0x14 }
 table fabric {
   set databases {
@@ -84,7 +84,8 @@ table fabric {
 }
 
 TEST(FirewallRules, KeepsToTheFamilyOfAnIpAddressWhenItNegates) {
-  const RuleSet rules = read(in_chain("ip saddr != 10.0.0.0/8 drop\nip6 saddr != fd00::/8 drop"));
+  const RuleSet rules =
+      read_rules(in_chain("ip saddr != 10.0.0.0/8 drop\nip6 saddr != fd00::/8 drop"));
   const Wide v4(Gid::from_ipv4(0x0B000001));
   const Wide ten(Gid::from_ipv4(0x0A000001));
   EXPECT_TRUE(contains(ranges_of(rules, Field::ip_source, 0), v4));
@@ -95,15 +96,15 @@ TEST(FirewallRules, KeepsToTheFamilyOfAnIpAddressWhenItNegates) {
 }
 
 TEST(FirewallRules, ImpliesTheProtocolOfAPort) {
-  const RuleSet rules = read(in_chain("tcp dport 22 accept\nudp sport { 53, 67-68 } accept"));
+  const RuleSet rules = read_rules(in_chain("tcp dport 22 accept\nudp sport { 53, 67-68 } accept"));
   EXPECT_EQ(ranges_of(rules, Field::protocol, 0), (Ranges{range(6, 6)}));
   EXPECT_EQ(ranges_of(rules, Field::source_port, 1), (Ranges{range(53, 53), range(67, 68)}));
 }
 
 TEST(FirewallRules, ComparesNumbers) {
   const RuleSet rules =
-      read(in_chain("message > 1MiB drop\nsize <= 256 accept\nsl != 3 drop\n"
-                    "dqp >= 0x100 drop\nvl < 2 drop"));
+      read_rules(in_chain("message > 1MiB drop\nsize <= 256 accept\nsl != 3 drop\n"
+                          "dqp >= 0x100 drop\nvl < 2 drop"));
   EXPECT_EQ(ranges_of(rules, Field::message, 0), (Ranges{range(0x100001, 0xFFFFFFFF)}));
   EXPECT_EQ(ranges_of(rules, Field::size, 1), (Ranges{range(0, 256)}));
   EXPECT_EQ(ranges_of(rules, Field::sl, 2), (Ranges{range(0, 2), range(4, 15)}));
@@ -113,8 +114,8 @@ TEST(FirewallRules, ComparesNumbers) {
 
 TEST(FirewallRules, TakesFamiliesOfOpcodesAndEachByItsName) {
   const RuleSet rules =
-      read(in_chain("opcode rdma-read drop\nopcode rc-rdma-write-only-imm drop\n"
-                    "opcode unknown drop\nopcode 0x64 drop"));
+      read_rules(in_chain("opcode rdma-read drop\nopcode rc-rdma-write-only-imm drop\n"
+                          "opcode unknown drop\nopcode 0x64 drop"));
   const Ranges& reads = ranges_of(rules, Field::opcode, 0);
   EXPECT_TRUE(contains(reads, Wide(0x0C)));
   EXPECT_TRUE(contains(reads, Wide(0x10)));
@@ -126,7 +127,7 @@ TEST(FirewallRules, TakesFamiliesOfOpcodesAndEachByItsName) {
 }
 
 TEST(FirewallRules, LetsNothingUnknownMatchUnlessARuleOfTheBaseChainSaysSo) {
-  const RuleSet rules = read(in_chain("accept\nct state untracked accept"));
+  const RuleSet rules = read_rules(in_chain("accept\nct state untracked accept"));
   EXPECT_EQ(ranges_of(rules, Field::state, 0), (Ranges{range(0, 2)}));
   EXPECT_EQ(ranges_of(rules, Field::state, 1), (Ranges{range(4, 4)}));
 }

@@ -16,9 +16,9 @@
 namespace weft::service::firewall {
 namespace {
 
-constexpr unsigned kRules = 10'000;
+constexpr unsigned kFirewallShapesRules = 10'000;
 
-class Recorder : public Program::Matches {
+class ShapesRecorder : public Program::Matches {
  public:
   void matched(std::uint32_t rule) override { rules.push_back(rule); }
   std::vector<std::uint32_t> rules;
@@ -26,7 +26,7 @@ class Recorder : public Program::Matches {
 
 std::string file_of(Random& random, const std::function<std::string(unsigned)>& rule) {
   std::string text = "table t {\nchain forward {\nhook forward; policy drop;\n";
-  for (unsigned i = 0; i < kRules; ++i) {
+  for (unsigned i = 0; i < kFirewallShapesRules; ++i) {
     const auto what = random.below(10);
     text += rule(i) + (what < 5 ? " accept\n" : what < 9 ? " drop\n" : " counter\n");
   }
@@ -49,7 +49,7 @@ Classifier::Most compare(const std::string& text, Random& random) {
   for (unsigned i = 0; i < 400; ++i) {
     const MatchKey key = key_near(program->rules(), random);
     const LinearOutcome right = linear.evaluate(key);
-    Recorder recorder;
+    ShapesRecorder recorder;
     const Program::Outcome outcome = program->evaluate(key, Time{}, recorder);
     EXPECT_EQ(outcome.rule, right.rule) << "packet " << i;
     EXPECT_EQ(recorder.rules, right.matched) << "packet " << i;
@@ -170,12 +170,12 @@ TEST(FirewallShapes, RangesThatOverlapEachOtherEverywhere) {
   const auto rule = [&](unsigned) { return fmt::format("dqp {} sqp {}", range(), range()); };
   const Classifier::Most most = compare(file_of(random, rule), random);
   EXPECT_GT(most.words, 0u);
-  EXPECT_LE(most.words, 3 * (kRules / 64 + 1));
+  EXPECT_LE(most.words, 3 * (kFirewallShapesRules / 64 + 1));
 }
 
 TEST(FirewallShapes, EachOfTenThousandSingleValuesIsFound) {
   std::vector<ValueIndex<std::uint64_t>::Point> points;
-  for (std::uint32_t i = 0; i < kRules; ++i)
+  for (std::uint32_t i = 0; i < kFirewallShapesRules; ++i)
     points.push_back({i * std::uint64_t{0x1'0000'0001}, i});
   const std::vector<ValueIndex<std::uint64_t>::Interval> intervals{{5, 77}, {9, ~0u}};
   // By hash, and as they are found that crowd in any hash table.

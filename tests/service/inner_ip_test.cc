@@ -15,17 +15,17 @@ constexpr std::uint16_t kIpv6 = 0x86DD;
 constexpr std::uint16_t kArp = 0x0806;
 constexpr std::uint16_t kMore = 0x2000;
 
-Fields read(std::uint16_t type, const Buffer& packet) {
+Fields read_packet(std::uint16_t type, const Buffer& packet) {
   return Fields::parse(make(ipoib(type, packet)));
 }
 Problem problem(std::uint16_t type, const Buffer& packet) {
-  const Fields fields = read(type, packet);
+  const Fields fields = read_packet(type, packet);
   EXPECT_EQ(fields.content, Content::kIpoib);
   return fields.problem;
 }
 
 TEST(InnerIp, HasAddressesProtocolAndPorts) {
-  const Fields fields = read(kIpv4, ipv4(6, tcp(40'000, 22, 0x12)));
+  const Fields fields = read_packet(kIpv4, ipv4(6, tcp(40'000, 22, 0x12)));
   EXPECT_EQ(fields.content, Content::kIpoib);
   EXPECT_EQ(fields.problem, Problem::kNone);
   EXPECT_EQ(fields.ip.version, 4);
@@ -39,7 +39,7 @@ TEST(InnerIp, HasAddressesProtocolAndPorts) {
   EXPECT_EQ(fields.ip.hop_limit, 64);
   EXPECT_EQ(fields.ip.length, 40);
   EXPECT_FALSE(fields.ip.fragment || fields.ip.by_request);
-  const Fields six = read(kIpv6, ipv6(17, udp(5, 53)));
+  const Fields six = read_packet(kIpv6, ipv6(17, udp(5, 53)));
   EXPECT_EQ(six.ip.version, 6);
   EXPECT_EQ(six.ip.source, gid(0x11));
   EXPECT_EQ(six.ip.destination_port, 53);
@@ -52,7 +52,7 @@ TEST(InnerIp, IsReadWhateverTheReservedBytesOfTheEncapsulationAre) {
 }
 
 TEST(InnerIp, OfAnotherEthertypeIsOpaque) {
-  EXPECT_EQ(read(0x1234, ipv4(6, tcp(1, 22))).content, Content::kOpaque);
+  EXPECT_EQ(read_packet(0x1234, ipv4(6, tcp(1, 22))).content, Content::kOpaque);
 }
 
 TEST(InnerIp, RefusesLengthsThatDoNotFit) {
@@ -87,10 +87,10 @@ TEST(InnerIp, IgnoresWhatStandsBehindItsLength) {
 }
 
 TEST(InnerIp, KnowsFragments) {
-  const Fields first = read(kIpv4, ipv4(6, tcp(1, 22), kMore));
+  const Fields first = read_packet(kIpv4, ipv4(6, tcp(1, 22), kMore));
   EXPECT_TRUE(first.ip.fragment && !first.ip.later_fragment && first.ip.ports);
   EXPECT_EQ(first.problem, Problem::kNone);
-  const Fields later = read(kIpv4, ipv4(6, tcp(1, 22), 100));
+  const Fields later = read_packet(kIpv4, ipv4(6, tcp(1, 22), 100));
   EXPECT_TRUE(later.ip.fragment && later.ip.later_fragment && !later.ip.ports);
   EXPECT_EQ(later.ip.destination_port, 0);
   EXPECT_TRUE(first.ip.more_fragments && !later.ip.more_fragments);
@@ -111,7 +111,7 @@ TEST(InnerIp, WalksExtensionHeaders) {
   Buffer rest = hex("3c00000000000000 2c00000000000000 0600 0001 00000007");
   const Buffer header = tcp(1, 22);
   rest.insert(rest.end(), header.begin(), header.end());
-  const Fields fields = read(kIpv6, ipv6(0, rest));
+  const Fields fields = read_packet(kIpv6, ipv6(0, rest));
   EXPECT_EQ(fields.problem, Problem::kNone);
   EXPECT_EQ(fields.ip.protocol, 6);
   EXPECT_EQ(fields.ip.destination_port, 22);
@@ -120,11 +120,11 @@ TEST(InnerIp, WalksExtensionHeaders) {
   // An atomic fragment (RFC 6946) is whole.
   Buffer atomic = hex("0600 0000 00000007");
   atomic.insert(atomic.end(), header.begin(), header.end());
-  EXPECT_FALSE(read(kIpv6, ipv6(44, atomic)).ip.fragment);
+  EXPECT_FALSE(read_packet(kIpv6, ipv6(44, atomic)).ip.fragment);
   // Authentication headers count in words of four bytes.
   Buffer authentic = hex("0604 0000 00000001 00000001 000000000000000000000000");
   authentic.insert(authentic.end(), header.begin(), header.end());
-  EXPECT_EQ(read(kIpv6, ipv6(51, authentic)).ip.destination_port, 22);
+  EXPECT_EQ(read_packet(kIpv6, ipv6(51, authentic)).ip.destination_port, 22);
 }
 
 TEST(InnerIp, NamesSourceRoutesAndWhatCannotBeWalked) {
@@ -156,7 +156,7 @@ TEST(InnerIp, NamesTransportHeadersThatAreCutShort) {
 }
 
 TEST(InnerIp, ReadsIcmp) {
-  const Fields fields = read(kIpv4, ipv4(1, hex("0301000000000000")));
+  const Fields fields = read_packet(kIpv4, ipv4(1, hex("0301000000000000")));
   EXPECT_EQ(fields.ip.icmp_type, 3);
   EXPECT_EQ(fields.ip.icmp_code, 1);
   EXPECT_FALSE(fields.ip.ports);
@@ -170,7 +170,7 @@ TEST(InnerArp, HasQueuePairsAndGids) {
   };
   add("80000048 fe800000000000000000000000000001 0a000001");
   add("00000049 fe800000000000000000000000000002 0a000002");
-  const Fields fields = read(kArp, message);
+  const Fields fields = read_packet(kArp, message);
   ASSERT_EQ(fields.problem, Problem::kNone);
   EXPECT_EQ(fields.arp.operation, 1);
   EXPECT_EQ(fields.arp.sender, Gid::from_ipv4(0x0A000001));
@@ -192,7 +192,7 @@ TEST(InnerArp, ReadsNeighbourDiscovery) {
   };
   add("fe800000000000000000000000000002");
   add("0103 0000 80000048 fe800000000000000000000000000001");
-  const Fields fields = read(kIpv6, ipv6(58, message));
+  const Fields fields = read_packet(kIpv6, ipv6(58, message));
   ASSERT_EQ(fields.problem, Problem::kNone);
   EXPECT_EQ(fields.arp.operation, 135);
   EXPECT_EQ(fields.arp.sender, gid(0x11));

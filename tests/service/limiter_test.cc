@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/limiter/limiter.h"
 
+#include <numeric>
+
 #include "runtime_fixture.h"
 
 namespace weft::service::test {
@@ -51,6 +53,26 @@ TEST_F(LimiterTest, TakesBothMembershipsOfAPartitionForOneTenant) {
   EXPECT_FALSE(through(in_partition(0x0002)).empty());
 }
 
+TEST_F(LimiterTest, SaysWhatBecameOfEachTenant) {
+  limit({.usual = {.bytes_per_s = 1, .burst = 1'100}, .mirrors = true});
+  const std::uint64_t size = make(in_partition(1)).size();
+  through(in_partition(0x8001));
+  through(in_partition(0x0001));
+  through(in_partition(0x0001));
+  through(in_partition(0x8002));
+  const auto tenants = limiter->tenants(10);
+  ASSERT_EQ(tenants.size(), 2u);
+  EXPECT_EQ(tenants[0].partition, PKey{2});
+  EXPECT_EQ(tenants[1].partition, PKey{1});
+  EXPECT_EQ(tenants[1].packets, 1u);
+  EXPECT_EQ(tenants[1].bytes, size);
+  EXPECT_EQ(tenants[1].dropped, 2u);
+  EXPECT_EQ(tenants[1].rate.burst, 1'100u);
+  EXPECT_EQ(limiter->tenants(1).size(), 1u);
+  // What is dropped is what the mirror gets.
+  EXPECT_EQ(count(RuntimeCounter::kMirrored), 2u);
+}
+
 TEST_F(LimiterTest, DropsNothingOfWhoKeepsToHisRate) {
   limit({.usual = {.bytes_per_s = 1'000'000, .burst = 2'000}});
   const std::uint64_t size = make(in_partition(1)).size();
@@ -64,6 +86,72 @@ TEST_F(LimiterTest, LimitsEndsByTheirGids) {
   limiter->limit(a, {.bytes_per_s = 0});
   EXPECT_TRUE(through(from_a({})).empty());
   EXPECT_FALSE(through(from_b({})).empty());
+}
+
+TEST_F(LimiterTest, LimitsWhatOneEndSendsToAnother) {
+  const Gid c = gid(0xCCCC);
+  limit({.by = Limiter::By::kPair, .usual = {.bytes_per_s = 1, .burst = 1'100}});
+  runtime->pin_path(c, {.dlid = kB});
+  limiter->limit(b, c, {.bytes_per_s = 0});
+  const auto sent = [&](const Gid& from, const Gid& to) {
+    Made made = in_partition(1);
+    made.gids = {from, to};
+    return !through(made).empty();
+  };
+  EXPECT_TRUE(sent(a, b));
+  EXPECT_FALSE(sent(a, b)) << "it has used up its burst";
+  EXPECT_TRUE(sent(a, c)) << "to others it may send";
+  EXPECT_TRUE(sent(c, b)) << "and others may send there";
+  EXPECT_TRUE(sent(b, a)) << "and it may answer";
+  EXPECT_FALSE(sent(b, c)) << "a pair with a rate of its own";
+  const auto tenants = limiter->tenants(10);
+  ASSERT_EQ(tenants.size(), 5u);
+  EXPECT_EQ(tenants[0].source, b);
+  EXPECT_EQ(tenants[0].destination, c);
+  EXPECT_EQ(tenants[0].dropped, 1u);
+  EXPECT_EQ(tenants[4].source, a);
+  EXPECT_EQ(tenants[4].destination, b);
+  EXPECT_EQ(tenants[4].packets, 1u);
+  EXPECT_EQ(tenants[4].dropped, 1u);
+}
+
+TEST_F(LimiterTest, RemembersABoundedNumberOfPairs) {
+  limit({.by = Limiter::By::kPair, .usual = {.bytes_per_s = 1, .burst = 1'100}, .tenants = 2});
+  const auto sent = [&](std::uint16_t from) {
+    Made made = in_partition(1);
+    made.gids = {gid(from), b};
+    return !through(made).empty();
+  };
+  EXPECT_TRUE(sent(1));
+  EXPECT_TRUE(sent(2));
+  EXPECT_FALSE(sent(1)) << "it is the one that was seen last now";
+  EXPECT_TRUE(sent(3)) << "in place of the second";
+  EXPECT_EQ(limiter->tenants(10).size(), 2u);
+  EXPECT_FALSE(sent(1));
+  EXPECT_FALSE(sent(3));
+  EXPECT_TRUE(sent(2)) << "it is new again";
+}
+
+TEST_F(LimiterTest, TakesLidsOfPacketsWithoutAGrhForThePair) {
+  constexpr Lid kOther{0xFF};
+  limit({.by = Limiter::By::kPair, .usual = {.bytes_per_s = 1, .burst = 1'100}});
+  for (const Lid lid : {kService, kOther})
+    runtime->set_chain(lid, {.services = {limiter.get()}});
+  const auto send = [&](Lid from, Lid to) {
+    Made made = in_partition(1);
+    made.gids.reset();
+    made.slid = from;
+    made.dlid = to;
+    through(made);
+  };
+  send(kA, kService);
+  send(kA, kService);
+  send(kB, kService);
+  send(kA, kOther);
+  const auto tenants = limiter->tenants(10);
+  ASSERT_EQ(tenants.size(), 3u);
+  const auto dropped = [](std::uint64_t sum, const auto& tenant) { return sum + tenant.dropped; };
+  EXPECT_EQ(std::accumulate(tenants.begin(), tenants.end(), std::uint64_t{0}, dropped), 1u);
 }
 
 }  // namespace

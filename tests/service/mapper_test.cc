@@ -10,10 +10,10 @@ namespace {
 using enum RuntimeCounter;
 using wire::CommId;
 
-constexpr CommId kIdA{0xA1};
-constexpr CommId kIdB{0xB1};
-constexpr Qpn kQpA{0xAAA};
-constexpr Qpn kQpB{0xBBB};
+constexpr CommId kMapperIdA{0xA1};
+constexpr CommId kMapperIdB{0xB1};
+constexpr Qpn kMapperQpA{0xAAA};
+constexpr Qpn kMapperQpB{0xBBB};
 
 class Mapping : public RuntimeTest {
  protected:
@@ -24,12 +24,12 @@ class Mapping : public RuntimeTest {
   }
 
   [[nodiscard]] wire::CmReq request() const {
-    wire::CmReq req{.local_comm_id = kIdA, .local_qpn = kQpA, .pkey = kDefaultPKey};
+    wire::CmReq req{.local_comm_id = kMapperIdA, .local_qpn = kMapperQpA, .pkey = kDefaultPKey};
     req.primary = {.local_lid = kA, .remote_lid = kService, .local_gid = a, .remote_gid = b};
     return req;
   }
   [[nodiscard]] static wire::CmRep reply() {
-    return {.local_comm_id = kIdB, .remote_comm_id = kIdA, .local_qpn = kQpB};
+    return {.local_comm_id = kMapperIdB, .remote_comm_id = kMapperIdA, .local_qpn = kMapperQpB};
   }
   // What the other end gets to see; nothing: it does not.
   template <class Message>
@@ -48,8 +48,8 @@ class Mapping : public RuntimeTest {
     const auto rep = seen<wire::CmRep>(from_b(cm(reply())));
     ASSERT_TRUE(rep);
     b_for_a = rep->local_qpn;
-    ASSERT_TRUE(
-        seen<wire::CmRtu>(from_a(cm(wire::CmRtu{.local_comm_id = kIdA, .remote_comm_id = kIdB}))));
+    ASSERT_TRUE(seen<wire::CmRtu>(
+        from_a(cm(wire::CmRtu{.local_comm_id = kMapperIdA, .remote_comm_id = kMapperIdB}))));
   }
   Made data(Qpn to) {
     Made made;
@@ -64,12 +64,12 @@ class Mapping : public RuntimeTest {
 
 TEST_F(Mapping, ConnectionIsMadeOfNumbersThatNeitherEndHas) {
   connect();
-  EXPECT_NE(a_for_b, kQpA);
-  EXPECT_NE(b_for_a, kQpB);
+  EXPECT_NE(a_for_b, kMapperQpA);
+  EXPECT_NE(b_for_a, kMapperQpB);
   EXPECT_NE(a_for_b, b_for_a);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(Fields::parse(through(from_a(data(b_for_a)))).dest_qp, kQpB);
-    EXPECT_EQ(Fields::parse(through(from_b(data(a_for_b)))).dest_qp, kQpA);
+    EXPECT_EQ(Fields::parse(through(from_a(data(b_for_a)))).dest_qp, kMapperQpB);
+    EXPECT_EQ(Fields::parse(through(from_b(data(a_for_b)))).dest_qp, kMapperQpA);
   }
   EXPECT_EQ(count(kForwardedByFlow), 4u);
 }
@@ -83,7 +83,7 @@ TEST_F(Mapping, RequestLeadsTheAnswersThroughTheService) {
   EXPECT_EQ(got->primary.remote_lid, kB);
   EXPECT_EQ(got->primary.local_gid, a);
   EXPECT_EQ(got->alternate, wire::CmPath{});
-  EXPECT_EQ(got->local_comm_id, kIdA);
+  EXPECT_EQ(got->local_comm_id, kMapperIdA);
   EXPECT_EQ(count(kAlternatePathsTakenOut), 1u);
 }
 
@@ -117,14 +117,14 @@ TEST_F(Mapping, NumbersMeanNothingToAnybodyElse) {
   EXPECT_TRUE(through(made).empty());
   EXPECT_EQ(count(kDropForeignQp), 2u);
   // A true number is nobody's.
-  EXPECT_TRUE(through(from_a(data(kQpB))).empty());
+  EXPECT_TRUE(through(from_a(data(kMapperQpB))).empty());
   EXPECT_EQ(count(kDropNoMapping), 1u);
 }
 
 TEST_F(Mapping, AnswersWithoutARequestAreDropped) {
   EXPECT_FALSE(seen<wire::CmRep>(from_b(cm(reply()))));
-  EXPECT_FALSE(seen<wire::CmRtu>(from_a(cm(wire::CmRtu{.local_comm_id = kIdA}))));
-  EXPECT_FALSE(seen<wire::CmSidrRep>(from_b(cm(wire::CmSidrRep{.request_id = kIdA}))));
+  EXPECT_FALSE(seen<wire::CmRtu>(from_a(cm(wire::CmRtu{.local_comm_id = kMapperIdA}))));
+  EXPECT_FALSE(seen<wire::CmSidrRep>(from_b(cm(wire::CmSidrRep{.request_id = kMapperIdA}))));
   EXPECT_EQ(count(kDropUnknownConnection), 3u);
   // Nor may the requester, or a third one, answer.
   ASSERT_TRUE(seen<wire::CmReq>(from_a(cm(request()))));
@@ -137,11 +137,11 @@ TEST_F(Mapping, AnswersWithoutARequestAreDropped) {
 
 TEST_F(Mapping, DisconnectNamesTheReceiversOwnQueuePairAndEndsTheMapping) {
   connect();
-  const auto dreq = seen<wire::CmDreq>(from_a(
-      cm(wire::CmDreq{.local_comm_id = kIdA, .remote_comm_id = kIdB, .remote_qpn = b_for_a})));
+  const auto dreq = seen<wire::CmDreq>(from_a(cm(wire::CmDreq{
+      .local_comm_id = kMapperIdA, .remote_comm_id = kMapperIdB, .remote_qpn = b_for_a})));
   ASSERT_TRUE(dreq);
-  EXPECT_EQ(dreq->remote_qpn, kQpB);
-  const wire::CmDrep drep{.local_comm_id = kIdB, .remote_comm_id = kIdA};
+  EXPECT_EQ(dreq->remote_qpn, kMapperQpB);
+  const wire::CmDrep drep{.local_comm_id = kMapperIdB, .remote_comm_id = kMapperIdA};
   ASSERT_TRUE(seen<wire::CmDrep>(from_b(cm(drep))));
   EXPECT_FALSE(through(from_b(data(a_for_b))).empty());  // was under way
   now += QpMap::Options{}.time_wait;
@@ -155,17 +155,17 @@ TEST_F(Mapping, DisconnectNamesTheReceiversOwnQueuePairAndEndsTheMapping) {
 
 TEST_F(Mapping, DisconnectOfAStrangersQueuePairIsDropped) {
   connect();
-  EXPECT_FALSE(seen<wire::CmDreq>(from_a(
-      cm(wire::CmDreq{.local_comm_id = kIdA, .remote_comm_id = kIdB, .remote_qpn = a_for_b}))));
+  EXPECT_FALSE(seen<wire::CmDreq>(from_a(cm(wire::CmDreq{
+      .local_comm_id = kMapperIdA, .remote_comm_id = kMapperIdB, .remote_qpn = a_for_b}))));
   EXPECT_EQ(count(kDropForeignQp), 1u);
-  EXPECT_FALSE(seen<wire::CmDreq>(
-      from_a(cm(wire::CmDreq{.local_comm_id = kIdA, .remote_comm_id = kIdB, .remote_qpn = kQpB}))));
+  EXPECT_FALSE(seen<wire::CmDreq>(from_a(cm(wire::CmDreq{
+      .local_comm_id = kMapperIdA, .remote_comm_id = kMapperIdB, .remote_qpn = kMapperQpB}))));
   EXPECT_EQ(count(kDropNoMapping), 1u);
 }
 
 TEST_F(Mapping, RefusedConnectionLeavesNothing) {
   ASSERT_TRUE(seen<wire::CmReq>(from_a(cm(request()))));
-  ASSERT_TRUE(seen<wire::CmRej>(from_b(cm(wire::CmRej{.remote_comm_id = kIdA}))));
+  ASSERT_TRUE(seen<wire::CmRej>(from_b(cm(wire::CmRej{.remote_comm_id = kMapperIdA}))));
   now += QpMap::Options{}.time_wait;
   runtime->run(now);
   EXPECT_EQ(runtime->mapper().queue_pairs().size(), 0u);
@@ -198,7 +198,7 @@ TEST_F(Mapping, FloodOfRequestsOfOneEndTouchesNobodyElse) {
 
 TEST_F(Mapping, CommunicationIdIsFreeForAnotherConnectionOnceItsOneHasEnded) {
   connect();
-  const wire::CmDrep drep{.local_comm_id = kIdB, .remote_comm_id = kIdA};
+  const wire::CmDrep drep{.local_comm_id = kMapperIdB, .remote_comm_id = kMapperIdA};
   ASSERT_TRUE(seen<wire::CmDrep>(from_b(cm(drep))));
   wire::CmReq req = request();
   req.local_qpn = Qpn{0xAAB};
@@ -213,11 +213,11 @@ TEST_F(Mapping, CommunicationIdIsFreeForAnotherConnectionOnceItsOneHasEnded) {
 
 TEST_F(Mapping, AlternatePathsLeadThroughTheServiceToo) {
   connect();
-  wire::CmLap lap{.local_comm_id = kIdA, .remote_comm_id = kIdB, .remote_qpn = b_for_a};
+  wire::CmLap lap{.local_comm_id = kMapperIdA, .remote_comm_id = kMapperIdB, .remote_qpn = b_for_a};
   lap.path = {.local_lid = Lid{0x77}, .remote_lid = Lid{0x78}, .local_gid = a, .remote_gid = b};
   const auto got = seen<wire::CmLap>(from_a(cm(lap)));
   ASSERT_TRUE(got);
-  EXPECT_EQ(got->remote_qpn, kQpB);
+  EXPECT_EQ(got->remote_qpn, kMapperQpB);
   EXPECT_EQ(got->path.local_lid, kService);
   EXPECT_EQ(got->path.remote_lid, kB);
   lap.path.remote_gid = gid(0xCCCC);
@@ -227,30 +227,30 @@ TEST_F(Mapping, AlternatePathsLeadThroughTheServiceToo) {
 
 TEST_F(Mapping, DatagramsAreMappedBothWaysWithTheirQKeys) {
   constexpr QKey kRealKey{0x1357};
-  ASSERT_TRUE(seen<wire::CmSidrReq>(from_a(cm(wire::CmSidrReq{.request_id = kIdA}))));
+  ASSERT_TRUE(seen<wire::CmSidrReq>(from_a(cm(wire::CmSidrReq{.request_id = kMapperIdA}))));
   const auto rep = seen<wire::CmSidrRep>(
-      from_b(cm(wire::CmSidrRep{.request_id = kIdA, .qpn = kQpB, .qkey = kRealKey})));
+      from_b(cm(wire::CmSidrRep{.request_id = kMapperIdA, .qpn = kMapperQpB, .qkey = kRealKey})));
   ASSERT_TRUE(rep);
-  EXPECT_NE(rep->qpn, kQpB);
+  EXPECT_NE(rep->qpn, kMapperQpB);
   EXPECT_NE(rep->qkey, kRealKey);
   EXPECT_EQ(rep->qkey.value() & kPrivilegedQKeyBit, 0u);
 
   Made there = from_a(datagram(Buffer(20), rep->qpn));
-  there.deth = {.qkey = rep->qkey, .src_qp = kQpA};
+  there.deth = {.qkey = rep->qkey, .src_qp = kMapperQpA};
   Qpn a_seen{};
   for (int i = 0; i < 3; ++i) {
     const Fields at_b = Fields::parse(through(there));
-    EXPECT_EQ(at_b.dest_qp, kQpB);
+    EXPECT_EQ(at_b.dest_qp, kMapperQpB);
     EXPECT_EQ(at_b.qkey, kRealKey);
-    EXPECT_NE(at_b.source_qp, kQpA);
+    EXPECT_NE(at_b.source_qp, kMapperQpA);
     a_seen = at_b.source_qp;
   }
   // B answers with the Q_Key that both have, as it thinks.
   Made back = from_b(datagram(Buffer(20), a_seen));
-  back.deth = {.qkey = kRealKey, .src_qp = kQpB};
+  back.deth = {.qkey = kRealKey, .src_qp = kMapperQpB};
   for (int i = 0; i < 3; ++i) {
     const Fields at_a = Fields::parse(through(back));
-    EXPECT_EQ(at_a.dest_qp, kQpA);
+    EXPECT_EQ(at_a.dest_qp, kMapperQpA);
     EXPECT_EQ(at_a.qkey, rep->qkey);
     EXPECT_EQ(at_a.source_qp, rep->qpn);
   }
@@ -261,11 +261,11 @@ TEST_F(Mapping, DatagramsAreMappedBothWaysWithTheirQKeys) {
 }
 
 TEST_F(Mapping, DatagramsThatAreNotUsedAnyMoreAreForgotten) {
-  ASSERT_TRUE(seen<wire::CmSidrReq>(from_a(cm(wire::CmSidrReq{.request_id = kIdA}))));
+  ASSERT_TRUE(seen<wire::CmSidrReq>(from_a(cm(wire::CmSidrReq{.request_id = kMapperIdA}))));
   const auto rep = seen<wire::CmSidrRep>(
-      from_b(cm(wire::CmSidrRep{.request_id = kIdA, .qpn = kQpB, .qkey = QKey{5}})));
+      from_b(cm(wire::CmSidrRep{.request_id = kMapperIdA, .qpn = kMapperQpB, .qkey = QKey{5}})));
   Made there = from_a(datagram(Buffer(20), rep->qpn));
-  there.deth = {.qkey = rep->qkey, .src_qp = kQpA};
+  there.deth = {.qkey = rep->qkey, .src_qp = kMapperQpA};
   for (int i = 0; i < 10; ++i) {
     now += QpMap::Options{}.datagram_idle * 2 / 3;
     runtime->run(now);
@@ -284,13 +284,14 @@ TEST_F(Mapping, GroupsStayAsTheyAre) {
   runtime->pin_path(group, {.dlid = Lid{0xC001}});
   Made made = from_a(datagram(Buffer(20), kMulticastQpn));
   made.gids->second = group;
-  made.deth = {.qkey = QKey{0xB1B}, .src_qp = kQpA};
+  made.deth = {.qkey = QKey{0xB1B}, .src_qp = kMapperQpA};
   const Fields at_b = Fields::parse(through(made));
   EXPECT_EQ(at_b.dest_qp, kMulticastQpn);
   EXPECT_EQ(at_b.qkey, QKey{0xB1B});
-  EXPECT_NE(at_b.source_qp, kQpA);
+  EXPECT_NE(at_b.source_qp, kMapperQpA);
   // Whoever has heard it may answer.
-  EXPECT_EQ(Fields::parse(through(from_b(datagram(Buffer(8), at_b.source_qp)))).dest_qp, kQpA);
+  EXPECT_EQ(Fields::parse(through(from_b(datagram(Buffer(8), at_b.source_qp)))).dest_qp,
+            kMapperQpA);
 }
 
 TEST_F(Mapping, ServicesSeeTheNumbersThatTheEndsHave) {
@@ -304,11 +305,11 @@ TEST_F(Mapping, ServicesSeeTheNumbersThatTheEndsHave) {
   runtime->set_chain(kService, {.services = {&service}, .map_queue_pairs = true});
   connect();
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(Fields::parse(through(from_a(data(b_for_a)))).dest_qp, kQpB);
-    EXPECT_EQ(dest.back(), kQpB);
+    EXPECT_EQ(Fields::parse(through(from_a(data(b_for_a)))).dest_qp, kMapperQpB);
+    EXPECT_EQ(dest.back(), kMapperQpB);
   }
-  EXPECT_EQ(local[0], kQpA);
-  EXPECT_EQ(local[1], kQpB);
+  EXPECT_EQ(local[0], kMapperQpA);
+  EXPECT_EQ(local[1], kMapperQpB);
 }
 
 TEST_F(Mapping, PortThatIsGoneTakesItsNumbersWithIt) {

@@ -171,7 +171,13 @@ class Files final : public CaptureRing {
     kept[open].emplace_back(packet.begin(), packet.end());
     return true;
   }
+  bool flush() override {
+    ++flushed;
+    return !loses;
+  }
   bool fails = false;
+  bool loses = false;
+  std::size_t flushed = 0;
   std::size_t open = 0;
   std::map<std::size_t, std::vector<Buffer>> kept;
 };
@@ -223,6 +229,37 @@ TEST_F(CaptureTest, CountsWhatItCouldNotKeepAndTriesTheNextFile) {
   pass(2);
   EXPECT_EQ(service->counters()[3].value, 1u);
   EXPECT_EQ(service->counters()[0].value, 1u);
+}
+
+TEST_F(CaptureTest, FlushesSoonAndSaysWhatMayBeMissing) {
+  capture({.flush_after = 200ms});
+  EXPECT_EQ(service->deadline(), std::nullopt);
+  const Time first = now;
+  pass(1);
+  now += 100ms;
+  pass(2);
+  EXPECT_EQ(service->deadline(), first + 200ms);
+  runtime->run(first + 100ms);
+  EXPECT_EQ(files.flushed, 0u);
+  now = first + 200ms;
+  runtime->run(now);
+  EXPECT_EQ(files.flushed, 1u);
+  EXPECT_EQ(service->deadline(), std::nullopt);
+  EXPECT_EQ(service->counters()[3].value, 0u);
+  files.loses = true;
+  pass(3);
+  pass(4);
+  EXPECT_EQ(service->deadline(), now + 200ms);
+  runtime->run(now + 200ms);
+  EXPECT_EQ(service->counters()[3].value, 2u);
+}
+
+TEST_F(CaptureTest, FlushesAFileBeforeTheNextOneBegins) {
+  const std::uint64_t size = make(from_a({})).size();
+  capture({.files = 2, .bytes_each = size});
+  pass(1);
+  pass(2);
+  EXPECT_EQ(files.flushed, 1u);
 }
 
 TEST_F(CaptureTest, KeepsOnlyWhatIsWanted) {

@@ -42,6 +42,7 @@ struct Made {
   Sl sl{};
   Vl vl{};
   std::optional<std::pair<Gid, Gid>> gids{};  // from, to
+  std::uint8_t hops = 1;                      // with gids
   wire::Bth bth{.opcode = wire::Opcode::rc_send_only,
                 .pkey = kDefaultPKey,
                 .dest_qp = Qpn{0x123456},
@@ -67,7 +68,7 @@ inline Buffer make(const Made& made) {
       .write(bytes);
   if (made.gids) {
     wire::Grh{.payload_length = static_cast<std::uint16_t>(transport),
-              .hop_limit = 1,
+              .hop_limit = made.hops,
               .sgid = made.gids->first,
               .dgid = made.gids->second}
         .write(MutableBytes(bytes).subspan(wire::Lrh::kSize));

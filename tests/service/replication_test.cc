@@ -10,16 +10,16 @@ namespace {
 using enum RuntimeCounter;
 using wire::CommId;
 
-constexpr CommId kIdA{0xA1};
-constexpr CommId kIdB{0xB1};
-constexpr Qpn kQpA{0xAAA};
-constexpr Qpn kQpB{0xBBB};
+constexpr CommId kReplicationIdA{0xA1};
+constexpr CommId kReplicationIdB{0xB1};
+constexpr Qpn kReplicationQpA{0xAAA};
+constexpr Qpn kReplicationQpB{0xBBB};
 
 class Pair : public RuntimeTest {
  protected:
   Pair() {
     begin();
-    connect(kIdA, kIdB);
+    connect(kReplicationIdA, kReplicationIdB);
   }
   // An instance that knows nothing.
   void begin() {
@@ -36,11 +36,12 @@ class Pair : public RuntimeTest {
       runtime->apply(Runtime::kMapping, said[i], now);
   }
   std::optional<wire::CmReq> request(CommId id) {
-    return seen<wire::CmReq>(from_a(cm(wire::CmReq{.local_comm_id = id, .local_qpn = kQpA})));
+    return seen<wire::CmReq>(
+        from_a(cm(wire::CmReq{.local_comm_id = id, .local_qpn = kReplicationQpA})));
   }
   std::optional<wire::CmRep> reply(CommId id, CommId to) {
-    return seen<wire::CmRep>(
-        from_b(cm(wire::CmRep{.local_comm_id = id, .remote_comm_id = to, .local_qpn = kQpB})));
+    return seen<wire::CmRep>(from_b(
+        cm(wire::CmRep{.local_comm_id = id, .remote_comm_id = to, .local_qpn = kReplicationQpB})));
   }
   void connect(CommId from, CommId to) {
     a_for_b = request(from)->local_qpn;
@@ -60,8 +61,8 @@ class Pair : public RuntimeTest {
     return made;
   }
   void expect_connected() {
-    EXPECT_EQ(Fields::parse(through(from_a(data(b_for_a)))).dest_qp, kQpB);
-    EXPECT_EQ(Fields::parse(through(from_b(data(a_for_b)))).dest_qp, kQpA);
+    EXPECT_EQ(Fields::parse(through(from_a(data(b_for_a)))).dest_qp, kReplicationQpB);
+    EXPECT_EQ(Fields::parse(through(from_b(data(a_for_b)))).dest_qp, kReplicationQpA);
   }
 
   Qpn a_for_b{};
@@ -71,12 +72,13 @@ class Pair : public RuntimeTest {
 TEST_F(Pair, ConnectionSurvivesAndIsEndedAtTheOtherInstance) {
   fail_over();
   expect_connected();
-  const auto dreq = seen<wire::CmDreq>(from_a(
-      cm(wire::CmDreq{.local_comm_id = kIdA, .remote_comm_id = kIdB, .remote_qpn = b_for_a})));
+  const auto dreq = seen<wire::CmDreq>(from_a(cm(wire::CmDreq{.local_comm_id = kReplicationIdA,
+                                                              .remote_comm_id = kReplicationIdB,
+                                                              .remote_qpn = b_for_a})));
   ASSERT_TRUE(dreq);
-  EXPECT_EQ(dreq->remote_qpn, kQpB);
-  ASSERT_TRUE(
-      seen<wire::CmDrep>(from_b(cm(wire::CmDrep{.local_comm_id = kIdB, .remote_comm_id = kIdA}))));
+  EXPECT_EQ(dreq->remote_qpn, kReplicationQpB);
+  ASSERT_TRUE(seen<wire::CmDrep>(from_b(
+      cm(wire::CmDrep{.local_comm_id = kReplicationIdB, .remote_comm_id = kReplicationIdA}))));
   // And so says the first one again.
   fail_over();
   now += QpMap::Options{}.time_wait;
@@ -114,6 +116,30 @@ TEST_F(Pair, InstanceThatComesLaterLearnsAllByASnapshot) {
   expect_connected();
 }
 
+// However often it is told of its end.
+TEST_F(Pair, ConnectionThatEndsWaitsForOneTime) {
+  CmTable table({});
+  CmConnection connection{.requester = a,
+                          .responder = b,
+                          .requester_id = kReplicationIdA,
+                          .responder_id = kReplicationIdB,
+                          .state = CmConnection::State::kClosing};
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_TRUE(table.restore(connection, now + 5s + i * 1ms));
+  EXPECT_EQ(table.waiting(), 1u);
+  // Another one of the same ID stays when that one's time has come.
+  connection.state = CmConnection::State::kEstablished;
+  ASSERT_TRUE(table.restore(connection, now + 5s));
+  table.run(now + 10s, [](const CmConnection&) { ADD_FAILURE() << "it goes on"; });
+  EXPECT_EQ(table.size(), 1u);
+  connection.state = CmConnection::State::kClosing;
+  ASSERT_TRUE(table.restore(connection, now + 20s));
+  int gone = 0;
+  table.run(now + 20s, [&gone](const CmConnection&) { ++gone; });
+  EXPECT_EQ(gone, 1);
+  EXPECT_EQ(table.size(), 0u);
+}
+
 TEST_F(Pair, WhatIsLearntIsNotSaidAgain) {
   fail_over();
   runtime->run(now);
@@ -128,7 +154,11 @@ TEST_F(Pair, RecordsThatCannotBeAreCounted) {
   Buffer record(64, std::byte{3});
   record[1] = std::byte{9};  // of a state that there is not
   bad(record);
-  EXPECT_EQ(count(kBadRecords), 4u);
+  Buffer gone(64, std::byte{0});
+  gone[0] = std::byte{4};  // of a connection its state says that it has ended
+  gone[1] = std::byte{2};
+  bad(gone);
+  EXPECT_EQ(count(kBadRecords), 5u);
   // A number that is another's already.
   const MappedQp* const known = const_cast<Mapper&>(runtime->mapper()).queue_pairs().find(a_for_b);
   ASSERT_NE(known, nullptr);
@@ -136,7 +166,7 @@ TEST_F(Pair, RecordsThatCannotBeAreCounted) {
   stolen.owner = gid(0xCCCC);
   const auto bytes = MapRecord{.of = stolen}.bytes();
   bad({bytes.begin(), bytes.end()});
-  EXPECT_EQ(count(kBadRecords), 5u);
+  EXPECT_EQ(count(kBadRecords), 6u);
   expect_connected();
 }
 

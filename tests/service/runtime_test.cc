@@ -271,21 +271,6 @@ TEST_F(Chains, TappedPacketsAreLookedAtAndGoNowhere) {
   EXPECT_TRUE(questions.empty());
 }
 
-TEST_F(Chains, ServiceInTheMiddleOfALinkKeepsLids) {
-  runtime->set_chain(
-      Lid{},
-      {.pkeys = {{.from = PKey{0x8001}, .to = PKey{0x8002}}}, .keep_lids = true, .out_port = 2});
-  Made made;
-  made.bth.pkey = PKey{0x8001};
-  for (int i = 0; i < 2; ++i) {
-    const Buffer packet = through(made);
-    ASSERT_FALSE(packet.empty());
-    EXPECT_EQ(Fields::parse(packet).dlid, Lid{2});
-    EXPECT_EQ(Fields::parse(packet).pkey, PKey{0x8002});
-    EXPECT_EQ(out_port, 2);
-  }
-}
-
 TEST_F(Chains, HeldPacketsAreShownAgainInOrderWhenTheirServiceLetsGo) {
   bool decided = false;
   Scripted service(

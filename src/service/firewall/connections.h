@@ -36,6 +36,7 @@ struct ConnectionEnd {
   // That its packets may have: of the REQ, and of its own messages.
   std::array<std::uint16_t, 2> partitions{};
   std::uint32_t message_bytes = 0;  // of a SEND of several packets, so far
+  bool in_frame = false;  // of a frame of the LAN in several packets, the first was let through
 };
 
 struct Connection {
@@ -92,6 +93,9 @@ class Connections {
                              Bytes private_data, Time now);
   void pass_data(const Found& found, Time now);
 
+  // As another instance has it. One that is known here already stays as it is.
+  void restore(Connection said, Time now);
+
   [[nodiscard]] Connection& at(std::uint32_t place) { return table_[place]; }
   // Looks at some of the table for what has been silent for too long: call it now and then.
   void expire(Time now);
@@ -102,6 +106,12 @@ class Connections {
   void for_each(Visit visit) {
     for (std::uint32_t place = 0; place < table_.size(); ++place) {
       if (table_[place].used) visit(place, table_[place]);
+    }
+  }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const Connection& connection : table_) {
+      if (connection.used) visit(connection);
     }
   }
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -146,6 +156,8 @@ class Connections {
                                    FlowDirection direction);
   [[nodiscard]] DataPlace place_of(const Fields& fields) const;
   std::uint32_t begin(const Fields& fields, const MatchKey& key, Bytes private_data, Time now);
+  // In a place of its own; kNone: there is none left.
+  std::uint32_t add(Connection made, Time now);
   void learn_answer(std::uint32_t place, const Fields& fields, Time now);
   void learn_ends(std::uint32_t place);
   void become(std::uint32_t place, Phase phase, Time now);

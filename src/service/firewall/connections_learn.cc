@@ -2,6 +2,7 @@
 // What is learned from messages that rules have let through.
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "service/firewall/connections.h"
 
@@ -57,24 +58,8 @@ std::uint32_t Connections::begin(const Fields& fields, const MatchKey& key, Byte
   // Another exchange of the same number that has not been answered goes: its maker has given it up.
   const MessageId id{sender_of(fields), cm.local_comm_id.value(), sidr};
   if (const auto known = by_message_.find(id); known != by_message_.end()) forget(known->second);
-  if (size_ >= limits_.most || half_open_.size() >= limits_.most_half_open) {
-    if (half_open_.empty()) return kNone;
-    forget(half_open_.front());
-    ++evicted_;
-  }
-  std::uint32_t place = 0;
-  if (free_.empty()) {
-    place = static_cast<std::uint32_t>(table_.size());
-    table_.emplace_back();
-  } else {
-    place = free_.back();
-    free_.pop_back();
-  }
-  Connection& made = table_[place];
-  made = Connection{};
-  made.used = true;
+  Connection made;
   made.sidr = sidr;
-  made.tag = next_tag_++;
   made.transport = cm.transport;
   made.active.party = sender_of(fields);
   made.active.lid = fields.slid;
@@ -87,12 +72,43 @@ std::uint32_t Connections::begin(const Fields& fields, const MatchKey& key, Byte
   made.passive.partitions = {partition_of(cm.pkey), partition_of(cm.pkey)};
   made.request = key;
   made.private_data.assign(private_data.begin(), private_data.end());
+  return add(std::move(made), now);
+}
+
+std::uint32_t Connections::add(Connection made, Time now) {
+  const bool half_open = made.phase == Phase::asked || made.phase == Phase::answered;
+  const bool full = half_open && half_open_.size() >= limits_.most_half_open;
+  if (size_ >= limits_.most || full) {
+    if (half_open_.empty()) return kNone;
+    forget(half_open_.front());
+    ++evicted_;
+  }
+  std::uint32_t place = 0;
+  if (free_.empty()) {
+    place = static_cast<std::uint32_t>(table_.size());
+    table_.emplace_back();
+  } else {
+    place = free_.back();
+    free_.pop_back();
+  }
+  made.used = true;
+  made.tag = next_tag_++;
   made.last = now;
-  half_open_.push_back(place);
-  made.half_open = std::prev(half_open_.end());
-  by_message_.emplace(id, place);
+  if (half_open) {
+    half_open_.push_back(place);
+    made.half_open = std::prev(half_open_.end());
+  }
+  by_message_.emplace(message_id(made), place);
+  table_[place] = std::move(made);
   ++size_;
   return place;
+}
+
+void Connections::restore(Connection said, Time now) {
+  if (by_message_.contains(message_id(said))) return;
+  const bool answered = said.phase != Phase::asked;
+  const std::uint32_t place = add(std::move(said), now);
+  if (place != kNone && answered) learn_ends(place);
 }
 
 void Connections::learn_answer(std::uint32_t place, const Fields& fields, Time now) {

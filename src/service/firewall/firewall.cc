@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "service/firewall/packet_key.h"
+#include "wire/ip_protocol.h"
 
 namespace weft::service::firewall {
 namespace {
 
 using wire::Transport;
 
-constexpr Duration kSweepEvery = 100ms;
+constexpr Duration kFirewallSweepEvery = 100ms;
 constexpr std::uint16_t kLargestMtu = 4096;  // IBA 7.7.1
 
 // In the order of DropReason.
@@ -159,6 +160,7 @@ void Firewall::find_state(const Fields& fields, Decision& decision, Connections:
   decision.direction = found.direction;
   decision.doubt = found.doubt;
   decision.connection = found.connection;
+  decision.end = found.direction;
   if (fields.payload_size > kLargestMtu) {
     decision.state = ConnectionState::invalid;
     decision.doubt = Doubt::oversize;
@@ -187,8 +189,38 @@ void Firewall::find_datagram(const Fields& fields, Decision& decision, Connectio
   find_flow(flow_of_datagrams(fields), decision, now);
 }
 
+ConnectionEnd& Firewall::sender_in(const Decision& decision) {
+  Connection& connection = connections_.at(decision.connection);
+  return decision.end == FlowDirection::original ? connection.active : connection.passive;
+}
+
+// What is of a LAN port's connection and has no headers of Ethernet. What its ports tell each other
+// of groups is of the exchange that rules have permitted; later packets of a frame go the way of
+// the first one. False: it is nothing such.
+bool Firewall::find_frame(const Fields& fields, Decision& decision) {
+  if (decision.traffic != Traffic::lan || decision.connection == Connections::kNone) return false;
+  if (fields.content == Content::kLanGroups) return true;
+  const bool later = fields.transport == Transport::uc &&
+                     fields.operation == wire::Operation::send && !fields.starts_message;
+  if (later && !sender_in(decision).in_frame) {
+    decision.state = ConnectionState::invalid;
+    decision.doubt = Doubt::later_fragment;
+  }
+  return later;
+}
+
+// After it was decided.
+void Firewall::follow_frame(const Fields& fields, const Decision& decision) {
+  if (decision.traffic != Traffic::lan || fields.transport != Transport::uc) return;
+  if (decision.connection == Connections::kNone) return;
+  ConnectionEnd& from = sender_in(decision);
+  const bool goes_on = decision.action == Action::accept && decision.doubt == Doubt::none;
+  from.in_frame = goes_on && !fields.ends_message && (fields.starts_message || from.in_frame);
+}
+
 // By what IPoIB, the LAN or a raw packet carries, whatever queue pairs it goes between.
 void Firewall::find_inside(const Fields& fields, Decision& decision, Time now) {
+  if (find_frame(fields, decision)) return;
   const bool later_part = fields.problem == Problem::kPartFrame;
   if (later_part || (fields.ip.version != 0 && fields.ip.later_fragment)) {
     const bool begun = flows_.has_begun(later_part ? parts_of(fields) : fragments_of(fields), now);
@@ -201,8 +233,7 @@ void Firewall::find_inside(const Fields& fields, Decision& decision, Time now) {
     return;
   }
   find_flow(flow_of_ip(fields), decision, now);
-  constexpr std::uint8_t kTcp = 6;
-  if (fields.ip.protocol == kTcp && fields.ip.ports &&
+  if (fields.ip.protocol == wire::ip_protocol::kTcp && fields.ip.ports &&
       has_impossible_flags(fields.ip, decision.state)) {
     decision.state = ConnectionState::invalid;
     decision.doubt = Doubt::tcp_flags;
@@ -221,9 +252,7 @@ void Firewall::count_message(const Fields& fields, const Decision& decision, Mat
   if (fields.operation != wire::Operation::send || decision.connection == Connections::kNone)
     return;
   if (fields.starts_message && fields.ends_message) return;
-  Connection& connection = connections_.at(decision.connection);
-  const bool original = decision.direction == FlowDirection::original;
-  ConnectionEnd& from = original ? connection.active : connection.passive;
+  ConnectionEnd& from = sender_in(decision);
   if (fields.starts_message) from.message_bytes = 0;
   // What goes by under a verdict for the whole flow is not seen: there is none where this is asked.
   const std::uint64_t bytes = std::uint64_t{from.message_bytes} + fields.payload_size;
@@ -234,13 +263,14 @@ void Firewall::count_message(const Fields& fields, const Decision& decision, Mat
 Decision Firewall::decide(const Fields& fields, Bytes packet, Time now) {
   Decision decision;
   Connections::Found found;
+  news_.reset();
   find_state(fields, decision, found, now);
   ++doubted_[static_cast<std::size_t>(decision.doubt)];
   MatchKey key = key_of(fields, decision.traffic);
   if (decision.connection != Connections::kNone) {
     const Connection& connection = connections_.at(decision.connection);
     add_request(key, connection.request);
-    const bool original = decision.direction == FlowDirection::original;
+    const bool original = decision.end == FlowDirection::original;
     const ConnectionEnd& from = original ? connection.active : connection.passive;
     const ConnectionEnd& to = original ? connection.passive : connection.active;
     if (!fields.global && !from.gid.is_zero()) key.set(Field::sgid, Wide(from.gid));
@@ -262,9 +292,12 @@ Decision Firewall::decide(const Fields& fields, Bytes packet, Time now) {
   if (outcome.rule == Program::kPolicy) path_.push_back(program_.size());
   count(path_, fields.size);
   write_log(fields, decision, now);
+  follow_frame(fields, decision);
   if (decision.action == Action::accept) {
     learn(fields, packet, decision, found, key, now);
-    decision.for_flow = !outcome.by_time && depends_on_flow_only(fields, decision);
+    // Of what is logged, each packet is.
+    const bool for_each = outcome.by_time || (log_ != nullptr && is_logged());
+    decision.for_flow = !for_each && depends_on_flow_only(fields, decision);
   }
   return decision;
 }
@@ -281,18 +314,20 @@ void Firewall::learn(const Fields& fields, Bytes packet, const Decision& decisio
   }
   if (decision.traffic == Traffic::lan && fields.lan.total != 0 && fields.lan.offset == 0 &&
       fields.transport == Transport::ud) {
-    flows_.pass(parts_of(fields), nullptr, now);
+    static_cast<void>(flows_.pass(parts_of(fields), nullptr, now));
   }
   const bool inside = decision.traffic == Traffic::ipoib || decision.traffic == Traffic::lan ||
                       decision.traffic == Traffic::raw;
   if (inside && fields.ip.version != 0) {
-    if (begins_fragments(fields)) flows_.pass(fragments_of(fields), nullptr, now);
-    if (!fields.ip.later_fragment) flows_.pass(flow_of_ip(fields), &key, now);
+    if (begins_fragments(fields)) {
+      static_cast<void>(flows_.pass(fragments_of(fields), nullptr, now));
+    }
+    if (!fields.ip.later_fragment) news_ = flows_.pass(flow_of_ip(fields), &key, now);
   } else if (decision.traffic == Traffic::datagram && found.connection == Connections::kNone &&
              !fields.multicast()) {
-    flows_.pass(flow_of_datagrams(fields), &key, now);
+    news_ = flows_.pass(flow_of_datagrams(fields), &key, now);
   }
-  if (!deadline_) deadline_ = now + kSweepEvery;
+  if (!deadline_) deadline_ = now + kFirewallSweepEvery;
 }
 
 // The runtime's flow key has what stands in the headers: LIDs, SL, GIDs, P_Key, opcode, queue

@@ -18,6 +18,7 @@
 #include "service/firewall/connections.h"
 #include "service/firewall/flows.h"
 #include "service/firewall/program.h"
+#include "service/firewall/state_record.h"
 #include "service/service.h"
 
 namespace weft::service::firewall {
@@ -31,6 +32,8 @@ struct Decision {
   Traffic traffic = Traffic::opaque;
   Doubt doubt = Doubt::none;
   std::uint32_t connection = Connections::kNone;
+  // Which end of that has sent it; `direction` is that of the flow, where it has IP inside.
+  FlowDirection end = FlowDirection::original;
   // What its fields say is all that was asked: the next packet with the same FlowKey fares alike.
   bool for_flow = false;
 };
@@ -53,10 +56,13 @@ class LogSink {
     std::string_view chain;
     const Fields& fields;
     const Decision& decision;
-    // Lines that the log's rate has swallowed since the last one.
+    std::uint32_t decided_at = 0;  // line of the rule that decided; 0: the policy
+    bool dry_run = false;          // what is not accepted goes on all the same
+    // Lines that were swallowed since the last one, for the log's rate or by this.
     std::uint64_t swallowed = 0;
   };
-  virtual void log(const Line& line, Time now) = 0;
+  // False: there is no room for it, and it counts as swallowed.
+  [[nodiscard]] virtual bool log(const Line& line, Time now) = 0;
 };
 
 struct FirewallOptions {
@@ -65,6 +71,8 @@ struct FirewallOptions {
   // Says and counts what would become of packets, and forwards them all.
   bool dry_run = false;
   unsigned log_lines_per_second = 10;
+  // Copies of what it drops, and of what rules that log match, go to the mirror.
+  bool mirrors = false;
 };
 
 class Firewall final : public Service, private Connections::Owner {
@@ -83,8 +91,10 @@ class Firewall final : public Service, private Connections::Owner {
   [[nodiscard]] std::optional<Time> deadline() const override { return deadline_; }
   [[nodiscard]] std::vector<CounterValue> counters() const override;
   // A message of the communication manager that another instance has let through: this one decides
-  // about it by its own rules, and so knows the connection too.
+  // about it by its own rules, and so knows the connection too. Likewise a flow, or a connection as
+  // the other has it, by what that began with.
   void apply(Bytes record, Time now) override;
+  void snapshot(RecordSink& sink) const override;
 
   // What handle() does but for carrying it out: for packets that come from elsewhere, as from a
   // file.
@@ -126,9 +136,20 @@ class Firewall final : public Service, private Connections::Owner {
   void learn(const Fields& fields, Bytes packet, const Decision& decision,
              const Connections::Found& found, const MatchKey& key, Time now);
   [[nodiscard]] wire::ServiceId service_of(const Connections::Found& found);
+  [[nodiscard]] ConnectionEnd& sender_in(const Decision& decision);
+  [[nodiscard]] bool find_frame(const Fields& fields, Decision& decision);
+  void follow_frame(const Fields& fields, const Decision& decision);
   void count_message(const Fields& fields, const Decision& decision, MatchKey& key);
+  [[nodiscard]] Verdict carry_out(const Decision& decision, Packet& packet);
+  [[nodiscard]] bool wants_copy(const Decision& decision) const;
   [[nodiscard]] bool depends_on_flow_only(const Fields& fields, const Decision& decision) const;
+  [[nodiscard]] bool would_accept(const MatchKey& request, Time now);
+  // Of a connection's beginning: what the rules look at in its private data.
+  void read_private_data(Connection& connection) const;
+  void restore(StateRecord record, Time now);
   void count(std::span<const std::uint32_t> rules, std::uint64_t bytes);
+  // Whether the packet in hand has matched a rule that logs.
+  [[nodiscard]] bool is_logged() const;
   void write_log(const Fields& fields, const Decision& decision, Time now);
   void answer(Packet& packet);
   Tally* tally_for(const Decision& decision);
@@ -143,8 +164,11 @@ class Firewall final : public Service, private Connections::Owner {
   std::deque<FlowTally> tallies_;
   std::vector<std::uint32_t> free_tallies_;
   std::vector<std::uint32_t> path_;  // of the packet in hand
+  std::optional<Flows::News> news_;  // that it has made
   Allowance log_rate_;
-  std::uint64_t swallowed_ = 0;
+  std::uint64_t swallowed_ = 0;  // since the last line
+  std::uint64_t lines_ = 0;
+  std::uint64_t lines_swallowed_ = 0;
   std::uint64_t would_drop_ = 0;
   std::uint64_t applied_ = 0;
   std::uint64_t bad_records_ = 0;
@@ -152,6 +176,7 @@ class Firewall final : public Service, private Connections::Owner {
   std::array<std::uint64_t, static_cast<std::size_t>(Doubt::kCount)> doubted_{};
   std::optional<Time> deadline_;
   bool attached_ = false;
+  bool is_told_ = false;  // of the packet in hand, by another instance
 };
 
 // How it is called, and what it means.

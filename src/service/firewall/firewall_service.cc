@@ -10,7 +10,7 @@
 namespace weft::service::firewall {
 namespace {
 
-constexpr Duration kSweepEvery = 100ms;
+constexpr Duration kFirewallServiceSweepEvery = 100ms;
 // Ways through the rules that packets of one connection take: each opcode may have its own.
 constexpr std::size_t kMostTallies = 8;
 
@@ -30,6 +30,22 @@ void add(Tally& into, std::uint64_t packets, std::uint64_t bytes) {
 
 Verdict Firewall::handle(Packet& packet, Time now) {
   const Decision decision = decide(packet.fields(), packet.bytes(), now);
+  const Verdict verdict = carry_out(decision, packet);
+  return options_.mirrors && wants_copy(decision) ? verdict.mirrored() : verdict;
+}
+
+// Of the packet in hand.
+bool Firewall::wants_copy(const Decision& decision) const {
+  return decision.action != Action::accept || is_logged();
+}
+
+bool Firewall::is_logged() const {
+  return std::ranges::any_of(path_, [this](std::uint32_t number) {
+    return number < program_.size() && program_.rule(number).log;
+  });
+}
+
+Verdict Firewall::carry_out(const Decision& decision, Packet& packet) {
   if (decision.action != Action::accept) {
     if (!options_.dry_run && decision.action == Action::reject) answer(packet);
     if (!options_.dry_run) return Verdict::drop(static_cast<std::uint16_t>(reason_of(decision)));
@@ -37,7 +53,10 @@ Verdict Firewall::handle(Packet& packet, Time now) {
     return Verdict::forward();
   }
   if (!attached_) return Verdict::forward();
-  // Whoever takes over must know what connections there are.
+  // Whoever takes over must know what connections and flows there are.
+  if (news_ && !packet.arrival().tapped) {
+    host().publish(record_of(news_->id, news_->answered, *news_->request));
+  }
   const bool tells = decision.traffic == Traffic::cm && !packet.arrival().tapped;
   if (tells && packet.bytes().size() <= Host::kMostRecord) host().publish(packet.bytes());
   if (!decision.for_flow) return Verdict::forward();
@@ -46,14 +65,55 @@ Verdict Firewall::handle(Packet& packet, Time now) {
   return Verdict::forward().for_flow(connections_.at(decision.connection).tag, tally);
 }
 
+void Firewall::snapshot(RecordSink& sink) const {
+  connections_.for_each([&](const Connection& connection) { sink.take(record_of(connection)); });
+  flows_.for_each([&](const Flows::News& flow) {
+    sink.take(record_of(flow.id, flow.answered, *flow.request));
+  });
+}
+
+bool Firewall::would_accept(const MatchKey& request, Time now) {
+  class Nobody final : public Program::Matches {
+    void matched(std::uint32_t) override {}
+  } nobody;
+  return program_.evaluate(request, now, nobody).action == Action::accept;
+}
+
+void Firewall::read_private_data(Connection& connection) const {
+  for (std::size_t i = 0; i < kPrivateFields; ++i)
+    connection.request.remove(static_cast<Field>(index(Field::private0) + i));
+  add_private_data(connection.request, connection.private_data, program_.rules().private_fields);
+}
+
+void Firewall::restore(StateRecord record, Time now) {
+  if (auto* const flow = std::get_if<FlowState>(&record)) {
+    if (would_accept(flow->request, now)) {
+      flows_.restore(flow->id, flow->answered, flow->request, now);
+    }
+  } else {
+    auto& connection = std::get<Connection>(record);
+    read_private_data(connection);
+    if (would_accept(connection.request, now)) connections_.restore(std::move(connection), now);
+  }
+  if (!deadline_) deadline_ = now + kFirewallServiceSweepEvery;
+}
+
 void Firewall::apply(Bytes record, Time now) {
+  if (is_state_record(record)) {
+    auto read = read_state_record(record);
+    ++(read ? applied_ : bad_records_);
+    if (read) restore(std::move(*read), now);
+    return;
+  }
   const Fields fields = Fields::parse(record);
   if (!fields.cm.present) {
     ++bad_records_;
     return;
   }
   ++applied_;
+  is_told_ = true;
   static_cast<void>(decide(fields, record, now));
+  is_told_ = false;
 }
 
 // Says no to whoever asked. The host bounds how many packets a service makes.
@@ -124,19 +184,26 @@ bool Firewall::busy(Connection& connection) {
 }
 
 void Firewall::write_log(const Fields& fields, const Decision& decision, Time now) {
-  if (log_ == nullptr) return;
+  // What another instance has let through it has logged, too.
+  if (log_ == nullptr || is_told_) return;
+  const bool by_policy = decision.rule == Program::kPolicy;
+  const std::uint32_t decided_at = by_policy ? 0 : program_.rule(decision.rule).line;
   for (const std::uint32_t number : path_) {
     if (number >= program_.size() || !program_.rule(number).log) continue;
-    if (!log_rate_.take(now)) {
+    const LogSink::Line line{.rule = program_.rule(number),
+                             .chain = program_.chain_of(number).name,
+                             .fields = fields,
+                             .decision = decision,
+                             .decided_at = decided_at,
+                             .dry_run = options_.dry_run,
+                             .swallowed = swallowed_};
+    if (log_rate_.take(now) && log_->log(line, now)) {
+      ++lines_;
+      swallowed_ = 0;
+    } else {
+      ++lines_swallowed_;
       ++swallowed_;
-      continue;
     }
-    log_->log({.rule = program_.rule(number),
-               .chain = program_.chain_of(number).name,
-               .fields = fields,
-               .decision = decision,
-               .swallowed = std::exchange(swallowed_, 0)},
-              now);
   }
 }
 
@@ -145,7 +212,7 @@ void Firewall::run(Time now) {
   connections_.expire(now);
   flows_.expire(now);
   const bool any = connections_.size() != 0 || flows_.size() != 0;
-  deadline_ = any ? std::optional(now + kSweepEvery) : std::nullopt;
+  deadline_ = any ? std::optional(now + kFirewallServiceSweepEvery) : std::nullopt;
 }
 
 std::size_t Firewall::reload(Program program, Time now) {
@@ -159,22 +226,14 @@ std::size_t Firewall::reload(Program program, Time now) {
   program_ = std::move(program);
   rules_.assign(program_.size() + 1, {});
   std::vector<std::uint32_t> forbidden;
-  class Nobody final : public Program::Matches {
-    void matched(std::uint32_t) override {}
-  } nobody;
   connections_.for_each([&](std::uint32_t place, Connection& connection) {
     // As when it was asked for, but that bytes of the private data may be looked at elsewhere.
-    MatchKey& key = connection.request;
-    for (std::size_t i = 0; i < kPrivateFields; ++i)
-      key.remove(static_cast<Field>(index(Field::private0) + i));
-    add_private_data(key, connection.private_data, program_.rules().private_fields);
-    if (program_.evaluate(key, now, nobody).action != Action::accept) forbidden.push_back(place);
+    read_private_data(connection);
+    if (!would_accept(connection.request, now)) forbidden.push_back(place);
   });
   for (const std::uint32_t place : forbidden)
     connections_.forget(place);
-  flows_.review([&](const MatchKey& key) {
-    return program_.evaluate(key, now, nobody).action == Action::accept;
-  });
+  flows_.review([&](const MatchKey& key) { return would_accept(key, now); });
   return forbidden.size();
 }
 
@@ -188,9 +247,10 @@ std::vector<CounterValue> Firewall::counters() const {
       {"evicted_flows", "unanswered ones that made room for others", flows_.evicted()},
       {"refusals", "that were sent for what rules reject", refusals_},
       {"would_drop", "forwarded in a dry run, which rules would drop", would_drop_},
-      {"applied", "messages that another instance has let through", applied_},
-      {"bad_records", "what another instance told that is no such message", bad_records_},
-      {"log_lines_swallowed", "since the last line, for the log's rate", swallowed_}};
+      {"applied", "messages, flows and connections that another instance has told of", applied_},
+      {"bad_records", "what another instance told that is none of these", bad_records_},
+      {"log_lines", "that were written for rules that log", lines_},
+      {"log_lines_swallowed", "that were not, for the log's rate", lines_swallowed_}};
   for (std::size_t doubt = 1; doubt < doubted_.size(); ++doubt) {
     const CounterInfo& info = counter_of(static_cast<Doubt>(doubt));
     out.push_back({info.name, info.help, doubted_[doubt]});

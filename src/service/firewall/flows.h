@@ -60,9 +60,25 @@ class Flows {
   [[nodiscard]] Found find(const Id& id, Time now);
   // Whether the beginning of it was let through.
   [[nodiscard]] bool has_begun(const Id& id, Time now);
+  // What other instances are to be told of a flow: that it has begun, was answered, or is in use
+  // still. The key is that of what it began with, and stays until the flow is changed.
+  struct News {
+    Id id{};
+    bool answered = false;
+    const MatchKey* request = nullptr;
+  };
   // A packet of it was let through. Of the first one, `request` is what rules saw; nullptr: of
-  // fragments and parts.
-  void pass(const Id& id, const MatchKey* request, Time now);
+  // fragments and parts, of which nobody is told.
+  std::optional<News> pass(const Id& id, const MatchKey* request, Time now);
+  // As another instance has said it. A flow is forgotten here when nothing has been said of it for
+  // as long as one is that has been silent.
+  void restore(const Id& id, bool answered, const MatchKey& request, Time now);
+  // All of which others are told.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [id, entry] : table_)
+      if (entry.request) visit(News{id, entry.answered, entry.request.get()});
+  }
   // Forgets some of what has been silent for too long: call it now and then.
   void expire(Time now);
   // Forgets those of which `keep` says no of what they began with, and all fragments and parts.
@@ -89,6 +105,7 @@ class Flows {
   };
   struct Entry {
     Time last{};
+    Time told{};  // others
     bool answered = false;
     std::unique_ptr<MatchKey> request;
     std::list<Id>::iterator place;  // in one of the two orders
@@ -99,6 +116,9 @@ class Flows {
   // An entry that has not been silent for too long.
   [[nodiscard]] Table::iterator living(const Id& id, Time now);
   void erase(Table::iterator entry);
+  // A flow of which nobody knows; false: there is no room.
+  bool add(const Id& id, const MatchKey* request, Time now);
+  void touch(Table::iterator entry, bool answered, Time now);
   void expire_oldest(std::list<Id>& order, Time now);
 
   Limits limits_;

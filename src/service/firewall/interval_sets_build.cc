@@ -25,7 +25,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
   return hash ^ hash >> 29;
 }
 
-constexpr Wide kLast{~std::uint64_t{0}, ~std::uint64_t{0}};
+constexpr Wide kIntervalSetsBuildLast{~std::uint64_t{0}, ~std::uint64_t{0}};
 
 }  // namespace
 
@@ -61,7 +61,7 @@ class IntervalSets::Builder {
   static void add_edges(const Ranges& ranges, std::uint32_t rule, std::vector<Edge>& into) {
     for (const Range& range : ranges) {
       into.push_back({range.low, rule, true});
-      if (range.high != kLast) into.push_back({range.high.next(), rule, false});
+      if (range.high != kIntervalSetsBuildLast) into.push_back({range.high.next(), rule, false});
     }
   }
 

@@ -28,6 +28,8 @@ class MatchKey {
   void remove(Field field) { present_ &= ~(std::uint64_t{1} << index(field)); }
 
   [[nodiscard]] bool has(Field field) const { return (present_ >> index(field) & 1) != 0; }
+  // One bit for each that it has, the first field's the lowest.
+  [[nodiscard]] std::uint64_t present() const { return present_; }
   // Only of a field that it has.
   [[nodiscard]] std::uint64_t narrow(Field field) const { return narrow_[index(field)]; }
   [[nodiscard]] const Wide& wide(Field field) const { return wide_[wide_index(field)]; }

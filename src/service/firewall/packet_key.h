@@ -14,7 +14,6 @@ namespace weft::service::firewall {
 // (RFC 4391, 4): what comes by these is of them, whatever else could be read into it.
 inline constexpr wire::ServiceId kLanService{0x1002'574C'0000'0001};
 inline constexpr QKey kLanGroupQKey{0x574C'0001};
-inline constexpr QKey kIpoibQKey{0x0B1B};
 
 // What the payload is taken for. On a connection it is the LAN's if it was made for the LAN. A
 // program's own datagram may begin as one of IPoIB or the LAN does, but hardly be right in all that

@@ -17,11 +17,11 @@ constexpr Range kUsualStates{Wide(static_cast<std::uint64_t>(ConnectionState::no
                              Wide(static_cast<std::uint64_t>(ConnectionState::established))};
 constexpr std::uint64_t kMostPackets = 1'000'000'000;
 
-struct Unit {
+struct TimeUnit {
   std::string_view name;
   Duration time;
 };
-constexpr std::array<Unit, 4> kUnits{
+constexpr std::array<TimeUnit, 4> kUnits{
     {{"second", 1s}, {"minute", 60s}, {"hour", 3600s}, {"day", 86'400s}}};
 
 bool names_action(Action action) {
@@ -123,7 +123,7 @@ Parser::Done Parser::limit(Rule& rule) {
   }
   const std::size_t slash = std::min(token_.text.find('/'), token_.text.size());
   const auto packets = parse_integer(token_.text.substr(0, slash));
-  const auto* unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& row) {
+  const auto* unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const TimeUnit& row) {
     return slash < token_.text.size() && token_.text.substr(slash + 1) == row.name;
   });
   if (token_.kind != TokenKind::word || !packets || *packets == 0 || *packets > kMostPackets ||

@@ -9,7 +9,7 @@ namespace {
 
 // How often a rule may stand in groups, on average.
 constexpr std::size_t kMostCopies = 4;
-constexpr Wide kLast{~std::uint64_t{0}, ~std::uint64_t{0}};
+constexpr Wide kPartitionLast{~std::uint64_t{0}, ~std::uint64_t{0}};
 
 void make_unique(std::vector<Wide>& values) {
   std::sort(values.begin(), values.end());
@@ -52,7 +52,7 @@ void Partition::cut() {
         continue;
       }
       cuts_.push_back(range.low);
-      if (range.high != kLast) cuts_.push_back(range.high.next());
+      if (range.high != kPartitionLast) cuts_.push_back(range.high.next());
     }
   }
   make_unique(points_);
@@ -66,7 +66,7 @@ Partition::Cover Partition::cover_of(const Range& range) const {
     out.points_end = out.points + 1;
     return out;
   }
-  const bool to_end = range.high == kLast;
+  const bool to_end = range.high == kPartitionLast;
   out.points_end = to_end ? points_.size() : place_of(points_, range.high.next());
   out.cuts = place_of(cuts_, range.low);
   out.cuts_end = to_end ? cuts_.size() : place_of(cuts_, range.high.next());
