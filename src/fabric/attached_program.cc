@@ -154,6 +154,7 @@ Expected<void> AttachedProgram::make_raw(Qpn qpn) {
   if (raw_ == nullptr) {
     RawQueuePairs::Owner& owner = *this;
     raw_ = std::make_unique<RawQueuePairs>(*port->port, owner, *port->entropy);
+    raw_->set_stuck(stuck_);
   }
   return raw_->add(qpn);
 }
@@ -228,7 +229,7 @@ void AttachedProgram::space_freed(Vl vl) {
 
 void AttachedProgram::run(Time now) {
   if (!waiting_.empty() && now >= waiting_.front()->arrived_at + kProgramPatience) {
-    stuck_ = true;
+    set_stuck(true);
     drop_waiting();
   }
   for (std::uint16_t lanes = std::exchange(blocked_, std::uint16_t{0}); lanes != 0;
@@ -299,8 +300,14 @@ void AttachedProgram::drop_waiting() {
   waiting_.clear();
 }
 
+void AttachedProgram::set_stuck(bool stuck) {
+  if (stuck == stuck_) return;
+  stuck_ = stuck;
+  if (raw_ != nullptr) raw_->set_stuck(stuck);
+}
+
 void AttachedProgram::resume(Time now) {
-  stuck_ = false;
+  set_stuck(false);
   while (!waiting_.empty()) {
     link::PacketPtr packet = next_waiting();
     if (hand_over(packet, waiting_raw_.front(), now)) {

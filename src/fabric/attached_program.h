@@ -76,6 +76,7 @@ class AttachedProgram final : public Attachment,
   [[nodiscard]] bool may_wait(const link::Packet& packet) const;
   [[nodiscard]] link::PacketPtr next_waiting();
   void drop_waiting();
+  void set_stuck(bool stuck);
 
   ProgramPort& port_;
   Program& program_;

@@ -42,6 +42,10 @@ class ChannelAdapter final : public Node, private ProgramPort::Adapter, private 
 
   // A port as data services have it. invalid_argument: there is no such port.
   [[nodiscard]] Expected<RawPort*> raw_port(mgmt::PortNumber port);
+  // The same, where a service has asked for it; null: none has, or there is no such port.
+  [[nodiscard]] const RawPort* opened_raw_port(mgmt::PortNumber port) const {
+    return port < 1 || port > raw_ports_.size() ? nullptr : raw_ports_[port - 1u].get();
+  }
 
   // Programs on the node may have raw queue pairs, for which keys are drawn there: it carries a
   // data service. `entropy` outlives it.

@@ -54,9 +54,10 @@ std::optional<std::uint16_t> Lab::find_part(std::string_view wanted) const {
   return static_cast<std::uint16_t>(found - parts.begin());
 }
 
-const LabNode* Lab::managing_node() const {
-  if (management.manager == LabManagement::Manager::kNone) return nullptr;
-  if (!management.node.empty()) return find_node(management.node);
+const LabNode* Lab::managing_node(std::size_t subnet) const {
+  const LabManagement& of_subnet = management_of(subnet);
+  if (of_subnet.manager == LabManagement::Manager::kNone) return nullptr;
+  if (!of_subnet.node.empty()) return find_node(of_subnet.node);
   // The first switch, which is the first node where there is one: programs on nodes may have
   // managers of their own beside it. OpenSM is such a program.
   const bool on_any = management.manager == LabManagement::Manager::kWeft;

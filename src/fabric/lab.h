@@ -123,6 +123,9 @@ inline constexpr std::array<std::string_view, 5> kEngines{"minhop", "updn", "ftr
 struct Lab {
   std::string name;
   LabManagement management;
+  // Of a lab that is several subnets, the others: Weft's, each at a node of its own, which says
+  // which subnet it is (lab_subnets.h).
+  std::vector<LabManagement> more_subnets;
   Ipv4Network network;         // that its addresses are of
   std::vector<LabPart> parts;  // none: one process runs all of it
   std::vector<LabNode> nodes;  // switches first, routers last
@@ -147,8 +150,12 @@ struct Lab {
   [[nodiscard]] bool is_cut(const LabLink& link) const {
     return nodes[link.ends[0].node].part != nodes[link.ends[1].node].part;
   }
+  // Of a subnet, 0 being the first and 1 the first of more_subnets.
+  [[nodiscard]] const LabManagement& management_of(std::size_t subnet) const {
+    return subnet == 0 ? management : more_subnets[subnet - 1];
+  }
   // Where LabManagement has the manager; null: there is no manager, or no node that could have it.
-  [[nodiscard]] const LabNode* managing_node() const;
+  [[nodiscard]] const LabNode* managing_node(std::size_t subnet = 0) const;
 };
 
 // The most ports that a node can have (NodeInfo.NumPorts), and the most LIDs of a subnet: each

@@ -9,7 +9,7 @@ namespace weft::fabric {
 namespace {
 
 // The whole of `text` as a number without a sign or leading zeros.
-std::optional<unsigned> parse_number(std::string_view text, unsigned most) {
+std::optional<unsigned> decimal_number(std::string_view text, unsigned most) {
   unsigned value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -25,7 +25,7 @@ std::optional<Ipv4> parse_ipv4(std::string_view text) {
   for (int part = 0; part < 4; ++part) {
     const std::size_t dot = text.find('.');
     if ((part < 3) == (dot == std::string_view::npos)) return std::nullopt;
-    const auto byte = parse_number(text.substr(0, dot), 255);
+    const auto byte = decimal_number(text.substr(0, dot), 255);
     if (!byte) return std::nullopt;
     out = out << 8 | *byte;
     text.remove_prefix(part < 3 ? dot + 1 : text.size());
@@ -37,7 +37,7 @@ std::optional<Ipv4Network> parse_network(std::string_view text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
   const auto base = parse_ipv4(text.substr(0, slash));
-  const auto bits = parse_number(text.substr(slash + 1), Ipv4Network::kLongest);
+  const auto bits = decimal_number(text.substr(slash + 1), Ipv4Network::kLongest);
   if (!base || !bits || *bits < Ipv4Network::kShortest) return std::nullopt;
   // 0 is "this network", and from 224 on come groups and what is reserved.
   const unsigned class_byte = base->value() >> 24;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "fabric/lab_lan.h"
+#include "fabric/lab_subnets.h"
 
 namespace weft::fabric {
 
@@ -325,22 +326,56 @@ Expected<void> LabBuilder::check_link_names() const {
 }
 
 Expected<void> LabBuilder::check_management() const {
-  const LabManagement& management = lab_.management;
+  if (auto done = check_management(lab_.management, management_where_); !done) return done;
+  for (std::size_t i = 0; i < lab_.more_subnets.size(); ++i) {
+    if (auto done = check_management(lab_.more_subnets[i], subnet_where_[i]); !done) return done;
+  }
+  return lab_.more_subnets.empty() ? Expected<void>() : check_subnets();
+}
+
+Expected<void> LabBuilder::check_management(const LabManagement& management,
+                                            const Where& where) const {
   if (management.mkey_protect && management.mkeys.empty()) {
-    const Where key{.line = management_where_.line, .key = management_where_.key + ".mkey_protect"};
-    return wrong(key,
+    return wrong({.line = where.line, .key = where.key + ".mkey_protect"},
                  "is for ports that have keys: say where they are kept, as in mkeys = "
                  "\"keys\"");
   }
   if (management.node.empty()) return {};
   const LabNode* const node = lab_.find_node(management.node);
-  if (node == nullptr) {
-    return wrong(management_where_, fmt::format("there is no node {}", management.node));
-  }
+  if (node == nullptr) return wrong(where, fmt::format("there is no node {}", management.node));
   if (node->kind != NodeKind::kChannelAdapter &&
       management.manager == LabManagement::Manager::kOpenSm) {
-    return wrong(management_where_, fmt::format("{} is a {}; OpenSM runs on a node",
-                                                management.node, to_string(node->kind)));
+    return wrong(where, fmt::format("{} is a {}; OpenSM runs on a node", management.node,
+                                    to_string(node->kind)));
+  }
+  return {};
+}
+
+// Of a lab that has several.
+Expected<void> LabBuilder::check_subnets() const {
+  const std::size_t count = lab_.more_subnets.size() + 1;
+  const auto where = [this](std::size_t i) -> const Where& {
+    return i == 0 ? management_where_ : subnet_where_[i - 1];
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    const LabManagement& management = lab_.management_of(i);
+    if (management.manager != LabManagement::Manager::kWeft) {
+      return wrong(where(i), "of several subnets, each has Weft's own manager");
+    }
+    if (management.node.empty()) {
+      return wrong(where(i),
+                   "of several subnets, each says where its manager is, as in node = \"s1\"");
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (lab_.management_of(j).subnet_prefix != management.subnet_prefix) continue;
+      return wrong(where(i), fmt::format("the subnet of {} has this subnet_prefix, too",
+                                         lab_.management_of(j).node));
+    }
+  }
+  if (const auto [one, other] = LabSubnets(lab_).shared(); one != other) {
+    return wrong(where(other),
+                 fmt::format("links join {} with {}: they are one subnet",
+                             lab_.management_of(other).node, lab_.management_of(one).node));
   }
   return {};
 }

@@ -54,6 +54,11 @@ class LabBuilder {
     lab_.management = std::move(management);
     management_where_ = std::move(where);
   }
+  // Of one more subnet.
+  void add_subnet(LabManagement management, Where where) {
+    lab_.more_subnets.push_back(std::move(management));
+    subnet_where_.push_back(std::move(where));
+  }
   // Before the nodes that are in it.
   [[nodiscard]] Expected<void> add_part(LabPart part, Where where);
   [[nodiscard]] const std::vector<LabPart>& parts() const { return lab_.parts; }
@@ -102,10 +107,15 @@ class LabBuilder {
   [[nodiscard]] Expected<void> take_free_port(LabEnd& end, std::size_t link, const Where& where);
   [[nodiscard]] Expected<void> check_link_names() const;
   [[nodiscard]] Expected<void> check_management() const;
+  [[nodiscard]] Expected<void> check_management(const LabManagement& management,
+                                                const Where& where) const;
+  [[nodiscard]] Expected<void> check_subnets() const;
   [[nodiscard]] Expected<void> check_parts() const;
   [[nodiscard]] Expected<void> check_lan() const;
   // lab_builder_service.cc
   [[nodiscard]] Expected<void> check_services() const;
+  [[nodiscard]] Expected<void> check_names(const LabService& service, const Where& where) const;
+  [[nodiscard]] Expected<void> check_router(const LabService& service, const Where& at) const;
   [[nodiscard]] Expected<void> check_policies() const;
   [[nodiscard]] Expected<void> check_port(const LabPort& port, const Where& where) const;
   [[nodiscard]] Expected<void> check_ends(const LabPolicyEnds& ends, const Where& where,
@@ -115,6 +125,7 @@ class LabBuilder {
   Lab lab_;
   Where network_where_{.line = 0, .key = "network"};
   Where management_where_{.line = 0, .key = "sm"};
+  std::vector<Where> subnet_where_;  // as Lab::more_subnets
   std::vector<Where> part_where_;
   std::vector<Where> node_where_;
   std::vector<Where> service_where_;

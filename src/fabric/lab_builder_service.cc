@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "fabric/lab_builder.h"
@@ -42,9 +43,8 @@ Expected<void> LabBuilder::add_service(LabService service, Where where) {
   if (service.instances.empty()) {
     return wrong(where, "needs the port that it is at, as in at = \"fw\"");
   }
-  if ((service.select == LabService::Select::kGids) == service.gids.empty()) {
-    return wrong(where, service.gids.empty() ? "select = \"gids\" needs gids = [...]"
-                                             : "gids are for select = \"gids\"");
+  if (const std::string trouble = trouble_of(service); !trouble.empty()) {
+    return wrong(where, trouble);
   }
   lab_.data.services.push_back(std::move(service));
   service_where_.push_back(std::move(where));
@@ -92,8 +92,62 @@ Expected<void> LabBuilder::check_services() const {
       }
     });
     if (!done) return done;
+    if (done = check_names(lab_.data.services[i], where); !done) return done;
+    if (auto joins = check_router(lab_.data.services[i], at); !joins) return joins;
   }
   return check_policies();
+}
+
+// Of services and nodes that keys of its name.
+Expected<void> LabBuilder::check_names(const LabService& service, const Where& where) const {
+  for (const LabLimiter::Tenant& tenant : service.limiter.rates) {
+    std::vector<LabLimiter::End> ends;
+    if (const auto* end = std::get_if<LabLimiter::End>(&tenant.who)) ends = {*end};
+    if (const auto* pair = std::get_if<LabLimiter::Pair>(&tenant.who)) {
+      ends = {pair->from, pair->to};
+    }
+    for (const LabLimiter::End& end : ends) {
+      const auto* const node = std::get_if<std::string>(&end);
+      if (node == nullptr || lab_.find_node(*node) != nullptr) continue;
+      return wrong({.line = where.line, .key = where.key + ".rates"},
+                   fmt::format("there is no node {}", *node));
+    }
+  }
+  for (const LabPort& server : service.balancer.servers) {
+    const Where at{.line = where.line, .key = where.key + ".servers"};
+    if (auto done = check_port(server, at); !done) return done;
+  }
+  if (service.mirror_to.empty()) return {};
+  const Where at{.line = where.line, .key = where.key + ".mirror_to"};
+  const LabService* const other = lab_.data.find(service.mirror_to);
+  if (other == nullptr) return wrong(at, fmt::format("there is no service {}", service.mirror_to));
+  if (other->type == "process") {
+    return wrong(
+        at, fmt::format("{} is a process; copies go to services in the lab's daemon", other->name));
+  }
+  if (!other->mirror_to.empty()) {
+    return wrong(
+        at, fmt::format("{} has mirror_to itself, and copies are not copied again", other->name));
+  }
+  return {};
+}
+
+Expected<void> LabBuilder::check_router(const LabService& service, const Where& at) const {
+  if (service.type != "router") return {};
+  std::map<std::string, std::size_t> ports;
+  for (const LabServiceInstance& instance : service.instances) {
+    if (instance.size() > 1) {
+      return wrong(at, "a router has no pairs: of several, each is at ports of its own");
+    }
+    ++ports[instance.front().at.node];
+  }
+  for (const auto& [node, count] : ports) {
+    if (count > 1) continue;
+    return wrong(at, fmt::format("a router is at several ports of a node, as in "
+                                 "at = [\"{0}:1\", \"{0}:2\"]",
+                                 node));
+  }
+  return {};
 }
 
 Expected<void> LabBuilder::check_ends(const LabPolicyEnds& ends, const Where& where,
@@ -130,17 +184,23 @@ Expected<void> LabBuilder::check_policy(const LabPolicy& policy, const Where& wh
   if (auto done = check_ends(policy.to, where, "to"); !done) return done;
   if (auto done = check_ends(policy.requester, where, "requester"); !done) return done;
   for (const std::string& name : policy.through) {
-    if (lab_.data.find(name) != nullptr) continue;
+    const LabService* const service = lab_.data.find(name);
+    if (service != nullptr && !service->is_tap()) continue;
+    const Where at{.line = where.line,
+                   .key = where.key.empty() ? "through" : where.key + ".through"};
+    if (service != nullptr) {
+      return wrong(at, fmt::format("{} has select = \"copies\": it sees what is for its port, and "
+                                   "no path leads through it",
+                                   name));
+    }
     std::vector<std::string> known;
     for (const LabService& service : lab_.data.services)
       known.push_back(service.name);
-    return wrong(
-        {.line = where.line, .key = where.key.empty() ? "through" : where.key + ".through"},
-        known.empty()
-            ? fmt::format("there is no service {0}: say where it is, as in "
-                          "[service.{0}] at = \"fw\"",
-                          name)
-            : fmt::format("there is no service {}; there are {}", name, fmt::join(known, ", ")));
+    return wrong(at, known.empty() ? fmt::format("there is no service {0}: say where it is, as in "
+                                                 "[service.{0}] at = \"fw\"",
+                                                 name)
+                                   : fmt::format("there is no service {}; there are {}", name,
+                                                 fmt::join(known, ", ")));
   }
   return {};
 }

@@ -279,6 +279,14 @@ struct Top {
       links, services, policies;
 };
 
+// Those of several subnets are written [[sm]], one after the other.
+Done take_managements(Top& top, const Value& value) {
+  const auto several = value.array();
+  for (const Value& each : several ? *several : std::vector{value})
+    top.managements.push_back(each);
+  return {};
+}
+
 Keys<Top> top_keys() {
   return {
       {"name", [](Top& top, const Value& value) { return store(top.name, value.string()); }},
@@ -287,11 +295,7 @@ Keys<Top> top_keys() {
          top.networks.push_back(value);
          return Done{};
        }},
-      {"sm",
-       [](Top& top, const Value& value) {
-         top.managements.push_back(value);
-         return Done{};
-       }},
+      {"sm", take_managements},
       {"access",
        [](Top& top, const Value& value) { return read_keys(access_keys(), top.access, value); }},
       {"defaults",
@@ -414,7 +418,11 @@ Expected<LabFile> read_lab(const toml::table& root, const std::string& file) {
     LabManagement management;
     const Done done = read_management(management, value);
     if (!done) return tl::unexpected(done.error());
-    builder.set_management(management, value.where());
+    if (&value == &top.managements.front()) {
+      builder.set_management(management, value.where());
+    } else {
+      builder.add_subnet(management, value.where());
+    }
   }
   for (const Value& value : top.parts) {
     if (const Done done = add_parts(builder, value); !done) return tl::unexpected(done.error());

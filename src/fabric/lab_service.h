@@ -12,19 +12,14 @@
 
 #include "base/gid_prefix.h"
 #include "base/ids.h"
+#include "fabric/lab_external.h"
+#include "fabric/lab_service_kinds.h"
 
 namespace weft::fabric {
 
-// A port by the name of its node.
-struct LabPort {
-  std::string node;
-  std::uint8_t port = 1;
-  friend bool operator==(const LabPort&, const LabPort&) = default;
-};
-
 // What a service does. Of a process, that is its own business.
-inline constexpr std::array<std::string_view, 7> kServiceTypes{
-    "firewall", "monitor", "capture", "balancer", "limiter", "router", "process"};
+inline constexpr std::array<std::string_view, 8> kServiceTypes{
+    "firewall", "monitor", "capture", "balancer", "limiter", "router", "process", "external"};
 
 struct LabServiceMember {
   LabPort at;
@@ -39,6 +34,7 @@ struct LabService {
     kLids,    // to its service LIDs
     kGids,    // whose GRH has one of its DGIDs
     kOthers,  // all that are not to the port's own LIDs or GIDs
+    kCopies,  // copies of what is for the port itself: a tap, which forwards nothing
   };
   std::string name;
   std::string type;  // of kServiceTypes
@@ -48,8 +44,25 @@ struct LabService {
   bool bypass = false;     // paths are direct while no instance is well; else there are none
   Select select = Select::kLids;
   std::vector<GidPrefix> gids;  // with kGids
-  std::string rules;            // file of a firewall's; empty: its usual ones
+  // Of what works in the daemon: P_Keys that packets come with, and what they go on with; whether
+  // neither end sees the other's QP numbers and Q_Keys.
+  std::vector<std::pair<PKey, PKey>> pkeys;
+  bool hide_queue_pairs = false;
+  std::string mirror_to;  // who gets copies of what it drops; empty: nobody
+  // Of one type alone.
+  std::string rules;     // file of a firewall's; empty: its usual ones
+  bool dry_run = false;  // of a firewall: what its rules refuse goes on, and is counted
+  LabMonitor monitor;
+  LabCapture capture;
+  LabLimiter limiter;
+  LabBalancer balancer;
+  LabExternal external;
   friend bool operator==(const LabService&, const LabService&) = default;
+
+  // It works on a server outside of the fabric.
+  [[nodiscard]] bool is_external() const { return type == "external"; }
+  // It sees packets, and no path leads through it.
+  [[nodiscard]] bool is_tap() const { return select == Select::kCopies; }
 };
 
 // Ends of paths: all that any of these says; nothing: every one.
@@ -75,6 +88,7 @@ struct LabPolicy {
   std::optional<std::uint16_t> qos_class;
   std::vector<std::string> through;  // services; none: what `refused` says
   bool refused = false;              // there is no such path; else it is direct
+  std::optional<Sl> answer_sl;       // that the path gets
   bool symmetric = false;
   friend bool operator==(const LabPolicy&, const LabPolicy&) = default;
 };

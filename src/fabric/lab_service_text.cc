@@ -15,20 +15,9 @@
 namespace weft::fabric {
 namespace {
 
-std::optional<LabPort> port_in(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  LabPort port{.node = text.substr(0, colon)};
-  if (!good_name(port.node)) return std::nullopt;
-  if (colon == std::string::npos) return port;
-  const auto number = parse_integer(std::string_view(text).substr(colon + 1));
-  if (!number || *number == 0 || *number > kMaxPorts) return std::nullopt;
-  port.port = static_cast<std::uint8_t>(*number);
-  return port;
-}
-
 Expected<LabServiceMember> read_member(const Value& value) {
   const auto text = value.string();
-  const auto port = text ? port_in(*text) : std::nullopt;
+  const auto port = text ? parse_lab_port(*text) : std::nullopt;
   if (!port) {
     return value.wrong(
         "must be a port, as in \"fw\" or \"fw:2\", a list of ports, or a list of "
@@ -84,8 +73,10 @@ Done read_select(LabService& service, const Value& value) {
     service.select = Select::kGids;
   } else if (text && *text == "others") {
     service.select = Select::kOthers;
+  } else if (text && *text == "copies") {
+    service.select = Select::kCopies;
   } else {
-    return value.wrong("must be \"lids\", \"gids\" or \"others\"");
+    return value.wrong("must be \"lids\", \"gids\", \"others\" or \"copies\"");
   }
   return {};
 }
@@ -130,7 +121,8 @@ Done read_lids(ServiceText& text, const Value& value) {
   return {};
 }
 
-Keys<ServiceText> service_keys() {
+// Those of all types.
+Keys<ServiceText> usual_keys() {
   using Text = ServiceText;
   return {
       {"at", [](Text& text, const Value& value) { return read_at(text.service, value); }},
@@ -150,9 +142,42 @@ Keys<ServiceText> service_keys() {
        }},
       {"select", [](Text& text, const Value& value) { return read_select(text.service, value); }},
       {"gids", [](Text& text, const Value& value) { return read_gids(text.service, value); }},
-      {"rules",
-       [](Text& text, const Value& value) { return store(text.service.rules, value.string()); }},
   };
+}
+
+// What the service is of, as far as it is said: its keys depend on it. Empty: nothing that is.
+std::string type_in(const std::string& name, const Value& table) {
+  std::string type = name;
+  for (const auto& [key, value] :
+       table.table().value_or(std::vector<std::pair<std::string, Value>>{})) {
+    if (key == "type") type = value.string().value_or("");
+  }
+  const bool known = std::ranges::find(kServiceTypes, type) != kServiceTypes.end();
+  return known ? type : "";
+}
+
+Done read_service(ServiceText& text, const std::string& name, const Value& table) {
+  const std::string type = type_in(name, table);
+  Keys<ServiceText> keys = usual_keys();
+  for (const ServiceKey& row : service_keys()) {
+    // Without a type, it is that which is wrong.
+    if (!type.empty() && !row.is_of(type)) continue;
+    keys.push_back({row.name, [read = row.read](ServiceText& to, const Value& value) {
+                      return read(to.service, value);
+                    }});
+  }
+  const auto entries = table.table();
+  if (!entries) return tl::unexpected(entries.error());
+  for (const auto& [key, value] : *entries) {
+    const auto row = std::ranges::find(service_keys(), std::string_view(key), &ServiceKey::name);
+    if (type.empty() || row == service_keys().end() || row->is_of(type)) continue;
+    std::vector<std::string_view> names;
+    for (const Key<ServiceText>& each : keys)
+      names.push_back(each.name);
+    return value.wrong(fmt::format("is of type {}, and this is of type {}, which has {}",
+                                   fmt::join(row->types, ", "), type, fmt::join(names, ", ")));
+  }
+  return read_keys(keys, text, table);
 }
 
 // One for each port; of a service at one port all.
@@ -190,7 +215,7 @@ Done read_ends(LabPolicyEnds& ends, const Value& value, bool asks) {
     }
     const auto text = each.string();
     const auto prefix = text ? prefix_in(*text) : std::nullopt;
-    const auto port = text ? port_in(*text) : std::nullopt;
+    const auto port = text ? parse_lab_port(*text) : std::nullopt;
     if (prefix) {
       ends.gids.push_back(*prefix);
     } else if (port && text->find(':') == std::string::npos) {
@@ -242,6 +267,13 @@ Done read_through(LabPolicy& policy, const Value& value) {
   return {};
 }
 
+Done read_sl(std::optional<Sl>& field, const Value& value) {
+  const auto sl = value.integer(0, 15);
+  if (!sl) return tl::unexpected(sl.error());
+  field = Sl{static_cast<std::uint8_t>(*sl)};
+  return {};
+}
+
 struct PolicyText {
   LabPolicy policy;
   bool answers = false;
@@ -279,13 +311,7 @@ Keys<PolicyText> policy_keys() {
          text.policy.pkey = PKey{static_cast<std::uint16_t>(*pkey)};
          return {};
        }},
-      {"sl",
-       [](Text& text, const Value& value) -> Done {
-         const auto sl = value.integer(0, 15);
-         if (!sl) return tl::unexpected(sl.error());
-         text.policy.sl = Sl{static_cast<std::uint8_t>(*sl)};
-         return {};
-       }},
+      {"sl", [](Text& text, const Value& value) { return read_sl(text.policy.sl, value); }},
       {"qos_class",
        [](Text& text, const Value& value) {
          return store(text.policy.qos_class, value.integer(0, 4095));
@@ -296,6 +322,8 @@ Keys<PolicyText> policy_keys() {
          text.answers = true;
          return read_word(text.policy.refused, value, "direct", "none");
        }},
+      {"answer_sl",
+       [](Text& text, const Value& value) { return read_sl(text.policy.answer_sl, value); }},
       {"symmetric",
        [](Text& text, const Value& value) {
          return store(text.policy.symmetric, value.boolean());
@@ -311,7 +339,7 @@ Done add_services(LabBuilder& builder, const Value& table) {
   for (const auto& [name, value] : *entries) {
     ServiceText text;
     text.service.name = name;
-    if (Done done = read_keys(service_keys(), text, value); !done) return done;
+    if (Done done = read_service(text, name, value); !done) return done;
     if (Done done = deal_out(builder, text); !done) return done;
     if (Done done = builder.add_service(std::move(text.service), value.where()); !done) return done;
   }
@@ -327,6 +355,9 @@ Done read_policy(LabPolicy& policy, const Value& table) {
     return table.wrong(text.answers ? "has through and answer: it can have one of them"
                                     : "needs through = \"SERVICE\", or answer = \"direct\" or "
                                       "\"none\"");
+  }
+  if (text.policy.refused && text.policy.answer_sl) {
+    return table.wrong("has answer_sl, and answer = \"none\": there is no path that could have it");
   }
   policy = std::move(text.policy);
   return {};
@@ -361,6 +392,17 @@ Done add_policies(LabBuilder& builder, const Value& array) {
     builder.add_policy(std::move(policy), value.where());
   }
   return {};
+}
+
+std::optional<LabPort> parse_lab_port(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  LabPort port{.node = text.substr(0, colon)};
+  if (!good_name(port.node)) return std::nullopt;
+  if (colon == std::string::npos) return port;
+  const auto number = parse_integer(std::string_view(text).substr(colon + 1));
+  if (!number || *number == 0 || *number > kMaxPorts) return std::nullopt;
+  port.port = static_cast<std::uint8_t>(*number);
+  return port;
 }
 
 std::string to_string(const LabPort& port) {

@@ -8,6 +8,7 @@
 //   through = "firewall"
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,5 +30,7 @@ namespace weft::fabric {
 [[nodiscard]] std::string services_text(const Lab& lab);
 // "a:2", or "a" for the first port.
 [[nodiscard]] std::string to_string(const LabPort& port);
+// Nothing: it is not of that form.
+[[nodiscard]] std::optional<LabPort> parse_lab_port(const std::string& text);
 
 }  // namespace weft::fabric

@@ -57,11 +57,15 @@ std::string service_text(const LabService& service) {
   if (service.bypass) text += "if_down = \"bypass\"\n";
   if (service.select == LabService::Select::kGids) text += "select = \"gids\"\n";
   if (service.select == LabService::Select::kOthers) text += "select = \"others\"\n";
+  if (service.is_tap()) text += "select = \"copies\"\n";
   std::vector<std::string> gids;
   for (const GidPrefix& prefix : service.gids)
     gids.push_back(gid_text(prefix));
   if (!gids.empty()) text += fmt::format("gids = {}\n", list_of(gids));
-  if (!service.rules.empty()) text += fmt::format("rules = {}\n", quoted(service.rules));
+  for (const ServiceKey& key : service_keys()) {
+    const std::string value = key.write(service);
+    if (!value.empty()) text += fmt::format("{} = {}\n", key.name, value);
+  }
   return text;
 }
 
@@ -100,6 +104,7 @@ std::string policy_text(const LabPolicy& policy) {
   } else {
     text += fmt::format("answer = \"{}\"\n", policy.refused ? "none" : "direct");
   }
+  if (policy.answer_sl) text += fmt::format("answer_sl = {}\n", policy.answer_sl->value());
   if (policy.symmetric) text += "symmetric = true\n";
   return text;
 }

@@ -140,7 +140,8 @@ void write_parts(Out out, const Lab& lab) {
   }
 }
 
-void write_management(Out out, const LabManagement& management) {
+// `table`: one of several.
+void write_management(Out out, const LabManagement& management, bool table) {
   const LabManagement usual;
   std::vector<std::string> words;
   if (management.manager != usual.manager) {
@@ -167,7 +168,12 @@ void write_management(Out out, const LabManagement& management) {
   if (management.mkey_protect) {
     add(words, "mkey_protect", fmt::to_string(*management.mkey_protect));
   }
-  if (!words.empty()) fmt::format_to(out, "sm = {{ {} }}\n", fmt::join(words, ", "));
+  if (words.empty()) return;
+  if (table) {
+    fmt::format_to(out, "\n[[sm]]\n{}\n", fmt::join(words, "\n"));
+  } else {
+    fmt::format_to(out, "sm = {{ {} }}\n", fmt::join(words, ", "));
+  }
 }
 
 }  // namespace
@@ -184,10 +190,13 @@ std::string write_lab(const Lab& lab, std::string_view comment) {
   if (lab.network != Ipv4Network{}) {
     fmt::format_to(out, "network = \"{}\"\n", to_string(lab.network));
   }
-  write_management(out, lab.management);
+  const bool is_one = lab.more_subnets.empty();
+  if (is_one) write_management(out, lab.management, false);
   if (const auto lan = common_lan(lab)) {
     fmt::format_to(out, "lan = {}\n", lan_words(lan, std::nullopt));
   }
+  for (std::size_t i = 0; !is_one && i <= lab.more_subnets.size(); ++i)
+    write_management(out, lab.management_of(i), true);
   write_parts(out, lab);
   write_nodes(out, lab, {NodeKind::kSwitch}, false, "switch");
   write_nodes(out, lab, {NodeKind::kSwitch, NodeKind::kRouter}, true, "extender");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/ids.h"
 #include "link/credit.h"
 #include "wire/endian.h"
 #include "wire/sm/multicast_top.h"
@@ -12,7 +13,6 @@ namespace weft::fabric {
 namespace {
 
 constexpr std::uint64_t kDefaultPrefix = 0xFE80'0000'0000'0000;  // IBA 4.1.1: link-local
-constexpr std::uint16_t kPartition = 0x7FFF;  // of a P_Key, without the membership
 constexpr std::uint8_t kErrorThreshold = 8;
 constexpr std::uint8_t kResponseTime = 16;  // 4.096 us * 2^16 = 268 ms, as adapters say
 constexpr std::uint8_t kSubnetTimeout = 18;
@@ -206,22 +206,22 @@ void NodePort::set_pkeys(std::uint16_t block, const wire::PKeyBlock& value) {
 }
 
 bool NodePort::accepts(PKey pkey) const {
-  constexpr std::uint16_t kFull = 0x8000;
-  if ((pkey.value() & kPartition) == 0) return false;
+  if ((pkey.value() & kPartitionBits) == 0) return false;
   return std::any_of(pkeys_.begin(), pkeys_.end(), [&](PKey own) {
-    return ((own.value() ^ pkey.value()) & kPartition) == 0 &&
-           ((own.value() | pkey.value()) & kFull) != 0;
+    return ((own.value() ^ pkey.value()) & kPartitionBits) == 0 &&
+           ((own.value() | pkey.value()) & kFullMemberBit) != 0;
   });
 }
 
 bool NodePort::carries(PKey pkey) const {
-  if ((pkey.value() & kPartition) == 0) return false;
-  return std::any_of(pkeys_.begin(), pkeys_.end(),
-                     [&](PKey own) { return ((own.value() ^ pkey.value()) & kPartition) == 0; });
+  if ((pkey.value() & kPartitionBits) == 0) return false;
+  return std::any_of(pkeys_.begin(), pkeys_.end(), [&](PKey own) {
+    return ((own.value() ^ pkey.value()) & kPartitionBits) == 0;
+  });
 }
 
 bool NodePort::has_pkey(PKey pkey) const {
-  return (pkey.value() & kPartition) != 0 &&
+  return (pkey.value() & kPartitionBits) != 0 &&
          std::find(pkeys_.begin(), pkeys_.end(), pkey) != pkeys_.end();
 }
 

@@ -18,8 +18,6 @@ namespace weft::fabric {
   return lid.value() >= wire::MulticastBlock::kFirstLid && lid.value() != 0xFFFF;
 }
 
-inline constexpr Vl kManagementVl{15};  // IBA 7.6.4
-
 [[nodiscard]] inline bool is_raw(const wire::Lrh& lrh) {
   return lrh.next_header == wire::Lnh::raw || lrh.next_header == wire::Lnh::raw_ipv6;
 }

@@ -18,6 +18,7 @@ RawPort::RawPort(Adapter& adapter, NodePort& port, Worker& worker, link::PacketP
 }
 
 void RawPort::changed() {
+  ++revision_;
   const wire::PortInfo info = port_.port_info();
   // What a subnet manager may set: it never fails.
   [[maybe_unused]] const auto lids = filter_.set_own_lids(info.lid, info.lmc);
@@ -86,6 +87,7 @@ Expected<void> replace(const std::optional<hca::QueueSet>& now, std::string_view
 }  // namespace
 
 Expected<void> RawPort::set_rule(const RawRule& rule, Set set) {
+  ++revision_;
   if (const Lid* const lid = std::get_if<Lid>(&rule)) return filter_.divert_lid(*lid, set);
   if (const auto* const gids = std::get_if<GidPrefix>(&rule)) {
     return filter_.divert_gids(*gids, set);
@@ -106,6 +108,7 @@ Expected<void> RawPort::set_rule(const RawRule& rule, Set set) {
 }
 
 Expected<void> RawPort::clear_rule(const RawRule& rule) {
+  ++revision_;
   if (const Lid* const lid = std::get_if<Lid>(&rule)) return filter_.restore_lid(*lid);
   if (const auto* const gids = std::get_if<GidPrefix>(&rule)) return filter_.restore_gids(*gids);
   if (std::holds_alternative<OtherLids>(rule)) filter_.divert_other_lids(std::nullopt);
@@ -126,6 +129,7 @@ Expected<std::uint16_t> RawPort::add_queue(Set set, RawQueue& queue, std::option
   } else {
     *free = &queue;
   }
+  ++revision_;
   return number;
 }
 
@@ -133,6 +137,26 @@ void RawPort::remove_queue(Set set, std::uint16_t queue) {
   Queues& queues = *sets_[set.value()];
   queues.queues[queue] = nullptr;
   [[maybe_unused]] const auto removed = queues.scaling.remove(queue);
+  ++revision_;
+}
+
+bool RawPort::is_served(Lid dlid) const {
+  const auto takes = [&](const RawRule& rule) {
+    if (const Lid* const lid = std::get_if<Lid>(&rule)) return *lid == dlid;
+    if (std::holds_alternative<OtherLids>(rule)) return !filter_.owns(dlid);
+    return !std::holds_alternative<Everything>(rule);
+  };
+  bool served = false;
+  for (const auto& set : sets_) {
+    if (set == nullptr || set->sharing == Sharing::kOwn) continue;
+    if (std::none_of(set->rules.begin(), set->rules.end(), takes)) continue;
+    for (const RawQueue* const queue : set->queues) {
+      if (queue == nullptr) continue;
+      if (queue->is_stuck()) return false;
+      served = true;
+    }
+  }
+  return served;
 }
 
 void RawPort::drained(Set set, std::uint16_t queue) {

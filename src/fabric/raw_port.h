@@ -27,6 +27,8 @@ class RawQueue {
   // From inside the fabric's run(), or from inside of what sends. The ICRC of a packet that has one
   // was found right.
   virtual void arrive(link::PacketPtr packet, Time now) = 0;
+  // Whoever has it takes nothing any more: what comes is dropped.
+  [[nodiscard]] virtual bool is_stuck() const { return false; }
 };
 
 class RawPort final : private Task {
@@ -78,6 +80,13 @@ class RawPort final : private Task {
   // All that arrived at the queue has been worked on: flows that are to go to another one do.
   void drained(Set set, std::uint16_t queue);
   [[nodiscard]] std::size_t queues(Set set) const;
+  // Whether there are programs for what comes to that LID, and all of them take it. One that takes
+  // packets by their GIDs does so whatever their LID.
+  [[nodiscard]] bool is_served(Lid dlid) const;
+  // Grows when is_served() may say something else.
+  [[nodiscard]] std::uint64_t revision() const { return revision_; }
+  // A queue is stuck, or is no more.
+  void queues_changed() { ++revision_; }
   [[nodiscard]] hca::ReceiveSideScaling& scaling(Set set) { return sets_[set.value()]->scaling; }
 
   // --- packets -----------------------------------------------------------------------------------
@@ -125,6 +134,7 @@ class RawPort final : private Task {
   std::vector<std::unique_ptr<Queues>> sets_;  // by number; null: free
   std::vector<std::uint16_t> free_;            // of these
   std::vector<Client*> clients_;
+  std::uint64_t revision_ = 0;
 };
 
 }  // namespace weft::fabric

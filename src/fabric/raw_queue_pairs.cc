@@ -16,7 +16,7 @@ RawQueuePairs::~RawQueuePairs() {
 Expected<void> RawQueuePairs::add(Qpn qpn) {
   const auto sends = port_.open(entropy_);
   if (!sends) return tl::unexpected(sends.error());
-  all_.emplace(qpn, std::make_unique<One>(owner_, qpn, *sends));
+  all_.emplace(qpn, std::make_unique<One>(*this, qpn, *sends));
   return {};
 }
 
@@ -71,6 +71,11 @@ Expected<void> RawQueuePairs::restore(Qpn qpn, const RawRule& rule) {
   leave(*share);
   shares.erase(share);
   return {};
+}
+
+void RawQueuePairs::set_stuck(bool stuck) {
+  stuck_ = stuck;
+  port_.queues_changed();
 }
 
 Sent RawQueuePairs::send(Qpn from, link::PacketPtr packet, Time now) {

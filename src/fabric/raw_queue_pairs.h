@@ -40,6 +40,8 @@ class RawQueuePairs {
   Expected<void> divert(Qpn qpn, const RawRule& rule);
   Expected<void> restore(Qpn qpn, const RawRule& rule);
   Sent send(Qpn from, link::PacketPtr packet, Time now);
+  // Whether their owner takes nothing any more.
+  void set_stuck(bool stuck);
 
   static constexpr std::size_t kMostRules = 256;
 
@@ -52,15 +54,16 @@ class RawQueuePairs {
   };
   class One final : public RawQueue {
    public:
-    One(Owner& owner, Qpn qpn, RawPort::Set sends) : sends(sends), owner_(owner), qpn_(qpn) {}
+    One(RawQueuePairs& all, Qpn qpn, RawPort::Set sends) : sends(sends), all_(all), qpn_(qpn) {}
     void arrive(link::PacketPtr packet, Time now) override {
-      owner_.arrive_raw(std::move(packet), qpn_, now);
+      all_.owner_.arrive_raw(std::move(packet), qpn_, now);
     }
+    [[nodiscard]] bool is_stuck() const override { return all_.stuck_; }
     const RawPort::Set sends;  // a set without rules: what it sends is from there
     std::vector<Share> shares;
 
    private:
-    Owner& owner_;
+    RawQueuePairs& all_;
     const Qpn qpn_;
   };
   void leave(const Share& share);
@@ -68,6 +71,7 @@ class RawQueuePairs {
   RawPort& port_;
   Owner& owner_;
   Entropy& entropy_;
+  bool stuck_ = false;
   std::unordered_map<Qpn, std::unique_ptr<One>> all_;
 };
 

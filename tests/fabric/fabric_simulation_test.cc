@@ -69,14 +69,14 @@ class Scene {
   std::uint64_t sent_ = 0;
 };
 
-std::string replay(std::uint64_t seed) {
+std::string fabric_replay(std::uint64_t seed) {
   const auto* const info = ::testing::UnitTest::GetInstance()->current_test_info();
   return sim::how_to_replay(seed, std::string(info->test_suite_name()) + "." + info->name());
 }
 
 TEST(FabricSimulation, LosesNoPacketWithoutACountedReason) {
   for (const std::uint64_t seed : sim::seeds(60)) {
-    SCOPED_TRACE(replay(seed));
+    SCOPED_TRACE(fabric_replay(seed));
     Scene scene(seed);
     for (int action = 0; action < 300; ++action)
       scene.act();
@@ -88,7 +88,7 @@ TEST(FabricSimulation, LosesNoPacketWithoutACountedReason) {
 
 TEST(FabricSimulation, DeliversEveryPacketOnLinksThatStayUp) {
   for (const std::uint64_t seed : sim::seeds(60)) {
-    SCOPED_TRACE(replay(seed));
+    SCOPED_TRACE(fabric_replay(seed));
     Random random(seed);
     RunningLab lab(*some_lab(random));
     lab.bring_up();
@@ -113,7 +113,7 @@ TEST(FabricSimulation, DeliversEveryPacketOnLinksThatStayUp) {
 // Two runs of one seed are the same packet by packet.
 TEST(FabricSimulation, RunsTheSameWayFromTheSameSeed) {
   for (const std::uint64_t seed : sim::seeds(20)) {
-    SCOPED_TRACE(replay(seed));
+    SCOPED_TRACE(fabric_replay(seed));
     std::array<Ends, 2> ends;
     for (Ends& each : ends) {
       Scene scene(seed);

@@ -20,7 +20,7 @@ LabAccess access_of(const std::string& text) {
   return file ? file->access : LabAccess{};
 }
 
-std::string refusal(const std::string& text) {
+std::string access_refusal(const std::string& text) {
   const auto file = parse_lab_file(text, "lab.toml");
   EXPECT_FALSE(file) << text;
   return file ? "" : file.error().message;
@@ -41,14 +41,15 @@ TEST(LabAccess, IsGivenToEveryoneOrToAGroup) {
 }
 
 TEST(LabAccess, SaysWhereItIsWrongAndWhatItMustBe) {
-  EXPECT_EQ(refusal("name = 'lab'\n[access]\nattach = 'rdma'"),
+  EXPECT_EQ(access_refusal("name = 'lab'\n[access]\nattach = 'rdma'"),
             "lab.toml:3: access.attach: must be owner, everyone, or a group as in group:rdma");
   for (const char* users : {"''", "1", "['everyone']", "'group:'", "'group:a/b'", "'Everyone'"}) {
-    EXPECT_THAT(refusal("[access]\nmanage = " + std::string(users)),
+    EXPECT_THAT(access_refusal("[access]\nmanage = " + std::string(users)),
                 StartsWith("lab.toml:2: access.manage: must be"))
         << users;
   }
-  EXPECT_THAT(refusal("[access]\nadmin = 'everyone'"), HasSubstr("attach, manage, administer"));
+  EXPECT_THAT(access_refusal("[access]\nadmin = 'everyone'"),
+              HasSubstr("attach, manage, administer"));
 }
 
 TEST(LabAccess, IsWrittenAsItIsRead) {

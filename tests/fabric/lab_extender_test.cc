@@ -36,7 +36,7 @@ ends = ["a", "edge"]
 ends = ["s", "edge"]
 )";
 
-std::string refusal(const std::string& text) {
+std::string extender_refusal(const std::string& text) {
   const auto lab = parse_lab(text, "lab.toml");
   EXPECT_FALSE(lab) << text;
   return lab ? "" : lab.error().message;
@@ -94,10 +94,10 @@ TEST(LabExtender, ListensAtSeveralAddresses) {
   const auto again = parse_lab(write_lab(*lab, ""), "lab.toml");
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(*again, *lab);
-  EXPECT_THAT(refusal(extender("listen = []", rest)), HasSubstr("a list of up to 8"));
-  EXPECT_THAT(refusal(extender("listen = ['192.0.2.1:7471', '192.0.2.1:7471']", rest)),
+  EXPECT_THAT(extender_refusal(extender("listen = []", rest)), HasSubstr("a list of up to 8"));
+  EXPECT_THAT(extender_refusal(extender("listen = ['192.0.2.1:7471', '192.0.2.1:7471']", rest)),
               HasSubstr("192.0.2.1:7471 is there twice"));
-  EXPECT_THAT(refusal(extender("listen = ['192.0.2.1:7471', '192.0.2.9:7471']", rest)),
+  EXPECT_THAT(extender_refusal(extender("listen = ['192.0.2.1:7471', '192.0.2.9:7471']", rest)),
               HasSubstr("192.0.2.9:7471 is where the extender itself listens"));
 }
 
@@ -136,7 +136,7 @@ TEST(LabExtender, HasSeveralWaysToARemote) {
 TEST(LabExtender, RefusesWaysThatCannotBe) {
   const std::string fine = "listen = '192.0.2.1:7471'\ninsecure = true";
   const auto refused = [&](const std::string& remote) {
-    return refusal(extender(fine, "[extender.x.remote]\n" + remote));
+    return extender_refusal(extender(fine, "[extender.x.remote]\n" + remote));
   };
   EXPECT_THAT(refused("r = { address = [] }"), HasSubstr("a list of up to 8"));
   EXPECT_THAT(refused("r = { address = ['192.0.2.2:1', 'there'] }"),
@@ -170,64 +170,70 @@ TEST(LabExtender, FindsRemotesByTcpWhereItSealsNothing) {
   ASSERT_TRUE(none) << none.error().message;
   EXPECT_FALSE(none->extenders[0].tcp_setup);
 
-  EXPECT_THAT(refusal(extender(listen + "insecure = true\nsetup = 'udp'", there)),
+  EXPECT_THAT(extender_refusal(extender(listen + "insecure = true\nsetup = 'udp'", there)),
               HasSubstr("extender.x.setup: must be tcp or none"));
-  EXPECT_THAT(refusal(extender(listen + "key = 'k'\nsetup = 'tcp'", there + "fingerprint = 'f'")),
-              HasSubstr("setup = \"tcp\", which is for insecure = true"));
-  EXPECT_THAT(refusal(extender(listen + "insecure = true\nsetup = 'tcp'",
-                               "[extender.x.remote.r]\n"
-                               "address = ['192.0.2.2:7471', '192.0.2.3:7471']\n")),
+  EXPECT_THAT(
+      extender_refusal(extender(listen + "key = 'k'\nsetup = 'tcp'", there + "fingerprint = 'f'")),
+      HasSubstr("setup = \"tcp\", which is for insecure = true"));
+  EXPECT_THAT(extender_refusal(extender(listen + "insecure = true\nsetup = 'tcp'",
+                                        "[extender.x.remote.r]\n"
+                                        "address = ['192.0.2.2:7471', '192.0.2.3:7471']\n")),
               HasSubstr("remote r has several paths, and would be lost with the one"));
-  EXPECT_THAT(refusal(extender("setup = 'tcp'", "[extender.x.remote.r]\nfibre = 'unix:/r'\n")),
-              HasSubstr("neither listens nor has a key"));
+  EXPECT_THAT(
+      extender_refusal(extender("setup = 'tcp'", "[extender.x.remote.r]\nfibre = 'unix:/r'\n")),
+      HasSubstr("neither listens nor has a key"));
 }
 
 TEST(LabExtender, KeepsItsPortsToOtherSitesFromLinks) {
   const std::string third = "[[link]]\nends = [\"s:7\", \"edge";
-  EXPECT_THAT(refusal(kSite + third + ":3\"]"), HasSubstr("port edge:3 leads to another site"));
-  EXPECT_THAT(refusal(kSite + third + "\"]"), HasSubstr("edge: all its 4 ports are taken"));
+  EXPECT_THAT(extender_refusal(kSite + third + ":3\"]"),
+              HasSubstr("port edge:3 leads to another site"));
+  EXPECT_THAT(extender_refusal(kSite + third + "\"]"),
+              HasSubstr("edge: all its 4 ports are taken"));
 }
 
 TEST(LabExtender, RefusesWhatCannotBe) {
   const std::string listen = "listen = '192.0.2.1:7471'\n";
   const std::string fine = listen + "insecure = true";
   const std::string there = "[extender.x.remote.r]\naddress = ";
-  EXPECT_THAT(refusal(extender("insecure = true", there + "'192.0.2.2:7471'")),
+  EXPECT_THAT(extender_refusal(extender("insecure = true", there + "'192.0.2.2:7471'")),
               HasSubstr("lab.toml:1: extender.x: needs an address of this machine"));
-  EXPECT_THAT(refusal(extender(fine + "\nkey = 'k'", there + "'192.0.2.2:7471'")),
+  EXPECT_THAT(extender_refusal(extender(fine + "\nkey = 'k'", there + "'192.0.2.2:7471'")),
               HasSubstr("extender.x: has a key, and insecure = true: one of the two"));
-  EXPECT_THAT(refusal(extender(fine)), HasSubstr("extender.x: an extender leads to other sites"));
-  EXPECT_THAT(refusal(extender(fine, "[extender.x.remote]\nq = {}\nr = {}")),
+  EXPECT_THAT(extender_refusal(extender(fine)),
+              HasSubstr("extender.x: an extender leads to other sites"));
+  EXPECT_THAT(extender_refusal(extender(fine, "[extender.x.remote]\nq = {}\nr = {}")),
               HasSubstr("extender.x.remote.r: remote q has no address either"));
-  EXPECT_THAT(refusal(extender(fine, there + "'nowhere'")),
+  EXPECT_THAT(extender_refusal(extender(fine, there + "'nowhere'")),
               HasSubstr("lab.toml:5: extender.x.remote.r.address: must be an IP address"));
-  EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.2:7471'\nrate = '0Gb/s'")),
+  EXPECT_THAT(extender_refusal(extender(fine, there + "'192.0.2.2:7471'\nrate = '0Gb/s'")),
               HasSubstr("extender.x.remote.r.rate: must be a rate"));
-  EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.2:7471'\ndscp = { 16 = 1 }")),
+  EXPECT_THAT(extender_refusal(extender(fine, there + "'192.0.2.2:7471'\ndscp = { 16 = 1 }")),
               HasSubstr("extender.x.remote.r.dscp.16: there is no such SL; there are 0 to 15"));
   for (const char* const fec : {"10", "0+1", "33+1", "10+0", "10+9", "10+2 ", "+", "257+1"}) {
-    EXPECT_THAT(
-        refusal(extender(fine, there + "'192.0.2.2:7471'\nfec = '" + std::string(fec) + "'")),
-        HasSubstr("extender.x.remote.r.fec: must be how many frames, 1 to 32"));
+    EXPECT_THAT(extender_refusal(
+                    extender(fine, there + "'192.0.2.2:7471'\nfec = '" + std::string(fec) + "'")),
+                HasSubstr("extender.x.remote.r.fec: must be how many frames, 1 to 32"));
   }
-  EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.2:7471'\ndscp = { 3 = 64 }")),
+  EXPECT_THAT(extender_refusal(extender(fine, there + "'192.0.2.2:7471'\ndscp = { 3 = 64 }")),
               HasSubstr("extender.x.remote.r.dscp.3: must be a number from 0 to 63"));
-  EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.2:7471'\nrate = 'fast'")),
+  EXPECT_THAT(extender_refusal(extender(fine, there + "'192.0.2.2:7471'\nrate = 'fast'")),
               HasSubstr("or \"auto\""));
-  EXPECT_THAT(refusal(extender(fine, there + "'192.0.2.1:7471'")),
+  EXPECT_THAT(extender_refusal(extender(fine, there + "'192.0.2.1:7471'")),
               HasSubstr("192.0.2.1:7471 is where the extender itself listens"));
-  EXPECT_THAT(refusal(extender(fine,
-                               "[extender.x.remote]\nq = { address = '192.0.2.2:7471' }\n"
-                               "r = { address = '192.0.2.2:7471' }")),
+  EXPECT_THAT(extender_refusal(extender(fine,
+                                        "[extender.x.remote]\nq = { address = '192.0.2.2:7471' }\n"
+                                        "r = { address = '192.0.2.2:7471' }")),
               HasSubstr("192.0.2.2:7471 is the address of remote q too"));
-  EXPECT_THAT(refusal(extender(fine + "\nbuffer = '128KiB'", there + "'192.0.2.2:7471'")),
+  EXPECT_THAT(extender_refusal(extender(fine + "\nbuffer = '128KiB'", there + "'192.0.2.2:7471'")),
               HasSubstr("extender.x: needs a buffer of more than 128 KiB"));
-  EXPECT_THAT(refusal(extender(fine + "\nbuffer = 'much'", there + "'192.0.2.2:7471'")),
+  EXPECT_THAT(extender_refusal(extender(fine + "\nbuffer = 'much'", there + "'192.0.2.2:7471'")),
               HasSubstr("extender.x.buffer: must be a size"));
-  EXPECT_THAT(refusal(extender(fine + "\nports = 254", there + "'192.0.2.2:7471'")),
+  EXPECT_THAT(extender_refusal(extender(fine + "\nports = 254", there + "'192.0.2.2:7471'")),
               HasSubstr("254 ports and 1 remotes: a switch has at most 254 ports"));
-  EXPECT_THAT(refusal(extender(fine, "[extender.x.remote.'a b']\naddress = '192.0.2.2:7471'")),
-              HasSubstr("extender.x.remote.a b: a name has 1 to 63"));
+  EXPECT_THAT(
+      extender_refusal(extender(fine, "[extender.x.remote.'a b']\naddress = '192.0.2.2:7471'")),
+      HasSubstr("extender.x.remote.a b: a name has 1 to 63"));
 }
 
 TEST(LabExtender, MayBeOnFibresWithLittleMemory) {
@@ -249,24 +255,26 @@ TEST(LabExtender, MayBeOnFibresWithLittleMemory) {
 
 TEST(LabExtender, RefusesFibresThatCannotBe) {
   const std::string there = "[extender.x.remote.r]\nfibre = 'unix:/r'\n";
-  EXPECT_THAT(refusal(extender("", "[extender.x.remote.r]\nfibre = 'glass'")),
+  EXPECT_THAT(extender_refusal(extender("", "[extender.x.remote.r]\nfibre = 'glass'")),
               HasSubstr("extender.x.remote.r.fibre: must be \"unix:PATH\""));
-  EXPECT_THAT(refusal(extender("listen = '192.0.2.1:7471'", there)),
+  EXPECT_THAT(extender_refusal(extender("listen = '192.0.2.1:7471'", there)),
               HasSubstr("neither listens nor has a key"));
-  EXPECT_THAT(refusal(extender("mode = 'router'", there)), HasSubstr("mode = \"bridge\""));
-  EXPECT_THAT(refusal(extender("buffer = '4KiB'", there)), HasSubstr("from 8KiB to 128GiB"));
-  EXPECT_THAT(refusal(extender("", there + "encapsulation = 'udp/ipv6'")),
+  EXPECT_THAT(extender_refusal(extender("mode = 'router'", there)), HasSubstr("mode = \"bridge\""));
+  EXPECT_THAT(extender_refusal(extender("buffer = '4KiB'", there)),
+              HasSubstr("from 8KiB to 128GiB"));
+  EXPECT_THAT(extender_refusal(extender("", there + "encapsulation = 'udp/ipv6'")),
               HasSubstr("where encapsulation is \"null\""));
-  EXPECT_THAT(refusal(extender("", there + "address = '192.0.2.2:7471'")),
+  EXPECT_THAT(extender_refusal(extender("", there + "address = '192.0.2.2:7471'")),
               HasSubstr("neither address, fingerprint nor interface"));
-  EXPECT_THAT(refusal(extender("dscp = { 0 = 1 }", there)), HasSubstr("interface, nor dscp"));
-  EXPECT_THAT(refusal(extender("fec = '4+1'", there)), HasSubstr("nor fec"));
-  EXPECT_THAT(refusal(extender("", there + "[extender.x.remote.q]\nrate = '1Gb/s'")),
+  EXPECT_THAT(extender_refusal(extender("dscp = { 0 = 1 }", there)),
+              HasSubstr("interface, nor dscp"));
+  EXPECT_THAT(extender_refusal(extender("fec = '4+1'", there)), HasSubstr("nor fec"));
+  EXPECT_THAT(extender_refusal(extender("", there + "[extender.x.remote.q]\nrate = '1Gb/s'")),
               HasSubstr("remote q is not on a fibre, as others are"));
-  EXPECT_THAT(refusal(extender("", there + "[extender.x.remote.q]\nfibre = 'unix:/r'")),
+  EXPECT_THAT(extender_refusal(extender("", there + "[extender.x.remote.q]\nfibre = 'unix:/r'")),
               HasSubstr("unix:/r is the fibre to remote "));
-  EXPECT_THAT(refusal(extender("listen = '192.0.2.1:7471'\ninsecure = true",
-                               "[extender.x.remote.r]\nencapsulation = 'null'")),
+  EXPECT_THAT(extender_refusal(extender("listen = '192.0.2.1:7471'\ninsecure = true",
+                                        "[extender.x.remote.r]\nencapsulation = 'null'")),
               HasSubstr("remote r needs a fibre"));
 }
 
@@ -352,9 +360,9 @@ TEST(LabExtender, CanBeForHostsWithRoceAndNothingElse) {
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(*again, *lab);
   EXPECT_THAT(
-      refusal(gate + "mode = 'roce'\n" + there),
+      extender_refusal(gate + "mode = 'roce'\n" + there),
       HasSubstr("lab.toml:2: extender.x: needs the interface where the hosts with RoCE are"));
-  EXPECT_THAT(refusal(gate + "hosts = 'eth1'\n" + there),
+  EXPECT_THAT(extender_refusal(gate + "hosts = 'eth1'\n" + there),
               HasSubstr("extender.x: hosts are of an extender with mode = \"roce\""));
 }
 
@@ -382,45 +390,47 @@ TEST(LabExtender, RefusesWhatNoRouterCanBe) {
   const std::string router = gate + "mode = 'router'\n";
   const std::string there = "[extender.x.remote.r]\naddress = '192.0.2.2:7471'\n";
   const std::string prefixes = there + "prefixes = ";
-  EXPECT_THAT(refusal(own + gate + "mode = 'hub'\n" + there),
+  EXPECT_THAT(extender_refusal(own + gate + "mode = 'hub'\n" + there),
               HasSubstr("lab.toml:5: extender.x.mode: must be bridge, router or roce"));
-  EXPECT_THAT(refusal(own + gate + prefixes + "['fd00:0:0:2::/64']"),
+  EXPECT_THAT(extender_refusal(own + gate + prefixes + "['fd00:0:0:2::/64']"),
               HasSubstr("extender.x.remote.r.prefixes: are of an extender with mode = \"router\""));
-  EXPECT_THAT(refusal(own + router + there),
+  EXPECT_THAT(extender_refusal(own + router + there),
               HasSubstr("extender.x.remote.r: needs the prefixes of the subnets there"));
-  EXPECT_THAT(refusal(own + router + prefixes + "['fd00:0:0:2::1/64']"),
+  EXPECT_THAT(extender_refusal(own + router + prefixes + "['fd00:0:0:2::1/64']"),
               HasSubstr("prefixes: must be a prefix of GIDs, without bits after it"));
-  EXPECT_THAT(refusal(own + router + prefixes + "['fe80::/64']"),
+  EXPECT_THAT(extender_refusal(own + router + prefixes + "['fe80::/64']"),
               HasSubstr("fe80::/64: link-local and multicast GIDs are not routed"));
-  EXPECT_THAT(refusal(own + router + prefixes + "['ff00::/8']"),
+  EXPECT_THAT(extender_refusal(own + router + prefixes + "['ff00::/8']"),
               HasSubstr("ff00::/8: link-local and multicast GIDs are not routed"));
-  EXPECT_THAT(refusal(own + router + prefixes + "['fd00:0:0:1:8000::/65']"),
+  EXPECT_THAT(extender_refusal(own + router + prefixes + "['fd00:0:0:1:8000::/65']"),
               HasSubstr("remote.r.prefixes: fd00:0:0:1:8000::/65 is in the subnet of this lab"));
-  EXPECT_THAT(refusal(own + router + prefixes +
-                      "['fd00:0:0:2::']\n[extender.x.remote.s]\n"
-                      "prefixes = ['fd00:0:0:2::/64']"),
+  EXPECT_THAT(extender_refusal(own + router + prefixes +
+                               "['fd00:0:0:2::']\n[extender.x.remote.s]\n"
+                               "prefixes = ['fd00:0:0:2::/64']"),
               HasSubstr("remote.s.prefixes: fd00:0:0:2::/64 is remote r's too"));
-  EXPECT_THAT(refusal(router + prefixes + "['fd00:0:0:2::/64']"),
+  EXPECT_THAT(extender_refusal(router + prefixes + "['fd00:0:0:2::/64']"),
               HasSubstr("a router joins subnets that have prefixes of their own"));
-  EXPECT_THAT(refusal(own + router + "linear_entries = 7\n" + prefixes + "['fd00:0:0:2::/64']"),
-              HasSubstr("extender.x.linear_entries: there is no such key"));
+  EXPECT_THAT(
+      extender_refusal(own + router + "linear_entries = 7\n" + prefixes + "['fd00:0:0:2::/64']"),
+      HasSubstr("extender.x.linear_entries: there is no such key"));
   const std::string table = own + router + "route_table = 100\n";
-  EXPECT_THAT(refusal(own + gate + "route_table = 100\n" + there),
+  EXPECT_THAT(extender_refusal(own + gate + "route_table = 100\n" + there),
               HasSubstr("extender.x.route_table: is of an extender with mode = \"router\""));
   EXPECT_THAT(
-      refusal(own + router + "route_table = 0\n" + prefixes + "['fd00:0:0:2::/64']"),
+      extender_refusal(own + router + "route_table = 0\n" + prefixes + "['fd00:0:0:2::/64']"),
       HasSubstr("extender.x.route_table: must be \"main\" or the number of a routing table"));
-  EXPECT_THAT(refusal(own + router + prefixes + "['fd00:0:0:2::/64']\nnext_hop = '2001:db8::2'"),
-              HasSubstr("remote.r.next_hop: is for an extender with a route_table"));
-  EXPECT_THAT(refusal(table + there + "next_hop = '192.0.2.2'"),
+  EXPECT_THAT(
+      extender_refusal(own + router + prefixes + "['fd00:0:0:2::/64']\nnext_hop = '2001:db8::2'"),
+      HasSubstr("remote.r.next_hop: is for an extender with a route_table"));
+  EXPECT_THAT(extender_refusal(table + there + "next_hop = '192.0.2.2'"),
               HasSubstr("remote.r.next_hop: must be the IPv6 address by which routes lead there"));
-  EXPECT_THAT(refusal(table + there),
+  EXPECT_THAT(extender_refusal(table + there),
               HasSubstr("remote.r: needs the IPv6 address by which routes lead there"));
-  EXPECT_THAT(refusal(table + there + "next_hop = '2001:db8::2'\n[extender.x.remote.s]\n" +
-                      "next_hop = '2001:db8::2'"),
+  EXPECT_THAT(extender_refusal(table + there + "next_hop = '2001:db8::2'\n[extender.x.remote.s]\n" +
+                               "next_hop = '2001:db8::2'"),
               HasSubstr("remote.s.next_hop: 2001:db8::2 is remote r's too"));
   for (const char* const wrong : {"fd00:0:0:1::/48", "ff00::/64", "::/64", "fd00::1/128", "x"}) {
-    EXPECT_THAT(refusal("sm = { subnet_prefix = '" + std::string(wrong) + "' }\n[node.a]"),
+    EXPECT_THAT(extender_refusal("sm = { subnet_prefix = '" + std::string(wrong) + "' }\n[node.a]"),
                 HasSubstr("lab.toml:1: sm.subnet_prefix: must be "))
         << wrong;
   }
@@ -431,22 +441,24 @@ TEST(LabExtender, RefusesWhatNoRouterCanBe) {
 TEST(LabExtender, IsSealedUnlessItIsSaidThatItNeedNotBe) {
   const std::string listen = "listen = '192.0.2.1:7471'\n";
   const std::string there = "[extender.x.remote.r]\naddress = '192.0.2.2:7471'\n";
-  const std::string without = refusal(extender(listen, there));
+  const std::string without = extender_refusal(extender(listen, there));
   EXPECT_THAT(without, HasSubstr("lab.toml:1: extender.x: needs a key, for what crosses the WAN is "
                                  "encrypted: `weft extend keygen site.key` makes one"));
   EXPECT_THAT(without, HasSubstr("or insecure = true"));
-  EXPECT_THAT(refusal(extender(listen + "insecure = false", there)), HasSubstr("needs a key"));
-  EXPECT_THAT(refusal(extender(listen + "key = 'x.key'", there)),
+  EXPECT_THAT(extender_refusal(extender(listen + "insecure = false", there)),
+              HasSubstr("needs a key"));
+  EXPECT_THAT(extender_refusal(extender(listen + "key = 'x.key'", there)),
               HasSubstr("extender.x: remote r needs the fingerprint of its key"));
-  EXPECT_THAT(refusal(extender(listen + "key = ''", there)), HasSubstr("extender.x.key: "));
+  EXPECT_THAT(extender_refusal(extender(listen + "key = ''", there)),
+              HasSubstr("extender.x.key: "));
   for (const char* const fingerprint : {"7", "[]", "['']", "{}", "['a', 7]"}) {
-    EXPECT_THAT(
-        refusal(extender(listen + "key = 'k'", there + "fingerprint = " + fingerprint + "\n")),
-        HasSubstr("lab.toml:6: extender.x.remote.r.fingerprint"))
+    EXPECT_THAT(extender_refusal(
+                    extender(listen + "key = 'k'", there + "fingerprint = " + fingerprint + "\n")),
+                HasSubstr("lab.toml:6: extender.x.remote.r.fingerprint"))
         << fingerprint;
   }
   for (const char* const time : {"0s", "999ms", "86401s", "soon"}) {
-    EXPECT_THAT(refusal(extender(listen + "key = 'k'\nkey_time = '" + time + "'", there)),
+    EXPECT_THAT(extender_refusal(extender(listen + "key = 'k'\nkey_time = '" + time + "'", there)),
                 HasSubstr("extender.x.key_time: must be a time from 1s to 86400s"))
         << time;
   }

@@ -19,7 +19,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr const char* kPair = R"(name = "pair"
+constexpr const char* kLabFilePair = R"(name = "pair"
 
 [switch.leaf]
 ports = 8
@@ -38,7 +38,7 @@ speed = "ddr"
 )";
 
 TEST(LabFile, GivesNodesTheirPortsAndLinksTheirEnds) {
-  const Lab lab = parsed(kPair);
+  const Lab lab = parsed(kLabFilePair);
   EXPECT_EQ(lab.name, "pair");
   ASSERT_EQ(lab.nodes.size(), 3u);
   EXPECT_EQ(lab.nodes[0].name, "leaf");
@@ -52,13 +52,13 @@ TEST(LabFile, GivesNodesTheirPortsAndLinksTheirEnds) {
 }
 
 TEST(LabFile, TakesTheFirstFreePortWhereNoneIsNamed) {
-  const Lab lab = parsed(kPair);
+  const Lab lab = parsed(kLabFilePair);
   EXPECT_EQ(lab.end_name(lab.links[0].ends[0]), "a:1");
   EXPECT_EQ(lab.end_name(lab.links[0].ends[1]), "leaf:2") << "port 1 is named by a later link";
 }
 
 TEST(LabFile, FindsALinkByNameAndByItsEnds) {
-  const Lab lab = parsed(kPair);
+  const Lab lab = parsed(kLabFilePair);
   EXPECT_EQ(lab.find_link("second"), &lab.links[1]);
   EXPECT_EQ(lab.find_link("leaf:2"), &lab.links[0]);
   EXPECT_EQ(lab.find_link("leaf:3"), nullptr);
@@ -66,8 +66,8 @@ TEST(LabFile, FindsALinkByNameAndByItsEnds) {
 }
 
 TEST(LabFile, GivesEveryNodeAndPortAGuidOfItsOwnThatNamesDecide) {
-  const Lab lab = parsed(kPair);
-  const Lab with_more = parsed(std::string("node.aa = {}\n") + kPair);
+  const Lab lab = parsed(kLabFilePair);
+  const Lab with_more = parsed(std::string("node.aa = {}\n") + kLabFilePair);
   EXPECT_EQ(lab.nodes[1].guid, with_more.find_node("a")->guid);
   EXPECT_NE(lab.nodes[1].guid, lab.nodes[2].guid);
   EXPECT_EQ(lab.nodes[0].port_guids, std::vector<Guid>{lab.nodes[0].guid});
@@ -173,7 +173,7 @@ TEST(LabFile, AppliesDefaultsWhereverTheyStand) {
 }
 
 TEST(LabFile, IsWrittenSoThatItReadsBackTheSame) {
-  const std::string full = std::string(kPair) + R"(
+  const std::string full = std::string(kLabFilePair) + R"(
 [[link]]
 ends = ["leaf:8", "root.1:254"]
 width = "1x"
@@ -431,8 +431,8 @@ TEST(LabFile, RefusesMoreThanASubnetHasLids) {
 
 // Whatever stands in a file, the answer is a lab or one line that begins with the file's name.
 TEST(LabFile, AnswersEveryFuzzedVariantWithALabOrOneLine) {
-  const std::string good = write_lab(parsed(kPair)) + kPair;
-  const std::string other = kPair;
+  const std::string good = write_lab(parsed(kLabFilePair)) + kLabFilePair;
+  const std::string other = kLabFilePair;
   std::size_t refused = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     Random random(seed);

@@ -19,7 +19,7 @@ Lab made(Expected<Lab> lab) {
   return lab.value_or(Lab{});
 }
 
-std::string refusal(const Expected<Lab>& lab) {
+std::string generate_refusal(const Expected<Lab>& lab) {
   EXPECT_FALSE(lab);
   return lab ? "" : lab.error().message;
 }
@@ -176,20 +176,23 @@ TEST(Generate, GivesLabsThatALabFileHolds) {
 }
 
 TEST(Generate, RefusesWhatNoSubnetHolds) {
-  EXPECT_EQ(refusal(generate_fat_tree({128, 2}, "x")),
+  EXPECT_EQ(generate_refusal(generate_fat_tree({128, 2}, "x")),
             "fat-tree 128x2: a switch of level 1 would need 256 ports; 254 is the most");
-  EXPECT_EQ(refusal(generate_fat_tree({100, 100, 100}, "x")),
+  EXPECT_EQ(generate_refusal(generate_fat_tree({100, 100, 100}, "x")),
             "fat-tree 100x100x100: 30000 switches and 1000000 nodes: a subnet has 49151 LIDs");
-  EXPECT_EQ(refusal(generate_fat_tree({}, "x")),
+  EXPECT_EQ(generate_refusal(generate_fat_tree({}, "x")),
             "fat-tree : the size is how many are below a switch, level by level, as in 18x36");
-  EXPECT_EQ(refusal(generate_torus({65535, 65535, 65535, 65535}, 1, "x")).substr(0, 5), "torus");
-  EXPECT_EQ(refusal(generate_torus({4}, 253, "x")), "torus 4: at most 252 nodes on a switch");
-  EXPECT_EQ(refusal(generate_dragonfly({2, 4}, "x")).substr(0, 26), "dragonfly 2x4: the size is");
-  EXPECT_EQ(refusal(generate_dragonfly({100, 100, 100}, "x")),
+  EXPECT_EQ(generate_refusal(generate_torus({65535, 65535, 65535, 65535}, 1, "x")).substr(0, 5),
+            "torus");
+  EXPECT_EQ(generate_refusal(generate_torus({4}, 253, "x")),
+            "torus 4: at most 252 nodes on a switch");
+  EXPECT_EQ(generate_refusal(generate_dragonfly({2, 4}, "x")).substr(0, 26),
+            "dragonfly 2x4: the size is");
+  EXPECT_EQ(generate_refusal(generate_dragonfly({100, 100, 100}, "x")),
             "dragonfly 100x100x100: a switch would need 299 ports; 254 is the most");
-  EXPECT_EQ(refusal(generate_line({2, 2}, 1, "x")),
+  EXPECT_EQ(generate_refusal(generate_line({2, 2}, 1, "x")),
             "line 2x2: the size is one number, of switches");
-  EXPECT_EQ(refusal(generate_line({40000}, 1, "x")),
+  EXPECT_EQ(generate_refusal(generate_line({40000}, 1, "x")),
             "line 40000: 40000 switches with 1 nodes each: a subnet has 49151 LIDs");
 }
 

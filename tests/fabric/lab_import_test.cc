@@ -20,7 +20,7 @@ ImportedLab imported(std::string_view text) {
   return lab.value_or(ImportedLab{});
 }
 
-std::string refusal(std::string_view text) {
+std::string import_refusal(std::string_view text) {
   const auto lab = import_listing(text, "net", "lab");
   EXPECT_FALSE(lab) << text;
   return lab ? "" : lab.error().message;
@@ -157,24 +157,25 @@ TEST(LabImport, GivesAnEnhancedPortZeroToSwitchesAlone) {
 }
 
 TEST(LabImport, RefusesWhatCannotBeWithItsLine) {
-  EXPECT_EQ(refusal(""), "net: there is no node in it");
-  EXPECT_EQ(refusal("[1] \"S\"[2]\n"), "net:1: a port, but no Switch, Ca, Hca or Rt above it");
-  EXPECT_EQ(refusal("\nSwitch 0 \"S\"\n"),
+  EXPECT_EQ(import_refusal(""), "net: there is no node in it");
+  EXPECT_EQ(import_refusal("[1] \"S\"[2]\n"),
+            "net:1: a port, but no Switch, Ca, Hca or Rt above it");
+  EXPECT_EQ(import_refusal("\nSwitch 0 \"S\"\n"),
             "net:2: must be a number of ports from 1 to 254 and an identifier, as in Switch 36 "
             "\"S-0002c9020040d6a8\"");
-  EXPECT_EQ(refusal("Switch 8 \"S\"\n[9] \"T\"[1]\n"),
+  EXPECT_EQ(import_refusal("Switch 8 \"S\"\n[9] \"T\"[1]\n"),
             "net:2: S: must begin with a port from [1] to [8]");
-  EXPECT_EQ(refusal("Switch 8 \"S\"\n[1] \"T\"[1]\n[1] \"T\"[2]\n"),
+  EXPECT_EQ(import_refusal("Switch 8 \"S\"\n[1] \"T\"[1]\n[1] \"T\"[2]\n"),
             "net:3: S: port 1 is listed twice");
-  EXPECT_EQ(refusal("Switch 8 \"S\"\n\nSwitch 8 \"S\"\n"), "net:3: S is listed twice");
-  EXPECT_EQ(refusal("Switch 8 \"S\"\n[1]\n"),
+  EXPECT_EQ(import_refusal("Switch 8 \"S\"\n\nSwitch 8 \"S\"\n"), "net:3: S is listed twice");
+  EXPECT_EQ(import_refusal("Switch 8 \"S\"\n[1]\n"),
             "net:2: S: the node at the other end is missing, as in \"S-0002c9020040d6a8\"[4]");
-  EXPECT_EQ(refusal("Switch 8 \"S\"\n[1] \"T\"[1]\n\nSwitch 8 \"T\"\n[1] \"S\"[2]\n"),
+  EXPECT_EQ(import_refusal("Switch 8 \"S\"\n[1] \"T\"[1]\n\nSwitch 8 \"T\"\n[1] \"S\"[2]\n"),
             "net:2: S: port 1 leads to T[1], which line 5 connects to S[2]");
-  EXPECT_EQ(refusal("Switch 8 \"S\"\n[1] \"H\"[3]\n\nCa 2 \"H\"\n"),
+  EXPECT_EQ(import_refusal("Switch 8 \"S\"\n[1] \"H\"[3]\n\nCa 2 \"H\"\n"),
             "net:2: S: H:3: H has ports 1 to 2");
-  EXPECT_EQ(refusal("caguid=x\n"), "net:1: caguid: must be a number, as in 0x2c9");
-  EXPECT_EQ(refusal("include \"more\"\n"),
+  EXPECT_EQ(import_refusal("caguid=x\n"), "net:1: caguid: must be a number, as in 0x2c9");
+  EXPECT_EQ(import_refusal("include \"more\"\n"),
             "net:1: include: put the files together first: labs have no include");
 }
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <tuple>
 
-#include "lab_capture.h"
+#include "fabric_capture.h"
 #include "running_lab.h"
 #include "sim/seeds.h"
 #include "some_lab.h"
@@ -234,7 +234,7 @@ TEST(ProgramSimulation, GivesTwoRunsOfOneSeedTheSameCaptureByteByByte) {
       const std::string path =
           ::testing::TempDir() + "/weft-capture-" + std::to_string(::getpid()) + ".pcapng";
       {
-        const LabCapture capture(stage.fabric(), path);
+        const FabricCapture capture(stage.fabric(), path);
         for (int action = 0; action < 150; ++action)
           stage.act();
         stage.end();

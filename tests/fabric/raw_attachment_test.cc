@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-constexpr Lid kServiceLid{0xF};
+constexpr Lid kRawAttachmentServiceLid{0xF};
 
 class RawAttachment : public ::testing::Test {
  protected:
@@ -26,10 +26,10 @@ class RawAttachment : public ::testing::Test {
     for (const char* const name : {"s1", "s2"}) {
       mgmt::ManagedNode& node = *lab.fabric.find_node(name);
       wire::LinearBlock ports = node.linear(0);
-      ports.ports.at(kServiceLid.value()) = ports.ports.at(service.lid().value());
+      ports.ports.at(kRawAttachmentServiceLid.value()) = ports.ports.at(service.lid().value());
       node.set_linear(0, ports);
       wire::SwitchInfo info = node.switch_info();
-      info.linear_top = kServiceLid;
+      info.linear_top = kRawAttachmentServiceLid;
       node.set_switch_info(info);
     }
   }
@@ -41,7 +41,7 @@ class RawAttachment : public ::testing::Test {
     return qpn;
   }
   Datagram through(std::uint32_t flow = 0) {
-    Datagram datagram = a.to(kServiceLid, Qpn{100 + flow});
+    Datagram datagram = a.to(kRawAttachmentServiceLid, Qpn{100 + flow});
     datagram.grh =
         wire::Grh{.sgid = gid_of(adapter("a").port(1)), .dgid = gid_of(adapter("b").port(1))};
     return datagram;
@@ -69,14 +69,15 @@ TEST_F(RawAttachment, AreForNodesThatCarryADataServiceOnly) {
             "[service.NAME] with at = \"a\"");
   EXPECT_EQ(service.attachment().make_raw(other.qpn).error().code, std::errc::invalid_argument);
   EXPECT_EQ(
-      service.attachment().divert(service.qpn, kServiceLid).error().message,
+      service.attachment().divert(service.qpn, kRawAttachmentServiceLid).error().message,
       "queue pair " + std::to_string(service.qpn.value()) + ": is no raw one of this program's");
-  EXPECT_EQ(a.attachment().divert(a.qpn, kServiceLid).error().code, std::errc::invalid_argument);
+  EXPECT_EQ(a.attachment().divert(a.qpn, kRawAttachmentServiceLid).error().code,
+            std::errc::invalid_argument);
 }
 
 TEST_F(RawAttachment, GetWhatTheyAskForAndSendItOnAsItsSenders) {
   const Qpn qpn = raw(service);
-  ASSERT_TRUE(service.attachment().divert(qpn, kServiceLid));
+  ASSERT_TRUE(service.attachment().divert(qpn, kRawAttachmentServiceLid));
   Datagram sent = through();
   sent.dest = b.qpn;
   a.send(sent, lab.now);
@@ -111,7 +112,7 @@ TEST_F(RawAttachment, ShareWhatTheyAskForFlowByFlow) {
   const std::array<std::pair<TestProgram*, Qpn>, 3> all{
       {{&service, raw(service)}, {&service, raw(service)}, {&other, raw(other)}}};
   for (const auto& [program, qpn] : all)
-    ASSERT_TRUE(program->attachment().divert(qpn, kServiceLid));
+    ASSERT_TRUE(program->attachment().divert(qpn, kRawAttachmentServiceLid));
   send(90);
   send(90);
   for (const TestProgram* program : {&service, &other}) {
@@ -132,14 +133,14 @@ TEST_F(RawAttachment, ShareWhatTheyAskForFlowByFlow) {
 TEST_F(RawAttachment, LeaveTheirShareToTheOthersAndTheRestToTheEngine) {
   const Qpn first = raw(service);
   const Qpn second = raw(other);
-  ASSERT_TRUE(service.attachment().divert(first, kServiceLid));
-  ASSERT_TRUE(other.attachment().divert(second, kServiceLid));
+  ASSERT_TRUE(service.attachment().divert(first, kRawAttachmentServiceLid));
+  ASSERT_TRUE(other.attachment().divert(second, kRawAttachmentServiceLid));
   ASSERT_TRUE(service.attachment().release(first));
   send(20);
   EXPECT_THAT(service.taken, SizeIs(0));
   EXPECT_THAT(other.taken, SizeIs(20));
-  ASSERT_TRUE(other.attachment().restore(second, kServiceLid));
-  EXPECT_EQ(other.attachment().restore(second, kServiceLid).error().code,
+  ASSERT_TRUE(other.attachment().restore(second, kRawAttachmentServiceLid));
+  EXPECT_EQ(other.attachment().restore(second, kRawAttachmentServiceLid).error().code,
             std::errc::invalid_argument);
   send(1);
   EXPECT_EQ(lab.count("d", NodeCounter::kNotMine), 1u);
@@ -152,7 +153,7 @@ TEST_F(RawAttachment, LeaveTheirShareToTheOthersAndTheRestToTheEngine) {
 
 TEST_F(RawAttachment, WaitForAProgramThatIsSlowInOrder) {
   const Qpn qpn = raw(service);
-  ASSERT_TRUE(service.attachment().divert(qpn, kServiceLid));
+  ASSERT_TRUE(service.attachment().divert(qpn, kRawAttachmentServiceLid));
   service.room = 1;
   Datagram plain = a.to(service);
   a.send(through(1), lab.now);
@@ -165,14 +166,54 @@ TEST_F(RawAttachment, WaitForAProgramThatIsSlowInOrder) {
   EXPECT_THAT(service.taken_for, ElementsAre(qpn, qpn));
 }
 
+TEST_F(RawAttachment, ServeWhatTheyAskForUntilTheyAreGone) {
+  RawPort& port = **adapter("d").raw_port(1);
+  EXPECT_FALSE(port.is_served(kRawAttachmentServiceLid));
+  const Qpn first = raw(service);
+  const Qpn second = raw(other);
+  EXPECT_FALSE(port.is_served(kRawAttachmentServiceLid)) << "nothing comes to them yet";
+  std::uint64_t before = port.revision();
+  ASSERT_TRUE(service.attachment().divert(first, kRawAttachmentServiceLid));
+  EXPECT_TRUE(port.is_served(kRawAttachmentServiceLid));
+  EXPECT_GT(port.revision(), before);
+  EXPECT_FALSE(port.is_served(Lid{0xE}));
+  ASSERT_TRUE(other.attachment().divert(second, OtherLids{}));
+  EXPECT_TRUE(port.is_served(Lid{0xE}));
+  EXPECT_FALSE(port.is_served(service.lid())) << "that is the port's own";
+  before = port.revision();
+  other.detach();
+  EXPECT_GT(port.revision(), before);
+  EXPECT_FALSE(port.is_served(Lid{0xE}));
+  EXPECT_TRUE(port.is_served(kRawAttachmentServiceLid));
+  service.detach();
+  EXPECT_FALSE(port.is_served(kRawAttachmentServiceLid));
+}
+
+TEST_F(RawAttachment, ServeNothingWhileTheyTakeNothing) {
+  RawPort& port = **adapter("d").raw_port(1);
+  const Qpn qpn = raw(service);
+  ASSERT_TRUE(service.attachment().divert(qpn, kRawAttachmentServiceLid));
+  service.room = 0;
+  a.send(through(1), lab.now);
+  lab.settle();
+  EXPECT_TRUE(port.is_served(kRawAttachmentServiceLid)) << "it may yet";
+  const std::uint64_t before = port.revision();
+  lab.run_for(kProgramPatience);
+  EXPECT_FALSE(port.is_served(kRawAttachmentServiceLid));
+  EXPECT_GT(port.revision(), before);
+  service.take_more(5, lab.now);
+  EXPECT_TRUE(port.is_served(kRawAttachmentServiceLid));
+}
+
 TEST_F(RawAttachment, AreRefusedWhatAServiceOfTheDaemonHas) {
   class Nobody final : public RawConsumer {
     void take(std::uint16_t, std::span<link::PacketPtr>, Time) override {}
   } nobody;
   const auto place = *RawService::attach(adapter("d"), 1, nobody, {}, entropy);
-  ASSERT_TRUE(place->divert(kServiceLid));
+  ASSERT_TRUE(place->divert(kRawAttachmentServiceLid));
   const Qpn qpn = raw(service);
-  EXPECT_EQ(service.attachment().divert(qpn, kServiceLid).error().code, std::errc::file_exists);
+  EXPECT_EQ(service.attachment().divert(qpn, kRawAttachmentServiceLid).error().code,
+            std::errc::file_exists);
 }
 
 }  // namespace

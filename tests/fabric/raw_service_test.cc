@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-constexpr Lid kServiceLid{0xF};
+constexpr Lid kRawServiceServiceLid{0xF};
 constexpr Lid kSecondLid{0xFF};
 
 // Keeps the bytes of what it is given, and does with the packets what it is told.
@@ -49,7 +49,7 @@ class RawServiceTest : public ::testing::Test {
  protected:
   RawServiceTest() {
     lab.bring_up();
-    route(kServiceLid);
+    route(kRawServiceServiceLid);
     route(kSecondLid);
   }
 
@@ -94,9 +94,9 @@ class RawServiceTest : public ::testing::Test {
 // 0xF and 0xFF go raw to the service, all else to the protocol engine.
 TEST_F(RawServiceTest, GetsItsLidsRawAndLeavesTheRestToTheEngine) {
   const auto service = attach();
-  ASSERT_TRUE(service->divert(kServiceLid));
+  ASSERT_TRUE(service->divert(kRawServiceServiceLid));
   ASSERT_TRUE(service->divert(kSecondLid));
-  const auto first = through(kServiceLid);
+  const auto first = through(kRawServiceServiceLid);
   const auto second = through(kSecondLid);
   EXPECT_EQ(a.send(first, lab.now), Sent::kTaken);
   EXPECT_EQ(a.send(second, lab.now), Sent::kTaken);
@@ -110,28 +110,28 @@ TEST_F(RawServiceTest, GetsItsLidsRawAndLeavesTheRestToTheEngine) {
 
 TEST_F(RawServiceTest, LosesItsLidsWhenItGoes) {
   auto service = attach();
-  ASSERT_TRUE(service->divert(kServiceLid));
+  ASSERT_TRUE(service->divert(kRawServiceServiceLid));
   service.reset();
-  a.send(through(kServiceLid), lab.now);
+  a.send(through(kRawServiceServiceLid), lab.now);
   lab.settle();
   EXPECT_EQ(consumer.count(), 0u);
   EXPECT_EQ(count(NodeCounter::kNotMine), 1u);
   // Another one may have them.
   const auto next = attach();
-  EXPECT_TRUE(next->divert(kServiceLid));
+  EXPECT_TRUE(next->divert(kRawServiceServiceLid));
 }
 
 // The service sets the DLID that the packet is really for: with a GRH nothing else changes.
 TEST_F(RawServiceTest, ForwardsByReferenceAndTheReceiverFindsBothCrcsRight) {
   const auto service = attach();
-  ASSERT_TRUE(service->divert(kServiceLid));
+  ASSERT_TRUE(service->divert(kRawServiceServiceLid));
   consumer.forward = [&](link::PacketPtr packet, Time now) {
     wire::Lrh lrh = packet->lrh();
     lrh.dlid = b.lid();
     packet->rewrite_lrh(lrh);
     EXPECT_EQ(service->send(std::move(packet), now), Sent::kTaken);
   };
-  Datagram sent = through(kServiceLid);
+  Datagram sent = through(kRawServiceServiceLid);
   sent.payload = 1'024;
   a.send(sent, lab.now);
   lab.settle();
@@ -144,14 +144,14 @@ TEST_F(RawServiceTest, ForwardsByReferenceAndTheReceiverFindsBothCrcsRight) {
 
 TEST_F(RawServiceTest, GivesWhatIsForItsOwnNodeToTheEngine) {
   const auto service = attach();
-  ASSERT_TRUE(service->divert(kServiceLid));
+  ASSERT_TRUE(service->divert(kRawServiceServiceLid));
   consumer.forward = [&](link::PacketPtr packet, Time now) {
     wire::Lrh lrh = packet->lrh();
     lrh.dlid = d.lid();
     packet->rewrite_lrh(lrh);
     service->send(std::move(packet), now);
   };
-  Datagram sent = through(kServiceLid);
+  Datagram sent = through(kRawServiceServiceLid);
   sent.dest = d.qpn;
   a.send(sent, lab.now);
   lab.settle();
@@ -162,8 +162,8 @@ TEST_F(RawServiceTest, GivesWhatIsForItsOwnNodeToTheEngine) {
 // What the node's own applications send through the service does not leave the node.
 TEST_F(RawServiceTest, GetsWhatApplicationsOfItsOwnNodeSendThroughIt) {
   const auto service = attach();
-  ASSERT_TRUE(service->divert(kServiceLid));
-  Datagram sent = d.to(kServiceLid, b.qpn);
+  ASSERT_TRUE(service->divert(kRawServiceServiceLid));
+  Datagram sent = d.to(kRawServiceServiceLid, b.qpn);
   EXPECT_EQ(d.send(sent, lab.now), Sent::kTaken);
   lab.settle();
   EXPECT_EQ(consumer.count(), 1u);
@@ -172,11 +172,11 @@ TEST_F(RawServiceTest, GetsWhatApplicationsOfItsOwnNodeSendThroughIt) {
 
 TEST_F(RawServiceTest, DoesNotGetBackWhatItSendsToItself) {
   const auto service = attach();
-  ASSERT_TRUE(service->divert(kServiceLid));
+  ASSERT_TRUE(service->divert(kRawServiceServiceLid));
   consumer.forward = [&](link::PacketPtr packet, Time now) {
     service->send(std::move(packet), now);
   };
-  a.send(through(kServiceLid), lab.now);
+  a.send(through(kRawServiceServiceLid), lab.now);
   lab.settle();  // comes to rest
   EXPECT_EQ(consumer.count(), 1u);
   EXPECT_EQ(count(NodeCounter::kNotMine), 1u);
@@ -184,18 +184,18 @@ TEST_F(RawServiceTest, DoesNotGetBackWhatItSendsToItself) {
 
 TEST_F(RawServiceTest, SendsToAnotherServiceOfItsPort) {
   const auto service = attach();
-  ASSERT_TRUE(service->divert(kServiceLid));
+  ASSERT_TRUE(service->divert(kRawServiceServiceLid));
   Consumer other;
   const auto second = *RawService::attach(adapter("d"), 1, other, {}, entropy);
   ASSERT_TRUE(second->divert(kSecondLid));
-  EXPECT_EQ(second->divert(kServiceLid).error().code, std::errc::file_exists);
+  EXPECT_EQ(second->divert(kRawServiceServiceLid).error().code, std::errc::file_exists);
   consumer.forward = [&](link::PacketPtr packet, Time now) {
     wire::Lrh lrh = packet->lrh();
     lrh.dlid = kSecondLid;
     packet->rewrite_lrh(lrh);
     service->send(std::move(packet), now);
   };
-  a.send(through(kServiceLid), lab.now);
+  a.send(through(kRawServiceServiceLid), lab.now);
   lab.settle();
   EXPECT_EQ(other.count(), 1u);
 }
@@ -203,7 +203,7 @@ TEST_F(RawServiceTest, SendsToAnotherServiceOfItsPort) {
 TEST_F(RawServiceTest, InvertedGetsWhatIsNotForThePort) {
   const auto service = attach();
   ASSERT_TRUE(service->divert(OtherLids{}));
-  a.send(through(kServiceLid), lab.now);
+  a.send(through(kRawServiceServiceLid), lab.now);
   a.send(a.to(d), lab.now);
   lab.settle();
   EXPECT_EQ(consumer.count(), 1u);
@@ -251,8 +251,8 @@ TEST_F(RawServiceTest, WatchesWithoutHoldingAnythingUp) {
 
 TEST_F(RawServiceTest, DropsWhatHasAWrongIcrcAndCountsIt) {
   const auto service = attach();
-  ASSERT_TRUE(service->divert(kServiceLid));
-  auto bytes = through(kServiceLid).bytes();
+  ASSERT_TRUE(service->divert(kRawServiceServiceLid));
+  auto bytes = through(kRawServiceServiceLid).bytes();
   bytes[90] ^= std::byte{1};
   wire::store_le16(bytes.data() + bytes.size() - 2,
                    wire::crc16_finish(wire::crc16_update(wire::kVcrcPreset,
@@ -265,10 +265,10 @@ TEST_F(RawServiceTest, DropsWhatHasAWrongIcrcAndCountsIt) {
 
 TEST_F(RawServiceTest, SpreadsFlowsOverItsQueuesEachInOrder) {
   const auto service = attach({.queues = 4});
-  ASSERT_TRUE(service->divert(kServiceLid));
+  ASSERT_TRUE(service->divert(kRawServiceServiceLid));
   for (std::uint32_t turn = 0; turn < 4; ++turn) {
     for (std::uint32_t flow = 0; flow < 40; ++flow) {
-      Datagram sent = through(kServiceLid);
+      Datagram sent = through(kRawServiceServiceLid);
       sent.dest = Qpn{100 + flow};
       sent.psn = Psn{turn};
       a.send(sent, lab.now);
@@ -291,17 +291,17 @@ TEST_F(RawServiceTest, SpreadsFlowsOverItsQueuesEachInOrder) {
 
 TEST_F(RawServiceTest, IsGivenWhatHasComeTogether) {
   const auto service = attach();
-  ASSERT_TRUE(service->divert(kServiceLid));
+  ASSERT_TRUE(service->divert(kRawServiceServiceLid));
   for (int i = 0; i < 20; ++i)
-    d.send(d.to(kServiceLid, b.qpn), lab.now);
+    d.send(d.to(kRawServiceServiceLid, b.qpn), lab.now);
   lab.settle();
   EXPECT_THAT(consumer.bursts, ElementsAre(20u));
 }
 
 TEST_F(RawServiceTest, MovesFlowsToTheQueueOfACore) {
   const auto service = attach({.queues = 2, .cores = {2, 3}});
-  ASSERT_TRUE(service->divert(kServiceLid));
-  const auto bytes = through(kServiceLid).bytes();
+  ASSERT_TRUE(service->divert(kRawServiceServiceLid));
+  const auto bytes = through(kRawServiceServiceLid).bytes();
   const auto hash = service->scaling().hash(hca::flow_of(bytes, {}));
   for (const unsigned core : {3U, 2U, 3U}) {
     ASSERT_TRUE(service->scaling().direct(hash, core));
@@ -317,10 +317,10 @@ TEST_F(RawServiceTest, MovesFlowsToTheQueueOfACore) {
 
 TEST_F(RawServiceTest, HoldsTheSenderUpWhileItKeepsPackets) {
   const auto service = attach();
-  ASSERT_TRUE(service->divert(kServiceLid));
+  ASSERT_TRUE(service->divert(kRawServiceServiceLid));
   std::vector<link::PacketPtr> kept;
   consumer.forward = [&](link::PacketPtr packet, Time) { kept.push_back(std::move(packet)); };
-  Datagram sent = through(kServiceLid);
+  Datagram sent = through(kRawServiceServiceLid);
   sent.payload = 2'048;
   int taken = 0;
   while (a.send(sent, lab.now) == Sent::kTaken && taken < 100'000) {

@@ -14,9 +14,9 @@
 
 namespace weft::fabric {
 
-class LabCapture {
+class FabricCapture {
  public:
-  LabCapture(Fabric& fabric, const std::string& path) : fabric_(fabric) {
+  FabricCapture(Fabric& fabric, const std::string& path) : fabric_(fabric) {
     std::vector<io::CaptureInterface> interfaces;
     for (std::size_t i = 0; i < fabric.link_count(); ++i) {
       for (const char* end : {"-0", "-1"})
@@ -32,9 +32,9 @@ class LabCapture {
       fabric.link(i).set_tap(taps_.back().get());
     }
   }
-  LabCapture(const LabCapture&) = delete;
-  LabCapture& operator=(const LabCapture&) = delete;
-  ~LabCapture() {
+  FabricCapture(const FabricCapture&) = delete;
+  FabricCapture& operator=(const FabricCapture&) = delete;
+  ~FabricCapture() {
     for (std::size_t i = 0; i < fabric_.link_count(); ++i)
       fabric_.link(i).set_tap(nullptr);
     EXPECT_TRUE(file_->flush());

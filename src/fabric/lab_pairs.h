@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pairs of data services that one fault takes both members of: they are to be at different switches
+// and adapters (docs/data-services.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fabric/lab.h"
+
+namespace weft::fabric {
+
+// A sentence for each such pair of a lab whose links have their ports, in the order of its file.
+[[nodiscard]] std::vector<std::string> pair_notes(const Lab& lab);
+
+}  // namespace weft::fabric
