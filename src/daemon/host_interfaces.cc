@@ -14,7 +14,7 @@ namespace weft::daemon {
 namespace {
 
 // Between two readings that a look-up causes.
-constexpr Duration kPause = 50ms;
+constexpr Duration kHostInterfacesPause = 50ms;
 // Any: only the route to it is looked up.
 constexpr std::uint16_t kSomePort = port::kManagementPort;
 
@@ -81,7 +81,7 @@ std::optional<rdmacm::LocalAddress> HostInterfaces::describe(const Gid& address,
                                                              std::uint32_t scope_id) const {
   if (const Known* known = look_up(address, scope_id)) return known->local;
   const Time now = io::now();
-  if (now - read_at_ < kPause) return std::nullopt;
+  if (now - read_at_ < kHostInterfacesPause) return std::nullopt;
   read_at_ = now;
   if (auto fresh = read()) known_ = std::move(*fresh);
   const Known* known = look_up(address, scope_id);

@@ -31,7 +31,7 @@
 namespace weft::daemon {
 namespace {
 
-constexpr Duration kPatience = 5s;
+constexpr Duration kMainPatience = 5s;
 constexpr useconds_t kPauseUs = 5000;
 constexpr int kUsage = 2;
 
@@ -73,7 +73,7 @@ bool somebody_serves(const std::string& socket) {
 
 // The lock, once it is ours; nothing when another agent serves instead.
 Expected<std::optional<io::UniqueFd>> become_the_one(const AgentPaths& paths) {
-  const Time deadline = io::now() + kPatience;
+  const Time deadline = io::now() + kMainPatience;
   while (true) {
     io::UniqueFd lock(open(paths.lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!lock) return fail_errno(errno, paths.lock);

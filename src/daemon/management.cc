@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kBudget = 256;
 // A GSI queue pair takes packets of any partition that it is a member of; there is one.
-constexpr std::uint16_t kPartition = kDefaultPKey.value() & 0x7FFF;
+constexpr std::uint16_t kDefaultPartition = kDefaultPKey.value() & kPartitionBits;
 constexpr std::size_t kHeaders = wire::Bth::kSize + wire::Deth::kSize;
 
 }  // namespace
@@ -80,7 +80,7 @@ void Management::deliver(const hca::InDatagram& datagram) {
   if (!shaped) return counters_.add(ManagementCounter::kRxMalformed);
   const auto deth = wire::Deth::parse(datagram.transport.subspan(wire::Bth::kSize));
   if (deth->qkey != kGsiQKey || deth->src_qp != kQp1 ||
-      (bth->pkey.value() & 0x7FFF) != kPartition) {
+      (bth->pkey.value() & kPartitionBits) != kDefaultPartition) {
     return counters_.add(ManagementCounter::kRxForeign);
   }
   counters_.add(ManagementCounter::kRxMads);

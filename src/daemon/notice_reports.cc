@@ -42,15 +42,19 @@ std::optional<wire::Notice> read_notice_report(const mgmt::ReceivedMad& report, 
 
 void confirm_notice_report(fabric::Node& node, mgmt::PortNumber port, mgmt::AgentId agent,
                            const mgmt::ReceivedMad& report) {
+  confirm_notice_report(node.management().mad_port(port), agent, report);
+  node.management_used();
+}
+
+void confirm_notice_report(mgmt::MadLayer& port, mgmt::AgentId agent,
+                           const mgmt::ReceivedMad& report) {
   wire::MadBuffer answer{};
   std::ranges::copy(report.mad, answer.begin());
   mgmt::make_answer(answer, wire::MadStatus::kOk);
   auto to = report.from;
   to.qkey = kGsiQKey;
   // Where it is lost, the administrator says it again.
-  static_cast<void>(
-      node.management().mad_port(port).send(agent, {.to = to, .mad = answer}, io::now()));
-  node.management_used();
+  static_cast<void>(port.send(agent, {.to = to, .mad = answer}, io::now()));
 }
 
 }  // namespace weft::daemon

@@ -7,7 +7,7 @@
 
 #include "base/ids.h"
 #include "fabric/node.h"
-#include "mgmt/mad/mad_client.h"
+#include "mgmt/mad/mad_layer.h"
 #include "wire/mad.h"
 #include "wire/sm/notice.h"
 
@@ -23,6 +23,9 @@ namespace weft::daemon {
 // By which the administrator knows that it has come, and ends its retries. `report` is what
 // read_notice_report() takes, of a port of `node`.
 void confirm_notice_report(fabric::Node& node, mgmt::PortNumber port, mgmt::AgentId agent,
+                           const mgmt::ReceivedMad& report);
+// The same by the MAD layer of a port, wherever that is.
+void confirm_notice_report(mgmt::MadLayer& port, mgmt::AgentId agent,
                            const mgmt::ReceivedMad& report);
 
 }  // namespace weft::daemon

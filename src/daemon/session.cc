@@ -25,7 +25,7 @@ namespace door = host::door;
 using rdmacm::abi::bytes_of;
 
 // So many messages of one program before others get their turn.
-constexpr int kTurn = 64;
+constexpr int kSessionTurn = 64;
 constexpr std::uint32_t kLastUdpPort = 65535;
 
 // What follows a greeting; nothing when it is not as long as that says.
@@ -82,7 +82,7 @@ void Session::tell(const hca::Agreement& agreement) {
 }
 
 bool Session::read_all() {
-  for (int i = 0; i < kTurn; ++i) {
+  for (int i = 0; i < kSessionTurn; ++i) {
     const auto message = io::receive_message(socket_.get(), buffer_);
     if (!message) return message.error().code == std::errc::message_size && nonsense();
     if (!*message) return true;

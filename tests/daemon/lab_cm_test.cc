@@ -18,7 +18,7 @@
 namespace weft::daemon {
 namespace {
 
-constexpr const char* kLab = "[node.a]\n[node.b]\n[switch.s]\n[[link]]\nends = ['a', 'b']\n";
+constexpr const char* kLabCmLab = "[node.a]\n[node.b]\n[switch.s]\n[[link]]\nends = ['a', 'b']\n";
 
 // A subnet administrator that knows the path between any two ports, and lets all into groups.
 class Administrator final : private mgmt::MadClient {
@@ -102,7 +102,7 @@ class LanNeighbour final : public LanSubnetOwner {
   void answered(std::uint64_t, const lan::Answer&) override {}
   void in_service(Guid) override {}
   void out_of_service(Guid) override {}
-  std::optional<Qpn> asked(LanChannel, Lid) override { return Qpn{0x301}; }
+  std::optional<Qpn> asked(LanChannel, const lan::Sender&) override { return Qpn{0x301}; }
   bool modify(LanChannel, const mgmt::QpTransition&) override { return true; }
   void connected(LanChannel) override { made.set_value(); }
   void ended(LanChannel, LanChannelEnd) override { lost = true; }
@@ -110,7 +110,7 @@ class LanNeighbour final : public LanSubnetOwner {
 
 class LabConnections : public ::testing::Test {
  protected:
-  LabConnections() : lab_(fabric::lab_of(kLab)) {
+  LabConnections() : lab_(fabric::lab_of(kLabCmLab)) {
     lab_.bring_up();
     administrator_ = std::make_unique<Administrator>(lab_);
     std::string pattern = testing::TempDir() + "weft-lab-cm-XXXXXX";

@@ -8,7 +8,7 @@ namespace {
 
 using Link = Owner::Link;
 
-struct LanChannels : LanLab {
+struct LanChannels : SubnetLab {
   // The only channel of a member.
   static Link& only(Member& member) {
     EXPECT_EQ(member.owner.links.size(), 1u);
@@ -44,6 +44,53 @@ TEST_F(LanChannels, TakeTheQueuePairsOfBothEndsThroughTheirStates) {
   EXPECT_EQ(asked.steps[1].attributes.path.dlid, a->lid());
   EXPECT_EQ(asking.steps[1].attributes.rq_psn, asked.steps[2].attributes.sq_psn);
   EXPECT_EQ(asked.steps[1].attributes.rq_psn, asking.steps[2].attributes.sq_psn);
+}
+
+// All paths lead through a pair of firewalls, of which the first is in use.
+struct LanBehindAService : SubnetLab {
+  LanBehindAService()
+      : SubnetLab(std::string(fabric::kFourNodes) + "[service.firewall]\nat = [[\"c\", \"d\"]]\n") {
+  }
+};
+
+TEST_F(LanBehindAService, FindsItsPeersAndConnectsToThemThroughIt) {
+  const auto a = offering("a");
+  const auto b = offering("b");
+  const Heard paths = answer(*a, {.kind = Question::Kind::kPaths, .of = b->guid()});
+  ASSERT_EQ(paths.paths.size(), 1u);
+  const lan::PeerPath& path = paths.paths[0];
+  EXPECT_TRUE(path.global);
+  EXPECT_NE(path.dlid, b->lid());
+  EXPECT_EQ(paths.lids, (lan::PortLids{.base = b->lid(), .lmc = 0}));
+  EXPECT_EQ(a->count("sa_malformed"), 0u);
+  const Heard end = answer(*a, {.kind = Question::Kind::kEnd, .of = b->guid(), .path = path});
+  EXPECT_EQ(end.end, b->end());
+  a->connect(b->guid(), path);
+  ASSERT_TRUE(until([&] { return a->owner.connected() == 1 && b->owner.connected() == 1; }));
+  const Link& asked = b->owner.links.begin()->second;
+  EXPECT_EQ(asked.asker, path.dlid) << "others have it too";
+  EXPECT_EQ(asked.asking_port, a->guid());
+  EXPECT_EQ(asked.steps[1].attributes.path.dlid, path.dlid);
+  EXPECT_TRUE(asked.steps[1].attributes.path.global);
+  EXPECT_EQ(services.report({}, false)[0]["counters"].value("drop_no_gids", 0), 0);
+}
+
+TEST_F(LanBehindAService, IsForgottenThereWhenItsPortHasGone) {
+  const auto a = offering("a");
+  const auto b = offering("b");
+  const Heard paths = answer(*a, {.kind = Question::Kind::kPaths, .of = b->guid()});
+  answer(*a, {.kind = Question::Kind::kEnd, .of = b->guid(), .path = paths.paths.at(0)});
+  const auto known = [&] { return services.report({}, false)[0]["paths"].get<int>(); };
+  EXPECT_GT(known(), 0);
+  lab.fabric.link(0).set_plugged(false, io::now());
+  EXPECT_TRUE(until([&] { return known() == 0; }));
+}
+
+TEST_F(LanBehindAService, IsToldThatPathsAreOthers) {
+  const auto a = offering("a");
+  const std::size_t before = a->owner.re_paths;
+  lab.fabric.link(2).set_plugged(false, io::now());
+  EXPECT_TRUE(until([&] { return a->owner.re_paths > before; }));
 }
 
 TEST_F(LanChannels, EndAtBothEndsWhenOneDisconnects) {
@@ -123,9 +170,9 @@ TEST_F(LanChannels, AreMadeOnceWhenBothEndsAskAtATime) {
 }
 
 // Others of the node use the same manager.
-class Stranger final : public mgmt::EventSink {
+class ChannelStranger final : public mgmt::EventSink {
  public:
-  explicit Stranger(NodeConnections& connections) : connections_(connections) {}
+  explicit ChannelStranger(NodeConnections& connections) : connections_(connections) {}
   mgmt::ConnectParameters to(const Member& peer, wire::ServiceId service, Lid source) {
     const auto& hosts = connections_.hosts();
     return {.path = {.sgid = hosts.gid_of({connections_.index(), 1}),
@@ -171,8 +218,8 @@ class Stranger final : public mgmt::EventSink {
 
 TEST_F(LanChannels, ShareTheManagersOfTheirNodesWithOthers) {
   constexpr wire::ServiceId kOther{0x0000'0000'0106'1C06};
-  Stranger at_a(a->connections);
-  Stranger at_b(b->connections);
+  ChannelStranger at_a(a->connections);
+  ChannelStranger at_b(b->connections);
   at_b.listen(kOther);
   const mgmt::CmId id = at_a.connect(at_a.to(*b, kOther, a->lid()));
   connect_both(*a, *b);
@@ -187,7 +234,7 @@ TEST_F(LanChannels, ShareTheManagersOfTheirNodesWithOthers) {
 }
 
 TEST_F(LanChannels, AreNotMadeWithProgramsThatAreNoLanPorts) {
-  Stranger stranger(a->connections);
+  ChannelStranger stranger(a->connections);
   mgmt::ConnectParameters reliable = stranger.to(*b, kLanService, a->lid());
   mgmt::ConnectParameters nameless = reliable;
   nameless.type = hca::QpType::kUc;

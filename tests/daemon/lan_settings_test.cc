@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
 
-std::string refusal(const Json& options) {
+std::string settings_refusal(const Json& options) {
   fabric::LabLan lan;
   const auto changed = change_lan(lan, options);
   EXPECT_FALSE(changed) << options.dump();
@@ -43,20 +43,25 @@ TEST(LanSettings, ChangeWhatIsNamedAndNothingElse) {
 }
 
 TEST(LanSettings, RefuseWhatCannotBe) {
-  EXPECT_THAT(refusal({{"mtu", 67}}), HasSubstr("mtu: must be a number from 68 to 65521"));
-  EXPECT_THAT(refusal({{"mtu", 65'522}}), HasSubstr("mtu: must be"));
-  EXPECT_THAT(refusal({{"mtu", 1ull << 32 | 1500}}), HasSubstr("mtu: must be"));
-  EXPECT_THAT(refusal({{"mtu", "1500"}}), HasSubstr("mtu: must be"));
-  EXPECT_THAT(refusal({{"queues", 0}}), HasSubstr("queues: must be a number from 1 to 16"));
-  EXPECT_THAT(refusal({{"queues", -1}}), HasSubstr("queues: must be"));
-  EXPECT_THAT(refusal({{"channels", 1025}}), HasSubstr("channels: must be"));
-  EXPECT_THAT(refusal({{"name", "a b"}}), HasSubstr("name: must be the name of an interface"));
-  EXPECT_THAT(refusal({{"name", nullptr}}), HasSubstr("name: must be the name of an interface"));
-  EXPECT_THAT(refusal({{"netns", "../a"}}), HasSubstr("netns: must be a network namespace"));
-  EXPECT_THAT(refusal({{"offloads", 1}}), HasSubstr("offloads"));
-  EXPECT_THAT(refusal({{"bridge", 1}}), HasSubstr("bridge: must be true, false or \"auto\""));
-  EXPECT_THAT(refusal({{"bridge", "on"}}), HasSubstr("bridge: must be"));
-  EXPECT_THAT(refusal({{"speed", 1}}), HasSubstr("speed: no LAN port has such an option"));
+  EXPECT_THAT(settings_refusal({{"mtu", 67}}), HasSubstr("mtu: must be a number from 68 to 65521"));
+  EXPECT_THAT(settings_refusal({{"mtu", 65'522}}), HasSubstr("mtu: must be"));
+  EXPECT_THAT(settings_refusal({{"mtu", 1ull << 32 | 1500}}), HasSubstr("mtu: must be"));
+  EXPECT_THAT(settings_refusal({{"mtu", "1500"}}), HasSubstr("mtu: must be"));
+  EXPECT_THAT(settings_refusal({{"queues", 0}}),
+              HasSubstr("queues: must be a number from 1 to 16"));
+  EXPECT_THAT(settings_refusal({{"queues", -1}}), HasSubstr("queues: must be"));
+  EXPECT_THAT(settings_refusal({{"channels", 1025}}), HasSubstr("channels: must be"));
+  EXPECT_THAT(settings_refusal({{"name", "a b"}}),
+              HasSubstr("name: must be the name of an interface"));
+  EXPECT_THAT(settings_refusal({{"name", nullptr}}),
+              HasSubstr("name: must be the name of an interface"));
+  EXPECT_THAT(settings_refusal({{"netns", "../a"}}),
+              HasSubstr("netns: must be a network namespace"));
+  EXPECT_THAT(settings_refusal({{"offloads", 1}}), HasSubstr("offloads"));
+  EXPECT_THAT(settings_refusal({{"bridge", 1}}),
+              HasSubstr("bridge: must be true, false or \"auto\""));
+  EXPECT_THAT(settings_refusal({{"bridge", "on"}}), HasSubstr("bridge: must be"));
+  EXPECT_THAT(settings_refusal({{"speed", 1}}), HasSubstr("speed: no LAN port has such an option"));
 }
 
 TEST(LanSettings, FindNamespacesWhereIpNetnsHasThem) {

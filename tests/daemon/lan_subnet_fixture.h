@@ -21,6 +21,7 @@
 #include "daemon/lab/connection_managers.h"
 #include "daemon/lab/lab_manager.h"
 #include "daemon/lan/lan_subnet.h"
+#include "daemon/service/lab_services.h"
 #include "io/clock.h"
 #include "io/system_entropy.h"
 
@@ -48,6 +49,7 @@ class Owner final : public LanSubnetOwner {
  public:
   struct Link {
     Lid asker{};  // 0: we have asked
+    std::optional<Guid> asking_port{};
     std::vector<mgmt::QpTransition> steps;
     bool connected = false;
     std::optional<LanChannelEnd> end;
@@ -63,6 +65,7 @@ class Owner final : public LanSubnetOwner {
   std::uint32_t next_qpn = 0x100;
   std::function<void(LanChannel)> when_asked = [](LanChannel) {};
   bool inside = false;  // of a call of LanSubnet
+  std::size_t re_paths = 0;
 
   [[nodiscard]] std::size_t connected() const {
     return static_cast<std::size_t>(std::ranges::count_if(
@@ -92,9 +95,11 @@ class Owner final : public LanSubnetOwner {
     EXPECT_TRUE(group);
     group.reset();
   }
-  std::optional<Qpn> asked(LanChannel channel, Lid source) override {
+  void paths_changed() override { ++re_paths; }
+  std::optional<Qpn> asked(LanChannel channel, const lan::Sender& sender) override {
     EXPECT_FALSE(inside);
-    links[channel].asker = source;
+    links[channel].asker = sender.lid;
+    links[channel].asking_port = sender.port;
     when_asked(channel);
     return accepts ? std::optional(Qpn{next_qpn++}) : std::nullopt;
   }
@@ -164,11 +169,14 @@ struct Member {
   std::uint64_t last = 0;
 };
 
-struct LanLab : ::testing::Test {
-  LanLab()
-      : reactor(std::move(*io::Reactor::create(0us))),
+struct SubnetLab : ::testing::Test {
+  explicit SubnetLab(const std::string& text = fabric::kFourNodes)
+      : lab(fabric::lab_of(text)),
+        reactor(std::move(*io::Reactor::create(0us))),
         managers(lab.fabric, *reactor, entropy),
-        manager(*LabManager::open(lab.fabric)) {
+        manager(*LabManager::open(lab.fabric)),
+        services(lab.fabric, blocks, entropy) {
+    EXPECT_TRUE(services.open());
     manager->start(io::now());
     EXPECT_TRUE(until([&] {
       return std::ranges::all_of(std::array{"a", "b", "c", "d"}, [&](const char* name) {
@@ -181,6 +189,7 @@ struct LanLab : ::testing::Test {
     lab.now = io::now();
     lab.fabric.run(lab.now);
     if (manager) manager->run(lab.now);
+    services.run(lab.now, manager ? &manager->steering() : nullptr);
     ASSERT_TRUE(reactor->run_once(100us));
   }
   // Everything runs until it is so; false: it takes far too long.
@@ -217,11 +226,13 @@ struct LanLab : ::testing::Test {
     return member.owner.answers[number];
   }
 
-  fabric::RunningLab lab{fabric::lab_of(fabric::kFourNodes)};
+  BufferPool blocks{ServicePlace::kBlock, 256};  // packets of the fabric lie in it
+  fabric::RunningLab lab;
   io::SystemEntropy entropy;
   std::unique_ptr<io::Reactor> reactor;
   ConnectionManagers managers;
   std::unique_ptr<LabManager> manager;
+  LabServices services;
 };
 
 }  // namespace weft::daemon

@@ -29,10 +29,10 @@
 namespace weft::daemon {
 namespace {
 
-constexpr Duration kPatience = 20s;
+constexpr Duration kMarkedPathsPatience = 20s;
 constexpr std::array<sock_filter, 1> kAll{{BPF_STMT(BPF_RET | BPF_K, 0xFFFF)}};
 
-void run(const std::string& command) {
+void run_shell(const std::string& command) {
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
 }
 
@@ -78,11 +78,11 @@ class MarkedPaths : public ::testing::TestWithParam<const char*> {
     const std::string other = std::to_string(2 - site);
     // Where the other site is, the kernel is told: what it asks goes nowhere.
     const std::string at = " lladdr 02:00:00:00:00:0" + other + " dev " + name;
-    run("ip link set " + name + " address 02:00:00:00:00:0" + std::to_string(site + 1));
-    run("ip address add 192.0.2." + std::to_string(site + 1) + "/24 dev " + name);
-    run("ip address add fd78::" + std::to_string(site + 1) + "/64 nodad dev " + name);
-    run("ip neighbour replace 192.0.2." + other + at);
-    run("ip neighbour replace fd78::" + other + at);
+    run_shell("ip link set " + name + " address 02:00:00:00:00:0" + std::to_string(site + 1));
+    run_shell("ip address add 192.0.2." + std::to_string(site + 1) + "/24 dev " + name);
+    run_shell("ip address add fd78::" + std::to_string(site + 1) + "/64 nodad dev " + name);
+    run_shell("ip neighbour replace 192.0.2." + other + at);
+    run_shell("ip neighbour replace fd78::" + other + at);
     open_socket(site, name);
   }
   [[nodiscard]] std::string layers() const { return GetParam(); }
@@ -138,7 +138,7 @@ class MarkedPaths : public ::testing::TestWithParam<const char*> {
     }
   }
   void turn_until(wan::PathModel& line, Time at, const std::function<bool()>& done) {
-    const Time end = io::now() + kPatience;
+    const Time end = io::now() + kMarkedPathsPatience;
     while (!done()) {
       ASSERT_LT(io::now(), end) << "it never comes: " << came_;
       carry(line, at);

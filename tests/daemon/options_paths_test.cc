@@ -19,7 +19,7 @@
 namespace weft::daemon {
 namespace {
 
-constexpr Duration kPatience = 20s;
+constexpr Duration kOptionsPathsPatience = 20s;
 constexpr Gid kHere{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 using Frame = std::pair<std::string, std::string>;  // and what came beside it
 
@@ -96,7 +96,7 @@ class OptionPaths : public ::testing::TestWithParam<const char*> {
     out_->send(out, io::now());
   }
   void turn_until(const std::function<bool()>& done) {
-    const Time end = io::now() + kPatience;
+    const Time end = io::now() + kOptionsPathsPatience;
     while (!done()) {
       ASSERT_LT(io::now(), end) << "it never comes";
       ASSERT_TRUE(reactor_->run_once(1ms));

@@ -31,7 +31,7 @@
 namespace weft::daemon {
 namespace {
 
-constexpr Duration kPatience = 20s;
+constexpr Duration kPartLinksPatience = 20s;
 
 std::string lab_text(const std::string& left, const std::string& right) {
   return "[part]\nleft = {" + left + "}\nright = {" + right +
@@ -116,7 +116,7 @@ class Parts : public ::testing::Test {
   void start_left() { left = std::make_unique<RunningPart>(text, directory, "left"); }
   void start_right() { right = std::make_unique<RunningPart>(text, directory, "right"); }
   void await(const std::function<bool()>& what) {
-    const Time end = io::now() + kPatience;
+    const Time end = io::now() + kPartLinksPatience;
     while (!what()) {
       ASSERT_LT(io::now(), end);
       for (RunningPart* const part : {left.get(), right.get()}) {
@@ -244,17 +244,17 @@ TEST_F(Parts, AreWokenByEachOther) {
   right->fabric().link(0).set_plugged(false, io::now());
   right->turn();
   const Time begin = io::now();
-  left->sleep(kPatience);
+  left->sleep(kPartLinksPatience);
   left->turn();
-  EXPECT_LT(io::now() - begin, kPatience) << "nobody woke it";
+  EXPECT_LT(io::now() - begin, kPartLinksPatience) << "nobody woke it";
 }
 
 // Somebody at the socket of a part.
-class Stranger {
+class LinkStranger {
  public:
-  explicit Stranger(const std::string& path)
+  explicit LinkStranger(const std::string& path)
       : socket_(io::connect_unix(path, io::UnixKind::kSeqPacket, 1s).value()) {}
-  explicit Stranger(io::UniqueFd socket) : socket_(std::move(socket)) {}
+  explicit LinkStranger(io::UniqueFd socket) : socket_(std::move(socket)) {}
 
   template <class Message>
   void say(const Message& message, std::span<const int> files = {}) {
@@ -297,7 +297,7 @@ TEST_F(Parts, TellWhoeverIsNoneOfThemWhyNot) {
                 "part left has no links to part left, or expects to be called by it: the lab files "
                 "differ"}};
   for (const auto& [hello, why] : refused) {
-    Stranger stranger(socket_of("left"));
+    LinkStranger stranger(socket_of("left"));
     stranger.say(hello);
     std::optional<std::vector<std::byte>> answer;
     await([&] { return (answer = stranger.hear()).has_value(); });
@@ -311,7 +311,7 @@ TEST_F(Parts, TellWhoeverIsNoneOfThemWhyNot) {
 
 TEST_F(Parts, EndConnectionsThatBeginWithNonsense) {
   start_left();
-  Stranger stranger(socket_of("left"));
+  LinkStranger stranger(socket_of("left"));
   stranger.say(std::uint64_t{7});
   await([&] {
     const auto answer = stranger.hear();
@@ -330,7 +330,7 @@ TEST_F(Parts, EndConnectionsThatGoOnWithNonsense) {
       RingMessage{.action = RingAction::kOpen, .attempt = 1, .link = link},
       RingMessage{.action = RingAction{99}, .attempt = 1, .link = link}};
   for (const RingMessage& message : nonsense) {
-    Stranger stranger(socket_of("left"));
+    LinkStranger stranger(socket_of("left"));
     stranger.say(hello_of("lab", "right", "left"));
     await([&] { return stranger.hear().has_value(); });
     stranger.say(RingMessage{.action = RingAction::kSeek, .attempt = 1, .link = link ^ 1});
@@ -350,7 +350,7 @@ TEST_F(Parts, EndConnectionsWhoseMemoryMakesNoSense) {
   const std::uint64_t link = number_of_link(left->fabric().lab(), 0);
   auto socket = io::connect_unix(socket_of("left"), io::UnixKind::kSeqPacket, 1s).value();
   const int fd = socket.get();
-  Stranger stranger(std::move(socket));
+  LinkStranger stranger(std::move(socket));
   stranger.say(hello_of("lab", "right", "left"));
   await([&] { return stranger.hear().has_value(); });
   stranger.say(RingMessage{.action = RingAction::kSeek, .attempt = 1, .link = link});
@@ -395,7 +395,7 @@ TEST_F(Parts, TakeNoFilesThatAnybodyCouldResize) {
       if (accepted && *accepted) taken = std::move(**accepted);
       return taken.has_value();
     });
-    Stranger impostor(std::move(*taken));
+    LinkStranger impostor(std::move(*taken));
     impostor.say(RingWelcome{});
     std::optional<std::vector<std::byte>> heard;
     std::uint32_t attempt = 0;

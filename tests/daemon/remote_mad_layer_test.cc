@@ -28,7 +28,7 @@ namespace {
 namespace protocol = umad::protocol;
 using ::testing::HasSubstr;
 
-struct Heard : mgmt::MadClient {
+struct MadHeard : mgmt::MadClient {
   void received(mgmt::AgentId, const mgmt::ReceivedMad& mad) override {
     cookies.push_back(mad.cookie);
     sizes.push_back(mad.mad.size());
@@ -112,7 +112,7 @@ class OverALab : public RemoteMadLayerTest {
 TEST_F(OverALab, AnAnswerComesBackWithTheCookieOfItsRequest) {
   auto layer = RemoteMadLayer::open(place("a"), 1, *reactor_);
   ASSERT_TRUE(layer) << layer.error().message;
-  Heard heard;
+  MadHeard heard;
   const auto agent = (*layer)->add_agent(smps_, heard);
   ASSERT_TRUE(agent) << agent.error().message;
   const wire::MadBuffer mad = question(false);
@@ -125,7 +125,7 @@ TEST_F(OverALab, AnAnswerComesBackWithTheCookieOfItsRequest) {
 TEST_F(OverALab, ARequestThatNobodyAnswersEnds) {
   auto layer = RemoteMadLayer::open(place("a"), 1, *reactor_);
   ASSERT_TRUE(layer) << layer.error().message;
-  Heard heard;
+  MadHeard heard;
   const auto agent = (*layer)->add_agent(smps_, heard);
   ASSERT_TRUE(agent) << agent.error().message;
   // A port that the node does not have leads nowhere.
@@ -141,7 +141,7 @@ TEST_F(OverALab, AMethodIsOneAgentsUntilThatGoes) {
   auto first = RemoteMadLayer::open(place("a"), 1, *reactor_);
   auto second = RemoteMadLayer::open(place("a"), 1, *reactor_);
   ASSERT_TRUE(first && second);
-  Heard heard;
+  MadHeard heard;
   const auto agent = (*first)->add_agent(smps_, heard);
   ASSERT_TRUE(agent);
   const auto refused = (*second)->add_agent(smps_, heard);
@@ -171,7 +171,7 @@ class OverALiar : public RemoteMadLayerTest {
     const std::jthread liar([&] { lie(says, file); });
     auto layer = RemoteMadLayer::open(place("a"), 1, *reactor_);
     ASSERT_TRUE(layer) << layer.error().message;
-    Heard heard;
+    MadHeard heard;
     const auto agent = (*layer)->add_agent({.mgmt_class = wire::MgmtClass::kSubnAdm}, heard);
     ASSERT_TRUE(agent) << agent.error().message;
     await([&] { return (*layer)->ended().has_value(); });

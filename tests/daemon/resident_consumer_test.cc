@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 
 #include "../fabric/running_lab.h"
 #include "hca/connected_queue_pair.h"
@@ -22,8 +23,8 @@ using fabric::RunningLab;
 constexpr std::size_t kPlace = 66'000;
 constexpr QKey kKey{0x1234};
 constexpr Psn kPsn{0x1000};
-const Gid kGroup(std::array<std::uint8_t, 16>{0xFF, 0x12, 0x60, 0x1B, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0,
-                                              0, 0, 0, 5});
+const Gid kConsumerGroup(std::array<std::uint8_t, 16>{0xFF, 0x12, 0x60, 0x1B, 0xFF, 0xFF, 0, 0, 0,
+                                                      0, 0, 0, 0, 0, 0, 5});
 
 // What completes, in order.
 class Completions final : public hca::CompletionSink {
@@ -372,6 +373,18 @@ TEST_F(ResidentConsumerTest, SendNothingWhileThePortIsDown) {
   EXPECT_TRUE(d().received.all.empty());
   EXPECT_EQ(a().count("tx_unaddressed"), 1u);
   EXPECT_EQ(a().sent.all.size(), 1u);
+}
+
+// As of packets on links, when an interface goes.
+TEST(FrameMemory, OutlivesWhatRefersToItsPlaces) {
+  auto memory = std::make_unique<FrameMemory>(2, 100);
+  BufferRef place = memory->take();
+  BufferRef other = memory->take();
+  memory.reset();
+  std::ranges::fill(place.bytes(), std::byte{7});
+  place.reset();
+  std::ranges::fill(other.bytes(), std::byte{8});
+  EXPECT_EQ(other.bytes().front(), std::byte{8});
 }
 
 TEST(FrameMemory, PlacesAreLentUntilNobodyHasThem) {

@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 using wan::SiteGreeting;
 
-constexpr Duration kPatience = 20s;
+constexpr Duration kSiteCallsPatience = 20s;
 constexpr const char* kAnywhere = "127.0.0.1:0";
 
 // A connection from 127.0.0.n.
@@ -47,7 +47,7 @@ std::vector<std::byte> message(Bytes bytes) {
   io::append_message(out, bytes);
   return out;
 }
-std::vector<std::byte> bytes_of(std::string_view text) {
+std::vector<std::byte> octets_of(std::string_view text) {
   const Bytes bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
@@ -89,7 +89,7 @@ class SiteCallsTest : public ::testing::Test {
     return site;
   }
   void turn_until(const std::function<bool()>& done) {
-    const Time end = io::now() + kPatience;
+    const Time end = io::now() + kSiteCallsPatience;
     while (!done()) {
       ASSERT_LT(io::now(), end) << "it never comes";
       turn();
@@ -251,7 +251,7 @@ TEST_F(SiteCallsTest, RefuseWhoComesFromElsewhereWhileTheRemoteIsThere) {
 
 TEST_F(SiteCallsTest, SayWhenTheOtherEndSpeaksTls) {
   begin();
-  const io::UniqueFd hello = says(bytes_of("\26\3\1\2\1\1"));
+  const io::UniqueFd hello = says(octets_of("\26\3\1\2\1\1"));
   turn_until([&] { return !east_->calls->refused().empty(); });
   EXPECT_THAT(east_->calls->refused(),
               HasSubstr("its extender has a key, and this one is insecure"));
@@ -267,12 +267,12 @@ TEST_F(SiteCallsTest, EndWithWhoSaysWhatIsNoGreeting) {
   auto refusal = ask;
   refusal.type = SiteGreeting::Type::kRefuses;
   const std::vector<std::pair<std::string, std::vector<std::byte>>> cases{
-      {"text", bytes_of("GET / HTTP/1.1\r\nHost: there\r\n\r\n")},
-      {"a length that nobody has memory for", bytes_of("\xff\xff\xff\xff....")},
+      {"text", octets_of("GET / HTTP/1.1\r\nHost: there\r\n\r\n")},
+      {"a length that nobody has memory for", octets_of("\xff\xff\xff\xff....")},
       {"nothing in a message", message({})},
       {"longer than any", message(std::vector<std::byte>(SiteGreeting::kLongest + 1))},
-      {"escapes", message(bytes_of("\1\1\1\1\33[2J"))},
-      {"another version", message(bytes_of("\1\7\1\1udp"))},
+      {"escapes", message(octets_of("\1\1\1\1\33[2J"))},
+      {"another version", message(octets_of("\1\7\1\1udp"))},
       {"an answer to nothing", message(answer.write())},
       {"a refusal of nothing", message(refusal.write())},
   };

@@ -16,7 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr Duration kPatience = 20s;
+constexpr Duration kSiteKeysPatience = 20s;
 // For tests that are about something else.
 const SiteKeys::Limits kGenerous{.strangers{1us, 1000}, .remote{1us, 1000}};
 
@@ -78,7 +78,7 @@ class SiteKeysTest : public io::test::TlsTest {
   }
   // Who is null has gone.
   void turn_until(const std::function<bool()>& done) {
-    const Time end = io::now() + kPatience;
+    const Time end = io::now() + kSiteKeysPatience;
     while (!done()) {
       ASSERT_LT(io::now(), end) << "it never comes";
       turn();

@@ -20,7 +20,7 @@ namespace {
 
 using wire::MemberRecord;
 
-constexpr const char* kLab = R"(
+constexpr const char* kSubnetRouterLab = R"(
 [node]
 a = { guid = "0x0002c90300000010" }
 [router]
@@ -30,7 +30,7 @@ ends = ["a", "gate"]
 )";
 constexpr std::uint64_t kSubnet = 0xFD00'0000'0000'0001;
 const Gid kGate = *parse_gid("fd00:0:0:1:2:c903:0:21");
-const Gid kGroup = *parse_gid("ff15::1");
+const Gid kRouterGroup = *parse_gid("ff15::1");
 const GidPrefix kSecond = *parse_gid_prefix("fd00:0:0:2::/64");
 const GidPrefix kThird = *parse_gid_prefix("fd00:0:0:3::/64");
 
@@ -73,7 +73,7 @@ class SubnetRouterTest : public ::testing::Test, private mgmt::MadClient {
   }
   [[nodiscard]] std::uint64_t report(const char* what) const { return router.report().at(what); }
 
-  fabric::RunningLab lab{fabric::lab_of(kLab)};
+  fabric::RunningLab lab{fabric::lab_of(kSubnetRouterLab)};
   int woken = 0;
   SubnetRouter router{lab.fabric.router(1), {}, lab.fabric.pool(), [this] { ++woken; }};
   std::vector<Gid> groups;           // that there are
@@ -155,10 +155,10 @@ class SubnetRouterTest : public ::testing::Test, private mgmt::MadClient {
 };
 
 TEST_F(SubnetRouterTest, JoinsTheGroupsOfItsSubnetThatAreRouted) {
-  groups = {kGroup, *parse_gid("ff12::2")};
+  groups = {kRouterGroup, *parse_gid("ff12::2")};
   run_after(10ms);
   ASSERT_EQ(joined.size(), 1u);
-  EXPECT_EQ(joined[0].mgid, kGroup);
+  EXPECT_EQ(joined[0].mgid, kRouterGroup);
   EXPECT_EQ(joined[0].port_gid, kGate);
   EXPECT_EQ(joined[0].join_state, MemberRecord::kNonMember) << "it keeps no group alive";
   EXPECT_EQ(report("groups"), 1u);
@@ -180,19 +180,19 @@ TEST_F(SubnetRouterTest, IsToldWhenGroupsComeAndGo) {
   }
   EXPECT_EQ(subscribed[0].trap, 66);
   EXPECT_EQ(subscribed[1].trap, 67);
-  groups = {kGroup};
+  groups = {kRouterGroup};
   run_after(5s);
   EXPECT_EQ(report("groups"), 0u) << "it asks though nobody has told it of a change";
-  tell(wire::TrapNumber::kGroupCreated, kGroup);
+  tell(wire::TrapNumber::kGroupCreated, kRouterGroup);
   run_after(100ms);
   EXPECT_EQ(report("groups"), 1u);
   groups.clear();
-  tell(wire::TrapNumber::kGroupDeleted, kGroup);
+  tell(wire::TrapNumber::kGroupDeleted, kRouterGroup);
   EXPECT_EQ(report("groups"), 0u);
   EXPECT_EQ(report("reports"), 2u);
   EXPECT_EQ(confirmed, 2);
   // What it is not told, it finds by itself in the end, and subscribes again.
-  groups = {kGroup};
+  groups = {kRouterGroup};
   run_after(16s);
   EXPECT_EQ(report("groups"), 1u);
   EXPECT_EQ(subscribed.size(), 4u);
@@ -200,11 +200,11 @@ TEST_F(SubnetRouterTest, IsToldWhenGroupsComeAndGo) {
 
 TEST_F(SubnetRouterTest, JoinsAGroupAnewThatHasBegunAnew) {
   tells = true;
-  groups = {kGroup};
+  groups = {kRouterGroup};
   run_after(10ms);
   ASSERT_EQ(joined.size(), 1u);
   // Nobody has told of its end.
-  tell(wire::TrapNumber::kGroupCreated, kGroup);
+  tell(wire::TrapNumber::kGroupCreated, kRouterGroup);
   run_after(100ms);
   EXPECT_EQ(joined.size(), 2u);
   EXPECT_EQ(report("groups"), 1u);
@@ -212,7 +212,7 @@ TEST_F(SubnetRouterTest, JoinsAGroupAnewThatHasBegunAnew) {
 
 TEST_F(SubnetRouterTest, TriesAgainSoonWhatHasFailedThoughItIsTold) {
   tells = true;
-  groups = {kGroup};
+  groups = {kRouterGroup};
   status = 0x0200;
   run_after(10ms);
   EXPECT_EQ(joined.size(), 1u);
@@ -234,17 +234,17 @@ TEST_F(SubnetRouterTest, JoinsMoreGroupsThanAtOnceWithoutWaitingForLong) {
 
 TEST_F(SubnetRouterTest, BelievesNobodyElseWhoTellsOfGroups) {
   tells = true;
-  groups = {kGroup};
+  groups = {kRouterGroup};
   run_after(10ms);
   EXPECT_EQ(report("groups"), 1u);
-  tell(wire::TrapNumber::kGroupDeleted, kGroup, "gate");
+  tell(wire::TrapNumber::kGroupDeleted, kRouterGroup, "gate");
   EXPECT_EQ(report("groups"), 1u);
   EXPECT_EQ(report("reports"), 0u);
   EXPECT_EQ(confirmed, 0);
 }
 
 TEST_F(SubnetRouterTest, IsInNoGroupThatItIsNotLetInto) {
-  groups = {kGroup};
+  groups = {kRouterGroup};
   status = 0x0200;
   run_after(10ms);
   EXPECT_EQ(joined.size(), 1u);
@@ -256,7 +256,7 @@ TEST_F(SubnetRouterTest, IsInNoGroupThatItIsNotLetInto) {
 }
 
 TEST_F(SubnetRouterTest, IsInNoGroupWhenTheManagerHasForgottenIt) {
-  groups = {kGroup};
+  groups = {kRouterGroup};
   run_after(10ms);
   EXPECT_EQ(report("groups"), 1u);
   fabric::Node& gate = *lab.fabric.find_node("gate");

@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::SizeIs;
 
-constexpr Duration kPatience = 20s;
+constexpr Duration kWanSocketPatience = 20s;
 
 std::vector<std::byte> bytes_of(std::size_t size, unsigned seed) {
   std::minstd_rand draw(seed);
@@ -55,7 +55,7 @@ class WanSockets : public ::testing::TestWithParam<const char*> {
     return std::move(*socket);
   }
   void turn_until(const std::function<bool()>& done) {
-    const Time end = io::now() + kPatience;
+    const Time end = io::now() + kWanSocketPatience;
     while (!done()) {
       ASSERT_LT(io::now(), end) << "it never comes";
       here_->watch_for_room();
@@ -296,7 +296,7 @@ TEST(WanSocket, LeavesByTheSocketOfAWayAndFollowsItsRemoteToAnother) {
   const wan::OutFrame out{.parts = {&part, 1}, .size = frame.size()};
   std::array<unsigned, 2> came{};
   const auto turn_until = [&](const auto& done) {
-    for (const Time end = io::now() + kPatience; !done();) {
+    for (const Time end = io::now() + kWanSocketPatience; !done();) {
       ASSERT_LT(io::now(), end) << "it never comes";
       ASSERT_TRUE(reactor->run_once(1ms));
     }
@@ -373,7 +373,7 @@ TEST(WanSocket, AnswersWhoComesFromTheSamePlaceToAnother) {
                        },
                    .changed = {}});
     path.send({&out, 1}, io::now());
-    for (const Time end = io::now() + kPatience; !answered;) {
+    for (const Time end = io::now() + kWanSocketPatience; !answered;) {
       ASSERT_LT(io::now(), end) << "it is answered from another address than it knows";
       ASSERT_TRUE(reactor->run_once(1ms));
     }

@@ -8,8 +8,8 @@
 namespace weft::daemon {
 namespace {
 
-constexpr Duration kRenewAfter = std::chrono::seconds(kAddressLease / 3);
-constexpr Duration kTryAfter = 5s;
+constexpr Duration kAddressOffersRenewAfter = std::chrono::seconds(kAddressLease / 3);
+constexpr Duration kAddressOffersTryAfter = 5s;
 
 }  // namespace
 
@@ -23,9 +23,9 @@ AddressOffers::AddressOffers(const LabHosts& hosts, std::size_t node, io::Reacto
                                      return address_offer(hosts.address_of(place),
                                                           hosts.gid_of(place), transaction);
                                    },
-                               .renew_after = kRenewAfter,
-                               .try_after = kTryAfter,
-                               .try_at_most = kTryAfter};
+                               .renew_after = kAddressOffersRenewAfter,
+                               .try_after = kAddressOffersTryAfter,
+                               .try_at_most = kAddressOffersTryAfter};
     auto offer = std::make_unique<StandingRequest>(at, port, std::move(wish), reactor);
     if (offer->start()) offers_.push_back(std::move(offer));
   }

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-Bytes bytes_of(std::string_view text) {
+Bytes text_bytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
@@ -76,16 +76,16 @@ bool AdminConnection::answer(const Expected<Json>& result) {
     Json error = owner_.beside_error();
     error["error"] = result.error().message;
     const std::string text = written(error);
-    return io::send_message(socket_.get(), bytes_of(text)).has_value();
+    return io::send_message(socket_.get(), text_bytes(text)).has_value();
   }
   io::UniqueFd report;
   if (!result->is_null()) {
-    auto file = io::make_sealed_file("weft-lab-report", bytes_of(written(*result)));
+    auto file = io::make_sealed_file("weft-lab-report", text_bytes(written(*result)));
     if (!file) return answer(tl::unexpected(file.error()));
     report = std::move(*file);
   }
   const std::string text = Json{{"ok", true}}.dump();
-  return io::send_message(socket_.get(), bytes_of(text), report ? report.get() : -1).has_value();
+  return io::send_message(socket_.get(), text_bytes(text), report ? report.get() : -1).has_value();
 }
 
 }  // namespace weft::daemon

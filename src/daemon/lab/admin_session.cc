@@ -56,12 +56,13 @@ Expected<Json> AdminSession::carry_out(const Json& request) {
     std::string_view name;
     Expected<Json> (AdminSession::*method)(const Json&);
   };
-  constexpr std::array<Action, 7> kActions{{{"status", &AdminSession::status},
+  constexpr std::array<Action, 8> kActions{{{"status", &AdminSession::status},
                                             {"link", &AdminSession::show_link},
                                             {"set", &AdminSession::set_link},
                                             {"capture", &AdminSession::capture},
                                             {"sm", &AdminSession::manager},
                                             {"lan", &AdminSession::lan},
+                                            {"service", &AdminSession::service},
                                             {"stop", &AdminSession::stop}}};
   other_part_.clear();
   const std::string name = text_of(request, "do");
@@ -83,7 +84,9 @@ Expected<Json> AdminSession::status(const Json& request) {
   if (lab_.parts_) out["parts"] = lab_.parts_->report();
   if (lab_.wan_) out["extenders"] = lab_.wan_->report();
   if (!lab_.lan_->empty()) out["lan"] = lab_.lan_->report(all);
-  if (!lab_.services_->empty()) out["services"] = lab_.services_->report();
+  Json services = lab_.services_->report({}, false);
+  if (lab_.external_) lab_.external_->report(services);
+  if (!services.empty()) out["services"] = std::move(services);
   if (all) add_connections(out["nodes"]);
   out["counters"] = Json::object();
   for (const auto& counters :
@@ -185,6 +188,18 @@ Expected<Json> AdminSession::lan(const Json& request) {
     return elsewhere(node->part, node->name + " is in");
   }
   return lab_.lan_->answer(request);
+}
+
+Expected<Json> AdminSession::service(const Json& request) {
+  const std::string action = text_of(request, "action");
+  if (action == "reload") return lab_.services_->reload(text_of(request, "name"));
+  if (!action.empty()) {
+    return fail(
+        std::errc::invalid_argument,
+        fmt::format("this lab's daemon cannot '{}' a service: it is of another version", action));
+  }
+  const bool details = request.value("details", Json()) == Json(true);
+  return lab_.services_->answer(text_of(request, "name"), details);
 }
 
 Expected<Json> AdminSession::stop(const Json&) {

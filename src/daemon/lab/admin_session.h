@@ -16,6 +16,8 @@
 //   {"do": "sm", "what": "policy", "action": "explain", "from": "a", "to": "b", "requester": "fw",
 //    "slid", "service_id", "pkey", "sl", "qos_class": numbers, all but "from" and "to" optional}
 //   {"do": "lan", "what": …}            as LanServer::answer() has it
+//   {"do": "service", "name": "firewall", "details": true}   all of them without a name
+//   {"do": "service", "action": "reload", "name": "firewall"}   its rules are read anew
 //   {"do": "stop"}                      the lab ends, after the answer
 //
 // A manager that is a process of its own understands "sm" alone (manager_admin.h).
@@ -56,6 +58,7 @@ class AdminSession final : private AdminConnection::Owner {
   Expected<nlohmann::json> capture(const nlohmann::json& request);
   Expected<nlohmann::json> manager(const nlohmann::json& request);
   Expected<nlohmann::json> lan(const nlohmann::json& request);
+  Expected<nlohmann::json> service(const nlohmann::json& request);
   Expected<nlohmann::json> stop(const nlohmann::json& request);
   // To each of the lab's nodes that has an rdma_cm, what it does.
   void add_connections(nlohmann::json& nodes) const;

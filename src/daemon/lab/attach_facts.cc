@@ -7,19 +7,13 @@
 #include <span>
 #include <string_view>
 
+#include "base/fixed_text.h"
 #include "wire/endian.h"
 
 namespace weft::daemon {
 namespace {
 
 using namespace port::attach;
-
-template <std::size_t kSize>
-void write_text(char (&to)[kSize], std::string_view text) {
-  const std::size_t length = std::min(text.size(), kSize - 1);
-  std::memcpy(to, text.data(), length);
-  to[length] = '\0';
-}
 
 using RawGid = std::array<std::uint8_t, 16>;
 

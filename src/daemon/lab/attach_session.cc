@@ -28,12 +28,13 @@ namespace {
 using namespace port::attach;
 using port::ring::ProgramBlocks;
 
-constexpr std::size_t kLongestMessage =
+constexpr std::size_t kAttachSessionLongestMessage =
     std::max({sizeof(Hello), sizeof(Request), sizeof(umad::protocol::Hello)});
 // So many messages of one program before others get their turn.
-constexpr int kTurn = 64;
+constexpr int kAttachSessionTurn = 64;
 
-constexpr Greeting kGreeting{kMagic, kVersion, offsetof(Hello, attach), "the lab's daemon"};
+constexpr Greeting kAttachSessionGreeting{kMagic, kVersion, offsetof(Hello, attach),
+                                          "the lab's daemon"};
 constexpr Greeting kQuestion{umad::protocol::kMagic, umad::protocol::kVersion,
                              offsetof(umad::protocol::Hello, purpose), "the lab's daemon"};
 
@@ -50,7 +51,7 @@ AttachSession::AttachSession(AttachServer& server, std::uint64_t id, io::UniqueF
       socket_(std::move(socket)),
       peer_(peer),
       place_(std::move(place)),
-      buffer_(kLongestMessage) {
+      buffer_(kAttachSessionLongestMessage) {
 }
 
 AttachSession::~AttachSession() = default;
@@ -70,7 +71,7 @@ void AttachSession::on_ready(std::uint32_t events) {
 }
 
 bool AttachSession::read_all() {
-  for (int i = 0; i < kTurn && !releasing_; ++i) {
+  for (int i = 0; i < kAttachSessionTurn && !releasing_; ++i) {
     auto message = io::receive_message(socket_.get(), buffer_);
     if (!message) return message.error().code == std::errc::message_size && nonsense();
     if (!*message) return true;
@@ -115,7 +116,7 @@ bool AttachSession::on_hello(Bytes message) {
     has_said_hello_ = true;
     return on_question(message);
   }
-  const auto hello = read_hello<Hello>(message, kGreeting);
+  const auto hello = read_hello<Hello>(message, kAttachSessionGreeting);
   has_said_hello_ = true;
   if (!hello) {
     if (is_nonsense(hello.error())) return nonsense();

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/lab/cm_mads.h"
 
+#include "base/ids.h"
 #include "io/clock.h"
 #include "mgmt/own_pkey.h"
 #include "wire/cm_field.h"
 
 namespace weft::daemon {
 namespace {
-
-constexpr std::uint16_t kFullMember = 0x8000;  // of a P_Key
 
 mgmt::MadAddress address_of(const hca::Path& to, std::uint16_t pkey_index) {
   mgmt::MadAddress out{.lid = to.dlid,
@@ -49,7 +48,7 @@ Expected<void> CmMads::open() {
 void CmMads::send(const hca::Path& to, PKey pkey, std::span<const std::byte, mgmt::kMadSize> mad) {
   const auto send_from = [&](mgmt::PortNumber port) {
     // Whichever kind of member the port is.
-    const PKey full(static_cast<std::uint16_t>(pkey.value() | kFullMember));
+    const PKey full(static_cast<std::uint16_t>(pkey.value() | kFullMemberBit));
     const std::uint16_t index = mgmt::own_pkey(node(), port, full).index;
     return agents_.send(port, {.to = address_of(to, index), .mad = mad}, io::now());
   };

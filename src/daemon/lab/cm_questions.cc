@@ -21,16 +21,16 @@ using wire::MemberRecord;
 using wire::PathRecord;
 
 // What makes a group that is not there yet.
-constexpr std::uint64_t kToJoin = MemberRecord::kHasMgid | MemberRecord::kHasPortGid |
-                                  MemberRecord::kHasQKey | MemberRecord::kHasTrafficClass |
-                                  MemberRecord::kHasPKey | MemberRecord::kHasSl |
-                                  MemberRecord::kHasFlowLabel | MemberRecord::kHasJoinState;
+constexpr std::uint64_t kCmQuestionsToJoin =
+    MemberRecord::kHasMgid | MemberRecord::kHasPortGid | MemberRecord::kHasQKey |
+    MemberRecord::kHasTrafficClass | MemberRecord::kHasPKey | MemberRecord::kHasSl |
+    MemberRecord::kHasFlowLabel | MemberRecord::kHasJoinState;
 constexpr std::uint64_t kToLeave =
     MemberRecord::kHasMgid | MemberRecord::kHasPortGid | MemberRecord::kHasJoinState;
 constexpr Duration kJoinPatience = 3s;
 constexpr std::uint8_t kAnyHops = 255;
 
-constexpr unsigned kRetries = 3;
+constexpr unsigned kCmQuestionsRetries = 3;
 constexpr Duration kLeastPatience = 100ms;  // for one answer
 
 wire::MadBuffer path_question(const rdmacm::RouteQuestion& asked, std::uint32_t transaction) {
@@ -97,10 +97,11 @@ Expected<void> CmQuestions::open() {
 
 std::errc CmQuestions::send_question(mgmt::PortNumber port, Bytes mad, std::uint32_t handle,
                                      Duration patience) {
-  const mgmt::MadRequest request{.mad = mad,
-                                 .timeout = std::max(patience / (kRetries + 1), kLeastPatience),
-                                 .retries = kRetries,
-                                 .cookie = handle};
+  const mgmt::MadRequest request{
+      .mad = mad,
+      .timeout = std::max(patience / (kCmQuestionsRetries + 1), kLeastPatience),
+      .retries = kCmQuestionsRetries,
+      .cookie = handle};
   const auto sent = send_to_administrator(node_, port, agents_[port - 1u], request);
   return sent ? std::errc{} : sent.error().code;
 }
@@ -122,8 +123,9 @@ std::errc CmQuestions::find_host(std::uint32_t identifier, const rdmacm::HostQue
 std::errc CmQuestions::join(std::uint32_t membership, const rdmacm::GroupQuestion& question) {
   // Not every administrator gives packets to such groups the hops that they need (IBA 8.3.6).
   const bool leaves_subnet = wan::is_routed_group(question.mgid);
-  const std::errc error = send_join(membership, question,
-                                    leaves_subnet ? kToJoin | MemberRecord::kHasHopLimit : kToJoin);
+  const std::errc error = send_join(
+      membership, question,
+      leaves_subnet ? kCmQuestionsToJoin | MemberRecord::kHasHopLimit : kCmQuestionsToJoin);
   if (error != std::errc{}) return error;
   counters_.add(CmQuestionCounter::kGroupsAsked);
   if (leaves_subnet) with_hops_.insert_or_assign(membership, question);
@@ -179,7 +181,7 @@ void CmQuestions::take_group(std::uint32_t membership, const MadHeader& header, 
   const auto with_hops = with_hops_.extract(membership);
   // There may be such a group, with another hop limit.
   if (header.status != 0 && with_hops &&
-      send_join(membership, with_hops.mapped(), kToJoin) == std::errc{}) {
+      send_join(membership, with_hops.mapped(), kCmQuestionsToJoin) == std::errc{}) {
     return;
   }
   if (header.status != 0 || hca::is_unicast(group.mlid) || group.mlid == Lid{}) {

@@ -17,7 +17,7 @@ namespace {
 namespace door = host::door;
 
 // So many messages of one program before others get their turn.
-constexpr int kTurn = 64;
+constexpr int kCmSessionTurn = 64;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ Expected<void> CmSession::start(io::Reactor& reactor) {
 }
 
 bool CmSession::read_all() {
-  for (int i = 0; i < kTurn; ++i) {
+  for (int i = 0; i < kCmSessionTurn; ++i) {
     const auto message = io::receive_message(socket_.get(), buffer_);
     if (!message) return message.error().code == std::errc::message_size && nonsense();
     if (!*message) return true;

@@ -12,9 +12,9 @@ namespace weft::daemon {
 namespace {
 
 // So many system calls before others get their turn.
-constexpr int kTurn = 32;
+constexpr int kDatagramPartsTurn = 32;
 // Bursts of several links come at once; what does not fit is lost to all of them.
-constexpr std::size_t kWantedBuffer = std::size_t{4} << 20;
+constexpr std::size_t kDatagramPartsWantedBuffer = std::size_t{4} << 20;
 
 io::SocketAddress socket_address(const fabric::PartAddress& address) {
   return {.address = address.host, .port = address.port};
@@ -32,8 +32,8 @@ Expected<std::unique_ptr<DatagramParts>> DatagramParts::open(const fabric::PartA
   options.local = socket_address(own);
   options.tell_destination = false;
   options.tell_overflows = false;
-  options.receive_buffer = kWantedBuffer;
-  options.send_buffer = kWantedBuffer;
+  options.receive_buffer = kDatagramPartsWantedBuffer;
+  options.send_buffer = kDatagramPartsWantedBuffer;
   auto socket = io::UdpSocket::open(options);
   if (!socket) {
     return fail(socket.error().code, fmt::format("the part's address {}: {}",
@@ -68,7 +68,7 @@ void DatagramParts::on_ready(std::uint32_t events) {
 
 void DatagramParts::receive_all(Time now) {
   io::ReceivedDatagram datagram;
-  for (int i = 0; i < kTurn; ++i) {
+  for (int i = 0; i < kDatagramPartsTurn; ++i) {
     const io::IoResult result = socket_.receive(buffer_, datagram);
     if (result.status != io::IoStatus::kDone) return;
     Bytes rest = Bytes(buffer_).first(result.bytes);

@@ -14,20 +14,21 @@ using fabric::LabNode;
 using fabric::NodeKind;
 
 Expected<std::unique_ptr<LabManager>> LabManager::open(fabric::Fabric& fabric,
-                                                       const std::string& database) {
-  const LabNode* const where = fabric.lab().managing_node();
+                                                       const std::string& database,
+                                                       std::size_t subnet) {
+  const LabNode* const where = fabric.lab().managing_node(subnet);
   if (where == nullptr)
     return fail(std::errc::no_such_device, "a lab without nodes has no manager");
   fabric::Node& node = *fabric.find_node(where->name);
   const std::uint8_t port = where->kind == NodeKind::kSwitch ? 0 : 1;
-  auto read = read_manager_options(fabric.lab().management,
+  auto read = read_manager_options(fabric.lab().management_of(subnet),
                                    {.number = port, .guid = node.port(port).guid()});
   if (!read) return tl::unexpected(read.error());
   read->options.steering = steering_options(fabric.lab());
-  auto subnet = ManagedSubnet::open(node.management().mad_port(port), where->name, std::move(*read),
-                                    database);
-  if (!subnet) return tl::unexpected(subnet.error());
-  return std::unique_ptr<LabManager>(new LabManager(fabric, node, port, std::move(*subnet)));
+  auto managed = ManagedSubnet::open(node.management().mad_port(port), where->name,
+                                     std::move(*read), database);
+  if (!managed) return tl::unexpected(managed.error());
+  return std::unique_ptr<LabManager>(new LabManager(fabric, node, port, std::move(*managed)));
 }
 
 LabManager::LabManager(fabric::Fabric& fabric, fabric::Node& node, std::uint8_t port,

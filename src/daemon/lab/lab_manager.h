@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subnet manager and the subnet administrator of a lab that has Weft's own, at one of its
-// nodes.
+// The subnet manager and the subnet administrator of a lab that has Weft's own, or of one of its
+// subnets, at one of its nodes.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,11 @@ class LabManager {
  public:
   // `fabric` outlives it. `database` is the file by which it remembers what was before; empty: it
   // does not. Errors: another manager is at the node's port; a file that the lab names for the
-  // manager cannot be read, or is wrong; the database is another program's.
+  // manager cannot be read, or is wrong; the database is another program's. `subnet`: which one of
+  // the lab's it manages.
   static Expected<std::unique_ptr<LabManager>> open(fabric::Fabric& fabric,
-                                                    const std::string& database = {});
+                                                    const std::string& database = {},
+                                                    std::size_t subnet = 0);
 
   // The first sweep begins with the next run().
   void start(Time now);
@@ -36,6 +38,8 @@ class LabManager {
   // Which port each service LID leads to by now, DataServices::lids(), and when that is another
   // one.
   [[nodiscard]] const sm::PathSteering& steering() const { return subnet_->steering(); }
+  // To say which of them are well, and what they have to do: holds from the next run() on.
+  [[nodiscard]] sm::PathSteering& steering() { return subnet_->steering(); }
   [[nodiscard]] nlohmann::json report() const;
   // ManagedSubnet::answer(). The end ports of a path are called by the names of the lab's nodes
   // too.

@@ -6,9 +6,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "base/counters.h"
 #include "daemon/counters_json.h"
+#include "fabric/channel_adapter.h"
 #include "fabric/lab_census.h"
 #include "fabric/link_values.h"
 #include "link/emulation_text.h"
@@ -53,7 +55,16 @@ std::string_view text(wire::PortPhysicalState state) {
   }
 }
 
-Json port_json(const fabric::Node& node, mgmt::PortNumber number) {
+// What the receive filter of a port that a data service uses has matched; null: none does.
+Json filter_json(const fabric::ChannelAdapter* adapter, mgmt::PortNumber number) {
+  const fabric::RawPort* const port =
+      adapter == nullptr ? nullptr : adapter->opened_raw_port(number);
+  return port == nullptr ? Json() : counters_json(port->counters().snapshot());
+}
+
+// `adapter`: the node, if it is one; else null.
+Json port_json(const fabric::Node& node, const fabric::ChannelAdapter* adapter,
+               mgmt::PortNumber number) {
   const fabric::NodePort& port = node.port(number);
   const wire::PortInfo info = node.port_info(number);
   Json out{{"port", number},
@@ -68,6 +79,8 @@ Json port_json(const fabric::Node& node, mgmt::PortNumber number) {
         fabric::to_string(fabric::fastest({info.link_speed_active, info.link_speed_ext_active}));
     out["counters"] = counters_json(port.link().counters().snapshot());
   }
+  if (Json filter = filter_json(adapter, number); !filter.is_null())
+    out["filter"] = std::move(filter);
   return out;
 }
 
@@ -75,14 +88,15 @@ std::string_view text(fabric::NodeKind kind) {
   return kind == fabric::NodeKind::kChannelAdapter ? "ca" : fabric::to_string(kind);
 }
 
-Json node_json(const fabric::Node& node, const fabric::LabNode& lab) {
+Json node_json(const fabric::Node& node, const fabric::ChannelAdapter* adapter,
+               const fabric::LabNode& lab) {
   const bool is_switch = node.kind() == fabric::NodeKind::kSwitch;
   Json out{{"name", node.name()},
            {"kind", text(node.kind())},
            {"guid", fabric::to_string(node.node_info(is_switch ? 0 : 1).node_guid)},
            {"ports", Json::array()}};
   for (unsigned port = is_switch ? 0 : 1; port <= node.port_count(); ++port)
-    out["ports"].push_back(port_json(node, static_cast<mgmt::PortNumber>(port)));
+    out["ports"].push_back(port_json(node, adapter, static_cast<mgmt::PortNumber>(port)));
   for (std::size_t i = 0; i < lab.addresses.size(); ++i)
     out["ports"][i]["ip"] = fabric::to_string(lab.addresses[i]);
   return out;
@@ -147,7 +161,8 @@ Json lab_report(fabric::Fabric& fabric, LabDetail detail, Time now) {
   out["nodes"] = Json::array();
   for (std::size_t i = 0; i < fabric.node_count(); ++i) {
     if (fabric.has_node(i)) {
-      out["nodes"].push_back(node_json(fabric.node(i), fabric.lab().nodes[i]));
+      const fabric::LabNode& lab = fabric.lab().nodes[i];
+      out["nodes"].push_back(node_json(fabric.node(i), fabric.find_adapter(lab.name), lab));
     }
   }
   out["links"]["each"] = Json::array();

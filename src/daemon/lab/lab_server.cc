@@ -17,12 +17,12 @@
 namespace weft::daemon {
 namespace {
 
-constexpr std::size_t kMostSessions = 256;
+constexpr std::size_t kLabServerMostSessions = 256;
 // A lab that is worked with answers sooner when it does not sleep at once.
-constexpr Duration kPatience = 50us;
+constexpr Duration kLabServerPatience = 50us;
 // While programs are active, descriptors are looked at in one of so many turns: asking the kernel
 // takes longer than a packet.
-constexpr unsigned kTurnsPerLook = 16;
+constexpr unsigned kLabServerTurnsPerLook = 16;
 // Frames cross the fabric so often in one turn, at most: there, back, and there again.
 constexpr int kLegs = 3;
 // While LAN ports look for frames of their hosts themselves, all descriptors are looked at so
@@ -40,6 +40,9 @@ fabric::FabricLimits limits_of_lab(const fabric::Lab& lab) {
     limits.packets += 2 * packets;  // that were sent, and that came
     limits.payload_blocks += packets;
   }
+  const std::size_t external = ExternalServices::most_packets(lab);
+  limits.packets += 2 * external;
+  limits.payload_blocks += external;
   limits.first_qpn = Qpn{static_cast<std::uint32_t>(entropy.draw())};
   return limits;
 }
@@ -96,7 +99,7 @@ Expected<void> LabServer::start(const fabric::LabAccess& access) {
     if (!parts) return tl::unexpected(parts.error());
     parts_ = std::move(*parts);
   }
-  if (!fabric_.lab().extenders.empty()) {
+  if (!fabric_.lab().extenders.empty() || ExternalServices::has_any(fabric_.lab())) {
     auto wan = WanLinks::open(fabric_, *reactor_, entropy_);
     if (!wan) return tl::unexpected(wan.error());
     wan_ = std::move(*wan);
@@ -124,11 +127,7 @@ Expected<void> LabServer::start_administration() {
 }
 
 Expected<void> LabServer::start_manager() {
-  const fabric::LabNode* const node = fabric_.lab().managing_node();
-  const bool has_one = fabric_.lab().management.manager == fabric::LabManagement::Manager::kWeft &&
-                       node != nullptr && fabric_.find_node(node->name) != nullptr;
-  if (!has_one) return {};
-  auto manager = LabManager::open(fabric_, paths_.database);
+  auto manager = LabManagers::open(fabric_, paths_.database);
   if (!manager) return tl::unexpected(manager.error());
   manager_ = std::move(*manager);
   return {};
@@ -157,7 +156,16 @@ Expected<void> LabServer::start_programs() {
   if (parts_ || wan_) connections_->open_all_nodes();
   lan_ = std::make_unique<LanServer>(fabric_, *reactor_, entropy_, *connection_managers_);
   services_ = std::make_unique<LabServices>(fabric_, service_blocks_, entropy_);
-  return services_->open();
+  if (manager_) {
+    std::vector<const sm::PathSteering*> more;
+    for (std::size_t subnet = 1; subnet <= fabric_.lab().more_subnets.size(); ++subnet)
+      more.push_back(manager_->steering(subnet));
+    services_->set_more_subnets(std::move(more));
+  }
+  if (auto opened = services_->open(); !opened) return opened;
+  if (!ExternalServices::has_any(fabric_.lab())) return {};
+  external_ = std::make_unique<ExternalServices>(fabric_, *wan_, entropy_);
+  return external_->open(*reactor_);
 }
 
 Expected<MadNode> LabServer::find_mad_node(std::string_view name) {
@@ -185,9 +193,10 @@ Expected<void> LabServer::run() {
   fabric_.start(begin);
   if (parts_) parts_->start(begin);
   if (wan_) wan_->start(begin);
+  if (external_) external_->start(begin);
   if (manager_) manager_->start(begin);
   lan_->start();
-  io::SpinWait patience(kPatience);
+  io::SpinWait patience(kLabServerPatience);
   unsigned turns = 0;
   Time looked{};
   while (!stopping_.load()) {
@@ -196,7 +205,7 @@ Expected<void> LabServer::run() {
     if (worked) patience.reset();
     if (!worked && programs_->awaits_answer(now)) continue;
     if (worked || patience.look_again(now)) {
-      if (programs_->any_active() && ++turns % kTurnsPerLook != 0) continue;
+      if (programs_->any_active() && ++turns % kLabServerTurnsPerLook != 0) continue;
       if (lan_is_alone() && lan_->can_look() && now - looked < kLookEvery) continue;
       looked = now;
       const auto ready = reactor_->run_once(0ns);
@@ -222,10 +231,10 @@ bool LabServer::work(Time now) {
     landed = run_fabric(now) && lan_->go_on(now);
   const bool crossed = wan_ && wan_->run(now);
   const bool managed = manager_ && manage(now, due);
-  run_services(now);
+  const bool served = run_services(now);
   programs_->flush(now);
   if (parts_) parts_->flush();
-  return sent || came || framed || due || landed || crossed || managed;
+  return sent || came || framed || due || landed || crossed || managed || served;
 }
 
 // Whoever else is served in each turn is not to wait for frames.
@@ -241,8 +250,15 @@ bool LabServer::run_fabric(Time now) {
   return true;
 }
 
-void LabServer::run_services(Time now) {
-  if (!services_->empty()) services_->run(now, manager_ ? &manager_->steering() : nullptr);
+// False: no external one had anything to do.
+bool LabServer::run_services(Time now) {
+  sm::PathSteering* const steering = manager_ ? manager_->steering(0) : nullptr;
+  bool changed = !services_->empty() && services_->run(now, steering);
+  ExternalServices::Ran ran;
+  if (external_) ran = external_->run(now, steering);
+  changed |= ran.changed;
+  if (changed && manager_) manager_->run(now);
+  return ran.worked;
 }
 
 // False: neither was there anything for it in the fabric, nor is it due.
@@ -263,10 +279,11 @@ Duration LabServer::time_to_deadline(Time now) const {
   const auto parts = parts_ ? parts_->deadline() : std::nullopt;
   const auto wan = wan_ ? wan_->deadline() : std::nullopt;
   const auto services = services_->deadline();
-  const Time next =
-      std::min({fabric.value_or(Time::max()), programs.value_or(Time::max()),
-                manager.value_or(Time::max()), parts.value_or(Time::max()),
-                wan.value_or(Time::max()), services.value_or(Time::max()), lan_->deadline()});
+  const auto external = external_ ? external_->deadline() : std::nullopt;
+  const Time next = std::min({fabric.value_or(Time::max()), programs.value_or(Time::max()),
+                              manager.value_or(Time::max()), parts.value_or(Time::max()),
+                              wan.value_or(Time::max()), services.value_or(Time::max()),
+                              external.value_or(Time::max()), lan_->deadline()});
   if (next == Time::max()) return -1ns;  // for ever
   // "At once" may be so long ago that the difference is none.
   return next <= now ? Duration::zero() : next - now;
@@ -294,7 +311,8 @@ void LabServer::stop() {
 
 void LabServer::take(io::UniqueFd socket, const io::PeerCredentials& peer) {
   auto place = others_.enter(peer.uid);
-  if (!place || sessions_.size() >= kMostSessions) return counters_.add(LabCounter::kTurnedAway);
+  if (!place || sessions_.size() >= kLabServerMostSessions)
+    return counters_.add(LabCounter::kTurnedAway);
   const std::uint64_t id = ++last_session_;
   auto session = std::make_unique<AdminSession>(*this, id, std::move(socket), std::move(*place));
   if (!session->start()) return counters_.add(LabCounter::kTurnedAway);

@@ -22,7 +22,7 @@
 #include "daemon/lab/connection_managers.h"
 #include "daemon/lab/lab_counters.h"
 #include "daemon/lab/lab_doors.h"
-#include "daemon/lab/lab_manager.h"
+#include "daemon/lab/lab_managers.h"
 #include "daemon/lab/lab_paths.h"
 #include "daemon/lab/link_captures.h"
 #include "daemon/lab/mad_server.h"
@@ -30,6 +30,7 @@
 #include "daemon/lab/part_links.h"
 #include "daemon/lan/lan_server.h"
 #include "daemon/listener.h"
+#include "daemon/service/external_services.h"
 #include "daemon/service/lab_services.h"
 #include "daemon/wan/wan_links.h"
 #include "fabric/fabric.h"
@@ -74,7 +75,7 @@ class LabServer {
   bool work(Time now);
   [[nodiscard]] bool lan_is_alone() const;
   bool run_fabric(Time now);
-  void run_services(Time now);
+  bool run_services(Time now);
   bool manage(Time now, bool fabric_ran);
   // How long the reactor may sleep from then on.
   [[nodiscard]] Duration time_to_deadline(Time now) const;
@@ -86,19 +87,21 @@ class LabServer {
   OtherUsers others_;
   std::unique_ptr<io::Reactor> reactor_;
   LinkCaptures captures_;  // the fabric's links know it
-  // Packets of the fabric lie in its memory. Null: the lab has no extender, or not in this part.
+  // Packets of the fabric lie in its memory. Null: the lab has neither extenders nor services on
+  // external servers.
   std::unique_ptr<WanLinks> wan_;
   BufferPool service_blocks_;  // packets of the fabric lie in it too
   fabric::Fabric fabric_;
   io::SystemEntropy entropy_;
-  std::unique_ptr<LabManager> manager_;  // null: the lab has none of its own, or not in this part
-  std::unique_ptr<PartLinks> parts_;     // null: the lab has no other parts
+  std::unique_ptr<LabManagers> manager_;  // null: the lab has none of its own, or not in this part
+  std::unique_ptr<PartLinks> parts_;      // null: the lab has no other parts
   std::unique_ptr<MadServer> mads_;
   std::unique_ptr<AttachServer> programs_;
   std::unique_ptr<ConnectionManagers> connection_managers_;
   std::unique_ptr<CmServer> connections_;
   std::unique_ptr<LanServer> lan_;
   std::unique_ptr<LabServices> services_;
+  std::unique_ptr<ExternalServices> external_;  // null: there are none
   CounterSet<LabCounter, kLabCounters> counters_;
   std::map<std::uint64_t, std::unique_ptr<AdminSession>> sessions_;
   std::uint64_t last_session_ = 0;

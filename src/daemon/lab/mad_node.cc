@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "base/fixed_text.h"
 #include "base/plain_bytes.h"
 
 namespace weft::daemon {
@@ -36,13 +37,6 @@ std::uint32_t value_of(const std::array<Code, kSize>& codes, std::uint8_t code,
   const auto found = std::find_if(codes.begin(), codes.end(),
                                   [code](const Code& each) { return each.code == code; });
   return found == codes.end() ? otherwise : found->value;
-}
-
-template <std::size_t kSize>
-void write_text(char (&to)[kSize], std::string_view text) {
-  const std::size_t length = std::min(text.size(), kSize - 1);
-  std::memcpy(to, text.data(), length);
-  to[length] = '\0';
 }
 
 bool is_switch(const MadNode& node) {

@@ -20,11 +20,12 @@ namespace {
 
 using namespace umad::protocol;
 
-constexpr std::size_t kLongestMessage =
+constexpr std::size_t kMadSessionLongestMessage =
     std::max({sizeof(Hello), sizeof(Register), sizeof(Mad) + kMostInline});
 // So many messages of one program before others get their turn.
-constexpr int kTurn = 64;
-constexpr Greeting kGreeting{kMagic, kVersion, offsetof(Hello, purpose), "the lab's daemon"};
+constexpr int kMadSessionTurn = 64;
+constexpr Greeting kMadSessionGreeting{kMagic, kVersion, offsetof(Hello, purpose),
+                                       "the lab's daemon"};
 // A program waits for its answer as long as it told us to, and begins to before we do: what nobody
 // answers comes back a little earlier, or it would find nothing.
 constexpr Duration kHeadStart = 10ms;
@@ -54,7 +55,7 @@ MadSession::MadSession(MadServer& server, std::uint64_t id, io::UniqueFd socket,
       socket_(std::move(socket)),
       place_(std::move(place)),
       outbox_(socket_.get(), server.config_.outbox),
-      buffer_(kLongestMessage) {
+      buffer_(kMadSessionLongestMessage) {
 }
 
 MadSession::~MadSession() {
@@ -89,7 +90,7 @@ void MadSession::watch_for_room() {
 }
 
 bool MadSession::read_all() {
-  for (int i = 0; i < kTurn; ++i) {
+  for (int i = 0; i < kMadSessionTurn; ++i) {
     auto message = io::receive_message(socket_.get(), buffer_);
     if (!message) return message.error().code == std::errc::message_size && nonsense();
     if (!*message) return true;
@@ -119,7 +120,7 @@ bool MadSession::on_message(Bytes message, io::UniqueFd descriptor) {
 }
 
 bool MadSession::on_hello(Bytes message) {
-  const auto hello = read_hello<Hello>(message, kGreeting);
+  const auto hello = read_hello<Hello>(message, kMadSessionGreeting);
   has_said_hello_ = true;
   if (!hello) {
     if (is_nonsense(hello.error())) return nonsense();

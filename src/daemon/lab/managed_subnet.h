@@ -48,6 +48,8 @@ class ManagedSubnet {
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const sm::SubnetManager& manager() const { return management_.manager(); }
   [[nodiscard]] const sm::PathSteering& steering() const { return management_.steering(); }
+  // What is changed there holds from the next run() on.
+  [[nodiscard]] sm::PathSteering& steering() { return management_.steering(); }
 
   // What `request` asks for by its "what" (admin_session.h). Errors: there is no such thing, or
   // what is said below.

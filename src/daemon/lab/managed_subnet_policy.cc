@@ -85,6 +85,7 @@ Json ManagedSubnet::rule_json(std::size_t index) const {
   } else {
     out["answer"] = sm::to_string(rule.action);
   }
+  if (rule.answer_sl) out["answer_sl"] = rule.answer_sl->value();
   out["symmetric"] = rule.symmetric;
   return out;
 }
@@ -237,6 +238,7 @@ Json ManagedSubnet::explanation_json(const sm::PathQuery& query,
            {"hops", Json::array()},
            {"passed", Json::array()}};
   if (decision.rule) out["rule"] = rule_json(*decision.rule);
+  if (decision.sl) out["answer_sl"] = decision.sl->value();
   if (!decision.reason.empty()) out["reason"] = decision.reason;
   if (decision.service) {
     out["as_service"] = steering.services().services()[*decision.service].name;

@@ -2,11 +2,11 @@
 // What a subnet manager says of itself and of the subnet.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/gid_text.h"
+#include "base/quantity.h"
 #include "daemon/lab/admin_connection.h"
 #include "daemon/lab/managed_subnet.h"
 #include "fabric/lab.h"
@@ -47,21 +47,11 @@ Json manager_json(const sm::OtherManager& manager) {
           {"state", wire::to_string(manager.info.state)}};
 }
 
-// All of the text as a number; nothing: it is none.
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 // The end ports whose node describes itself by the name, with the port behind a colon or without.
 std::vector<std::uint32_t> ends_called(const sm::SubnetView& view, std::string_view name) {
   const std::size_t colon = name.rfind(':');
-  const auto port = colon == std::string_view::npos
-                        ? std::nullopt
-                        : number_in<std::uint8_t>(name.substr(colon + 1));
+  const auto port =
+      colon == std::string_view::npos ? std::nullopt : parse_integer(name.substr(colon + 1));
   std::vector<std::uint32_t> found;
   for (std::uint32_t i = 0; i < view.ends().size(); ++i) {
     const sm::PortRef& at = view.ends()[i].at;
@@ -189,7 +179,8 @@ Expected<sm::ViewEnd> ManagedSubnet::find_end(std::string_view name) const {
   } else if (const auto gid = parse_gid(name); ends.empty() && gid && !gid->is_multicast()) {
     found = management_.administrator().end_towards(*gid);
   } else if (ends.empty()) {
-    if (const auto lid = number_in<std::uint16_t>(name)) found = view.end_of(Lid{*lid});
+    const auto lid = parse_integer(name);
+    if (lid && *lid <= 0xFFFF) found = view.end_of(Lid{static_cast<std::uint16_t>(*lid)});
   }
   if (found != sm::SubnetView::kNobody) return view.ends()[found];
   return fail(std::errc::no_such_device,

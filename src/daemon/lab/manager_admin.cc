@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostSessions = 64;
+constexpr std::size_t kManagerAdminMostSessions = 64;
 
 }  // namespace
 
@@ -59,7 +59,8 @@ Expected<std::unique_ptr<ManagerAdmin>> ManagerAdmin::open(const std::string& so
 }
 
 void ManagerAdmin::take(io::UniqueFd socket) {
-  if (sessions_.size() >= kMostSessions) return counters_.add(ManagerAdminCounter::kTurnedAway);
+  if (sessions_.size() >= kManagerAdminMostSessions)
+    return counters_.add(ManagerAdminCounter::kTurnedAway);
   const std::uint64_t id = ++last_session_;
   auto session = std::make_unique<Session>(*this, id, std::move(socket));
   if (!session->start()) return counters_.add(ManagerAdminCounter::kTurnedAway);

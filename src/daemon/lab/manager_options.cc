@@ -17,13 +17,13 @@ namespace {
 // As OpenSM has it, which knows no manager with another one.
 constexpr std::uint64_t kSmKey = 1;
 // A file that names every port of the largest subnet a few times over is shorter.
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+constexpr std::size_t kManagerOptionsMostBytes = std::size_t{64} << 20;
 
 // What `Options` makes of a file, and of what else it has to know; and what it notes of it.
 template <class Options, class... Else>
 Expected<Options> read_options(const std::string& file, std::vector<std::string>& notes,
                                const Else&... with) {
-  const auto text = io::read_text_file(file, kMostBytes);
+  const auto text = io::read_text_file(file, kManagerOptionsMostBytes);
   if (!text) return tl::unexpected(text.error());
   auto options = Options::parse(*text, file, with...);
   if (options) notes.insert(notes.end(), options->notes.begin(), options->notes.end());

@@ -17,7 +17,7 @@ namespace weft::daemon {
 namespace {
 
 // Of the largest subnet a few times over.
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr std::size_t kMkeyFileMostBytes = std::size_t{16} << 20;
 
 Expected<void> write_all(int file, std::string_view text, const std::string& path) {
   while (!text.empty()) {
@@ -34,7 +34,7 @@ Expected<void> write_all(int file, std::string_view text, const std::string& pat
 
 Expected<MKeyFile> MKeyFile::open(const std::string& path) {
   MKeyFile file(path);
-  const auto text = io::read_text_file(path, kMostBytes);
+  const auto text = io::read_text_file(path, kMkeyFileMostBytes);
   if (!text && text.error().code == std::errc::no_such_file_or_directory) return file;
   if (!text) return tl::unexpected(text.error());
   auto keys = sm::MKeys::parse(*text, path);

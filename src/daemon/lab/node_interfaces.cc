@@ -2,14 +2,13 @@
 #include "daemon/lab/node_interfaces.h"
 
 #include "base/gid_prefix.h"
+#include "base/ids.h"
 #include "daemon/lab/mad_node.h"
 #include "rdmacm/address.h"
 #include "rdmacm/path_record.h"
 
 namespace weft::daemon {
 namespace {
-
-constexpr std::uint16_t kPartition = 0x7FFF;  // the rest of a P_Key says who is a full member
 
 bool is_loopback(const Gid& address) {
   return rdmacm::Address::ip(address, 0).loopback();
@@ -77,8 +76,9 @@ std::optional<std::uint16_t> NodeInterfaces::pkey_index(const mgmt::LocalEnd& en
   const std::vector<std::uint16_t> table = port_pkeys(as_managed, end.port);
   std::optional<std::uint16_t> limited;
   for (std::size_t i = 0; i < table.size(); ++i) {
-    if ((table[i] & kPartition) == 0 || ((table[i] ^ pkey.value()) & kPartition) != 0) continue;
-    if (table[i] > kPartition) return static_cast<std::uint16_t>(i);
+    if ((table[i] & kPartitionBits) == 0 || ((table[i] ^ pkey.value()) & kPartitionBits) != 0)
+      continue;
+    if (table[i] > kPartitionBits) return static_cast<std::uint16_t>(i);
     if (!limited) limited = static_cast<std::uint16_t>(i);
   }
   return limited;

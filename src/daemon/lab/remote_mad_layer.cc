@@ -20,7 +20,7 @@ namespace {
 using namespace umad::protocol;
 
 // So many messages before whoever waits for something else in the same thread gets a turn.
-constexpr int kTurn = 64;
+constexpr int kRemoteMadLayerTurn = 64;
 constexpr std::size_t kTransactionOffset = 8;  // in the header of a MAD
 
 Register message_for(const mgmt::AgentRequest& request) {
@@ -36,7 +36,7 @@ Register message_for(const mgmt::AgentRequest& request) {
   return out;
 }
 
-std::uint32_t milliseconds(Duration duration) {
+std::uint32_t whole_milliseconds(Duration duration) {
   return static_cast<std::uint32_t>((duration + 1ms - 1ns) / 1ms);
 }
 
@@ -117,7 +117,7 @@ Expected<void> RemoteMadLayer::send(mgmt::AgentId agent, const mgmt::MadRequest&
   const Mad header{.kind = kMad,
                    .agent = found->second.number,
                    .status = 0,
-                   .timeout_ms = milliseconds(request.timeout),
+                   .timeout_ms = whole_milliseconds(request.timeout),
                    .retries = request.retries,
                    .length = static_cast<std::uint32_t>(request.mad.size()),
                    .address = address_to(request.to)};
@@ -131,7 +131,7 @@ Expected<void> RemoteMadLayer::send(mgmt::AgentId agent, const mgmt::MadRequest&
 }
 
 void RemoteMadLayer::read_all() {
-  for (int i = 0; i < kTurn && !ended_; ++i) {
+  for (int i = 0; i < kRemoteMadLayerTurn && !ended_; ++i) {
     auto message = io::receive_message(connection_.get(), buffer_);
     if (!message) return end(message.error());
     if (!*message) return;

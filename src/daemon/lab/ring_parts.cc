@@ -21,13 +21,14 @@ namespace weft::daemon {
 namespace {
 
 // Between two calls of a part that is not there.
-constexpr Duration kPause = 100ms;
+constexpr Duration kRingPartsPause = 100ms;
 // The same where one was there and refused.
 constexpr Duration kLongPause = 2s;
 // For a place in the queue of a part that is there: it takes no time unless it is stopped.
-constexpr Duration kPatience = 1ms;
+constexpr Duration kRingPartsPatience = 1ms;
 constexpr std::size_t kMostNewcomers = 64;
-constexpr Greeting kGreeting{kRingMagic, kRingVersion, offsetof(RingHello, lab), "the other part"};
+constexpr Greeting kRingPartsGreeting{kRingMagic, kRingVersion, offsetof(RingHello, lab),
+                                      "the other part"};
 
 std::string text_of(const char (&text)[kPartNameSize]) {
   return {text, strnlen(text, sizeof text)};
@@ -39,7 +40,7 @@ void write_name(char (&out)[kPartNameSize], const std::string& name) {
 }
 
 Expected<io::UniqueFd> connect_part(const std::string& path) {
-  auto socket = io::connect_unix(path, io::UnixKind::kSeqPacket, kPatience);
+  auto socket = io::connect_unix(path, io::UnixKind::kSeqPacket, kRingPartsPatience);
   if (!socket) return socket;
   const auto peer = io::peer_credentials(socket->get());
   if (!peer) return tl::unexpected(peer.error());
@@ -83,7 +84,7 @@ Expected<void> RingParts::listen() {
 
 RingPart& RingParts::add(const std::string& name, bool listens) {
   RingPart& part = *parts_.emplace_back(std::make_unique<RingPart>(name, listens));
-  if (!listens) part.when_lost([this, &part] { call_from(part, io::now() + kPause); });
+  if (!listens) part.when_lost([this, &part] { call_from(part, io::now() + kRingPartsPause); });
   return part;
 }
 
@@ -105,7 +106,7 @@ RingSession* RingParts::add_newcomer(io::UniqueFd socket, RingPart* part) {
     return nullptr;
   }
   RingSession* const raw = session.get();
-  newcomers_[raw] = {.session = std::move(session), .part = part, .pause = kPause};
+  newcomers_[raw] = {.session = std::move(session), .part = part, .pause = kRingPartsPause};
   return raw;
 }
 
@@ -132,7 +133,7 @@ void RingParts::call_all(Time now) {
     if (now < from) {
       call_from(*part, from);
     } else if (!call(*part)) {
-      call_from(*part, now + kPause);
+      call_from(*part, now + kRingPartsPause);
     }
   }
 }
@@ -177,7 +178,7 @@ Expected<RingPart*> RingParts::part_of(const RingHello& hello) const {
 }
 
 bool RingParts::heard_hello(RingSession& session, Bytes message) {
-  const auto hello = read_hello<RingHello>(message, kGreeting);
+  const auto hello = read_hello<RingHello>(message, kRingPartsGreeting);
   if (!hello && is_nonsense(hello.error())) {
     counters_.add(RingPartsCounter::kNonsense);
     return false;

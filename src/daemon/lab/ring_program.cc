@@ -10,7 +10,7 @@ namespace {
 using port::ring::ProgramBlocks;
 
 // So many packets of one program before others get their turn.
-constexpr int kTurn = 64;
+constexpr int kRingProgramTurn = 64;
 // A message and what goes with it: what comes in greater numbers is not waiting to be answered.
 constexpr std::uint64_t kMessage = 4;
 
@@ -54,7 +54,7 @@ bool RingProgram::poll(Time now) {
   bool moved = collect(now);
   if (blocked_) return moved;
   const std::uint64_t sent = sent_;
-  for (int i = 0; i < kTurn; ++i) {
+  for (int i = 0; i < kRingProgramTurn; ++i) {
     if (pending_ == nullptr && !take_next()) break;
     moved = true;
     if (pending_ != nullptr && !send_pending(now)) break;

@@ -10,10 +10,10 @@
 namespace weft::daemon {
 namespace {
 
-constexpr std::size_t kLongestMessage =
+constexpr std::size_t kRingSessionLongestMessage =
     std::max({sizeof(RingHello), sizeof(RingWelcome), sizeof(RingMessage)});
 // So many messages before others get their turn.
-constexpr int kTurn = 256;
+constexpr int kRingSessionTurn = 256;
 constexpr std::size_t kMostFiles = 2;
 
 }  // namespace
@@ -33,9 +33,9 @@ void RingSession::on_ready(std::uint32_t events) {
 }
 
 bool RingSession::read_all() {
-  std::array<std::byte, kLongestMessage> buffer;
+  std::array<std::byte, kRingSessionLongestMessage> buffer;
   std::array<io::UniqueFd, kMostFiles> files;
-  for (int i = 0; i < kTurn; ++i) {
+  for (int i = 0; i < kRingSessionTurn; ++i) {
     const auto message = io::receive_message(socket_.get(), buffer, files);
     if (!message) return false;
     if (!*message) return true;

@@ -17,17 +17,17 @@ namespace weft::daemon {
 namespace {
 
 // A lab that is stopped takes nobody for the moment, but it is there.
-constexpr Duration kPatience = 1ms;
-constexpr std::size_t kMostNames = 8;
+constexpr Duration kSharedLabsPatience = 1ms;
+constexpr std::size_t kSharedLabsMostNames = 8;
 
 // Whether somebody listens, as far as this user can tell: files outlive a lab that was killed.
 bool is_answered(const std::string& socket) {
-  const auto connection = io::connect_unix(socket, io::UnixKind::kSeqPacket, kPatience);
+  const auto connection = io::connect_unix(socket, io::UnixKind::kSeqPacket, kSharedLabsPatience);
   return connection || connection.error().code == std::errc::permission_denied ||
          connection.error().code == std::errc::timed_out;
 }
 
-bool is_running(const LabPaths& lab) {
+bool is_served(const LabPaths& lab) {
   return is_answered(lab.attach) || is_answered(lab.mads) || is_answered(lab.admin);
 }
 
@@ -63,7 +63,7 @@ Expected<std::vector<LabPaths>> find_shared_lab(std::string_view name) {
   std::vector<LabPaths> out = labs_of(*owner);
   std::erase_if(out, [lab](const LabPaths& each) {
     const bool is_meant = each.name == lab || fmt::format("{}@{}", each.name, each.part) == lab;
-    return !is_meant || !is_running(each);
+    return !is_meant || !is_served(each);
   });
   if (!out.empty()) return out;
   return fail(std::errc::no_such_file_or_directory,
@@ -79,7 +79,7 @@ std::vector<std::string> shared_lab_names() {
     if (owner == geteuid()) continue;
     for (const LabPaths& lab : labs_of(owner)) {
       std::error_code error;
-      if (out.size() < kMostNames && std::filesystem::is_socket(lab.attach, error)) {
+      if (out.size() < kSharedLabsMostNames && std::filesystem::is_socket(lab.attach, error)) {
         out.push_back(lab.title());
       }
     }

@@ -13,8 +13,8 @@ namespace weft::daemon {
 namespace {
 
 // For one answer, and how often it is asked again.
-constexpr Duration kPatience = 250ms;
-constexpr unsigned kRetries = 3;
+constexpr Duration kStandingRequestPatience = 250ms;
+constexpr unsigned kStandingRequestRetries = 3;
 
 }  // namespace
 
@@ -70,9 +70,11 @@ void StandingRequest::port_changed(mgmt::PortNumber port, bool reregister) {
 
 void StandingRequest::send(Time) {
   const wire::MadBuffer mad = wish_.make(++sent_);
-  const auto sent = send_to_administrator(
-      node_, port_, agent_,
-      {.mad = mad, .timeout = kPatience, .retries = kRetries, .cookie = sent_});
+  const auto sent = send_to_administrator(node_, port_, agent_,
+                                          {.mad = mad,
+                                           .timeout = kStandingRequestPatience,
+                                           .retries = kStandingRequestRetries,
+                                           .cookie = sent_});
   // Whatever becomes of it says when the next one is due; until then, none is.
   if (!sent) return failed();
   asked_for_ = true;

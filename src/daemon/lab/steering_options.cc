@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include "fabric/lab_subnets.h"
+
 namespace weft::daemon {
 namespace {
 
@@ -42,15 +44,55 @@ sm::DataService data_service(const Lab& lab, const LabService& service) {
   return made;
 }
 
+// A router's, that no rule names: between each two of the subnets that it is in.
+void add_routes(const Lab& lab, const LabService& router, std::vector<sm::PathRule>& rules) {
+  const fabric::LabSubnets subnets(lab);
+  std::vector<GidPrefix> prefixes;
+  for (const fabric::LabServiceInstance& instance : router.instances) {
+    for (const fabric::LabServiceMember& member : instance) {
+      const auto node = static_cast<std::size_t>(lab.find_node(member.at.node) - lab.nodes.data());
+      const std::size_t subnet = subnets.of(node, member.at.port);
+      const GidPrefix prefix(lab.management_of(subnet).subnet_prefix);
+      if (std::ranges::find(prefixes, prefix) == prefixes.end()) prefixes.push_back(prefix);
+    }
+  }
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      rules.push_back({.from = {.gids = {prefixes[j]}},
+                       .to = {.gids = {prefixes[i]}},
+                       .action = sm::PathAction::kThrough,
+                       .through = {router.name},
+                       .symmetric = true});
+    }
+  }
+}
+
+// A balancer's, that no rule names: paths to the ports that it is at, which are the service.
+sm::PathRule to_service(const Lab& lab, const LabService& balancer) {
+  sm::PathRule rule{.action = sm::PathAction::kThrough, .through = {balancer.name}};
+  for (const fabric::LabServiceInstance& instance : balancer.instances)
+    rule.to.ports.push_back(guid_of(lab, instance.front().at));
+  return rule;
+}
+
 // Of the services that no rule names.
 void add_usual_rules(const Lab& lab, std::vector<sm::PathRule>& rules) {
   sm::PathRule own{.name = "at-services", .symmetric = true};
   sm::PathRule all{.name = "all-others", .action = sm::PathAction::kThrough, .symmetric = true};
   for (const LabService& service : lab.data.services) {
+    if (service.is_tap()) continue;
     const bool named = std::ranges::any_of(lab.data.policies, [&](const fabric::LabPolicy& rule) {
       return std::ranges::find(rule.through, service.name) != rule.through.end();
     });
     if (named) continue;
+    if (service.type == "router") {
+      add_routes(lab, service, rules);
+      continue;
+    }
+    if (service.type == "balancer") {
+      rules.push_back(to_service(lab, service));
+      continue;
+    }
     all.through.push_back(service.name);
     for (const fabric::LabServiceInstance& instance : service.instances) {
       for (const fabric::LabServiceMember& member : instance)
@@ -76,6 +118,7 @@ sm::PathRule path_rule(const Lab& lab, const fabric::LabPolicy& policy) {
                     .sl = policy.sl,
                     .qos_class = policy.qos_class,
                     .through = policy.through,
+                    .answer_sl = policy.answer_sl,
                     .symmetric = policy.symmetric};
   if (policy.service_ids) {
     rule.service_ids =
@@ -91,8 +134,9 @@ sm::PathRule path_rule(const Lab& lab, const fabric::LabPolicy& policy) {
 
 sm::SteeringOptions steering_options(const Lab& lab) {
   sm::SteeringOptions options;
-  for (const LabService& service : lab.data.services)
-    options.services.push_back(data_service(lab, service));
+  for (const LabService& service : lab.data.services) {
+    if (!service.is_tap()) options.services.push_back(data_service(lab, service));
+  }
   for (const fabric::LabPolicy& policy : lab.data.policies)
     options.rules.push_back(path_rule(lab, policy));
   add_usual_rules(lab, options.rules);

@@ -58,7 +58,7 @@ CREATE TABLE alias_guid (port_guid TEXT NOT NULL, number INTEGER NOT NULL, guid 
 constexpr std::array<const char*, SubnetDatabaseFile::kVersion> kSchema{kVersion1, kVersion2};
 // Of the largest subnet with the longest history it is less. What is larger would take long to
 // check, and as much memory.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kSubnetDatabaseFileMostBytes = std::uint64_t{1} << 30;
 constexpr const char* kAllOfSchema = "SELECT group_concat(sql, ';') FROM sqlite_schema";
 
 // The disk is not waited for at each transaction: after a loss of power the last ones may be
@@ -212,7 +212,7 @@ Expected<Looked> look_at(const std::string& file) {
   if (!is_there(file)) return Looked{Wrong{"corrupt", "there is its log alone"}, std::nullopt};
   const auto size = size_of(file);
   if (size == 0) return Looked{Wrong{"corrupt", "it is empty"}, std::nullopt};
-  if (std::max(size, size_of(file + "-wal")) > kMostBytes) {
+  if (std::max(size, size_of(file + "-wal")) > kSubnetDatabaseFileMostBytes) {
     return Looked{Wrong{"corrupt", "it is larger than any database of a subnet"}, std::nullopt};
   }
   const auto refused = [](Error error) -> Expected<Looked> {

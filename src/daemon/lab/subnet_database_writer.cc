@@ -36,7 +36,7 @@ constexpr std::array kSql{
     "UPDATE life SET written = ?",
 };
 
-std::int64_t milliseconds(Duration since_1970) {
+std::int64_t milliseconds_since_1970(Duration since_1970) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count();
 }
 
@@ -85,7 +85,7 @@ Expected<void> SubnetDatabaseWriter::commit(Duration now) {
     trim("node", "gone IS NOT NULL AND ", kMostPast);
     trim("link", "down IS NOT NULL AND ", kMostPast);
   }
-  auto done = statements_[kWritten].bind(1, milliseconds(now)).run();
+  auto done = statements_[kWritten].bind(1, milliseconds_since_1970(now)).run();
   if (done) done = connection_.run(last + "COMMIT");
   return done;
 }
@@ -105,7 +105,7 @@ Expected<void> SubnetDatabaseWriter::end_topology(Duration when) {
   return connection_.run(
       fmt::format("UPDATE node SET gone = {0} WHERE gone IS NULL; "
                   "UPDATE link SET down = {0} WHERE down IS NULL",
-                  milliseconds(when)));
+                  milliseconds_since_1970(when)));
 }
 
 Expected<void> SubnetDatabaseWriter::write(const SubnetChange& change) {
@@ -115,7 +115,7 @@ Expected<void> SubnetDatabaseWriter::write(const SubnetChange& change) {
 Expected<void> SubnetDatabaseWriter::write(const PastEvent& event) {
   has_events_ = true;
   return statements_[kPutEvent]
-      .bind(1, milliseconds(event.when))
+      .bind(1, milliseconds_since_1970(event.when))
       .bind(2, sm::to_string(event.what.kind))
       .bind(3, event.what.text)
       .run();
@@ -170,7 +170,7 @@ Expected<void> SubnetDatabaseWriter::put(const ServiceChange& change) {
   std::array<std::byte, wire::ServiceRecord::kSize> record{};
   change.record->write(record);
   if (change.ends) {
-    statement.bind(4, milliseconds(*change.ends));
+    statement.bind(4, milliseconds_since_1970(*change.ends));
   } else {
     statement.bind_null(4);
   }
@@ -221,13 +221,13 @@ Expected<void> SubnetDatabaseWriter::put(const NodeChange& change) {
   has_past_ = true;
   const std::string guid = fabric::to_string(change.node.guid);
   if (!change.is_there) {
-    return statements_[kEndNode].bind(1, milliseconds(change.when)).bind(2, guid).run();
+    return statements_[kEndNode].bind(1, milliseconds_since_1970(change.when)).bind(2, guid).run();
   }
   return statements_[kPutNode]
       .bind(1, guid)
       .bind(2, to_string(change.node.type))
       .bind(3, change.node.description)
-      .bind(4, milliseconds(change.when))
+      .bind(4, milliseconds_since_1970(change.when))
       .run();
 }
 
@@ -236,7 +236,7 @@ Expected<void> SubnetDatabaseWriter::put(const LinkChange& change) {
   SqliteStatement& statement = statements_[change.is_up ? kPutLink : kEndLink];
   // What is up has its time last, what goes down first.
   const int first = change.is_up ? 1 : 2;
-  statement.bind(change.is_up ? 5 : 1, milliseconds(change.when))
+  statement.bind(change.is_up ? 5 : 1, milliseconds_since_1970(change.when))
       .bind(first, fabric::to_string(change.link.from.node))
       .bind(first + 1, change.link.from.port)
       .bind(first + 2, fabric::to_string(change.link.to.node))

@@ -11,35 +11,58 @@ constexpr std::size_t kLine = 64;
 
 }  // namespace
 
-FrameMemory::FrameMemory(std::size_t places, std::size_t place)
-    : place_((place + kLine - 1) / kLine * kLine),
-      memory_(static_cast<std::byte*>(::operator new (places* place_, std::align_val_t{kLine}))) {
-  free_.reserve(places);
-  for (std::size_t i = 0; i < places; ++i)
-    places_.emplace_back(MutableBytes(memory_.get() + i * place_, place_),
-                         BufferBlock::Threads::kInTurn);
+FrameMemory::Places::Places(std::size_t count, std::size_t size)
+    : length((size + kLine - 1) / kLine * kLine),
+      memory(static_cast<std::byte*>(::operator new (count* length, std::align_val_t{kLine}))) {
+  free.reserve(count);
+  for (std::size_t i = 0; i < count; ++i)
+    blocks.emplace_back(MutableBytes(memory.get() + i * length, length),
+                        BufferBlock::Threads::kInTurn);
   // The first one is taken first.
-  for (auto at = places_.rbegin(); at != places_.rend(); ++at)
-    free_.push_back(&*at);
+  for (auto at = blocks.rbegin(); at != blocks.rend(); ++at)
+    free.push_back(&*at);
+}
+
+void FrameMemory::Places::returned(BufferBlock& block) {
+  free.push_back(&block);
+  if (left && all_free()) delete this;
+}
+
+FrameMemory::FrameMemory(std::size_t places, std::size_t place)
+    : places_(new Places(places, place)) {
+}
+
+FrameMemory::~FrameMemory() {
+  if (places_->all_free()) {
+    delete places_;
+  } else {
+    places_->left = true;
+  }
 }
 
 void FrameMemory::Free::operator()(std::byte* memory) const {
   ::operator delete (memory, std::align_val_t{kLine});
 }
 
+MutableBytes FrameMemory::all() {
+  return {places_->memory.get(), places_->blocks.size() * places_->length};
+}
+
 BufferRef FrameMemory::take() {
-  if (free_.empty()) return {};
-  BufferBlock& block = *free_.back();
-  free_.pop_back();
-  return block.lend(*this);
+  if (places_->free.empty()) return {};
+  BufferBlock& block = *places_->free.back();
+  places_->free.pop_back();
+  return block.lend(*places_);
 }
 
 BufferRef FrameMemory::share(Bytes bytes) {
-  const std::byte* const begin = memory_.get();
-  const std::byte* const end = begin + places_.size() * place_;
-  const std::less<> before;
-  if (before(bytes.data(), begin) || !before(bytes.data(), end)) return {};
-  BufferBlock& block = places_[static_cast<std::size_t>(bytes.data() - begin) / place_];
+  const MutableBytes whole = all();
+  const std::less<const std::byte*> before;
+  if (before(bytes.data(), whole.data()) || !before(bytes.data(), whole.data() + whole.size())) {
+    return {};
+  }
+  const auto at = static_cast<std::size_t>(bytes.data() - whole.data());
+  BufferBlock& block = places_->blocks[at / places_->length];
   if (!block.lent()) return {};
   return block.share();
 }

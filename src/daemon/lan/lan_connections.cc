@@ -14,9 +14,9 @@ namespace {
 // 4.096 us * 2^14, 67 ms: how long a peer takes to answer. With the manager's first intervals that
 // is some six seconds until somebody who says nothing is given up.
 constexpr std::uint8_t kAnswerTime = 14;
-constexpr std::uint8_t kRetries = 0;
+constexpr std::uint8_t kLanConnectionsRetries = 0;
 
-constexpr std::uint32_t kBacklog = 64;
+constexpr std::uint32_t kLanConnectionsBacklog = 64;
 
 // Q_Keys with this bit are the privileged ones of queue pairs, IBA 10.2.5.
 constexpr std::uint32_t kControlled = 0x8000'0000;
@@ -46,8 +46,10 @@ Expected<void> LanConnections::open() {
 
 Expected<void> LanConnections::listen() {
   const Gid address = place_.gid();
-  const auto listener = manager().listen(
-      {.service_id = kLanService, .address = address, .backlog = kBacklog, .events = this});
+  const auto listener = manager().listen({.service_id = kLanService,
+                                          .address = address,
+                                          .backlog = kLanConnectionsBacklog,
+                                          .events = this});
   if (!listener) return tl::unexpected(listener.error());
   if (listener_ != mgmt::CmId{}) manager().destroy(listener_, io::now());
   listener_ = *listener;
@@ -65,12 +67,13 @@ void LanConnections::port_changed() {
 hca::Path LanConnections::path_to(Guid port, const lan::PeerPath& path) const {
   return {.sgid = place_.gid(),
           .dgid = place_.view().gid_of(port),
+          .hop_limit = path.global ? kLanHops : std::uint8_t{0},
           .sl = path.sl,
           .dlid = path.dlid,
           .source_path_bits =
               static_cast<std::uint8_t>(path.slid.value() - place_.view().lids.base.value()),
           .port = place_.at.port,
-          .global = false};
+          .global = path.global};
 }
 
 bool LanConnections::ask(std::uint64_t number, const lan::Question& question) {
@@ -78,7 +81,7 @@ bool LanConnections::ask(std::uint64_t number, const lan::Question& question) {
   const auto asked = manager().sidr_request({.path = path_to(question.of, question.path),
                                              .service_id = kLanService,
                                              .cm_timeout = kAnswerTime,
-                                             .max_cm_retries = kRetries,
+                                             .max_cm_retries = kLanConnectionsRetries,
                                              .private_data = kLanGreeting,
                                              .events = this},
                                             io::now());
@@ -104,7 +107,7 @@ Expected<LanChannel> LanConnections::connect(Guid port, const lan::PeerPath& pat
                                           .flow_control = false,
                                           .remote_cm_timeout = kAnswerTime,
                                           .local_cm_timeout = kAnswerTime,
-                                          .max_cm_retries = kRetries,
+                                          .max_cm_retries = kLanConnectionsRetries,
                                           .private_data = kLanGreeting,
                                           .events = this},
                                          io::now());
@@ -184,8 +187,7 @@ void LanConnections::refuse(mgmt::CmId request, mgmt::RejectReason reason, Time 
 
 void LanConnections::on(const mgmt::CmEvent& event, const mgmt::ConnectRequest& what) {
   counters_.add(LanSubnetCounter::kRequests);
-  if (!is_lan_greeting(what.private_data.bytes()) || what.type != hca::QpType::kUc ||
-      what.path.global) {
+  if (!is_lan_greeting(what.private_data.bytes()) || what.type != hca::QpType::kUc) {
     counters_.add(LanSubnetCounter::kRequestsNotLan);
     return refuse(event.id, mgmt::RejectReason::kUnsupportedRequest, event.now);
   }
@@ -194,7 +196,9 @@ void LanConnections::on(const mgmt::CmEvent& event, const mgmt::ConnectRequest& 
   }
   const LanChannel channel = event.id;
   channels_[channel] = {};
-  const auto qpn = owner_.asked(channel, what.path.dlid);
+  lan::Sender sender{.lid = what.path.dlid};
+  if (what.path.global) sender.port = place_.view().port_of(what.path.dgid);
+  const auto qpn = owner_.asked(channel, sender);
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return;
   if (!qpn) {

@@ -279,8 +279,8 @@ bool LanDriver::send_to_group(const lan::LanHeader& header, Bytes frame) {
   return queue_pairs_->send_to_group(header, frame);
 }
 
-void LanDriver::datagram_came(Lid source, Qpn queue_pair, Bytes message) {
-  if (lan_) lan_->from_datagram(source, queue_pair, message, now_);
+void LanDriver::datagram_came(const lan::Sender& sender, Qpn queue_pair, Bytes message) {
+  if (lan_) lan_->from_datagram(sender, queue_pair, message, now_);
 }
 
 void LanDriver::message_came(lan::PeerId peer, Bytes message) {

@@ -138,7 +138,7 @@ class LanDriver final : private LanTurns::Member,
   void peer_moved(lan::PeerId peer) override;
   void peer_went(lan::PeerId) override {}
   // LanQueuePairs::User
-  void datagram_came(Lid source, Qpn queue_pair, Bytes message) override;
+  void datagram_came(const lan::Sender& sender, Qpn queue_pair, Bytes message) override;
   void message_came(lan::PeerId peer, Bytes message) override;
   void touched() override { wake(); }
 
@@ -151,9 +151,10 @@ class LanDriver final : private LanTurns::Member,
   void answered(std::uint64_t number, const lan::Answer& answer) override;
   void in_service(Guid port) override;
   void out_of_service(Guid port) override;
+  void paths_changed() override;
   void group_joined(const LanGroup& group) override;
   void group_left() override;
-  std::optional<Qpn> asked(LanChannel channel, Lid source) override;
+  std::optional<Qpn> asked(LanChannel channel, const lan::Sender& sender) override;
   bool modify(LanChannel channel, const mgmt::QpTransition& step) override;
   void connected(LanChannel channel) override;
   void ended(LanChannel channel, LanChannelEnd why) override;

@@ -28,6 +28,11 @@ void LanDriver::out_of_service(Guid port) {
   wake();
 }
 
+void LanDriver::paths_changed() {
+  if (lan_) lan_->directory().ways_changed(io::now());
+  wake();
+}
+
 // A port that has no queue pair for it gets copies of its own, as those that are in no group.
 void LanDriver::group_joined(const LanGroup& group) {
   if (queue_pairs_->join(group)) lan_->group_joined(io::now());
@@ -87,10 +92,10 @@ void LanDriver::disconnect(lan::PeerId peer) {
   if (found != channel_of_.end()) leave(found->second);
 }
 
-std::optional<Qpn> LanDriver::asked(LanChannel channel, Lid source) {
+std::optional<Qpn> LanDriver::asked(LanChannel channel, const lan::Sender& sender) {
   wake();
   const Time now = io::now();
-  const auto peer = lan_ ? lan_->peers().find(source) : std::nullopt;
+  const auto peer = lan_ ? lan_->peers().find(sender) : std::nullopt;
   if (!peer || !lan_->accept_channel(*peer, now)) return std::nullopt;
   disconnect(*peer);
   const auto queue_pair = queue_pairs_->add_channel(*peer);

@@ -14,16 +14,16 @@ namespace {
 using wire::MemberRecord;
 
 // Memberships have no lease, but an administrator may lose them and not say so.
-constexpr Duration kRenewAfter = 100s;
-constexpr Duration kTryAfter = 500ms;
-constexpr Duration kTryAtMost = 60s;
+constexpr Duration kLanGroupRenewAfter = 100s;
+constexpr Duration kLanGroupTryAfter = 500ms;
+constexpr Duration kLanGroupTryAtMost = 60s;
 
 constexpr std::uint64_t kWhich =
     MemberRecord::kHasMgid | MemberRecord::kHasPortGid | MemberRecord::kHasJoinState;
 // What makes the group if it is not there yet.
-constexpr std::uint64_t kToJoin = kWhich | MemberRecord::kHasQKey | MemberRecord::kHasTrafficClass |
-                                  MemberRecord::kHasPKey | MemberRecord::kHasSl |
-                                  MemberRecord::kHasFlowLabel;
+constexpr std::uint64_t kLanGroupToJoin = kWhich | MemberRecord::kHasQKey |
+                                          MemberRecord::kHasTrafficClass | MemberRecord::kHasPKey |
+                                          MemberRecord::kHasSl | MemberRecord::kHasFlowLabel;
 
 wire::MadBuffer membership(const LanPlace& place, wire::MadMethod method,
                            std::uint32_t transaction) {
@@ -33,7 +33,7 @@ wire::MadBuffer membership(const LanPlace& place, wire::MadMethod method,
   record.qkey = kLanGroupQKey;
   record.pkey = kDefaultPKey;
   record.join_state = MemberRecord::kFullMember;
-  const std::uint64_t mask = method == wire::MadMethod::kSet ? kToJoin : kWhich;
+  const std::uint64_t mask = method == wire::MadMethod::kSet ? kLanGroupToJoin : kWhich;
   return sa_question(method, mask, record, transaction);
 }
 
@@ -73,9 +73,9 @@ LanGroupMember::LanGroupMember(const LanPlace& place, LanSubnetCounters& counter
                     },
                 .granted = [this](Bytes mad) { return take(mad); },
                 .lost = [this] { lose(); },
-                .renew_after = kRenewAfter,
-                .try_after = kTryAfter,
-                .try_at_most = kTryAtMost},
+                .renew_after = kLanGroupRenewAfter,
+                .try_after = kLanGroupTryAfter,
+                .try_at_most = kLanGroupTryAtMost},
                reactor) {
 }
 

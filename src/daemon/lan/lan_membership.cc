@@ -18,11 +18,12 @@ using wire::TrapNumber;
 // Who says that he offers the service has to say so again within this time.
 constexpr Duration kLease = 300s;
 // Subscriptions have no lease, but an administrator may lose them and not say so.
-constexpr Duration kRenewAfter = kLease / 3;
-constexpr Duration kTryAfter = 500ms;
-constexpr Duration kTryAtMost = 15s;
+constexpr Duration kLanMembershipRenewAfter = kLease / 3;
+constexpr Duration kLanMembershipTryAfter = 500ms;
+constexpr Duration kLanMembershipTryAtMost = 15s;
 
-constexpr std::array kTraps{TrapNumber::kGidInService, TrapNumber::kGidOutOfService};
+constexpr std::array kLanMembershipTraps{TrapNumber::kGidInService, TrapNumber::kGidOutOfService,
+                                         TrapNumber::kRePath};
 
 wire::MadBuffer service_request(const LanPlace& place, wire::MadMethod method,
                                 std::uint32_t transaction) {
@@ -59,20 +60,20 @@ Expected<void> LanMembership::open() {
   }
   if (!agent) return tl::unexpected(agent.error());
   reports_ = *agent;
-  for (std::size_t i = 0; i < kTraps.size(); ++i) {
-    const auto say = [trap = kTraps[i]](bool subscribe) {
+  for (std::size_t i = 0; i < kLanMembershipTraps.size(); ++i) {
+    const auto say = [trap = kLanMembershipTraps[i]](bool subscribe) {
       return [trap, subscribe](std::uint32_t transaction) {
         return notice_subscription(trap, subscribe, transaction);
       };
     };
-    subscriptions_[i] =
-        std::make_unique<StandingRequest>(place_.node(), place_.at.port,
-                                          StandingRequest::Wish{.make = say(true),
-                                                                .end = say(false),
-                                                                .renew_after = kRenewAfter,
-                                                                .try_after = kTryAfter,
-                                                                .try_at_most = kTryAtMost},
-                                          reactor_);
+    subscriptions_[i] = std::make_unique<StandingRequest>(
+        place_.node(), place_.at.port,
+        StandingRequest::Wish{.make = say(true),
+                              .end = say(false),
+                              .renew_after = kLanMembershipRenewAfter,
+                              .try_after = kLanMembershipTryAfter,
+                              .try_at_most = kLanMembershipTryAtMost},
+        reactor_);
     if (auto started = subscriptions_[i]->start(); !started) return started;
   }
   return {};
@@ -85,14 +86,14 @@ Expected<void> LanMembership::offer() {
       return service_request(place_, method, transaction);
     };
   };
-  record_ =
-      std::make_unique<StandingRequest>(place_.node(), place_.at.port,
-                                        StandingRequest::Wish{.make = say(wire::MadMethod::kSet),
-                                                              .end = say(wire::MadMethod::kDelete),
-                                                              .renew_after = kRenewAfter,
-                                                              .try_after = kTryAfter,
-                                                              .try_at_most = kTryAtMost},
-                                        reactor_);
+  record_ = std::make_unique<StandingRequest>(
+      place_.node(), place_.at.port,
+      StandingRequest::Wish{.make = say(wire::MadMethod::kSet),
+                            .end = say(wire::MadMethod::kDelete),
+                            .renew_after = kLanMembershipRenewAfter,
+                            .try_after = kLanMembershipTryAfter,
+                            .try_at_most = kLanMembershipTryAtMost},
+      reactor_);
   return record_->start();
 }
 
@@ -106,8 +107,13 @@ void LanMembership::received(mgmt::AgentId, const mgmt::ReceivedMad& mad) {
   const auto notice = read_notice_report(mad, place_.info().master_sm_lid);
   if (!notice) return;
   confirm_notice_report(place_.node(), place_.at.port, reports_, mad);
+  if (!notice->generic) return;
+  if (notice->trap == TrapNumber::kRePath) {
+    counters_.add(LanSubnetCounter::kNotices);
+    return owner_.paths_changed();
+  }
   const auto port = place_.view().port_of(sm::gid_of(*notice));
-  if (!notice->generic || !port) return;
+  if (!port) return;
   if (notice->trap == TrapNumber::kGidInService) {
     counters_.add(LanSubnetCounter::kNotices);
     owner_.in_service(*port);

@@ -15,7 +15,7 @@
 namespace weft::daemon {
 
 // What makes a port one of the LAN, with the subnet administrator: a ServiceRecord that says so,
-// and subscriptions to its notices of ports that come and go.
+// and subscriptions to its notices of ports that come and go, and of paths that are others.
 class LanMembership final : private mgmt::MadClient {
  public:
   // All that is given outlives it.
@@ -48,7 +48,7 @@ class LanMembership final : private mgmt::MadClient {
   LanSubnetOwner& owner_;
   mgmt::AgentId reports_{};  // of reports; none: a program has them
   std::unique_ptr<StandingRequest> record_;
-  std::array<std::unique_ptr<StandingRequest>, 2> subscriptions_;
+  std::array<std::unique_ptr<StandingRequest>, 3> subscriptions_;
 };
 
 }  // namespace weft::daemon

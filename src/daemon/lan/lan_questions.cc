@@ -11,10 +11,10 @@ namespace weft::daemon {
 namespace {
 
 // For one answer, and how often it is asked again.
-constexpr Duration kPatience = 500ms;
-constexpr unsigned kRetries = 3;
+constexpr Duration kLanQuestionsPatience = 500ms;
+constexpr unsigned kLanQuestionsRetries = 3;
 
-constexpr std::size_t kMostNames = 16'384;  // but for one answer more
+constexpr std::size_t kLanQuestionsMostNames = 16'384;  // but for one answer more
 
 }  // namespace
 
@@ -50,9 +50,11 @@ bool LanQuestions::ask(std::uint64_t number, const lan::Question& question) {
 }
 
 bool LanQuestions::send(std::uint64_t number, Bytes mad) {
-  return send_to_administrator(
-             place_.node(), place_.at.port, agent_,
-             {.mad = mad, .timeout = kPatience, .retries = kRetries, .cookie = number})
+  return send_to_administrator(place_.node(), place_.at.port, agent_,
+                               {.mad = mad,
+                                .timeout = kLanQuestionsPatience,
+                                .retries = kLanQuestionsRetries,
+                                .cookie = number})
       .has_value();
 }
 
@@ -68,6 +70,7 @@ void LanQuestions::received(mgmt::AgentId, const mgmt::ReceivedMad& mad) {
   if (!mad.cookie) return;
   const auto found = waiting_.find(*mad.cookie);
   if (found == waiting_.end()) return;
+  if (found->second.asks_lid) return take_lid(*mad.cookie, found->second, mad.mad);
   if (!found->second.paths.empty()) return take_lids(*mad.cookie, found->second, mad.mad);
   take(*mad.cookie, found->second, mad.mad);
 }
@@ -84,7 +87,7 @@ void LanQuestions::take(std::uint64_t number, Waiting& waiting, Bytes mad) {
   if (question.kind == lan::Question::Kind::kPaths) return take_paths(number, waiting, mad);
   if (question.kind == lan::Question::Kind::kPorts) {
     // Who comes and goes under other GUIDs all the time is forgotten, with all else.
-    if (names_.size() > kMostNames) names_.clear();
+    if (names_.size() > kLanQuestionsMostNames) names_.clear();
     for (auto& [port, name] : read_lan_names(mad))
       names_.insert_or_assign(port, std::move(name));
   }
@@ -98,18 +101,36 @@ void LanQuestions::take_paths(std::uint64_t number, Waiting& waiting, Bytes mad)
   counters_.add(LanSubnetCounter::kMalformed, read.malformed);
   if (read.paths.empty() && read.malformed == 0) return answer(number, lan::Absent{});
   if (read.paths.empty()) return answer(number, lan::Unanswered{});
-  // Not every administrator finds a port by another of its LIDs than the first.
-  const Lid first = std::ranges::min_element(read.paths, {}, &lan::PeerPath::dlid)->dlid;
   waiting.paths = std::move(read.paths);
-  if (!send(number, lan_lids_question(first, ++sent_))) answer(number, lan::Unanswered{});
+  std::optional<Lid> first;
+  for (const lan::PeerPath& path : waiting.paths) {
+    // Not every administrator finds a port by another of its LIDs than the first.
+    if (!path.global) first = std::min(first.value_or(path.dlid), path.dlid);
+  }
+  if (first) return ask_lids(number, *first);
+  waiting.asks_lid = true;
+  if (!send(number, lan_lid_question(waiting.question.of, ++sent_))) {
+    answer(number, lan::Unanswered{});
+  }
+}
+
+void LanQuestions::ask_lids(std::uint64_t number, Lid lid) {
+  if (!send(number, lan_lids_question(lid, ++sent_))) answer(number, lan::Unanswered{});
+}
+
+void LanQuestions::take_lid(std::uint64_t number, Waiting& waiting, Bytes mad) {
+  const auto lid = read_lan_lid(waiting.question.of, mad);
+  if (!lid) return answer(number, lan::Unanswered{});
+  waiting.asks_lid = false;
+  ask_lids(number, *lid);
 }
 
 void LanQuestions::take_lids(std::uint64_t number, Waiting& waiting, Bytes mad) {
   const auto lids = read_lan_lids(mad);
   if (!lids) return answer(number, lan::Unanswered{});
   std::vector<lan::PeerPath> paths = std::move(waiting.paths);
-  const auto elsewhere =
-      std::erase_if(paths, [&](const lan::PeerPath& path) { return !lids->contains(path.dlid); });
+  const auto elsewhere = std::erase_if(
+      paths, [&](const lan::PeerPath& path) { return !path.global && !lids->contains(path.dlid); });
   counters_.add(LanSubnetCounter::kMalformed, elsewhere);
   if (paths.empty()) return answer(number, lan::Unanswered{});
   answer(number, lan::PortPaths{.lids = *lids, .paths = paths});

@@ -35,7 +35,8 @@ class LanQuestions final : private mgmt::MadClient {
  private:
   struct Waiting {
     lan::Question question{};
-    std::vector<lan::PeerPath> paths;  // of kPaths: once they are known, the LIDs are asked for
+    std::vector<lan::PeerPath> paths;  // of kPaths: once they are known, the LIDs are asked for,
+    bool asks_lid = false;             // and before that, if no path tells one, for one of them
   };
 
   // mgmt::MadClient
@@ -46,6 +47,8 @@ class LanQuestions final : private mgmt::MadClient {
   bool send(std::uint64_t number, Bytes mad);
   void take(std::uint64_t number, Waiting& waiting, Bytes mad);
   void take_paths(std::uint64_t number, Waiting& waiting, Bytes mad);
+  void ask_lids(std::uint64_t number, Lid lid);
+  void take_lid(std::uint64_t number, Waiting& waiting, Bytes mad);
   void take_lids(std::uint64_t number, Waiting& waiting, Bytes mad);
   void answer(std::uint64_t number, const lan::Answer& what);
 

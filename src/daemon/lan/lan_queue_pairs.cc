@@ -6,9 +6,12 @@
 #include <cstring>
 #include <utility>
 
+#include "daemon/lan/lan_service.h"
 #include "io/tap_interface.h"
 #include "lan/directory.h"
 #include "lan/segments.h"
+#include "sm/sa/subnet_view.h"
+#include "wire/grh.h"
 
 namespace weft::daemon {
 namespace {
@@ -134,8 +137,9 @@ void LanQueuePairs::take_datagram(DatagramPair& pair, const hca::Completion& com
   const std::size_t slot = completion.wr_id & ~pair.mark;
   if (completion.status == hca::CompletionStatus::kSuccess) {
     const std::size_t length = completion.byte_length;
-    user_.datagram_came(completion.slid, completion.source_qpn,
-                        pair.slots.bytes(slot).subspan(hca::kGrhArea, length - hca::kGrhArea));
+    const Bytes bytes = pair.slots.bytes(slot).first(length);
+    user_.datagram_came(sender_of(completion, bytes.first(hca::kGrhArea)), completion.source_qpn,
+                        bytes.subspan(hca::kGrhArea));
   }
   post_datagram_slot(pair, slot);
 }
@@ -175,13 +179,32 @@ void LanQueuePairs::release_places() {
   });
 }
 
-hca::Path LanQueuePairs::path_to(const lan::PeerPath& path) const {
+lan::Sender LanQueuePairs::sender_of(const hca::Completion& completion, Bytes grh_area) const {
+  lan::Sender out{.lid = completion.slid};
+  if (!completion.with_grh) return out;
+  const auto grh = wire::Grh::parse(grh_area);
+  if (grh) out.port = view().port_of(grh->sgid);
+  return out;
+}
+
+// How others know the port. The prefix is the same for all its GIDs.
+LanView LanQueuePairs::view() const {
+  const auto& gids = facts().attributes.gids;
+  return {.gid_prefix = gids.empty() ? 0 : sm::prefix_of(gids.front().gid), .lids = {}};
+}
+
+hca::Path LanQueuePairs::path_to(const lan::Peer& peer) const {
+  const lan::PeerPath& path = peer.path();
   hca::Path out;
   out.dlid = path.dlid;
   out.sl = path.sl;
   out.source_path_bits = static_cast<std::uint8_t>(path.slid.value() & facts().path_mask());
   out.port = facts().port;
-  out.global = false;
+  out.global = path.global;
+  if (path.global) {
+    out.dgid = view().gid_of(peer.port);
+    out.hop_limit = kLanHops;
+  }
   return out;
 }
 
@@ -245,7 +268,7 @@ Expected<void> LanQueuePairs::join(const LanGroup& group) {
 }
 
 LanQueuePairs::Destination LanQueuePairs::destination_of(const lan::Peer& peer) const {
-  return {path_to(peer.path()), peer.end.qpn, peer.end.qkey, peer.path().mtu};
+  return {path_to(peer), peer.end.qpn, peer.end.qkey, peer.path().mtu};
 }
 
 bool LanQueuePairs::post_datagrams(const Destination& to, const lan::LanHeader& header,

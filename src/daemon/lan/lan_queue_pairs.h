@@ -21,6 +21,7 @@
 #include "base/recent_map.h"
 #include "daemon/lan/frame_holds.h"
 #include "daemon/lan/frame_memory.h"
+#include "daemon/lan/lan_records.h"
 #include "daemon/lan/lan_subnet_owner.h"
 #include "daemon/lan/receive_slots.h"
 #include "daemon/lan/resident_consumer.h"
@@ -48,7 +49,7 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   class User {
    public:
     virtual ~User() = default;
-    virtual void datagram_came(Lid source, Qpn queue_pair, Bytes message) = 0;
+    virtual void datagram_came(const lan::Sender& sender, Qpn queue_pair, Bytes message) = 0;
     virtual void message_came(lan::PeerId peer, Bytes message) = 0;
     // Before one on the queue pair of a channel that is not in use yet.
     virtual void channel_heard(lan::PeerId peer, Qpn queue_pair) = 0;
@@ -174,7 +175,9 @@ class LanQueuePairs final : private ResidentConsumer::Owner {
   // False: there is no room.
   bool post_datagrams(const Destination& to, const lan::LanHeader& header, Bytes frame);
   [[nodiscard]] Destination destination_of(const lan::Peer& peer) const;
-  [[nodiscard]] hca::Path path_to(const lan::PeerPath& path) const;
+  [[nodiscard]] hca::Path path_to(const lan::Peer& peer) const;
+  [[nodiscard]] LanView view() const;
+  [[nodiscard]] lan::Sender sender_of(const hca::Completion& completion, Bytes grh_area) const;
   [[nodiscard]] hca::Sge piece_of(Bytes bytes) const;
 
   User& user_;

@@ -18,7 +18,7 @@
 namespace weft::daemon {
 namespace {
 
-using Kind = lan::Question::Kind;
+using QuestionKind = lan::Question::Kind;
 using wire::MadMethod;
 using wire::NodeRecord;
 using wire::PathRecord;
@@ -29,15 +29,15 @@ using wire::ServiceRecord;
 constexpr std::size_t kMostRecords = 65'536;  // of an answer that are looked at
 constexpr std::size_t kMostPaths = 16;        // to one port
 
-std::uint16_t attribute_of(Kind kind) {
+std::uint16_t attribute_of(QuestionKind kind) {
   switch (kind) {
-    case Kind::kPorts:
+    case QuestionKind::kPorts:
       return NodeRecord::kAttributeId;
-    case Kind::kMembers:
+    case QuestionKind::kMembers:
       return ServiceRecord::kAttributeId;
-    case Kind::kPortAt:
-    case Kind::kPaths:
-    case Kind::kEnd:
+    case QuestionKind::kPortAt:
+    case QuestionKind::kPaths:
+    case QuestionKind::kEnd:
       break;
   }
   return PathRecord::kAttributeId;
@@ -70,14 +70,14 @@ wire::MadBuffer lan_question(const lan::Question& question, const Gid& own, cons
   constexpr auto kTable = MadMethod::kGetTable;
   const bool one = question.of != Guid{};
   switch (question.kind) {
-    case Kind::kPorts: {
+    case QuestionKind::kPorts: {
       NodeRecord record;
       record.info.type = wire::NodeType::kChannelAdapter;
       record.info.port_guid = question.of;
       return sa_question(kTable, NodeRecord::kHasNodeType | (one ? NodeRecord::kHasPortGuid : 0),
                          record, transaction);
     }
-    case Kind::kPortAt: {
+    case QuestionKind::kPortAt: {
       // Not every administrator finds a node by another LID than the first of a port.
       constexpr std::uint64_t kTo = PathRecord::kHasSgid | PathRecord::kHasDlid |
                                     PathRecord::kHasReversible | PathRecord::kHasNumbPath;
@@ -85,14 +85,14 @@ wire::MadBuffer lan_question(const lan::Question& question, const Gid& own, cons
           .sgid = own, .dlid = question.path.dlid, .reversible = true, .paths = 1};
       return sa_question(kTable, kTo, record, transaction);
     }
-    case Kind::kMembers: {
+    case QuestionKind::kMembers: {
       ServiceRecord record{.id = kLanService.value()};
       if (one) record.gid = view.gid_of(question.of);
       return sa_question(kTable, ServiceRecord::kHasId | (one ? ServiceRecord::kHasGid : 0), record,
                          transaction);
     }
-    case Kind::kPaths:
-    case Kind::kEnd:
+    case QuestionKind::kPaths:
+    case QuestionKind::kEnd:
       break;
   }
   constexpr std::uint64_t kBetween = PathRecord::kHasSgid | PathRecord::kHasDgid |
@@ -106,6 +106,12 @@ wire::MadBuffer lan_lids_question(Lid lid, std::uint32_t transaction) {
   PortInfoRecord record;
   record.lid = lid;
   return sa_question(MadMethod::kGet, PortInfoRecord::kHasLid, record, transaction);
+}
+
+wire::MadBuffer lan_lid_question(Guid port, std::uint32_t transaction) {
+  NodeRecord record;
+  record.info.port_guid = port;
+  return sa_question(MadMethod::kGet, NodeRecord::kHasPortGuid, record, transaction);
 }
 
 std::optional<SaStatus> lan_answer_status(const lan::Question& question, Bytes mad) {
@@ -123,12 +129,12 @@ LanGuids read_lan_guids(const lan::Question& question, const LanView& view, Byte
       out.guids.push_back(*guid);
     }
   };
-  if (question.kind == Kind::kMembers) {
+  if (question.kind == QuestionKind::kMembers) {
     for (const auto& record : sa_records<ServiceRecord>(mad, kMostRecords))
       add(record.id == kLanService.value(), view.port_of(record.gid));
     return out;
   }
-  if (question.kind == Kind::kPortAt) {
+  if (question.kind == QuestionKind::kPortAt) {
     for (const auto& record : sa_records<PathRecord>(mad, kMostPaths))
       add(record.dlid == question.path.dlid, view.port_of(record.dgid));
     return out;
@@ -160,12 +166,23 @@ LanPaths read_lan_paths(Guid port, const LanView& view, Bytes mad) {
       out.paths.push_back({.slid = record.slid,
                            .dlid = record.dlid,
                            .sl = record.sl,
-                           .mtu = static_cast<std::uint16_t>(mtu)});
+                           .mtu = static_cast<std::uint16_t>(mtu),
+                           // IBA 8.3.6; the subnet administrator says so of services too.
+                           .global = record.hop_limit > 1});
     } else {
       ++out.malformed;
     }
   }
   return out;
+}
+
+std::optional<Lid> read_lan_lid(Guid port, Bytes mad) {
+  if (status_of(mad, MadMethod::kGetResponse, NodeRecord::kAttributeId) != SaStatus::kOk) {
+    return std::nullopt;
+  }
+  const auto record = NodeRecord::parse(mad.subspan(wire::SaHeader::kDataOffset));
+  const bool good = record && record->info.port_guid == port && hca::is_unicast(record->lid);
+  return good ? std::optional(record->lid) : std::nullopt;
 }
 
 std::optional<lan::PortLids> read_lan_lids(Bytes mad) {

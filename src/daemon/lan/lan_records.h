@@ -34,6 +34,9 @@ struct LanView {
                                            const LanView& view, std::uint32_t transaction);
 // Of kPaths, once there are some: for the LIDs of the port that has this one.
 [[nodiscard]] wire::MadBuffer lan_lids_question(Lid lid, std::uint32_t transaction);
+// And before that for one of them, where all paths lead through a data service, whose LID says
+// nothing of the port.
+[[nodiscard]] wire::MadBuffer lan_lid_question(Guid port, std::uint32_t transaction);
 
 // The status of an answer to this question; nothing: it is none.
 [[nodiscard]] std::optional<wire::SaStatus> lan_answer_status(const lan::Question& question,
@@ -55,6 +58,8 @@ struct LanPaths {
   std::size_t malformed = 0;
 };
 [[nodiscard]] LanPaths read_lan_paths(Guid port, const LanView& view, Bytes mad);
+// Of the answer to lan_lid_question(); nothing: it is none, an error, or of another port.
+[[nodiscard]] std::optional<Lid> read_lan_lid(Guid port, Bytes mad);
 // Valid ones; nothing: it is no such answer, or an error.
 [[nodiscard]] std::optional<lan::PortLids> read_lan_lids(Bytes mad);
 

@@ -24,6 +24,9 @@ inline constexpr std::string_view kLanServiceName = "weft-lan";
 inline constexpr std::array<std::byte, 4> kLanGreeting{std::byte{0x57}, std::byte{0x4C},
                                                        std::byte{0x10}, std::byte{0}};
 
+// Of packets that need a GRH: to a port behind a data service, as the subnet administrator has it.
+inline constexpr std::uint8_t kLanHops = 0xFF;
+
 [[nodiscard]] inline bool is_lan_greeting(Bytes private_data) {
   return private_data.size() >= kLanGreeting.size() &&
          std::equal(kLanGreeting.begin(), kLanGreeting.end(), private_data.begin());

@@ -49,11 +49,14 @@ class LanSubnetOwner {
   virtual void group_joined(const LanGroup& group) { static_cast<void>(group); }
   virtual void group_left() {}
 
-  // Whoever has the LID `source`, for which the switches vouch, asks for a connection. The number
+  // Paths may be others than before: the administrator has said so by notice 69.
+  virtual void paths_changed() {}
+
+  // Somebody asks for a connection, whoever that is (lan::Peers::find()). The number
   // of a UC queue pair in RESET for it, which is of this channel from now on; nothing: it is
   // refused, and nothing more is said of this channel. If we ask the same peer at the same time and
   // this one is to be made, disconnect() the other one here.
-  virtual std::optional<Qpn> asked(LanChannel channel, Lid source) = 0;
+  virtual std::optional<Qpn> asked(LanChannel channel, const lan::Sender& sender) = 0;
   // The channel's queue pair is to take this step: to INIT, RTR and RTS, one after the other.
   // False: it cannot; ended(kUnusable) comes next, and the peer is told.
   virtual bool modify(LanChannel channel, const mgmt::QpTransition& step) = 0;

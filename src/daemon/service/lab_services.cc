@@ -2,15 +2,15 @@
 #include "daemon/service/lab_services.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "daemon/counters_json.h"
-#include "daemon/service/service_maker.h"
+#include "daemon/service/firewall_rules.h"
 #include "fabric/lab.h"
-#include "io/clock.h"
 
 namespace weft::daemon {
 namespace {
@@ -22,90 +22,166 @@ Json drops_json(const ServicePlace& place, const service::Service& service) {
   return counters_json(place.runtime().drops(service));
 }
 
+ServicePlace::Manner manner_of(const LabService& service) {
+  ServicePlace::Manner manner{.is_tap = service.is_tap()};
+  manner.chain.map_queue_pairs = service.hide_queue_pairs;
+  for (const auto& [from, to] : service.pkeys)
+    manner.chain.pkeys.push_back({.from = from, .to = to});
+  return manner;
+}
+
 }  // namespace
 
 LabServices::~LabServices() = default;
 
 Expected<void> LabServices::open() {
   for (const LabService& service : fabric_.lab().data.services) {
-    for (const fabric::LabServiceInstance& instance : service.instances) {
-      for (const fabric::LabServiceMember& member : instance) {
-        if (auto opened = open(service, member); !opened) return opened;
+    for (std::size_t i = 0; i < service.instances.size(); ++i) {
+      for (const fabric::LabServiceMember& member : service.instances[i]) {
+        if (auto opened = open(service, i, member); !opened) return opened;
       }
     }
   }
   return {};
 }
 
-Expected<void> LabServices::open(const LabService& service,
+Expected<void> LabServices::open(const LabService& service, std::size_t instance,
                                  const fabric::LabServiceMember& member) {
+  if (service.is_external()) return {};  // ExternalServices has those
   fabric::ChannelAdapter* const adapter = fabric_.find_adapter(member.at.node);
   if (adapter == nullptr) return {};
   if (!works_in_daemon(service)) {
     adapter->carry_service(entropy_);
+    watches_.add(service, instance, *adapter, member.at.port);
     return {};
   }
-  auto made = make_service(service);
-  if (!made) return tl::unexpected(made.error());
+  const auto wrong = [&](const Error& error) {
+    return fail(error.code, fmt::format("service {} at {}:{}: {}", service.name, member.at.node,
+                                        member.at.port, error.message));
+  };
+  if (Placed* const there = find_router(service, member.at.node)) {
+    if (auto joined = join(*there, member); !joined) return wrong(joined.error());
+    return {};
+  }
+  auto made = make_service(fabric_.lab(), service, member.at, entropy_, log_);
+  if (!made) return wrong(made.error());
   std::vector<std::unique_ptr<service::Service>> services;
-  services.push_back(std::move(*made));
+  if (made->before) services.push_back(std::move(made->before));
+  services.push_back(std::move(made->service));
   ServicePlace::Peers& peers = *this;
-  auto place = ServicePlace::open(*adapter, member.at.port, std::move(services),
+  auto place = ServicePlace::open(*adapter, member.at.port, std::move(services), manner_of(service),
                                   {.packets = fabric_.pool(), .blocks = blocks_}, peers, entropy_);
-  if (!place) {
-    return fail(place.error().code,
-                fmt::format("service {} at {}:{}: {}", service.name, member.at.node, member.at.port,
-                            place.error().message));
-  }
-  if (service.select == LabService::Select::kOthers) {
-    for (const fabric::RawRule& rule :
-         {fabric::RawRule(fabric::OtherLids{}), fabric::RawRule(fabric::OtherGids{})}) {
-      if (auto diverted = (*place)->divert(rule); !diverted) return diverted;
-    }
-  }
-  for (const GidPrefix& gids : service.gids) {
-    if (auto diverted = (*place)->divert(gids); !diverted) return diverted;
-  }
+  if (!place) return wrong(place.error());
+  if (auto diverted = divert(**place, service); !diverted) return wrong(diverted.error());
+  // Another instance may have been at work for a while.
+  const auto other = std::ranges::find(places_, &service, &Placed::service);
+  if (other != places_.end()) (*place)->catch_up(*other->place, clock_());
   places_.push_back({.service = &service,
-                     .guid = adapter->port(member.at.port).guid(),
-                     .given = member.lids,
+                     .seats = {seat_of(member)},
+                     .made = std::move(*made),
                      .place = std::move(*place)});
+  Placed& placed = places_.back();
+  if (placed.made.in_subnet) {
+    placed.ports = std::make_unique<PlacePorts>(*adapter, *placed.place, placed.made.in_subnet);
+    placed.ports->add(member.at.port);
+  }
+  watches_.add(service, instance, *places_.back().place);
   return {};
 }
 
+// Besides its LIDs, which the subnet manager says.
+Expected<void> LabServices::divert(ServicePlace& place, const LabService& service) {
+  std::vector<fabric::RawRule> rules(service.gids.begin(), service.gids.end());
+  if (service.select == LabService::Select::kOthers) {
+    rules.insert(rules.end(), {fabric::OtherLids{}, fabric::OtherGids{}});
+  }
+  if (service.is_tap()) rules.emplace_back(fabric::Everything{});
+  for (const fabric::RawRule& rule : rules) {
+    if (auto diverted = place.divert(rule); !diverted) return diverted;
+  }
+  return {};
+}
+
+LabServices::Seat LabServices::seat_of(const fabric::LabServiceMember& member) {
+  const fabric::Lab& lab = fabric_.lab();
+  const auto node = static_cast<std::size_t>(lab.find_node(member.at.node) - lab.nodes.data());
+  return {.port = member.at.port,
+          .guid = lab.nodes[node].port_guids[member.at.port - 1u],
+          .given = member.lids,
+          .subnet = subnets_.of(node, member.at.port)};
+}
+
+LabServices::Placed* LabServices::find_router(const LabService& service, std::string_view node) {
+  if (service.type != "router") return nullptr;
+  const auto found = std::ranges::find_if(places_, [&](const Placed& placed) {
+    return placed.service == &service && placed.place->node().name() == node;
+  });
+  return found == places_.end() ? nullptr : &*found;
+}
+
+Expected<void> LabServices::join(Placed& placed, const fabric::LabServiceMember& member) {
+  if (auto added = placed.place->add_port(member.at.port, entropy_); !added) return added;
+  placed.seats.push_back(seat_of(member));
+  placed.ports->add(member.at.port);
+  return {};
+}
+
+std::vector<Lid> LabServices::lids_of(const LabService& service, const Seat& seat,
+                                      const sm::PathSteering* steering) const {
+  if (seat.subnet > 0) steering = seat.subnet <= more_.size() ? more_[seat.subnet - 1] : nullptr;
+  if (steering == nullptr) return seat.given;
+  const sm::DataServices& services = steering->services();
+  const auto index = services.find(service.name);
+  std::vector<Lid> lids;
+  for (const sm::ServiceLid& lid : services.lids()) {
+    if (lid.port == seat.guid && services.owner_of(lid.lid) == index) lids.push_back(lid.lid);
+  }
+  return lids;
+}
+
 void LabServices::set_lids(const sm::PathSteering* steering) {
-  std::vector<sm::ServiceLid> all;
-  if (steering != nullptr) all = steering->services().lids();
   for (Placed& placed : places_) {
     if (placed.service->select != LabService::Select::kLids) continue;
-    std::vector<Lid> lids = steering == nullptr ? placed.given : std::vector<Lid>{};
-    const auto index =
-        steering == nullptr ? std::nullopt : steering->services().find(placed.service->name);
-    for (const sm::ServiceLid& lid : all) {
-      if (lid.port == placed.guid && steering->services().owner_of(lid.lid) == index) {
-        lids.push_back(lid.lid);
-      }
+    placed.trouble.clear();
+    for (const Seat& seat : placed.seats) {
+      const auto set = placed.place->set_lids(seat.port, lids_of(*placed.service, seat, steering));
+      if (!set) placed.trouble = set.error().message;
     }
-    const auto set = placed.place->set_lids(lids);
-    placed.trouble = set ? std::string() : set.error().message;
   }
 }
 
-void LabServices::run(Time now, const sm::PathSteering* steering) {
-  if (places_.empty()) return;
-  const std::uint64_t generation = steering == nullptr ? 0 : steering->generation();
+void LabServices::forget_gone(const sm::PathSteering& steering) {
+  const sm::DataServices& services = steering.services();
+  if (services.gone() == gone_) return;
+  for (const Guid port : services.gone_since(gone_)) {
+    for (const Placed& placed : places_)
+      placed.place->forget(port);
+  }
+  gone_ = services.gone();
+}
+
+bool LabServices::run(Time now, sm::PathSteering* steering) {
+  const bool told = watches_.run(now, steering);
+  if (steering != nullptr) forget_gone(*steering);
+  std::uint64_t generation = steering == nullptr ? 0 : steering->generation();
+  // They only grow, and so does their sum.
+  for (const sm::PathSteering* const more : more_)
+    generation += more == nullptr ? 0 : more->generation();
   if (generation_ != generation) {
     generation_ = generation;
     set_lids(steering);
     for (const Placed& placed : places_)
       placed.place->paths_changed();
   }
-  for (const Placed& placed : places_)
+  for (const Placed& placed : places_) {
+    if (placed.ports) placed.ports->run();
     placed.place->run(now);
+  }
+  return told;
 }
 
 std::optional<Time> LabServices::deadline() const {
-  std::optional<Time> first;
+  std::optional<Time> first = watches_.deadline();
   for (const Placed& placed : places_) {
     const auto due = placed.place->deadline();
     if (due && (!first || *due < *first)) first = due;
@@ -118,7 +194,7 @@ void LabServices::publish(ServicePlace& from, std::size_t service, Bytes record)
   const auto teller =
       std::ranges::find(places_, &from, [](const Placed& placed) { return placed.place.get(); });
   if (teller == places_.end()) return;
-  const Time now = io::now();
+  const Time now = clock_();
   for (const Placed& placed : places_) {
     if (placed.service == teller->service && placed.place.get() != &from) {
       placed.place->apply(service, record, now);
@@ -126,33 +202,115 @@ void LabServices::publish(ServicePlace& from, std::size_t service, Bytes record)
   }
 }
 
-// No service that works here has a mirror.
-void LabServices::mirror(ServicePlace&, Bytes, const service::Arrival&) {
+// The one at the same node where there is one, so that a pair's copies stay apart.
+ServicePlace* LabServices::mirror_of(const ServicePlace& from) {
+  const auto teller =
+      std::ranges::find(places_, &from, [](const Placed& placed) { return placed.place.get(); });
+  if (teller == places_.end() || teller->service->mirror_to.empty()) return nullptr;
+  ServicePlace* found = nullptr;
+  for (const Placed& placed : places_) {
+    if (placed.service->name != teller->service->mirror_to) continue;
+    if (&placed.place->node() == &from.node()) return placed.place.get();
+    if (found == nullptr) found = placed.place.get();
+  }
+  return found;
 }
 
-Json LabServices::report() const {
+bool LabServices::mirror(ServicePlace& from, Bytes packet, const service::Arrival& arrival) {
+  ServicePlace* const to = mirror_of(from);
+  return to != nullptr && to->show(packet, arrival, clock_());
+}
+
+Expected<const LabService*> LabServices::find(const std::string& name) const {
+  const fabric::Lab& lab = fabric_.lab();
+  if (const LabService* const found = lab.data.find(name)) return found;
+  std::vector<std::string_view> names;
+  for (const LabService& service : lab.data.services)
+    names.push_back(service.name);
+  return fail(
+      std::errc::no_such_device,
+      fmt::format("lab {} has no service {}{}", lab.name, name,
+                  names.empty() ? "" : fmt::format("; there are {}", fmt::join(names, ", "))));
+}
+
+Expected<Json> LabServices::answer(const std::string& name, bool details) const {
+  if (!name.empty()) {
+    if (const auto found = find(name); !found) return tl::unexpected(found.error());
+  }
+  return Json{{"services", report(name, details)}};
+}
+
+// All instances have them from the same moment on: nothing passes while they are exchanged.
+Expected<Json> LabServices::reload(const std::string& name) {
+  const auto service = find(name);
+  if (!service) return tl::unexpected(service.error());
+  if (!works_in_daemon(**service)) {
+    return fail(std::errc::operation_not_supported,
+                fmt::format("{} works {} of its own: that reads its rules anew on SIGHUP", name,
+                            (*service)->is_external() ? "on a server" : "in a process"));
+  }
+  std::vector<Placed*> of_it;
+  for (Placed& placed : places_) {
+    if (placed.service == *service) of_it.push_back(&placed);
+  }
+  auto programs = read_programs_anew(**service, of_it.size());
+  if (!programs) return tl::unexpected(programs.error());
+  const Time now = clock_();
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < of_it.size(); ++i) {
+    const FirewallReload done = exchange(*of_it[i]->made.firewall, std::move((*programs)[i]), now);
+    rows.push_back({{"name", name},
+                    {"node", of_it[i]->place->node().name()},
+                    {"port", of_it[i]->place->port()},
+                    {"rules", done.rules},
+                    {"connections", done.connections},
+                    {"forgotten", done.forgotten}});
+  }
+  return Json{{"services", std::move(rows)}};
+}
+
+Json LabServices::report(const std::string& name, bool details) const {
   Json out = Json::array();
   for (const Placed& placed : places_) {
+    if (!name.empty() && placed.service->name != name) continue;
     const ServicePlace& place = *placed.place;
     Json lids = Json::array();
-    for (const Lid lid : place.lids())
-      lids.push_back(lid.value());
+    Json ports = Json::array();
+    for (const Seat& seat : placed.seats) {
+      ports.push_back(seat.port);
+      for (const Lid lid : place.lids(seat.port))
+        lids.push_back(lid.value());
+    }
     Json row{{"name", placed.service->name},
              {"type", placed.service->type},
              {"node", place.node().name()},
              {"port", place.port()},
+             {"ports", std::move(ports)},
              {"lids", std::move(lids)},
              {"held", place.runtime().held()},
              {"paths", place.runtime().paths().size()},
              {"counters", counters_json(place.runtime().counters().snapshot())},
-             {"port_counters", counters_json(place.counters())}};
+             {"port_counters", counters_json(place.counters())},
+             {"filter", counters_json(place.filter_counters())}};
+    if (placed.service->is_tap()) row["tap"] = true;
+    if (placed.service->dry_run) row["dry_run"] = true;
     if (!placed.trouble.empty()) row["why"] = placed.trouble;
     for (const auto& service : place.services()) {
-      row["drops"] = drops_json(place, *service);
-      row["service"] = counters_json(service->counters());
+      Json drops = drops_json(place, *service);
+      Json counters = counters_json(service->counters());
+      const bool is_before = service != place.services().back();
+      if (is_before) {
+        row["before"] = {{"drops", std::move(drops)}, {"service", std::move(counters)}};
+      } else {
+        row["drops"] = std::move(drops);
+        row["service"] = std::move(counters);
+      }
     }
+    if (details && placed.made.describe) row["details"] = placed.made.describe();
+    watches_.report(place, row);
     out.push_back(std::move(row));
   }
+  watches_.report_processes(name, out);
   return out;
 }
 

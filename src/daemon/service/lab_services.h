@@ -1,24 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data services of a lab that work in the daemon: those that its file names, at each of their
 // ports. Which service LIDs lead to a port is the subnet manager's to say, where the lab has its
-// own; under another one, what the file says.
+// own; under another one, what the file says. The lab's own is told which of them are well, those
+// that are processes too.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/buffer_pool.h"
 #include "base/entropy.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "daemon/service/firewall_log.h"
+#include "daemon/service/place_ports.h"
+#include "daemon/service/place_watches.h"
+#include "daemon/service/service_maker.h"
 #include "daemon/service/service_place.h"
 #include "fabric/fabric.h"
 #include "fabric/lab_service.h"
+#include "fabric/lab_subnets.h"
+#include "io/clock.h"
 #include "sm/policy/path_steering.h"
 
 namespace weft::daemon {
@@ -26,9 +35,14 @@ namespace weft::daemon {
 class LabServices final : private ServicePlace::Peers {
  public:
   // All outlive it; packets that it has sent lie in `blocks`, of ServicePlace::kBlock bytes each,
-  // which outlives the fabric too.
-  LabServices(fabric::Fabric& fabric, BufferPool& blocks, Entropy& entropy)
-      : fabric_(fabric), blocks_(blocks), entropy_(entropy) {}
+  // which outlives the fabric too. `clock`: what time it is.
+  LabServices(fabric::Fabric& fabric, BufferPool& blocks, Entropy& entropy,
+              std::function<Time()> clock = io::now)
+      : fabric_(fabric),
+        blocks_(blocks),
+        entropy_(entropy),
+        clock_(std::move(clock)),
+        subnets_(fabric.lab()) {}
   LabServices(const LabServices&) = delete;
   LabServices& operator=(const LabServices&) = delete;
   ~LabServices() override;
@@ -37,36 +51,75 @@ class LabServices final : private ServicePlace::Peers {
   // type of service that does not work in a daemon; a port that has no room.
   Expected<void> open();
 
+  // Of the lab's subnets but the first, which run() is told: by Lab::more_subnets, of each its own
+  // manager's; null: it is not here. They outlive this.
+  void set_more_subnets(std::vector<const sm::PathSteering*> steerings) {
+    more_ = std::move(steerings);
+  }
   // After Fabric::run(), and at deadline(). `steering`: of the lab's own subnet manager; null: it
-  // has none.
-  void run(Time now, const sm::PathSteering* steering);
+  // has none. True: it is to run, for it was told what changes paths.
+  bool run(Time now, sm::PathSteering* steering);
   [[nodiscard]] std::optional<Time> deadline() const;
 
-  [[nodiscard]] bool empty() const { return places_.empty(); }
-  // A row for each service and port: docs/cli.md.
-  [[nodiscard]] nlohmann::json report() const;
+  [[nodiscard]] bool empty() const { return watches_.empty(); }
+  // A row for each service and port: docs/cli.md. Of one by its name; empty: of all. `details`:
+  // what each type has to tell, too.
+  [[nodiscard]] nlohmann::json report(const std::string& name, bool details) const;
+  // {"services": the same}. no_such_device: the lab has no service of that name.
+  [[nodiscard]] Expected<nlohmann::json> answer(const std::string& name, bool details) const;
+  // The rules of this one's file, as they are now, at each port that is here: {"services":
+  // [{"name", "node", "port", "rules", "connections", "forgotten"}]}. Errors name what is wrong
+  // with them, or that it has none that are read here; then everything stays as it is.
+  [[nodiscard]] Expected<nlohmann::json> reload(const std::string& name);
 
  private:
-  struct Placed {
-    const fabric::LabService* service = nullptr;
+  struct Seat {
+    mgmt::PortNumber port = 0;
     Guid guid{};               // of the port
     std::vector<Lid> given{};  // LIDs that the lab file has for it
+    std::size_t subnet = 0;    // of the lab's
+  };
+  struct Placed {
+    const fabric::LabService* service = nullptr;
+    std::vector<Seat> seats{};  // one; of a router several
+    MadeService made{};         // but for the services themselves, which are in their place
     std::unique_ptr<ServicePlace> place{};
-    std::string trouble{};  // why it has not all of its LIDs
+    std::unique_ptr<PlacePorts> ports{};  // null: the service need not know its subnets
+    std::string trouble{};                // why it has not all of its LIDs
   };
 
   // ServicePlace::Peers
   void publish(ServicePlace& from, std::size_t service, Bytes record) override;
-  void mirror(ServicePlace& from, Bytes packet, const service::Arrival& arrival) override;
+  bool mirror(ServicePlace& from, Bytes packet, const service::Arrival& arrival) override;
+  [[nodiscard]] Time now() const override { return clock_(); }
 
-  Expected<void> open(const fabric::LabService& service, const fabric::LabServiceMember& member);
+  [[nodiscard]] Expected<const fabric::LabService*> find(const std::string& name) const;
+  Expected<void> open(const fabric::LabService& service, std::size_t instance,
+                      const fabric::LabServiceMember& member);
+  Expected<void> divert(ServicePlace& place, const fabric::LabService& service);
+  // Who has the copies of that one; null: nobody.
+  [[nodiscard]] ServicePlace* mirror_of(const ServicePlace& from);
+  // Of a router, at one more port of the same node.
+  Expected<void> join(Placed& placed, const fabric::LabServiceMember& member);
+  [[nodiscard]] Placed* find_router(const fabric::LabService& service, std::string_view node);
+  [[nodiscard]] Seat seat_of(const fabric::LabServiceMember& member);
   void set_lids(const sm::PathSteering* steering);
+  [[nodiscard]] std::vector<Lid> lids_of(const fabric::LabService& service, const Seat& seat,
+                                         const sm::PathSteering* steering) const;
+  // Ports that the subnet has no more.
+  void forget_gone(const sm::PathSteering& steering);
 
   fabric::Fabric& fabric_;
   BufferPool& blocks_;
   Entropy& entropy_;
+  FirewallLog log_;
+  const std::function<Time()> clock_;
+  const fabric::LabSubnets subnets_;
+  std::vector<const sm::PathSteering*> more_;
   std::vector<Placed> places_;
+  PlaceWatches watches_;                     // of these, and of processes
   std::optional<std::uint64_t> generation_;  // of the steering that the places know of
+  std::uint64_t gone_ = 0;                   // ports that they have forgotten
 };
 
 }  // namespace weft::daemon

@@ -2,10 +2,17 @@
 // Makes the services that lab files name.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 
+#include "base/entropy.h"
 #include "base/error.h"
-#include "fabric/lab_service.h"
+#include "daemon/service/firewall_log.h"
+#include "daemon/service/place_ports.h"
+#include "fabric/lab.h"
+#include "service/capture/capture.h"
+#include "service/firewall/firewall.h"
 #include "service/service.h"
 
 namespace weft::daemon {
@@ -13,8 +20,25 @@ namespace weft::daemon {
 // Whether it is made here; that of a process is the process's own.
 [[nodiscard]] bool works_in_daemon(const fabric::LabService& service);
 
-// Errors: its rules cannot be read, with file, line and column; a type that Weft has not.
-[[nodiscard]] Expected<std::unique_ptr<service::Service>> make_service(
-    const fabric::LabService& service);
+struct MadeService {
+  std::unique_ptr<service::CaptureRing> files{};  // of a capture, which it outlives
+  std::unique_ptr<FirewallLines> log{};           // of a firewall, which it outlives
+  std::unique_ptr<service::Service> service{};
+  // Wants to know which subnets its ports are in; empty: it does not.
+  InSubnet in_subnet{};
+  // A firewall that packets are shown to before; null: none.
+  std::unique_ptr<service::Service> before{};
+  // The one of these two that is a firewall, whose rules can be exchanged; null: neither is.
+  service::firewall::Firewall* firewall = nullptr;
+  // What is to be told of it beside its counters (docs/cli.md); empty: nothing. While it is there.
+  std::function<nlohmann::json()> describe{};
+};
+
+// One at this port. Errors: its rules cannot be read, with file, line and column; its files cannot
+// be written; a type that Weft has not. `entropy` and `log` outlive it.
+[[nodiscard]] Expected<MadeService> make_service(const fabric::Lab& lab,
+                                                 const fabric::LabService& service,
+                                                 const fabric::LabPort& at, Entropy& entropy,
+                                                 FirewallLog& log);
 
 }  // namespace weft::daemon

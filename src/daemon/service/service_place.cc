@@ -2,11 +2,13 @@
 #include "daemon/service/service_place.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
-#include "daemon/sa_question.h"
-#include "hca/types.h"
+#include "base/ids.h"
+#include "fabric/lab.h"
 #include "io/clock.h"
+#include "sm/sa/subnet_view.h"
 #include "wire/sa/path_record.h"
 
 namespace weft::daemon {
@@ -14,52 +16,55 @@ namespace {
 
 using wire::PathRecord;
 
-// For one answer of the administrator, and how often it is asked again.
-constexpr Duration kPatience = 250ms;
-constexpr unsigned kRetries = 3;
-
-constexpr std::uint64_t kAsked = PathRecord::kHasDgid | PathRecord::kHasSgid |
-                                 PathRecord::kHasSlid | PathRecord::kHasReversible |
-                                 PathRecord::kHasNumbPath | PathRecord::kHasPKey;
-constexpr std::uint16_t kBusy = 1;  // of a MAD's status, IBA 13.4.7
-
-// Full members may talk to everybody of a partition, so that a question about it is answered.
-constexpr std::uint16_t kFullMember = 0x8000;
-
 }  // namespace
+
+Time ServicePlace::Peers::now() const {
+  return io::now();
+}
 
 Expected<std::unique_ptr<ServicePlace>> ServicePlace::open(
     fabric::ChannelAdapter& node, mgmt::PortNumber port,
-    std::vector<std::unique_ptr<service::Service>> services, Memory memory, Peers& peers,
-    Entropy& entropy) {
+    std::vector<std::unique_ptr<service::Service>> services, const Manner& manner, Memory memory,
+    Peers& peers, Entropy& entropy) {
   std::unique_ptr<ServicePlace> place(
-      new ServicePlace(node, port, std::move(services), memory, peers, entropy));
-  const mgmt::AgentRequest questions{.mgmt_class = wire::MgmtClass::kSubnAdm,
-                                     .class_version = wire::kSaClassVersion};
-  if (auto opened = place->agents_.open(node.port_count(), questions); !opened) {
+      new ServicePlace(node, std::move(services), manner, memory, peers, entropy));
+  if (auto opened = place->questions_.open(); !opened) {
     return tl::unexpected(opened.error());
   }
-  auto raw = fabric::RawService::attach(node, port, *place, {}, entropy);
-  if (!raw) return tl::unexpected(raw.error());
-  place->raw_ = std::move(*raw);
+  if (auto added = place->add_port(port, entropy); !added) return tl::unexpected(added.error());
   return place;
 }
 
-ServicePlace::ServicePlace(fabric::ChannelAdapter& node, mgmt::PortNumber port,
-                           std::vector<std::unique_ptr<service::Service>> services, Memory memory,
-                           Peers& peers, Entropy& entropy)
+Expected<void> ServicePlace::add_port(mgmt::PortNumber port, Entropy& entropy) {
+  auto added = std::make_unique<Side>(*this, port);
+  auto raw = fabric::RawService::attach(node_, port, *added, {}, entropy);
+  if (!raw) return tl::unexpected(raw.error());
+  added->raw = std::move(*raw);
+  sides_.push_back(std::move(added));
+  return {};
+}
+
+ServicePlace::Side& ServicePlace::side(mgmt::PortNumber port) const {
+  const auto found = std::ranges::find(sides_, port, [](const auto& each) { return each->port; });
+  assert(found != sides_.end());
+  return **found;
+}
+
+ServicePlace::ServicePlace(fabric::ChannelAdapter& node,
+                           std::vector<std::unique_ptr<service::Service>> services,
+                           const Manner& manner, Memory memory, Peers& peers, Entropy& entropy)
     : node_(node),
-      port_(port),
+      is_tap_(manner.is_tap),
       memory_(memory),
       peers_(peers),
       services_(std::move(services)),
-      agents_(node.management(), *this) {
+      questions_(node, *this) {
   service::RuntimeUser& user = *this;
   service::PathAsker& asker = *this;
   runtime_ = std::make_unique<service::Runtime>(service::RuntimeOptions{}, user, asker, entropy);
   // Nothing comes here but what is for these services, whatever its LID. A standby has no LID yet,
   // and must hear all the same what the others say.
-  service::Chain chain;
+  service::Chain chain = manner.chain;
   for (const auto& service : services_)
     chain.services.push_back(service.get());
   runtime_->set_chain(Lid{}, chain);
@@ -67,36 +72,67 @@ ServicePlace::ServicePlace(fabric::ChannelAdapter& node, mgmt::PortNumber port,
 
 ServicePlace::~ServicePlace() {
   // Before the runtime, which it gives packets to.
-  raw_.reset();
-  agents_.close();
+  sides_.clear();
+  questions_.close();
   node_.management_used();
 }
 
-Expected<void> ServicePlace::set_lids(std::span<const Lid> lids) {
+Expected<void> ServicePlace::set_lids(mgmt::PortNumber port, std::span<const Lid> lids) {
+  Side& at = side(port);
   Expected<void> result;
   std::vector<Lid> now_here;
-  for (const Lid lid : lids_) {
+  for (const Lid lid : at.lids) {
     if (std::ranges::find(lids, lid) != lids.end()) {
       now_here.push_back(lid);
     } else {
       // What this port has is restored without an error.
-      static_cast<void>(raw_->restore(lid));
+      static_cast<void>(at.raw->restore(lid));
     }
   }
   for (const Lid lid : lids) {
     if (std::ranges::find(now_here, lid) != now_here.end()) continue;
-    if (auto diverted = raw_->divert(lid); !diverted) {
+    if (auto diverted = at.raw->divert(lid); !diverted) {
       result = std::move(diverted);
       continue;
     }
     now_here.push_back(lid);
   }
-  lids_ = std::move(now_here);
+  at.lids = std::move(now_here);
   return result;
 }
 
 Expected<void> ServicePlace::divert(const fabric::RawRule& rule) {
-  return raw_->divert(rule);
+  for (const auto& each : sides_) {
+    if (auto diverted = each->raw->divert(rule); !diverted) return diverted;
+  }
+  return {};
+}
+
+std::vector<CounterValue> ServicePlace::filter_counters() const {
+  const fabric::RawPort* const raw = node_.opened_raw_port(port());
+  return raw == nullptr ? std::vector<CounterValue>{} : raw->counters().snapshot();
+}
+
+void ServicePlace::forget(Guid port) {
+  runtime_->forget(sm::make_gid(fabric::kDefaultSubnetPrefix, port));
+  for (const auto& side : sides_)
+    runtime_->forget(sm::make_gid(node_.port_info(side->port).gid_prefix, port));
+}
+
+void ServicePlace::catch_up(const ServicePlace& other, Time now) {
+  struct Sink final : service::Service::RecordSink {
+    Sink(ServicePlace& place, std::size_t which, Time when) : to(place), service(which), at(when) {}
+    void take(Bytes record) override { to.apply(service, record, at); }
+    ServicePlace& to;
+    std::size_t service;
+    Time at;
+  };
+  Sink mapping(*this, service::Runtime::kMapping, now);
+  other.runtime_->snapshot(mapping);
+  for (std::size_t i = 0; i < std::min(services_.size(), other.services_.size()); ++i) {
+    Sink sink(*this, i, now);
+    other.services_[i]->snapshot(sink);
+  }
 }
 
 void ServicePlace::run(Time now) {
@@ -105,10 +141,11 @@ void ServicePlace::run(Time now) {
 
 // --- packets -------------------------------------------------------------------------------------
 
-void ServicePlace::take(std::uint16_t queue, std::span<link::PacketPtr> packets, Time now) {
+void ServicePlace::take(mgmt::PortNumber port, std::uint16_t queue,
+                        std::span<link::PacketPtr> packets, Time now) {
   while (!packets.empty()) {
     const std::size_t count = std::min(packets.size(), service::Runtime::kBurst);
-    handle(queue, packets.first(count), now);
+    handle(port, queue, packets.first(count), now);
     packets = packets.subspan(count);
   }
 }
@@ -130,7 +167,8 @@ bool ServicePlace::copy(link::Packet& packet, Copy& out) {
   return true;
 }
 
-void ServicePlace::handle(std::uint16_t queue, std::span<link::PacketPtr> packets, Time now) {
+void ServicePlace::handle(mgmt::PortNumber port, std::uint16_t queue,
+                          std::span<link::PacketPtr> packets, Time now) {
   std::size_t count = 0;
   for (link::PacketPtr& packet : packets) {
     Copy& copied = copies_[count];
@@ -139,20 +177,21 @@ void ServicePlace::handle(std::uint16_t queue, std::span<link::PacketPtr> packet
       continue;
     }
     packet.reset();
-    items_[count++] = {.bytes = copied.block.bytes().first(copied.size()),
-                       .arrival = {.port = port_, .queue = queue, .sealed = copied.sealed}};
+    items_[count++] = {
+        .bytes = copied.block.bytes().first(copied.size()),
+        .arrival = {.port = port, .queue = queue, .sealed = copied.sealed, .tapped = is_tap_}};
   }
   runtime_->handle(std::span(items_).first(count), now);
   for (std::size_t i = 0; i < count; ++i) {
     if (items_[i].fate == service::Fate::kForward) {
-      forward(copies_[i], now);
+      forward(copies_[i], items_[i].out_port, now);
     } else {
       copies_[i] = {};
     }
   }
 }
 
-void ServicePlace::forward(Copy& copy, Time now) {
+void ServicePlace::forward(Copy& copy, mgmt::PortNumber port, Time now) {
   const Bytes bytes = copy.block.bytes().first(copy.size());
   link::PacketPtr packet = memory_.packets.refer(
       bytes.first(copy.header), bytes.subspan(copy.header, copy.payload),
@@ -162,24 +201,37 @@ void ServicePlace::forward(Copy& copy, Time now) {
   } else {
     packet->sealed = copy.sealed;
     packet->hold = std::move(copy.hold);
-    if (raw_->send(std::move(packet), now) != fabric::Sent::kTaken) {
+    if (side(port).raw->send(std::move(packet), now) != fabric::Sent::kTaken) {
       counters_.add_in_turn(ServicePlaceCounter::kRefused);
     }
   }
   copy = {};
 }
 
-void ServicePlace::send(Bytes bytes, std::uint8_t, bool sealed) {
+void ServicePlace::send(Bytes bytes, std::uint8_t port, bool sealed) {
   link::PacketPtr packet = memory_.packets.copy(bytes);
   if (packet == nullptr) return counters_.add_in_turn(ServicePlaceCounter::kNoMemory);
   packet->sealed = sealed;
-  if (raw_->send(std::move(packet), io::now()) != fabric::Sent::kTaken) {
+  if (side(port).raw->send(std::move(packet), peers_.now()) != fabric::Sent::kTaken) {
     counters_.add_in_turn(ServicePlaceCounter::kRefused);
   }
 }
 
 void ServicePlace::mirror(Bytes packet, const service::Arrival& arrival) {
-  peers_.mirror(*this, packet, arrival);
+  if (!peers_.mirror(*this, packet, arrival)) {
+    counters_.add_in_turn(ServicePlaceCounter::kMirrorLost);
+  }
+}
+
+bool ServicePlace::show(Bytes packet, service::Arrival arrival, Time now) {
+  auto block = memory_.blocks.acquire();
+  if (!block || packet.size() > block->bytes().size()) return false;
+  std::ranges::copy(packet, block->bytes().begin());
+  arrival.tapped = true;
+  service::Item item{.bytes = block->bytes().first(packet.size()), .arrival = arrival};
+  counters_.add_in_turn(ServicePlaceCounter::kShown);
+  runtime_->handle(std::span(&item, 1), now);
+  return true;
 }
 
 void ServicePlace::publish(std::size_t service, Bytes record) {
@@ -189,46 +241,30 @@ void ServicePlace::publish(std::size_t service, Bytes record) {
 // --- paths ---------------------------------------------------------------------------------------
 
 void ServicePlace::ask(std::uint64_t number, const service::PathQuestion& question) {
-  const wire::PortInfo info = node_.port_info(port_);
-  const PathRecord record{.dgid = question.dgid,
-                          .sgid = question.sgid,
-                          .slid = question.via,
-                          .reversible = true,
-                          .paths = 1,
-                          .pkey = PKey(question.pkey.value() | kFullMember)};
-  const auto mad =
-      sa_question(wire::MadMethod::kGet, kAsked, record, static_cast<std::uint32_t>(number));
-  const mgmt::MadRequest request{
-      .to = {.lid = info.master_sm_lid, .sl = info.master_sm_sl, .qpn = kQp1, .qkey = kGsiQKey},
-      .mad = mad,
-      .timeout = kPatience,
-      .retries = kRetries,
-      .cookie = number};
-  const bool known = info.state == wire::PortState::kActive && hca::is_unicast(info.master_sm_lid);
-  if (!known || !agents_.send(port_, request, io::now())) {
+  const bool crosses = question.port != 0;
+  const mgmt::PortNumber at = crosses ? question.port : port();
+  SaPathQuestion asked = sa_path_question(question);
+  if (crosses) asked.like.sgid = questions_.gid_of(at);
+  // A LID of the port's own, by which what other rules than those of LIDs divert may come, says
+  // not that a service asks: with the GID of another port as source it is that of no path.
+  if (crosses || questions_.is_own(at, question.via)) asked.mask &= ~PathRecord::kHasSlid;
+  if (!questions_.ask(at, number, asked, peers_.now())) {
     return counters_.add_in_turn(ServicePlaceCounter::kUnasked);
   }
-  node_.management_used();
+  if (crosses) crossing_.insert(number);
 }
 
-void ServicePlace::received(mgmt::PortNumber, const mgmt::ReceivedMad& mad) {
-  if (!mad.cookie) return;
-  const auto header = wire::MadHeader::parse(mad.mad);
+void ServicePlace::path_answered(std::uint64_t number, const SaPathAnswer& answer) {
+  const bool crosses = crossing_.erase(number) > 0;
   // One that is busy answers when it is asked again, which the runtime does for who still waits.
-  if (!header || (header->status & kBusy) != 0) return;
-  std::optional<service::Path> path;
-  if (header->status == 0 && header->method == wire::MadMethod::kGetResponse &&
-      header->attribute_id == PathRecord::kAttributeId && mad.mad.size() >= wire::kMadSize) {
-    const auto record = PathRecord::parse(mad.mad.subspan(wire::SaHeader::kDataOffset));
-    if (record && hca::is_unicast(record->dlid)) {
-      path = {.dlid = record->dlid, .slid = record->slid, .sl = record->sl};
-    }
+  if (answer.outcome == SaPathAnswer::Outcome::kBusy) return;
+  std::optional<service::Path> path = answer.path();
+  if (path && crosses) {
+    // What answers to this comes to the service, and not to the engine of the port.
+    const std::vector<Lid>& own = lids(answer.port);
+    if (!own.empty()) path->slid = own.front();
   }
-  runtime_->path_answered(*mad.cookie, path, io::now());
-}
-
-void ServicePlace::finished(mgmt::PortNumber, std::uint64_t cookie, mgmt::MadResult) {
-  runtime_->path_answered(cookie, std::nullopt, io::now());
+  runtime_->path_answered(number, path, peers_.now());
 }
 
 }  // namespace weft::daemon

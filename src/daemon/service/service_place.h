@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A port of a lab at which data services work in the daemon: packets that the port takes for them
 // go through the services and on to where they are really for, which the node asks the subnet
-// administrator as any host asks for a path.
+// administrator as any host asks for a path. A router is at several ports of its node.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "base/buffer_pool.h"
@@ -19,33 +20,44 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/time.h"
+#include "daemon/sa_paths.h"
 #include "fabric/channel_adapter.h"
 #include "fabric/raw_service.h"
 #include "link/packet_pool.h"
-#include "mgmt/port_agents.h"
 #include "service/runtime.h"
 
 namespace weft::daemon {
 
-enum class ServicePlaceCounter : std::uint8_t { kNoMemory, kRefused, kUnasked, kCount };
+enum class ServicePlaceCounter : std::uint8_t {
+  kNoMemory,
+  kRefused,
+  kUnasked,
+  kMirrorLost,
+  kShown,
+  kCount
+};
 inline constexpr std::array<CounterInfo, static_cast<std::size_t>(ServicePlaceCounter::kCount)>
     kServicePlaceCounters{{
         {"no_memory", "packets dropped for want of memory to look at them, or to send them"},
         {"not_sent", "packets dropped that the port did not send"},
         {"unasked", "questions for a path that could not be sent: there is no administrator"},
+        {"mirror_lost", "copies that services here wanted kept, and that nobody took"},
+        {"shown", "copies that other services have sent here"},
     }};
 
-class ServicePlace final : private fabric::RawConsumer,
-                           private service::RuntimeUser,
+class ServicePlace final : private service::RuntimeUser,
                            private service::PathAsker,
-                           private mgmt::PortAgents::User {
+                           private SaPathUser {
  public:
   // Who hears what services tell their other instances, and has the copies that they want kept.
   class Peers {
    public:
     virtual ~Peers() = default;
     virtual void publish(ServicePlace& from, std::size_t service, Bytes record) = 0;
-    virtual void mirror(ServicePlace& from, Bytes packet, const service::Arrival& arrival) = 0;
+    // False: nobody has it.
+    virtual bool mirror(ServicePlace& from, Bytes packet, const service::Arrival& arrival) = 0;
+    // What time it is.
+    [[nodiscard]] virtual Time now() const;
   };
 
   // A whole packet in one piece.
@@ -57,23 +69,46 @@ class ServicePlace final : private fabric::RawConsumer,
     BufferPool& blocks;  // of kBlock bytes
   };
 
+  // What becomes of packets besides: all of a chain but its services, which are put in here.
+  struct Manner {
+    service::Chain chain{};
+    bool is_tap = false;  // what comes are copies, and nothing goes on
+  };
+
   // Of a port of `node`; all but the entropy outlive it. Errors: no such port; the port has no room
   // for its questions.
   static Expected<std::unique_ptr<ServicePlace>> open(
       fabric::ChannelAdapter& node, mgmt::PortNumber port,
-      std::vector<std::unique_ptr<service::Service>> services, Memory memory, Peers& peers,
-      Entropy& entropy);
+      std::vector<std::unique_ptr<service::Service>> services, const Manner& manner, Memory memory,
+      Peers& peers, Entropy& entropy);
   ~ServicePlace() override;
+
+  // At one more port of the node: what comes there goes through the same services. Errors: no such
+  // port.
+  Expected<void> add_port(mgmt::PortNumber port, Entropy& entropy);
 
   // Packets to these LIDs are the services', and no others. Errors: one of them is already
   // somebody else's at this port; then it stays his, and the rest is done.
-  Expected<void> set_lids(std::span<const Lid> lids);
-  [[nodiscard]] const std::vector<Lid>& lids() const { return lids_; }
+  Expected<void> set_lids(std::span<const Lid> lids) { return set_lids(port(), lids); }
+  [[nodiscard]] const std::vector<Lid>& lids() const { return sides_.front()->lids; }
+  // Of one of its ports.
+  Expected<void> set_lids(mgmt::PortNumber port, std::span<const Lid> lids);
+  [[nodiscard]] const std::vector<Lid>& lids(mgmt::PortNumber port) const {
+    return side(port).lids;
+  }
   // Packets that fit the rule besides (RawPort has its errors).
   Expected<void> divert(const fabric::RawRule& rule);
   // Answers of the administrator may be others by now.
   void paths_changed() { runtime_->paths_changed(); }
 
+  // A copy of a packet that another service has mirrored: the services here see it, and it goes
+  // nowhere. False: there is no memory for it.
+  bool show(Bytes packet, service::Arrival arrival, Time now);
+
+  // A port of the subnet has gone.
+  void forget(Guid port);
+  // The services here begin, and another instance of them is at work: they learn all that it knows.
+  void catch_up(const ServicePlace& other, Time now);
   // What another instance of the services here has published.
   void apply(std::size_t service, Bytes record, Time now) { runtime_->apply(service, record, now); }
 
@@ -81,17 +116,23 @@ class ServicePlace final : private fabric::RawConsumer,
   [[nodiscard]] std::optional<Time> deadline() const { return runtime_->deadline(); }
 
   [[nodiscard]] const fabric::ChannelAdapter& node() const { return node_; }
-  [[nodiscard]] mgmt::PortNumber port() const { return port_; }
+  // The first one.
+  [[nodiscard]] mgmt::PortNumber port() const { return sides_.front()->port; }
   [[nodiscard]] const service::Runtime& runtime() const { return *runtime_; }
   [[nodiscard]] std::span<const std::unique_ptr<service::Service>> services() const {
     return services_;
   }
   [[nodiscard]] std::vector<CounterValue> counters() const { return counters_.snapshot(); }
+  // Of the port's receive filter, which other services there share.
+  [[nodiscard]] std::vector<CounterValue> filter_counters() const;
+  [[nodiscard]] std::uint64_t count(ServicePlaceCounter counter) const {
+    return counters_.get(counter);
+  }
 
  private:
-  ServicePlace(fabric::ChannelAdapter& node, mgmt::PortNumber port,
-               std::vector<std::unique_ptr<service::Service>> services, Memory memory, Peers& peers,
-               Entropy& entropy);
+  ServicePlace(fabric::ChannelAdapter& node,
+               std::vector<std::unique_ptr<service::Service>> services, const Manner& manner,
+               Memory memory, Peers& peers, Entropy& entropy);
 
   struct Copy {
     BufferRef block;
@@ -104,31 +145,46 @@ class ServicePlace final : private fabric::RawConsumer,
     [[nodiscard]] std::size_t size() const { return header + payload + trailer; }
   };
 
-  // fabric::RawConsumer
-  void take(std::uint16_t queue, std::span<link::PacketPtr> packets, Time now) override;
+  // What it is at a port.
+  struct Side final : fabric::RawConsumer {
+    Side(ServicePlace& its_place, mgmt::PortNumber its_port) : place(its_place), port(its_port) {}
+    void take(std::uint16_t queue, std::span<link::PacketPtr> packets, Time now) override {
+      place.take(port, queue, packets, now);
+    }
+
+    ServicePlace& place;
+    const mgmt::PortNumber port;
+    std::unique_ptr<fabric::RawService> raw{};
+    std::vector<Lid> lids{};
+  };
+
   // service::RuntimeUser
   void send(Bytes packet, std::uint8_t out_port, bool sealed) override;
   void mirror(Bytes packet, const service::Arrival& arrival) override;
   void publish(std::size_t service, Bytes record) override;
   // service::PathAsker
   void ask(std::uint64_t number, const service::PathQuestion& question) override;
-  // mgmt::PortAgents::User
-  void received(mgmt::PortNumber port, const mgmt::ReceivedMad& mad) override;
-  void finished(mgmt::PortNumber port, std::uint64_t cookie, mgmt::MadResult result) override;
+  // SaPathUser
+  void path_answered(std::uint64_t number, const SaPathAnswer& answer) override;
 
-  void handle(std::uint16_t queue, std::span<link::PacketPtr> packets, Time now);
+  // One of its ports.
+  [[nodiscard]] Side& side(mgmt::PortNumber port) const;
+  void take(mgmt::PortNumber port, std::uint16_t queue, std::span<link::PacketPtr> packets,
+            Time now);
+  void handle(mgmt::PortNumber port, std::uint16_t queue, std::span<link::PacketPtr> packets,
+              Time now);
   [[nodiscard]] bool copy(link::Packet& packet, Copy& out);
-  void forward(Copy& copy, Time now);
+  void forward(Copy& copy, mgmt::PortNumber port, Time now);
 
   fabric::ChannelAdapter& node_;
-  const mgmt::PortNumber port_;
+  const bool is_tap_;
   Memory memory_;
   Peers& peers_;
   std::vector<std::unique_ptr<service::Service>> services_;
-  mgmt::PortAgents agents_;
+  SaPaths questions_;
   std::unique_ptr<service::Runtime> runtime_;
-  std::unique_ptr<fabric::RawService> raw_;
-  std::vector<Lid> lids_;
+  std::vector<std::unique_ptr<Side>> sides_;    // the first one is there from the start
+  std::unordered_set<std::uint64_t> crossing_;  // questions about paths into another subnet
   CounterSet<ServicePlaceCounter, kServicePlaceCounters> counters_;
   std::array<Copy, service::Runtime::kBurst> copies_;
   std::array<service::Item, service::Runtime::kBurst> items_;

@@ -16,8 +16,8 @@
 namespace weft::daemon {
 namespace {
 
-constexpr int kTurn = 4;  // batches that are received before others get their turn
-constexpr std::string_view kTap = "tap:";
+constexpr int kEthernetSocketTurn = 4;  // batches that are received before others get their turn
+constexpr std::string_view kEthernetSocketTap = "tap:";
 
 Expected<std::unique_ptr<io::EthernetDevice>> open_tap(const std::string& name,
                                                        std::span<const sock_filter> filter) {
@@ -57,8 +57,8 @@ Expected<std::unique_ptr<io::EthernetDevice>> open_packets(const std::string& in
 Expected<std::unique_ptr<io::EthernetDevice>> EthernetSocket::open_device(
     const std::string& interface, const Gid& own, std::uint16_t port) {
   const auto filter = ethernet_filter(own, port);
-  if (!interface.starts_with(kTap)) return open_packets(interface, own, filter);
-  return open_tap(interface.substr(kTap.size()), filter);
+  if (!interface.starts_with(kEthernetSocketTap)) return open_packets(interface, own, filter);
+  return open_tap(interface.substr(kEthernetSocketTap.size()), filter);
 }
 
 Expected<std::unique_ptr<EthernetSocket>> EthernetSocket::open(const io::SocketAddress& own,
@@ -161,7 +161,7 @@ void EthernetSocket::found(const Gid& address, Time now) {
 }
 
 void EthernetSocket::receive_all(Time now) {
-  for (int i = 0; i < kTurn; ++i) {
+  for (int i = 0; i < kEthernetSocketTurn; ++i) {
     const auto frames = device_->receive();
     for (const Bytes frame : frames)
       take(frame, now);

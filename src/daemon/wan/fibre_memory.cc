@@ -12,13 +12,13 @@ namespace weft::daemon {
 namespace {
 
 // Goes with the files. Whatever comes later wakes.
-struct Greeting {
+struct FibreGreeting {
   std::uint32_t magic = 0x66696272;  // "fibr"
   std::uint32_t version = 1;         // of this, and of the memory
 };
 
 // Wakes in a turn. Each was sent for something of its own, so that more are a flood.
-constexpr int kTurn = 64;
+constexpr int kFibreMemoryTurn = 64;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ Expected<std::unique_ptr<FibreMemory>> FibreMemory::hand_over(int socket) {
   auto rings = RingMappings::make(files);
   if (!rings) return tl::unexpected(rings.error());
   const std::array<int, RingMappings::kFiles> handed{files[0].get(), files[1].get()};
-  const Greeting greeting;
+  const FibreGreeting greeting;
   if (auto sent = io::send_message(socket, plain::bytes_of(greeting), handed); !sent) {
     return tl::unexpected(sent.error());
   }
@@ -35,14 +35,14 @@ Expected<std::unique_ptr<FibreMemory>> FibreMemory::hand_over(int socket) {
 }
 
 Expected<std::unique_ptr<FibreMemory>> FibreMemory::take_over(int socket) {
-  std::array<std::byte, sizeof(Greeting)> bytes;
+  std::array<std::byte, sizeof(FibreGreeting)> bytes;
   std::array<io::UniqueFd, RingMappings::kFiles> files;
   const auto message = io::receive_message(socket, bytes, files);
   if (!message) return tl::unexpected(message.error());
   if (!*message) return nullptr;
   if ((*message)->size == 0) return fail(std::errc::connection_reset, "turned away");
-  const auto greeting = plain::read<Greeting>(Bytes(bytes).first((*message)->size));
-  const Greeting wanted;
+  const auto greeting = plain::read<FibreGreeting>(Bytes(bytes).first((*message)->size));
+  const FibreGreeting wanted;
   if (!greeting || greeting->magic != wanted.magic || greeting->version != wanted.version) {
     return fail(std::errc::bad_message, "who listens there is no fibre, or one of another version");
   }
@@ -58,7 +58,7 @@ void FibreMemory::show() {
 }
 
 bool FibreMemory::hear_wakes() const {
-  for (int i = 0; i < kTurn; ++i) {
+  for (int i = 0; i < kFibreMemoryTurn; ++i) {
     std::array<std::byte, 1> byte;
     const auto message = io::receive_message(socket_, byte);
     if (!message) return false;

@@ -18,10 +18,10 @@ constexpr std::string_view kTcp = "tcp:";
 constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kShm = "shm:";
 constexpr std::string_view kFile = "file:";
-constexpr int kReadsInATurn = 4;  // then others have theirs
+constexpr int kFibreStreamReadsInATurn = 4;  // then others have theirs
 // Bytes of memory that are read at once: the other end has room again while this one looks at them,
 // and a turn leaves time for what is to be sent.
-constexpr std::size_t kPiece = carrier::kRingBytes / 8;
+constexpr std::size_t kFibreStreamPiece = carrier::kRingBytes / 8;
 
 }  // namespace
 
@@ -129,7 +129,7 @@ std::optional<ssize_t> FibreStream::result_of(ssize_t done) {
 
 std::optional<ssize_t> FibreStream::read(MutableBytes room) {
   if (memory_ == nullptr) return result_of(::read(in_.get(), room.data(), room.size()));
-  const std::size_t got = memory_->read(room.first(std::min(room.size(), kPiece)));
+  const std::size_t got = memory_->read(room.first(std::min(room.size(), kFibreStreamPiece)));
   memory_->show();
   if (memory_->lie()) channel_.out_of_step();
   if (memory_->lie()) return -1;
@@ -147,7 +147,7 @@ std::optional<ssize_t> FibreStream::write(Bytes bytes) {
 }
 
 bool FibreStream::read_all(Time now) {
-  for (int i = 0; i < kReadsInATurn && channel_.is_open(); ++i) {
+  for (int i = 0; i < kFibreStreamReadsInATurn && channel_.is_open(); ++i) {
     const MutableBytes room = channel_.room();
     const auto got = read(room);
     if (!got) return true;

@@ -14,8 +14,8 @@
 namespace weft::daemon {
 namespace {
 
-constexpr int kTurn = 4;  // batches that are received before others get their turn
-constexpr std::size_t kWantedBuffer = std::size_t{16} << 20;  // as of UDP
+constexpr int kIpSocketTurn = 4;  // batches that are received before others get their turn
+constexpr std::size_t kIpSocketWantedBuffer = std::size_t{16} << 20;  // as of UDP
 
 // How many of the first ones have the same header; options are each frame's own.
 std::size_t of_one_kind(std::span<const wan::OutFrame> frames) {
@@ -68,7 +68,7 @@ Expected<std::unique_ptr<IpSocket>> IpSocket::open(const Gid& own, bool ipv4, io
   auto socket = io::RawIpSocket::open({.local = own,
                                        .ipv4 = ipv4,
                                        .protocol = *wan::kFrame.ip_protocol,
-                                       .buffer = kWantedBuffer,
+                                       .buffer = kIpSocketWantedBuffer,
                                        .destination_options = options});
   if (!socket) {
     const Error& error = socket.error();
@@ -118,7 +118,7 @@ void IpSocket::receive(const io::RawIpSocket::Received& packet, Time now) {
 }
 
 void IpSocket::receive_all(Time now) {
-  for (int i = 0; i < kTurn; ++i) {
+  for (int i = 0; i < kIpSocketTurn; ++i) {
     const auto packets = socket_.receive();
     for (const io::RawIpSocket::Received& packet : packets)
       receive(packet, now);

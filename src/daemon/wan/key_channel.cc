@@ -15,7 +15,7 @@ namespace {
 
 constexpr Duration kHandshake = 10s;  // and both have said which ciphers they have
 // Probed after, and given up after: of a peer whose machine is gone, TCP would say nothing.
-constexpr Duration kSilence = 15s;
+constexpr Duration kKeyChannelSilence = 15s;
 constexpr std::string_view kNameLabel = "EXPERIMENTAL weft wan name";
 constexpr std::size_t kNameBytes = 7;
 
@@ -47,7 +47,7 @@ KeyChannel::KeyChannel(std::shared_ptr<io::TlsChannel> channel, Config config, i
 Expected<std::unique_ptr<KeyChannel>> KeyChannel::begin(const io::TlsSite& site,
                                                         io::UniqueFd socket, Config config,
                                                         io::Reactor& reactor, Time now) {
-  if (auto noticed = io::notice_silence(socket.get(), kSilence); !noticed) {
+  if (auto noticed = io::notice_silence(socket.get(), kKeyChannelSilence); !noticed) {
     return tl::unexpected(noticed.error());
   }
   const Time deadline = now + kHandshake;

@@ -15,8 +15,8 @@ namespace weft::daemon {
 namespace {
 
 // After the first news, for the rest of it; and of a table that could not be read.
-constexpr Duration kGather = 50ms;
-constexpr Duration kTryAgain = 5s;
+constexpr Duration kLearnedRoutesGather = 50ms;
+constexpr Duration kLearnedRoutesTryAgain = 5s;
 
 constexpr std::size_t kMostRoutes = 65'536;
 
@@ -76,7 +76,7 @@ Expected<std::unique_ptr<LearnedRoutes>> LearnedRoutes::open(const fabric::LabEx
       new LearnedRoutes(extender, reactor, std::move(*monitor), std::move(changed)));
   auto watch = reactor.watch(out->monitor_.fd(), EPOLLIN, [routes = out.get()](std::uint32_t) {
     routes->monitor_.drain();
-    if (!routes->timer_.armed()) routes->timer_.set(io::now() + kGather);
+    if (!routes->timer_.armed()) routes->timer_.set(io::now() + kLearnedRoutesGather);
   });
   if (!watch) return tl::unexpected(watch.error());
   out->watch_ = std::move(*watch);
@@ -102,7 +102,7 @@ void LearnedRoutes::tell_left_out(std::size_t count) {
 void LearnedRoutes::read() {
   const auto listed = io::list_kernel_routes(*extender_.route_table, kMostRoutes);
   trouble_ = listed ? "" : listed.error().message;
-  if (!listed) return timer_.set(io::now() + kTryAgain);
+  if (!listed) return timer_.set(io::now() + kLearnedRoutesTryAgain);
   tell_left_out(listed->left_out);
   auto routes = learn_routes(listed->routes, extender_);
   if (routes == routes_) return;

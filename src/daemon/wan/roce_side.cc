@@ -22,7 +22,7 @@
 namespace weft::daemon {
 namespace {
 
-constexpr std::string_view kTap = "tap:";
+constexpr std::string_view kRoceSideTap = "tap:";
 constexpr std::uint32_t kIp = 14;
 
 // The frames that a bridge for RoCE may carry: so all other traffic costs nothing here. Jumps count
@@ -52,8 +52,8 @@ constexpr std::array<sock_filter, 20> kFilter{{
 }};
 
 Expected<std::unique_ptr<io::EthernetDevice>> open_device(const std::string& interface) {
-  if (interface.starts_with(kTap)) {
-    return io::TapDevice::open(interface.substr(kTap.size()), kFilter);
+  if (interface.starts_with(kRoceSideTap)) {
+    return io::TapDevice::open(interface.substr(kRoceSideTap.size()), kFilter);
   }
   return io::PacketSocket::open(interface, kFilter, {});
 }
@@ -79,7 +79,7 @@ Expected<std::unique_ptr<RoceSide>> RoceSide::open(const std::string& interface,
   auto device = open_device(interface);
   if (!device) {
     const bool denied = device.error().code == std::errc::operation_not_permitted;
-    const bool tap = interface.starts_with(kTap);
+    const bool tap = interface.starts_with(kRoceSideTap);
     return fail(device.error().code,
                 fmt::format("hosts: {}{}", device.error().message,
                             !denied ? ""

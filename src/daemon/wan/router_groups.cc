@@ -17,16 +17,17 @@ namespace {
 using wire::MemberRecord;
 
 // For one answer of the administrator, and how often it is asked again.
-constexpr Duration kPatience = 250ms;
-constexpr unsigned kRetries = 3;
+constexpr Duration kRouterGroupsPatience = 250ms;
+constexpr unsigned kRouterGroupsRetries = 3;
 
-constexpr Duration kLookAgain = 1s;    // while nobody tells, or something has failed
-constexpr Duration kLookSeldom = 15s;  // otherwise, and to subscribe again
-constexpr Duration kGather = 20ms;     // what changes within is one change
-constexpr Duration kRenewAfter = 3s;
+constexpr Duration kLookAgain = 1s;             // while nobody tells, or something has failed
+constexpr Duration kLookSeldom = 15s;           // otherwise, and to subscribe again
+constexpr Duration kRouterGroupsGather = 20ms;  // what changes within is one change
+constexpr Duration kRouterGroupsRenewAfter = 3s;
 constexpr std::size_t kMostJoining = 64;  // at a time
 
-constexpr std::array kTraps{wire::TrapNumber::kGroupCreated, wire::TrapNumber::kGroupDeleted};
+constexpr std::array kRouterGroupsTraps{wire::TrapNumber::kGroupCreated,
+                                        wire::TrapNumber::kGroupDeleted};
 
 bool is_answer(Bytes mad) {
   const auto header = wire::MadHeader::parse(mad);
@@ -84,8 +85,8 @@ bool RouterGroups::ask(Bytes mad, std::uint64_t cookie, Time now) {
   const mgmt::MadRequest request{
       .to = {.lid = info.master_sm_lid, .sl = info.master_sm_sl, .qpn = kQp1, .qkey = kGsiQKey},
       .mad = mad,
-      .timeout = kPatience,
-      .retries = kRetries,
+      .timeout = kRouterGroupsPatience,
+      .retries = kRouterGroupsRetries,
       .cookie = cookie};
   const auto sent = agents_.send(*place_.port, request, now);
   node_.management_used();
@@ -94,9 +95,10 @@ bool RouterGroups::ask(Bytes mad, std::uint64_t cookie, Time now) {
 
 void RouterGroups::subscribe(Time now) {
   subscribe_at_ = now + kLookSeldom;
-  for (std::size_t i = 0; i < kTraps.size(); ++i) {
+  for (std::size_t i = 0; i < kRouterGroupsTraps.size(); ++i) {
     const std::uint64_t cookie = ++asked_;
-    const auto question = notice_subscription(kTraps[i], true, static_cast<std::uint32_t>(cookie));
+    const auto question =
+        notice_subscription(kRouterGroupsTraps[i], true, static_cast<std::uint32_t>(cookie));
     subscribing_[i] = ask(question, cookie, now) ? cookie : 0;
   }
 }
@@ -115,7 +117,9 @@ void RouterGroups::take_report(mgmt::PortNumber port, const mgmt::ReceivedMad& m
   const auto notice = ours ? read_notice_report(mad, place_.manager) : std::nullopt;
   if (!notice) return;
   confirm_notice_report(node_, port, agents_.at(port), mad);
-  if (!notice->generic || std::ranges::find(kTraps, notice->trap) == kTraps.end()) return;
+  if (!notice->generic ||
+      std::ranges::find(kRouterGroupsTraps, notice->trap) == kRouterGroupsTraps.end())
+    return;
   ++reports_;
   const Gid mgid = sm::gid_of(*notice);
   // What is answered yet to who has joined before is about the group as it was.
@@ -128,7 +132,7 @@ void RouterGroups::take_report(mgmt::PortNumber port, const mgmt::ReceivedMad& m
     known->second.renew_at = now;
   }
   stale_ = list_ != 0;
-  look_by(now + kGather);
+  look_by(now + kRouterGroupsGather);
 }
 
 void RouterGroups::look_by(Time when) {
@@ -137,7 +141,7 @@ void RouterGroups::look_by(Time when) {
 
 void RouterGroups::end_list(Duration wait, Time now) {
   list_ = 0;
-  due_ = now + (std::exchange(stale_, false) ? kGather : wait);
+  due_ = now + (std::exchange(stale_, false) ? kRouterGroupsGather : wait);
 }
 
 void RouterGroups::run(Time now) {
@@ -201,7 +205,7 @@ void RouterGroups::take_answer(const Gid& mgid, Bytes mad, Time now) {
     return look_by(now + kLookAgain);
   }
   Membership& membership = in_[mgid];
-  membership.renew_at = now + kRenewAfter;
+  membership.renew_at = now + kRouterGroupsRenewAfter;
   const wan::LocalGroup group{.mgid = mgid,
                               .port = *place_.port,
                               .slid = place_.lid,

@@ -15,9 +15,9 @@ namespace {
 
 using wan::SiteGreeting;
 
-constexpr Duration kPatience = 10s;
+constexpr Duration kSiteCallPatience = 10s;
 // A peer whose machine is gone says nothing: probed after, and given up after.
-constexpr Duration kSilence = 15s;
+constexpr Duration kSiteCallSilence = 15s;
 // What one word takes, and more than anybody should have sent.
 constexpr std::size_t kRead = 512;
 // Content types of TLS (RFC 8446, 5.1): an alert, a handshake.
@@ -44,11 +44,11 @@ SiteCall::SiteCall(io::UniqueFd socket, Config config, io::Reactor& reactor, Tim
 
 Expected<std::unique_ptr<SiteCall>> SiteCall::begin(io::UniqueFd socket, Config config,
                                                     io::Reactor& reactor, Time now) {
-  if (auto noticed = io::notice_silence(socket.get(), kSilence); !noticed) {
+  if (auto noticed = io::notice_silence(socket.get(), kSiteCallSilence); !noticed) {
     return tl::unexpected(noticed.error());
   }
   std::unique_ptr<SiteCall> call(
-      new SiteCall(std::move(socket), std::move(config), reactor, now + kPatience));
+      new SiteCall(std::move(socket), std::move(config), reactor, now + kSiteCallPatience));
   if (auto watched = call->watch(); !watched) return tl::unexpected(watched.error());
   return call;
 }

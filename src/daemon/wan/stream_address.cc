@@ -14,7 +14,7 @@ namespace weft::daemon {
 namespace {
 
 constexpr std::string_view kUnixPrefix = "unix:";
-constexpr int kBacklog = 64;
+constexpr int kStreamAddressBacklog = 64;
 
 }  // namespace
 
@@ -37,9 +37,9 @@ std::string StreamAddress::to_string() const {
 
 Expected<io::UniqueFd> listen_stream(StreamAddress& address) {
   if (!address.path.empty()) {
-    return io::listen_unix(address.path, io::UnixKind::kStream, kBacklog);
+    return io::listen_unix(address.path, io::UnixKind::kStream, kStreamAddressBacklog);
   }
-  auto fd = io::listen_tcp(address.ip, kBacklog);
+  auto fd = io::listen_tcp(address.ip, kStreamAddressBacklog);
   if (!fd) return fd;
   const auto local = io::local_address(fd->get());
   if (!local) return tl::unexpected(local.error());

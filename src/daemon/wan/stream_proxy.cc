@@ -14,11 +14,11 @@
 namespace weft::daemon {
 namespace {
 
-constexpr std::size_t kPiece = 64 * 1024;          // read at once: what a burst is on the line
-constexpr int kPiecesInATurn = 16;                 // then others, and what is due, have theirs
-constexpr std::size_t kMostWaiting = 1024 * 1024;  // for a receiver that does not read
-constexpr std::size_t kMostPieces = 64;            // written at once
-constexpr Duration kTryAgain = 1ms;                // where memory is what is missing
+constexpr std::size_t kStreamProxyPiece = 64 * 1024;  // read at once: what a burst is on the line
+constexpr int kPiecesInATurn = 16;                    // then others, and what is due, have theirs
+constexpr std::size_t kMostWaiting = 1024 * 1024;     // for a receiver that does not read
+constexpr std::size_t kMostPieces = 64;               // written at once
+constexpr Duration kStreamProxyTryAgain = 1ms;        // where memory is what is missing
 
 }  // namespace
 
@@ -120,7 +120,7 @@ bool StreamProxy::read(std::uint32_t number, Connection& connection, Side from, 
       pipe.wants = pipe.hung_up;  // epoll says again that there is more
       return true;
     }
-    const MutableBytes room = directions_[from].line.room(kPiece);
+    const MutableBytes room = directions_[from].line.room(kStreamProxyPiece);
     if (room.empty()) return true;  // run() tries again
     const ssize_t got = recv(connection.ends[from].get(), room.data(), room.size(), 0);
     if (got < 0 && errno == EINTR) continue;
@@ -254,7 +254,7 @@ std::optional<Time> StreamProxy::run(Time now) {
       const Time ready = directions_[side].model.stream_ready();
       // Held back by the line, or by memory; who waits for its receiver hears of that by epoll.
       if (!pipe.read_all && ready > now) at(ready);
-      if (pipe.wants && may_read(pipe, side, now)) at(now + kTryAgain);
+      if (pipe.wants && may_read(pipe, side, now)) at(now + kStreamProxyTryAgain);
     }
     watch_what_matters(number, connection, now);
   }

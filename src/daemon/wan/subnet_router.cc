@@ -8,8 +8,6 @@
 #include <tuple>
 
 #include "daemon/counters_json.h"
-#include "daemon/sa_question.h"
-#include "hca/types.h"
 #include "io/clock.h"
 #include "wire/sa/path_record.h"
 
@@ -18,29 +16,13 @@ namespace {
 
 using wire::PathRecord;
 
-// For one answer of the administrator, and how often it is asked again.
-constexpr Duration kPatience = 250ms;
-constexpr unsigned kRetries = 3;
-
-constexpr std::uint64_t kAsked = PathRecord::kHasDgid | PathRecord::kHasSgid |
-                                 PathRecord::kHasReversible | PathRecord::kHasNumbPath |
-                                 PathRecord::kHasPKey;
-constexpr std::uint16_t kBusy = 1;  // of a MAD's status, IBA 13.4.7
-
-Gid gid_of(std::uint64_t prefix, Guid guid) {
-  std::array<std::byte, 16> raw;
-  wire::store_be64(raw.data(), prefix);
-  wire::store_be64(raw.data() + 8, guid.value());
-  return wire::load_gid(raw.data());
-}
-
 }  // namespace
 
 SubnetRouter::SubnetRouter(fabric::ChannelAdapter& node, const link::PortOptions& port,
                            link::PacketPool& pool, std::function<void()> wake)
     : node_(node),
       wake_(std::move(wake)),
-      agents_(node.management(), *this),
+      questions_(node, *this),
       router_({.port = port}, pool, *this),
       groups_(node, [this](const std::vector<wan::LocalGroup>& groups) {
         router_.set_groups(groups, io::now());
@@ -48,9 +30,7 @@ SubnetRouter::SubnetRouter(fabric::ChannelAdapter& node, const link::PortOptions
 }
 
 Expected<void> SubnetRouter::start() {
-  const mgmt::AgentRequest wanted{.mgmt_class = wire::MgmtClass::kSubnAdm,
-                                  .class_version = wire::kSaClassVersion};
-  if (auto opened = agents_.open(node_.port_count(), wanted); !opened) return opened;
+  if (auto opened = questions_.open(); !opened) return opened;
   if (auto started = groups_.start(); !started) return started;
   node_.add_observer(*this);
   node_.set_forwarder(this);
@@ -61,7 +41,7 @@ Expected<void> SubnetRouter::start() {
 void SubnetRouter::stop() {
   node_.set_forwarder(nullptr);
   node_.remove_observer(*this);
-  agents_.close();
+  questions_.close();
   groups_.stop();
   node_.management_used();
   router_.paths().drop_waiting(wan::NoPath::kUnanswered);
@@ -75,7 +55,7 @@ link::Port& SubnetRouter::add_site(const std::vector<GidPrefix>& prefixes) {
 }
 
 void SubnetRouter::set_learned(const std::vector<LearnedRoute>& routes) {
-  wan::PrefixTable& table = router_.prefixes();
+  PrefixTable& table = router_.prefixes();
   for (const auto& [prefix, site] : learned_)
     table.remove(prefix);
   learned_.clear();
@@ -116,8 +96,7 @@ void SubnetRouter::into_subnet(link::PacketPtr packet, std::uint8_t port, Time n
 std::optional<mgmt::PortNumber> SubnetRouter::usable_port() const {
   for (unsigned number = 1; number <= node_.port_count(); ++number) {
     const auto port = static_cast<mgmt::PortNumber>(number);
-    const wire::PortInfo info = node_.port_info(port);
-    if (info.state == wire::PortState::kActive && hca::is_unicast(info.master_sm_lid)) return port;
+    if (questions_.can_ask(port)) return port;
   }
   return std::nullopt;
 }
@@ -125,55 +104,28 @@ std::optional<mgmt::PortNumber> SubnetRouter::usable_port() const {
 bool SubnetRouter::ask(std::uint64_t number, const wan::PathQuestion& question, Time now) {
   const auto port = usable_port();
   if (!port) return false;
-  const wire::PortInfo info = node_.port_info(*port);
-  const PathRecord record{.dgid = question.dgid,
-                          .sgid = gid_of(info.gid_prefix, node_.port(*port).guid()),
-                          .reversible = true,
-                          .paths = 1,
-                          .pkey = question.pkey};
-  const auto mad =
-      sa_question(wire::MadMethod::kGet, kAsked, record, static_cast<std::uint32_t>(number));
-  const mgmt::MadRequest request{
-      .to = {.lid = info.master_sm_lid, .sl = info.master_sm_sl, .qpn = kQp1, .qkey = kGsiQKey},
-      .mad = mad,
-      .timeout = kPatience,
-      .retries = kRetries,
-      .cookie = number};
-  const auto sent = agents_.send(*port, request, now);
-  node_.management_used();
-  return sent.has_value();
+  return questions_.ask(
+      *port, number,
+      {.mask = PathRecord::kHasDgid | PathRecord::kHasSgid | PathRecord::kHasPKey,
+       .like = {.dgid = question.dgid, .sgid = questions_.gid_of(*port), .pkey = question.pkey}},
+      now);
 }
 
-// Of an answer. Nothing: it knows none, or one that does not lead from here to somebody else.
-std::optional<wan::LocalPath> SubnetRouter::path_of(mgmt::PortNumber port, Bytes mad) const {
-  const auto header = wire::MadHeader::parse(mad);
-  if (!header || header->status != 0 || header->method != wire::MadMethod::kGetResponse ||
-      header->attribute_id != PathRecord::kAttributeId || mad.size() < wire::kMadSize) {
-    return std::nullopt;
+void SubnetRouter::path_answered(std::uint64_t number, const SaPathAnswer& answer) {
+  using Outcome = SaPathAnswer::Outcome;
+  const Time now = io::now();
+  if (answer.outcome == Outcome::kBusy || answer.outcome == Outcome::kUnanswered) {
+    return router_.paths().unanswered(number, now);
   }
-  const auto record = PathRecord::parse(mad.subspan(wire::SaHeader::kDataOffset));
-  const fabric::NodePort& own = node_.port(port);
-  if (!record || !hca::is_unicast(record->dlid) || own.owns(record->dlid) ||
-      !own.owns(record->slid)) {
-    return std::nullopt;
+  const PathRecord& record = answer.record;
+  const fabric::NodePort& own = node_.port(answer.port);
+  // One that does not lead from here to somebody else is none.
+  if (answer.outcome != Outcome::kFound || own.owns(record.dlid) || !own.owns(record.slid)) {
+    return router_.paths().absent(number, now);
   }
-  return wan::LocalPath{.port = port, .slid = record->slid, .dlid = record->dlid, .sl = record->sl};
-}
-
-void SubnetRouter::received(mgmt::PortNumber port, const mgmt::ReceivedMad& mad) {
-  if (!mad.cookie) return;
-  const auto header = wire::MadHeader::parse(mad.mad);
-  if (header && (header->status & kBusy) != 0) {
-    router_.paths().unanswered(*mad.cookie, io::now());
-  } else if (const auto path = path_of(port, mad.mad)) {
-    router_.paths().found(*mad.cookie, *path, io::now());
-  } else {
-    router_.paths().absent(*mad.cookie, io::now());
-  }
-}
-
-void SubnetRouter::finished(mgmt::PortNumber, std::uint64_t cookie, mgmt::MadResult) {
-  router_.paths().unanswered(cookie, io::now());
+  router_.paths().found(
+      number, {.port = answer.port, .slid = record.slid, .dlid = record.dlid, .sl = record.sl},
+      now);
 }
 
 void SubnetRouter::port_changed(mgmt::PortNumber, bool reregister) {
@@ -183,10 +135,9 @@ void SubnetRouter::port_changed(mgmt::PortNumber, bool reregister) {
 // What paths there are depends on where the router is, and on who manages the subnet.
 void SubnetRouter::look_at_ports(bool anew) {
   const auto port = usable_port();
-  const std::uint64_t prefix = node_.port_info(port.value_or(1)).gid_prefix;
-  router_.set_subnet(prefix);
+  router_.set_subnet(node_.port_info(port.value_or(1)).gid_prefix);
   router_.paths().forget();
-  groups_.use(port, gid_of(prefix, node_.port(port.value_or(1)).guid()), anew, io::now());
+  groups_.use(port, questions_.gid_of(port.value_or(1)), anew, io::now());
   wake_();
 }
 

@@ -12,18 +12,18 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "daemon/sa_paths.h"
 #include "daemon/wan/learned_routes.h"
 #include "daemon/wan/router_groups.h"
 #include "fabric/channel_adapter.h"
 #include "link/port.h"
-#include "mgmt/port_agents.h"
 #include "wan/router/router.h"
 
 namespace weft::daemon {
 
 class SubnetRouter final : private fabric::Forwarder,
                            private wan::RouterUser,
-                           private mgmt::PortAgents::User,
+                           private SaPathUser,
                            private fabric::Node::PortObserver {
  public:
   // `node` stays until stop(), `pool` longer. `port`: those that lead to other sites are like it.
@@ -65,21 +65,19 @@ class SubnetRouter final : private fabric::Forwarder,
   bool ask(std::uint64_t number, const wan::PathQuestion& question, Time now) override;
   void into_subnet(link::PacketPtr packet, std::uint8_t port, Time now) override;
   void wake() override { wake_(); }
-  // mgmt::PortAgents::User
-  void received(mgmt::PortNumber port, const mgmt::ReceivedMad& mad) override;
-  void finished(mgmt::PortNumber port, std::uint64_t cookie, mgmt::MadResult result) override;
+  // SaPathUser
+  void path_answered(std::uint64_t number, const SaPathAnswer& answer) override;
   // fabric::Node::PortObserver
   void port_changed(mgmt::PortNumber port, bool reregister) override;
 
   // The port by which paths are asked for and taken; nothing: none is Active.
   [[nodiscard]] std::optional<mgmt::PortNumber> usable_port() const;
-  [[nodiscard]] std::optional<wan::LocalPath> path_of(mgmt::PortNumber port, Bytes mad) const;
   // `anew`: what the subnet's manager was told by now, it has forgotten.
   void look_at_ports(bool anew);
 
   fabric::ChannelAdapter& node_;
   std::function<void()> wake_;
-  mgmt::PortAgents agents_;            // for questions
+  SaPaths questions_;
   std::vector<LearnedRoute> learned_;  // those in use
   wan::Router router_;
   RouterGroups groups_;

@@ -9,8 +9,8 @@
 namespace weft::daemon {
 namespace {
 
-constexpr int kTurn = 8;  // connections that are taken before others get their turn
-constexpr Duration kPause = 1s;
+constexpr int kTcpDoorTurn = 8;  // connections that are taken before others get their turn
+constexpr Duration kTcpDoorPause = 1s;
 
 }  // namespace
 
@@ -54,11 +54,11 @@ bool TcpDoor::accept(const Taker& take, Time now) {
 }
 
 bool TcpDoor::accept_some(const Listener& listener, const Taker& take, Time now) {
-  for (int i = 0; i < kTurn; ++i) {
+  for (int i = 0; i < kTcpDoorTurn; ++i) {
     auto accepted = io::accept_tcp(listener.socket.get());
     if (!accepted) {
       // Without a descriptor for it, it would be announced again and again.
-      again_ = now + kPause;
+      again_ = now + kTcpDoorPause;
       watch(false);
       return false;
     }

@@ -10,7 +10,7 @@ namespace weft::daemon {
 namespace {
 
 constexpr std::size_t kSocketBuffer = 16 * 1024 * 1024;  // wanted; the kernel may grant less
-constexpr int kReadsInATurn = 16;
+constexpr int kUdpProxyReadsInATurn = 16;
 
 io::UdpOptions options_at(const io::SocketAddress& local) {
   return {.local = local,
@@ -73,7 +73,7 @@ bool UdpProxy::read(const io::UdpSocket& socket, Way& way, Arrival& out) {
 
 void UdpProxy::read_clients() {
   Arrival arrival;
-  for (int i = 0; i < kReadsInATurn && read(listen_, forward_, arrival); ++i) {
+  for (int i = 0; i < kUdpProxyReadsInATurn && read(listen_, forward_, arrival); ++i) {
     if (!arrival.kept) continue;
     const Time now = io::now();
     const std::uint32_t flow = flow_of(arrival.datagram, now);
@@ -89,7 +89,7 @@ void UdpProxy::read_clients() {
 void UdpProxy::read_target(std::uint32_t number) {
   Arrival arrival;
   Flow& flow = flows_.at(number);
-  for (int i = 0; i < kReadsInATurn && read(flow.socket, backward_, arrival); ++i) {
+  for (int i = 0; i < kUdpProxyReadsInATurn && read(flow.socket, backward_, arrival); ++i) {
     if (!arrival.kept) continue;
     if (arrival.datagram.source != target_) {
       backward_.direction.counters.add_in_turn(EmulatorCounter::kForeign);

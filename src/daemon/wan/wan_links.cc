@@ -2,20 +2,10 @@
 #include "daemon/wan/wan_links.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
-
-#include "daemon/counters_json.h"
-#include "daemon/wan/addressed_path.h"
-#include "daemon/wan/remote_legs.h"
-#include "daemon/wan/site_calls.h"
-#include "daemon/wan/site_identity.h"
-#include "daemon/wan/site_keys.h"
-#include "fabric/lab_fec_text.h"
 
 namespace weft::daemon {
 namespace {
@@ -38,64 +28,15 @@ std::string_view text(fabric::ExtenderMode mode) {
   return "roce";
 }
 
-std::string_view text(wan::Session::State state) {
-  switch (state) {
-    case wan::Session::State::kClosed:
-      return "closed";
-    case wan::Session::State::kGreeting:
-      return "looking";
-    case wan::Session::State::kRefused:
-      return "refused";
-    case wan::Session::State::kUp:
-      return "up";
-  }
-  return "";
-}
-
-wan::TrafficClasses classes_of(const fabric::LabDscp& dscp) {
-  // Its upper six bits (RFC 2474, 3).
-  const auto as_byte = [](std::uint8_t value) { return static_cast<std::uint8_t>(value << 2); };
-  wan::TrafficClasses out{.of_sl = {}, .control = as_byte(dscp.control)};
-  std::ranges::transform(dscp.of_sl, out.of_sl.begin(), as_byte);
-  return out;
-}
-
 }  // namespace
-
-struct WanLinks::Remote {
-  Remote(const fabric::LabRemote& of, const fabric::LabExtender& extender, link::Port& near_port,
-         std::vector<RemotePath*> paths, wan::BulkBuffer::Share& share,
-         const wan::TunnelOptions& options, link::PacketPool& pool, Entropy& entropy,
-         wan::TunnelUser& user, Time now)
-      : lab(of),
-        near(near_port),
-        legs(std::move(paths), of, extender, now),
-        share(share),
-        link(pool),
-        tunnel(options, share, pool, entropy, legs.path(), user) {
-    legs.set_tunnel(tunnel);
-  }
-
-  const fabric::LabRemote& lab;
-  link::Port& near;
-  RemoteLegs legs;
-  wan::BulkBuffer::Share& share;
-  link::DirectLink link;
-  wan::TunnelEnd tunnel;
-};
 
 struct WanLinks::Extender {
   const fabric::LabExtender& lab;
-  std::unique_ptr<RemotePaths> paths;
-  wan::BulkBuffer buffer;
   std::unique_ptr<SubnetRouter> router;   // null: it is none
   std::unique_ptr<LearnedRoutes> routes;  // null: it has no route_table
   std::unique_ptr<RoceSide> roce;         // null: hosts have no part in it
   bool near_woken = false;                // the router, or what is between it and hosts
-  std::vector<std::unique_ptr<Remote>> remotes;
-  std::vector<std::vector<io::TlsFingerprint>> remote_keys;
-  std::unique_ptr<SiteKeys> keys;    // null: it is insecure
-  std::unique_ptr<SiteCalls> calls;  // null: it has no setup by TCP
+  std::unique_ptr<SiteTunnels> tunnels;   // joined to ports of these
 };
 
 WanLinks::WanLinks(fabric::Fabric& fabric, Entropy& entropy)
@@ -127,21 +68,10 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
   const auto wrong = [&](const Error& error) {
     return fail(error.code, fmt::format("{}: {}", name, error.message));
   };
-  auto paths = RemotePaths::open(lab, reactor);
-  if (!paths) return wrong(paths.error());
-  const wan::BulkBuffer::Options options{
-      .lane_bytes = lab.buffer_bytes, .block = {}, .remotes = lab.remotes.size()};
-  auto& extender = *extenders_.emplace_back(new Extender{.lab = lab,
-                                                         .paths = std::move(*paths),
-                                                         .buffer = wan::BulkBuffer(options),
-                                                         .router = {},
-                                                         .routes = {},
-                                                         .roce = {},
-                                                         .remotes = {},
-                                                         .remote_keys = {},
-                                                         .keys = nullptr,
-                                                         .calls = nullptr});
-  extender.paths->set_landing(extender.buffer.landing());
+  auto tunnels = SiteTunnels::open(lab, name, fabric_.pool(), entropy_, reactor);
+  if (!tunnels) return wrong(tunnels.error());
+  auto& extender = *extenders_.emplace_back(new Extender{
+      .lab = lab, .router = {}, .routes = {}, .roce = {}, .tunnels = std::move(*tunnels)});
   if (lab.mode == fabric::ExtenderMode::kRouter) {
     if (auto made = make_router(extender, reactor); !made) return wrong(made.error());
   }
@@ -151,20 +81,6 @@ Expected<void> WanLinks::open_extender(const fabric::LabExtender& lab, io::React
     if (!side) return wrong(side.error());
     extender.roce = std::move(*side);
   }
-  if (lab.tcp_setup) {
-    auto calls = SiteCalls::open(extender.paths->locals(), reactor);
-    if (!calls) return wrong(calls.error());
-    extender.calls = std::move(*calls);
-  }
-  if (lab.insecure) return {};
-  auto site = load_site(lab);
-  if (!site) return wrong(site.error());
-  auto remote_keys = read_remote_keys(lab, (*site)->fingerprint());
-  if (!remote_keys) return wrong(remote_keys.error());
-  extender.remote_keys = std::move(*remote_keys);
-  auto keys = SiteKeys::open(name, std::move(*site), extender.paths->locals(), reactor, {});
-  if (!keys) return wrong(keys.error());
-  extender.keys = std::move(*keys);
   return {};
 }
 
@@ -198,48 +114,18 @@ link::Port& WanLinks::near_port(Extender& extender, std::size_t index) {
 }
 
 void WanLinks::add_remote(Extender& extender, std::size_t index, Time now) {
-  const fabric::LabRemote& lab = extender.lab.remotes[index];
   wan::TunnelOptions options;
   options.port = port_options(extender.lab);
   if (extender.router != nullptr) options.mode = wan::TunnelMode::kRouter;
   if (extender.roce != nullptr) options.mode = wan::TunnelMode::kRoce;
-  options.sender.kept_packets = most_packets(extender.lab);
-  if (lab.dscp) options.sender.classes = classes_of(*lab.dscp);
-  if (lab.fec) options.fec = {.frames = lab.fec->frames, .repairs = lab.fec->repairs};
-  wan::TunnelUser& user = *this;
-  link::Port& near = near_port(extender, index);
-  auto& remote = *extender.remotes.emplace_back(std::make_unique<Remote>(
-      lab, extender.lab, near, extender.paths->add(index, now), extender.buffer.share(index),
-      options, fabric_.pool(), entropy_, user, now));
-  if (extender.keys) {
-    const auto seals = remote.legs.seals();
-    extender.keys->add({.name = lab.name,
-                        .address = address_of(lab),
-                        .more = more_addresses_of(lab),
-                        .keys = extender.remote_keys[index],
-                        .path = seals.front(),
-                        .more_paths = {seals.begin() + 1, seals.end()},
-                        .changed = [&remote] { remote.tunnel.path_changed(); }});
-  }
-  remote.link.join(near, remote.tunnel.port(), now);
-  remote.tunnel.start(now);
-  if (!extender.calls) return;
-  // It is unplugged now, until a call stands.
-  remote.tunnel.stop(now);
-  follow_calls(remote, extender, index);
+  extender.tunnels->add(near_port(extender, index), options, now);
 }
 
-// The tunnel is there while a call stands, and a remote without an address is where that is from.
-void WanLinks::follow_calls(Remote& remote, Extender& extender, std::size_t index) {
-  SiteCalls& calls = *extender.calls;
-  calls.add({.name = remote.lab.name,
-             .address = address_of(remote.lab),
-             .own = extender.paths->locals()[listen_for(extender.lab, remote.lab, 0)],
-             .layers = std::string(wan::layers_within_ip(remote.lab.encapsulation)),
-             .changed = [&remote](bool there, Time now) {
-               there ? remote.tunnel.start(now) : remote.tunnel.stop(now);
-             }});
-  remote.legs.set_admits([&calls, index](const Gid& host) { return calls.is_at(index, host); });
+Expected<SiteTunnels*> WanLinks::open_tunnels(const fabric::LabExtender& lab,
+                                              const std::string& name, io::Reactor& reactor) {
+  auto tunnels = SiteTunnels::open(lab, name, fabric_.pool(), entropy_, reactor);
+  if (!tunnels) return fail(tunnels.error().code, name + ": " + tunnels.error().message);
+  return others_.emplace_back(std::move(*tunnels)).get();
 }
 
 void WanLinks::start(Time now) {
@@ -254,19 +140,12 @@ void WanLinks::start(Time now) {
 void WanLinks::stop(Time now) {
   fibres_.stop(now);
   for (const auto& extender : extenders_) {
-    for (const auto& remote : extender->remotes) {
-      remote->tunnel.stop(now);
-      remote->tunnel.run(now);
-      remote->near.connect(nullptr, now);
-      remote->tunnel.port().connect(nullptr, now);
-    }
+    extender->tunnels->stop(now);
     if (extender->router != nullptr) extender->router->stop();
     if (extender->roce != nullptr) extender->roce->stop();
   }
-}
-
-void WanLinks::wake(wan::TunnelEnd& end) {
-  woken_.push_back(&end);
+  for (const auto& tunnels : others_)
+    tunnels->stop(now);
 }
 
 std::optional<Time> WanLinks::near_deadline(const Extender& extender) {
@@ -287,32 +166,15 @@ bool WanLinks::run_near(Extender& extender, Time now) {
 bool WanLinks::run(Time now) {
   bool worked = fibres_.run(now);
   for (const auto& extender : extenders_) {
-    worked |= extender->keys && extender->keys->run(now);
-    worked |= extender->calls && extender->calls->run(now);
-    worked |= extender->paths->run(now);
-    for (const auto& remote : extender->remotes)
-      remote->legs.run(now);
-  }
-  std::swap(running_, woken_);
-  for (wan::TunnelEnd* const end : running_)
-    end->run(now);
-  worked |= !running_.empty();
-  running_.clear();
-  for (const auto& extender : extenders_) {
-    for (const auto& remote : extender->remotes) {
-      const auto due = remote->tunnel.deadline();
-      if (!due || *due > now) continue;
-      remote->tunnel.run(now);
-      worked = true;
-    }
+    worked |= extender->tunnels->run(now);
     worked |= run_near(*extender, now);
-    extender->paths->watch_for_room();
   }
+  for (const auto& tunnels : others_)
+    worked |= tunnels->run(now);
   return worked;
 }
 
 std::optional<Time> WanLinks::deadline() const {
-  if (!woken_.empty()) return Time{};
   std::optional<Time> first;
   const auto earlier = [&first](std::optional<Time> when) {
     if (when && (!first || *when < *first)) first = when;
@@ -320,27 +182,15 @@ std::optional<Time> WanLinks::deadline() const {
   earlier(fibres_.deadline());
   for (const auto& extender : extenders_) {
     earlier(near_deadline(*extender));
-    if (extender->keys) earlier(extender->keys->deadline());
-    if (extender->calls) earlier(extender->calls->deadline());
-    earlier(extender->paths->deadline());
-    for (const auto& remote : extender->remotes) {
-      earlier(remote->tunnel.deadline());
-      earlier(remote->legs.deadline());
-    }
+    earlier(extender->tunnels->deadline());
   }
+  for (const auto& tunnels : others_)
+    earlier(tunnels->deadline());
   return first;
 }
 
 Json WanLinks::report(const Extender& extender, std::size_t index) {
-  const Remote& remote = *extender.remotes[index];
-  const wan::Session& session = remote.tunnel.session();
-  Json row{{"remote", remote.lab.name},
-           {"address", remote.legs.remote_text()},
-           {"session", text(session.state())},
-           {"active", remote.near.state() == link::PortState::kActive},
-           {"sealed", !remote.legs.seals().empty()},
-           {"buffer_bytes", remote.share.used_bytes()},
-           {"buffer_most_bytes", remote.share.most_used_bytes()}};
+  Json row = extender.tunnels->report(index);
   if (extender.lab.mode == fabric::ExtenderMode::kBridge) {
     row["port"] = extender.lab.port_of(index);
   }
@@ -348,28 +198,6 @@ Json WanLinks::report(const Extender& extender, std::size_t index) {
   if (extender.routes != nullptr) {
     row["learned"] = extender.router->learned(static_cast<std::uint32_t>(index));
   }
-  if (remote.lab.fec) row["fec"] = fabric::fec_words(*remote.lab.fec);
-  for (const GidPrefix& prefix : remote.lab.prefixes)
-    row["prefixes"].push_back(prefix.to_string());
-  std::string why = session.why();
-  std::vector<CounterValue> counters = remote.tunnel.counters().snapshot();
-  accumulate(counters, remote.legs.counters());
-  if (!remote.legs.seals().empty()) {
-    const SiteKeys::Report keys = extender.keys->report(index);
-    if (keys.cipher) row["cipher"] = name_of(*keys.cipher);
-    row["control"] = keys.connected ? "connected" : "none";
-    if (!session.up() && remote.legs.seals().front()->needs_keys()) why = keys.why;
-  }
-  if (Json states = remote.legs.neighbours(); !states.empty())
-    row["neighbours"] = std::move(states);
-  if (Json paths = remote.legs.report(); !paths.empty()) row["paths"] = std::move(paths);
-  if (extender.calls) {
-    const SiteCalls::Report call = extender.calls->report(index);
-    row["control"] = call.there ? "connected" : "none";
-    if (!call.there) why = call.why;
-  }
-  row["counters"] = counters_json(counters);
-  if (!why.empty()) row["why"] = why;
   return row;
 }
 
@@ -377,26 +205,12 @@ Json WanLinks::report() const {
   Json out = fibres_.report();
   for (const auto& extender : extenders_) {
     Json remotes = Json::array();
-    for (std::size_t i = 0; i < extender->remotes.size(); ++i)
+    for (std::size_t i = 0; i < extender->tunnels->size(); ++i)
       remotes.push_back(report(*extender, i));
-    std::vector<CounterValue> counters = extender->paths->counters();
-    std::vector<std::string> listens;
-    for (const io::SocketAddress& local : extender->paths->locals())
-      listens.push_back(local.to_string());
-    Json row{{"extender", fabric_.lab().nodes[extender->lab.node].name},
-             {"mode", text(extender->lab.mode)},
-             {"listen", fmt::format("{}", fmt::join(listens, ", "))},
-             {"remotes", std::move(remotes)}};
-    if (extender->keys) {
-      accumulate(counters, extender->keys->counters());
-      row["fingerprint"] = extender->keys->fingerprint().to_string();
-      if (!extender->keys->refused().empty()) row["refused"] = extender->keys->refused();
-    }
-    if (extender->calls) {
-      accumulate(counters, extender->calls->counters());
-      if (!extender->calls->refused().empty()) row["refused"] = extender->calls->refused();
-    }
-    row["counters"] = counters_json(counters);
+    Json row = extender->tunnels->report();
+    row["extender"] = fabric_.lab().nodes[extender->lab.node].name;
+    row["mode"] = text(extender->lab.mode);
+    row["remotes"] = std::move(remotes);
     if (extender->router != nullptr) row["router"] = extender->router->report();
     if (extender->routes != nullptr) {
       if (!extender->routes->trouble().empty()) row["routes_unread"] = extender->routes->trouble();

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links of a lab's extenders to other sites: for each remote a tunnel, whose port is joined to
-// one of the extender's switch or of its router, and the socket that its frames go through, sealed
-// with keys that both sites agree on.
+// The links of a lab's extenders to other sites: for each remote a tunnel (site_tunnels.h), whose
+// port is joined to one of the extender's switch or of its router. Tunnels of others run with them.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,23 +11,17 @@
 #include <string>
 #include <vector>
 
-#include "base/counters.h"
 #include "base/entropy.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "daemon/wan/fibre_links.h"
-#include "daemon/wan/remote_paths.h"
 #include "daemon/wan/roce_side.h"
+#include "daemon/wan/site_tunnels.h"
 #include "daemon/wan/subnet_router.h"
 #include "fabric/fabric.h"
 #include "io/reactor.h"
-#include "link/direct_link.h"
-#include "wan/bulk_buffer.h"
-#include "wan/tunnel_end.h"
 
 namespace weft::daemon {
-
-class SiteCalls;
 
 // A turn of the reactor's thread is
 //
@@ -38,7 +30,7 @@ class SiteCalls;
 //
 // Packets that came over the WAN lie in its memory: it goes after the fabric, and is told stop()
 // before.
-class WanLinks final : private wan::TunnelUser {
+class WanLinks final {
  public:
   // Listens at once, for all extenders that `fabric` runs, and reads their keys. Errors name the
   // extender.
@@ -48,11 +40,16 @@ class WanLinks final : private wan::TunnelUser {
   // for all lanes together.
   [[nodiscard]] static std::size_t most_packets(const fabric::LabExtender& lab) {
     if (lab.on_fibres()) return FibreLinks::most_packets(lab);
-    return static_cast<std::size_t>(std::max<std::uint64_t>(lab.buffer_bytes >> 10, 4096));
+    return SiteTunnels::most_packets(lab);
   }
   WanLinks(const WanLinks&) = delete;
   WanLinks& operator=(const WanLinks&) = delete;
-  ~WanLinks() override;
+  ~WanLinks();
+
+  // Those of somebody else in this process, whose packets are of the fabric: from now on they are
+  // run, and stopped, with the others. Errors have `name` before them.
+  Expected<SiteTunnels*> open_tunnels(const fabric::LabExtender& lab, const std::string& name,
+                                      io::Reactor& reactor);
 
   // After the fabric's: from now on other sites are looked for.
   void start(Time now);
@@ -71,7 +68,6 @@ class WanLinks final : private wan::TunnelUser {
   [[nodiscard]] nlohmann::json report() const;
 
  private:
-  struct Remote;
   struct Extender;
 
   WanLinks(fabric::Fabric& fabric, Entropy& entropy);
@@ -79,7 +75,6 @@ class WanLinks final : private wan::TunnelUser {
   Expected<void> make_router(Extender& extender, io::Reactor& reactor);
   [[nodiscard]] static nlohmann::json report(const Extender& extender, std::size_t index);
   void add_remote(Extender& extender, std::size_t index, Time now);
-  static void follow_calls(Remote& remote, Extender& extender, std::size_t index);
   // Of the two between the extender and a tunnel.
   [[nodiscard]] link::PortOptions port_options(const fabric::LabExtender& lab) const;
   // What the tunnel to a remote is joined to.
@@ -88,15 +83,11 @@ class WanLinks final : private wan::TunnelUser {
   static bool run_near(Extender& extender, Time now);
   [[nodiscard]] static std::optional<Time> near_deadline(const Extender& extender);
 
-  // wan::TunnelUser
-  void wake(wan::TunnelEnd& end) override;
-
   fabric::Fabric& fabric_;
   Entropy& entropy_;
   std::vector<std::unique_ptr<Extender>> extenders_;
   FibreLinks fibres_;  // of extenders that have such
-  std::vector<wan::TunnelEnd*> woken_;
-  std::vector<wan::TunnelEnd*> running_;
+  std::vector<std::unique_ptr<SiteTunnels>> others_;
 };
 
 }  // namespace weft::daemon

@@ -14,14 +14,14 @@ namespace {
 
 // So many system calls, or bytes, before others get their turn: what has come is to be dealt with
 // while it is in the cache.
-constexpr int kTurn = 32;
+constexpr int kWanSocketTurn = 32;
 constexpr std::size_t kTurnBytes = std::size_t{128} << 10;
 static_assert(wan::Landing::kRoom >= io::kUdpReceiveBuffer);
 // What the kernel may take of the buffer for a byte that waits there: drivers give short datagrams
 // memory of several times their length.
 constexpr std::size_t kBufferPerByte = 4;
 // What a WAN brings in one burst; what does not fit is lost, and comes again a round trip later.
-constexpr std::size_t kWantedBuffer = std::size_t{16} << 20;
+constexpr std::size_t kWanSocketWantedBuffer = std::size_t{16} << 20;
 
 }  // namespace
 
@@ -45,8 +45,8 @@ Expected<void> WanSocket::open_socket(const io::SocketAddress& own, io::Reactor&
   io::UdpOptions options;
   options.local = own;
   options.tell_destination = false;
-  options.receive_buffer = kWantedBuffer;
-  options.send_buffer = kWantedBuffer;
+  options.receive_buffer = kWanSocketWantedBuffer;
+  options.send_buffer = kWanSocketWantedBuffer;
   auto socket = io::UdpSocket::open(options);
   if (!socket) {
     return fail(socket.error().code, fmt::format("{}: {}: it must be an address of this machine "
@@ -100,7 +100,7 @@ void WanSocket::receive_all(Time now) {
 void WanSocket::receive_some(std::size_t place, Time now) {
   io::ReceivedDatagram datagram;
   std::size_t bytes = 0;
-  for (int i = 0; i < kTurn && bytes < kTurnBytes; ++i) {
+  for (int i = 0; i < kWanSocketTurn && bytes < kTurnBytes; ++i) {
     const MutableBytes landing = landing_ != nullptr ? landing_->room() : MutableBytes();
     const MutableBytes room = landing.empty() ? MutableBytes(buffer_) : landing;
     MutableBytes options = options_;

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/service/external_services.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "io/clock.h"
+
+namespace weft::daemon {
+namespace {
+
+using Json = nlohmann::json;
+using fabric::LabService;
+
+// Calls `each` with every port of an external service, and the how manieth of its it is.
+template <class Each>
+void each_member(const fabric::Lab& lab, Each&& each) {
+  for (const LabService& service : lab.data.services) {
+    if (!service.is_external()) continue;
+    std::size_t index = 0;
+    for (const fabric::LabServiceInstance& instance : service.instances) {
+      for (const fabric::LabServiceMember& member : instance)
+        each(service, member, index++);
+    }
+  }
+}
+
+}  // namespace
+
+bool ExternalServices::has_any(const fabric::Lab& lab) {
+  return std::ranges::any_of(lab.data.services, &LabService::is_external);
+}
+
+std::size_t ExternalServices::most_packets(const fabric::Lab& lab) {
+  std::size_t packets = 0;
+  each_member(lab, [&](const LabService& service, const auto&, std::size_t index) {
+    packets += SiteTunnels::most_packets(service.external.way_of(index));
+  });
+  return packets;
+}
+
+Expected<void> ExternalServices::open(io::Reactor& reactor) {
+  Expected<void> done;
+  each_member(fabric_.lab(), [&](const LabService& service, const auto& member, std::size_t index) {
+    if (done) done = open(service, member, index, reactor);
+  });
+  return done;
+}
+
+Expected<void> ExternalServices::open(const LabService& service,
+                                      const fabric::LabServiceMember& member, std::size_t index,
+                                      io::Reactor& reactor) {
+  fabric::ChannelAdapter* const adapter = fabric_.find_adapter(member.at.node);
+  if (adapter == nullptr) return {};
+  const std::string name =
+      fmt::format("service {} at {}:{}", service.name, member.at.node, member.at.port);
+  auto placed = std::make_unique<Placed>();
+  Placed* const raw = placed.get();
+  auto place = ExternalPlace::open(
+      *adapter, member.at.port, fabric_.pool(),
+      [this](ExternalPlace& from, const wan::ServiceRecord& record) { publish(from, record); },
+      [raw] { raw->woken = true; }, entropy_);
+  if (!place) return fail(place.error().code, name + ": " + place.error().message);
+  placed->service = &service;
+  placed->guid = adapter->port(member.at.port).guid();
+  placed->given = member.lids;
+  placed->way = service.external.way_of(index);
+  placed->place = std::move(*place);
+  if (service.select == LabService::Select::kOthers) {
+    for (const fabric::RawRule& rule :
+         {fabric::RawRule(fabric::OtherLids{}), fabric::RawRule(fabric::OtherGids{})}) {
+      if (auto diverted = placed->place->at().divert(rule); !diverted) return diverted;
+    }
+  }
+  for (const GidPrefix& gids : service.gids) {
+    if (auto diverted = placed->place->at().divert(gids); !diverted) return diverted;
+  }
+  auto tunnel = wan_.open_tunnels(placed->way, name, reactor);
+  if (!tunnel) return tl::unexpected(tunnel.error());
+  placed->tunnel = *tunnel;
+  places_.push_back(std::move(placed));
+  return {};
+}
+
+void ExternalServices::start(Time now) {
+  const wan::TunnelOptions options{.port = wan::ExternalEnd::kPort,
+                                   .mode = wan::TunnelMode::kService};
+  for (const auto& placed : places_)
+    placed->tunnel->add(placed->place->tunnel_port(), options, now);
+}
+
+void ExternalServices::set_lids(const sm::PathSteering* steering) {
+  std::vector<sm::ServiceLid> all;
+  if (steering != nullptr) all = steering->services().lids();
+  for (const auto& placed : places_) {
+    if (placed->service->select != LabService::Select::kLids) continue;
+    std::vector<Lid> lids = steering == nullptr ? placed->given : std::vector<Lid>{};
+    const auto index =
+        steering == nullptr ? std::nullopt : steering->services().find(placed->service->name);
+    for (const sm::ServiceLid& lid : all) {
+      if (lid.port == placed->guid && steering->services().owner_of(lid.lid) == index) {
+        lids.push_back(lid.lid);
+      }
+    }
+    const auto set = placed->place->at().set_lids(lids);
+    placed->trouble = set ? std::string() : set.error().message;
+  }
+}
+
+// Whose server is gone gets no new paths, and its pair takes over.
+bool ExternalServices::tell_health(sm::PathSteering& steering) {
+  const std::uint64_t before = steering.generation();
+  for (const auto& placed : places_) {
+    const bool well = placed->place->well();
+    if (std::exchange(placed->told_well, well) == well) continue;
+    steering.services().set_health(placed->guid, well);
+  }
+  return steering.generation() != before;
+}
+
+ExternalServices::Ran ExternalServices::run(Time now, sm::PathSteering* steering) {
+  Ran ran;
+  if (places_.empty()) return ran;
+  const std::uint64_t generation = steering == nullptr ? 0 : steering->generation();
+  if (generation_ != generation) {
+    generation_ = generation;
+    set_lids(steering);
+    for (const auto& placed : places_)
+      placed->place->paths_changed(now);
+  }
+  for (const auto& placed : places_) {
+    const auto due = placed->place->deadline();
+    if (!placed->woken && (!due || *due > now)) continue;
+    placed->woken = false;
+    placed->place->run(now);
+    ran.worked = true;
+  }
+  ran.changed = steering != nullptr && tell_health(*steering);
+  return ran;
+}
+
+std::optional<Time> ExternalServices::deadline() const {
+  std::optional<Time> first;
+  for (const auto& placed : places_) {
+    if (placed->woken) return Time{};
+    const auto due = placed->place->deadline();
+    if (due && (!first || *due < *first)) first = due;
+  }
+  return first;
+}
+
+// One instance tells all the others of the same service.
+void ExternalServices::publish(const ExternalPlace& from, const wan::ServiceRecord& record) {
+  const auto teller =
+      std::ranges::find(places_, &from, [](const auto& placed) { return placed->place.get(); });
+  if (teller == places_.end()) return;
+  const Time now = io::now();
+  for (const auto& placed : places_) {
+    if (placed->service == (*teller)->service && placed->place.get() != &from) {
+      placed->place->apply(record, now);
+    }
+  }
+}
+
+void ExternalServices::report(Json& rows) const {
+  for (const auto& placed : places_) {
+    const ExternalPlace& place = *placed->place;
+    Json lids = Json::array();
+    for (const Lid lid : place.at().lids())
+      lids.push_back(lid.value());
+    Json row{{"name", placed->service->name},    {"type", placed->service->type},
+             {"node", place.at().node().name()}, {"port", place.at().port()},
+             {"lids", std::move(lids)},          {"well", place.well()}};
+    place.report(row);
+    row["server"] = placed->tunnel->report();
+    if (placed->tunnel->size() != 0) row["server"].update(placed->tunnel->report(0));
+    if (!placed->trouble.empty()) {
+      row["why"] = placed->trouble;
+    } else if (!place.well()) {
+      const std::string why = row["server"].value("why", std::string());
+      row["why"] = fmt::format("the server at {} is not there{}{}",
+                               to_string(*placed->way.remotes.front().address),
+                               why.empty() ? "" : ": ", why);
+    }
+    rows.push_back(std::move(row));
+  }
+}
+
+}  // namespace weft::daemon

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/service/service_process.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <csignal>
+#include <thread>
+#include <utility>
+
+#include "io/clock.h"
+
+namespace weft::daemon {
+
+Expected<std::unique_ptr<ServiceProcess>> ServiceProcess::open(const ServiceProcessConfig& config) {
+  std::unique_ptr<ServiceProcess> process(new ServiceProcess(config));
+  auto reactor = io::Reactor::create(0us);
+  if (!reactor) return tl::unexpected(reactor.error());
+  process->reactor_ = std::move(*reactor);
+  // What others know, such as rates and files, is for one instance of them alone.
+  if (config.service.type != "firewall") {
+    return fail(
+        std::errc::not_supported,
+        fmt::format("there is no {} that runs as a process; a firewall does", config.service.type));
+  }
+  for (unsigned i = 0; i < config.threads; ++i) {
+    auto made = make_service(fabric::Lab{}, config.service, {.node = config.place.node},
+                             process->entropy_, process->log_);
+    if (!made) return tl::unexpected(made.error());
+    ServiceWorker::Services services;
+    services.push_back(std::move(made->service));
+    process->made_.push_back(std::move(*made));
+    ServiceWorker::Config own{.place = config.place, .subscribes = i == 0};
+    if (!config.cores.empty()) own.core = config.cores[i % config.cores.size()];
+    ServiceWorker::Peers& peers = *process;
+    auto worker = ServiceWorker::open(own, std::move(services), peers);
+    if (!worker) return tl::unexpected(worker.error());
+    process->workers_.push_back(std::move(*worker));
+  }
+  if (!config.pair.empty()) {
+    auto pair = PairLink::open(config.place, config.pair, *process->reactor_,
+                               [raw = process.get()](std::size_t service, Bytes record) {
+                                 for (const auto& worker : raw->workers_)
+                                   static_cast<void>(worker->tell(service, record));
+                               });
+    if (!pair) return tl::unexpected(pair.error());
+    process->pair_ = std::move(*pair);
+  }
+  if (!process->workers_.front()->subscribed()) {
+    process->notes_.emplace_back(
+        "another program on the node is told when paths change, and this one is not: answers that "
+        "have become others are known up to 300 s late");
+  }
+  return process;
+}
+
+Expected<void> ServiceProcess::run(const Say& say, const Reloaded& reloaded) {
+  for (const auto& worker : workers_) {
+    if (auto begun = worker->begin(); !begun) return begun;
+  }
+  say(fmt::format("{} serves on node {} in {} thread{}", config_.service.type, config_.place.node,
+                  config_.threads, config_.threads == 1 ? "" : "s"));
+  // Signals are for the thread that called.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::vector<std::thread> threads;
+  running_ = workers_.size();
+  for (const auto& worker : workers_)
+    threads.emplace_back([this, raw = worker.get()] { end_of_thread(raw->run()); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  auto awaited = await_threads(say, reloaded);
+  if (!awaited) stop();
+  for (std::thread& thread : threads)
+    thread.join();
+  return awaited ? outcome_ : awaited;
+}
+
+// Where one ends, all do.
+void ServiceProcess::end_of_thread(const Expected<void>& ended) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (!ended && outcome_) outcome_ = ended;
+  }
+  --running_;
+  stop();
+  reactor_->wake();
+}
+
+Expected<void> ServiceProcess::await_threads(const Say& say, const Reloaded& reloaded) {
+  bool there = false;
+  while (running_.load() > 0) {
+    if (under_way_ && under_way_->left.load() == 0) {
+      if (reloaded) reloaded(under_way_->done);
+      under_way_ = nullptr;
+    }
+    if (!under_way_ && reload_.exchange(false)) {
+      const auto begun = begin_reload();
+      if (!begun && reloaded) reloaded(tl::unexpected(begun.error()));
+    }
+    if (pair_) pair_->run(io::now());
+    if (pair_ && pair_->is_connected() != there) {
+      there = !there;
+      say(fmt::format("the one on node {} is {}", config_.pair,
+                      there ? "told what is connected" : "gone"));
+    }
+    const auto turn = reactor_->run_once(pair_ ? PairLink::kPause : -1ns);
+    if (!turn) return tl::unexpected(turn.error());
+  }
+  return {};
+}
+
+// Each thread exchanges its own, and none hears by old rules what another one tells by new ones.
+Expected<void> ServiceProcess::begin_reload() {
+  auto programs = read_programs_anew(config_.service, workers_.size());
+  if (!programs) return tl::unexpected(programs.error());
+  auto under_way = std::make_shared<UnderWay>();
+  under_way->left = workers_.size();
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    auto program = std::make_shared<service::firewall::Program>(std::move((*programs)[i]));
+    workers_[i]->prepare([this, program, under_way, &firewall = *made_[i].firewall](Time now) {
+      const FirewallReload done = exchange(firewall, std::move(*program), now);
+      {
+        const std::lock_guard guard(under_way->mutex);
+        if (under_way->done.rules == 0 || done.forgotten > under_way->done.forgotten) {
+          under_way->done = done;
+        }
+      }
+      if (under_way->left.fetch_sub(1) == 1) reactor_->wake();
+    });
+  }
+  under_way_ = std::move(under_way);
+  ++orders_;
+  for (const auto& worker : workers_)
+    worker->wake();
+  return {};
+}
+
+void ServiceProcess::reload() {
+  reload_.store(true);
+  reactor_->wake();
+}
+
+void ServiceProcess::stop() {
+  for (const auto& worker : workers_)
+    worker->stop();
+}
+
+bool ServiceProcess::publish(const ServiceWorker& from, std::size_t service, Bytes record) {
+  bool all = true;
+  for (const auto& worker : workers_) {
+    if (worker.get() != &from) all = worker->tell(service, record) && all;
+  }
+  if (pair_) all = pair_->tell(service, record) && all;
+  return all;
+}
+
+void ServiceProcess::paths_changed(const ServiceWorker& from) {
+  for (const auto& worker : workers_) {
+    if (worker.get() != &from) worker->forget_paths();
+  }
+}
+
+ServiceProcess::Report ServiceProcess::report() const {
+  Report out;
+  for (const auto& worker : workers_) {
+    accumulate(out.runtime, worker->counters().snapshot());
+    accumulate(out.drops, worker->drops());
+    accumulate(out.service, worker->service_counters());
+    accumulate(out.threads, worker->own_counters());
+    out.packets.push_back(worker->counters().get(service::RuntimeCounter::kPackets));
+  }
+  return out;
+}
+
+}  // namespace weft::daemon

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+// A data service that is a process with several threads, in a lab that runs: each flow goes through
+// one of them, in its order; and what they tell each other, and the other one of a pair.
+#include "daemon/service/service_process.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../fabric/test_program.h"
+#include "daemon/lab/lab_server.h"
+#include "fabric/lab_file.h"
+#include "io/clock.h"
+#include "port/ring/fabric_port.h"
+#include "wire/endian.h"
+
+namespace weft::daemon {
+namespace {
+
+using ::testing::Each;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Until that holds, and no longer than a test may take.
+void await(const std::function<bool()>& done) {
+  const Time end = io::now() + 30s;
+  bool is_done = done();
+  for (; !is_done && io::now() < end; is_done = done())
+    std::this_thread::sleep_for(1ms);
+  ASSERT_TRUE(is_done);
+}
+
+std::vector<std::byte> record_of(std::uint64_t number) {
+  std::vector<std::byte> record(8);
+  wire::store_le64(record.data(), number);
+  return record;
+}
+
+TEST(RecordQueue, KeepsTheOrderOfEachTeller) {
+  constexpr std::uint64_t kEach = 20'000;
+  RecordQueue queue;
+  std::vector<std::thread> tellers;
+  for (std::size_t service = 0; service < 3; ++service) {
+    tellers.emplace_back([&queue, service] {
+      for (std::uint64_t i = 0; i < kEach; ++i) {
+        while (!queue.push(service, record_of(i)))
+          std::this_thread::yield();
+      }
+    });
+  }
+  std::array<std::uint64_t, 3> next{};
+  while (std::ranges::any_of(next, [](std::uint64_t count) { return count < kEach; })) {
+    queue.take([&](const RecordQueue::Record& record) {
+      ASSERT_EQ(record.view().size(), 8u);
+      ASSERT_EQ(wire::load_le64(record.bytes.data()), next.at(record.service)++);
+    });
+  }
+  for (std::thread& teller : tellers)
+    teller.join();
+}
+
+TEST(RecordQueue, IsBoundedAndTakesNoRecordThatIsTooLong) {
+  RecordQueue queue;
+  EXPECT_FALSE(queue.push(0, std::vector<std::byte>(service::Host::kMostRecord + 1)));
+  for (std::size_t i = 0; i < RecordQueue::kMost; ++i)
+    ASSERT_TRUE(queue.push(0, record_of(i)));
+  EXPECT_FALSE(queue.push(0, record_of(0)));
+  std::size_t taken = 0;
+  queue.take([&](const RecordQueue::Record&) { ++taken; });
+  EXPECT_EQ(taken, RecordQueue::kMost);
+  EXPECT_TRUE(queue.push(0, record_of(0)));
+}
+
+class InADirectory : public ::testing::Test {
+ protected:
+  InADirectory() : directory_(::testing::TempDir() + "weft-service-" + std::to_string(getpid())) {
+    std::filesystem::create_directory(directory_);
+  }
+  ~InADirectory() override { std::filesystem::remove_all(directory_); }
+  const std::string directory_;
+};
+
+class Pair : public InADirectory {
+ protected:
+  struct Member {
+    Member(const std::string& directory, const std::string& own, const std::string& other)
+        : reactor(*io::Reactor::create(0us)) {
+      auto opened = PairLink::open({.lab = directory, .node = own}, other, *reactor,
+                                   [this](std::size_t service, Bytes record) {
+                                     services.push_back(service);
+                                     numbers.push_back(wire::load_le64(record.data()));
+                                   });
+      if (opened) link = std::move(*opened);
+    }
+    void turn() { ASSERT_TRUE(reactor->run_once(1ms)); }
+    std::unique_ptr<io::Reactor> reactor;
+    std::unique_ptr<PairLink> link;
+    std::vector<std::size_t> services;
+    std::vector<std::uint64_t> numbers;
+  };
+};
+
+TEST_F(Pair, TellsTheOtherOneWhateverThreadItIs) {
+  Member first(directory_, "fw1", "fw2");
+  ASSERT_TRUE(first.link);
+  first.link->run(io::now());
+  EXPECT_FALSE(first.link->is_connected());
+  EXPECT_TRUE(first.link->tell(0, record_of(1))) << "nobody is there to whom it matters";
+  Member second(directory_, "fw2", "fw1");
+  first.link->run(io::now() + PairLink::kPause);
+  ASSERT_TRUE(first.link->is_connected());
+  constexpr std::uint64_t kEach = 500;
+  std::vector<std::thread> tellers;
+  for (std::size_t service = 0; service < 2; ++service) {
+    tellers.emplace_back([&first, service] {
+      for (std::uint64_t i = 0; i < kEach; ++i) {
+        while (!first.link->tell(service, record_of(i)))
+          std::this_thread::yield();
+      }
+    });
+  }
+  while (second.numbers.size() < 2 * kEach)
+    second.turn();
+  for (std::thread& teller : tellers)
+    teller.join();
+  std::array<std::uint64_t, 2> next{};
+  for (std::size_t i = 0; i < second.numbers.size(); ++i)
+    EXPECT_EQ(second.numbers[i], next.at(second.services[i])++);
+}
+
+TEST_F(Pair, FindsTheOtherOneAgain) {
+  Member first(directory_, "fw1", "fw2");
+  auto second = std::make_unique<Member>(directory_, "fw2", "fw1");
+  Time now = io::now();
+  first.link->run(now);
+  ASSERT_TRUE(first.link->is_connected());
+  second->turn();
+  second.reset();
+  await([&] { return first.link->tell(0, record_of(1)) && !first.link->is_connected(); });
+  second = std::make_unique<Member>(directory_, "fw2", "fw1");
+  first.link->run(now += PairLink::kPause);
+  ASSERT_TRUE(first.link->is_connected());
+  ASSERT_TRUE(first.link->tell(7, record_of(2)));
+  while (second->numbers.empty())
+    second->turn();
+  EXPECT_EQ(second->numbers, std::vector<std::uint64_t>{2});
+}
+
+TEST_F(Pair, IsOfTwoNodesAndEachMemberOnce) {
+  Member first(directory_, "fw1", "fw2");
+  auto reactor = *io::Reactor::create(0us);
+  const umad::Place place{.lab = directory_, .node = "fw1"};
+  const auto again = PairLink::open(place, "fw2", *reactor, {});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, std::errc::address_in_use);
+  EXPECT_FALSE(PairLink::open(place, "fw1", *reactor, {}));
+  EXPECT_FALSE(PairLink::open(place, "../fw2", *reactor, {}));
+}
+
+// Who sends, and who receives, are services too: they send and take whole packets.
+constexpr const char* kServiceProcessLab = R"(
+[switch]
+s = { ports = 4 }
+[node]
+app = {}
+db = {}
+fw = {}
+[service.firewall]
+type = "process"
+at = "fw"
+lids = [0x40]
+[service.sender]
+type = "process"
+at = "app"
+[service.receiver]
+type = "process"
+at = "db"
+[[policy]]
+from = "app"
+to = "db"
+through = "firewall"
+[[link]]
+ends = ["app", "s"]
+[[link]]
+ends = ["db", "s"]
+[[link]]
+ends = ["fw", "s"]
+)";
+constexpr Lid kServiceProcessServiceLid{0x40};
+constexpr Qpn kRefused{0x999};
+
+class ServiceInALab : public InADirectory {
+ protected:
+  ServiceInALab()
+      : paths_(*lab_paths(directory_, "service")),
+        server_(*LabServer::open(*fabric::parse_lab(kServiceProcessLab, "lab.toml"), paths_)),
+        lab_([this] { EXPECT_TRUE(server_->run()); }) {}
+  ~ServiceInALab() override {
+    server_->stop();
+    lab_.join();
+  }
+  [[nodiscard]] umad::Place place(const std::string& node) const {
+    return {.lab = paths_.directory, .node = node};
+  }
+
+  // Raw queue pairs of a node.
+  struct End final : port::DatagramSink {
+    explicit End(const umad::Place& place) {
+      port::FabricPortConfig there;
+      there.place = {.lab = place.lab, .node = place.node};
+      adapter = *port::FabricPort::open(there);
+      endpoint = *adapter->open_raw_endpoint();
+      await([this] {
+        adapter->hear_news();
+        return facts().state == port::LinkState::kActive;
+      });
+    }
+    port::PortAttributes facts() { return adapter->attributes(1); }
+    Gid gid() { return facts().gids.at(0).gid; }
+    bool send(Bytes packet) {
+      hca::Burst burst;
+      burst.raw.emplace();
+      hca::OutPacket& out = burst.open();
+      out.header_length = 0;
+      burst.add_piece(out, packet);
+      burst.close(out, 0);
+      return endpoint->send(burst).outcome == hca::SendOutcome::kSent;
+    }
+    void deliver(const hca::InDatagram& datagram) override {
+      std::vector<std::byte> packet(datagram.raw->header.begin(), datagram.raw->header.end());
+      const Bytes rest = datagram.raw->payload;
+      packet.insert(packet.end(), rest.begin(), rest.end());
+      taken.push_back(std::move(packet));
+    }
+    void end_run() override {}
+    std::unique_ptr<port::Port> adapter;
+    std::unique_ptr<port::Endpoint> endpoint;
+    std::vector<std::vector<std::byte>> taken;
+  };
+
+  ServiceProcessConfig config(unsigned threads) {
+    const std::string rules = directory_ + "/rules";
+    std::ofstream(rules) << "table t { chain forward { hook forward; policy accept;\n"
+                            "dqp 0x999 drop\n} }\n";
+    ServiceProcessConfig made{.place = place("fw"), .threads = threads};
+    made.service.name = "firewall";
+    made.service.type = "firewall";
+    made.service.rules = rules;
+    return made;
+  }
+
+  const LabPaths paths_;
+  std::unique_ptr<LabServer> server_;
+  std::thread lab_;
+};
+
+TEST_F(ServiceInALab, TakesEachFlowThroughOneThreadInItsOrder) {
+  constexpr std::uint32_t kFlows = 64;
+  constexpr std::uint32_t kRounds = 40;
+  auto process = *ServiceProcess::open(config(2));
+  EXPECT_THAT(process->notes(), IsEmpty());
+  std::atomic<bool> serves{false};
+  Expected<void> ended;
+  std::thread thread(
+      [&] { ended = process->run([&](const std::string&) { serves.store(true); }); });
+  await([&] { return serves.load(); });
+  End sender(place("app"));
+  End receiver(place("db"));
+  ASSERT_TRUE(receiver.endpoint->divert(receiver.facts().lid));
+  fabric::Datagram packet{.slid = sender.facts().lid,
+                          .dlid = kServiceProcessServiceLid,
+                          .grh = wire::Grh{.sgid = sender.gid(), .dgid = receiver.gid()},
+                          .source = Qpn{7}};
+  const auto send = [&](Qpn to, std::uint32_t psn) {
+    packet.dest = to;
+    packet.psn = Psn{psn};
+    await([&] { return sender.send(packet.bytes()); });
+  };
+  for (std::uint32_t round = 0; round < kRounds; ++round) {
+    for (std::uint32_t flow = 0; flow < kFlows; ++flow)
+      send(Qpn{0x100 + flow}, round);
+    send(kRefused, round);
+    // The first ones wait for the path.
+    const std::size_t so_far = std::size_t{kFlows} * (round + 1);
+    await([&] {
+      receiver.endpoint->inlet()->receive(receiver, 64);
+      return receiver.taken.size() >= so_far;
+    });
+  }
+  process->stop();
+  thread.join();
+  EXPECT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(receiver.taken.size(), kFlows * kRounds);
+  std::map<std::uint32_t, std::uint32_t> next;  // of each flow
+  for (const auto& taken : receiver.taken) {
+    const auto lrh = *wire::Lrh::parse(taken);
+    EXPECT_EQ(lrh.dlid, receiver.facts().lid);
+    const auto bth = *wire::Bth::parse(Bytes(taken).subspan(48));
+    EXPECT_NE(bth.dest_qp, kRefused);
+    EXPECT_EQ(bth.psn.value(), next[bth.dest_qp.value()]++);
+  }
+  const ServiceProcess::Report report = process->report();
+  ASSERT_EQ(report.packets.size(), 2u);
+  EXPECT_THAT(report.packets, Each(Ge(kRounds))) << "both have flows";
+  EXPECT_EQ(report.packets[0] + report.packets[1], (kFlows + 1) * kRounds);
+  std::uint64_t refused = 0;
+  for (const CounterValue& counter : report.drops)
+    refused += counter.value;
+  EXPECT_EQ(refused, kRounds);
+}
+
+// What nobody has ever let through passes by other rules, in whichever thread; and wrong ones
+// change nothing.
+TEST_F(ServiceInALab, ReadsItsRulesAnew) {
+  constexpr std::uint32_t kFlows = 32;
+  const ServiceProcessConfig made = config(2);
+  auto process = *ServiceProcess::open(made);
+  std::atomic<bool> serves{false};
+  std::mutex mutex;
+  std::vector<Expected<FirewallReload>> reloads;
+  std::thread thread([&] {
+    EXPECT_TRUE(process->run([&](const std::string&) { serves.store(true); },
+                             [&](const Expected<FirewallReload>& reload) {
+                               const std::lock_guard guard(mutex);
+                               reloads.push_back(reload);
+                             }));
+  });
+  const auto reloaded = [&](std::size_t count) {
+    const std::lock_guard guard(mutex);
+    return reloads.size() == count;
+  };
+  await([&] { return serves.load(); });
+  End sender(place("app"));
+  End receiver(place("db"));
+  ASSERT_TRUE(receiver.endpoint->divert(receiver.facts().lid));
+  fabric::Datagram packet{.slid = sender.facts().lid,
+                          .dlid = kServiceProcessServiceLid,
+                          .grh = wire::Grh{.sgid = sender.gid(), .dgid = receiver.gid()}};
+  constexpr Qpn kOther{0x555};
+  // Of so many flows that each thread has some. Those that pass come last: when they are there, it
+  // has seen the others too.
+  const auto send_all = [&](std::uint32_t psn, Qpn refused, Qpn passes) {
+    packet.psn = Psn{psn};
+    for (const Qpn to : {refused, passes}) {
+      packet.dest = to;
+      for (std::uint32_t flow = 0; flow < kFlows; ++flow) {
+        packet.source = Qpn{0x100 + flow};
+        await([&] { return sender.send(packet.bytes()); });
+      }
+    }
+  };
+  const auto await_packets = [&](std::size_t count) {
+    await([&] {
+      receiver.endpoint->inlet()->receive(receiver, 64);
+      return receiver.taken.size() >= count;
+    });
+  };
+  send_all(0, kRefused, kOther);
+  await_packets(kFlows);
+  std::ofstream(made.service.rules) << "table t { chain forward { hook forward; policy accept;\n"
+                                       "dqp 0x555 accept\n  dqp refused drop\n} }\n";
+  process->reload();
+  await([&] { return reloaded(1); });
+  ASSERT_FALSE(reloads[0]);
+  EXPECT_THAT(reloads[0].error().message, HasSubstr(made.service.rules + ":3:7: "));
+  send_all(1, kRefused, kOther);
+  await_packets(2 * kFlows);
+  std::ofstream(made.service.rules) << "table t { chain forward { hook forward; policy accept;\n"
+                                       "dqp 0x555 drop\n} }\n";
+  process->reload();
+  await([&] { return reloaded(2); });
+  ASSERT_TRUE(reloads[1]) << reloads[1].error().message;
+  EXPECT_EQ(reloads[1]->rules, 1u);
+  send_all(2, kOther, kRefused);
+  await_packets(3 * kFlows);
+  process->stop();
+  thread.join();
+  ASSERT_EQ(receiver.taken.size(), 3 * kFlows);
+  for (const auto& taken : receiver.taken) {
+    const auto bth = *wire::Bth::parse(Bytes(taken).subspan(48));
+    EXPECT_EQ(bth.dest_qp, bth.psn.value() < 2 ? kOther : kRefused) << bth.psn.value();
+  }
+  EXPECT_THAT(process->report().packets, Each(Ge(1u))) << "both have flows";
+}
+
+TEST_F(ServiceInALab, EndsWithTheLab) {
+  auto process = *ServiceProcess::open(config(2));
+  std::atomic<bool> serves{false};
+  Expected<void> ended;
+  std::thread thread(
+      [&] { ended = process->run([&](const std::string&) { serves.store(true); }); });
+  await([&] { return serves.load(); });
+  server_->stop();
+  lab_.join();
+  lab_ = std::thread([] {});
+  server_ = nullptr;
+  server_ = *LabServer::open(*fabric::parse_lab(kServiceProcessLab, "lab.toml"), paths_);
+  thread.join();
+  EXPECT_FALSE(ended);
+}
+
+TEST_F(ServiceInALab, IsOfNodesThatHaveAPlaceForOne) {
+  ServiceProcessConfig wrong = config(1);
+  wrong.place.node = "nobody";
+  EXPECT_FALSE(ServiceProcess::open(wrong));
+  wrong = config(1);
+  wrong.service.rules = directory_ + "/absent";
+  const auto absent = ServiceProcess::open(wrong);
+  ASSERT_FALSE(absent);
+  EXPECT_THAT(absent.error().message, HasSubstr("absent"));
+  wrong = config(1);
+  wrong.service.type = "fridge";
+  EXPECT_FALSE(ServiceProcess::open(wrong));
+}
+
+}  // namespace
+}  // namespace weft::daemon
