@@ -24,14 +24,14 @@ using Json = nlohmann::json;
 
 std::atomic<bool> stopping{false};
 
-void on_signal(int) {
+void end_on_signal(int) {
   stopping = true;
 }
 
 // Without SA_RESTART: the wait for the next packet ends.
 void end_with_signals() {
   struct sigaction action {};
-  action.sa_handler = on_signal;
+  action.sa_handler = end_on_signal;
   for (const int signal : {SIGINT, SIGTERM, SIGPIPE})
     sigaction(signal, &action, nullptr);
 }

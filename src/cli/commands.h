@@ -126,6 +126,17 @@ struct PolicyOptions {
 void define_policy(CLI::App& policy, PolicyOptions& options);
 int policy(const PolicyOptions& options);
 
+struct ServiceOptions {
+  std::string lab;   // empty: the only one
+  std::string name;  // of a data service; empty: all of them
+  bool json = false;
+};
+// The words that it takes.
+void define_service(CLI::App& service, ServiceOptions& options);
+int service(const ServiceOptions& options);
+// The rules of the service of that name are read anew.
+int service_reload(const ServiceOptions& options);
+
 struct CaptureOptions {
   std::string lab;  // empty: the only one
   std::string link;
@@ -176,6 +187,21 @@ struct FirewallOptions {
 void define_firewall(CLI::App& firewall, FirewallOptions& options);
 // Looks at firewall rules, and at what they do with packets of a capture.
 int firewall(const FirewallOptions& options);
+
+struct ServeOptions {
+  std::string type;                  // of fabric::kServiceTypes
+  std::vector<std::string> listens;  // addresses
+  std::string rules;                 // of a firewall: a file; empty: its usual ones
+  bool dry_run = false;              // of a firewall
+  std::string key, certificate;      // files
+  std::vector<std::string> fingerprints;
+  bool insecure = false;
+  bool json = false;
+};
+// The words that it takes.
+void define_serve(CLI::App& serve, ServeOptions& options);
+// A data service for labs elsewhere, until it is interrupted.
+int serve(const ServeOptions& options);
 
 struct ExtendOptions {
   bool plan = false;

@@ -9,8 +9,8 @@ namespace weft::cli {
 namespace {
 
 // On the wires of IP the port says the same whatever the wire, and `roce` has one of its kind only.
-Expected<std::unique_ptr<port::Port>> open(const host::DeviceInfo& info, const host::Config& config,
-                                           Entropy& entropy) {
+Expected<std::unique_ptr<port::Port>> open_device(const host::DeviceInfo& info,
+                                                  const host::Config& config, Entropy& entropy) {
   if (!config.node.empty()) return host::open_port(info, config, entropy);
   port::UdpPortConfig port;
   port.interface = info.interface;
@@ -28,7 +28,7 @@ Expected<std::vector<Device>> read_devices(const host::Config& config,
   io::SystemEntropy entropy;
   std::vector<Device> out;
   for (const host::DeviceInfo& info : devices) {
-    auto opened = open(info, config, entropy);
+    auto opened = open_device(info, config, entropy);
     if (!opened) return tl::unexpected(opened.error());
     out.push_back({info, (*opened)->attributes(1)});
   }

@@ -31,7 +31,7 @@ const char* state_name(port::LinkState state) {
   return "unknown";
 }
 
-std::string rate_text(std::uint64_t mbps) {
+std::string link_rate_text(std::uint64_t mbps) {
   if (mbps == 0) return "unknown";
   if (mbps < 1000) return fmt::format("{} Mb/s", mbps);
   return fmt::format("{:.4g} Gb/s", static_cast<double>(mbps) / 1000);
@@ -65,7 +65,7 @@ void print_table(const std::vector<Device>& devices, const Style& style) {
                                  device.info.interface,
                                  state_name(device.port.state),
                                  std::to_string(device.port.active_mtu),
-                                 rate_text(device.port.rate_mbps),
+                                 link_rate_text(device.port.rate_mbps),
                                  "none"};
     for (std::size_t i = 0; i < device.port.gids.size(); ++i) {
       row.back() = fmt::format("{}: {}", i, device.port.gids[i].gid.to_string());
@@ -88,7 +88,7 @@ void print_verbose(const Device& device, const Style& style) {
                             device.port.link_up ? "up" : "down"));
   line("MTU", fmt::format("{} of at most {} bytes", device.port.active_mtu, device.port.max_mtu));
   line("max message", fmt::format("{} bytes", device.port.max_message));
-  line("rate", rate_text(device.port.rate_mbps));
+  line("rate", link_rate_text(device.port.rate_mbps));
   for (std::size_t i = 0; i < device.port.pkeys.size(); ++i) {
     line(fmt::format("P_Key {}", i), fmt::format("{:#06x}", device.port.pkeys[i].value()));
   }

@@ -13,13 +13,13 @@ namespace {
 constexpr std::string_view kVerbs = "libibverbs.so";
 // Programs that name the library only at run time keep its name among their constants, early
 // enough in nearly all; a larger file is not read further.
-constexpr std::size_t kMostRead = 64u << 20;
+constexpr std::size_t kDoctorProgramMostRead = 64u << 20;
 
 bool mentions(const std::string& path, std::string_view text) {
   std::ifstream file(path, std::ios::binary);
   std::string window;
   std::string block(1u << 16, '\0');
-  for (std::size_t total = 0; total < kMostRead && file;) {
+  for (std::size_t total = 0; total < kDoctorProgramMostRead && file;) {
     file.read(block.data(), static_cast<std::streamsize>(block.size()));
     const auto got = static_cast<std::size_t>(file.gcount());
     total += got;

@@ -27,9 +27,9 @@ constexpr std::uint64_t kLongestTime = 3'600'000'000'000;  // ns
 
 // Sets what was given; the error names the option.
 template <class Set>
-Expected<void> read(std::string_view option, const std::optional<std::string>& text,
-                    std::span<const Unit> units, std::uint64_t least, std::uint64_t most,
-                    std::string_view example, Set set) {
+Expected<void> read_option(std::string_view option, const std::optional<std::string>& text,
+                           std::span<const Unit> units, std::uint64_t least, std::uint64_t most,
+                           std::string_view example, Set set) {
   if (!text) return {};
   const auto amount = parse_quantity(*text, units);
   if (!amount || *amount < least || *amount > most) {
@@ -47,31 +47,32 @@ Duration nanoseconds(std::uint64_t ns) {
 Expected<wan::PlanInput> input_of(const ExtendOptions& options) {
   wan::PlanInput in;
   constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
-  Expected<void> ok = read("--distance", options.distance, kLengths, 0, kMost, "100km or 300m",
-                           [&](auto mm) { in.distance_m = static_cast<double>(mm) / 1e3; });
+  Expected<void> ok =
+      read_option("--distance", options.distance, kLengths, 0, kMost, "100km or 300m",
+                  [&](auto mm) { in.distance_m = static_cast<double>(mm) / 1e3; });
   if (ok) {
-    ok = read("--per-metre", options.per_metre, kFineTimes, 1, 1'000'000, "5ns or 4900ps",
-              [&](auto ps) { in.fibre_ns_per_m = static_cast<double>(ps) / 1e3; });
+    ok = read_option("--per-metre", options.per_metre, kFineTimes, 1, 1'000'000, "5ns or 4900ps",
+                     [&](auto ps) { in.fibre_ns_per_m = static_cast<double>(ps) / 1e3; });
   }
   if (ok) {
-    ok = read("--equipment", options.equipment, kTimeUnits, 0, kLongestTime, "300us",
-              [&](auto ns) { in.equipment = nanoseconds(ns); });
+    ok = read_option("--equipment", options.equipment, kTimeUnits, 0, kLongestTime, "300us",
+                     [&](auto ns) { in.equipment = nanoseconds(ns); });
   }
   if (ok) {
-    ok = read("--round-trip", options.round_trip, kTimeUnits, 0, kLongestTime, "130us",
-              [&](auto ns) { in.round_trip = nanoseconds(ns); });
+    ok = read_option("--round-trip", options.round_trip, kTimeUnits, 0, kLongestTime, "130us",
+                     [&](auto ns) { in.round_trip = nanoseconds(ns); });
   }
   if (ok) {
-    ok = read("--rate", options.rate, kRateUnits, 1, kMost, "10Gb/s, not 0",
-              [&](auto rate) { in.rate_bytes_per_s = rate; });
+    ok = read_option("--rate", options.rate, kRateUnits, 1, kMost, "10Gb/s, not 0",
+                     [&](auto rate) { in.rate_bytes_per_s = rate; });
   }
   if (ok) {
-    ok = read("--signalling", options.signalling, kRateUnits, 10, kMost, "10Gb/s, not 0",
-              [&](auto rate) { in.rate_bytes_per_s = wan::data_rate_8b10b(rate); });
+    ok = read_option("--signalling", options.signalling, kRateUnits, 10, kMost, "10Gb/s, not 0",
+                     [&](auto rate) { in.rate_bytes_per_s = wan::data_rate_8b10b(rate); });
   }
   if (ok) {
-    ok = read("--local-credit", options.local_credit, kSizeUnits, 64, wan::kStandardCredit,
-              "8KiB, from 64B to 128KiB", [&](auto bytes) { in.local_credit = bytes; });
+    ok = read_option("--local-credit", options.local_credit, kSizeUnits, 64, wan::kStandardCredit,
+                     "8KiB, from 64B to 128KiB", [&](auto bytes) { in.local_credit = bytes; });
   }
   if (!ok) return tl::unexpected(ok.error());
   in.lanes = options.lanes.value_or(in.lanes);

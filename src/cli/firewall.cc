@@ -17,6 +17,7 @@
 #include "cli/table.h"
 #include "io/capture_reader.h"
 #include "io/text_file.h"
+#include "service/firewall/packet_text.h"
 
 namespace weft::cli {
 namespace {
@@ -35,17 +36,6 @@ Expected<fw::Program> read_rules(const std::string& file) {
   auto program = fw::Program::compile(std::move(*rules));
   if (!program) return fail(program.error().code, file + ": " + program.error().message);
   return program;
-}
-
-std::string_view word_of(fw::Action action) {
-  switch (action) {
-    case fw::Action::accept:
-      return "accept";
-    case fw::Action::reject:
-      return "reject";
-    default:
-      return "drop";
-  }
 }
 
 // What is much for one packet: tables looked up, rules tried, words of sets.
@@ -72,7 +62,7 @@ int check(const FirewallOptions& options) {
       slow_names.push_back(program->rules().chains[chain].name);
     const Json out{{"rules", program->size()},
                    {"chains", program->rules().chains.size()},
-                   {"policy", word_of(program->rules().policy)},
+                   {"policy", fw::verdict_name(program->rules().policy)},
                    {"table_bytes", program->table_bytes()},
                    {"most_tables", most.tables},
                    {"most_rules", most.rules},
@@ -81,8 +71,8 @@ int check(const FirewallOptions& options) {
     fmt::print("{}\n", out.dump());
   } else {
     fmt::print("{}: {} rules in {} chains, policy {}; tables of {} KiB\n", options.rules,
-               program->size(), program->rules().chains.size(), word_of(program->rules().policy),
-               (program->table_bytes() + 1023) / 1024);
+               program->size(), program->rules().chains.size(),
+               fw::verdict_name(program->rules().policy), (program->table_bytes() + 1023) / 1024);
     fmt::print("in a chain, a packet comes by {} tables at most, {} rules{}\n", most.tables,
                most.rules,
                most.words == 0 ? "" : fmt::format(" and {} words of 64 rules", most.words));
@@ -98,38 +88,15 @@ int check(const FirewallOptions& options) {
   return kOk;
 }
 
-// Where a packet goes from and to: "1:0x42 > 2:0x1" by LIDs and queue pairs.
-std::string ends_of(const Fields& fields) {
-  if (fields.size < 8) return "-";
-  std::string out = fmt::format("{}", fields.slid.value());
-  if (fields.has_source_qp) out += fmt::format(":{:#x}", fields.source_qp.value());
-  out += fmt::format(" > {}", fields.dlid.value());
-  if (fields.transport_at != 0) out += fmt::format(":{:#x}", fields.dest_qp.value());
-  return out;
-}
-
-std::string what_of(const Fields& fields) {
-  if (fields.cm.present) return std::string(wire::to_string(fields.cm.message));
-  if (fields.content == service::Content::kMad) {
-    return fmt::format("MAD class {:#x} attribute {:#x}",
-                       static_cast<unsigned>(fields.mad.mgmt_class), fields.mad.attribute);
-  }
-  if (fields.form == service::Form::kTransport) return std::string(wire::info(fields.opcode).name);
-  if (fields.form == service::Form::kUnknownOpcode)
-    return fmt::format("opcode {:#x}", static_cast<unsigned>(fields.opcode));
-  if (fields.form == service::Form::kMalformed) return "malformed";
-  return fmt::format("raw {:#06x}", fields.ether_type);
-}
-
 Json packet_json(std::size_t number, const Fields& fields, const fw::Decision& decision,
                  const fw::Program& program) {
   Json out{{"packet", number},
-           {"verdict", word_of(decision.action)},
+           {"verdict", fw::verdict_name(decision.action)},
            {"state", fw::text(decision.state)},
            {"traffic", fw::text(decision.traffic)},
            {"slid", fields.slid.value()},
            {"dlid", fields.dlid.value()},
-           {"what", what_of(fields)}};
+           {"what", fw::what_text(fields)}};
   if (decision.doubt != fw::Doubt::none) out["doubt"] = fw::counter_of(decision.doubt).name;
   if (decision.rule != fw::Program::kPolicy) {
     const fw::Rule& rule = program.rule(decision.rule);
@@ -176,13 +143,13 @@ int test(const FirewallOptions& options) {
     const Time now(record.timestamp);
     firewall.run(now);
     const fw::Decision decision = firewall.decide(fields, record.packet, now);
-    ++totals[word_of(decision.action)];
+    ++totals[fw::verdict_name(decision.action)];
     if (options.json) {
       fmt::print("{}\n", packet_json(i + 1, fields, decision, firewall.program()).dump());
     } else {
-      table.add({fmt::format("{}", i + 1), std::string(word_of(decision.action)),
+      table.add({fmt::format("{}", i + 1), std::string(fw::verdict_name(decision.action)),
                  std::string(fw::text(decision.state)), reason_of(decision, firewall.program()),
-                 ends_of(fields), what_of(fields)});
+                 fw::ends_text(fields), fw::what_text(fields)});
     }
   }
   if (options.json) return kOk;

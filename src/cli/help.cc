@@ -26,9 +26,11 @@ Commands
   lan       give nodes of a lab Ethernet interfaces, and look at them
   sm        ask a lab's own subnet manager: sweeps, paths and why they are so
   policy    say which paths of a lab lead through data services, and ask why
+  service   show the data services of a lab, and what they did; run one
   capture   record what a link of a lab carries
   extend    extend a fabric over a WAN; plan it; make the keys of its sites
   firewall      check firewall rules, and try them on a capture
+  serve         run a data service here, for labs elsewhere
   wan-emulator  make the way between two programs look like a WAN
   help      explain a command: weft help run
 
@@ -184,7 +186,8 @@ Examples
 
 std::string policy_footer() {
   return R"(Rules are those of [[policy]] in a lab file: from, to, requester, service_id, pkey, sl,
-qos_class, through or answer, symmetric, name. The first one that fits a query for a path counts.
+qos_class, through or answer, answer_sl, symmetric, name. The first one that fits a query for a path
+counts; answer_sl is the SL that it gives the path.
 A rule is called by its number or its name. drain takes an instance of a service out, as for
 maintenance: its service LIDs move to its pair, and no new paths lead there; restore puts it back.
 explain says which rule answers a query; besides both ends it may have requester, slid,
@@ -194,9 +197,41 @@ Examples
   weft policy
   weft policy add --before 1 from=a to=b through=firewall symmetric
   weft policy add to=b answer=none name=closed
+  weft policy add from=a to=c answer=direct answer_sl=3 symmetric
   weft policy explain a b pkey=0x8001
   weft policy delete closed
   weft policy drain fw1
+)";
+}
+
+std::string service_footer() {
+  return R"(A row for each service and port: the service LIDs that lead there, packets that came and
+went on, those that were dropped, and those that wait until it is known where they go. WHY has the
+drops by reason: those of the service itself, such as over_rate of a limiter, and those of what it
+runs in, such as no_path. A service with select = "copies" has copies in place of LIDs: it sees
+what is for its port and forwards nothing.
+
+With NAME, all counters, and what services of its type know: of a monitor the heaviest flows and
+senders, with the time from a request to its acknowledgement; of a limiter each tenant; of a
+firewall what each rule has matched; of a capture its files. filter has what the port's receive
+filter made of all packets that came there.
+
+NAME reload reads the rules of a firewall in the lab's daemon anew; when they are wrong, nothing is
+changed. Connections that the new ones would have let begin go on. run does so on SIGHUP.
+
+run serves as a process of its own, on a node of which the lab file has
+[service.NAME] with type = "process": packets that come there and are not for the port itself go
+through the service and on to where they are for, until it is interrupted; then it prints what it
+has counted. Each thread is a program on the adapter: the flows are spread over all of them, each to
+one, and they tell each other of connections. When it dies, its pair takes over, or the paths are as
+if_down in the lab file says.
+
+Examples
+  weft service
+  weft service monitor
+  weft service firewall --json
+  weft service firewall reload
+  weft service run firewall --node fw --rules firewall.rules --threads 2
 )";
 }
 
@@ -259,6 +294,24 @@ Examples
   weft firewall check rules.fw
   weft capture leaf1:3 -w packets.pcapng -c 1000
   weft firewall test rules.fw packets.pcapng
+)";
+}
+
+std::string serve_footer() {
+  return R"(A lab has such a service by type = "external" and the address here, as server =
+"ADDRESS" (docs/data-services.md). What its places send goes through the service and back to
+them; this machine need not be in any fabric, and needs neither a node nor a subnet manager.
+
+Each place that may come has a key, whose --fingerprint is given here; the place is given that
+of the key here. With --insecure one place may come.
+
+Signals: SIGUSR1 prints a report; so does the end. SIGHUP reads the rules anew.
+
+Examples
+  weft extend keygen server.key
+  weft serve firewall --listen 192.0.2.9:7471 --rules firewall.rules --key server.key \
+      --fingerprint SHA256:...
+  weft serve firewall --listen [::1]:7471 --insecure
 )";
 }
 

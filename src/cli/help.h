@@ -17,6 +17,8 @@ std::string down_footer();
 std::string link_footer();
 std::string lan_footer();
 std::string policy_footer();
+std::string serve_footer();
+std::string service_footer();
 std::string sm_footer();
 std::string capture_footer();
 std::string extend_footer();

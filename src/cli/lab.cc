@@ -14,6 +14,7 @@
 #include "fabric/lab_file.h"
 #include "fabric/lab_generate.h"
 #include "fabric/lab_import.h"
+#include "fabric/lab_pairs.h"
 #include "io/text_file.h"
 
 namespace weft::cli {
@@ -45,6 +46,8 @@ int check(const LabOptions& options) {
   if (!text) return refuse("lab", text.error().message);
   const auto lab = fabric::parse_lab(*text, title_of(options.file));
   if (!lab) return refuse("lab", lab.error().message);
+  for (const std::string& note : fabric::pair_notes(*lab))
+    fmt::print(stderr, "weft lab: {}\n", note);
   fmt::print("{}: {}\n", lab->name, summary(*lab));
   return kOk;
 }

@@ -25,15 +25,15 @@ namespace {
 using Json = nlohmann::json;
 
 // A lab of thousands of nodes takes a moment to tell of them all.
-constexpr Duration kPatience = 10s;
+constexpr Duration kLabClientPatience = 10s;
 constexpr Duration kMoment = 200ms;  // between looks whether the user wants to end
 constexpr std::size_t kLongestAnswer = 4096;
-constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+constexpr std::size_t kLabClientMostBytes = std::size_t{256} << 20;
 
 Expected<Json> read_report(int file) {
   const auto size = io::sealed_file_size(file);
   if (!size) return tl::unexpected(size.error());
-  if (*size > kMostBytes) return fail(std::errc::message_size, "the report has no end");
+  if (*size > kLabClientMostBytes) return fail(std::errc::message_size, "the report has no end");
   std::string text(*size, '\0');
   const auto all = io::read_sealed_file(file, std::as_writable_bytes(std::span(text)));
   if (!all) return tl::unexpected(all.error());
@@ -52,7 +52,7 @@ Expected<LabClient> LabClient::connect(const daemon::LabPaths& lab) {
 }
 
 Expected<LabClient> LabClient::connect(const std::string& socket, std::string who) {
-  auto connected = io::connect_unix(socket, io::UnixKind::kSeqPacket, kPatience);
+  auto connected = io::connect_unix(socket, io::UnixKind::kSeqPacket, kLabClientPatience);
   if (!connected) {
     return fail(connected.error().code,
                 fmt::format("{} does not answer: {}", who, connected.error().message));
@@ -65,7 +65,7 @@ Expected<Json> LabClient::ask(const Json& request) {
   const auto said = io::send_message(socket_.get(), std::as_bytes(std::span(text)));
   if (!said) return tl::unexpected(said.error());
   pollfd watched{socket_.get(), POLLIN, 0};
-  if (poll(&watched, 1, kPatience / 1ms) <= 0) {
+  if (poll(&watched, 1, kLabClientPatience / 1ms) <= 0) {
     return fail(std::errc::timed_out, who_ + " does not answer");
   }
   std::array<std::byte, kLongestAnswer> buffer;

@@ -21,7 +21,7 @@ std::string title_of(const Json& lab) {
 }
 
 // "3 Active, 1 Down"
-std::string states_of(const Json& links) {
+std::string link_states_of(const Json& links) {
   std::string out;
   for (const auto& [state, count] : object_of(links, "states").items())
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count.dump(), printable(state));
@@ -40,10 +40,13 @@ void print_node(const Json& node) {
     }
     if (port.contains("ip")) fmt::print(" ip {}", printable(text_of(port, "ip")));
     fmt::print("\n");
+    // What its receive filter made of what came there.
+    for (const auto& [name, count] : object_of(port, "filter").items())
+      fmt::print("      {} {}\n", printable(name), count.dump());
   }
 }
 
-void print_link(const Json& link) {
+void print_link_line(const Json& link) {
   std::string ends;
   for (const Json& end : list_of(link, "ends"))
     ends += (ends.empty() ? "" : " ") + printable(text_of(end, "at"));
@@ -62,11 +65,20 @@ void print_part(const Json& part) {
 
 // "  lan: 7 up, 1 failed", and what failed.
 void print_lan(const Json& lan) {
-  fmt::print("  lan: {}\n", states_of(lan));
+  fmt::print("  lan: {}\n", link_states_of(lan));
   for (const Json& port : list_of(lan, "failed")) {
     fmt::print("    {}:{}: {}\n", printable(text_of(port, "node")), number_of(port, "port"),
                printable(text_of(port, "why")));
   }
+}
+
+// "  service firewall at fw1: packets 12 forwarded 10"; `weft service` has the rest.
+void print_service(const Json& service) {
+  const Json& counters = object_of(service, "counters");
+  fmt::print("  service {} at {}:{}: packets {} forwarded {}\n",
+             printable(text_of(service, "name")), printable(text_of(service, "node")),
+             number_of(service, "port"), number_of(counters, "packets"),
+             number_of(counters, "forwarded"));
 }
 
 void print_program(const Json& program) {
@@ -202,7 +214,7 @@ void print_manager(const Json& sm) {
 
 void print_lab(const Json& lab, bool details, const Style& style) {
   const Json& links = object_of(lab, "links");
-  const std::string states = states_of(links);
+  const std::string states = link_states_of(links);
   const auto routers = number_of(lab, "routers");
   const auto& extenders = list_of(lab, "extenders");
   fmt::print("{} pid {}", style.bold(fmt::format("lab {}:", title_of(lab))), number_of(lab, "pid"));
@@ -220,13 +232,15 @@ void print_lab(const Json& lab, bool details, const Style& style) {
     print_extender(extender, details);
   if (lab.contains("sm")) print_manager(object_of(lab, "sm"));
   if (lab.contains("lan")) print_lan(object_of(lab, "lan"));
+  for (const Json& service : list_of(lab, "services"))
+    print_service(service);
   for (const Json& program : list_of(lab, "programs"))
     print_program(program);
   if (!details) return;
   for (const Json& node : list_of(lab, "nodes"))
     print_node(node);
   for (const Json& link : list_of(links, "each"))
-    print_link(link);
+    print_link_line(link);
 }
 
 }  // namespace weft::cli

@@ -78,7 +78,7 @@ Expected<Json> request_of(const LanOptions& options) {
   return request;
 }
 
-std::string at(const Json& interface) {
+std::string interface_at(const Json& interface) {
   return fmt::format("{}:{}", printable(text_of(interface, "node")), number_of(interface, "port"));
 }
 
@@ -95,8 +95,8 @@ void print_interfaces(const Json& interfaces, const Style& style) {
   Table table({"PORT", "INTERFACE", "NETNS", "STATE", "MAC", "MTU", "PEERS", "CHANNELS", "BRIDGE",
                "DROPS"});
   for (const Json& each : interfaces) {
-    table.add({at(each), or_dash(each, "interface"), or_dash(each, "netns"), or_dash(each, "state"),
-               or_dash(each, "mac"), fmt::to_string(number_of(each, "mtu")),
+    table.add({interface_at(each), or_dash(each, "interface"), or_dash(each, "netns"),
+               or_dash(each, "state"), or_dash(each, "mac"), fmt::to_string(number_of(each, "mtu")),
                fmt::to_string(number_of(each, "peer_count")),
                fmt::to_string(number_of(each, "channel_count")),
                is_true(each, "bridges") ? "yes" : "no", fmt::to_string(number_of(each, "drops"))});
@@ -104,12 +104,13 @@ void print_interfaces(const Json& interfaces, const Style& style) {
   fmt::print("{}", table.to_string(style));
   for (const Json& each : interfaces) {
     if (!each.contains("why")) continue;
-    const std::string line = fmt::format("{}: {}", at(each), printable(text_of(each, "why")));
+    const std::string line =
+        fmt::format("{}: {}", interface_at(each), printable(text_of(each, "why")));
     fmt::print("{}\n", text_of(each, "state") == "failed" ? style.red(line) : line);
   }
   for (const Json& each : interfaces)
     for (const Json& note : list_of(each, "notes"))
-      fmt::print("{}: {}\n", at(each), printable(note.get<std::string>()));
+      fmt::print("{}: {}\n", interface_at(each), printable(note.get<std::string>()));
 }
 
 // What it wants of groups: "all", how many, or "-": it has not said so, and gets all.
@@ -121,7 +122,7 @@ std::string groups_of(const Json& peer) {
 
 // By this lab's file, or as a node of another lab calls itself.
 std::string peer_name(const Json& peer) {
-  return peer.contains("node") ? at(peer) : or_dash(peer, "description");
+  return peer.contains("node") ? interface_at(peer) : or_dash(peer, "description");
 }
 
 void print_peers(const Json& interfaces, const Style& style) {
@@ -130,7 +131,7 @@ void print_peers(const Json& interfaces, const Style& style) {
   for (const Json& each : interfaces) {
     for (const Json& peer : list_of(each, "peers")) {
       const Json& path = object_of(peer, "path");
-      table.add({at(each), or_dash(each, "interface"), or_dash(peer, "mac"),
+      table.add({interface_at(each), or_dash(each, "interface"), or_dash(peer, "mac"),
                  fmt::to_string(number_of(peer, "lid")), peer_name(peer), or_dash(peer, "guid"),
                  fmt::to_string(number_of(path, "mtu")), fmt::to_string(number_of(peer, "paths")),
                  text_of(peer, "channel") == "up" ? "channel" : "datagrams", groups_of(peer),
@@ -141,7 +142,7 @@ void print_peers(const Json& interfaces, const Style& style) {
 }
 
 // Without a node: what each part says that runs here.
-Expected<Json> ask_all(const std::vector<daemon::LabPaths>& lab, const Json& request) {
+Expected<Json> ask_lans(const std::vector<daemon::LabPaths>& lab, const Json& request) {
   Json all = Json::array();
   for (const daemon::LabPaths& part : lab) {
     auto answer = ask_parts({part}, request);
@@ -168,7 +169,7 @@ void define_lan(CLI::App& lan, LanOptions& options) {
       ->option_text("NUMBER")
       ->check(CLI::Range(1, int{fabric::kMostLanQueues}));
   lan.add_option("--channels", options.channels,
-                 "Of up: connections to peers, at most; default 256")
+                 "Of up: connections to peers, interface_at most; default 256")
       ->option_text("NUMBER")
       ->check(CLI::Range(0, int{fabric::kMostLanChannels}));
   lan.add_option("--offloads", options.offloads,
@@ -198,7 +199,7 @@ int lan(const LanOptions& options) {
     report = answer ? Expected<Json>(std::move(answer->report))
                     : tl::unexpected(std::move(answer.error()));
   } else {
-    report = ask_all(*lab, *request);
+    report = ask_lans(*lab, *request);
   }
   if (!report) return refuse("lan", report.error().message);
   const Json& interfaces = list_of(*report, "interfaces");

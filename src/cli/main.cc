@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/extend_site.h"
 #include "cli/help.h"
+#include "cli/service_run.h"
 #include "cli/site_key.h"
 #include "cli/sm_run.h"
 #include "cli/suggest.h"
@@ -74,6 +75,8 @@ struct Options {
   LinkOptions link;
   LanOptions lan;
   PolicyOptions policy;
+  ServiceOptions service;
+  ServiceRunOptions service_run;
   SmOptions sm;
   SmRunOptions sm_run;
   CaptureOptions capture;
@@ -81,6 +84,7 @@ struct Options {
   UpOptions extend_site;
   SiteKeyOptions site_key;
   FirewallOptions firewall;
+  ServeOptions serve;
   WanEmulatorOptions wan_emulator;
   StatusOptions status;
   Words show;
@@ -230,6 +234,14 @@ void define_labs(CLI::App& app, Options& options) {
                    policy_footer()),
       options.policy);
 
+  CLI::App* service =
+      add_command(app, "service", "Show the data services of a lab, what they did; run one",
+                  " [OPTIONS] [NAME]\n       weft service [OPTIONS] NAME reload"
+                  "\n       weft service run [OPTIONS] TYPE",
+                  service_footer());
+  define_service(*service, options.service);
+  define_service_run(*service, options.service_run);
+
   CLI::App* capture = add_command(app, "capture", "Record what a link of a lab carries",
                                   " [OPTIONS] LINK [FILTER...]", capture_footer());
   capture->add_option("LINK", options.capture.link, "Its name, or one of its ends as in leaf1:3")
@@ -314,6 +326,9 @@ void define(CLI::App& app, Options& options) {
   define_firewall(*add_command(app, "firewall", "Check firewall rules, try them on a capture",
                                " [OPTIONS] check|test RULES [CAPTURE]", firewall_footer()),
                   options.firewall);
+  define_serve(*add_command(app, "serve", "Run a data service here, for labs elsewhere",
+                            " TYPE --listen ADDRESS [OPTIONS]", serve_footer()),
+               options.serve);
   define_run(app, options.run);
 
   CLI::App* devices = add_command(app, "devices", "List the devices that programs will see",
@@ -393,22 +408,21 @@ int show_resources(Options& options) {
   return resource(options.resource);
 }
 
-int sm_or_run(Options& options) {
-  if (options.sm.action != "run") {
-    options.sm.node = options.sm_run.node;
-    options.sm.port = options.sm_run.port;
-    if (!options.sm_run.any()) return sm(options.sm);
-    return refuse(
-        "sm",
-        "--engine, --priority, --lmc, --subnet-prefix, --partitions, --prefix-routes, "
-        "--qos, --mkeys, --mkey-protect, --policies, --database and --once are of run only");
+int service_or_run(Options& options) {
+  ServiceRunOptions& run = options.service_run;
+  if (options.service.name == "run") {
+    run.lab = options.service.lab;
+    run.json = options.service.json;
+    return service_run(run);
   }
-  if (!options.sm.from.empty()) {
-    return refuse("sm", fmt::format("{}: one word too many", options.sm.from));
+  if (run.any()) {
+    return refuse("service",
+                  "--node, --rules, --dry-run, --threads, --cores and --pair are of run only");
   }
-  options.sm_run.lab = options.sm.lab;
-  options.sm_run.json = options.sm.json;
-  return sm_run(options.sm_run);
+  if (run.type.empty()) return service(options.service);
+  if (run.type == "reload") return service_reload(options.service);
+  return refuse("service", fmt::format("{}: no such action{} (there is reload)", run.type,
+                                       did_you_mean(run.type, {"reload"})));
 }
 
 int dispatch(const std::string& command, Options& options, CLI::App& app) {
@@ -422,12 +436,14 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
   if (command == "down") return down(options.down);
   if (command == "link") return link(options.link);
   if (command == "lan") return lan(options.lan);
-  if (command == "sm") return sm_or_run(options);
+  if (command == "sm") return sm_command(options.sm, options.sm_run);
   if (command == "policy") return policy(options.policy);
+  if (command == "service") return service_or_run(options);
   if (command == "capture") return capture(options.capture);
   if (command == "extend")
     return extend_command(options.extend, options.site_key, options.extend_site);
   if (command == "firewall") return firewall(options.firewall);
+  if (command == "serve") return serve(options.serve);
   if (command == "wan-emulator") return wan_emulator(options.wan_emulator);
   return help("", app);
 }

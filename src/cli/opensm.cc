@@ -18,8 +18,8 @@ namespace {
 
 constexpr const char* kSelf = "/proc/self/exe";
 
-constexpr useconds_t kPauseUs = 10'000;
-constexpr int kMostPauses = 300;
+constexpr useconds_t kOpensmPauseUs = 10'000;
+constexpr int kOpensmMostPauses = 300;
 
 // In the child.
 [[noreturn]] void become(char* const* words, const std::string& directory, pid_t parent) {
@@ -83,9 +83,9 @@ Expected<void> OpenSm::start(const fabric::Lab& lab, const daemon::LabPaths& pat
 OpenSm::~OpenSm() {
   if (process_ < 0) return;
   kill(process_, SIGTERM);
-  for (int pauses = 0; pauses < kMostPauses; ++pauses) {
+  for (int pauses = 0; pauses < kOpensmMostPauses; ++pauses) {
     if (waitpid(process_, nullptr, WNOHANG) != 0) return;
-    usleep(kPauseUs);
+    usleep(kOpensmPauseUs);
   }
   kill(process_, SIGKILL);
   waitpid(process_, nullptr, 0);

@@ -55,8 +55,8 @@ Expected<Setting> setting_in(const std::string& word) {
 
 // As a lab file has it.
 std::string toml_of(const Setting& setting) {
-  constexpr std::array<std::string_view, 5> kNumbers{"requester", "service_id", "pkey", "sl",
-                                                     "qos_class"};
+  constexpr std::array<std::string_view, 6> kNumbers{"requester", "service_id", "pkey",
+                                                     "sl",        "qos_class",  "answer_sl"};
   const bool may_be_number = std::ranges::find(kNumbers, setting.key) != kNumbers.end();
   std::vector<std::string> values;
   for (const std::string& value : setting.values) {
@@ -154,9 +154,16 @@ std::string words_of(const Json& object, const char* name) {
   return words.empty() ? "-" : fmt::format("{}", fmt::join(words, ","));
 }
 
+// ", SL 3" where a rule gives one.
+std::string level_of(const Json& object) {
+  if (!object.contains("answer_sl")) return "";
+  return fmt::format(", SL {}", number_of(object, "answer_sl"));
+}
+
 std::string answer_of(const Json& rule) {
-  return rule.contains("through") ? "through " + words_of(rule, "through")
-                                  : printable(text_of(rule, "answer"));
+  return (rule.contains("through") ? "through " + words_of(rule, "through")
+                                   : printable(text_of(rule, "answer"))) +
+         level_of(rule);
 }
 
 // What else it looks at.
@@ -190,7 +197,7 @@ const char* state_of(const Json& port) {
   return port.value("well", Json()) == Json(true) ? "well" : "not well";
 }
 
-void print_services(const Json& report, const Style& style) {
+void print_steered(const Json& report, const Style& style) {
   if (list_of(report, "services").empty()) return;
   Table table({"SERVICE", "AT", "STATE", "LIDS"});
   for (const Json& service : list_of(report, "services")) {
@@ -236,9 +243,11 @@ void print_explanation(const Json& report, const Style& style) {
                printable(text_of(hop, "at")), number_of(hop, "lid"));
   }
   const std::string answer = text_of(report, "answer");
-  fmt::print("{}\n", answer == "none"     ? style.red("no path")
-                     : answer == "direct" ? style.bold("the real LID")
-                                          : style.bold("through services"));
+  fmt::print("{}{}\n",
+             answer == "none"     ? style.red("no path")
+             : answer == "direct" ? style.bold("the real LID")
+                                  : style.bold("through services"),
+             level_of(report));
 }
 
 }  // namespace
@@ -273,7 +282,7 @@ int policy(const PolicyOptions& options) {
     print_explanation(*report, style);
   } else {
     print_rules(*report, style);
-    print_services(*report, style);
+    print_steered(*report, style);
   }
   return kOk;
 }

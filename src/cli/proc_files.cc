@@ -10,7 +10,7 @@ namespace weft::cli {
 namespace {
 
 // 128 bytes for each of 65,535 sockets in /proc/net/udp fit in it.
-constexpr std::size_t kMostRead = 16u << 20;
+constexpr std::size_t kProcFilesMostRead = 16u << 20;
 constexpr std::string_view kBlank = " \t\n";
 
 std::string_view trimmed(std::string_view text) {
@@ -42,7 +42,7 @@ std::optional<std::string> read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
   std::string text;
-  for (std::array<char, 8192> block{}; file && text.size() < kMostRead;) {
+  for (std::array<char, 8192> block{}; file && text.size() < kProcFilesMostRead;) {
     file.read(block.data(), block.size());
     text.append(block.data(), static_cast<std::size_t>(file.gcount()));
   }

@@ -25,13 +25,13 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr Duration kPatience = 1s;
+constexpr Duration kReportClientPatience = 1s;
 constexpr const char* kSilence = "it does not answer";
 // What the largest report takes is a few tens of megabytes.
-constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+constexpr std::size_t kReportClientMostBytes = std::size_t{256} << 20;
 
 Expected<std::string> read_all(int fd) {
-  const Time deadline = io::now() + kPatience;
+  const Time deadline = io::now() + kReportClientPatience;
   std::string text;
   std::array<char, 65536> block{};
   while (true) {
@@ -44,12 +44,13 @@ Expected<std::string> read_all(int fd) {
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got < 0) return fail_errno(errno, "reading its report");
     text.append(block.data(), static_cast<std::size_t>(got));
-    if (text.size() > kMostBytes) return fail(std::errc::message_size, "its report has no end");
+    if (text.size() > kReportClientMostBytes)
+      return fail(std::errc::message_size, "its report has no end");
   }
 }
 
 Expected<io::UniqueFd> connect_to(const std::string& path, io::UnixKind kind) {
-  auto socket = io::connect_unix(path, kind, kPatience);
+  auto socket = io::connect_unix(path, kind, kReportClientPatience);
   if (!socket) return socket;
   const auto peer = io::peer_credentials(socket->get());
   if (!peer) return tl::unexpected(peer.error());
@@ -82,7 +83,8 @@ Expected<io::UniqueFd> report_file(int agent) {
   const auto said = io::send_message(agent, std::as_bytes(std::span(&hello, 1)));
   if (!said) return tl::unexpected(said.error());
   pollfd watched{agent, POLLIN, 0};
-  if (poll(&watched, 1, kPatience / 1ms) <= 0) return fail(std::errc::timed_out, kSilence);
+  if (poll(&watched, 1, kReportClientPatience / 1ms) <= 0)
+    return fail(std::errc::timed_out, kSilence);
   host::door::Welcome welcome{};
   auto answer = io::receive_message(agent, std::as_writable_bytes(std::span(&welcome, 1)));
   if (!answer) return tl::unexpected(answer.error());
@@ -103,7 +105,7 @@ Expected<Json> ask_agent(const std::string& path) {
   if (!file) return tl::unexpected(file.error());
   const auto size = io::sealed_file_size(file->get());
   if (!size) return tl::unexpected(size.error());
-  if (*size > kMostBytes) return fail(std::errc::message_size, "its report has no end");
+  if (*size > kReportClientMostBytes) return fail(std::errc::message_size, "its report has no end");
   std::string text(*size, '\0');
   const auto all = io::read_sealed_file(file->get(), std::as_writable_bytes(std::span(text)));
   if (!all) return tl::unexpected(all.error());

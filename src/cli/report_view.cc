@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "cli/commands.h"
 
 namespace weft::cli {
@@ -62,6 +64,18 @@ void print_counters(const Json& counters) {
     if (value.is_number_unsigned() && value.get<std::uint64_t>() == 0) continue;
     fmt::print("    {} {}\n", printable(name), printable(value.dump()));
   }
+}
+
+void print_standing_report(const Json& report, bool json,
+                           const std::function<void(const Style& style)>& print) {
+  // Where there is no room for what it says, it goes on all the same.
+  if (std::ferror(stdout) != 0) return;
+  if (json) {
+    fmt::print("{}\n", report.dump(-1, ' ', false, Json::error_handler_t::replace));
+  } else {
+    print(Style::for_stream(stdout));
+  }
+  std::fflush(stdout);
 }
 
 void print_json(const Json& document) {

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/report_client.h"
+#include "cli/style.h"
 
 namespace weft::cli {
 
@@ -38,6 +40,10 @@ void for_each_device(const Reports& reports, F each) {
     }
   }
 }
+
+// What a process says of itself while it runs: in JSON a line, else what `print` prints; on stdout.
+void print_standing_report(const nlohmann::json& report, bool json,
+                           const std::function<void(const Style& style)>& print);
 
 // JSON for people and scripts, on stdout.
 void print_json(const nlohmann::json& document);

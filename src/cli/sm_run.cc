@@ -5,7 +5,6 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -17,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/database_place.h"
 #include "cli/event_view.h"
+#include "cli/signals.h"
 #include "cli/sm_place.h"
 #include "daemon/lab/manager_process.h"
 #include "fabric/lab_file.h"
@@ -27,19 +27,8 @@
 namespace weft::cli {
 namespace {
 
-// For the signal handler, which is told nothing.
-std::atomic<daemon::ManagerProcess*> managing{nullptr};
-
-void on_signal(int) {
-  if (daemon::ManagerProcess* const process = managing.load()) process->stop();
-}
-
-void handle_signals(daemon::ManagerProcess& process) {
-  managing = &process;
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP})
-    sigaction(signal, &action, nullptr);
+void on_signal(daemon::ManagerProcess& process, int) {
+  process.stop();
 }
 
 // The file by which the manager remembers; empty: none.
@@ -152,12 +141,29 @@ int sm_run(const SmRunOptions& options) {
     std::fflush(stdout);
   });
   if (!process) return refuse("sm", process.error().message);
-  handle_signals(**process);
+  const Signals<daemon::ManagerProcess, on_signal> signals(**process, {SIGTERM, SIGINT, SIGHUP});
   const auto ended = (*process)->run();
-  managing = nullptr;
   if (ended) return kOk;
   fmt::print(stderr, "weft sm: {}\n", ended.error().message);
   return kProblem;
+}
+
+int sm_command(SmOptions asked, SmRunOptions run) {
+  if (asked.action != "run") {
+    asked.node = run.node;
+    asked.port = run.port;
+    if (!run.any()) return sm(asked);
+    return refuse(
+        "sm",
+        "--engine, --priority, --lmc, --subnet-prefix, --partitions, --prefix-routes, "
+        "--qos, --mkeys, --mkey-protect, --policies, --database and --once are of run only");
+  }
+  if (!asked.from.empty()) {
+    return refuse("sm", fmt::format("{}: one word too many", asked.from));
+  }
+  run.lab = asked.lab;
+  run.json = asked.json;
+  return sm_run(run);
 }
 
 }  // namespace weft::cli

@@ -41,6 +41,10 @@ struct SmRunOptions {
 // The words that it takes beside those of `weft sm`.
 void define_sm_run(CLI::App& sm, SmRunOptions& run);
 
+struct SmOptions;
+// `weft sm`, whatever of it: with the action run as below. The exit status.
+int sm_command(SmOptions asked, SmRunOptions run);
+
 // Until it is interrupted, or with `once` until the subnet is set up. The exit status.
 int sm_run(const SmRunOptions& options);
 

@@ -106,7 +106,7 @@ std::string point_in_time(std::uint64_t seconds) {
 }
 
 // "1 LISTEN, 2 CONNECT"
-std::string states_of(const Json& wire) {
+std::string cm_states_of(const Json& wire) {
   constexpr std::array<const char*, 1> kState{"state"};
   std::string out;
   for (const auto& [state, count] : tally(list_of(wire, "cm_ids"), kState))
@@ -118,7 +118,7 @@ void print_wire(const Json& wire) {
   const Json& counters = object_of(wire, "counters");
   fmt::print("    wire {} qp1 UDP port {} cm_id {}{} tx_mads {} rx_mads {}\n",
              printable(text_of(wire, "wire")), number_of(wire, "udp_port"),
-             number_of(wire, "cm_id_count"), states_of(wire), number_of(counters, "qp1_tx_mads"),
+             number_of(wire, "cm_id_count"), cm_states_of(wire), number_of(counters, "qp1_tx_mads"),
              number_of(counters, "qp1_rx_mads"));
 }
 

@@ -2,11 +2,9 @@
 // `weft up` and `weft down`: a lab begins and ends.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -21,11 +19,13 @@
 #include "cli/extend_site.h"
 #include "cli/lab_client.h"
 #include "cli/opensm.h"
+#include "cli/signals.h"
 #include "daemon/background.h"
 #include "daemon/lab/lab_server.h"
 #include "fabric/lab_census.h"
 #include "fabric/lab_file.h"
 #include "fabric/lab_import.h"
+#include "fabric/lab_pairs.h"
 #include "io/runtime_dir.h"
 #include "io/text_file.h"
 #include "io/user_names.h"
@@ -33,25 +33,11 @@
 namespace weft::cli {
 namespace {
 
-constexpr useconds_t kPauseUs = 10'000;
-constexpr int kMostPauses = 1000;
+constexpr useconds_t kUpPauseUs = 10'000;
+constexpr int kUpMostPauses = 1000;
 
-std::atomic<daemon::LabServer*> serving{nullptr};  // for the signal handler, which is told nothing
-
-void on_signal(int) {
-  if (daemon::LabServer* const lab = serving.load()) lab->stop();
-}
-
-void handle_signals(daemon::LabServer& lab) {
-  serving = &lab;
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP})
-    sigaction(signal, &action, nullptr);
-  // A program that has gone, and a file that may not grow, are told by the calls that meet them.
-  action.sa_handler = SIG_IGN;
-  for (const int signal : {SIGPIPE, SIGXFSZ})
-    sigaction(signal, &action, nullptr);
+void on_signal(daemon::LabServer& lab, int) {
+  lab.stop();
 }
 
 // A lab file, or what another fabric says of itself: those have no TOML in them.
@@ -86,10 +72,14 @@ Expected<void> give_access(fabric::LabAccess& access, const std::vector<std::str
 
 // The names of files in a lab file, which are from its own place on.
 std::vector<std::string*> files_of(fabric::Lab& lab) {
-  fabric::LabManagement& management = lab.management;
-  std::vector<std::string*> names{&management.partitions, &management.qos,
-                                  &management.prefix_routes, &management.database,
-                                  &management.mkeys};
+  std::vector<std::string*> names;
+  const auto add = [&names](fabric::LabManagement& management) {
+    names.insert(names.end(), {&management.partitions, &management.qos, &management.prefix_routes,
+                               &management.database, &management.mkeys});
+  };
+  add(lab.management);
+  for (fabric::LabManagement& management : lab.more_subnets)
+    add(management);
   for (fabric::LabExtender& extender : lab.extenders) {
     names.insert(names.end(), {&extender.key, &extender.certificate});
     for (fabric::LabRemote& remote : extender.remotes) {
@@ -97,8 +87,12 @@ std::vector<std::string*> files_of(fabric::Lab& lab) {
         names.push_back(&fingerprint);
     }
   }
-  for (fabric::LabService& service : lab.data.services)
-    names.push_back(&service.rules);
+  for (fabric::LabService& service : lab.data.services) {
+    names.insert(names.end(), {&service.rules, &service.capture.file, &service.external.key,
+                               &service.external.certificate});
+    for (std::string& fingerprint : service.external.fingerprints)
+      names.push_back(&fingerprint);
+  }
   std::erase_if(names, [](const std::string* name) {
     return name->empty() || *name == fabric::kNoDatabase ||
            name->starts_with(fabric::kFingerprintPrefix);
@@ -128,11 +122,20 @@ Expected<fabric::LabFile> read_lab(const UpOptions& options) {
   const std::filesystem::path directory = std::filesystem::path(options.file).parent_path();
   for (std::string* name : files_of(lab))
     *name = std::filesystem::absolute(directory / *name);
+  // What is written for a person is where he is.
+  for (fabric::LabService& service : lab.data.services) {
+    if (service.type != "capture" || !service.capture.file.empty()) continue;
+    service.capture.file = std::filesystem::absolute(service.name + ".pcapng");
+  }
   if (auto given = give_access(out.access, options.access); !given) {
     return tl::unexpected(given.error());
   }
   if (!options.name.empty()) lab.name = options.name;
-  if (!options.sm.empty()) lab.management.manager = *fabric::parse_manager(options.sm);
+  if (!options.sm.empty()) {
+    lab.management.manager = *fabric::parse_manager(options.sm);
+    // Then whoever comes manages all of its subnets.
+    if (lab.management.manager != fabric::LabManagement::Manager::kWeft) lab.more_subnets.clear();
+  }
   if (lab.name.empty()) lab.name = stem;
   return out;
 }
@@ -214,6 +217,9 @@ std::string manager_line(const fabric::Lab& lab, Part part) {
   if (node != nullptr && !manages(lab, part)) return "in part " + lab.parts[node->part].name;
   switch (lab.management.manager) {
     case fabric::LabManagement::Manager::kWeft:
+      if (!lab.more_subnets.empty()) {
+        return fmt::format("its own, of {} subnets", lab.more_subnets.size() + 1);
+      }
       return fmt::format("its own ({})", lab.management.engine);
     case fabric::LabManagement::Manager::kOpenSm:
       return "opensm on " + (node != nullptr ? node->name : "no node");
@@ -298,9 +304,12 @@ int up(const UpOptions& options) {
   paths->database = database_of(lab, *part);
   const auto server = daemon::LabServer::open(lab, *paths, *part, file->access);
   if (!server) return refuse(command, server.error().message);
-  handle_signals(**server);
-  for (const std::string& note : (*server)->notes())
-    fmt::print(stderr, "weft {}: {}\n", command, note);
+  const Signals<daemon::LabServer, on_signal> signals(**server, {SIGTERM, SIGINT, SIGHUP});
+  ignore_broken_files();
+  for (const auto& notes : {(*server)->notes(), fabric::pair_notes(lab)}) {
+    for (const std::string& note : notes)
+      fmt::print(stderr, "weft {}: {}\n", command, note);
+  }
   greet(*file, *part, *paths);
   if (options.detach) daemon::leave_parent();
   OpenSm opensm;
@@ -310,7 +319,6 @@ int up(const UpOptions& options) {
     }
   }
   const auto ended = (*server)->run();
-  serving = nullptr;
   if (ended) return kOk;
   fmt::print(stderr, "weft {}: {}\n", command, ended.error().message);
   return kProblem;
@@ -325,9 +333,9 @@ int down(const DownOptions& options) {
   }
   // They have heard; when one is gone, its name is free again.
   const std::string name = options.name.empty() ? lab->front().name : options.name;
-  for (int pauses = 0; pauses < kMostPauses; ++pauses) {
+  for (int pauses = 0; pauses < kUpMostPauses; ++pauses) {
     if (!choose_running_lab(name)) return kOk;
-    usleep(kPauseUs);
+    usleep(kUpPauseUs);
   }
   fmt::print(stderr, "weft down: lab {} has not ended yet\n", name);
   return kProblem;

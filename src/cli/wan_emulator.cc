@@ -16,6 +16,7 @@
 #include "base/quantity.h"
 #include "cli/commands.h"
 #include "cli/report_view.h"
+#include "cli/signals.h"
 #include "cli/style.h"
 #include "io/text_file.h"
 
@@ -25,28 +26,16 @@ namespace {
 using Json = nlohmann::json;
 using Config = daemon::WanEmulatorConfig;
 
-constexpr const char* kCommand = "wan-emulator";
+constexpr const char* kWanEmulatorCommand = "wan-emulator";
 constexpr std::size_t kMostSettings = 65'536;  // bytes of a file of them
 
-// For the signal handler, which is told nothing.
-std::atomic<daemon::WanEmulator*> emulating{nullptr};
 std::atomic<bool> read_again{false};
 std::atomic<bool> report_now{false};
 
-void on_signal(int signal) {
-  daemon::WanEmulator* const emulator = emulating.load();
-  if (emulator == nullptr) return;
-  if (signal != SIGHUP && signal != SIGUSR1) return emulator->stop();
+void on_signal(daemon::WanEmulator& emulator, int signal) {
+  if (signal != SIGHUP && signal != SIGUSR1) return emulator.stop();
   (signal == SIGHUP ? read_again : report_now) = true;
-  emulator->wake();
-}
-
-void handle_signals(daemon::WanEmulator& emulator) {
-  emulating = &emulator;
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1})
-    sigaction(signal, &action, nullptr);
+  emulator.wake();
 }
 
 struct Directions {
@@ -134,23 +123,15 @@ Expected<Config> config_of(const WanEmulatorOptions& options) {
   return config;
 }
 
-void print_report(const Json& report, bool json) {
-  // Where there is no room for what it says, it goes on all the same.
-  if (std::ferror(stdout) != 0) return;
-  if (json) {
-    fmt::print("{}\n", report.dump());
-  } else {
-    const Style style = Style::for_stream(stdout);
-    for (const char* name : {"forward", "backward"}) {
-      const Json& direction = object_of(report, name);
-      const std::string emulation = text_of(direction, "emulation");
-      fmt::print("{} {}\n", style.bold(std::string(name) + ":"),
-                 emulation.empty() ? "none" : emulation);
-      fmt::print("  {}\n", members(direction, {"under_way", "under_way_bytes", "waiting_bytes"}));
-      print_counters(object_of(direction, "counters"));
-    }
+void print_paths_report(const Json& report, const Style& style) {
+  for (const char* name : {"forward", "backward"}) {
+    const Json& direction = object_of(report, name);
+    const std::string emulation = text_of(direction, "emulation");
+    fmt::print("{} {}\n", style.bold(std::string(name) + ":"),
+               emulation.empty() ? "none" : emulation);
+    fmt::print("  {}\n", members(direction, {"under_way", "under_way_bytes", "waiting_bytes"}));
+    print_counters(object_of(direction, "counters"));
   }
-  std::fflush(stdout);
 }
 
 void read_settings_again(daemon::WanEmulator& emulator, const WanEmulatorOptions& options) {
@@ -158,33 +139,38 @@ void read_settings_again(daemon::WanEmulator& emulator, const WanEmulatorOptions
   const auto done = directions ? emulator.change(directions->forward, directions->backward)
                                : Expected<void>(tl::unexpected(directions.error()));
   if (!done) {
-    fmt::print(stderr, "weft {}: nothing is changed: {}\n", kCommand, done.error().message);
+    fmt::print(stderr, "weft {}: nothing is changed: {}\n", kWanEmulatorCommand,
+               done.error().message);
     return;
   }
-  fmt::print(stderr, "weft {}: the settings are changed\n", kCommand);
+  fmt::print(stderr, "weft {}: the settings are changed\n", kWanEmulatorCommand);
 }
 
 }  // namespace
 
 int wan_emulator(const WanEmulatorOptions& options) {
   const auto config = config_of(options);
-  if (!config) return refuse(kCommand, config.error().message);
+  if (!config) return refuse(kWanEmulatorCommand, config.error().message);
   const auto emulator = daemon::WanEmulator::open(*config);
-  if (!emulator) return refuse(kCommand, emulator.error().message);
-  handle_signals(**emulator);
-  fmt::print(stderr, "weft {}: {} {} to {}\n", kCommand, options.carries, (*emulator)->listens(),
-             options.target);
-  const auto report = [&] { print_report((*emulator)->report(), options.json); };
+  if (!emulator) return refuse(kWanEmulatorCommand, emulator.error().message);
+  const Signals<daemon::WanEmulator, on_signal> signals(**emulator,
+                                                        {SIGTERM, SIGINT, SIGHUP, SIGUSR1});
+  fmt::print(stderr, "weft {}: {} {} to {}\n", kWanEmulatorCommand, options.carries,
+             (*emulator)->listens(), options.target);
+  const auto report = [&] {
+    const Json now = (*emulator)->report();
+    print_standing_report(now, options.json,
+                          [&](const Style& style) { print_paths_report(now, style); });
+  };
   const auto interval =
       std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.interval));
   const auto ended = (*emulator)->run(interval, report, [&] {
     if (read_again.exchange(false)) read_settings_again(**emulator, options);
     if (report_now.exchange(false)) report();
   });
-  emulating = nullptr;
   report();
   if (ended) return kOk;
-  fmt::print(stderr, "weft {}: {}\n", kCommand, ended.error().message);
+  fmt::print(stderr, "weft {}: {}\n", kWanEmulatorCommand, ended.error().message);
   return kProblem;
 }
 

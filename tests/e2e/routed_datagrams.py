@@ -5,6 +5,7 @@
 
 import argparse
 import ipaddress
+import socket
 
 import pyverbs.enums as e
 from pyverbs.addr import AH, GID, AHAttr, GlobalRoute
@@ -22,6 +23,7 @@ def main():
     parser.add_argument("dlid", type=int)
     parser.add_argument("hops", type=int)
     parser.add_argument("--count", type=int, default=1)
+    parser.add_argument("--pkey", type=lambda text: int(text, 0), help="the port's first one else")
     arguments = parser.parse_args()
     context = Context(name="weft0")
     domain = PD(context)
@@ -29,6 +31,10 @@ def main():
     region = MR(domain, 64, e.IBV_ACCESS_LOCAL_WRITE)
     attributes = QPAttr(port_num=1)
     attributes.qkey = 0x11111111
+    if arguments.pkey is not None:
+        pkeys = [context.query_pkey(1, i) for i in range(context.query_port(1).pkey_tbl_len)]
+        attributes.pkey_index = next(
+            i for i, pkey in enumerate(pkeys) if socket.ntohs(pkey & 0xFFFF) == arguments.pkey)
     pair = QP(domain, QPInitAttr(qp_type=e.IBV_QPT_UD, scq=queue, rcq=queue, cap=QPCap()),
               attributes)
     dgid = GID(ipaddress.IPv6Address(arguments.dgid).exploded)

@@ -4,7 +4,7 @@
 _weft() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
   local command=${COMP_WORDS[1]} at
-  local commands='run devices doctor status resource lab up down link lan sm policy capture extend firewall wan-emulator'
+  local commands='run devices doctor status resource lab up down link lan sm policy service capture extend firewall serve wan-emulator'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     mapfile -t COMPREPLY < <(compgen -W "$commands help --help --version" -- "$current")
@@ -91,8 +91,16 @@ _weft() {
       ;;
     policy)
       mapfile -t COMPREPLY < <(compgen -W 'list add delete drain restore explain from= to= requester= service_id=
-        pkey= sl= qos_class= through= answer= name= symmetric --before --lab --node --port --json --help' -- \
+        pkey= sl= qos_class= through= answer= answer_sl= name= symmetric --before --lab --node --port --json --help' -- \
         "$current") ;;
+    service)
+      case $previous in
+        --rules) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        --lab | --node | --threads | --cores | --pair) ;;
+        *) mapfile -t COMPREPLY < <(compgen -W 'run reload firewall --lab --json --node --rules --dry-run --threads
+             --cores --pair --help' -- "$current") ;;
+      esac
+      ;;
     capture)
       mapfile -t COMPREPLY < <(compgen -f -W 'mad data vl= sl= lid= slid= dlid= qp= --write --count
         --lab --help' -- "$current") ;;
@@ -108,6 +116,14 @@ _weft() {
       ;;
     firewall)
       mapfile -t COMPREPLY < <(compgen -f -W 'check test --json --help' -- "$current")
+      ;;
+    serve)
+      case $previous in
+        --rules | --key | --certificate | --fingerprint) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        --listen) ;;
+        *) mapfile -t COMPREPLY < <(compgen -W 'firewall monitor capture --listen --rules --dry-run --key
+             --certificate --fingerprint --insecure --json --help' -- "$current") ;;
+      esac
       ;;
     wan-emulator)
       case $previous in

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft serve`: a data service on a host outside of the fabric, for the labs that send it packets.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/reload_view.h"
+#include "cli/report_view.h"
+#include "cli/service_view.h"
+#include "cli/signals.h"
+#include "cli/style.h"
+#include "cli/suggest.h"
+#include "daemon/service/service_server.h"
+
+namespace weft::cli {
+namespace {
+
+using Json = nlohmann::json;
+using daemon::ServiceServer;
+
+constexpr const char* kServeCommand = "serve";
+
+std::atomic<bool> serve_rules_again{false};
+std::atomic<bool> serve_report_now{false};
+
+void on_signal(ServiceServer& server, int signal) {
+  if (signal != SIGHUP && signal != SIGUSR1) return server.stop();
+  (signal == SIGHUP ? serve_rules_again : serve_report_now) = true;
+  server.wake();
+}
+
+tl::unexpected<Error> wrong(std::string message) {
+  return fail(std::errc::invalid_argument, std::move(message));
+}
+
+// What a server can be of: what needs no more to be said of it.
+std::vector<std::string> types() {
+  return {"firewall", "monitor", "capture"};
+}
+
+Expected<std::vector<fabric::PartAddress>> listens_of(const ServeOptions& options) {
+  std::vector<fabric::PartAddress> out;
+  for (const std::string& text : options.listens) {
+    const auto address = fabric::parse_part_address(text);
+    if (!address) {
+      return wrong(
+          fmt::format("--listen {}: must be an IP address of this machine and a port, as "
+                      "in 192.0.2.9:7471 or [2001:db8::9]:7471",
+                      text));
+    }
+    out.push_back(*address);
+  }
+  return out;
+}
+
+Expected<daemon::ServiceServerConfig> config_of(const ServeOptions& options) {
+  const std::vector<std::string> known = types();
+  if (std::ranges::find(known, options.type) == known.end()) {
+    return wrong(fmt::format("{}: no such service{} (there are {})", options.type,
+                             did_you_mean(options.type, known), fmt::join(known, ", ")));
+  }
+  if ((!options.rules.empty() || options.dry_run) && options.type != "firewall") {
+    return wrong(fmt::format("{} of a firewall, and this is a {}",
+                             options.rules.empty() ? "--dry-run is" : "--rules are", options.type));
+  }
+  auto listens = listens_of(options);
+  if (!listens) return tl::unexpected(listens.error());
+  if (options.insecure != (options.key.empty() && options.fingerprints.empty())) {
+    return wrong(options.insecure
+                     ? "--key and --fingerprint, or --insecure: one of the two"
+                     : "what comes from labs is encrypted: say --key FILE, as `weft extend "
+                       "keygen` makes one, and of each place of a service its --fingerprint; or "
+                       "--insecure");
+  }
+  if (!options.insecure && (options.key.empty() || options.fingerprints.empty())) {
+    return wrong(options.key.empty() ? "needs --key FILE, which `weft extend keygen` makes"
+                                     : "needs the --fingerprint of each place that may come");
+  }
+  daemon::ServiceServerConfig config;
+  config.service.name = options.type;
+  config.service.type = options.type;
+  config.service.rules = options.rules;
+  config.service.dry_run = options.dry_run;
+  config.at = {.listens = std::move(*listens),
+               .key = options.key,
+               .certificate = options.certificate,
+               .fingerprints = options.fingerprints,
+               .insecure = options.insecure};
+  return config;
+}
+
+void print_server_report(const Json& report, const Style& style) {
+  print_counters(object_of(object_of(report, "server"), "counters"));
+  for (const Json& place : list_of(report, "places")) {
+    const std::string why = place.contains("why") ? ": " + text_of(place, "why") : "";
+    fmt::print("{} {} session {}{}\n", style.bold(text_of(place, "remote")),
+               text_of(place, "address"), text_of(place, "session"), why);
+    for (const char* what : {"counters", "drops", "service", "port_counters", "tunnel"})
+      print_counters(object_of(place, what));
+    print_service_details(object_of(place, "details"), style);
+  }
+}
+
+}  // namespace
+
+void define_serve(CLI::App& serve, ServeOptions& options) {
+  serve.add_option("TYPE", options.type, "What the service does: firewall, monitor or capture")
+      ->required();
+  serve.add_option("--listen", options.listens, "Where it is reached, as in 192.0.2.9:7471")
+      ->option_text("ADDRESS")
+      ->required();
+  serve.add_option("--rules", options.rules, "Of a firewall: the file with its rules")
+      ->option_text("FILE");
+  serve.add_flag("--dry-run", options.dry_run,
+                 "Of a firewall: forward what it drops, and count it");
+  serve.add_option("--key", options.key, "What it proves itself with, as weft extend keygen makes")
+      ->option_text("FILE");
+  serve.add_option("--certificate", options.certificate, "Of that key, where there is one")
+      ->option_text("FILE");
+  serve
+      .add_option("--fingerprint", options.fingerprints,
+                  "Of the key of a place that may come, or a file with it; once for each")
+      ->option_text("TEXT");
+  serve.add_flag("--insecure", options.insecure, "Nothing is encrypted, and anybody may come");
+  serve.add_flag("--json", options.json, "Report in JSON, a line each");
+}
+
+int serve(const ServeOptions& options) {
+  auto config = config_of(options);
+  if (!config) return refuse(kServeCommand, config.error().message);
+  const auto server = ServiceServer::open(std::move(*config), [](const std::string& line) {
+    fmt::print(stderr, "weft {}: {}\n", kServeCommand, line);
+  });
+  if (!server) return refuse(kServeCommand, server.error().message);
+  const Signals<ServiceServer, on_signal> signals(**server, {SIGTERM, SIGINT, SIGHUP, SIGUSR1});
+  const Json listens = (*server)->report();
+  fmt::print(stderr, "weft {}: {} at {}\n", kServeCommand, options.type,
+             text_of(object_of(listens, "server"), "listen"));
+  ignore_broken_files();
+  const auto report = [&] {
+    const Json now = (*server)->report();
+    print_standing_report(now, options.json,
+                          [&](const Style& style) { print_server_report(now, style); });
+  };
+  const auto ended = (*server)->run([&] {
+    if (serve_rules_again.exchange(false)) say_reload(kServeCommand, (*server)->reload());
+    if (serve_report_now.exchange(false)) report();
+  });
+  report();
+  if (ended) return kOk;
+  fmt::print(stderr, "weft {}: {}\n", kServeCommand, ended.error().message);
+  return kProblem;
+}
+
+}  // namespace weft::cli
