@@ -11,7 +11,6 @@
 #include "wire/xrceth.h"
 
 namespace weft::hca {
-namespace {}  // namespace
 
 // Only who has set a timeout wants to know (IBA 9.7.6.1.3: 0 waits for ever).
 std::optional<Time> ConnectedQueuePair::watch_due() const {

@@ -5,7 +5,6 @@
 #include "wire/packet.h"
 
 namespace weft::hca {
-namespace {}  // namespace
 
 bool is_right(const wire::Grh& grh, std::size_t covered) {
   return grh.ip_version == wire::Grh::kIpVersion && grh.next_header == wire::Grh::kNextHeaderIba &&

@@ -7,7 +7,6 @@
 #include "wire/packet.h"
 
 namespace weft::hca {
-namespace {}  // namespace
 
 bool Requester::fill(Burst& burst, Time now) {
   see(now);

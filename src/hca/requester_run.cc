@@ -14,7 +14,6 @@
 #include "wire/reth.h"
 
 namespace weft::hca {
-namespace {}  // namespace
 
 // How many packets of `cost` may go, at most `most`, each of them with room for `total` left. What
 // admits(total) says before each of them. `receives`: of the peer, by each.
