@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "phy/ddr_link/ddr_link.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace weft::phy {
+
+// One of the two ports: its negotiation, and what that commands.
+class DdrLink::End final : public SerdesControl, public NegotiationOutput {
+ public:
+  End(DdrLink& link, unsigned side)
+      : negotiation(link.options_.ends[side], *this, *this),
+        link_(link),
+        side_(side),
+        received_since_(link.cable_.lanes()) {}
+
+  void set_line(LinkSpeed speed, LineUse use) override {
+    link_.lines_[side_].speed = speed;
+    link_.lines_[side_].use = use;
+    sent_since_ = link_.now_;
+    link_.line_set(side_);
+  }
+  void set_transmit(unsigned configuration) override {
+    link_.lines_[side_].transmit = configuration;
+    sent_since_ = link_.now_;
+  }
+  void set_receive(unsigned lane, unsigned configuration) override {
+    link_.lines_[side_].receive[lane] = configuration;
+    received_since_[lane] = link_.now_;
+  }
+  // Counts only what was sent in one way all the while.
+  LaneMeasurement measure(unsigned lane) override {
+    const SerdesLine& own = link_.lines_[side_];
+    const SerdesLine& far = link_.lines_[1 - side_];
+    const Time since = received_since_[lane];
+    if (!far.on || far.use != LineUse::kIdle || far.speed != own.speed ||
+        link_.ends_[1 - side_]->sent_since_ > since) {
+      return {};
+    }
+    return link_.cable_.measure(side_, lane, far.transmit, own.receive[lane], link_.now_ - since,
+                                link_.random_);
+  }
+
+  void send(wire::MadBytes mad, Time now) override {
+    if (link_.tap_ != nullptr) link_.tap_->sent(side_, mad, now);
+    if (!link_.up_ || link_.random_.chance(link_.options_.loss)) return;
+    Flight flight{.at = now + link_.options_.delay, .to = 1 - side_, .mad = {}};
+    std::copy(mad.begin(), mad.end(), flight.mad.begin());
+    flight.step = link_.flow_.empty() ? 0 : link_.flow_.size() - 1;
+    link_.flights_.push_back(flight);
+  }
+  void record(const TimelineEvent& event) override {
+    using Kind = TimelineEvent::Kind;
+    if (event.kind == Kind::kState) {
+      link_.record({.kind = FlowStep::Kind::kState,
+                    .time = event.time,
+                    .node = side_,
+                    .state = event.state,
+                    .reason = event.reason});
+    } else if (event.kind == Kind::kSent) {
+      link_.record({.kind = FlowStep::Kind::kMessage,
+                    .time = event.time,
+                    .node = side_,
+                    .message = event.message,
+                    .copies = event.copies});
+    }
+  }
+
+  DdrNegotiation negotiation;
+
+ private:
+  DdrLink& link_;
+  const unsigned side_;
+  Time sent_since_{};                 // in the way of now
+  std::vector<Time> received_since_;  // of each lane, with the configuration of now
+};
+
+Expected<std::unique_ptr<DdrLink>> DdrLink::make(DdrLinkOptions options) {
+  for (unsigned side = 0; side < 2; ++side) {
+    NegotiationOptions& end = options.ends[side];
+    end.lanes = options.channel.lanes;
+    end.transmit_configurations =
+        static_cast<std::uint32_t>(options.settings[side].transmit.size());
+    end.receive_configurations = static_cast<std::uint32_t>(options.settings[side].receive.size());
+    if (auto good = end.check(); !good) {
+      return fail(std::errc::invalid_argument,
+                  fmt::format("end {}: {}", side, good.error().message));
+    }
+  }
+  if (!(options.loss >= 0 && options.loss <= 1)) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("loss is from 0 to 1, not {}", options.loss));
+  }
+  for (const auto& [name, time] :
+       {std::pair{"delay", options.delay}, std::pair{"train", options.train},
+        std::pair{"notice", options.notice}}) {
+    if (time < 0ns) return fail(std::errc::invalid_argument, fmt::format("{} is negative", name));
+  }
+  auto cable = ModelledCable::make(options.channel, options.settings);
+  if (!cable) return tl::unexpected(cable.error());
+  return std::unique_ptr<DdrLink>(new DdrLink(std::move(options), *std::move(cable)));
+}
+
+DdrLink::DdrLink(DdrLinkOptions options, ModelledCable cable)
+    : options_(std::move(options)), cable_(std::move(cable)), random_(options_.seed) {
+  for (unsigned side = 0; side < 2; ++side) {
+    lines_[side].receive.resize(cable_.lanes());
+    ends_[side] = std::make_unique<End>(*this, side);
+  }
+}
+
+DdrLink::~DdrLink() = default;
+
+const DdrNegotiation& DdrLink::end(unsigned side) const {
+  return ends_[side]->negotiation;
+}
+
+void DdrLink::start(Time now) {
+  stop(now);
+  started_ = true;
+  started_at_ = now;
+  flow_.clear();
+  flow_lost_ = 0;
+  for (SerdesLine& line : lines_)
+    line.on = true;
+  for (const auto& end : ends_)
+    end->negotiation.start(now);
+}
+
+void DdrLink::stop(Time now) {
+  now_ = std::max(now_, now);
+  started_ = false;
+  up_ = false;
+  comes_up_.reset();
+  flights_.clear();
+  notices_.clear();
+  for (SerdesLine& line : lines_)
+    line.on = false;
+}
+
+std::optional<LinkSpeed> DdrLink::up() const {
+  if (!up_ || !notices_.empty()) return std::nullopt;
+  for (const auto& end : ends_)
+    if (end->negotiation.negotiating()) return std::nullopt;
+  return lines_[0].speed;
+}
+
+bool DdrLink::can_come_up() {
+  const auto trains = [](const SerdesLine& line) { return line.on && line.use == LineUse::kTrain; };
+  return trains(lines_[0]) && trains(lines_[1]) && lines_[0].speed == lines_[1].speed &&
+         cable_.carries(lines_);
+}
+
+void DdrLink::line_set(unsigned by) {
+  if (up_) go_down(by);
+  comes_up_.reset();
+  if (can_come_up()) comes_up_ = now_ + options_.train;
+}
+
+// What is on its way is lost with the link. Who has left knows.
+void DdrLink::go_down(unsigned by) {
+  up_ = false;
+  flights_.clear();
+  notices_.clear();
+  notices_.push_back({now_ + options_.notice, 1 - by, std::nullopt});
+}
+
+void DdrLink::come_up() {
+  comes_up_.reset();
+  up_ = true;
+  for (unsigned side = 0; side < 2; ++side)
+    notices_.push_back({now_, side, lines_[side].speed});
+}
+
+std::optional<Time> DdrLink::deadline() const {
+  if (!started_) return std::nullopt;
+  std::optional<Time> first = comes_up_;
+  const auto sooner = [&first](std::optional<Time> time) {
+    if (time && (!first || *time < *first)) first = time;
+  };
+  for (const Notice& notice : notices_)
+    sooner(notice.at);
+  for (const Flight& flight : flights_)
+    sooner(flight.at);
+  for (const auto& end : ends_)
+    sooner(end->negotiation.deadline());
+  return first;
+}
+
+void DdrLink::run(Time now) {
+  for (auto due = deadline(); due && *due <= now; due = deadline()) {
+    now_ = std::max(now_, *due);
+    step();
+  }
+}
+
+namespace {
+
+template <class T>
+auto first_due(std::vector<T>& things, Time now) {
+  const auto first = std::min_element(things.begin(), things.end(),
+                                      [](const T& a, const T& b) { return a.at < b.at; });
+  return first != things.end() && first->at <= now ? first : things.end();
+}
+
+}  // namespace
+
+// One thing that is due. Of one moment: the link, what is noticed of it, what arrives, what waits.
+void DdrLink::step() {
+  if (comes_up_ && *comes_up_ <= now_) return come_up();
+  if (const auto notice = first_due(notices_, now_); notice != notices_.end()) {
+    const Notice told = *notice;
+    notices_.erase(notice);
+    DdrNegotiation& to = ends_[told.to]->negotiation;
+    return told.up ? to.link_up(*told.up, now_) : to.link_down(now_);
+  }
+  if (const auto flight = first_due(flights_, now_); flight != flights_.end()) {
+    const Flight arrived = *flight;
+    flights_.erase(flight);
+    if (arrived.step < flow_.size()) ++flow_[arrived.step].arrived;
+    ends_[arrived.to]->negotiation.receive(arrived.mad, now_);
+    return;
+  }
+  for (const auto& end : ends_) {
+    const auto due = end->negotiation.deadline();
+    if (due && *due <= now_) return end->negotiation.expire(now_);
+  }
+}
+
+void DdrLink::record(const FlowStep& step) {
+  if (flow_.size() < kMostFlowSteps) {
+    flow_.push_back(step);
+  } else {
+    ++flow_lost_;
+  }
+}
+
+}  // namespace weft::phy

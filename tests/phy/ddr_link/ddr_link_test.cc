@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "phy/ddr_link/ddr_link.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace weft::phy {
+namespace {
+
+DdrLinkOptions usual_ddr_link(std::size_t transmit = 3, std::size_t receive = 4) {
+  DdrLinkOptions options;
+  for (unsigned side = 0; side < 2; ++side) {
+    options.settings[side] = {default_transmit_settings(transmit),
+                              default_receive_settings(receive)};
+    options.ends[side].first_id = 0x1000 * (side + 1);
+  }
+  return options;
+}
+
+std::unique_ptr<DdrLink> make_ddr_link(const DdrLinkOptions& options) {
+  auto link = DdrLink::make(options);
+  EXPECT_TRUE(link) << link.error().message;
+  return *std::move(link);
+}
+
+// Until nothing is due any more that can change the outcome, a minute at most. How long it took.
+Duration run_until_settled(DdrLink& link, Time from) {
+  const Time end = from + 60s;
+  Time now = from;
+  for (auto due = link.deadline(); due && *due < end; due = link.deadline()) {
+    now = std::max(now, *due);
+    link.run(now);
+    if (link.up()) break;
+  }
+  return now - from;
+}
+
+TEST(DdrLinks, ComeUpAtDdrOverAShortCable) {
+  const auto link = make_ddr_link(usual_ddr_link());
+  EXPECT_FALSE(link->deadline());
+  link->start(Time{});
+  EXPECT_FALSE(link->up());
+  run_until_settled(*link, Time{});
+  ASSERT_EQ(link->up(), LinkSpeed::kDdr);
+  for (unsigned side = 0; side < 2; ++side) {
+    const auto result = link->end(side).result();
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->reason, NegotiationReason::kAgreed);
+    // Each sends as the other one has chosen.
+    const auto far = link->end(1 - side).result();
+    EXPECT_EQ(result->transmit, far->receive->iteration % 3);
+    EXPECT_EQ(link->line(side).transmit, *result->transmit);
+    EXPECT_LT(link->bit_error_rate(side), 1e-9);
+  }
+}
+
+TEST(DdrLinks, TakeTheTimeOfTheirSweep) {
+  const auto link = make_ddr_link(usual_ddr_link());
+  link->start(Time{});
+  // Three iterations of soak, four configurations of 50 ms, soak.
+  const Duration sweep = 3 * (150ms + 4 * 50ms + 150ms);
+  const Duration taken = run_until_settled(*link, Time{});
+  EXPECT_GT(taken, sweep);
+  EXPECT_LT(taken, sweep + 100ms);
+}
+
+TEST(DdrLinks, StayAtSdrOverACableThatIsTooLongForDdr) {
+  DdrLinkOptions options = usual_ddr_link();
+  options.channel.length_m = 14;
+  const auto link = make_ddr_link(options);
+  link->start(Time{});
+  run_until_settled(*link, Time{});
+  ASSERT_EQ(link->up(), LinkSpeed::kSdr);
+  EXPECT_EQ(link->end(0).result()->reason, NegotiationReason::kNoneFoundHere);
+}
+
+TEST(DdrLinks, DoNotComeUpWhereNotEvenSdrGetsAcross) {
+  DdrLinkOptions options = usual_ddr_link();
+  options.channel.length_m = 100;
+  const auto link = make_ddr_link(options);
+  link->start(Time{});
+  run_until_settled(*link, Time{});
+  EXPECT_FALSE(link->up());
+}
+
+TEST(DdrLinks, StayAtSdrBesideAPortThatHasNoOtherSpeed) {
+  DdrLinkOptions options = usual_ddr_link();
+  options.ends[1].mode = SpeedMode::kSdrOnly;
+  const auto link = make_ddr_link(options);
+  link->start(Time{});
+  const Duration taken = run_until_settled(*link, Time{});
+  ASSERT_EQ(link->up(), LinkSpeed::kSdr);
+  EXPECT_LT(taken, 100ms) << "nothing is swept";
+}
+
+// With settings that nobody has tried: the first ones, which are for short cables.
+DdrLinkOptions short_ddr_link() {
+  DdrLinkOptions options = usual_ddr_link();
+  options.channel.length_m = 0.5;
+  return options;
+}
+
+TEST(DdrLinks, OfPortsThatAreDdrOnlyComeUpWithoutAWord) {
+  DdrLinkOptions options = short_ddr_link();
+  for (NegotiationOptions& end : options.ends)
+    end.mode = SpeedMode::kDdrOnly;
+  const auto link = make_ddr_link(options);
+  link->start(Time{});
+  run_until_settled(*link, Time{});
+  EXPECT_EQ(link->up(), LinkSpeed::kDdr);
+  EXPECT_EQ(link->flow().size(), 2u) << flow_text(link->flow(), link->started_at());
+}
+
+TEST(DdrLinks, GoToDdrAtOnceWhereOnePortAsksForNoSweep) {
+  DdrLinkOptions options = short_ddr_link();
+  options.ends[1].no_sweep = true;
+  const auto link = make_ddr_link(options);
+  link->start(Time{});
+  const Duration taken = run_until_settled(*link, Time{});
+  EXPECT_EQ(link->up(), LinkSpeed::kDdr);
+  EXPECT_LT(taken, 100ms);
+}
+
+TEST(DdrLinks, FallBackToSdrWhereSettingsThatNobodyTriedDoNotWork) {
+  DdrLinkOptions options = usual_ddr_link();
+  options.ends[1].no_sweep = true;
+  const auto link = make_ddr_link(options);
+  link->start(Time{});
+  const Duration taken = run_until_settled(*link, Time{});
+  EXPECT_EQ(link->up(), LinkSpeed::kSdr);
+  EXPECT_EQ(link->end(0).result()->reason, NegotiationReason::kDdrTimeOut);
+  EXPECT_GT(taken, options.ends[0].ddr_time_out);
+}
+
+TEST(DdrLinks, BeginAnewWhenTheyAreStartedAgain) {
+  const auto link = make_ddr_link(usual_ddr_link());
+  link->start(Time{});
+  const Duration taken = run_until_settled(*link, Time{});
+  ASSERT_TRUE(link->up());
+  const Time again = Time{} + taken + 10s;
+  link->stop(again);
+  EXPECT_FALSE(link->up());
+  EXPECT_FALSE(link->deadline());
+  link->start(again);
+  EXPECT_FALSE(link->up());
+  EXPECT_EQ(run_until_settled(*link, again), taken);
+  EXPECT_EQ(link->up(), LinkSpeed::kDdr);
+}
+
+TEST(DdrLinks, DoTheSameHoweverLateTheyAreRun) {
+  const auto text = [](Duration late) {
+    const auto link = make_ddr_link(usual_ddr_link());
+    link->start(Time{});
+    for (Time now{}; now < Time{} + 5s && !link->up(); now += late)
+      link->run(now);
+    return flow_text(link->flow(), link->started_at());
+  };
+  EXPECT_EQ(text(50us), text(40ms));
+}
+
+TEST(DdrLinks, AreUpAtOneSpeedThoughMadsAreLost) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    DdrLinkOptions options = usual_ddr_link(2, 2);
+    options.loss = 0.4;
+    options.seed = seed;
+    for (NegotiationOptions& end : options.ends)
+      end.delta = 1ms;
+    const auto link = make_ddr_link(options);
+    link->start(Time{});
+    run_until_settled(*link, Time{});
+    ASSERT_TRUE(link->up()) << "seed " << seed << "\n"
+                            << flow_text(link->flow(), link->started_at());
+  }
+}
+
+TEST(DdrLinks, NameTheOptionThatCannotBe) {
+  DdrLinkOptions options = usual_ddr_link();
+  options.loss = 1.5;
+  EXPECT_EQ(DdrLink::make(options).error().message, "loss is from 0 to 1, not 1.5");
+  options = usual_ddr_link();
+  options.ends[1].burst_len = 0;
+  EXPECT_TRUE(DdrLink::make(options).error().message.starts_with("end 1: "));
+  options = usual_ddr_link();
+  options.channel.length_m = -1;
+  EXPECT_FALSE(DdrLink::make(options));
+}
+
+}  // namespace
+}  // namespace weft::phy
