@@ -84,6 +84,7 @@ struct LinkOptions {
   std::string link;
   std::string action = "show";  // "show", "up", "down", "degrade"
   std::string value;            // of degrade: "loss=1%,delay=2ms", "none"
+  std::string svg;              // of show: a file for the picture of a sweep; empty: none
   bool json = false;
 };
 int link(const LinkOptions& options);

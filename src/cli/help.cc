@@ -162,10 +162,12 @@ Examples
 std::string link_footer() {
   return R"(down pulls the cable, up plugs it in again. degrade gives the link a line rate, delay
 and faults, each direction alike: rate=2.5Gb/s, delay=2ms, loss=1%, credit_loss=1%, bit_errors=1e-9,
-duplicate=1%, reorder=1%, seed=7. What is not named stays; none ends all of it.
+duplicate=1%, reorder=1%, seed=7. What is not named stays; none ends all of it. show tells of a link
+with speed = "auto" how its ports came to their speed: each message, and what the sweep measured.
 
 Examples
   weft link leaf1:3
+  weft link show uplink --svg sweep.svg
   weft link uplink down
   weft link uplink degrade loss=1%,delay=2ms
   weft link uplink degrade none

@@ -2,12 +2,18 @@
 // `weft link`: looks at a link of a lab, and changes what its cable does.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/lab_client.h"
+#include "cli/negotiation_view.h"
 #include "cli/report_view.h"
 #include "cli/style.h"
 
@@ -40,6 +46,19 @@ void print_link(const Json& link) {
                printable(text_of(end, "state")), printable(text_of(end, "physical_state")));
     print_counters(object_of(end, "counters"));
   }
+  if (link.contains("negotiation")) print_negotiation(object_of(link, "negotiation"));
+}
+
+Expected<void> write_svg(const Json& link, const std::string& path) {
+  if (!link.contains("negotiation")) {
+    return fail(std::errc::invalid_argument,
+                "its ports negotiate nothing: speed = \"auto\" in the lab file lets them");
+  }
+  std::ofstream file(path, std::ios::trunc);
+  file << sweep_svg(object_of(link, "negotiation"), text_of(link, "name"));
+  file.close();
+  if (!file) return fail(std::errc::io_error, path + ": cannot be written");
+  return {};
 }
 
 Expected<Json> request_of(const LinkOptions& options) {
@@ -56,6 +75,14 @@ Expected<Json> request_of(const LinkOptions& options) {
                   ? "degrade wants a list, as in loss=1%,delay=2ms,seed=7, or none"
                   : fmt::format("{}: no such action (there are show, down, up and degrade)",
                                 options.action));
+}
+
+// `weft link show NAME` says the same as `weft link NAME show`.
+LinkOptions in_order(LinkOptions options) {
+  constexpr std::array<std::string_view, 4> kActions{"show", "up", "down", "degrade"};
+  const bool action = std::find(kActions.begin(), kActions.end(), options.action) != kActions.end();
+  if (options.link == "show" && !action) std::swap(options.link, options.action);
+  return options;
 }
 
 // What the part that has the other half of the link says of its end.
@@ -88,11 +115,15 @@ int do_at_other_half(const std::vector<daemon::LabPaths>& lab, const Json& reque
 
 }  // namespace
 
-int link(const LinkOptions& options) {
+int link(const LinkOptions& words) {
+  const LinkOptions options = in_order(words);
   const auto request = request_of(options);
   if (!request) return refuse("link", request.error().message);
   if (options.action != "degrade" && !options.value.empty()) {
     return refuse("link", options.value + ": one word too many");
+  }
+  if (!options.svg.empty() && options.action != "show") {
+    return refuse("link", "--svg goes with show");
   }
   const auto lab = choose_running_lab(options.lab);
   if (!lab) return refuse("link", lab.error().message);
@@ -102,9 +133,14 @@ int link(const LinkOptions& options) {
   if (const int other = do_at_other_half(*lab, *request, options, report); other != kOk) {
     return other;
   }
+  if (!options.svg.empty()) {
+    if (const auto done = write_svg(report, options.svg); !done) {
+      return refuse("link", done.error().message);
+    }
+  }
   if (options.json) {
     print_json(report);
-  } else if (options.action == "show") {
+  } else if (options.action == "show" && options.svg.empty()) {
     print_link(report);
   }
   return kOk;

@@ -214,6 +214,9 @@ void define_labs(CLI::App& app, Options& options) {
   link->add_option("ACTION", options.link.action, "show (default), up, down or degrade");
   link->add_option("LIST", options.link.value, "Of degrade: loss=1%,delay=2ms,seed=7; or none");
   link->add_option("--lab", options.link.lab, kWhich)->option_text("LAB");
+  link->add_option("--svg", options.link.svg,
+                   "Of show: draw what the ports of a link with speed = \"auto\" measured")
+      ->option_text("FILE");
   link->add_flag("--json", options.link.json, "Print JSON");
 
   define_lan(*add_command(app, "lan", "Give nodes of a lab Ethernet interfaces, and look at them",

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fabric/channel_adapter.h"
+#include "fabric/negotiated_link.h"
 #include "fabric/switch.h"
 #include "link/direct_link.h"
 
@@ -110,6 +111,16 @@ std::unique_ptr<link::Link> Fabric::join_here(std::size_t index, Time now) {
   NodePort& second = end(index, 1);
   first.set_partner(&second, cable.width, cable.speed);
   second.set_partner(&first, cable.width, cable.speed);
+  if (cable.negotiation) {
+    const auto lanes = static_cast<std::uint32_t>(lab_.width_of(cable));
+    auto ddr = phy::DdrLink::make(cable.negotiation->options(lanes, cable.emulation.delay));
+    assert(ddr);  // as the lab was built
+    first.limit_speed(LinkSpeed::kDdr);
+    second.limit_speed(LinkSpeed::kDdr);
+    auto& trainer = negotiations_[index];
+    trainer = std::make_unique<NegotiatedLink>(*std::move(ddr), std::array{&first, &second}, pool_);
+    link->set_trainer(trainer.get());
+  }
   prepare(*link, cable, now);
   link->join(first.link(), second.link(), now);
   return link;
@@ -128,6 +139,11 @@ std::unique_ptr<link::Link> Fabric::join_half(std::size_t index, std::size_t sid
 link::HalfLink* Fabric::half_link(std::size_t index) {
   if (has_end(index, 0) == has_end(index, 1)) return nullptr;
   return static_cast<link::HalfLink*>(links_[index].get());
+}
+
+NegotiatedLink* Fabric::negotiated_link(std::size_t index) {
+  const auto found = negotiations_.find(index);
+  return found == negotiations_.end() ? nullptr : found->second.get();
 }
 
 bool Fabric::run(Time now, std::size_t budget) {

@@ -31,6 +31,7 @@
 namespace weft::fabric {
 
 class ChannelAdapter;
+class NegotiatedLink;
 
 // What may be on its way at a time in the whole fabric; more is lost and counted.
 struct FabricLimits {
@@ -76,6 +77,8 @@ class Fabric {
   [[nodiscard]] const link::Link& link(std::size_t index) const { return *links_[index]; }
   // Null: both ends of the link are here, or none.
   [[nodiscard]] link::HalfLink* half_link(std::size_t index);
+  // Null: its ports do not negotiate, or are elsewhere.
+  [[nodiscard]] NegotiatedLink* negotiated_link(std::size_t index);
   // The port at an end of it, 0 or 1.
   [[nodiscard]] bool has_end(std::size_t link, std::size_t side) const;
   [[nodiscard]] NodePort& end(std::size_t link, std::size_t side);
@@ -101,6 +104,8 @@ class Fabric {
   Worker worker_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::unordered_map<std::string_view, Node*> by_name_;
+  // Of links that have one, by their indices; they outlive those.
+  std::unordered_map<std::size_t, std::unique_ptr<NegotiatedLink>> negotiations_;
   std::vector<std::unique_ptr<link::Link>> links_;
   Time now_{};
 };

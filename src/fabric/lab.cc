@@ -100,4 +100,10 @@ std::string to_string(Guid guid) {
   return fmt::format("0x{:016x}", guid.value());
 }
 
+LinkWidth Lab::width_of(const LabLink& link) const {
+  const LinkWidth both =
+      std::min(nodes[link.ends[0].node].limits.width, nodes[link.ends[1].node].limits.width);
+  return std::min(both, link.width.value_or(both));
+}
+
 }  // namespace weft::fabric

@@ -14,6 +14,7 @@
 #include "fabric/lab_addresses.h"
 #include "fabric/lab_extender.h"
 #include "fabric/lab_lan.h"
+#include "fabric/lab_negotiation.h"
 #include "fabric/lab_parts.h"
 #include "fabric/lab_service.h"
 #include "fabric/link_values.h"
@@ -71,7 +72,9 @@ struct LabLink {
   // What the cable can do, when that is less than its ends can.
   std::optional<LinkWidth> width;
   std::optional<LinkSpeed> speed;
-  bool up = true;  // plugged in from the start
+  std::optional<LabNegotiation>
+      negotiation{};  // its ports negotiate the speed; `speed` says nothing
+  bool up = true;     // plugged in from the start
   link::Emulation emulation;
   friend bool operator==(const LabLink&, const LabLink&) = default;
 };
@@ -146,6 +149,8 @@ struct Lab {
   [[nodiscard]] const LabExtender* find_extender(std::uint32_t node) const;
   // Other labs are in the same subnet: an extender is a bridge to them.
   [[nodiscard]] bool is_bridged() const;
+  // As many as both ends and the cable have.
+  [[nodiscard]] LinkWidth width_of(const LabLink& link) const;
   // Between two parts.
   [[nodiscard]] bool is_cut(const LabLink& link) const {
     return nodes[link.ends[0].node].part != nodes[link.ends[1].node].part;

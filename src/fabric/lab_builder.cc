@@ -405,6 +405,27 @@ Expected<void> LabBuilder::check_parts() const {
   return {};
 }
 
+Expected<void> LabBuilder::check_negotiations() const {
+  for (std::size_t i = 0; i < lab_.links.size(); ++i) {
+    const LabLink& link = lab_.links[i];
+    if (!link.negotiation) continue;
+    if (lab_.is_cut(link)) {
+      return wrong(link_where_[i],
+                   "the ports of a link that negotiates are in one part of the lab");
+    }
+    const LinkWidth width = lab_.width_of(link);
+    if (width == LinkWidth::k2x) {
+      return wrong(link_where_[i], "a link that negotiates is 1x, 4x, 8x or 12x wide, not 2x");
+    }
+    const auto options =
+        link.negotiation->options(static_cast<std::uint32_t>(width), link.emulation.delay);
+    if (const auto made = phy::DdrLink::make(options); !made) {
+      return wrong(link_where_[i], made.error().message);
+    }
+  }
+  return {};
+}
+
 Expected<void> LabBuilder::check_lan() const {
   const auto conflict = find_lan_conflict(lab_);
   if (!conflict) return {};
@@ -430,6 +451,7 @@ Expected<Lab> LabBuilder::finish() {
   if (const auto done = check_management(); !done) return tl::unexpected(done.error());
   if (const auto done = check_prefixes(); !done) return tl::unexpected(done.error());
   if (const auto done = check_parts(); !done) return tl::unexpected(done.error());
+  if (const auto done = check_negotiations(); !done) return tl::unexpected(done.error());
   if (const auto done = check_lan(); !done) return tl::unexpected(done.error());
   if (const auto done = check_services(); !done) return tl::unexpected(done.error());
   return std::move(lab_);

@@ -39,6 +39,7 @@ class LabBuilder {
   struct LinkText {
     std::array<EndText, 2> ends;
     LabLink link;  // all but its ends
+    bool negotiates = false;
   };
 
   explicit LabBuilder(std::string file) : file_(std::move(file)) {}
@@ -111,6 +112,7 @@ class LabBuilder {
                                                 const Where& where) const;
   [[nodiscard]] Expected<void> check_subnets() const;
   [[nodiscard]] Expected<void> check_parts() const;
+  [[nodiscard]] Expected<void> check_negotiations() const;
   [[nodiscard]] Expected<void> check_lan() const;
   // lab_builder_service.cc
   [[nodiscard]] Expected<void> check_services() const;

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,10 +14,10 @@
 #include "fabric/lab_extender_text.h"
 #include "fabric/lab_hosts_text.h"
 #include "fabric/lab_lan_text.h"
+#include "fabric/lab_link_text.h"
 #include "fabric/lab_service_text.h"
 #include "fabric/lab_value.h"
 #include "fabric/subnet_prefix.h"
-#include "link/emulation_text.h"
 
 namespace weft::fabric {
 namespace {
@@ -122,59 +121,6 @@ Keys<LabNode> adapter_keys() {
   keys.push_back({"ip", read_addresses});
   keys.push_back(
       {"lan", [](LabNode& node, const Value& value) { return read_lan(node.lan, value); }});
-  return keys;
-}
-
-// "leaf1:3", or "leaf1" for any port of it.
-Expected<LabBuilder::EndText> read_end(const Value& value) {
-  const auto text = value.string();
-  if (!text) return tl::unexpected(text.error());
-  const std::size_t colon = text->rfind(':');
-  LabBuilder::EndText end{.node = text->substr(0, colon), .port = std::nullopt};
-  if (colon == std::string::npos) return end;
-  std::uint64_t port = 0;
-  const char* const last = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data() + colon + 1, last, port);
-  if (error != std::errc{} || stop != last) {
-    return value.wrong(fmt::format("{}: a port is a number, as in leaf1:3", *text));
-  }
-  end.port = port;
-  return end;
-}
-
-Done read_ends(LabBuilder::LinkText& link, const Value& value) {
-  const auto ends = value.array();
-  if (!ends || ends->size() != 2) {
-    return value.wrong("must be the two ports, as in [\"host1:1\", \"leaf1:3\"]");
-  }
-  for (std::size_t side = 0; side < 2; ++side) {
-    if (Done done = store(link.ends[side], read_end((*ends)[side])); !done) return done;
-  }
-  return {};
-}
-
-Keys<LabBuilder::LinkText> link_keys() {
-  using LinkText = LabBuilder::LinkText;
-  Keys<LinkText> keys{
-      {"ends", read_ends},
-      {"name",
-       [](LinkText& text, const Value& value) { return store(text.link.name, value.string()); }},
-      {"width",
-       [](LinkText& text, const Value& value) { return store(text.link.width, value.width()); }},
-      {"speed",
-       [](LinkText& text, const Value& value) { return store(text.link.speed, value.speed()); }},
-      {"up",
-       [](LinkText& text, const Value& value) { return store(text.link.up, value.boolean()); }},
-  };
-  for (const std::string_view name : link::emulation_names()) {
-    keys.push_back({name, [name](LinkText& text, const Value& value) -> Done {
-                      const auto words = value.words();
-                      if (!words) return tl::unexpected(words.error());
-                      const Done done = link::set_emulation(text.link.emulation, name, *words);
-                      if (!done) return value.wrong(done.error().message);
-                      return {};
-                    }});
-  }
   return keys;
 }
 
@@ -386,6 +332,9 @@ Done add_links(LabBuilder& builder, const Value& array) {
     if (Done done = read_keys(keys, link, value); !done) return done;
     if (link.ends[0].node.empty()) {
       return value.wrong("a link needs its ends, as in ends = [\"host1:1\", \"leaf1:3\"]");
+    }
+    if (link.link.negotiation && !link.negotiates) {
+      return value.wrong("negotiation and channel are of links with speed = \"auto\"");
     }
     builder.add_link(std::move(link), value.where());
   }

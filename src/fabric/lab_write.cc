@@ -8,6 +8,7 @@
 #include "fabric/lab_file.h"
 #include "fabric/lab_hosts_text.h"
 #include "fabric/lab_lan_text.h"
+#include "fabric/lab_negotiation_text.h"
 #include "fabric/lab_service_text.h"
 #include "fabric/toml_string.h"
 #include "link/emulation_text.h"
@@ -211,6 +212,7 @@ std::string write_lab(const Lab& lab, std::string_view comment) {
     if (!link.name.empty()) fmt::format_to(out, "name = \"{}\"\n", link.name);
     if (link.width) fmt::format_to(out, "width = \"{}\"\n", to_string(*link.width));
     if (link.speed) fmt::format_to(out, "speed = \"{}\"\n", to_string(*link.speed));
+    if (link.negotiation) text += negotiation_lines(*link.negotiation);
     if (!link.up) text += "up = false\n";
     write_emulation(out, link.emulation);
   }

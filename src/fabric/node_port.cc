@@ -100,6 +100,7 @@ void NodePort::set_partner(const NodePort* partner, std::optional<LinkWidth> wid
   plugged_ = partner != nullptr;
   cable_width_ = width;
   cable_speed_ = speed;
+  negotiated_speed_.reset();
 }
 
 void NodePort::set_far_partner(const PortLimits& partner, std::optional<LinkWidth> width,
@@ -108,6 +109,15 @@ void NodePort::set_far_partner(const PortLimits& partner, std::optional<LinkWidt
   plugged_ = true;
   cable_width_ = std::min(partner.width, width.value_or(partner.width));
   cable_speed_ = std::min(partner.speed, speed.value_or(partner.speed));
+}
+
+void NodePort::limit_speed(LinkSpeed most) {
+  const SpeedBits allowed = speed_bits_up_to(most);
+  info_.link_speed_supported = info_.link_speed_supported & allowed.speed;
+  info_.link_speed_enabled = info_.link_speed_enabled & allowed.speed;
+  info_.link_speed_ext_supported = info_.link_speed_ext_supported & allowed.extended;
+  info_.link_speed_ext_enabled = info_.link_speed_ext_enabled & allowed.extended;
+  if (info_.link_speed_ext_supported == 0) info_.capability_mask &= ~wire::kCapExtendedSpeeds;
 }
 
 void NodePort::trained() {
@@ -125,7 +135,7 @@ void NodePort::trained() {
     speeds.extended = speeds.extended & cable.extended;
   }
   info_.link_width_active = width_bit(widest(widths));
-  const LinkSpeed speed = fastest(speeds);
+  const LinkSpeed speed = negotiated_speed_.value_or(fastest(speeds));
   info_.link_speed_ext_active = speed_bit(speed).extended;
   // Of an extended speed, LinkSpeedActive says the fastest that it can name.
   info_.link_speed_active = speed_bit(std::min(speed, LinkSpeed::kQdr)).speed;

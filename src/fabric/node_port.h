@@ -44,6 +44,11 @@ class NodePort final : public Task, public link::TrainingPort {
   // more.
   void set_far_partner(const PortLimits& partner, std::optional<LinkWidth> width,
                        std::optional<LinkSpeed> speed);
+  // Whatever its node can do: of a port that negotiates (DDR auto-negotiation specification, table
+  // 3). Before a subnet manager comes.
+  void limit_speed(LinkSpeed most);
+  // Of a link whose ports negotiate it: at which they have come up. Before trained().
+  void set_negotiated_speed(LinkSpeed speed) { negotiated_speed_ = speed; }
   // The physical layer has trained: fills in what is active.
   void trained();
   // link::TrainingPort: what it enables, and what a port in another part says that it does.
@@ -116,6 +121,7 @@ class NodePort final : public Task, public link::TrainingPort {
   bool plugged_ = false;               // there is a partner, here or in another part
   std::optional<LinkWidth> cable_width_;
   std::optional<LinkSpeed> cable_speed_;
+  std::optional<LinkSpeed> negotiated_speed_;
   std::unique_ptr<link::Port> link_;
   NodeCounters counters_;
 };

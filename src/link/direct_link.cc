@@ -74,21 +74,45 @@ void DirectLink::make_lines(Time now) {
 
 void DirectLink::settle(Time now) {
   const bool joined = plugged_ && !flapping_.out() && ends_[0].polling_ && ends_[1].polling_;
-  if (joined == up_at_.has_value()) return;
-  if (joined) {
+  if (joined == joined_) return;
+  joined_ = joined;
+  if (trainer_ != nullptr) {
+    joined ? trainer_->start(now) : trainer_->stop(now);
+  } else if (joined) {
     up_at_ = now + training_;
+  }
+  if (!joined) go_down(now);
+  for (End& end : ends_)
+    end.port_->wake();
+}
+
+void DirectLink::go_down(Time now) {
+  up_at_.reset();
+  ++epoch_;
+  for (End& end : ends_) {
+    std::size_t lost = end.inbox_.clear();
+    if (end.line_) lost += end.line_->clear(now);
+    end.busy_ = false;
+    counters_.add_in_turn(LinkCounter::kDown, lost);
+  }
+}
+
+void DirectLink::train(Time now) {
+  if (trainer_ == nullptr || !joined_) return;
+  trainer_->run(now);
+  if (trainer_->up() == up_at_.has_value()) return;
+  if (trainer_->up()) {
+    up_at_ = now;
   } else {
-    up_at_.reset();
-    ++epoch_;
-    for (End& end : ends_) {
-      std::size_t lost = end.inbox_.clear();
-      if (end.line_) lost += end.line_->clear(now);
-      end.busy_ = false;
-      counters_.add_in_turn(LinkCounter::kDown, lost);
-    }
+    go_down(now);
   }
   for (End& end : ends_)
     end.port_->wake();
+}
+
+void DirectLink::set_tap(LinkTap* tap) {
+  tap_ = tap;
+  if (trainer_ != nullptr) trainer_->set_tap(tap);
 }
 
 template <class P>
@@ -146,6 +170,7 @@ void DirectLink::End::tell_physical(Port& port, Time now) {
 
 void DirectLink::End::deliver(Port& port, Time now) {
   link_->flap(now);
+  link_->train(now);
   tell_physical(port, now);
   if (line_ && line_->idle(now)) busy_ = false;
   Line* const incoming = link_->other(*this).line_.get();
@@ -171,11 +196,16 @@ void DirectLink::End::deliver(Port& port, Time now) {
 std::optional<Time> DirectLink::End::deadline() const {
   const Line* const incoming = link_->ends_[1 - side_].line_.get();
   std::optional<Time> first = inbox_.next();
-  if (told_up_ && !busy_ && incoming == nullptr && !link_->flapping_.deadline()) return first;
+  const LinkTrainer* const trainer = link_->trainer_;
+  if (told_up_ && !busy_ && incoming == nullptr && trainer == nullptr &&
+      !link_->flapping_.deadline()) {
+    return first;
+  }
   const auto earlier = [&](std::optional<Time> when) {
     if (when && (!first || *when < *first)) first = when;
   };
   if (!told_up_) earlier(link_->up_at_);
+  if (trainer != nullptr && link_->joined_) earlier(trainer->deadline());
   if (busy_) earlier(line_->free_at());
   earlier(link_->flapping_.deadline());
   if (incoming != nullptr) earlier(incoming->held_until());

@@ -15,6 +15,7 @@
 #include "link/inbox.h"
 #include "link/line.h"
 #include "link/link.h"
+#include "link/link_trainer.h"
 #include "link/packet_pool.h"
 #include "link/port.h"
 
@@ -28,11 +29,13 @@ class DirectLink final : public Link {
   // Connects the ports, which must be without a cable, and stay or be disconnected before this
   // goes.
   void join(Port& first, Port& second, Time now);
+  // Before join(): what the link trains by, instead of by time. It outlives the link.
+  void set_trainer(LinkTrainer* trainer) { trainer_ = trainer; }
   void set_plugged(bool plugged, Time now) override;
   [[nodiscard]] bool plugged() const override { return plugged_; }
   void set_emulation(const Emulation& emulation, Time now) override;
   [[nodiscard]] const Emulation& emulation() const override { return emulation_; }
-  void set_tap(LinkTap* tap) override { tap_ = tap; }
+  void set_tap(LinkTap* tap) override;
   [[nodiscard]] bool up(Time now) const override { return up_at_ && now >= *up_at_; }
   [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
 
@@ -74,6 +77,8 @@ class DirectLink final : public Link {
   [[nodiscard]] End& other(const End& end) { return ends_[1 - end.side_]; }
   // One of the three that make the link has changed: both ends poll, the cable is in.
   void settle(Time now);
+  void train(Time now);
+  void go_down(Time now);
   void make_lines(Time now);
   void flap(Time now);
 
@@ -81,8 +86,10 @@ class DirectLink final : public Link {
   const Duration training_;
   Emulation emulation_;
   LinkTap* tap_ = nullptr;
+  LinkTrainer* trainer_ = nullptr;
   std::array<End, 2> ends_;
   bool plugged_ = true;
+  bool joined_ = false;
   Flapping flapping_;
   std::optional<Time> up_at_;  // up, or in training till then
   std::uint32_t epoch_ = 0;    // how often it has gone down

@@ -128,7 +128,7 @@ Expected<std::size_t> AdminSession::find_link(const Json& request) {
 }
 
 Json AdminSession::report_of(std::size_t link) const {
-  Json out = link_report(lab_.fabric_, link, io::now());
+  Json out = link_details(lab_.fabric_, link, io::now());
   Json beyond = lab_.parts_ ? lab_.parts_->report(link) : Json();
   if (!beyond.is_null()) out["beyond"] = std::move(beyond);
   return out;

@@ -10,9 +10,11 @@
 
 #include "base/counters.h"
 #include "daemon/counters_json.h"
+#include "daemon/lab/negotiation_report.h"
 #include "fabric/channel_adapter.h"
 #include "fabric/lab_census.h"
 #include "fabric/link_values.h"
+#include "fabric/negotiated_link.h"
 #include "link/emulation_text.h"
 
 namespace weft::daemon {
@@ -139,6 +141,16 @@ Json link_report(fabric::Fabric& fabric, std::size_t index, Time now) {
            {"ends", Json::array()}};
   for (const std::size_t side : {0U, 1U})
     out["ends"].push_back(end_json(fabric, index, side));
+  return out;
+}
+
+Json link_details(fabric::Fabric& fabric, std::size_t index, Time now) {
+  Json out = link_report(fabric, index, now);
+  fabric::NegotiatedLink* const negotiated = fabric.negotiated_link(index);
+  if (negotiated == nullptr) return out;
+  const fabric::LabLink& lab = fabric.lab().links[index];
+  out["negotiation"] = negotiation_report(
+      negotiated->ddr(), {fabric.lab().end_name(lab.ends[0]), fabric.lab().end_name(lab.ends[1])});
   return out;
 }
 

@@ -18,5 +18,7 @@ enum class LabDetail : std::uint8_t {
 
 // One link with its ends, states, emulation and counters.
 [[nodiscard]] nlohmann::json link_report(fabric::Fabric& fabric, std::size_t link, Time now);
+// The same, and how its ports negotiated, where they did.
+[[nodiscard]] nlohmann::json link_details(fabric::Fabric& fabric, std::size_t link, Time now);
 
 }  // namespace weft::daemon

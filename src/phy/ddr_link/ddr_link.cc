@@ -119,6 +119,16 @@ const DdrNegotiation& DdrLink::end(unsigned side) const {
   return ends_[side]->negotiation;
 }
 
+// Its messages are told from those of before, as after a start().
+void DdrLink::set_mode(unsigned side, SpeedMode mode) {
+  assert(!started_);
+  NegotiationOptions& options = options_.ends[side];
+  if (options.mode == mode) return;
+  options.mode = mode;
+  options.first_id = end(side).variables().own_id + 1;
+  ends_[side] = std::make_unique<End>(*this, side);
+}
+
 void DdrLink::start(Time now) {
   stop(now);
   started_ = true;

@@ -53,6 +53,8 @@ class DdrLink {
   DdrLink& operator=(const DdrLink&) = delete;
   ~DdrLink();
 
+  // From the next start() on.
+  void set_mode(unsigned side, SpeedMode mode);
   // The cable is in and both ports poll: the negotiation begins anew.
   void start(Time now);
   void stop(Time now);

@@ -43,6 +43,8 @@ struct NegotiationOptions {
   [[nodiscard]] std::uint32_t iteration_ms() const;
   // The error names the option and what it may be.
   [[nodiscard]] Expected<void> check() const;
+
+  friend bool operator==(const NegotiationOptions&, const NegotiationOptions&) = default;
 };
 
 }  // namespace weft::phy

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/negotiated_link.h"
+
+#include <utility>
+
+#include "mgmt/mad_packet.h"
+
+namespace weft::fabric {
+namespace {
+
+constexpr Lid kAnyLid{0xFFFF};  // permissive
+
+// What a subnet manager lets the port be.
+phy::SpeedMode mode_of(const NodePort& port) {
+  constexpr std::uint8_t kSdrBit = 1;
+  constexpr std::uint8_t kDdrBit = 2;
+  const std::uint8_t enabled = port.training().speeds;
+  if ((enabled & kDdrBit) == 0) return phy::SpeedMode::kSdrOnly;
+  return (enabled & kSdrBit) == 0 ? phy::SpeedMode::kDdrOnly : phy::SpeedMode::kAuto;
+}
+
+}  // namespace
+
+NegotiatedLink::NegotiatedLink(std::unique_ptr<phy::DdrLink> link, std::array<NodePort*, 2> ports,
+                               link::PacketPool& pool)
+    : link_(std::move(link)), ports_(ports), pool_(pool) {
+  link_->set_tap(this);
+}
+
+void NegotiatedLink::start(Time now) {
+  link_->stop(now);
+  for (unsigned side = 0; side < ports_.size(); ++side)
+    link_->set_mode(side, mode_of(*ports_[side]));
+  link_->start(now);
+}
+
+void NegotiatedLink::run(Time now) {
+  link_->run(now);
+  const auto speed = link_->up();
+  if (!speed) return;
+  for (NodePort* const port : ports_)
+    port->set_negotiated_speed(*speed == phy::LinkSpeed::kDdr ? LinkSpeed::kDdr : LinkSpeed::kSdr);
+}
+
+void NegotiatedLink::sent(unsigned from, wire::MadBytes mad, Time now) {
+  if (tap_ == nullptr) return;
+  std::array<std::byte, mgmt::kMaxMadPacket> bytes;
+  const mgmt::MadEnvelope envelope{.slid = kAnyLid, .dlid = kAnyLid};
+  const std::size_t size = mgmt::write_mad_packet(envelope, mad, psn_, bytes);
+  ++psn_;
+  const link::PacketPtr packet = pool_.copy(Bytes(bytes).first(size));
+  if (packet != nullptr) tap_->sent(from, *packet, now);
+}
+
+}  // namespace weft::fabric
