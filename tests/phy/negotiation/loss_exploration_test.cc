@@ -144,5 +144,38 @@ TEST(LossExploration, both_ends_end_at_one_speed_whatever_is_lost) {
   EXPECT_GT(explored.ended_sdr, 0U);
 }
 
+TEST(LossExploration, holds_without_a_sweep) {
+  WorldOptions options = short_sweeps();
+  options.nodes[0].no_sweep = true;
+  const Explored explored = explore("NoSweep, auto", options);
+  EXPECT_GT(explored.ended_ddr, 0U);
+  EXPECT_EQ(explored.longest_alone, 0ns);
+}
+
+TEST(LossExploration, holds_when_no_settings_work) {
+  WorldOptions options = short_sweeps();
+  options.channel = test::broken_channel;
+  EXPECT_EQ(explore("auto, auto; no settings work", options).ended_ddr, 0U);
+}
+
+TEST(LossExploration, holds_when_the_link_does_not_train_at_ddr) {
+  WorldOptions options = short_sweeps();
+  options.trains_at_ddr = false;
+  EXPECT_EQ(explore("auto, auto; DDR does not train", options).ended_ddr, 0U);
+}
+
+TEST(LossExploration, holds_with_a_peer_that_is_sdr_only) {
+  WorldOptions options = short_sweeps();
+  options.nodes[1].mode = SpeedMode::kSdrOnly;
+  EXPECT_EQ(explore("auto, SDR only", options).ended_ddr, 0U);
+}
+
+TEST(LossExploration, holds_between_ports_that_are_told_at_different_times) {
+  WorldOptions options = short_sweeps();
+  options.late[1] = 1300us;
+  options.delay = 70us;
+  EXPECT_GT(explore("auto, auto; one told 1.3 ms late", options).ended_ddr, 0U);
+}
+
 }  // namespace
 }  // namespace weft::phy

@@ -63,6 +63,22 @@ TEST(TwoPorts, of_which_both_are_of_one_speed_end_at_it) {
   EXPECT_EQ(outcome(options), LinkSpeed::kSdr);
 }
 
+TEST(TwoPorts, end_at_ddr_whichever_acknowledgements_neither_hears) {
+  for (unsigned lost = 0; lost < 16; ++lost) {
+    World world(of_small_sweeps());
+    for (unsigned n = 0; n < 2; ++n) {
+      world.drop_from(n, [=](const Advertisement& message) {
+        const unsigned kind = 2 * n + (message.serdes_configured ? 1 : 0);
+        return message.acknowledge && (lost >> kind & 1) != 0;
+      });
+    }
+    world.start_both();
+    EXPECT_TRUE(world.run_for(60s));
+    expect_settled(world, std::to_string(lost));
+    EXPECT_EQ(world.speed(0), LinkSpeed::kDdr) << lost;
+  }
+}
+
 TEST(TwoPorts, of_which_one_knows_nothing_of_the_protocol_end_at_sdr) {
   World world(of_small_sweeps());
   world.drop_from(0, [](const Advertisement&) { return true; });
