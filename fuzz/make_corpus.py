@@ -15,6 +15,7 @@ import random
 import shutil
 import struct
 
+import phy_corpus
 import wan_corpus
 
 HERE = pathlib.Path(__file__).parent
@@ -475,6 +476,7 @@ def main():
                          ("service_fields", service_fields()),
                          ("map_records", map_records()),
                          ("lan_answers", lan_answers()),
+                         ("ddr_negotiation", phy_corpus.ddr_negotiation()),
                          ("kernel_routes", kernel_routes()),
                          ("program_end", program_end()), *wan_corpus.corpora()):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)

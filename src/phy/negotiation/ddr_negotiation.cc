@@ -115,10 +115,11 @@ bool DdrNegotiation::holds(NegotiationGuard guard, const AdvertisementMad* mad, 
       return vars_.retry_cnt_ack < options_.max_retry && now >= vars_.hold_off;
     case NegotiationGuard::kHoldOffOver:
       return now >= vars_.hold_off;
-    case NegotiationGuard::kUnanswered: {
+    case NegotiationGuard::kMayJoin: {
       const auto id = static_cast<std::uint32_t>(mad->transaction_id >> 32);
-      return vars_.reason == NegotiationReason::kNoAnswer && attempts_left &&
-             (id == 0 || id != vars_.peer_id);
+      return (vars_.reason == NegotiationReason::kNoAnswer ||
+              vars_.reason == NegotiationReason::kDdrTimeOut) &&
+             attempts_left && (id == 0 || id != vars_.peer_id);
     }
     case NegotiationGuard::kNoSweep:
       return skips_sweep();

@@ -36,4 +36,11 @@ struct FlowStep {
 // Times are since `start`; an x says that no copy arrived.
 [[nodiscard]] std::string flow_text(std::span<const FlowStep> steps, Time start);
 
+// The same without times, contents and repetitions: what a diagram shows.
+//
+// Node 0 -> Node 1: Capabilities Advertisement
+// Node 1 -> Node 0: Capabilities Advertisement + ACK (lost)
+// Node 0: sweeping
+[[nodiscard]] std::string flow_outline(std::span<const FlowStep> steps);
+
 }  // namespace weft::phy

@@ -119,7 +119,7 @@ constexpr std::array kRowsSinceSweep = std::to_array<NegotiationRow>({
     {At::kFallingBack, On::kLinkUpSdr, If::kAlways, Do::kNothing, At::kSdrUp},
 
     {At::kEndedSdr, On::kLinkDown, If::kAlways, Do::kNothing, At::kDown},
-    {At::kEndedSdr, On::kRequest, If::kUnanswered, Do::kRejoin, At::kUnacknowledged},
+    {At::kEndedSdr, On::kRequest, If::kMayJoin, Do::kRejoin, At::kUnacknowledged},
     {At::kEndedSdr, On::kRequest, If::kHoldOffOver, Do::kRefuse, At::kEndedSdr},
     {At::kEndedSdr, On::kTimeOut, If::kAlways, Do::kForget, At::kEndedSdr},
 });
@@ -181,7 +181,8 @@ constexpr NamesOf<NegotiationGuard> kGuardNames{
     "RetryCnt0 < MaxRetry",
     "RetryCntAck < MaxRetry, no copy of the last one",
     "no copy of the last one",
-    "the end was for want of an answer; the negotiation is another; attempts < MaxAttempts",
+    "the end was for want of an answer or by DDRTimeOut; of another negotiation; attempts < "
+    "MaxAttempts",
     "NoSweep was asked for",
     "both ends have found settings",
     "this port has found none",

@@ -54,7 +54,7 @@ enum class NegotiationGuard : std::uint8_t {
   kRetriesLeft,
   kAnswerDue,
   kHoldOffOver,
-  kUnanswered,
+  kMayJoin,
   kNoSweep,
   kBothFound,
   kNoneHere,
