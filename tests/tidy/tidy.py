@@ -25,6 +25,7 @@ def rule(function):
 MAY_INCLUDE = {
     "base": set(),
     "wire": {"base"},
+    "phy": {"base", "wire"},
     "link": {"base", "wire"},
     "io": {"base"},
     "carrier": {"base", "wire", "link"},
@@ -47,7 +48,7 @@ MAY_INCLUDE = {
             "daemon", "verbs"},
 }
 # Protocol without I/O, clock, threads or a random device.
-CORES = {"wire", "link", "carrier", "hca", "mgmt", "fabric", "sm", "rdmacm", "wan", "lan",
+CORES = {"wire", "phy", "link", "carrier", "hca", "mgmt", "fabric", "sm", "rdmacm", "wan", "lan",
          "service", "sim"}
 WORLD_HEADERS = re.compile(
     r"<(sys/|netinet/|arpa/|net/|linux/|infiniband/|openssl/|unistd\.h|poll\.h|fcntl\.h|signal\.h"
