@@ -1,22 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
 #include "phy/code/block_kernels.h"
 #include "phy/code/code_tables.h"
 
 namespace weft::phy::detail {
 namespace {
 
-// The disparity is 0 or 16: how far an entry is shifted. From one byte to the next it costs one
-// exclusive or, which does not wait for a table.
-Disparity encode_portable(Bytes data, std::uint16_t* out, Disparity before) {
-  std::uint32_t shift = before == Disparity::kPlus ? EncodeEntry::kPlusShift : 0;
-  for (const std::byte byte : data) {
-    const std::uint32_t entry = kEncode[std::to_integer<std::size_t>(byte)];
-    *out++ = static_cast<std::uint16_t>(entry >> shift & EncodeEntry::kCodeMask);
-    shift ^= entry >> EncodeEntry::kFlipShift << 4;
+// Code words at negative disparity, and from kPlusRow on those at positive disparity.
+constexpr std::size_t kPlusRow = 256;
+
+consteval std::array<std::uint16_t, 2 * kPlusRow> make_word_rows() {
+  std::array<std::uint16_t, 2 * kPlusRow> rows{};
+  for (std::size_t i = 0; i < kPlusRow; ++i) {
+    rows[i] = kEncode[i] & EncodeEntry::kCodeMask;
+    rows[kPlusRow + i] = kEncode[i] >> EncodeEntry::kPlusShift & EncodeEntry::kCodeMask;
   }
-  return shift == 0 ? Disparity::kMinus : Disparity::kPlus;
+  return rows;
 }
-static_assert(EncodeEntry::kPlusShift == 1U << 4);
+
+// From one row to the other, or not.
+consteval std::array<std::uint16_t, 256> make_row_changes() {
+  std::array<std::uint16_t, 256> changes{};
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    changes[i] = (kEncode[i] >> EncodeEntry::kFlipShift) != 0 ? kPlusRow : 0;
+  }
+  return changes;
+}
+
+constexpr std::array<std::uint16_t, 2 * kPlusRow> kWordRows = make_word_rows();
+constexpr std::array<std::uint16_t, 256> kRowChanges = make_row_changes();
+
+// From one byte to the next the disparity costs one exclusive or, with what has been looked up by
+// the byte alone; the code word is looked up beside that.
+inline void encode_one(std::byte byte, std::uint16_t& out, std::size_t& row) {
+  const auto value = std::to_integer<std::size_t>(byte);
+  out = kWordRows[row + value];
+  row ^= kRowChanges[value];
+}
+
+// So many at a step that the loop around them does not count.
+constexpr std::size_t kUnrolled = 8;
+
+template <std::size_t... kByte>
+inline void encode_some(const std::byte* at, std::uint16_t* out, std::size_t& row,
+                        std::index_sequence<kByte...> /*0 to kUnrolled - 1*/) {
+  (encode_one(at[kByte], out[kByte], row), ...);
+}
+
+Disparity encode_portable(Bytes data, std::uint16_t* out, Disparity before) {
+  std::size_t row = before == Disparity::kPlus ? kPlusRow : 0;
+  const std::byte* at = data.data();
+  std::size_t left = data.size();
+  for (; left >= kUnrolled; left -= kUnrolled, at += kUnrolled, out += kUnrolled) {
+    encode_some(at, out, row, std::make_index_sequence<kUnrolled>());
+  }
+  for (; left != 0; --left)
+    encode_one(*at++, *out++, row);
+  return row == 0 ? Disparity::kMinus : Disparity::kPlus;
+}
 
 std::size_t decode_portable(std::span<const std::uint16_t> words, std::byte* out,
                             Disparity& disparity) {

@@ -123,6 +123,11 @@ WEFT_VBMI_INLINE BlockTables load_block_tables() {
           load_table(kFourFlips)};
 }
 
+// All ones if the bit is set, else 0.
+WEFT_VBMI_INLINE std::uint64_t all_or_none(std::uint64_t bits, unsigned at) {
+  return -(bits >> at & 1);
+}
+
 // Code words of 64 bytes: their lower eight bits and the two above them, and a bit for each byte
 // that says whether the disparity is positive after it.
 struct Encoded {
@@ -170,7 +175,7 @@ WEFT_VBMI Disparity encode_vbmi(Bytes data, std::uint16_t* out, Disparity before
     const Encoded words = encode_step(tables, _mm512_loadu_si512(at), positive);
     _mm512_storeu_si512(out, _mm512_permutex2var_epi8(words.low, first, words.high));
     _mm512_storeu_si512(out + 32, _mm512_permutex2var_epi8(words.low, second, words.high));
-    positive = static_cast<std::uint64_t>(static_cast<std::int64_t>(words.after) >> 63);
+    positive = all_or_none(words.after, kBlockStep - 1);
   }
   if (left != 0) {
     const std::uint64_t lanes = _bzhi_u64(~std::uint64_t{0}, static_cast<unsigned>(left));
@@ -221,14 +226,17 @@ WEFT_VBMI std::size_t decode_vbmi(std::span<const std::uint16_t> words, std::byt
     const Encoded again = encode_step(tables, bytes, positive);
     const std::uint64_t same = _mm512_mask_cmpeq_epi8_mask(
         _mm512_cmpeq_epi8_mask(again.low, low) & lanes, again.high, high);
+    if (same == ~std::uint64_t{0}) {  // so that the next step need not wait for the comparison
+      _mm512_storeu_si512(out + done, bytes);
+      done += kBlockStep;
+      positive = all_or_none(again.after, kBlockStep - 1);
+      continue;
+    }
     const auto good = static_cast<unsigned>(_tzcnt_u64(~same));
     _mm512_mask_storeu_epi8(out + done, _bzhi_u64(~std::uint64_t{0}, good), bytes);
     done += good;
-    if (good != 0) {
-      positive =
-          static_cast<std::uint64_t>(-static_cast<std::int64_t>(again.after >> (good - 1) & 1));
-    }
-    if (good != now) break;
+    if (good != 0) positive = all_or_none(again.after, good - 1);
+    break;
   }
   disparity = positive == 0 ? Disparity::kMinus : Disparity::kPlus;
   return done;
