@@ -26,7 +26,7 @@ std::optional<std::uint8_t> lane_of(Character identifier) {
 }
 
 std::array<Character, kTrainingSetSize> training_set(OrderedSet set, std::uint8_t lane) {
-  assert(set != OrderedSet::kSkip && lane < kMostLanes);
+  assert(set != OrderedSet::kSkip && lane < kMaxLanes);
   std::array<Character, kTrainingSetSize> characters;
   characters.fill(set == OrderedSet::kTs1 ? kTs1Filler : kTs2Filler);
   characters[0] = kCom;

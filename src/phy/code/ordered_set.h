@@ -16,15 +16,15 @@
 #include <span>
 
 #include "phy/code/character.h"
+#include "phy/link_width.h"
 
 namespace weft::phy {
 
-inline constexpr std::size_t kMostLanes = 12;
 inline constexpr std::size_t kTrainingSetSize = 16;
 inline constexpr std::size_t kSkipSetSize = 4;
 
 // Of lanes 0 to 11.
-inline constexpr std::array<Character, kMostLanes> kLaneIdentifiers{
+inline constexpr std::array<Character, kMaxLanes> kLaneIdentifiers{
     {data_character(0, 0), data_character(1, 0), data_character(2, 0), data_character(4, 0),
      data_character(8, 0), data_character(15, 0), data_character(16, 0), data_character(23, 0),
      data_character(24, 0), data_character(27, 0), data_character(29, 0), data_character(30, 0)}};
@@ -36,7 +36,7 @@ enum class OrderedSet : std::uint8_t { kTs1, kTs2, kSkip };
 
 inline constexpr std::array<Character, kSkipSetSize> kSkipSet{{kCom, kSkp, kSkp, kSkp}};
 
-// TS1 or TS2 of a lane, below kMostLanes.
+// TS1 or TS2 of a lane, below kMaxLanes.
 [[nodiscard]] std::array<Character, kTrainingSetSize> training_set(OrderedSet set,
                                                                    std::uint8_t lane);
 
@@ -55,6 +55,9 @@ class OrderedSetReader {
   // The next character. Says what has come with the last of a training set, or with the first SKP.
   // `error`: the decoder found one, so the set that is under way is none.
   std::optional<Seen> push(Character character, bool error);
+
+  // The training sets that come now: the last of them, until something else comes.
+  [[nodiscard]] const std::optional<Seen>& training() const { return last_; }
 
  private:
   std::optional<Seen> begin(Character character);

@@ -27,6 +27,8 @@ class SymbolAligner {
 
   [[nodiscard]] bool aligned() const { return aligned_; }
   [[nodiscard]] bool inverted() const { return inverted_; }
+  // Bits that have come and are of no symbol yet.
+  [[nodiscard]] std::size_t pending_bits() const { return ahead_; }
   // Commas at another place than where symbols begin.
   [[nodiscard]] std::uint64_t misplaced_commas() const { return misplaced_; }
   // Times that another place was taken.

@@ -50,7 +50,7 @@ TEST(OrderedSet, HasSixteenSymbolsWithTheLanesIdentifier) {
 }
 
 TEST(OrderedSet, FindsTheSetsOfEachLaneAndCountsThemInARow) {
-  for (std::uint8_t lane = 0; lane < kMostLanes; ++lane) {
+  for (std::uint8_t lane = 0; lane < kMaxLanes; ++lane) {
     for (const OrderedSet set : {OrderedSet::kTs1, OrderedSet::kTs2}) {
       OrderedSetReader reader;
       const auto characters = training_set(set, lane);
@@ -63,7 +63,7 @@ TEST(OrderedSet, FindsTheSetsOfEachLaneAndCountsThemInARow) {
 }
 
 TEST(OrderedSet, SeesThatWiresAreCrossedWhateverTheLane) {
-  for (std::uint8_t lane = 0; lane < kMostLanes; ++lane) {
+  for (std::uint8_t lane = 0; lane < kMaxLanes; ++lane) {
     for (const OrderedSet set : {OrderedSet::kTs1, OrderedSet::kTs2}) {
       OrderedSetReader reader;
       const std::vector<Seen> seen = read_all(reader, crossed(training_set(set, lane)));
@@ -119,7 +119,7 @@ TEST(OrderedSet, CountsAnewAfterAnotherSetAnErrorDataOrHalfASet) {
 }
 
 TEST(OrderedSet, KnowsLanesByTheirIdentifierOnly) {
-  for (std::uint8_t lane = 0; lane < kMostLanes; ++lane) {
+  for (std::uint8_t lane = 0; lane < kMaxLanes; ++lane) {
     EXPECT_EQ(lane_of(kLaneIdentifiers[lane]), lane);
   }
   EXPECT_EQ(lane_of(data_character(3, 0)), std::nullopt);
