@@ -278,7 +278,13 @@ void Requester::receiver_not_ready(std::uint64_t serial, std::uint8_t timer) {
 }
 
 void Requester::refused_by_peer(std::uint64_t serial, wire::NakCode code) {
-  const std::uint64_t request = find(serial)->request;
+  PacketRecord& record = *find(serial);
+  // It was asked for twice, and has come.
+  if (record.fetches && fetch_of(record).complete()) {
+    connection_.counters.add_in_turn(ConnectedCounter::kRxGhostAcks);
+    return;
+  }
+  const std::uint64_t request = record.request;
   switch (code) {
     case wire::NakCode::psn_sequence_error:
       sequence_error(serial);

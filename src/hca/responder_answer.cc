@@ -137,6 +137,7 @@ void Responder::note_tail(Tail tail, wire::Syndrome syndrome) {
 
 void Responder::fill_answers(Burst& burst) {
   while (in_flight_.finished < answers_.size()) {
+    const std::size_t waiting = answers_.size();
     const Answer& answer = answers_[in_flight_.finished];
     std::uint32_t next = answer.next;
     while (next < answer.packets && append_answer(burst, answer, next)) {
@@ -144,6 +145,7 @@ void Responder::fill_answers(Burst& burst) {
       next += append_alike(burst, answer, next);
     }
     if (answers_.empty()) return;  // it has failed
+    if (answers_.size() < waiting) continue;
     if (next < answer.packets) {
       in_flight_.partial = next;
       break;
@@ -421,10 +423,18 @@ void Responder::take_back_tail(const InFlight& was) {
   }
 }
 
-// The memory of a read is not there any more: the connection ends at this packet of the answer.
+// The memory of a read is not there any more: the connection ends at this packet of the answer. Not
+// so of one that was answered before: its request may have been on its way twice, or so long that
+// the peer has the answer and has given the memory back. It takes no notice of a NAK then.
 void Responder::fail_read(Psn psn) {
-  answers_.clear();
   one_by_one_ = 0;
+  if (answers_.front().replay) {
+    answers_.pop_front();
+    count(ConnectedCounter::kRxAccessErrors);
+    if (!nak_) nak_ = {wire::Syndrome::nak(wire::NakCode::remote_access_error), psn};
+    return;
+  }
+  answers_.clear();
   refuse(wire::NakCode::remote_access_error);
   nak_->psn = psn;
 }

@@ -156,7 +156,8 @@ void CommandCore::end_membership(std::uint32_t membership, std::errc why) {
   post(event, identity.channel);
 }
 
-// The port leaves with the last that has joined it.
+// The port leaves with the last that has joined it in the same way: a member that only sends goes
+// on being one when there is nobody left who receives, and the other way round.
 void CommandCore::leave_group(std::uint32_t membership) {
   const Membership& leaving = memberships_.at(membership);
   if (!leaving.question) return;
@@ -164,7 +165,8 @@ void CommandCore::leave_group(std::uint32_t membership) {
   const auto same = [&](const auto& each) {
     const auto& other = each.second.question;
     return each.first != membership && other && other->mgid == leaving.question->mgid &&
-           other->port_gid == leaving.question->port_gid;
+           other->port_gid == leaving.question->port_gid &&
+           other->send_only == leaving.question->send_only;
   };
   if (std::none_of(memberships_.begin(), memberships_.end(), same)) {
     routes_->leave(*leaving.question);

@@ -9,6 +9,9 @@ namespace {
 
 // What takes longer tells nothing of the way.
 constexpr Duration kMostRoundTrip = 10s;
+// No clock runs away from another as far. Who says so lies, as often as it likes: what it has said
+// is summed up and must not overflow.
+constexpr Duration kMostAhead = 24h * 365;
 
 // By how much one clock of a leg is ahead of another that is near.
 Duration ahead_of(std::uint32_t clock, std::uint32_t other) {
@@ -134,7 +137,8 @@ void Leg::feed_back(const LegReport& report, Duration round_trip, Time now) {
                    .lost = since(missing(report), missing_),
                    .delay = {},
                    .round_trip = round_trip + kReportDelay};
-  delay_ += ahead_of(report.least_delay, known_->least_delay);
+  delay_ = std::clamp(delay_ + ahead_of(report.least_delay, known_->least_delay), -kMostAhead,
+                      kMostAhead);
   saw.delay = delay_;
   counters_.add_in_turn(LegCounter::kTxMarked, saw.marked);
   counters_.add_in_turn(LegCounter::kTxLost, saw.lost);

@@ -141,7 +141,10 @@ scenario() {
       perftest_over_cm ib_write_bw -s 65536 -n 200
       perftest_over_cm ib_write_bw -s 4096 -q 4 -n 200
       perftest_over_cm ib_send_bw -s 4096 -n 200
+      perftest_over_cm ib_read_bw -s 65536 -n 200
+      perftest_over_cm ib_atomic_bw -n 200
       perftest_over_cm ib_write_lat -s 8 -n 200
+      perftest_over_cm ib_send_lat -s 8 -n 200
       perftest_over_cm ib_send_bw -c UD -s 2048 -n 200
       perftest_over_cm ib_send_lat -c UD -s 64 -n 200
       ;;

@@ -432,6 +432,21 @@ TEST_F(RequesterFetch, CompletesReadsOfAWeftPeerInOrderWhateverComesFirst) {
   EXPECT_THAT(completed_ids(), ElementsAre(1, 2));
 }
 
+// What was asked for twice may not be there any more when it is asked for again.
+TEST_F(RequesterFetch, TakesNoNoticeOfARefusalOfWhatItHas) {
+  start_weft();
+  ASSERT_EQ(read(1, 10), std::errc{});
+  ASSERT_EQ(read(2, 10, 100), std::errc{});
+  transmit();
+  now += 1ms;
+  read_response(1, Opcode::rc_read_response_only, block('b', 10));
+  nak(1, wire::NakCode::remote_access_error);
+  EXPECT_EQ(count(ConnectedCounter::kRxGhostAcks), 1u);
+  read_response(0, Opcode::rc_read_response_only, block('a', 10));
+  EXPECT_THAT(completed(), ElementsAre(std::pair(1u, CompletionStatus::kSuccess),
+                                       std::pair(2u, CompletionStatus::kSuccess)));
+}
+
 TEST_F(RequesterFetch, ProbesForAResponseWhoseEndIsLost) {
   start_weft();
   ASSERT_EQ(read(1, 4 * kMtu), std::errc{});

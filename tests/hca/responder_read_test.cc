@@ -209,6 +209,22 @@ TEST_F(ResponderReads, EndsAnAnswerWhoseMemoryIsDeregisteredMeanwhile) {
   EXPECT_TRUE(responder->failed());
 }
 
+// The peer may have read all that it wanted and have said so, and its program here has taken the
+// memory back, when a request arrives that was on its way twice.
+TEST_F(ResponderReads, GoesOnWhenTheMemoryOfAReadThatWasAnsweredIsGone) {
+  exchange(read(kFirst, 0, 2 * kMtu));
+  give(read(kFirst, 0, 2 * kMtu));
+  give(read(kFirst + 1, kMtu, kMtu));
+  ASSERT_TRUE(table.remove(region.key));
+  expect_nak(answers(), NakCode::remote_access_error, kFirst);
+  EXPECT_FALSE(responder->failing());
+  EXPECT_EQ(responder->take_events(), 0u) << "nobody has broken a rule";
+  post(1, 8000, 10);
+  const auto sent = exchange({.psn = kFirst + 2, .payload = ""});
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].aeth.syndrome.type(), wire::AckType::ack);
+}
+
 TEST_F(ResponderReads, OffersAnAnswerAgainThatTheWireDidNotTake) {
   const std::string data = pattern(10 * kMtu);
   store(0, data);

@@ -3,7 +3,8 @@
 # usage: pyverbs.sh [lab [opensm]]
 # The pyverbs tests of rdma-core, as Debian ships them, against weft_lo, or on a node of a lab under
 # its own subnet manager, or under OpenSM; the numbers are printed. None may fail; pyverbs_tests.txt
-# and pyverbs_lab_tests.txt list the tests that must pass. docs/verbs.md says why others skip.
+# and pyverbs_lab_tests.txt list the tests that must pass. docs/verbs.md says which may be skipped,
+# and why.
 set -euo pipefail
 source "$(dirname "$0")/../e2e/lib.sh"
 need gunzip ip
@@ -58,17 +59,48 @@ for line in open(sys.argv[1], encoding="utf-8", errors="replace"):
         # Python 3.11 names the class, later ones the method again.
         where = start.group(2).removesuffix("." + start.group(1))
         name = f"{where}.{start.group(1)}"
-    verdict = re.search(r"(?:\.\.\. |^)(ok|skipped|FAIL|ERROR)\b", line)
+    verdict = re.search(r"(?:\.\.\. |^)(ok|skipped|FAIL|ERROR)\b ?(.*)", line)
     if name and verdict:
-        print(verdict.group(1), name)
+        print(verdict.group(1), name, verdict.group(2) if verdict.group(1) == "skipped" else "",
+              sep="\t")
         name = None
 PY
-count() { grep -c "^$1 " "$work/verdicts" || :; }
+count() { grep -c "^$1"$'\t' "$work/verdicts" || :; }
 echo "pyverbs: $(count ok) ok, $(count skipped) skipped, $(count FAIL) failed," \
   "$(count ERROR) in error"
 [[ $(wc -l <"$work/verdicts") -gt 200 ]] || fail "the suite did not run to its end (code $code)"
 
-if grep -E '^(FAIL|ERROR) ' "$work/verdicts"; then fail "tests that may not fail did"; fi
+if grep -E '^(FAIL|ERROR)\s' "$work/verdicts"; then fail "tests that may not fail did"; fi
 missing=$(grep -vE '^(#|$)' "$must_pass" |
-  grep -vxFf <(sed -n 's/^ok //p' "$work/verdicts") || :)
+  grep -vxFf <(awk -F '\t' '$1 == "ok" { print $2 }' "$work/verdicts") || :)
 [[ -z $missing ]] || { echo "not passed:"; echo "$missing"; fail "tests that must pass did not"; }
+
+# The rows of docs/verbs.md: patterns of names, and of what those tests say for an excuse.
+/usr/bin/python3 - "$source_tree/docs/verbs.md" "$work/verdicts" <<'PY' >"$work/unexcused"
+import fnmatch
+import re
+import sys
+
+rows = []
+section = open(sys.argv[1], encoding="utf-8").read().split("## rdma-core's own tests")[1]
+for line in section.split("\n## ")[0].splitlines():
+    cells = [re.findall(r"`([^`]*)`", cell) for cell in line.split("|")[1:3]]
+    if len(cells) == 2 and all(cells):
+        rows.append(cells)
+if not rows:
+    print("docs/verbs.md has no reasons")
+
+
+def matches(text, patterns):
+    return any(fnmatch.fnmatchcase(text, pattern) for pattern in patterns)
+
+
+for line in open(sys.argv[2], encoding="utf-8"):
+    verdict, name, said = line.rstrip("\n").split("\t")
+    said = said.strip().strip("'\"")
+    if verdict == "skipped" and not any(matches(name, names) and matches(said, reasons)
+                                        for names, reasons in rows):
+        print(f"{name}: {said}")
+PY
+[[ ! -s $work/unexcused ]] ||
+  { cat "$work/unexcused"; fail "skipped without a reason in docs/verbs.md"; }

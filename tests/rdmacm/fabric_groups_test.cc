@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rdma_cm between ports of a fabric: multicast groups, which the subnet administrator keeps.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -27,6 +28,21 @@ class GroupsOnFabric : public OnFabric {
     std::memcpy(&command.addr, raw.data(), sizeof command.addr);
     const auto joined =
         connecting.run<rdma_ucm_create_id_resp>(RDMA_USER_CM_CMD_JOIN_IP_MCAST, command);
+    if (!joined) return tl::unexpected(joined.error());
+    return joined->id;
+  }
+  // As a member that does not receive.
+  tl::expected<std::uint32_t, std::errc> join_to_send(std::uint32_t id) {
+    rdma_ucm_join_mcast command{};
+    command.uid = 0xC2;
+    command.id = id;
+    command.addr_size = sizeof(sockaddr_in);
+    command.join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER;
+    std::array<std::byte, Address::kStorage> raw{};
+    Address::ip(Gid::from_ipv4(0xEF010203), 0).write(raw);
+    std::memcpy(&command.addr, raw.data(), raw.size());
+    const auto joined =
+        connecting.run<rdma_ucm_create_id_resp>(RDMA_USER_CM_CMD_JOIN_MCAST, command);
     if (!joined) return tl::unexpected(joined.error());
     return joined->id;
   }
@@ -89,6 +105,20 @@ TEST_F(GroupsOnFabric, AreLeftWithTheLastWhoHasJoined) {
   ASSERT_TRUE(connecting.destroy(second));
   EXPECT_EQ(client.left, std::vector{kMgid});
   EXPECT_EQ(client.forgotten, std::vector{*other});
+}
+
+TEST_F(GroupsOnFabric, AreLeftByWhoReceivesThoughAnotherOnlySends) {
+  const auto receiver = join(bound());
+  const auto sender = join_to_send(bound());
+  ASSERT_TRUE(receiver && sender);
+  EXPECT_TRUE(client.joining[1].second.send_only);
+  client.core->group_joined(*receiver, group());
+  client.core->group_joined(*sender, group());
+  EXPECT_EQ(leave(*receiver), std::errc{});
+  EXPECT_EQ(client.left_sending, std::vector{false}) << "nobody here receives any more";
+  EXPECT_EQ(leave(*sender), std::errc{});
+  EXPECT_EQ(client.left_sending, (std::vector{false, true}));
+  EXPECT_EQ(client.left, (std::vector{kMgid, kMgid}));
 }
 
 TEST_F(GroupsOnFabric, AreLostWhenThePortHasToJoinThemAnew) {

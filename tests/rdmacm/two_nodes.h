@@ -97,7 +97,10 @@ class Node final : public Interfaces, public mgmt::MadSink, public EventSignal, 
     joining.emplace_back(membership, question);
     return {};
   }
-  void leave(const GroupQuestion& question) override { left.push_back(question.mgid); }
+  void leave(const GroupQuestion& question) override {
+    left.push_back(question.mgid);
+    left_sending.push_back(question.send_only);
+  }
   void forget(std::uint32_t identifier) override { forgotten.push_back(identifier); }
 
   Gid address;
@@ -112,6 +115,7 @@ class Node final : public Interfaces, public mgmt::MadSink, public EventSignal, 
   std::vector<std::uint32_t> forgotten;
   std::vector<std::pair<std::uint32_t, GroupQuestion>> joining;
   std::vector<Gid> left;
+  std::vector<bool> left_sending;  // of these, who only sent
   std::optional<mgmt::ConnectionManager> manager;
   std::optional<CommandCore> core;
 

@@ -14,6 +14,8 @@ using hca::SendOpcode;
 
 constexpr std::size_t kRedZone = 64;
 constexpr std::size_t kWord = sizeof(std::uint64_t);
+constexpr std::size_t kLentWindows = 6;  // of an end, to its peer
+constexpr std::size_t kOwnWindows = 3;   // that the peer never hears of
 
 std::uint64_t load(Bytes memory, std::size_t offset) {
   std::uint64_t value = 0;
@@ -27,7 +29,11 @@ void store(std::vector<std::byte>& memory, std::size_t offset, std::uint64_t val
 
 class Planner {
  public:
-  Planner(Plan& plan, Random random) : plan_(plan), options_(plan.options), random_(random) {}
+  Planner(Plan& plan, Random random)
+      : plan_(plan),
+        options_(plan.options),
+        windows_(options_.windows && options_.service == hca::QpType::kRc),
+        random_(random) {}
 
   void run() {
     for (int host = 0; host < 2; ++host) {
@@ -74,6 +80,16 @@ class Planner {
     end.source = take(host, fmt::format("source {}", i), area_size());
     end.target = take(host, fmt::format("target {}", i), area_size());
     end.words = take(host, fmt::format("words {}", i), kWords * kWord);
+    if (!windows_) return end;
+    for (std::size_t n = 0; n < kLentWindows + kOwnWindows; ++n) {
+      const std::size_t cut = random_.below(area_size() - longest() + 1);
+      const std::size_t from = random_.below(cut + 1);
+      // Those of the first host, whose program is made first, are bound by that.
+      const bool bound = host == 1 && n < kLentWindows;
+      end.windows.push_back({.range = {end.target.offset + from, end.target.length - cut},
+                             .bound_at_start = bound,
+                             .bound_at_end = bound});
+    }
     return end;
   }
 
@@ -101,12 +117,32 @@ class Planner {
       return random_.chance(0.6) ? SendOpcode::kSendWithImmediate
                                  : SendOpcode::kRdmaWriteWithImmediate;
     }
+    if (windows_ && random_.chance(0.2)) return window_opcode();
     constexpr SendOpcode kPlain[] = {SendOpcode::kSend, SendOpcode::kSendWithImmediate,
                                      SendOpcode::kRdmaWrite, SendOpcode::kRdmaWriteWithImmediate};
     constexpr SendOpcode kReading[] = {SendOpcode::kRdmaRead, SendOpcode::kRdmaRead,
                                        SendOpcode::kCompareSwap, SendOpcode::kFetchAdd};
     return options_.reads && random_.chance(0.4) ? kReading[random_.below(4)]
                                                  : kPlain[random_.below(4)];
+  }
+
+  // What may come next in the lives of the windows; else a message.
+  SendOpcode window_opcode() {
+    switch (random_.below(3)) {
+      case 0:
+        return lent_.empty() ? SendOpcode::kSend : SendOpcode::kSendWithInvalidate;
+      case 1:
+        return own_bound_.empty() ? SendOpcode::kSend : SendOpcode::kLocalInvalidate;
+      default:
+        return to_bind_.empty() ? SendOpcode::kSend : SendOpcode::kBindWindow;
+    }
+  }
+
+  std::size_t take_one(std::vector<std::size_t>& from) {
+    const std::size_t place = random_.below(from.size());
+    const std::size_t taken = from[place];
+    from.erase(from.begin() + static_cast<std::ptrdiff_t>(place));
+    return taken;
   }
 
   // A range of `length` bytes within `area`.
@@ -160,6 +196,19 @@ class Planner {
 
   void program(int host, std::size_t i) {
     reads_since_fence_.clear();
+    window_reads_.clear();
+    lent_.clear();
+    own_bound_.clear();
+    to_bind_.clear();
+    const std::vector<Window>& theirs = plan_.ends[1 - host][i].windows;
+    const std::size_t heard = plan_.ends[host][i].arrivals.size();
+    for (std::size_t n = 0; n < theirs.size(); ++n)
+      if (theirs[n].bound_at_end && n < kLentWindows && theirs[n].announced <= heard) {
+        lent_.push_back(n);
+      }
+    const std::vector<Window>& mine = plan_.ends[host][i].windows;
+    for (std::size_t n = 0; n < mine.size(); ++n)
+      if (host == 0 || n >= kLentWindows) to_bind_.push_back(n);
     for (std::uint64_t n = 0; n < options_.messages; ++n)
       plan_.ends[host][i].operations.push_back(operation(host, i, n));
     // So that the end of the program can be seen.
@@ -182,10 +231,17 @@ class Planner {
         op.solicited = false;
         atomic(host, i, op);
         break;
+      case SendOpcode::kBindWindow:
+      case SendOpcode::kLocalInvalidate:
+        op.solicited = false;
+        act_on_own_window(host, i, op);
+        break;
       default:
         send_or_write(host, i, n, op);
         break;
     }
+    if (op.fence) window_reads_.clear();
+    if (op.opcode == SendOpcode::kRdmaRead && op.window) window_reads_.push_back(*op.window);
     if (op.fence) {
       const bool reads = op.opcode == SendOpcode::kRdmaRead;
       reads_since_fence_.erase(reads_since_fence_.begin(), reads_since_fence_.end() - reads);
@@ -204,12 +260,45 @@ class Planner {
     }
   }
 
+  void act_on_own_window(int host, std::size_t i, Operation& op) {
+    const bool binds = op.opcode == SendOpcode::kBindWindow;
+    EndPlan& mine = plan_.ends[host][i];
+    op.window = take_one(binds ? to_bind_ : own_bound_);
+    Window& window = mine.windows[*op.window];
+    window.bound_at_end = binds;
+    window.announced = plan_.ends[1 - host][i].arrivals.size() + 1;
+    if (!binds) {
+      to_bind_.push_back(*op.window);
+    } else if (*op.window >= kLentWindows) {
+      own_bound_.push_back(*op.window);
+    }
+  }
+
+  // After the reads of it: one that is not complete may be carried out again, and would fail then.
+  void take_back(int host, std::size_t i, Operation& op) {
+    op.window = take_one(lent_);
+    Window& window = plan_.ends[1 - host][i].windows[*op.window];
+    window.bound_at_end = false;
+    op.after_arrivals = window.announced;
+    if (std::count(window_reads_.begin(), window_reads_.end(), *op.window) != 0) op.fence = true;
+  }
+
+  // The part of the peer's target that it is to touch, through a window or without one.
+  Range place_for(int host, std::size_t i, Operation& op) {
+    const EndPlan& theirs = plan_.ends[1 - host][i];
+    if (lent_.empty() || random_.chance(0.5)) return theirs.target;
+    op.window = lent_[random_.below(lent_.size())];
+    op.after_arrivals = theirs.windows[*op.window].announced;
+    return theirs.windows[*op.window].range;
+  }
+
   void send_or_write(int host, std::size_t i, std::uint64_t n, Operation& op) {
     EndPlan& mine = plan_.ends[host][i];
     EndPlan& theirs = plan_.ends[1 - host][i];
     op.length = some_length();
     op.inline_data = op.length <= options_.max_inline && random_.chance(0.5);
     op.pieces = gather(mine.source, op.length);
+    if (op.opcode == SendOpcode::kSendWithInvalidate) take_back(host, i, op);
     op.immediate = static_cast<std::uint32_t>(n);
     const bool write =
         op.opcode == SendOpcode::kRdmaWrite || op.opcode == SendOpcode::kRdmaWriteWithImmediate;
@@ -217,7 +306,7 @@ class Planner {
                            op.opcode == SendOpcode::kRdmaWriteWithImmediate;
     const std::vector<std::byte> content = bytes_of(host, op.pieces);
     if (write) {
-      const Range to = somewhere(theirs.target, op.length);
+      const Range to = somewhere(place_for(host, i, op), op.length);
       fence_after_reads(op, to);
       op.remote = to.offset;
       put(1 - host, {to}, content);
@@ -232,7 +321,8 @@ class Planner {
                                .solicited = op.solicited,
                                .immediate = op.immediate,
                                .length = op.length,
-                               .source = op.pieces});
+                               .source = op.pieces,
+                               .invalidated = write ? std::nullopt : op.window});
     // Where any message may end up in any receive, all of them have room for the longest.
     const bool any = options_.shared_receives || options_.service == hca::QpType::kUc;
     const std::size_t room = any ? longest() : op.length + random_.below(100);
@@ -246,7 +336,7 @@ class Planner {
   void read(int host, std::size_t i, Operation& op) {
     op.length = some_length();
     op.pieces = scatter(host, fmt::format("read result of {}", i), op.length);
-    const Range from = somewhere(plan_.ends[1 - host][i].target, op.length);
+    const Range from = somewhere(place_for(host, i, op), op.length);
     op.remote = from.offset;
     put(host, op.pieces, bytes_of(1 - host, {from}));
     reads_since_fence_.push_back(from);
@@ -291,8 +381,13 @@ class Planner {
 
   Plan& plan_;
   const PlanOptions& options_;
+  const bool windows_;
   Random random_;
   std::vector<Range> reads_since_fence_;
+  std::vector<std::size_t> window_reads_;  // since a fence, the peer's windows that were read
+  std::vector<std::size_t> lent_;          // the peer's windows that may be used
+  std::vector<std::size_t> own_bound_;     // own ones that the peer does not hear of
+  std::vector<std::size_t> to_bind_;       // own ones that are bound to nothing
   std::map<std::size_t, std::vector<std::uint64_t>> swapped_[2];
 };
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct PlanOptions {
   std::uint32_t max_pieces = 3;
   std::uint32_t max_inline = 64;
   bool reads = true;             // and atomics
+  bool windows = false;          // memory windows of type 2, which both ends invalidate
   bool shared_receives = false;  // receives of one end are equal and in no order
   double signaled = 0.5;
 };
@@ -50,6 +52,11 @@ struct Operation {
   std::size_t remote = 0;     // offset in the memory of the peer's host
   std::uint64_t compare_add = 0;
   std::uint64_t swap = 0;
+  // Of the peer: what is written to or read, or invalidated. Of our own: what is bound or
+  // invalidated. By their places in EndPlan::windows.
+  std::optional<std::size_t> window{};
+  // Not posted before so many messages have arrived, of which the last says that a window is bound.
+  std::size_t after_arrivals = 0;
 };
 
 // What completes a receive request at the other end.
@@ -60,6 +67,15 @@ struct Arrival {
   std::uint32_t immediate = 0;
   std::uint64_t length = 0;
   std::vector<Range> source;  // where its bytes were, in the memory of the sender's host
+  std::optional<std::size_t> invalidated{};  // the receiver's window
+};
+
+// A memory window over a part of what the peer may write and read.
+struct Window {
+  Range range;
+  bool bound_at_start = false;
+  bool bound_at_end = false;
+  std::size_t announced = 0;  // so many messages have arrived at the peer when it is bound
 };
 
 struct Receive {
@@ -74,6 +90,7 @@ struct EndPlan {
   Range source;                       // never changes; all that is sent is taken from here
   Range target;                       // what the peer may write and read
   Range words;                        // and use for atomics
+  std::vector<Window> windows;        // into the target
 };
 
 struct HostPlan {

@@ -50,6 +50,7 @@ inline WorldOptions some_world(std::uint64_t seed, bool extensions) {
                                 .max_pieces = static_cast<std::uint32_t>(random.between(1, 4)),
                                 .max_inline = static_cast<std::uint32_t>(random.below(200)),
                                 .reads = random.chance(0.8),
+                                .windows = random.chance(0.5),
                                 .signaled = random.chance(0.2) ? 1.0 : up_to(random, 1.0)},
                        .faults = random.chance(0.15) ? Faults{} : some_faults(random),
                        .extensions = extensions,
@@ -66,6 +67,12 @@ inline WorldOptions some_world(std::uint64_t seed, bool extensions) {
   if (random.chance(0.4)) {
     options.receives_late = between(random, 1'000, 5'000'000);
     options.receive_batch = random.between(1, 4);
+  }
+  if (random.chance(0.1)) {
+    // Some codes ask for half a second: few messages then, and a program that looks seldom.
+    options.setup.rnr_timer = static_cast<std::uint8_t>(random.below(32));
+    options.plan.messages = std::min<std::uint64_t>(options.plan.messages, 15);
+    options.pause = std::max<Duration>(options.pause, 100us);
   }
   return options;
 }

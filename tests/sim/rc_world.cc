@@ -28,6 +28,10 @@ CompletionOpcode completes_as(SendOpcode opcode) {
       return CompletionOpcode::kCompareSwap;
     case SendOpcode::kFetchAdd:
       return CompletionOpcode::kFetchAdd;
+    case SendOpcode::kBindWindow:
+      return CompletionOpcode::kBindWindow;
+    case SendOpcode::kLocalInvalidate:
+      return CompletionOpcode::kLocalInvalidate;
     default:
       return CompletionOpcode::kSend;
   }
@@ -99,13 +103,16 @@ void RcWorld::open(const WorldOptions& options, int host) {
   ends_[host].resize(options.plan.connections);
   for (std::size_t i = 0; i < options.plan.connections; ++i) {
     EndPlan& mine = plan_.ends[host][i];
-    target_[host].push_back(
-        machine.add_region(mine.target.offset, mine.target.length,
-                           hca::kLocalWrite | hca::kRemoteWrite | hca::kRemoteRead));
+    target_[host].push_back(machine.add_region(
+        mine.target.offset, mine.target.length,
+        hca::kLocalWrite | hca::kRemoteWrite | hca::kRemoteRead | hca::kWindowBind));
     words_[host].push_back(machine.add_region(mine.words.offset, mine.words.length,
                                               hca::kLocalWrite | hca::kRemoteAtomic));
-    ends_[host][i] = {
-        .host = host, .connection = i, .qpn = qpn(host, i, options.one_socket), .plan = &mine};
+    ends_[host][i] = {.host = host,
+                      .connection = i,
+                      .qpn = qpn(host, i, options.one_socket),
+                      .plan = &mine,
+                      .windows = {}};
     hca::ConnectedConfig config{};
     config.qpn = ends_[host][i].qpn;
     config.type = options.plan.service;
@@ -123,6 +130,7 @@ void RcWorld::open(const WorldOptions& options, int host) {
     const bool target = config.type == hca::QpType::kXrcTarget;
     machine.add(config, target ? nullptr : shared_[host].get(),
                 target ? &xrc_queues_[host] : nullptr);
+    open_windows(ends_[host][i]);
   }
   machine.on_completion = [this, host](const hca::Completion& c) { take_completion(host, c); };
 }
@@ -166,10 +174,14 @@ void RcWorld::run() {
 void RcWorld::post_sends(End& end) {
   if (end.failed) return;
   for (std::uint64_t n = random_.below(options_.batch) + 1; n > 0; --n) {
-    if (end.posted == end.plan->operations.size() || !post_one(end, end.posted)) break;
+    if (end.posted == end.plan->operations.size() || waits_for_window(end) ||
+        !post_one(end, end.posted)) {
+      break;
+    }
     ++end.posted;
   }
-  if (end.posted < end.plan->operations.size()) {
+  const bool in_vain = waits_for_window(end) && abandoned();  // the peer's connection has failed
+  if (end.posted < end.plan->operations.size() && !in_vain) {
     scheduler_.after(some_time(options_.pause) + 1us, [this, &end] { post_sends(end); });
   }
 }
@@ -196,24 +208,26 @@ bool RcWorld::post_one(End& end, std::size_t n) {
   const hca::MemoryRegion& region = op.shared ? shared_words_[peer]
                                     : atomic  ? words_[peer][end.connection]
                                               : target_[peer][end.connection];
-  const std::errc error =
-      machine.post_send(end.qpn, {.wr_id = n,
-                                  .opcode = op.opcode,
-                                  .signaled = op.signaled,
-                                  .solicited = op.solicited,
-                                  .inline_data = op.inline_data,
-                                  .fence = op.fence,
-                                  .immediate = op.immediate,
-                                  .pieces = pieces,
-                                  .remote_address = hosts_[peer]->address(op.remote),
-                                  .rkey = RKey{region.key},
-                                  .compare_add = op.compare_add,
-                                  .swap = op.swap,
-                                  .remote_srq = OnlyQueue::kNumber});
+  hca::SendRequest request{.wr_id = n,
+                           .opcode = op.opcode,
+                           .signaled = op.signaled,
+                           .solicited = op.solicited,
+                           .inline_data = op.inline_data,
+                           .fence = op.fence,
+                           .immediate = op.immediate,
+                           .pieces = pieces,
+                           .remote_address = hosts_[peer]->address(op.remote),
+                           .rkey = RKey{region.key},
+                           .compare_add = op.compare_add,
+                           .swap = op.swap,
+                           .remote_srq = OnlyQueue::kNumber};
+  name_window(end, op, request);
+  const std::errc error = machine.post_send(end.qpn, request);
   // What was inline is the program's again.
   std::fill(inline_scratch_.begin(), inline_scratch_.end(), std::byte{0xEE});
   if (error == std::errc::not_enough_memory) return false;
   EXPECT_EQ(error, std::errc{}) << "operation " << n;
+  if (op.opcode == SendOpcode::kBindWindow) end.windows[*op.window] = request.bind.new_key;
   return true;
 }
 
@@ -359,6 +373,11 @@ void RcWorld::take_received(End& end, const hca::Completion& completion) {
   if (arrival.with_immediate) {
     EXPECT_EQ(completion.immediate, arrival.immediate);
   }
+  EXPECT_EQ(completion.with_invalidate, arrival.invalidated.has_value());
+  if (arrival.invalidated) {
+    EXPECT_EQ(RKey{completion.immediate}, end.windows[*arrival.invalidated]);
+    EXPECT_FALSE(is_bound(end, *arrival.invalidated)) << "message " << end.arrived;
+  }
   ++end.arrived;
 }
 
@@ -417,6 +436,8 @@ void RcWorld::check() {
       EXPECT_EQ(queue_pair.queued_packets(), 0u) << who;
       EXPECT_FALSE(queue_pair.has_work()) << who;
       EXPECT_EQ(queue_pair.deadline(), std::nullopt) << who << ": idle, but waits for a time";
+      for (std::size_t n = 0; n < end.windows.size(); ++n)
+        EXPECT_EQ(is_bound(end, n), end.plan->windows[n].bound_at_end) << who << ", window " << n;
     }
   }
   for (int host = 0; host < 2; ++host)

@@ -58,13 +58,19 @@ class RcWorld {
     std::size_t connection = 0;
     Qpn qpn{};
     EndPlan* plan = nullptr;
-    std::size_t posted = 0;  // operations
+    std::vector<RKey> windows;  // each with the key that it has, or had last
+    std::size_t posted = 0;     // operations
     std::size_t receives_posted = 0;
     std::size_t completed = 0;  // operations, by the last completion
     std::size_t arrived = 0;
     bool failed = false;
   };
   void open(const WorldOptions& options, int host);
+  void open_windows(End& end);
+  [[nodiscard]] hca::WindowBinding binding_of(const End& end, std::size_t window) const;
+  void name_window(const End& end, const Operation& op, hca::SendRequest& request) const;
+  [[nodiscard]] static bool waits_for_window(const End& end);
+  [[nodiscard]] bool is_bound(const End& end, std::size_t window) const;
   void post_sends(End& end);
   bool post_one(End& end, std::size_t n);
   void post_receives(End& end);

@@ -211,5 +211,34 @@ TEST_F(Legs, RefuseReportsOfWhatWasNeverSent) {
   EXPECT_EQ(near->malformed(), 1u);
 }
 
+// Each report may claim half an hour more, and a sender that is busy gets thousands a second.
+TEST_F(Legs, BelieveNoDelayThatClocksCannotShow) {
+  Path* const carrier = &near_path;
+  const PacingSettings steady{
+      .adapt = true, .first_bytes_per_s = 1'000'000'000, .least_bytes_per_s = 1'000'000'000};
+  near = std::make_unique<PathBundle>(std::span(&carrier, 1),
+                                      PathBundle::Options{.watched = true, .pacing = steady}, now);
+  std::array<std::byte, LegHead::kSize + LegReport::kSize> lie{};
+  const std::uint32_t begun = leg_clock(now);
+  for (std::uint32_t i = 1; i <= 20'000; ++i) {
+    now += 400us;
+    near->run(now);
+    send();
+    near_path.sent.clear();
+    LegHead{.leg = 0, .begun = 1, .clock = 1, .number = i}.write(true, lie);
+    LegReport{.begun = begun,
+              .next = i,
+              .datagrams = i,
+              .bytes = 120 * i,
+              .echo = leg_clock(now),
+              .least_delay = i * 0x7FFFFFFFu}
+        .write(MutableBytes(lie).subspan(LegHead::kSize));
+    EXPECT_TRUE(near->receive(lie, false, now).empty());
+  }
+  EXPECT_EQ(count("leg_report_forged"), 0u);
+  EXPECT_GT(leg().pacer()->queue(), 24h);
+  EXPECT_LE(leg().pacer()->queue(), 24h * 365);
+}
+
 }  // namespace
 }  // namespace weft::wan
