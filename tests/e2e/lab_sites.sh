@@ -4,7 +4,8 @@
 #   programs  on one machine, under the manager of one of the two
 #   opensm    the same under OpenSM, with what crosses the WAN in the clear
 #   cut       on machines of their own, as far as they can tell: the WAN is cut and comes back, and
-#             the other site's extender is killed and restarted
+#             the other site's extender is killed and restarted; what the agents of both
+#             extenders say of their ports meanwhile
 #   far       over an emulated WAN of 100 ms there and back, which loses packets
 #   auto      over an emulated WAN that is slower than the machines, whose rate both find out: its
 #             queue drops nothing
@@ -130,17 +131,35 @@ opensm() {
   stop_sites
 }
 
+# told SITE STATE PHYSICAL_STATE: what the agent of its extender answers of the port to the other
+# site, to a program on a node of this one.
+told() {
+  local lid
+  lid=$(site_report "$1" "own[0]['lid']")
+  node told "${1:0:1}2" smpquery portinfo "$lid" 2
+  finish told
+  expect told "^LinkState:\\.+$2\$"
+  expect told "^PhysLinkState:\\.+$3\$"
+}
+
 cut() {
+  need smpquery
   two_machines
   start_site west
   start_site east
   await_up
   across ibv_rc_pingpong -n 300
-  nsenter "--net=/proc/${at[west]}/ns/net" -- ip link set veth0 down
+  told west Active LinkUp
+  told east Active LinkUp
+  at_site west ip link set veth0 down
   await_site west "wan['state']" Down
   await_site east "wan['state']" Down
-  nsenter "--net=/proc/${at[west]}/ns/net" -- ip link set veth0 up
+  told west Down Polling
+  told east Down Polling
+  at_site west ip link set veth0 up
   await_up
+  told west Active LinkUp
+  told east Active LinkUp
   across ibv_rc_pingpong -n 300
   kill_site east
   await_site west "wan['state']" Down

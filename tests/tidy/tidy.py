@@ -9,6 +9,7 @@ import pathlib
 import re
 import sys
 
+import claims as claimed_tests
 import unnamed as unnamed_names
 from tree import Tree
 
@@ -239,6 +240,12 @@ def names(tree):
 def unnamed(tree):
     """A name in an unnamed namespace is one of its folder: sources are compiled together."""
     yield from unnamed_names.breaches(tree)
+
+
+@rule
+def claims(tree):
+    """Tests that a table of the documentation names are there."""
+    yield from claimed_tests.breaches(tree)
 
 
 @rule

@@ -167,6 +167,26 @@ class Rules(unittest.TestCase):
             self.breaches("unnamed", files={"src/wire/a.h": header, "src/wire/b.cc": source}),
             [("src/wire/b.cc", 4)])
 
+    def test_claims__refuses_a_table_that_names_a_test_that_is_not_there(self):
+        tests = {
+            "tests/wire/bth_test.cc": LICENCE + "TEST(Bth, ReadsWhatItWrites) {\n}\n",
+            "tests/e2e/CMakeLists.txt": HASH_LICENCE + """weft_script_test(e2e readme COMMAND x)
+foreach(layers udp/ipv6
+    ipv6)
+  string(REPLACE / - name ${layers})
+  e2e(wire-${name} x)
+endforeach()
+""",
+        }
+        for good in ("Bth.*", "Bth.ReadsWhat…", "Bth.…Writes", "`e2e.readme`, **Other.** Words",
+                     "`e2e.wire-*`", "`e2e.wire-udp-ipv6`"):
+            files = {**tests, "docs/notes.md": f"Nil.* is no row\n| a claim | {good} |\n"}
+            self.assertEqual(self.breaches("claims", files={**files, "README.md": ""}), [])
+        for bad in ("Bth.…Reads", "Bth.Reads", "Nil.*", "`e2e.lost`", "`e2e.wire-ipv4`",
+                    "`e2e.wire-*-ipv4`"):
+            self.one("claims", "docs/notes.md", 1,
+                     files={**tests, "docs/notes.md": f"| a claim | {bad} |\n"})
+
     def test_names__refuses_blanks_and_capitals(self):
         for path in ("docs/two words.md", "src/wire/Bth.cc"):
             self.one("names", path, files={path: LICENCE})
