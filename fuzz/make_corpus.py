@@ -8,7 +8,8 @@ walker knows: link packet, Ethernet frame, and the bare transport packet in it.
 Lives of connections, as fuzz/rdmacm_commands.cc reads them, are written here by hand.
 
 usage: make_corpus.py          rewrites the folders of corpus/, beside this script, that are made
-                               of captures or by hand; wan_corpus.py has those of the WAN
+                               of captures or by hand; service_corpus.py has those of
+                               data services, wan_corpus.py those of the WAN
 """
 import pathlib
 import random
@@ -16,6 +17,7 @@ import shutil
 import struct
 
 import phy_corpus
+import service_corpus
 import wan_corpus
 
 HERE = pathlib.Path(__file__).parent
@@ -314,28 +316,6 @@ def service_fields():
     yield "raw-ipv6", struct.pack(">BBHHH", 0, 1, 2, 15, 1) + ipv6(17, udp) + bytes(2)
 
 
-def map_records():
-    """(name, bytes): what another instance says, for fuzz/map_records.cc."""
-    def queue_pair(number, real, owner, peer, flags, gone=1):
-        return bytes((1, gone, flags, number, real, owner, peer))
-
-    def connection(requester, responder, ids, state, numbers, gone=1):
-        return bytes((2, gone, requester, responder, *ids, state, *numbers))
-
-    def time(seconds):
-        return bytes((3, seconds))
-
-    pair = queue_pair(3, 4, 0, 1, 2) + queue_pair(5, 6, 1, 0, 2)
-    raw = bytes((1, 2, 0, 0, 0, 0, 9, 0, 0, 0, 7, 0)) + bytes(20) + bytes(range(32))
-    yield "raw", b"\0" + raw
-    yield "life", (pair + connection(0, 1, (1, 2), 1, (3, 5)) + connection(0, 1, (1, 2), 2, (3, 5))
-                   + time(9) + connection(0, 1, (1, 2), 3, (3, 5)) + time(6))
-    yield "gone", pair + queue_pair(3, 4, 0, 1, 2, gone=0) + time(1)
-    yield "datagrams", queue_pair(3, 4, 0, 1, 7) + time(255) + time(255)
-    yield "full", b"".join(queue_pair(n, n % 16, n % 4, n // 4 % 4, n % 8) for n in range(48))
-    yield "short", bytes((4, 1, 0, 3, 4, 0, 1, 60))
-
-
 def lan_messages():
     """(name, bytes): steps of fuzz/lan_messages.cc."""
     def strange(total, offset, size, mark=0x574C1100, gso=0, headers=0, start=0, place=0):
@@ -474,11 +454,11 @@ def main():
                          ("subnet_database", subnet_database()),
                          ("lan_messages", lan_messages()),
                          ("service_fields", service_fields()),
-                         ("map_records", map_records()),
                          ("lan_answers", lan_answers()),
                          ("ddr_negotiation", phy_corpus.ddr_negotiation()),
                          ("kernel_routes", kernel_routes()),
-                         ("program_end", program_end()), *wan_corpus.corpora()):
+                         ("program_end", program_end()), *service_corpus.corpora(),
+                         *wan_corpus.corpora()):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)
         for name, blob in made:
             (HERE / "corpus" / folder / name).write_bytes(blob)

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/service_settings.h"
+
 namespace CLI {
 class App;
 }
@@ -190,11 +192,10 @@ void define_firewall(CLI::App& firewall, FirewallOptions& options);
 int firewall(const FirewallOptions& options);
 
 struct ServeOptions {
-  std::string type;                  // of fabric::kServiceTypes
+  std::string type;                  // of daemon::types_outside()
   std::vector<std::string> listens;  // addresses
-  std::string rules;                 // of a firewall: a file; empty: its usual ones
-  bool dry_run = false;              // of a firewall
-  std::string key, certificate;      // files
+  ServiceSettings settings;
+  std::string key, certificate;  // files
   std::vector<std::string> fingerprints;
   bool insecure = false;
   bool json = false;

@@ -221,12 +221,13 @@ filter made of all packets that came there.
 NAME reload reads the rules of a firewall in the lab's daemon anew; when they are wrong, nothing is
 changed. Connections that the new ones would have let begin go on. run does so on SIGHUP.
 
-run serves as a process of its own, on a node of which the lab file has
-[service.NAME] with type = "process": packets that come there and are not for the port itself go
-through the service and on to where they are for, until it is interrupted; then it prints what it
-has counted. Each thread is a program on the adapter: the flows are spread over all of them, each to
-one, and they tell each other of connections. When it dies, its pair takes over, or the paths are as
-if_down in the lab file says.
+run serves as a process of its own, on a node of which the lab file has [service.NAME] with
+type = "process": a firewall, monitor, capture or limiter. Packets that come there and are not for
+the port itself go through the service and on to where they are for, until it is interrupted; then
+it prints what it has counted, as it does on SIGUSR1. --set says what lab files say of services of
+the type, as in rate=1Gb/s. Each thread of a firewall is a program on the adapter: the flows are
+spread over all of them, each to one, and they tell each other of connections. When it dies, its
+pair takes over, or the paths are as if_down in the lab file says.
 
 Examples
   weft service
@@ -234,6 +235,7 @@ Examples
   weft service firewall --json
   weft service firewall reload
   weft service run firewall --node fw --rules firewall.rules --threads 2
+  weft service run limiter --node l --set rate=1Gb/s --set by=source
 )";
 }
 
@@ -314,6 +316,7 @@ Examples
   weft serve firewall --listen 192.0.2.9:7471 --rules firewall.rules --key server.key \
       --fingerprint SHA256:...
   weft serve firewall --listen [::1]:7471 --insecure
+  weft serve limiter --listen [::1]:7471 --insecure --set rate=1Gb/s
 )";
 }
 

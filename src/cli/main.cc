@@ -420,7 +420,8 @@ int service_or_run(Options& options) {
   }
   if (run.any()) {
     return refuse("service",
-                  "--node, --rules, --dry-run, --threads, --cores and --pair are of run only");
+                  "--node, --rules, --dry-run, --set, --threads, --cores and --pair are of run "
+                  "only");
   }
   if (run.type.empty()) return service(options.service);
   if (run.type == "reload") return service_reload(options.service);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft serve`: a data service on a host outside of the fabric, for the labs that send it packets.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -19,7 +17,6 @@
 #include "cli/service_view.h"
 #include "cli/signals.h"
 #include "cli/style.h"
-#include "cli/suggest.h"
 #include "daemon/service/service_server.h"
 
 namespace weft::cli {
@@ -43,11 +40,6 @@ tl::unexpected<Error> wrong(std::string message) {
   return fail(std::errc::invalid_argument, std::move(message));
 }
 
-// What a server can be of: what needs no more to be said of it.
-std::vector<std::string> types() {
-  return {"firewall", "monitor", "capture"};
-}
-
 Expected<std::vector<fabric::PartAddress>> listens_of(const ServeOptions& options) {
   std::vector<fabric::PartAddress> out;
   for (const std::string& text : options.listens) {
@@ -64,15 +56,8 @@ Expected<std::vector<fabric::PartAddress>> listens_of(const ServeOptions& option
 }
 
 Expected<daemon::ServiceServerConfig> config_of(const ServeOptions& options) {
-  const std::vector<std::string> known = types();
-  if (std::ranges::find(known, options.type) == known.end()) {
-    return wrong(fmt::format("{}: no such service{} (there are {})", options.type,
-                             did_you_mean(options.type, known), fmt::join(known, ", ")));
-  }
-  if ((!options.rules.empty() || options.dry_run) && options.type != "firewall") {
-    return wrong(fmt::format("{} of a firewall, and this is a {}",
-                             options.rules.empty() ? "--dry-run is" : "--rules are", options.type));
-  }
+  auto service = service_of(options.type, options.settings);
+  if (!service) return tl::unexpected(service.error());
   auto listens = listens_of(options);
   if (!listens) return tl::unexpected(listens.error());
   if (options.insecure != (options.key.empty() && options.fingerprints.empty())) {
@@ -87,10 +72,7 @@ Expected<daemon::ServiceServerConfig> config_of(const ServeOptions& options) {
                                      : "needs the --fingerprint of each place that may come");
   }
   daemon::ServiceServerConfig config;
-  config.service.name = options.type;
-  config.service.type = options.type;
-  config.service.rules = options.rules;
-  config.service.dry_run = options.dry_run;
+  config.service = std::move(*service);
   config.at = {.listens = std::move(*listens),
                .key = options.key,
                .certificate = options.certificate,
@@ -114,15 +96,14 @@ void print_server_report(const Json& report, const Style& style) {
 }  // namespace
 
 void define_serve(CLI::App& serve, ServeOptions& options) {
-  serve.add_option("TYPE", options.type, "What the service does: firewall, monitor or capture")
+  serve
+      .add_option("TYPE", options.type,
+                  "What the service does: firewall, monitor, capture or limiter")
       ->required();
   serve.add_option("--listen", options.listens, "Where it is reached, as in 192.0.2.9:7471")
       ->option_text("ADDRESS")
       ->required();
-  serve.add_option("--rules", options.rules, "Of a firewall: the file with its rules")
-      ->option_text("FILE");
-  serve.add_flag("--dry-run", options.dry_run,
-                 "Of a firewall: forward what it drops, and count it");
+  define_service_settings(serve, options.settings, "Of the service: ");
   serve.add_option("--key", options.key, "What it proves itself with, as weft extend keygen makes")
       ->option_text("FILE");
   serve.add_option("--certificate", options.certificate, "Of that key, where there is one")

@@ -15,8 +15,10 @@
 #include "cli/commands.h"
 #include "cli/reload_view.h"
 #include "cli/report_view.h"
+#include "cli/service_view.h"
 #include "cli/signals.h"
 #include "cli/sm_place.h"
+#include "cli/style.h"
 #include "daemon/counters_json.h"
 #include "daemon/service/service_process.h"
 
@@ -28,7 +30,8 @@ using daemon::ServiceProcessConfig;
 using Json = nlohmann::json;
 
 void on_signal(ServiceProcess& process, int signal) {
-  signal == SIGHUP ? process.reload() : process.stop();
+  if (signal == SIGHUP) return process.reload();
+  signal == SIGUSR1 ? process.report_now() : process.stop();
 }
 
 // Of those that are named, the first that this process may not run on.
@@ -47,24 +50,25 @@ Json json_of(const ServiceProcess::Report& report) {
           {"drops", daemon::counters_json(report.drops)},
           {"service", daemon::counters_json(report.service)},
           {"threads", daemon::counters_json(report.threads)},
-          {"packets", report.packets}};
+          {"packets", report.packets},
+          {"details", report.details}};
 }
 
 void print(const ServiceProcess::Report& report) {
   fmt::print("packets of each thread: {}\n", fmt::join(report.packets, " "));
   for (const auto& counters : {report.runtime, report.drops, report.service, report.threads})
     fmt::print("{}", format_counters(counters));
+  print_service_details(report.details, Style::for_stream(stdout));
 }
 
 }  // namespace
 
 void define_service_run(CLI::App& service, ServiceRunOptions& run) {
-  service.add_option("WHAT", run.type, "Of NAME: reload; of run: firewall");
+  service.add_option("WHAT", run.type, "Of NAME: reload; of run: a type");
   service
       .add_option("--node", run.node, "Of run: the node, with a service of type process in its lab")
       ->option_text("NAME");
-  service.add_option("--rules", run.rules, "Of run: a firewall's rules")->option_text("FILE");
-  service.add_flag("--dry-run", run.dry_run, "Of run: forward what the rules drop, and count it");
+  define_service_settings(service, run.settings, "Of run: ");
   service.add_option("--threads", run.threads, "Of run: each with flows of its own; default 1")
       ->option_text("NUMBER")
       ->check(CLI::Range(1U, ServiceProcessConfig::kMostThreads));
@@ -83,17 +87,16 @@ int service_run(const ServiceRunOptions& options) {
   }
   const auto place = manager_place(options.lab, options.node);
   if (!place) return refuse("service", place.error().message);
+  auto kind = service_of(options.type, options.settings);
+  if (!kind) return refuse("service", kind.error().message);
   ServiceProcessConfig config{.place = *place,
+                              .service = std::move(*kind),
                               .threads = options.threads.value_or(1),
                               .cores = options.cores,
                               .pair = options.pair.value_or("")};
-  config.service.name = options.type;
-  config.service.type = options.type;
-  config.service.rules = options.rules.value_or("");
-  config.service.dry_run = options.dry_run;
   const auto process = ServiceProcess::open(config);
   if (!process) return refuse("service", process.error().message);
-  const Signals<ServiceProcess, on_signal> signals(**process, {SIGTERM, SIGINT, SIGHUP});
+  const Signals<ServiceProcess, on_signal> signals(**process, {SIGTERM, SIGINT, SIGHUP, SIGUSR1});
   ignore_broken_files();
   for (const std::string& note : (*process)->notes())
     fmt::print(stderr, "weft service: {}\n", note);
@@ -102,13 +105,13 @@ int service_run(const ServiceRunOptions& options) {
     fmt::print("{}\n", sentence);
     std::fflush(stdout);
   };
-  const auto ended =
-      (*process)->run(say, [](const auto& reload) { say_reload("service", reload); });
-  if (options.json) {
-    print_json(json_of((*process)->report()));
-  } else {
-    print((*process)->report());
-  }
+  const auto show = [&](const ServiceProcess::Report& report) {
+    options.json ? print_json(json_of(report)) : print(report);
+    std::fflush(stdout);
+  };
+  const auto ended = (*process)->run(
+      say, [](const auto& reload) { say_reload("service", reload); }, show);
+  show((*process)->report());
   if (ended) return kOk;
   fmt::print(stderr, "weft service: {}\n", ended.error().message);
   return kProblem;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/service_settings.h"
+
 namespace CLI {
 class App;
 }
@@ -13,19 +15,18 @@ class App;
 namespace weft::cli {
 
 struct ServiceRunOptions {
-  std::string type;                 // "firewall"
+  std::string type;                 // of daemon::types_outside()
   std::string lab;                  // empty: the only one
   std::optional<std::string> node;  // nothing: where `weft run --node` runs this
-  std::optional<std::string> rules;
+  ServiceSettings settings;
   std::optional<unsigned> threads;
   std::vector<unsigned> cores;
   std::optional<std::string> pair;  // a node
-  bool dry_run = false;
   bool json = false;
 
   // Whether any is given that other actions of `weft service` do not have.
   [[nodiscard]] bool any() const {
-    return node || rules || threads || pair || dry_run || !cores.empty();
+    return node || threads || pair || settings.any() || !cores.empty();
   }
 };
 

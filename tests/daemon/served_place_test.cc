@@ -24,6 +24,7 @@ using wan::ServicePathAnswer;
 constexpr Lid kService{0xF};
 constexpr Lid kB{0xB};
 constexpr Qpn kClosed{0xBAD};
+constexpr PKey kLimited{0x0001};
 
 // Drops what is for one QP, and tells other instances of each packet that it lets go.
 class Gate final : public service::Service {
@@ -99,7 +100,8 @@ class ServedPlaceTest : public testing::TestWithParam<std::uint64_t> {
     gate = made.get();
     served = std::make_unique<ServedPlace>(
         std::move(made), ServedPlace::Memory{.packets = world.pool, .blocks = blocks},
-        world.entropy, [this] { woken = true; });
+        world.entropy, [this] { woken = true; },
+        service::Chain{.pkeys = {{.from = kLimited, .to = kDefaultPKey}}});
     join(0, place.end.port());
     join(1, served->port());
     world.at_each_moment = [this] { run_ends(); };
@@ -138,8 +140,10 @@ class ServedPlaceTest : public testing::TestWithParam<std::uint64_t> {
     return holds();
   }
   // One of the packets of a connection, to be led on by its GRH.
-  bool send(std::uint32_t number, Qpn to = Qpn{0x55}, std::uint16_t dgid = 0xBBBB) {
+  bool send(std::uint32_t number, Qpn to = Qpn{0x55}, std::uint16_t dgid = 0xBBBB,
+            PKey pkey = kDefaultPKey) {
     service::test::Made made;
+    made.bth.pkey = pkey;
     made.slid = Lid{0xA};
     made.dlid = kService;
     made.gids = {gid(0xAAAA), gid(dgid)};
@@ -163,6 +167,14 @@ class ServedPlaceTest : public testing::TestWithParam<std::uint64_t> {
   std::unique_ptr<ServedPlace> served;
   bool woken = false;
 };
+
+TEST_P(ServedPlaceTest, ReplacesThePKeysThatItIsToldTo) {
+  ASSERT_TRUE(send(8, Qpn{0x55}, 0xBBBB, kLimited));
+  ASSERT_TRUE(run_until([&] { return place.back.size() == 1; }, 5s)) << world.describe();
+  const Bytes back(place.back.front());
+  EXPECT_EQ(wire::Bth::parse(back.subspan(wire::Lrh::kSize + wire::Grh::kSize))->pkey,
+            kDefaultPKey);
+}
 
 TEST_P(ServedPlaceTest, SendsBackInOrderWhatTheServiceLetsGo) {
   // Until the way is known few packets wait for it, and others are dropped.

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "../fabric/test_program.h"
 #include "daemon/lab/lab_server.h"
 #include "fabric/lab_file.h"
+#include "fabric/lab_service_settings.h"
 #include "io/clock.h"
 #include "port/ring/fabric_port.h"
 #include "wire/endian.h"
@@ -395,6 +397,75 @@ TEST_F(ServiceInALab, ReadsItsRulesAnew) {
     EXPECT_EQ(bth.dest_qp, bth.psn.value() < 2 ? kOther : kRefused) << bth.psn.value();
   }
   EXPECT_THAT(process->report().packets, Each(Ge(1u))) << "both have flows";
+}
+
+// A limiter that gives packets of a partition another P_Key.
+TEST_F(ServiceInALab, IsOfOtherTypesTooAndReplacesKeys) {
+  constexpr std::uint32_t kPackets = 60;
+  ServiceProcessConfig made = config(1);
+  const std::vector<std::string> settings{"rate=1kb/s", "burst=4224B",
+                                          "pkeys=[[\"0x8001\", \"0xffff\"]]"};
+  made.service = fabric::service_of_settings("limiter", settings).value();
+  auto process = *ServiceProcess::open(made);
+  std::atomic<bool> serves{false};
+  std::atomic<std::uint64_t> reported{0};
+  std::thread thread([&] {
+    EXPECT_TRUE(process->run([&](const std::string&) { serves.store(true); }, {},
+                             [&](const ServiceProcess::Report& report) {
+                               EXPECT_EQ(report.details.at("tenants").size(), 1u);
+                               reported.store(report.packets.at(0));
+                             }));
+  });
+  await([&] { return serves.load(); });
+  End sender(place("app"));
+  End receiver(place("db"));
+  ASSERT_TRUE(receiver.endpoint->divert(receiver.facts().lid));
+  fabric::Datagram packet{.slid = sender.facts().lid,
+                          .dlid = kServiceProcessServiceLid,
+                          .grh = wire::Grh{.sgid = sender.gid(), .dgid = receiver.gid()},
+                          .pkey = PKey{0x8001},
+                          .dest = Qpn{0x555}};
+  const std::size_t passes = 4224 / packet.bytes().size();
+  ASSERT_LT(passes, kPackets);
+  for (std::uint32_t i = 0; i < kPackets; ++i) {
+    packet.psn = Psn{i};
+    await([&] { return sender.send(packet.bytes()); });
+  }
+  await([&] {
+    receiver.endpoint->inlet()->receive(receiver, 64);
+    return receiver.taken.size() >= passes;
+  });
+  process->report_now();
+  await([&] { return reported.load() >= passes; });
+  process->stop();
+  thread.join();
+  EXPECT_EQ(receiver.taken.size(), passes);
+  for (const auto& taken : receiver.taken)
+    EXPECT_EQ(wire::Bth::parse(Bytes(taken).subspan(48))->pkey, PKey{0xFFFF});
+  const ServiceProcess::Report report = process->report();
+  EXPECT_EQ(report.details.at("tenants").at(0).at("dropped"), kPackets - passes);
+}
+
+TEST_F(ServiceInALab, HasSeveralThreadsWhereTheyTellEachOtherAll) {
+  ServiceProcessConfig wrong = config(2);
+  wrong.service = fabric::service_of_settings("monitor", {}).value();
+  const auto monitor = ServiceProcess::open(wrong);
+  ASSERT_FALSE(monitor);
+  EXPECT_THAT(monitor.error().message, HasSubstr("in one thread"));
+}
+
+TEST_F(ServiceInALab, IsNothingThatALabAloneCanMean) {
+  ServiceProcessConfig wrong = config(1);
+  const std::vector<std::string> settings{"by=pair", "rates={ \"fe80::1 to app\" = \"1Gb/s\" }"};
+  wrong.service = fabric::service_of_settings("limiter", settings).value();
+  const auto limiter = ServiceProcess::open(wrong);
+  ASSERT_FALSE(limiter);
+  EXPECT_THAT(limiter.error().message, HasSubstr("rates: app is a node"));
+  wrong = config(1);
+  wrong.service.type = "router";
+  const auto router = ServiceProcess::open(wrong);
+  ASSERT_FALSE(router);
+  EXPECT_THAT(router.error().message, HasSubstr("works in a lab's daemon only"));
 }
 
 TEST_F(ServiceInALab, EndsWithTheLab) {

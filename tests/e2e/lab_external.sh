@@ -6,7 +6,8 @@
 #                    back
 #   cut              only the way to the firewall is cut, and comes back: a connection goes on
 #   pair             of two firewalls the one that works is killed: a connection goes on
-#   watched          a monitor and a capture, whose file tshark reads, nothing encrypted
+#   watched          a monitor that hides queue pairs, and a capture, whose file tshark reads,
+#                    nothing encrypted
 set -euo pipefail
 # shellcheck disable=SC2034  # lib.sh reads it
 time_limit=150
@@ -253,7 +254,7 @@ keeper = { type = "external", at = "keeper", server = "$second", insecure = true
 LAB
   } >"$work/watched.toml"
   cd "$work"
-  start_server monitor monitor "$address" --insecure
+  start_server monitor monitor "$address" --insecure --set hide_queue_pairs=true
   start_server capture capture "$second" --insecure
   start_lab_of "$work/watched.toml" 4
   await_service "s['well']" True eye
@@ -262,6 +263,8 @@ LAB
   send -n 300
   await_count "s['counters'].get('forwarded', 0)" 300 eye
   await_count "s['counters'].get('forwarded', 0)" 300 keeper
+  # Neither end sees the other's queue pairs.
+  await_count "s['counters'].get('icrc_corrected_headers', 0)" 300 eye
   # The monitor knows who has said how much to whom, and how long it took.
   kill -USR1 "$(child monitor)"
   await monitor '"places"'

@@ -48,7 +48,18 @@ finish wrong 2
 expect wrong 'absent: No such file'
 spawn wrong "$weft" service run fridge --node fw1
 finish wrong 2
-expect wrong 'there is no fridge'
+expect wrong 'fridge: no such service \(there are firewall, monitor, capture, limiter\)$'
+for type in router balancer; do
+  spawn wrong "$weft" service run "$type" --node fw1
+  finish wrong 2
+  expect wrong "^weft service: $type: works in a lab's daemon only"
+done
+spawn wrong "$weft" service run limiter --node fw1 --set rate=1Gb/s --threads 2
+finish wrong 2
+expect wrong 'a limiter counts what comes to it in one thread'
+spawn wrong "$weft" service run limiter --node fw1 --set rate=fast
+finish wrong 2
+expect wrong '^weft service: --set rate: must be a rate, as in "1Gb/s"$'
 
 answer() {
   "$weft" policy explain app db --json | python3 -c "

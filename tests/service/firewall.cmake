@@ -5,3 +5,5 @@ weft_test(service firewall SOURCES firewall_attacks_test.cc firewall_classifier_
   DEPS weft_service_firewall)
 weft_fuzz_replay(service firewall_rules DEPS weft_service_firewall)
 target_include_directories(replay_firewall_rules PRIVATE ${PROJECT_SOURCE_DIR}/tests/service)
+weft_fuzz_replay(service firewall_records DEPS weft_service_firewall)
+target_include_directories(replay_firewall_records PRIVATE ${PROJECT_SOURCE_DIR}/tests/service)

@@ -183,6 +183,22 @@ TEST_F(FirewallPair, TakesNoFlowThatItsOwnRulesForbid) {
   EXPECT_EQ(strict.firewall.flows(), 0u);
 }
 
+TEST_F(FirewallPair, IsNotToldThatWhatBeginsWasLetThroughBefore) {
+  World strict("ct state established accept\ntcp dport 23 accept");
+  ASSERT_EQ(handle(first, syn).action(), Verdict::Action::kForward);
+  const auto told = read_state_record(first_host.published.front());
+  ASSERT_TRUE(told);
+  FlowState flow = std::get<FlowState>(*told);
+  flow.request.set(Field::state, static_cast<std::uint64_t>(ConnectionState::established));
+  strict.firewall.apply(record_of(flow.id, flow.answered, flow.request), strict.now);
+  EXPECT_EQ(strict.firewall.flows(), 0u);
+  flow.request.remove(Field::state);
+  strict.firewall.apply(record_of(flow.id, flow.answered, flow.request), strict.now);
+  EXPECT_EQ(strict.firewall.flows(), 0u);
+  const auto counters = strict.firewall.counters();
+  EXPECT_EQ(std::ranges::find(counters, "bad_records", &CounterValue::name)->value, 2u);
+}
+
 TEST_F(FirewallPair, LearnsAllByASnapshotWhenItBegins) {
   const Exchange exchange;
   for (const Made& made : {exchange.req(), exchange.rep(), exchange.rtu()})

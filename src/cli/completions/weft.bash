@@ -96,9 +96,9 @@ _weft() {
     service)
       case $previous in
         --rules) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-        --lab | --node | --threads | --cores | --pair) ;;
-        *) mapfile -t COMPREPLY < <(compgen -W 'run reload firewall --lab --json --node --rules --dry-run --threads
-             --cores --pair --help' -- "$current") ;;
+        --lab | --node | --set | --threads | --cores | --pair) ;;
+        *) mapfile -t COMPREPLY < <(compgen -W 'run reload firewall monitor capture limiter --lab --json --node --rules --dry-run
+             --set --threads --cores --pair --help' -- "$current") ;;
       esac
       ;;
     capture)
@@ -120,9 +120,9 @@ _weft() {
     serve)
       case $previous in
         --rules | --key | --certificate | --fingerprint) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-        --listen) ;;
-        *) mapfile -t COMPREPLY < <(compgen -W 'firewall monitor capture --listen --rules --dry-run --key
-             --certificate --fingerprint --insecure --json --help' -- "$current") ;;
+        --listen | --set) ;;
+        *) mapfile -t COMPREPLY < <(compgen -W 'firewall monitor capture limiter --listen --rules --dry-run --set
+             --key --certificate --fingerprint --insecure --json --help' -- "$current") ;;
       esac
       ;;
     wan-emulator)

@@ -22,14 +22,6 @@ Json drops_json(const ServicePlace& place, const service::Service& service) {
   return counters_json(place.runtime().drops(service));
 }
 
-ServicePlace::Manner manner_of(const LabService& service) {
-  ServicePlace::Manner manner{.is_tap = service.is_tap()};
-  manner.chain.map_queue_pairs = service.hide_queue_pairs;
-  for (const auto& [from, to] : service.pkeys)
-    manner.chain.pkeys.push_back({.from = from, .to = to});
-  return manner;
-}
-
 }  // namespace
 
 LabServices::~LabServices() = default;
@@ -69,7 +61,8 @@ Expected<void> LabServices::open(const LabService& service, std::size_t instance
   if (made->before) services.push_back(std::move(made->before));
   services.push_back(std::move(made->service));
   ServicePlace::Peers& peers = *this;
-  auto place = ServicePlace::open(*adapter, member.at.port, std::move(services), manner_of(service),
+  auto place = ServicePlace::open(*adapter, member.at.port, std::move(services),
+                                  {.chain = chain_of(service), .is_tap = service.is_tap()},
                                   {.packets = fabric_.pool(), .blocks = blocks_}, peers, entropy_);
   if (!place) return wrong(place.error());
   if (auto diverted = divert(**place, service); !diverted) return wrong(diverted.error());

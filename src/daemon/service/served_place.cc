@@ -8,7 +8,7 @@
 namespace weft::daemon {
 
 ServedPlace::ServedPlace(std::unique_ptr<service::Service> service, Memory memory, Entropy& entropy,
-                         std::function<void()> wake)
+                         std::function<void()> wake, service::Chain chain)
     : service_(std::move(service)),
       memory_(memory),
       wake_(std::move(wake)),
@@ -17,7 +17,6 @@ ServedPlace::ServedPlace(std::unique_ptr<service::Service> service, Memory memor
   service::PathAsker& asker = *this;
   runtime_ = std::make_unique<service::Runtime>(service::RuntimeOptions{}, user, asker, entropy);
   // The place sends nothing but what is for this service, whatever its LID.
-  service::Chain chain;
   chain.services.push_back(service_.get());
   runtime_->set_chain(Lid{}, chain);
 }

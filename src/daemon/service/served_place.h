@@ -44,9 +44,10 @@ class ServedPlace final : private wan::ExternalUser,
   // How often the place is told what was counted.
   static constexpr Duration kTell = 1s;
 
-  // All but the entropy outlive it. `wake`: call run() soon; comes once until then.
+  // All but the entropy outlive it. `wake`: call run() soon; comes once until then. `chain`: what
+  // becomes of packets besides; the service is put in here.
   ServedPlace(std::unique_ptr<service::Service> service, Memory memory, Entropy& entropy,
-              std::function<void()> wake);
+              std::function<void()> wake, service::Chain chain = {});
   ServedPlace(const ServedPlace&) = delete;
   ServedPlace& operator=(const ServedPlace&) = delete;
   ~ServedPlace() override;

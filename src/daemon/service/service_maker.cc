@@ -2,6 +2,7 @@
 #include "daemon/service/service_maker.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -88,12 +89,14 @@ Expected<MadeService> make_capture(const Lab& lab, const LabService& service, co
 }
 
 // All GIDs that packets of an end have, of a node those of its ports: in the subnet, and link-local
-// ones.
+// ones. None: there is no such node.
 std::vector<Gid> limited_gids(const Lab& lab, const fabric::LabLimiter::End& end) {
   if (const auto* gid = std::get_if<Gid>(&end)) return {*gid};
   std::set<std::uint64_t> prefixes{lab.management.subnet_prefix, fabric::kDefaultSubnetPrefix};
   std::vector<Gid> gids;
-  for (const Guid guid : lab.find_node(std::get<std::string>(end))->port_guids) {
+  const fabric::LabNode* const node = lab.find_node(std::get<std::string>(end));
+  if (node == nullptr) return gids;
+  for (const Guid guid : node->port_guids) {
     for (const std::uint64_t prefix : prefixes)
       gids.push_back(sm::make_gid(prefix, guid));
   }
@@ -209,7 +212,57 @@ struct KindMaker {
 constexpr std::array kKinds{KindMaker{"monitor", make_monitor}, KindMaker{"capture", make_capture},
                             KindMaker{"limiter", make_limiter}};
 
+// Of the ends that a limiter's tenants name, the first node.
+const std::string* named_node(const fabric::LabLimiter& limiter) {
+  const auto node_in = [](const fabric::LabLimiter::End& end) {
+    return std::get_if<std::string>(&end);
+  };
+  for (const fabric::LabLimiter::Tenant& tenant : limiter.rates) {
+    const std::string* node = nullptr;
+    if (const auto* end = std::get_if<fabric::LabLimiter::End>(&tenant.who)) node = node_in(*end);
+    if (const auto* pair = std::get_if<fabric::LabLimiter::Pair>(&tenant.who)) {
+      node = node_in(pair->from) != nullptr ? node_in(pair->from) : node_in(pair->to);
+    }
+    if (node != nullptr) return node;
+  }
+  return nullptr;
+}
+
+constexpr std::array<std::string_view, 4> kOutside{"firewall", "monitor", "capture", "limiter"};
+
 }  // namespace
+
+std::span<const std::string_view> types_outside() {
+  return kOutside;
+}
+
+Expected<MadeService> make_service_outside(const LabService& service, const LabPort& at,
+                                           Entropy& entropy, FirewallLog& log) {
+  if (std::ranges::find(kOutside, service.type) == kOutside.end()) {
+    const bool in_lab = service.type == "balancer" || service.type == "router";
+    return fail(std::errc::not_supported,
+                in_lab ? fmt::format("a {} works in a lab's daemon only: it asks for paths in its "
+                                     "node's own name, at more than one port or GID",
+                                     service.type)
+                       : fmt::format("there is no {}; there are {}", service.type,
+                                     fmt::join(kOutside, ", ")));
+  }
+  if (const std::string* const node = named_node(service.limiter)) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("rates: {} is a node, and nodes are known to a lab's daemon only: name "
+                            "the GIDs of its ports, as in fe80::1",
+                            *node));
+  }
+  static const Lab kNone{};  // what services tell of themselves refers to it
+  return make_service(kNone, service, at, entropy, log);
+}
+
+service::Chain chain_of(const LabService& service) {
+  service::Chain chain{.map_queue_pairs = service.hide_queue_pairs};
+  for (const auto& [from, to] : service.pkeys)
+    chain.pkeys.push_back({.from = from, .to = to});
+  return chain;
+}
 
 bool works_in_daemon(const LabService& service) {
   return service.type != "process" && !service.is_external();

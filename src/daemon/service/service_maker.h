@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the services that lab files name.
+// Makes the services that lab files name, wherever they work: in the daemon, in processes of their
+// own, on servers.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string_view>
 
 #include "base/entropy.h"
 #include "base/error.h"
@@ -13,6 +16,7 @@
 #include "fabric/lab.h"
 #include "service/capture/capture.h"
 #include "service/firewall/firewall.h"
+#include "service/runtime.h"
 #include "service/service.h"
 
 namespace weft::daemon {
@@ -40,5 +44,17 @@ struct MadeService {
                                                  const fabric::LabService& service,
                                                  const fabric::LabPort& at, Entropy& entropy,
                                                  FirewallLog& log);
+
+// The types that work outside of the daemon too.
+[[nodiscard]] std::span<const std::string_view> types_outside();
+// One in a process of its own, or on a server. No lab is known there: `at` is for messages and the
+// names of files. Errors: those of make_service(); a type that works in the daemon only, or a
+// tenant of a limiter by the name of a node.
+[[nodiscard]] Expected<MadeService> make_service_outside(const fabric::LabService& service,
+                                                         const fabric::LabPort& at,
+                                                         Entropy& entropy, FirewallLog& log);
+
+// What becomes of packets besides: all of a chain but its services.
+[[nodiscard]] service::Chain chain_of(const fabric::LabService& service);
 
 }  // namespace weft::daemon

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
@@ -17,20 +18,22 @@ Expected<std::unique_ptr<ServiceProcess>> ServiceProcess::open(const ServiceProc
   auto reactor = io::Reactor::create(0us);
   if (!reactor) return tl::unexpected(reactor.error());
   process->reactor_ = std::move(*reactor);
-  // What others know, such as rates and files, is for one instance of them alone.
-  if (config.service.type != "firewall") {
-    return fail(
-        std::errc::not_supported,
-        fmt::format("there is no {} that runs as a process; a firewall does", config.service.type));
+  // What others know, such as rates and files, is for one instance alone.
+  if (config.threads > 1 && config.service.type != "firewall") {
+    return fail(std::errc::invalid_argument,
+                fmt::format("a {} counts what comes to it in one thread, and a firewall may have "
+                            "several",
+                            config.service.type));
   }
   for (unsigned i = 0; i < config.threads; ++i) {
-    auto made = make_service(fabric::Lab{}, config.service, {.node = config.place.node},
-                             process->entropy_, process->log_);
+    auto made = make_service_outside(config.service, {.node = config.place.node}, process->entropy_,
+                                     process->log_);
     if (!made) return tl::unexpected(made.error());
     ServiceWorker::Services services;
     services.push_back(std::move(made->service));
     process->made_.push_back(std::move(*made));
-    ServiceWorker::Config own{.place = config.place, .subscribes = i == 0};
+    ServiceWorker::Config own{
+        .place = config.place, .subscribes = i == 0, .chain = chain_of(config.service)};
     if (!config.cores.empty()) own.core = config.cores[i % config.cores.size()];
     ServiceWorker::Peers& peers = *process;
     auto worker = ServiceWorker::open(own, std::move(services), peers);
@@ -54,7 +57,8 @@ Expected<std::unique_ptr<ServiceProcess>> ServiceProcess::open(const ServiceProc
   return process;
 }
 
-Expected<void> ServiceProcess::run(const Say& say, const Reloaded& reloaded) {
+Expected<void> ServiceProcess::run(const Say& say, const Reloaded& reloaded,
+                                   const Reported& reported) {
   for (const auto& worker : workers_) {
     if (auto begun = worker->begin(); !begun) return begun;
   }
@@ -70,7 +74,7 @@ Expected<void> ServiceProcess::run(const Say& say, const Reloaded& reloaded) {
   for (const auto& worker : workers_)
     threads.emplace_back([this, raw = worker.get()] { end_of_thread(raw->run()); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  auto awaited = await_threads(say, reloaded);
+  auto awaited = await_threads(say, reloaded, reported);
   if (!awaited) stop();
   for (std::thread& thread : threads)
     thread.join();
@@ -88,17 +92,20 @@ void ServiceProcess::end_of_thread(const Expected<void>& ended) {
   reactor_->wake();
 }
 
-Expected<void> ServiceProcess::await_threads(const Say& say, const Reloaded& reloaded) {
+Expected<void> ServiceProcess::await_threads(const Say& say, const Reloaded& reloaded,
+                                             const Reported& reported) {
   bool there = false;
   while (running_.load() > 0) {
     if (under_way_ && under_way_->left.load() == 0) {
-      if (reloaded) reloaded(under_way_->done);
-      under_way_ = nullptr;
+      const auto done = std::exchange(under_way_, nullptr);
+      if (done->report && reported) reported(*done->report);
+      if (!done->report && reloaded) reloaded(done->done);
     }
     if (!under_way_ && reload_.exchange(false)) {
       const auto begun = begin_reload();
       if (!begun && reloaded) reloaded(tl::unexpected(begun.error()));
     }
+    if (!under_way_ && report_.exchange(false)) begin_report();
     if (pair_) pair_->run(io::now());
     if (pair_ && pair_->is_connected() != there) {
       there = !there;
@@ -115,18 +122,32 @@ Expected<void> ServiceProcess::await_threads(const Say& say, const Reloaded& rel
 Expected<void> ServiceProcess::begin_reload() {
   auto programs = read_programs_anew(config_.service, workers_.size());
   if (!programs) return tl::unexpected(programs.error());
-  auto under_way = std::make_shared<UnderWay>();
+  std::vector<std::shared_ptr<service::firewall::Program>> made;
+  for (service::firewall::Program& program : *programs)
+    made.push_back(std::make_shared<service::firewall::Program>(std::move(program)));
+  order(std::make_shared<UnderWay>(), [this, made](UnderWay& all, std::size_t i, Time now) {
+    const FirewallReload done = exchange(*made_[i].firewall, std::move(*made[i]), now);
+    const std::lock_guard guard(all.mutex);
+    if (all.done.rules == 0 || done.forgotten > all.done.forgotten) all.done = done;
+  });
+  return {};
+}
+
+void ServiceProcess::begin_report() {
+  auto all = std::make_shared<UnderWay>();
+  all->report.emplace();
+  order(std::move(all), [this](UnderWay& said, std::size_t i, Time) {
+    const std::lock_guard guard(said.mutex);
+    add_to(*said.report, i);
+  });
+}
+
+void ServiceProcess::order(std::shared_ptr<UnderWay> under_way,
+                           const std::function<void(UnderWay&, std::size_t thread, Time)>& what) {
   under_way->left = workers_.size();
   for (std::size_t i = 0; i < workers_.size(); ++i) {
-    auto program = std::make_shared<service::firewall::Program>(std::move((*programs)[i]));
-    workers_[i]->prepare([this, program, under_way, &firewall = *made_[i].firewall](Time now) {
-      const FirewallReload done = exchange(firewall, std::move(*program), now);
-      {
-        const std::lock_guard guard(under_way->mutex);
-        if (under_way->done.rules == 0 || done.forgotten > under_way->done.forgotten) {
-          under_way->done = done;
-        }
-      }
+    workers_[i]->prepare([this, under_way, what, i](Time now) {
+      what(*under_way, i, now);
       if (under_way->left.fetch_sub(1) == 1) reactor_->wake();
     });
   }
@@ -134,11 +155,15 @@ Expected<void> ServiceProcess::begin_reload() {
   ++orders_;
   for (const auto& worker : workers_)
     worker->wake();
-  return {};
 }
 
 void ServiceProcess::reload() {
   reload_.store(true);
+  reactor_->wake();
+}
+
+void ServiceProcess::report_now() {
+  report_.store(true);
   reactor_->wake();
 }
 
@@ -162,15 +187,21 @@ void ServiceProcess::paths_changed(const ServiceWorker& from) {
   }
 }
 
+void ServiceProcess::add_to(Report& report, std::size_t i) const {
+  const ServiceWorker& worker = *workers_[i];
+  accumulate(report.runtime, worker.counters().snapshot());
+  accumulate(report.drops, worker.drops());
+  accumulate(report.service, worker.service_counters());
+  accumulate(report.threads, worker.own_counters());
+  report.packets.resize(workers_.size());
+  report.packets[i] = worker.counters().get(service::RuntimeCounter::kPackets);
+  if (workers_.size() == 1 && made_[i].describe) report.details = made_[i].describe();
+}
+
 ServiceProcess::Report ServiceProcess::report() const {
   Report out;
-  for (const auto& worker : workers_) {
-    accumulate(out.runtime, worker->counters().snapshot());
-    accumulate(out.drops, worker->drops());
-    accumulate(out.service, worker->service_counters());
-    accumulate(out.threads, worker->own_counters());
-    out.packets.push_back(worker->counters().get(service::RuntimeCounter::kPackets));
-  }
+  for (std::size_t i = 0; i < workers_.size(); ++i)
+    add_to(out, i);
   return out;
 }
 

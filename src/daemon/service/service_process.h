@@ -10,6 +10,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +33,7 @@ namespace weft::daemon {
 struct ServiceProcessConfig {
   static constexpr unsigned kMostThreads = 64;
   umad::Place place;
-  fabric::LabService service{};  // its type, and what that wants: rules
+  fabric::LabService service{};  // its type, and what that wants
   unsigned threads = 1;          // 1 to kMostThreads
   // On which core each thread is to run, in turn; none: wherever.
   std::vector<unsigned> cores{};
@@ -44,16 +46,20 @@ class ServiceProcess final : private ServiceWorker::Peers {
   // ServiceWorker::open() and PairLink::open().
   static Expected<std::unique_ptr<ServiceProcess>> open(const ServiceProcessConfig& config);
 
+  struct Report;
   // Serves until stop(). `say` hears, in sentences, that packets come to it, and that the other one
-  // of the pair is there; `reloaded` what came of reload(). Errors: those of ServiceWorker::begin()
-  // and run().
+  // of the pair is there; `reloaded` what came of reload(), `reported` what report_now() has asked
+  // for. Errors: those of ServiceWorker::begin() and run().
   using Say = std::function<void(const std::string& sentence)>;
   using Reloaded = std::function<void(const Expected<FirewallReload>& reload)>;
-  Expected<void> run(const Say& say, const Reloaded& reloaded = {});
+  using Reported = std::function<void(const Report& report)>;
+  Expected<void> run(const Say& say, const Reloaded& reloaded = {}, const Reported& reported = {});
   // From any thread, and from signal handlers.
   void stop();
   // Likewise: the rules are read anew, and exchanged in all threads as one, if they are right.
   void reload();
+  // Likewise: each thread says what it has counted.
+  void report_now();
 
   // Sentences for who starts it.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
@@ -65,6 +71,7 @@ class ServiceProcess final : private ServiceWorker::Peers {
     std::vector<CounterValue> service;
     std::vector<CounterValue> threads;
     std::vector<std::uint64_t> packets;  // that came to each thread
+    nlohmann::json details;              // of a single thread: what services of its type know
   };
   [[nodiscard]] Report report() const;
 
@@ -74,8 +81,11 @@ class ServiceProcess final : private ServiceWorker::Peers {
   void paths_changed(const ServiceWorker& from) override;
   [[nodiscard]] std::uint64_t orders() const override { return orders_.load(); }
   void end_of_thread(const Expected<void>& ended);
-  Expected<void> await_threads(const Say& say, const Reloaded& reloaded);
+  Expected<void> await_threads(const Say& say, const Reloaded& reloaded, const Reported& reported);
   Expected<void> begin_reload();
+  void begin_report();
+  // What thread `i` has counted, by itself or when it has ended.
+  void add_to(Report& report, std::size_t i) const;
 
   const ServiceProcessConfig config_;
   io::SystemEntropy entropy_;
@@ -87,13 +97,20 @@ class ServiceProcess final : private ServiceWorker::Peers {
   std::unique_ptr<PairLink> pair_;  // null: none
   std::atomic<std::size_t> running_{0};
   std::atomic<bool> reload_{false};
-  // Of rules that are being exchanged. Threads know it too.
+  std::atomic<bool> report_{false};
+  // Of what all threads do once: exchange their rules, or say what they have counted. Threads know
+  // it too.
   struct UnderWay {
-    std::atomic<std::size_t> left;  // threads that have the old ones
+    std::atomic<std::size_t> left;  // threads that have not yet
     std::mutex mutex;
     FirewallReload done{};  // where most was forgotten
+    // Of those that have said it; nothing: rules are exchanged.
+    std::optional<Report> report{};
   };
-  std::shared_ptr<UnderWay> under_way_;  // null: none are
+  // Tells each thread its own.
+  void order(std::shared_ptr<UnderWay> under_way,
+             const std::function<void(UnderWay&, std::size_t thread, Time)>& what);
+  std::shared_ptr<UnderWay> under_way_;  // null: nothing is
   std::mutex mutex_;                     // of `outcome_`
   Expected<void> outcome_;
   std::vector<std::string> notes_;

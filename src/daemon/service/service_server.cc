@@ -53,14 +53,14 @@ Expected<std::unique_ptr<ServiceServer>> ServiceServer::open(ServiceServerConfig
 Expected<void> ServiceServer::start() {
   for (std::size_t i = 0; i < ways_.remotes.size(); ++i) {
     const fabric::LabPort at{.node = ways_.remotes[i].name};
-    auto made = make_service(lab_, config_.service, at, entropy_, log_);
+    auto made = make_service_outside(config_.service, at, entropy_, log_);
     if (!made) return tl::unexpected(made.error());
     auto served = std::make_unique<Served>();
     served->made = std::move(*made);
-    served->place =
-        std::make_unique<ServedPlace>(std::move(served->made.service),
-                                      ServedPlace::Memory{.packets = packets_, .blocks = blocks_},
-                                      entropy_, [raw = served.get()] { raw->woken = true; });
+    served->place = std::make_unique<ServedPlace>(
+        std::move(served->made.service),
+        ServedPlace::Memory{.packets = packets_, .blocks = blocks_}, entropy_,
+        [raw = served.get()] { raw->woken = true; }, chain_of(config_.service));
     places_.push_back(std::move(served));
   }
   auto tunnels =

@@ -19,7 +19,6 @@
 #include "daemon/service/served_place.h"
 #include "daemon/service/service_maker.h"
 #include "daemon/wan/site_tunnels.h"
-#include "fabric/lab.h"
 #include "fabric/lab_external.h"
 #include "fabric/lab_service.h"
 #include "io/reactor.h"
@@ -73,7 +72,6 @@ class ServiceServer {
   void tell_changes();
 
   const ServiceServerConfig config_;
-  const fabric::Lab lab_{};  // there is none: what is told of services names no ports
   const fabric::LabExtender ways_;
   const Tell tell_;
   std::unique_ptr<io::Reactor> reactor_;

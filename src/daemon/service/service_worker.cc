@@ -83,7 +83,7 @@ Expected<void> ServiceWorker::prepare() {
   if (config_.subscribes && !subscribed_) options.paths.lifetime = kShortLife;
   service::RuntimeUser& runtime_user = *this;
   runtime_ = std::make_unique<service::Runtime>(options, runtime_user, *paths_, entropy_);
-  service::Chain chain;
+  service::Chain chain = config_.chain;
   for (const auto& service : services_)
     chain.services.push_back(service.get());
   runtime_->set_chain(Lid{}, chain);

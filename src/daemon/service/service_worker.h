@@ -70,6 +70,7 @@ class ServiceWorker final : private port::DatagramSink,
     umad::Place place;
     // That paths have changed is asked for by this one; the others hear it of their peers.
     bool subscribes = false;
+    service::Chain chain{};          // all of it but the services
     std::optional<unsigned> core{};  // on which it is to run
   };
   using Services = std::vector<std::unique_ptr<service::Service>>;
@@ -104,7 +105,7 @@ class ServiceWorker final : private port::DatagramSink,
   // Any thread.
   [[nodiscard]] const service::RuntimeCounters& counters() const { return runtime_->counters(); }
   [[nodiscard]] std::vector<CounterValue> own_counters() const { return counters_.snapshot(); }
-  // When its thread has ended.
+  // Its own thread; or any, when that has ended.
   [[nodiscard]] std::vector<CounterValue> drops() const;
   [[nodiscard]] std::vector<CounterValue> service_counters() const;
 

@@ -113,6 +113,14 @@ class Reader {
     }
     return out;
   }
+  // Of what something has begun with. Rules are asked about it anew, and must not be told that it
+  // is part of what they let through before.
+  MatchKey request() {
+    const MatchKey out = key();
+    require(out.has(Field::state) &&
+            out.narrow(Field::state) == static_cast<std::uint64_t>(ConnectionState::fresh));
+    return out;
+  }
   ConnectionEnd end() {
     ConnectionEnd out;
     out.party.global = number_to<std::uint8_t>(1, 1) != 0;
@@ -143,7 +151,7 @@ FlowState read_flow(Reader& reader) {
   out.id.to_port = reader.number_to<std::uint32_t>(4, 0xFFFF'FFFF);
   out.id.from = reader.wide();
   out.id.to = reader.wide();
-  out.request = reader.key();
+  out.request = reader.request();
   return out;
 }
 
@@ -158,7 +166,7 @@ Connection read_connection(Reader& reader) {
   out.passive = reader.end();
   const Bytes data = reader.take(reader.number_to<std::size_t>(2, kMostPrivateData));
   out.private_data.assign(data.begin(), data.end());
-  out.request = reader.key();
+  out.request = reader.request();
   return out;
 }
 

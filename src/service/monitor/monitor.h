@@ -67,8 +67,9 @@ class Monitor final : public Service {
   };
   // From a request packet here to its acknowledgement here: the way to the responder, its own time,
   // and the way back. Of packets that were sent once and acknowledged by their own PSN, so that
-  // nothing is taken for something else; what remains is the time between a packet's coming and its
-  // being shown to services, which the caller's `now` says, at both ends (`error`).
+  // nothing is taken for something else. It is by the caller's `now`: a sample is too short by the
+  // time for which the request had waited before it was shown here, and too long by that of its
+  // acknowledgement.
   struct Latency {
     std::uint64_t samples = 0;
     Duration least{};
