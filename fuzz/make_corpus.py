@@ -8,13 +8,15 @@ walker knows: link packet, Ethernet frame, and the bare transport packet in it.
 Lives of connections, as fuzz/rdmacm_commands.cc reads them, are written here by hand.
 
 usage: make_corpus.py          rewrites the folders of corpus/, beside this script, that are made
-                               of captures or by hand; wan_corpus.py has those of the WAN
+                               of captures or by hand; wan_corpus.py has those of the WAN,
+                               phy_corpus.py those of the physical layer
 """
 import pathlib
 import random
 import shutil
 import struct
 
+import phy_corpus
 import wan_corpus
 
 HERE = pathlib.Path(__file__).parent
@@ -476,7 +478,8 @@ def main():
                          ("map_records", map_records()),
                          ("lan_answers", lan_answers()),
                          ("kernel_routes", kernel_routes()),
-                         ("program_end", program_end()), *wan_corpus.corpora()):
+                         ("program_end", program_end()), *wan_corpus.corpora(),
+                         *phy_corpus.corpora()):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)
         for name, blob in made:
             (HERE / "corpus" / folder / name).write_bytes(blob)
