@@ -9,7 +9,8 @@ Lives of connections, as fuzz/rdmacm_commands.cc reads them, are written here by
 
 usage: make_corpus.py          rewrites the folders of corpus/, beside this script, that are made
                                of captures or by hand; service_corpus.py has those of
-                               data services, wan_corpus.py those of the WAN
+                               data services, wan_corpus.py those of the WAN,
+                               phy_corpus.py those of the physical layer
 """
 import pathlib
 import random
@@ -455,10 +456,9 @@ def main():
                          ("lan_messages", lan_messages()),
                          ("service_fields", service_fields()),
                          ("lan_answers", lan_answers()),
-                         ("ddr_negotiation", phy_corpus.ddr_negotiation()),
                          ("kernel_routes", kernel_routes()),
                          ("program_end", program_end()), *service_corpus.corpora(),
-                         *wan_corpus.corpora()):
+                         *wan_corpus.corpora(), *phy_corpus.corpora()):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)
         for name, blob in made:
             (HERE / "corpus" / folder / name).write_bytes(blob)

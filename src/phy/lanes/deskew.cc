@@ -72,7 +72,7 @@ bool Deskew::begins_skip() const {
   for (std::size_t lane = 0; lane < lanes_; ++lane) {
     if (is_clean(waiting_[lane].front().symbol, kSkp)) ++skips;
   }
-  return 2 * skips > lanes_ || skips == lanes_;
+  return 2 * skips > lanes_;
 }
 
 // The next column of a SKIP set. A wrong symbol is taken for SKP as long as the set has its usual

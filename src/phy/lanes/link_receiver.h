@@ -35,16 +35,17 @@ class LinkReceiver {
   LinkReceiver(const LinkReceiver&) = delete;
   LinkReceiver& operator=(const LinkReceiver&) = delete;
 
-  // The next bits of the lane at place `lane`, from 0. The n-th bit of every lane came at the same
-  // time. With an own clock, lanes take turns every few symbols, as do this and tick().
+  // The next bits of the lane at place `lane`, from 0. The n-th bit of every lane, since this
+  // exists or was restarted, came at the same time. With an own clock, lanes take turns every few
+  // symbols, as do this and tick().
   void receive(std::size_t lane, BitSpan bits);
   // Without an own clock: hands out the packets that are complete.
   void read(PacketSink& sink);
   // With one: so many symbol times have passed.
   void tick(std::size_t symbol_times, PacketSink& sink);
 
-  // Looks for symbols and for the lanes' skew again, as for a new signal; a packet that is under
-  // way has ended.
+  // Looks for symbols and for the lanes' skew again, as for a new signal: the next bits of all
+  // lanes came at the same time. A packet that is under way has ended.
   void restart(PacketSink& sink);
 
   // Symbols have been found on all lanes, and the lanes brought in step.
