@@ -11,7 +11,6 @@ begin
 # a rate of messages (the bandwidth of few that are short is printed as zero).
 check() {
   pair 127.0.0.1 -- "$1" -x 0 -F "${@:2}"
-  [[ -n $(perftest_row client) ]] || fail "$*: the client printed no result"
   perftest_measured client 4 || fail "$* measured nothing"
   echo "$*: $(perftest_row client)"
 }
