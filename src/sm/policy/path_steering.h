@@ -11,6 +11,10 @@
 // rule that leads through it, or the real LID behind the last one. It says for whom by the GIDs of
 // both ends, and that it asks as a service by the service LID at which the packet arrived; who says
 // no LID, and asks for a path that does not begin at his port, asks as the service there.
+//
+// ServiceID, QoSClass and SL of the query that began the way a service does not know. So it gets
+// what all rules have in common that lead through it, whatever they say of these three: those
+// services that any of them has behind it, where one has them all.
 #pragma once
 
 #include <cstddef>
@@ -88,9 +92,22 @@ class PathSteering {
   using Chain = std::vector<std::size_t>;
 
   [[nodiscard]] Chain chain_of(const PathRule& rule, bool reversed) const;
+  // A rule that leads through the service that asks.
+  struct Leading {
+    std::size_t rule = 0;
+    RuleFit fit = RuleFit::kNot;
+    Chain ahead{};  // of that service
+  };
+
+  [[nodiscard]] std::optional<std::size_t> named_service(const PathQuery& query) const;
+  [[nodiscard]] bool asks_as_service(const PathQuery& query) const;
   // How many of them are behind the requester, for whom it asks as the last of these.
   [[nodiscard]] std::size_t passed(const Chain& chain, const PathQuery& query) const;
   [[nodiscard]] PathDecision find(const PathQuery& query, bool remember);
+  [[nodiscard]] std::optional<Leading> leading(std::size_t index, RuleFit fit,
+                                               const PathQuery& query) const;
+  [[nodiscard]] PathDecision lead_on(const std::vector<Leading>& rules, const PathQuery& query,
+                                     bool remember);
   [[nodiscard]] PathDecision answer(std::size_t index, RuleFit fit, const PathQuery& query,
                                     bool remember);
   Expected<void> check_services(const PathRule& rule, const std::vector<DataService>& all) const;
