@@ -125,6 +125,11 @@ Expected<void> LabBuilder::check_names(const LabService& service, const Where& w
     return wrong(
         at, fmt::format("{} is a process; copies go to services in the lab's daemon", other->name));
   }
+  if (other->is_external()) {
+    return wrong(at, fmt::format("{} works on a server outside of the fabric; copies go to "
+                                 "services in the lab's daemon",
+                                 other->name));
+  }
   if (!other->mirror_to.empty()) {
     return wrong(
         at, fmt::format("{} has mirror_to itself, and copies are not copied again", other->name));

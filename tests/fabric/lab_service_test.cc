@@ -259,6 +259,8 @@ TEST(LabService, SaysWhatATapAndAMirrorCannotBe) {
   };
   EXPECT_EQ(mirror("type = 'capture'"), "");
   EXPECT_THAT(mirror("type = 'process'"), HasSubstr("service.firewall.mirror_to: x is a process"));
+  EXPECT_THAT(mirror("type = 'external'\nserver = '192.0.2.9:7471'\ninsecure = true"),
+              HasSubstr("service.firewall.mirror_to: x works on a server"));
   EXPECT_THAT(mirror("type = 'limiter'\nrate = '1Gb/s'\nmirror_to = 'firewall'"),
               HasSubstr("x has mirror_to itself"));
   EXPECT_THAT(error_of("[service.firewall]\nat = 'fw1'\nmirror_to = 'y'"),
