@@ -339,6 +339,21 @@ TEST(LabService, SaysWhichRuleIsWrongAndWhere) {
               HasSubstr("[[policy]]"));
 }
 
+TEST(LabService, SaysThatAPairInTwoPartsSharesNoConnections) {
+  const auto notes = [](const std::string& part) {
+    return pair_notes(parsed(
+        "[part]\nleft = {}\nright = {}\n[switch]\ns = { part = 'left' }\nt = { part = 'right' }\n"
+        "[node]\nfw1 = { part = 'left' }\nfw2 = { part = '" +
+        part +
+        "', ports = 2 }\n[service.firewall]\nat = [['fw1', 'fw2:2']]\n[[link]]\n"
+        "ends = ['fw1', 's']\n[[link]]\nends = ['fw2:2', 't']\n[[link]]\nends = ['s', 't']"));
+  };
+  EXPECT_THAT(notes("left"), SizeIs(0));
+  EXPECT_THAT(notes("right"), ElementsAre(HasSubstr(
+                                  "service firewall: fw1 is in part left and fw2:2 in part right: "
+                                  "neither tells the other one what is connected")));
+}
+
 TEST(LabService, SaysWhatBothOfAPairGoWith) {
   const auto notes = [](const std::string& at, const std::string& of_fw2) {
     return pair_notes(
