@@ -383,6 +383,25 @@ TEST(PathSteering, RefusesPathsWhileNoInstanceIsWellUnlessTheServiceMayBeBypasse
   EXPECT_EQ(steering.decide(query(1, 2), true).action, PathAction::kThrough);
 }
 
+// One list of rules for several subnets, each with the services that have a port there.
+TEST(PathSteering, LeadsPastServicesOfOtherSubnets) {
+  PathSteering steering;
+  ASSERT_TRUE(
+      steering.set_services({{.name = "fw", .elsewhere = true}, service("router", 9, {Lid{99}})}));
+  PathRule across = through({"fw", "router"}, {}, {.gids = {GidPrefix(0xFD00'0000'0000'0002)}});
+  ASSERT_TRUE(steering.add(across));
+  ASSERT_TRUE(steering.add(through({"fw"})));
+  ASSERT_TRUE(steering.add({.to = port(3), .action = PathAction::kNone}));
+  PathQuery beyond = query(1, 2);
+  beyond.destination = {.gid = Gid{{0xFD, 0, 0, 0, 0, 0, 0, 2}}};
+  EXPECT_THAT(lids_of(steering.decide(beyond, true)), ElementsAre(Lid{99}));
+  EXPECT_EQ(steering.decide(query(1, 2), true).rule, std::nullopt) << "not this subnet's rule";
+  EXPECT_EQ(steering.decide(query(1, 3), true).rule, 2u);
+  EXPECT_TRUE(steering.is_elsewhere(steering.rules().all()[1]));
+  EXPECT_FALSE(steering.is_elsewhere(steering.rules().all()[0]));
+  EXPECT_THAT(DataServices().set({{.name = "fw"}}).error().message, HasSubstr("has no port"));
+}
+
 TEST(PathSteering, RefusesRulesThatContradictThemselves) {
   PathSteering steering;
   ASSERT_TRUE(steering.set_services({service("fw", 8, {Lid{88}})}));

@@ -426,6 +426,41 @@ TEST_F(SteeredPaths, LeadBeyondTheSubnetThroughTheServiceThatJoinsIt) {
   EXPECT_EQ(both[1].dlid, lid("b"));
 }
 
+// And the other way: of what has come from beyond, the service says so by its LID.
+TEST_F(SteeredPaths, LeadWhatAServiceHasBroughtIntoTheSubnet) {
+  const Gid far = make_gid(0xFD00'0000'0000'0002, Guid{0xB});
+  PathRule rule = through("mon", {}, {.gids = {GidPrefix(0xFD00'0000'0000'0002)}});
+  rule.through.push_back("bump");
+  begin({.services = {service("bump", {"fw1"}, Lid{40}), service("mon", {"fw2"}, Lid{50})},
+         .rules = {rule}},
+        "Default=0x7fff : ALL=full; blue=0x11 : ALL=full;");
+  const auto from = [&](const char* asker, Lid slid, const char* to) {
+    return ask(
+        asker, MadMethod::kGet, SaAttribute::kPathRecord,
+        kSteeredPathsEnds | PathRecord::kHasSlid | PathRecord::kHasPKey,
+        bytes_of(PathRecord{.dgid = gid(to), .sgid = far, .slid = slid, .pkey = PKey{0x8011}}));
+  };
+  const auto on = from("fw1", Lid{40}, "b");
+  ASSERT_EQ(status_, 0);
+  ASSERT_FALSE(on.empty());
+  EXPECT_EQ(on[0].dlid, Lid{50}) << "by the other services of the rule, backwards";
+  EXPECT_EQ(on[0].slid, Lid{40});
+  EXPECT_EQ(on[0].sgid, far);
+  EXPECT_EQ(on[0].pkey, PKey{0x8011});
+  const auto last = from("fw2", Lid{50}, "b");
+  ASSERT_FALSE(last.empty());
+  EXPECT_EQ(last[0].dlid, lid("b"));
+  EXPECT_EQ(last[0].slid, Lid{50});
+  // Nobody else speaks for other subnets.
+  from("fw1", lid("fw1"), "b");
+  EXPECT_EQ(status_, status_of(SaStatus::kInvalidGid));
+  from("a", Lid{40}, "b");
+  EXPECT_EQ(status_, status_of(SaStatus::kInvalidGid));
+  ASSERT_TRUE(management->steering().remove(0));
+  from("fw1", Lid{40}, "b");
+  EXPECT_EQ(status_, status_of(SaStatus::kInvalidGid)) << "no rule leads by it any more";
+}
+
 TEST_F(SteeredPaths, GetServiceLidsFromTheManager) {
   DataService fw = service("fw", {"fw1"}, Lid{1});
   fw.instances[0][0].lids.clear();

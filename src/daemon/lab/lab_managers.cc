@@ -74,6 +74,13 @@ std::optional<Time> LabManagers::deadline() const {
   return first;
 }
 
+std::vector<sm::PathSteering*> LabManagers::steerings() {
+  std::vector<sm::PathSteering*> all;
+  for (const auto& manager : managers_)
+    all.push_back(manager ? &manager->steering() : nullptr);
+  return all;
+}
+
 std::vector<std::string> LabManagers::notes() const {
   std::vector<std::string> out;
   for_each([&out](const LabManager& manager) {

@@ -41,7 +41,8 @@ Expected<nlohmann::json> answer_in_words_of(const fabric::Lab& lab, ManagedSubne
   if (text_of(request, "what") == "policy" && text_of(request, "action") == "add") {
     const auto rule = fabric::parse_policy(text_of(request, "text"), lab, "policy");
     if (!rule) return tl::unexpected(rule.error());
-    auto added = subnet.add_rule(request, path_rule(lab, *rule));
+    auto added = subnet.add_rule(
+        request, path_rule(lab, *rule, managed_subnet_of(lab, subnet.node(), subnet.port())));
     if (!added) return tl::unexpected(added.error());
     request["action"] = "list";
   }

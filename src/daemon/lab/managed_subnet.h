@@ -44,6 +44,9 @@ class ManagedSubnet {
   bool run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const;
 
+  // Where it is.
+  [[nodiscard]] const std::string& node() const { return node_; }
+  [[nodiscard]] std::uint8_t port() const { return port_; }
   // What the database had to say when it was opened: sentences.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const sm::SubnetManager& manager() const { return management_.manager(); }

@@ -252,7 +252,9 @@ Json ManagedSubnet::explanation_json(const sm::PathQuery& query,
   // The rules before it, and of each the first condition that is not met.
   const std::size_t end = decision.rule.value_or(steering.rules().all().size());
   for (std::size_t i = 0; i < end; ++i) {
-    const std::string_view unmet = sm::try_rule(steering.rules().all()[i], query).unmet;
+    const sm::PathRule& rule = steering.rules().all()[i];
+    const std::string_view unmet =
+        steering.is_elsewhere(rule) ? "subnet" : sm::try_rule(rule, query).unmet;
     // One that fits was for the ends: a later one names the service as requester.
     out["passed"].push_back({{"rule", i + 1}, {"unmet", unmet.empty() ? "requester" : unmet}});
   }

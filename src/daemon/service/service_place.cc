@@ -244,7 +244,10 @@ void ServicePlace::ask(std::uint64_t number, const service::PathQuestion& questi
   const bool crosses = question.port != 0;
   const mgmt::PortNumber at = crosses ? question.port : port();
   SaPathQuestion asked = sa_path_question(question);
-  if (crosses) asked.like.sgid = questions_.gid_of(at);
+  const std::vector<Lid>& there = side(at).lids;
+  const bool brings = crosses && question.sgid != Gid{} && !there.empty();
+  if (brings) asked.like.slid = there.front();
+  if (crosses && !brings) asked.like.sgid = questions_.gid_of(at);
   // A LID of the port's own, by which what other rules than those of LIDs divert may come, says
   // not that a service asks: with the GID of another port as source it is that of no path.
   if (crosses || questions_.is_own(at, question.via)) asked.mask &= ~PathRecord::kHasSlid;

@@ -47,7 +47,9 @@ Expected<void> check(const DataService& service) {
     return fail(std::errc::invalid_argument, fmt::format("service {}: {}", service.name, text));
   };
   if (service.name.empty()) return fail(std::errc::invalid_argument, "a service without a name");
-  if (service.instances.empty()) return wrong("has no port");
+  if (service.elsewhere != service.instances.empty()) {
+    return wrong(service.elsewhere ? "has a port here, and is elsewhere" : "has no port");
+  }
   std::set<Guid> ports;
   for (const auto& instance : service.instances) {
     if (instance.empty() || instance.size() > 2) {

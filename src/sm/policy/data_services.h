@@ -52,6 +52,12 @@ struct DataService {
   Balance balance = Balance::kHash;
   PairMode pair = PairMode::kStandby;
   bool bypass = false;  // while no instance is well, paths are direct instead of none
+  // It joins subnets, and each of them has a manager that knows its own ports alone. So that there
+  // and back it is the same node, all choose by what they all know: by the GIDs of the ends and by
+  // nodes; and of a standby pair the first one works whenever it is well.
+  bool joins = false;
+  // All its ports are in other subnets: here it has no instance, and rules lead past it.
+  bool elsewhere = false;
   std::vector<std::vector<ServiceMember>> instances{};  // each of one port, or of a pair
 };
 

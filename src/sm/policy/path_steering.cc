@@ -86,10 +86,16 @@ void PathSteering::set_default(PathAction action) {
   ++generation_;
 }
 
+bool PathSteering::is_elsewhere(const PathRule& rule) const {
+  return rule.action == PathAction::kThrough && chain_of(rule, false).empty();
+}
+
 PathSteering::Chain PathSteering::chain_of(const PathRule& rule, bool reversed) const {
   Chain chain;
-  for (const std::string& name : rule.through)
-    chain.push_back(*services_.find(name));
+  for (const std::string& name : rule.through) {
+    const std::size_t service = *services_.find(name);
+    if (!services_.services()[service].elsewhere) chain.push_back(service);
+  }
   if (reversed) std::reverse(chain.begin(), chain.end());
   return chain;
 }
@@ -137,7 +143,7 @@ PathDecision PathSteering::find(const PathQuery& query, bool remember) {
     const bool for_ends = rule.requester.is_any();
     if (for_ends && all_known) continue;
     const RuleFit fit = try_rule(rule, query, of_service && for_ends).fit;
-    if (fit == RuleFit::kNot) continue;
+    if (fit == RuleFit::kNot || is_elsewhere(rule)) continue;
     if (for_ends && of_service) {
       // What a rule has led to a service, the service itself asks for too: a rule further on may
       // say what it is to get. Others were for the ends, and end what comes by rules behind them.

@@ -71,6 +71,8 @@ class PathSteering {
   [[nodiscard]] const DataServices& services() const { return services_; }
   // To say who is there and well; not to set() them.
   [[nodiscard]] DataServices& services() { return services_; }
+  // All services that the rule leads through are in other subnets: it answers nothing here.
+  [[nodiscard]] bool is_elsewhere(const PathRule& rule) const;
   // All paths are direct.
   [[nodiscard]] bool is_idle() const {
     return rules_.all().empty() && rules_.default_action() == PathAction::kDirect;

@@ -97,6 +97,9 @@ void PathFinder::paths(const SaRequest& request, SaReply& reply) const {
   if (group) return to_group(question, reply);
   const Ends from = ends_of(question, PathRecord::kHasSgid, question.asked.sgid,
                             PathRecord::kHasSlid, question.asked.slid);
+  if (from.status == SaStatus::kInvalidGid && is_on_the_way(question)) {
+    return from_beyond(question, reply);
+  }
   if (from.status != SaStatus::kOk) return reply.fail(from.status);
   const Ends to = ends_of(question, PathRecord::kHasDgid, question.asked.dgid, PathRecord::kHasDlid,
                           question.asked.dlid);

@@ -120,6 +120,9 @@ class PathFinder {
   // What the SL that a rule gives comes to, for who wants to know why.
   void judge_level(const Question& question, PathDecision& decision) const;
   void beyond(const Question& question, std::uint32_t from, SaReply& reply) const;
+  // A service asks for a packet that came into this subnet by it.
+  [[nodiscard]] bool is_on_the_way(const Question& question) const;
+  void from_beyond(const Question& question, SaReply& reply) const;
   void led(const Question& question, const ViewEnd& from, const ViewEnd* to, const PathQuery& query,
            const PathDecision& decision, SaReply& reply) const;
   [[nodiscard]] bool lead(const Question& question, const ViewEnd& start, const ViewEnd* to,
