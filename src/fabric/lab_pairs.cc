@@ -32,6 +32,12 @@ std::string shared_by(const Lab& lab, const LabPort& one, const LabPort& other) 
   return fmt::format("switch {}", at);
 }
 
+// The part that runs the node of a port; empty: one process runs all.
+std::string_view part_of(const Lab& lab, const LabPort& port) {
+  if (lab.parts.empty()) return {};
+  return lab.parts[lab.find_node(port.node)->part].name;
+}
+
 }  // namespace
 
 std::vector<std::string> pair_notes(const Lab& lab) {
@@ -39,6 +45,14 @@ std::vector<std::string> pair_notes(const Lab& lab) {
   for (const LabService& service : lab.data.services) {
     for (const LabServiceInstance& pair : service.instances) {
       if (pair.size() != 2) continue;
+      const std::string_view one = part_of(lab, pair[0].at);
+      const std::string_view other = part_of(lab, pair[1].at);
+      if (one != other) {
+        notes.push_back(fmt::format(
+            "service {}: {} is in part {} and {} in part {}: neither tells the other one "
+            "what is connected, and who takes over knows no connection",
+            service.name, to_string(pair[0].at), one, to_string(pair[1].at), other));
+      }
       const std::string shared = shared_by(lab, pair[0].at, pair[1].at);
       if (shared.empty()) continue;
       notes.push_back(fmt::format("service {}: the pair of {} and {} shares {}, and goes with it",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of data services that one fault takes both members of: they are to be at different switches
-// and adapters (docs/data-services.md).
+// Pairs of data services that are less than a pair: one fault takes both members of it, for they
+// are to be at different switches and adapters; or the two are in different parts of the lab, and
+// cannot tell each other what is connected (docs/data-services.md).
 #pragma once
 
 #include <string>

@@ -141,10 +141,13 @@ void RawPort::remove_queue(Set set, std::uint16_t queue) {
 }
 
 bool RawPort::is_served(Lid dlid) const {
+  const std::uint64_t here = port_.port_info().gid_prefix;
   const auto takes = [&](const RawRule& rule) {
     if (const Lid* const lid = std::get_if<Lid>(&rule)) return *lid == dlid;
     if (std::holds_alternative<OtherLids>(rule)) return !filter_.owns(dlid);
-    return !std::holds_alternative<Everything>(rule);
+    if (std::holds_alternative<OtherGids>(rule)) return true;
+    const auto* const gids = std::get_if<GidPrefix>(&rule);
+    return gids != nullptr && (gids->bits() == 0 || *gids == GidPrefix(here));
   };
   bool served = false;
   for (const auto& set : sets_) {

@@ -81,7 +81,8 @@ class RawPort final : private Task {
   void drained(Set set, std::uint16_t queue);
   [[nodiscard]] std::size_t queues(Set set) const;
   // Whether there are programs for what comes to that LID, and all of them take it. One that takes
-  // packets by their GIDs does so whatever their LID.
+  // packets by their GIDs does so whatever their LID: for all others than the port's own, or for
+  // the whole subnet. Who takes those for some GIDs leaves the rest to nobody.
   [[nodiscard]] bool is_served(Lid dlid) const;
   // Grows when is_served() may say something else.
   [[nodiscard]] std::uint64_t revision() const { return revision_; }

@@ -244,6 +244,7 @@ std::errc CommandCore::resolve_route(Call& call) {
         routes_->ask(identity.handle, {.sgid = identity.path.sgid,
                                        .dgid = identity.path.dgid,
                                        .port = identity.device->end.port,
+                                       .service = identity.service_of(identity.destination),
                                        .traffic_class = identity.tos,
                                        .patience = std::chrono::milliseconds{command->timeout_ms}});
     identity.asks_for_route = error == std::errc{};

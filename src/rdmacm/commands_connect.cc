@@ -27,11 +27,6 @@ std::optional<Bytes> private_data(const rdma_ucm_conn_param& parameters, std::si
   return abi::bytes_of(parameters.private_data).first(parameters.private_data_len);
 }
 
-wire::ServiceId service_of(const Identity& identity, const Address& address) {
-  return wire::ip_service_id(address.family == Family::kIb ? address.ib_space : identity.space,
-                             address.port);
-}
-
 // IBA A11: a request between IP addresses begins with them; one between GIDs does not.
 std::vector<std::byte> with_ip_header(const Identity& identity, Bytes data) {
   std::vector<std::byte> out;
@@ -77,7 +72,7 @@ std::errc CommandCore::connect_datagram(Identity& identity, Bytes data, Time now
   const std::vector<std::byte> full = with_ip_header(identity, data);
   mgmt::SidrParameters wanted;
   wanted.path = identity.path;
-  wanted.service_id = service_of(identity, identity.destination);
+  wanted.service_id = identity.service_of(identity.destination);
   wanted.pkey = identity.pkey;
   wanted.private_data = full;
   wanted.user = identity.handle;
@@ -94,7 +89,7 @@ std::errc CommandCore::connect_connected(Identity& identity, const rdma_ucm_conn
   const std::vector<std::byte> full = with_ip_header(identity, data);
   mgmt::ConnectParameters wanted;
   wanted.path = identity.path;
-  wanted.service_id = service_of(identity, identity.destination);
+  wanted.service_id = identity.service_of(identity.destination);
   wanted.type = identity.type;
   wanted.qpn = Qpn{parameters.qp_num};
   wanted.path_mtu = identity.path_mtu;
@@ -141,7 +136,7 @@ std::errc CommandCore::listen(Call& call) {
 }
 
 std::errc CommandCore::add_to_service(Identity& identity) {
-  const wire::ServiceId id = service_of(identity, identity.source);
+  const wire::ServiceId id = identity.service_of(identity.source);
   Service& service = services_[id];
   if (service.identities.empty()) {
     mgmt::ListenParameters wanted;
@@ -161,7 +156,7 @@ std::errc CommandCore::add_to_service(Identity& identity) {
 }
 
 void CommandCore::leave_service(Identity& identity, Time now) {
-  const auto found = services_.find(service_of(identity, identity.source));
+  const auto found = services_.find(identity.service_of(identity.source));
   if (found == services_.end()) return;
   std::erase(found->second.identities, identity.handle);
   if (!found->second.identities.empty()) return;

@@ -82,6 +82,10 @@ struct Identity {
   std::uint32_t memberships = 0;
 
   [[nodiscard]] bool is_datagram() const { return type == hca::QpType::kUd; }
+  // The service behind a port of one of its ends.
+  [[nodiscard]] wire::ServiceId service_of(const Address& end) const {
+    return wire::ip_service_id(end.family == Family::kIb ? end.ib_space : space, end.port);
+  }
 };
 
 }  // namespace weft::rdmacm

@@ -7,6 +7,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "rdmacm/groups.h"
+#include "wire/cm_values.h"
 
 namespace weft::rdmacm {
 
@@ -14,6 +15,7 @@ struct RouteQuestion {
   Gid sgid{};  // of this host, on port `port`
   Gid dgid{};
   std::uint8_t port = 1;
+  wire::ServiceId service{};  // that a connection is wanted to
   std::uint8_t traffic_class = 0;
   Duration patience{};  // how long the program would wait
 };

@@ -38,13 +38,16 @@ CmPathResult rewrite_req(const wire::CmReq& req, std::size_t body, const Path& p
     write16(patch, body + kReqPKey, pkey.value());
     result = CmPathResult::kChanged;
   }
-  if (path.slid == Lid{} || req.primary.remote_lid.value() == wire::CmPath::kPermissiveLid) {
-    return result;
+  if (path.slid == Lid{}) return result;
+  // A permissive LID is that which the other end sees in the packet. Each is so by itself: who
+  // requests says both, and may say one of them to be answered around the service.
+  const auto named = [](Lid lid) { return lid.value() != wire::CmPath::kPermissiveLid; };
+  if (named(req.primary.local_lid)) write16(patch, body + kReqPrimary, path.slid.value());
+  if (named(req.primary.remote_lid)) write16(patch, body + kReqPrimary + 2, path.dlid.value());
+  if (named(req.primary.local_lid) || named(req.primary.remote_lid)) {
+    result = CmPathResult::kChanged;
   }
-  write_lids(patch, body + kReqPrimary, path);
-  if (req.alternate.local_lid == Lid{} && req.alternate.remote_gid == Gid{}) {
-    return CmPathResult::kChanged;
-  }
+  if (req.alternate == wire::CmPath{}) return result;
   patch.write(body + kReqAlternate, std::array<std::byte, wire::CmPath::kSize>{});
   return CmPathResult::kWithoutAlternate;
 }

@@ -22,9 +22,10 @@ struct PathQuestion {
   Sl sl{};
   Lid via{};  // service LID that the packet came by: which service asks, and at which place of a
               // chain
-  // The port by which it is asked as the node's own path, of packets that cross to its subnet,
-  // where their sender is nobody's, or that leave as the node's: `sgid` and `via` are zero then. 0:
-  // it is asked on their sender's behalf, where they came from.
+  // The port by which it is asked, of packets that cross to its subnet, where their sender is
+  // nobody's, and which it is for the asker to say that the service has brought; and of those that
+  // leave as the node's, as its own path: `sgid` is zero then. Either way `via` is. 0: it is asked
+  // on their sender's behalf, where they came from.
   std::uint8_t port = 0;
   friend bool operator==(const PathQuestion&, const PathQuestion&) = default;
 };

@@ -173,7 +173,8 @@ std::optional<Fate> Runtime::find_path(Passage& passage, Time now) {
   // IBA 19.2: who has one hop left gets no further than here.
   if (crosses_to != 0 && fields.hop_limit <= 1) return drop(kDropHopLimit);
   if (crosses_to != 0 || passage.packet->leaves_as_own()) {
-    question = {.dgid = question.dgid,
+    question = {.sgid = crosses_to != 0 ? question.sgid : Gid{},
+                .dgid = question.dgid,
                 .pkey = rewritten(chain.pkeys, fields.pkey),
                 .port = crosses_to != 0 ? crosses_to : passage.packet->arrival().port};
   }

@@ -237,6 +237,7 @@ class FirewallsFailOver : public testing::Test {
         lab.fabric.find_node("m")->management().mad_port(1),
         sm::ManagerOptions{.steering = steering_options(lab.fabric.lab())});
     ASSERT_TRUE(management->start());
+    services.steer_by({&management->steering()});
     ASSERT_TRUE(services.open());
     management->sweep();
     run_for(1s);
@@ -301,7 +302,7 @@ class FirewallsFailOver : public testing::Test {
       lab.settle();
       again = management->run(lab.now);
       if (again) lab.fabric.find_node("m")->management_used();
-      again = services.run(lab.now, &management->steering()) || again;
+      again = services.run(lab.now) || again;
       if (app) again = app->run(lab.now) || again;
       if (db) again = db->run(lab.now) || again;
     }

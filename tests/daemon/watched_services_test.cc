@@ -52,7 +52,7 @@ class WatchedServices : public ::testing::Test {
   WatchedServices() {
     for (const char* const name : {"fw1", "fw2"}) {
       adapter(name).carry_service(entropy);
-      watches.add(lab.fabric.lab().data.services.front(), 0, adapter(name), 1);
+      watches.add(lab.fabric.lab().data.services.front(), {.port = 1}, adapter(name));
     }
     manager->start(lab.now);
     run_for(1s);
@@ -86,7 +86,7 @@ class WatchedServices : public ::testing::Test {
     for (int i = 0; i < 100; ++i) {
       lab.settle();
       manager->run(lab.now);
-      if (watches.run(lab.now, &manager->steering())) {
+      if (watches.run(lab.now, {&manager->steering()})) {
         ++told;
         manager->run(lab.now);
       }

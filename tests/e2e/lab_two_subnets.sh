@@ -111,3 +111,39 @@ send fd00:0:0:9::1 "$gate" 64 --count 2
 send "$db_gid" "$gate" 2
 [[ $(router "s['counters']['drop_hop_limit']") == 3 ]] || fail "a hop to spare was not enough"
 stop lab INT
+
+# A pair of firewalls in the west stands before the router there and back, and on no way inside the
+# east. The standby goes on when the active one is gone.
+sed -e 's|^db2 = {}|&\nfw1 = {}\nfw2 = {}|' "$work/open.toml" >"$work/guarded.toml"
+cat >>"$work/guarded.toml" <<'TEXT'
+[[link]]
+ends = ["fw1", "west"]
+[[link]]
+ends = ["fw2", "west"]
+[service.firewall]
+at = [["fw1", "fw2"]]
+TEXT
+spawn lab "$weft" up "$work/guarded.toml"
+await lab '^  subnet manager     its own, of 2 subnets'
+await_states '{"Active":7}'
+# forwarded NODE: packets that its service has sent on.
+forwarded() { of_lab "str([s['counters'].get('forwarded', 0) for s in lab[0]['services']
+                       if s['node'] == '$1'][0])"; }
+ping() { # SERVER ADDRESS CLIENT
+  spawn server "$weft" run --node "$1" -- rping -s -a "$2" -p 5432 -C 10
+  await_ids "$1" 1
+  spawn client "$weft" run --node "$3" -- rping -c -a "$2" -p 5432 -C 10
+  finish_rping client
+  finish_rping server
+}
+ping db "$db" db2
+[[ $(forwarded fw1) == 0 && $(forwarded gate) == 0 ]] || fail "a way inside the east led out of it"
+ping db "$db" app
+routed=$(forwarded gate)
+[[ $(forwarded fw1) == "$routed" ]] || fail "not all that was routed went by the firewall"
+run cut "$weft" link fw1:1 down
+await_states '{"Active":6,"Down":1}'
+ping app "$app" db
+is_above "$(forwarded fw2)" 40 || fail "the standby did not go on"
+ping db "$db" db2
+stop lab INT

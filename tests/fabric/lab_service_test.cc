@@ -259,6 +259,8 @@ TEST(LabService, SaysWhatATapAndAMirrorCannotBe) {
   };
   EXPECT_EQ(mirror("type = 'capture'"), "");
   EXPECT_THAT(mirror("type = 'process'"), HasSubstr("service.firewall.mirror_to: x is a process"));
+  EXPECT_THAT(mirror("type = 'external'\nserver = '192.0.2.9:7471'\ninsecure = true"),
+              HasSubstr("service.firewall.mirror_to: x works on a server"));
   EXPECT_THAT(mirror("type = 'limiter'\nrate = '1Gb/s'\nmirror_to = 'firewall'"),
               HasSubstr("x has mirror_to itself"));
   EXPECT_THAT(error_of("[service.firewall]\nat = 'fw1'\nmirror_to = 'y'"),
@@ -335,6 +337,21 @@ TEST(LabService, SaysWhichRuleIsWrongAndWhere) {
               HasSubstr("sm is \"none\""));
   EXPECT_THAT(parse_lab("[node.a]\n[policy]\nanswer = 'none'", "l").error().message,
               HasSubstr("[[policy]]"));
+}
+
+TEST(LabService, SaysThatAPairInTwoPartsSharesNoConnections) {
+  const auto notes = [](const std::string& part) {
+    return pair_notes(parsed(
+        "[part]\nleft = {}\nright = {}\n[switch]\ns = { part = 'left' }\nt = { part = 'right' }\n"
+        "[node]\nfw1 = { part = 'left' }\nfw2 = { part = '" +
+        part +
+        "', ports = 2 }\n[service.firewall]\nat = [['fw1', 'fw2:2']]\n[[link]]\n"
+        "ends = ['fw1', 's']\n[[link]]\nends = ['fw2:2', 't']\n[[link]]\nends = ['s', 't']"));
+  };
+  EXPECT_THAT(notes("left"), SizeIs(0));
+  EXPECT_THAT(notes("right"), ElementsAre(HasSubstr(
+                                  "service firewall: fw1 is in part left and fw2:2 in part right: "
+                                  "neither tells the other one what is connected")));
 }
 
 TEST(LabService, SaysWhatBothOfAPairGoWith) {

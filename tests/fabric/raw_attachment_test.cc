@@ -189,6 +189,16 @@ TEST_F(RawAttachment, ServeWhatTheyAskForUntilTheyAreGone) {
   EXPECT_FALSE(port.is_served(kRawAttachmentServiceLid));
 }
 
+TEST_F(RawAttachment, ServeALidByGidsOnlyIfTheyAreThoseOfTheWholeSubnet) {
+  RawPort& port = **adapter("d").raw_port(1);
+  const Qpn qpn = raw(service);
+  const GidPrefix one(Gid{{0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}, 128);
+  ASSERT_TRUE(service.attachment().divert(qpn, one));
+  EXPECT_FALSE(port.is_served(kRawAttachmentServiceLid)) << "what is for others finds nobody";
+  ASSERT_TRUE(service.attachment().divert(qpn, GidPrefix(0xFE80'0000'0000'0000)));
+  EXPECT_TRUE(port.is_served(kRawAttachmentServiceLid));
+}
+
 TEST_F(RawAttachment, ServeNothingWhileTheyTakeNothing) {
   RawPort& port = **adapter("d").raw_port(1);
   const Qpn qpn = raw(service);

@@ -21,6 +21,8 @@ TEST_F(OnFabric, AsksForThePathBetweenTheGidsOfBothPorts) {
   EXPECT_EQ(client.asked[0].question.sgid, client.gid);
   EXPECT_EQ(client.asked[0].question.dgid, server.gid);
   EXPECT_EQ(client.asked[0].question.port, 2);
+  EXPECT_EQ(client.asked[0].question.service, wire::ip_service_id(wire::PortSpace::kTcp, 7000))
+      << "by which rules for paths tell what is to be connected";
   EXPECT_EQ(client.asked[0].question.patience, 2s);
   EXPECT_FALSE(connecting.event().has_value());
   EXPECT_EQ(connecting.resolve_route(id), std::errc::invalid_argument) << "one at a time";

@@ -87,6 +87,25 @@ TEST_F(Mapping, RequestLeadsTheAnswersThroughTheService) {
   EXPECT_EQ(count(kAlternatePathsTakenOut), 1u);
 }
 
+// A permissive LID is the one that the packet came with: it may stay, and nothing beside it may.
+TEST_F(Mapping, RequestWithPermissiveLidsIsNotAnsweredAroundTheService) {
+  constexpr Lid kAny{wire::CmPath::kPermissiveLid};
+  wire::CmReq req = request();
+  req.primary.remote_lid = kAny;
+  req.alternate = {.local_lid = Lid{0x77}, .remote_lid = kB, .local_gid = a, .remote_gid = b};
+  auto got = seen<wire::CmReq>(from_a(cm(req)));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->primary.local_lid, kService);
+  EXPECT_EQ(got->primary.remote_lid, kAny);
+  EXPECT_EQ(got->alternate, wire::CmPath{});
+  req.primary.local_lid = kAny;
+  got = seen<wire::CmReq>(from_a(cm(req)));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->primary.local_lid, kAny);
+  EXPECT_EQ(got->alternate, wire::CmPath{});
+  EXPECT_EQ(count(kAlternatePathsTakenOut), 2u);
+}
+
 TEST_F(Mapping, RequestNamesThePartitionThatItsPacketsLeaveWith) {
   runtime->set_chain(
       kService, {.map_queue_pairs = true, .pkeys = {{.from = PKey{0x0001}, .to = PKey{0x8001}}}});

@@ -96,7 +96,7 @@ TEST_F(RouterTest, AsksTheSubnetThatThePacketGoesTo) {
   const PathQuestion& question = questions.front().second;
   EXPECT_EQ(question.port, 2);
   EXPECT_EQ(question.dgid, other);
-  EXPECT_EQ(question.sgid, Gid{});
+  EXPECT_EQ(question.sgid, west) << "who asks says what it has brought";
   EXPECT_EQ(question.via, Lid{});
   // The same LID as it came to, in another subnet.
   runtime->path_answered(questions.front().first, Path{.dlid = kService, .slid = kEast}, now);

@@ -229,6 +229,95 @@ TEST(PathSteering, AnswersServicesByTheRuleThatLeadsThroughThem) {
   EXPECT_EQ(steering.decide(query(1, 2, 8), true).rule, 0u);
 }
 
+// ServiceID, QoSClass and SL are in the query of the source alone.
+TEST(PathSteering, LeadsOnWhatAQueryOfACertainSortHasLedToAService) {
+  for (const int which : {0, 1, 2}) {
+    PathSteering steering;
+    ASSERT_TRUE(steering.set_services({service("fw", 8, {Lid{88}}), service("mon", 9, {Lid{99}})}));
+    PathRule rule = through({"fw", "mon"}, port(1), port(2));
+    rule.symmetric = true;
+    PathQuery asked = query(1, 2);
+    if (which == 0) {
+      rule.service_ids = ServiceIdRange{5, 5};
+      asked.service_id = 5;
+    } else if (which == 1) {
+      rule.qos_class = 5;
+      asked.qos_class = 5;
+    } else {
+      rule.sl = Sl{5};
+      asked.sl = Sl{5};
+    }
+    ASSERT_TRUE(steering.add(rule));
+    EXPECT_THAT(lids_of(steering.decide(asked, true)), ElementsAre(Lid{88}, Lid{99})) << which;
+    EXPECT_EQ(steering.decide(query(1, 2), true).rule, std::nullopt) << which;
+    PathQuery on = query(1, 2, 8);
+    on.slid = Lid{88};
+    const PathDecision to_next = steering.decide(on, true);
+    EXPECT_THAT(lids_of(to_next), ElementsAre(Lid{99})) << which;
+    EXPECT_EQ(to_next.returns_to, Lid{88});
+    EXPECT_EQ(to_next.sl, which == 2 ? std::optional(Sl{5}) : std::nullopt) << "as the first leg";
+    on = query(1, 2, 9);
+    on.slid = Lid{99};
+    EXPECT_EQ(steering.decide(on, true).action, PathAction::kDirect);
+    EXPECT_EQ(steering.decide(on, true).service, 1u);
+    on = query(2, 1, 9);
+    on.slid = Lid{99};
+    EXPECT_THAT(lids_of(steering.decide(on, true)), ElementsAre(Lid{88})) << "and back";
+    // Nobody else is taken for one whose query said so.
+    on = query(1, 2, 3);
+    on.slid = Lid{88};
+    EXPECT_EQ(steering.decide(on, true).rule, std::nullopt);
+  }
+}
+
+TEST(PathSteering, TellsByTheServiceThatAsksWhichRuleHasLedThere) {
+  PathSteering steering;
+  ASSERT_TRUE(steering.set_services({service("fw", 8, {Lid{88}}), service("mon", 9, {Lid{99}})}));
+  PathRule web = through({"fw"}, port(1));
+  web.service_ids = ServiceIdRange{80, 80};
+  PathRule data = through({"mon"}, port(1));
+  data.service_ids = ServiceIdRange{90, 90};
+  PathRule open{.from = port(1), .service_ids = ServiceIdRange{100, 100}};
+  PathRule slow{.from = port(1), .sl = Sl{0}};
+  for (const PathRule& rule : {open, slow, web, data})
+    ASSERT_TRUE(steering.add(rule));
+  steering.set_default(PathAction::kNone);
+  for (const auto& [at, rule] : {std::pair(8, 2u), std::pair(9, 3u)}) {
+    PathQuery on = query(1, 2, static_cast<std::uint16_t>(at));
+    on.slid = Lid{static_cast<std::uint16_t>(11 * at)};
+    const PathDecision decision = steering.decide(on, true);
+    EXPECT_EQ(decision.rule, rule) << "none of those that lead elsewhere";
+    EXPECT_EQ(decision.action, PathAction::kDirect);
+    EXPECT_TRUE(decision.service.has_value());
+  }
+  // A service that knows what it is about says so.
+  PathQuery told = query(1, 2, 9);
+  told.slid = Lid{99};
+  told.service_id = 80;
+  EXPECT_EQ(steering.decide(told, true).action, PathAction::kNone);
+}
+
+TEST(PathSteering, LeadsPastNoServiceThatARuleHasForWhatCannotBeToldApart) {
+  PathSteering steering;
+  ASSERT_TRUE(steering.set_services(
+      {service("fw", 8, {Lid{88}}), service("mon", 9, {Lid{99}}), service("cap", 7, {Lid{77}})}));
+  PathRule web = through({"fw"}, port(1));
+  web.service_ids = ServiceIdRange{80, 80};
+  ASSERT_TRUE(steering.add(web));
+  ASSERT_TRUE(steering.add(through({"fw", "mon"}, port(1))));
+  ASSERT_TRUE(steering.add(through({"fw", "cap"})));
+  PathQuery on = query(1, 2, 8);
+  on.slid = Lid{88};
+  EXPECT_THAT(lids_of(steering.decide(on, true)), ElementsAre(Lid{99}))
+      << "other services than 80 go through it, and the third rule is for other sources";
+  PathRule data = through({"fw", "cap"}, port(1));
+  data.qos_class = 1;
+  ASSERT_TRUE(steering.insert(0, data));
+  const PathDecision refused = steering.decide(on, true);
+  EXPECT_EQ(refused.action, PathAction::kNone);
+  EXPECT_THAT(refused.reason, HasSubstr("rules 1, 2, 3 lead to service fw"));
+}
+
 TEST(PathSteering, LeadsBothWaysOfASymmetricRuleThroughOneInstance) {
   PathSteering steering;
   DataService fw{.name = "fw"};
@@ -292,6 +381,25 @@ TEST(PathSteering, RefusesPathsWhileNoInstanceIsWellUnlessTheServiceMayBeBypasse
   EXPECT_EQ(steering.decide(query(1, 3), true).action, PathAction::kDirect);
   steering.services().set_health(Guid{8}, true);
   EXPECT_EQ(steering.decide(query(1, 2), true).action, PathAction::kThrough);
+}
+
+// One list of rules for several subnets, each with the services that have a port there.
+TEST(PathSteering, LeadsPastServicesOfOtherSubnets) {
+  PathSteering steering;
+  ASSERT_TRUE(
+      steering.set_services({{.name = "fw", .elsewhere = true}, service("router", 9, {Lid{99}})}));
+  PathRule across = through({"fw", "router"}, {}, {.gids = {GidPrefix(0xFD00'0000'0000'0002)}});
+  ASSERT_TRUE(steering.add(across));
+  ASSERT_TRUE(steering.add(through({"fw"})));
+  ASSERT_TRUE(steering.add({.to = port(3), .action = PathAction::kNone}));
+  PathQuery beyond = query(1, 2);
+  beyond.destination = {.gid = Gid{{0xFD, 0, 0, 0, 0, 0, 0, 2}}};
+  EXPECT_THAT(lids_of(steering.decide(beyond, true)), ElementsAre(Lid{99}));
+  EXPECT_EQ(steering.decide(query(1, 2), true).rule, std::nullopt) << "not this subnet's rule";
+  EXPECT_EQ(steering.decide(query(1, 3), true).rule, 2u);
+  EXPECT_TRUE(steering.is_elsewhere(steering.rules().all()[1]));
+  EXPECT_FALSE(steering.is_elsewhere(steering.rules().all()[0]));
+  EXPECT_THAT(DataServices().set({{.name = "fw"}}).error().message, HasSubstr("has no port"));
 }
 
 TEST(PathSteering, RefusesRulesThatContradictThemselves) {

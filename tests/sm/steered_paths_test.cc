@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "running_lab.h"
@@ -333,7 +334,37 @@ TEST_F(SteeredPaths, HaveTheSlOfTheirRuleOnEveryLegAndOnTheWayBack) {
   EXPECT_EQ(by(0), 0u) << "it is not the path that is asked for";
 }
 
-TEST_F(SteeredPaths, BetweenSeveralPortsHaveTheSlOfTheirOwnPair) {
+TEST_F(SteeredPaths, LeadOnWhatAQueryOfOneServiceHasLedThere) {
+  PathRule web = through("fw", at("a"), at("b"));
+  web.service_ids = ServiceIdRange{.first = 80, .last = 80};
+  PathRule gold = through("fw", at("a"), at("fw2"));
+  gold.sl = Sl{3};
+  PathRule long_way = through("fw", at("m"), at("b"));
+  long_way.through.push_back("mon");
+  begin({.services = {service("fw", {"fw1"}, Lid{40}), service("mon", {"fw2"}, Lid{50})},
+         .rules = {web, gold, long_way}});
+  const Asked as_service{.more = PathRecord::kHasSlid, .record = {.slid = Lid{40}}};
+  const auto there =
+      ask("a", "a", "b", {.more = PathRecord::kHasServiceId, .record = {.service_id = 80}});
+  ASSERT_EQ(there.size(), 1u);
+  EXPECT_EQ(there[0].dlid, Lid{40});
+  EXPECT_EQ(ask("a", "a", "b").at(0).dlid, lid("b"));
+  const auto on = ask("fw1", "a", "b", as_service);
+  ASSERT_EQ(on.size(), 1u);
+  EXPECT_EQ(on[0].dlid, lid("b"));
+  EXPECT_EQ(on[0].slid, Lid{40});
+  EXPECT_EQ(ask("fw1", "b", "a", as_service).at(0).dlid, lid("a"));
+  const auto asked = ask("a", "a", "fw2", {.more = PathRecord::kHasSl, .record = {.sl = Sl{3}}});
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].dlid, Lid{40});
+  EXPECT_EQ(ask("fw1", "a", "fw2", as_service).at(0).sl, Sl{3});
+  // A service gets no way on around another one that is not well.
+  EXPECT_EQ(ask("fw1", "m", "b", as_service).at(0).dlid, Lid{50});
+  management->steering().services().set_health(guid("fw2"), false);
+  EXPECT_TRUE(ask("fw1", "m", "b", as_service).empty());
+}
+
+TEST_F(SteeredPaths, BetweenSeveralPortsHaveTheLidAndTheSlOfTheirOwnPair) {
   PathRule gold = through("fw", at("a"), at("b"));
   gold.answer_sl = Sl{3};
   PathRule silver{.from = at("a"), .to = at("fw2"), .answer_sl = Sl{2}};
@@ -346,19 +377,21 @@ TEST_F(SteeredPaths, BetweenSeveralPortsHaveTheSlOfTheirOwnPair) {
   wire::store_gid(data.data() + 40, gid("b"));
   wire::store_gid(data.data() + 56, gid("fw2"));
   wire::store_gid(data.data() + 72, gid("m"));
-  using Told = std::vector<std::pair<Gid, Sl>>;
+  using Told = std::vector<std::tuple<Gid, Lid, Sl>>;
   const auto told = [&](std::uint64_t more) {
     Told each;
     for (const PathRecord& path : ask("a", MadMethod::kGetMulti, SaAttribute::kMultiPathRecord,
                                       1u << 6 | 1u << 19 | 1u << 20 | more, data)) {
-      each.emplace_back(path.dgid, path.sl);
+      each.emplace_back(path.dgid, path.dlid, path.sl);
     }
     return each;
   };
-  EXPECT_EQ(told(0), (Told{{gid("b"), Sl{3}}, {gid("fw2"), Sl{2}}, {gid("m"), Sl{0}}}));
+  EXPECT_EQ(told(0), (Told{{gid("b"), Lid{40}, Sl{3}},
+                           {gid("fw2"), lid("fw2"), Sl{2}},
+                           {gid("m"), lid("m"), Sl{0}}}));
   // By an SL that is asked for, those that have it, or that no rule gives another one.
   wire::store_u8(data.data() + 9, 2);
-  EXPECT_EQ(told(1u << 9), (Told{{gid("fw2"), Sl{2}}, {gid("m"), Sl{2}}}));
+  EXPECT_EQ(told(1u << 9), (Told{{gid("fw2"), lid("fw2"), Sl{2}}, {gid("m"), lid("m"), Sl{2}}}));
 }
 
 // A service that is the one thing that joins two subnets: bump on the wire.
@@ -393,6 +426,41 @@ TEST_F(SteeredPaths, LeadBeyondTheSubnetThroughTheServiceThatJoinsIt) {
   EXPECT_EQ(both[1].dlid, lid("b"));
 }
 
+// And the other way: of what has come from beyond, the service says so by its LID.
+TEST_F(SteeredPaths, LeadWhatAServiceHasBroughtIntoTheSubnet) {
+  const Gid far = make_gid(0xFD00'0000'0000'0002, Guid{0xB});
+  PathRule rule = through("mon", {}, {.gids = {GidPrefix(0xFD00'0000'0000'0002)}});
+  rule.through.push_back("bump");
+  begin({.services = {service("bump", {"fw1"}, Lid{40}), service("mon", {"fw2"}, Lid{50})},
+         .rules = {rule}},
+        "Default=0x7fff : ALL=full; blue=0x11 : ALL=full;");
+  const auto from = [&](const char* asker, Lid slid, const char* to) {
+    return ask(
+        asker, MadMethod::kGet, SaAttribute::kPathRecord,
+        kSteeredPathsEnds | PathRecord::kHasSlid | PathRecord::kHasPKey,
+        bytes_of(PathRecord{.dgid = gid(to), .sgid = far, .slid = slid, .pkey = PKey{0x8011}}));
+  };
+  const auto on = from("fw1", Lid{40}, "b");
+  ASSERT_EQ(status_, 0);
+  ASSERT_FALSE(on.empty());
+  EXPECT_EQ(on[0].dlid, Lid{50}) << "by the other services of the rule, backwards";
+  EXPECT_EQ(on[0].slid, Lid{40});
+  EXPECT_EQ(on[0].sgid, far);
+  EXPECT_EQ(on[0].pkey, PKey{0x8011});
+  const auto last = from("fw2", Lid{50}, "b");
+  ASSERT_FALSE(last.empty());
+  EXPECT_EQ(last[0].dlid, lid("b"));
+  EXPECT_EQ(last[0].slid, Lid{50});
+  // Nobody else speaks for other subnets.
+  from("fw1", lid("fw1"), "b");
+  EXPECT_EQ(status_, status_of(SaStatus::kInvalidGid));
+  from("a", Lid{40}, "b");
+  EXPECT_EQ(status_, status_of(SaStatus::kInvalidGid));
+  ASSERT_TRUE(management->steering().remove(0));
+  from("fw1", Lid{40}, "b");
+  EXPECT_EQ(status_, status_of(SaStatus::kInvalidGid)) << "no rule leads by it any more";
+}
+
 TEST_F(SteeredPaths, GetServiceLidsFromTheManager) {
   DataService fw = service("fw", {"fw1"}, Lid{1});
   fw.instances[0][0].lids.clear();
@@ -401,6 +469,35 @@ TEST_F(SteeredPaths, GetServiceLidsFromTheManager) {
   ASSERT_EQ(there.size(), 1u);
   EXPECT_GE(there[0].dlid.value(), 64);
   EXPECT_EQ(arrives(there[0].dlid), "fw1");
+}
+
+TEST_F(SteeredPaths, AreKeptWithTheRuleThatGaveThem) {
+  PathRule gold = through("fw", at("a"), at("b"));
+  gold.name = "gold";
+  begin({.services = {service("fw", {"fw1"}, Lid{40})},
+         .rules = {gold, {.to = at("fw2"), .action = PathAction::kNone}}});
+  const auto kept = [&] { return management->steering().answers().back(); };
+  ask("a", "a", "b", {.more = PathRecord::kHasServiceId, .record = {.service_id = 80}});
+  EXPECT_EQ(kept().rule, "gold");
+  EXPECT_EQ(kept().decision.rule, 0u);
+  EXPECT_EQ(kept().query.service_id, 80u);
+  EXPECT_EQ(kept().query.requester.port, guid("a"));
+  EXPECT_EQ(kept().paths, 1u);
+  const std::uint64_t first = kept().number;
+  ask("a", "a", "fw2");
+  EXPECT_EQ(kept().decision.rule, 1u);
+  EXPECT_EQ(kept().decision.action, PathAction::kNone);
+  EXPECT_EQ(kept().paths, 0u);
+  ask("b", "b", "m");
+  EXPECT_EQ(kept().decision.rule, std::nullopt);
+  EXPECT_EQ(kept().paths, 1u);
+  EXPECT_EQ(kept().number, first + 2);
+  EXPECT_LE(kept().when, running.now);
+  EXPECT_GT(kept().when + 1s, running.now);
+  for (std::size_t i = 0; i < PathSteering::kAnswersKept; ++i)
+    ask("a", "a", "m");
+  EXPECT_EQ(management->steering().answers().size(), PathSteering::kAnswersKept);
+  EXPECT_GT(management->steering().answers().front().number, first + 2);
 }
 
 struct FailOver : SteeredPaths {

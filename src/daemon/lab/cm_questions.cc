@@ -35,9 +35,13 @@ constexpr Duration kLeastPatience = 100ms;  // for one answer
 
 wire::MadBuffer path_question(const rdmacm::RouteQuestion& asked, std::uint32_t transaction) {
   std::uint64_t mask = PathRecord::kHasDgid | PathRecord::kHasSgid | PathRecord::kHasReversible |
-                       PathRecord::kHasNumbPath;
-  PathRecord record{.dgid = asked.dgid, .sgid = asked.sgid, .reversible = true, .paths = 1};
-  // As Linux has it: the type of service is the class of service.
+                       PathRecord::kHasNumbPath | PathRecord::kHasServiceId;
+  PathRecord record{.service_id = asked.service.value(),
+                    .dgid = asked.dgid,
+                    .sgid = asked.sgid,
+                    .reversible = true,
+                    .paths = 1};
+  // As Linux has it, like the service: the type of service is the class of service.
   if (asked.traffic_class != 0) {
     mask |= PathRecord::kHasQosClass;
     record.qos_class = asked.traffic_class;

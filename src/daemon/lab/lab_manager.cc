@@ -24,7 +24,7 @@ Expected<std::unique_ptr<LabManager>> LabManager::open(fabric::Fabric& fabric,
   auto read = read_manager_options(fabric.lab().management_of(subnet),
                                    {.number = port, .guid = node.port(port).guid()});
   if (!read) return tl::unexpected(read.error());
-  read->options.steering = steering_options(fabric.lab());
+  read->options.steering = steering_options(fabric.lab(), subnet);
   auto managed = ManagedSubnet::open(node.management().mad_port(port), where->name,
                                      std::move(*read), database);
   if (!managed) return tl::unexpected(managed.error());

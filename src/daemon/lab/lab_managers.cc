@@ -32,7 +32,12 @@ std::string database_of(const Lab& lab, std::size_t subnet, const std::string& f
 // Rules and services are the lab's, whichever of its subnets they are in.
 bool changes_something(const nlohmann::json& request) {
   const std::string action = text_of(request, "action");
-  return text_of(request, "what") == "policy" && action != "list" && action != "explain";
+  return text_of(request, "what") == "policy" && action != "list" && action != "explain" &&
+         action != "log";
+}
+
+bool wants_log(const nlohmann::json& request) {
+  return text_of(request, "what") == "policy" && text_of(request, "action") == "log";
 }
 
 }  // namespace
@@ -74,6 +79,13 @@ std::optional<Time> LabManagers::deadline() const {
   return first;
 }
 
+std::vector<sm::PathSteering*> LabManagers::steerings() {
+  std::vector<sm::PathSteering*> all;
+  for (const auto& manager : managers_)
+    all.push_back(manager ? &manager->steering() : nullptr);
+  return all;
+}
+
 std::vector<std::string> LabManagers::notes() const {
   std::vector<std::string> out;
   for_each([&out](const LabManager& manager) {
@@ -98,8 +110,12 @@ Expected<nlohmann::json> LabManagers::answer(const nlohmann::json& request) {
   std::optional<Expected<nlohmann::json>> out;
   const bool is_for_all = changes_something(request);
   for_each([&](LabManager& manager) {
-    if (out && *out && !is_for_all) return;
+    if (out && *out && !is_for_all && !wants_log(request)) return;
     auto answer = manager.answer(request);
+    if (out && *out && answer && wants_log(request)) {
+      std::ranges::copy((*answer)["answers"], std::back_inserter((**out)["answers"]));
+      return;
+    }
     if (!out || (!*out && answer)) out = std::move(answer);
   });
   return std::move(*out);

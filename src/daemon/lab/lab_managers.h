@@ -28,13 +28,12 @@ class LabManagers {
   [[nodiscard]] std::optional<Time> deadline() const;
 
   [[nodiscard]] std::vector<std::string> notes() const;
-  // Of a subnet, by its index in the lab; null: its manager is not here.
-  [[nodiscard]] sm::PathSteering* steering(std::size_t subnet) {
-    return managers_[subnet] ? &managers_[subnet]->steering() : nullptr;
-  }
+  // Of each subnet, by its index in the lab; null: its manager is not here.
+  [[nodiscard]] std::vector<sm::PathSteering*> steerings();
   // Of the first that is here, with those of the others as "more_subnets".
   [[nodiscard]] nlohmann::json report() const;
-  // Of the first that has an answer, else what the first says; what changes something is for all.
+  // Of the first that has an answer, else what the first says; what changes something is for all,
+  // and the log of paths is that of all, one behind the other.
   [[nodiscard]] Expected<nlohmann::json> answer(const nlohmann::json& request);
 
  private:

@@ -156,15 +156,12 @@ Expected<void> LabServer::start_programs() {
   if (parts_ || wan_) connections_->open_all_nodes();
   lan_ = std::make_unique<LanServer>(fabric_, *reactor_, entropy_, *connection_managers_);
   services_ = std::make_unique<LabServices>(fabric_, service_blocks_, entropy_);
-  if (manager_) {
-    std::vector<const sm::PathSteering*> more;
-    for (std::size_t subnet = 1; subnet <= fabric_.lab().more_subnets.size(); ++subnet)
-      more.push_back(manager_->steering(subnet));
-    services_->set_more_subnets(std::move(more));
-  }
+  const Steerings steerings = manager_ ? manager_->steerings() : Steerings{};
+  services_->steer_by(steerings);
   if (auto opened = services_->open(); !opened) return opened;
   if (!ExternalServices::has_any(fabric_.lab())) return {};
   external_ = std::make_unique<ExternalServices>(fabric_, *wan_, entropy_);
+  external_->steer_by(steerings);
   return external_->open(*reactor_);
 }
 
@@ -252,10 +249,9 @@ bool LabServer::run_fabric(Time now) {
 
 // False: no external one had anything to do.
 bool LabServer::run_services(Time now) {
-  sm::PathSteering* const steering = manager_ ? manager_->steering(0) : nullptr;
-  bool changed = !services_->empty() && services_->run(now, steering);
+  bool changed = !services_->empty() && services_->run(now);
   ExternalServices::Ran ran;
-  if (external_) ran = external_->run(now, steering);
+  if (external_) ran = external_->run(now);
   changed |= ran.changed;
   if (changed && manager_) manager_->run(now);
   return ran.worked;

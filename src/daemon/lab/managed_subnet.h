@@ -44,6 +44,9 @@ class ManagedSubnet {
   bool run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const;
 
+  // Where it is.
+  [[nodiscard]] const std::string& node() const { return node_; }
+  [[nodiscard]] std::uint8_t port() const { return port_; }
   // What the database had to say when it was opened: sentences.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const sm::SubnetManager& manager() const { return management_.manager(); }
@@ -84,16 +87,18 @@ class ManagedSubnet {
   [[nodiscard]] std::string name_of(const sm::PortRef& port) const;
   [[nodiscard]] nlohmann::json end_json(const sm::ViewEnd& end) const;
   // Rules and data services (managed_subnet_policy.cc): "action" is "list", "delete", "drain",
-  // "restore" or "explain".
+  // "restore", "explain" or "log".
   [[nodiscard]] Expected<nlohmann::json> policy(const nlohmann::json& request);
   [[nodiscard]] Expected<nlohmann::json> explain_policy(const nlohmann::json& request) const;
   [[nodiscard]] nlohmann::json explanation_json(const sm::PathQuery& query,
                                                 const sm::PathDecision& decision) const;
+  [[nodiscard]] nlohmann::json hops_json(const sm::PathDecision& decision) const;
+  [[nodiscard]] nlohmann::json policy_log() const;
   [[nodiscard]] nlohmann::json rule_json(std::size_t index) const;
   [[nodiscard]] nlohmann::json services_json() const;
   [[nodiscard]] nlohmann::json ends_json(const sm::EndMatch& ends) const;
   [[nodiscard]] std::string port_name(Guid port) const;
-  Expected<void> set_drained(const std::string& name, bool drained);
+  Expected<void> set_drained(const nlohmann::json& request, bool drained);
   [[nodiscard]] Expected<Gid> gid_called(const std::string& name) const;
 
   const std::string node_;

@@ -75,7 +75,11 @@ Expected<std::unique_ptr<ManagerProcess>> ManagerProcess::open(const ManagerProc
   auto read = read_manager_options(
       config.management, {.number = static_cast<std::uint8_t>(config.port), .guid = *guid});
   if (!read) return tl::unexpected(read.error());
-  if (config.policies) read->options.steering = steering_options(*config.policies);
+  if (config.policies) {
+    const std::size_t subnet = managed_subnet_of(*config.policies, config.place.node,
+                                                 static_cast<std::uint8_t>(config.port));
+    read->options.steering = steering_options(*config.policies, subnet);
+  }
   auto subnet =
       ManagedSubnet::open(**layer, config.place.node, std::move(*read), config.database, tell);
   if (!subnet) return tl::unexpected(in_words(subnet.error(), config.place, config.port));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fabric/lab_subnets.h"
+#include "sm/sa/subnet_view.h"
 
 namespace weft::daemon {
 namespace {
@@ -13,56 +14,106 @@ namespace {
 using fabric::Lab;
 using fabric::LabService;
 
+// A lab as the manager of one of its subnets has it.
+struct SteeredLab {
+  SteeredLab(const Lab& of, std::size_t managed) : lab(of), subnet(managed), subnets(of) {}
+  [[nodiscard]] std::size_t subnet_of(const fabric::LabPort& port) const {
+    const auto node = static_cast<std::size_t>(lab.find_node(port.node) - lab.nodes.data());
+    return subnets.of(node, port.port);
+  }
+
+  const Lab& lab;
+  const std::size_t subnet;
+  const fabric::LabSubnets subnets;
+};
+
 Guid guid_of(const Lab& lab, const fabric::LabPort& port) {
   const fabric::LabNode* const node = lab.find_node(port.node);
   assert(node != nullptr && port.port >= 1 && port.port <= node->port_guids.size());
   return node->port_guids[port.port - 1u];
 }
 
-sm::EndMatch end_match(const Lab& lab, const fabric::LabPolicyEnds& ends) {
+// A port of another subnet has a GID there, and is no port of this one.
+void add_end(const SteeredLab& in, const fabric::LabPort& port, sm::EndMatch& match) {
+  const Guid guid = guid_of(in.lab, port);
+  const std::size_t subnet = in.subnet_of(port);
+  if (subnet == in.subnet) return match.ports.push_back(guid);
+  const std::uint64_t prefix = in.lab.management_of(subnet).subnet_prefix;
+  match.gids.emplace_back(sm::make_gid(prefix, guid), GidPrefix::kMostBits);
+}
+
+sm::EndMatch end_match(const SteeredLab& in, const fabric::LabPolicyEnds& ends) {
   sm::EndMatch match{.gids = ends.gids, .lids = ends.lids};
   for (const std::string& name : ends.nodes) {
-    const fabric::LabNode* const node = lab.find_node(name);
+    const fabric::LabNode* const node = in.lab.find_node(name);
     assert(node != nullptr);
-    match.ports.insert(match.ports.end(), node->port_guids.begin(), node->port_guids.end());
+    for (std::size_t i = 1; i <= node->port_guids.size(); ++i)
+      add_end(in, {.node = name, .port = static_cast<std::uint8_t>(i)}, match);
   }
   for (const fabric::LabPort& port : ends.ports)
-    match.ports.push_back(guid_of(lab, port));
+    add_end(in, port, match);
   return match;
 }
 
-sm::DataService data_service(const Lab& lab, const LabService& service) {
+// Subnets in which the service has a port, in the order of these.
+std::vector<std::size_t> subnets_of(const SteeredLab& lab, const LabService& service) {
+  std::vector<std::size_t> in;
+  for (const fabric::LabServiceInstance& instance : service.instances) {
+    for (const fabric::LabServiceMember& member : instance) {
+      const std::size_t subnet = lab.subnet_of(member.at);
+      if (std::ranges::find(in, subnet) == in.end()) in.push_back(subnet);
+    }
+  }
+  return in;
+}
+
+bool is_in(const SteeredLab& lab, const LabService& service, std::size_t subnet) {
+  const std::vector<std::size_t> in = subnets_of(lab, service);
+  return std::ranges::find(in, subnet) != in.end();
+}
+
+sm::DataService data_service(const SteeredLab& in, const LabService& service) {
   sm::DataService made{.name = service.name,
                        .balance = service.by_load ? sm::Balance::kLoad : sm::Balance::kHash,
                        .pair = service.both_work ? sm::PairMode::kBoth : sm::PairMode::kStandby,
-                       .bypass = service.bypass};
+                       .bypass = service.bypass,
+                       .joins = service.type == "router",
+                       .elsewhere = !is_in(in, service, in.subnet)};
+  if (made.elsewhere) return made;
   for (const fabric::LabServiceInstance& instance : service.instances) {
     auto& members = made.instances.emplace_back();
-    for (const fabric::LabServiceMember& member : instance)
-      members.push_back({.port = guid_of(lab, member.at), .lids = member.lids});
+    for (const fabric::LabServiceMember& member : instance) {
+      members.push_back({.port = guid_of(in.lab, member.at),
+                         .node = guid_of(in.lab, {.node = member.at.node}),
+                         .lids = member.lids});
+    }
   }
   return made;
 }
 
-// A router's, that no rule names: between each two of the subnets that it is in.
-void add_routes(const Lab& lab, const LabService& router, std::vector<sm::PathRule>& rules) {
-  const fabric::LabSubnets subnets(lab);
-  std::vector<GidPrefix> prefixes;
-  for (const fabric::LabServiceInstance& instance : router.instances) {
-    for (const fabric::LabServiceMember& member : instance) {
-      const auto node = static_cast<std::size_t>(lab.find_node(member.at.node) - lab.nodes.data());
-      const std::size_t subnet = subnets.of(node, member.at.port);
-      const GidPrefix prefix(lab.management_of(subnet).subnet_prefix);
-      if (std::ranges::find(prefixes, prefix) == prefixes.end()) prefixes.push_back(prefix);
-    }
-  }
-  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+// A router's, that no rule names: between each two of the subnets that it is in, and through the
+// services of both, `others`, that no rule names either.
+void add_routes(const SteeredLab& in, const LabService& router,
+                const std::vector<const LabService*>& others, std::vector<sm::PathRule>& rules) {
+  const std::vector<std::size_t> subnets = subnets_of(in, router);
+  const auto prefix = [&](std::size_t subnet) {
+    return GidPrefix(in.lab.management_of(subnet).subnet_prefix);
+  };
+  for (std::size_t i = 0; i < subnets.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
-      rules.push_back({.from = {.gids = {prefixes[j]}},
-                       .to = {.gids = {prefixes[i]}},
-                       .action = sm::PathAction::kThrough,
-                       .through = {router.name},
-                       .symmetric = true});
+      sm::PathRule rule{.from = {.gids = {prefix(subnets[j])}},
+                        .to = {.gids = {prefix(subnets[i])}},
+                        .action = sm::PathAction::kThrough,
+                        .symmetric = true};
+      for (const LabService* const other : others) {
+        if (is_in(in, *other, subnets[j])) rule.through.push_back(other->name);
+      }
+      rule.through.push_back(router.name);
+      for (const LabService* const other : others) {
+        const bool is_new = std::ranges::find(rule.through, other->name) == rule.through.end();
+        if (is_new && is_in(in, *other, subnets[i])) rule.through.push_back(other->name);
+      }
+      rules.push_back(std::move(rule));
     }
   }
 }
@@ -75,31 +126,39 @@ sm::PathRule to_service(const Lab& lab, const LabService& balancer) {
   return rule;
 }
 
+// What all paths lead through that no rule says anything of.
+bool stands_between_all(const Lab& lab, const LabService& service) {
+  if (service.is_tap() || service.type == "router" || service.type == "balancer") return false;
+  return std::ranges::none_of(lab.data.policies, [&](const fabric::LabPolicy& rule) {
+    return std::ranges::find(rule.through, service.name) != rule.through.end();
+  });
+}
+
 // Of the services that no rule names.
-void add_usual_rules(const Lab& lab, std::vector<sm::PathRule>& rules) {
-  sm::PathRule own{.name = "at-services", .symmetric = true};
-  sm::PathRule all{.name = "all-others", .action = sm::PathAction::kThrough, .symmetric = true};
+void add_usual_rules(const SteeredLab& in, std::vector<sm::PathRule>& rules) {
+  const Lab& lab = in.lab;
+  std::vector<const LabService*> others;
   for (const LabService& service : lab.data.services) {
-    if (service.is_tap()) continue;
+    if (stands_between_all(lab, service)) others.push_back(&service);
+  }
+  for (const LabService& service : lab.data.services) {
     const bool named = std::ranges::any_of(lab.data.policies, [&](const fabric::LabPolicy& rule) {
       return std::ranges::find(rule.through, service.name) != rule.through.end();
     });
     if (named) continue;
-    if (service.type == "router") {
-      add_routes(lab, service, rules);
-      continue;
-    }
-    if (service.type == "balancer") {
-      rules.push_back(to_service(lab, service));
-      continue;
-    }
-    all.through.push_back(service.name);
-    for (const fabric::LabServiceInstance& instance : service.instances) {
+    if (service.type == "router") add_routes(in, service, others, rules);
+    if (service.type == "balancer") rules.push_back(to_service(lab, service));
+  }
+  if (others.empty()) return;
+  sm::PathRule own{.name = "at-services", .symmetric = true};
+  sm::PathRule all{.name = "all-others", .action = sm::PathAction::kThrough, .symmetric = true};
+  for (const LabService* const service : others) {
+    all.through.push_back(service->name);
+    for (const fabric::LabServiceInstance& instance : service->instances) {
       for (const fabric::LabServiceMember& member : instance)
-        own.from.ports.push_back(guid_of(lab, member.at));
+        add_end(in, member.at, own.from);
     }
   }
-  if (all.through.empty()) return;
   for (sm::PathRule* rule : {&own, &all}) {
     const bool taken = std::ranges::find(rules, rule->name, &sm::PathRule::name) != rules.end();
     if (taken) rule->name.clear();
@@ -107,13 +166,11 @@ void add_usual_rules(const Lab& lab, std::vector<sm::PathRule>& rules) {
   }
 }
 
-}  // namespace
-
-sm::PathRule path_rule(const Lab& lab, const fabric::LabPolicy& policy) {
+sm::PathRule rule_of(const SteeredLab& in, const fabric::LabPolicy& policy) {
   sm::PathRule rule{.name = policy.name,
-                    .from = end_match(lab, policy.from),
-                    .to = end_match(lab, policy.to),
-                    .requester = end_match(lab, policy.requester),
+                    .from = end_match(in, policy.from),
+                    .to = end_match(in, policy.to),
+                    .requester = end_match(in, policy.requester),
                     .pkey = policy.pkey,
                     .sl = policy.sl,
                     .qos_class = policy.qos_class,
@@ -132,14 +189,30 @@ sm::PathRule path_rule(const Lab& lab, const fabric::LabPolicy& policy) {
   return rule;
 }
 
-sm::SteeringOptions steering_options(const Lab& lab) {
+}  // namespace
+
+sm::PathRule path_rule(const Lab& lab, const fabric::LabPolicy& policy, std::size_t subnet) {
+  return rule_of(SteeredLab(lab, subnet), policy);
+}
+
+std::size_t managed_subnet_of(const Lab& lab, std::string_view node, std::uint8_t port) {
+  const fabric::LabNode* const found = lab.find_node(node);
+  if (found == nullptr) return 0;
+  const bool is_there =
+      found->kind == fabric::NodeKind::kSwitch || (port >= 1 && port <= found->port_guids.size());
+  if (!is_there) return 0;
+  return fabric::LabSubnets(lab).of(static_cast<std::size_t>(found - lab.nodes.data()), port);
+}
+
+sm::SteeringOptions steering_options(const Lab& lab, std::size_t subnet) {
+  const SteeredLab in(lab, subnet);
   sm::SteeringOptions options;
   for (const LabService& service : lab.data.services) {
-    if (!service.is_tap()) options.services.push_back(data_service(lab, service));
+    if (!service.is_tap()) options.services.push_back(data_service(in, service));
   }
   for (const fabric::LabPolicy& policy : lab.data.policies)
-    options.rules.push_back(path_rule(lab, policy));
-  add_usual_rules(lab, options.rules);
+    options.rules.push_back(rule_of(in, policy));
+  add_usual_rules(in, options.rules);
   return options;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/lab/steering_options.h"
 #include "io/clock.h"
 
 namespace weft::daemon {
@@ -66,6 +67,7 @@ Expected<void> ExternalServices::open(const LabService& service,
   if (!place) return fail(place.error().code, name + ": " + place.error().message);
   placed->service = &service;
   placed->guid = adapter->port(member.at.port).guid();
+  placed->subnet = managed_subnet_of(fabric_.lab(), member.at.node, member.at.port);
   placed->given = member.lids;
   placed->way = service.external.way_of(index);
   placed->place = std::move(*place);
@@ -92,44 +94,42 @@ void ExternalServices::start(Time now) {
     placed->tunnel->add(placed->place->tunnel_port(), options, now);
 }
 
-void ExternalServices::set_lids(const sm::PathSteering* steering) {
-  std::vector<sm::ServiceLid> all;
-  if (steering != nullptr) all = steering->services().lids();
-  for (const auto& placed : places_) {
-    if (placed->service->select != LabService::Select::kLids) continue;
-    std::vector<Lid> lids = steering == nullptr ? placed->given : std::vector<Lid>{};
-    const auto index =
-        steering == nullptr ? std::nullopt : steering->services().find(placed->service->name);
-    for (const sm::ServiceLid& lid : all) {
-      if (lid.port == placed->guid && steering->services().owner_of(lid.lid) == index) {
-        lids.push_back(lid.lid);
-      }
+void ExternalServices::set_lids(Placed& placed) const {
+  if (placed.service->select != LabService::Select::kLids) return;
+  const sm::PathSteering* const steering = steering_of(steerings_, placed.subnet);
+  std::vector<Lid> lids = steering == nullptr ? placed.given : std::vector<Lid>{};
+  if (steering != nullptr) {
+    const sm::DataServices& services = steering->services();
+    const auto index = services.find(placed.service->name);
+    for (const sm::ServiceLid& lid : services.lids()) {
+      if (lid.port == placed.guid && services.owner_of(lid.lid) == index) lids.push_back(lid.lid);
     }
-    const auto set = placed->place->at().set_lids(lids);
-    placed->trouble = set ? std::string() : set.error().message;
   }
+  const auto set = placed.place->at().set_lids(lids);
+  placed.trouble = set ? std::string() : set.error().message;
 }
 
 // Whose server is gone gets no new paths, and its pair takes over.
-bool ExternalServices::tell_health(sm::PathSteering& steering) {
-  const std::uint64_t before = steering.generation();
+void ExternalServices::tell_health() {
   for (const auto& placed : places_) {
+    sm::PathSteering* const steering = steering_of(steerings_, placed->subnet);
     const bool well = placed->place->well();
-    if (std::exchange(placed->told_well, well) == well) continue;
-    steering.services().set_health(placed->guid, well);
+    if (steering == nullptr || placed->told_well == well) continue;
+    placed->told_well = well;
+    steering->services().set_health(placed->guid, well);
   }
-  return steering.generation() != before;
 }
 
-ExternalServices::Ran ExternalServices::run(Time now, sm::PathSteering* steering) {
+ExternalServices::Ran ExternalServices::run(Time now) {
   Ran ran;
   if (places_.empty()) return ran;
-  const std::uint64_t generation = steering == nullptr ? 0 : steering->generation();
+  const std::uint64_t generation = generation_of(steerings_);
   if (generation_ != generation) {
     generation_ = generation;
-    set_lids(steering);
-    for (const auto& placed : places_)
+    for (const auto& placed : places_) {
+      set_lids(*placed);
       placed->place->paths_changed(now);
+    }
   }
   for (const auto& placed : places_) {
     const auto due = placed->place->deadline();
@@ -138,7 +138,8 @@ ExternalServices::Ran ExternalServices::run(Time now, sm::PathSteering* steering
     placed->place->run(now);
     ran.worked = true;
   }
-  ran.changed = steering != nullptr && tell_health(*steering);
+  tell_health();
+  ran.changed = generation_of(steerings_) != generation;
   return ran;
 }
 

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "daemon/service/external_place.h"
+#include "daemon/service/place_watches.h"
 #include "daemon/wan/wan_links.h"
 #include "fabric/fabric.h"
 #include "fabric/lab.h"
@@ -43,13 +44,14 @@ class ExternalServices {
   // After the fabric's: from now on the servers are looked for.
   void start(Time now);
 
-  // After Fabric::run(), and at deadline(). `steering`: of the lab's own subnet manager; null: it
-  // has none, or is elsewhere.
+  // Whom to tell of them, and who says their LIDs. They outlive this.
+  void steer_by(Steerings steerings) { steerings_ = std::move(steerings); }
+  // After Fabric::run(), and at deadline().
   struct Ran {
     bool worked = false;   // there was something to do
-    bool changed = false;  // the manager is to run, for it was told what changes paths
+    bool changed = false;  // the managers are to run, for one was told what changes paths
   };
-  Ran run(Time now, sm::PathSteering* steering);
+  Ran run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const;
 
   [[nodiscard]] bool empty() const { return places_.empty(); }
@@ -60,6 +62,7 @@ class ExternalServices {
   struct Placed {
     const fabric::LabService* service = nullptr;
     Guid guid{};               // of the port
+    std::size_t subnet = 0;    // of the lab's, that the port is in
     std::vector<Lid> given{};  // LIDs that the lab file has for it
     fabric::LabExtender way{};
     std::unique_ptr<ExternalPlace> place{};
@@ -71,15 +74,16 @@ class ExternalServices {
 
   Expected<void> open(const fabric::LabService& service, const fabric::LabServiceMember& member,
                       std::size_t index, io::Reactor& reactor);
-  void set_lids(const sm::PathSteering* steering);
-  [[nodiscard]] bool tell_health(sm::PathSteering& steering);
+  void set_lids(Placed& placed) const;
+  void tell_health();
   void publish(const ExternalPlace& from, const wan::ServiceRecord& record);
 
   fabric::Fabric& fabric_;
   WanLinks& wan_;
   Entropy& entropy_;
   std::vector<std::unique_ptr<Placed>> places_;
-  std::optional<std::uint64_t> generation_;  // of the steering that the places know of
+  Steerings steerings_;
+  std::optional<std::uint64_t> generation_;  // of all steerings that the places know of
 };
 
 }  // namespace weft::daemon

@@ -44,7 +44,9 @@ Expected<void> LabServices::open(const LabService& service, std::size_t instance
   if (adapter == nullptr) return {};
   if (!works_in_daemon(service)) {
     adapter->carry_service(entropy_);
-    watches_.add(service, instance, *adapter, member.at.port);
+    const std::size_t subnet = seat_of(member).subnet;
+    watches_.add(service, {.port = member.at.port, .instance = instance, .subnet = subnet},
+                 *adapter);
     return {};
   }
   const auto wrong = [&](const Error& error) {
@@ -52,7 +54,7 @@ Expected<void> LabServices::open(const LabService& service, std::size_t instance
                                         member.at.port, error.message));
   };
   if (Placed* const there = find_router(service, member.at.node)) {
-    if (auto joined = join(*there, member); !joined) return wrong(joined.error());
+    if (auto joined = join(*there, instance, member); !joined) return wrong(joined.error());
     return {};
   }
   auto made = make_service(fabric_.lab(), service, member.at, entropy_, log_);
@@ -78,7 +80,10 @@ Expected<void> LabServices::open(const LabService& service, std::size_t instance
     placed.ports = std::make_unique<PlacePorts>(*adapter, *placed.place, placed.made.in_subnet);
     placed.ports->add(member.at.port);
   }
-  watches_.add(service, instance, *places_.back().place);
+  watches_.add(
+      service,
+      {.port = member.at.port, .instance = instance, .subnet = placed.seats.front().subnet},
+      *placed.place);
   return {};
 }
 
@@ -112,16 +117,19 @@ LabServices::Placed* LabServices::find_router(const LabService& service, std::st
   return found == places_.end() ? nullptr : &*found;
 }
 
-Expected<void> LabServices::join(Placed& placed, const fabric::LabServiceMember& member) {
+Expected<void> LabServices::join(Placed& placed, std::size_t instance,
+                                 const fabric::LabServiceMember& member) {
   if (auto added = placed.place->add_port(member.at.port, entropy_); !added) return added;
   placed.seats.push_back(seat_of(member));
   placed.ports->add(member.at.port);
+  const std::size_t subnet = placed.seats.back().subnet;
+  watches_.add_port(*placed.place,
+                    {.port = member.at.port, .instance = instance, .subnet = subnet});
   return {};
 }
 
-std::vector<Lid> LabServices::lids_of(const LabService& service, const Seat& seat,
-                                      const sm::PathSteering* steering) const {
-  if (seat.subnet > 0) steering = seat.subnet <= more_.size() ? more_[seat.subnet - 1] : nullptr;
+std::vector<Lid> LabServices::lids_of(const LabService& service, const Seat& seat) const {
+  const sm::PathSteering* const steering = steering_of(steerings_, seat.subnet);
   if (steering == nullptr) return seat.given;
   const sm::DataServices& services = steering->services();
   const auto index = services.find(service.name);
@@ -132,37 +140,38 @@ std::vector<Lid> LabServices::lids_of(const LabService& service, const Seat& sea
   return lids;
 }
 
-void LabServices::set_lids(const sm::PathSteering* steering) {
+void LabServices::set_lids() {
   for (Placed& placed : places_) {
     if (placed.service->select != LabService::Select::kLids) continue;
     placed.trouble.clear();
     for (const Seat& seat : placed.seats) {
-      const auto set = placed.place->set_lids(seat.port, lids_of(*placed.service, seat, steering));
+      const auto set = placed.place->set_lids(seat.port, lids_of(*placed.service, seat));
       if (!set) placed.trouble = set.error().message;
     }
   }
 }
 
-void LabServices::forget_gone(const sm::PathSteering& steering) {
-  const sm::DataServices& services = steering.services();
-  if (services.gone() == gone_) return;
-  for (const Guid port : services.gone_since(gone_)) {
-    for (const Placed& placed : places_)
-      placed.place->forget(port);
+void LabServices::forget_gone() {
+  gone_.resize(steerings_.size());
+  for (std::size_t subnet = 0; subnet < steerings_.size(); ++subnet) {
+    if (steerings_[subnet] == nullptr) continue;
+    const sm::DataServices& services = steerings_[subnet]->services();
+    if (services.gone() == gone_[subnet]) continue;
+    for (const Guid port : services.gone_since(gone_[subnet])) {
+      for (const Placed& placed : places_)
+        placed.place->forget(port);
+    }
+    gone_[subnet] = services.gone();
   }
-  gone_ = services.gone();
 }
 
-bool LabServices::run(Time now, sm::PathSteering* steering) {
-  const bool told = watches_.run(now, steering);
-  if (steering != nullptr) forget_gone(*steering);
-  std::uint64_t generation = steering == nullptr ? 0 : steering->generation();
-  // They only grow, and so does their sum.
-  for (const sm::PathSteering* const more : more_)
-    generation += more == nullptr ? 0 : more->generation();
+bool LabServices::run(Time now) {
+  const bool told = watches_.run(now, steerings_);
+  forget_gone();
+  const std::uint64_t generation = generation_of(steerings_);
   if (generation_ != generation) {
     generation_ = generation;
-    set_lids(steering);
+    set_lids();
     for (const Placed& placed : places_)
       placed.place->paths_changed();
   }

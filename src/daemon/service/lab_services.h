@@ -51,14 +51,11 @@ class LabServices final : private ServicePlace::Peers {
   // type of service that does not work in a daemon; a port that has no room.
   Expected<void> open();
 
-  // Of the lab's subnets but the first, which run() is told: by Lab::more_subnets, of each its own
-  // manager's; null: it is not here. They outlive this.
-  void set_more_subnets(std::vector<const sm::PathSteering*> steerings) {
-    more_ = std::move(steerings);
-  }
-  // After Fabric::run(), and at deadline(). `steering`: of the lab's own subnet manager; null: it
-  // has none. True: it is to run, for it was told what changes paths.
-  bool run(Time now, sm::PathSteering* steering);
+  // Whom to tell of them, and who says their LIDs. They outlive this.
+  void steer_by(Steerings steerings) { steerings_ = std::move(steerings); }
+  // After Fabric::run(), and at deadline(). True: the managers are to run, for one was told what
+  // changes paths.
+  bool run(Time now);
   [[nodiscard]] std::optional<Time> deadline() const;
 
   [[nodiscard]] bool empty() const { return watches_.empty(); }
@@ -100,14 +97,13 @@ class LabServices final : private ServicePlace::Peers {
   // Who has the copies of that one; null: nobody.
   [[nodiscard]] ServicePlace* mirror_of(const ServicePlace& from);
   // Of a router, at one more port of the same node.
-  Expected<void> join(Placed& placed, const fabric::LabServiceMember& member);
+  Expected<void> join(Placed& placed, std::size_t instance, const fabric::LabServiceMember& member);
   [[nodiscard]] Placed* find_router(const fabric::LabService& service, std::string_view node);
   [[nodiscard]] Seat seat_of(const fabric::LabServiceMember& member);
-  void set_lids(const sm::PathSteering* steering);
-  [[nodiscard]] std::vector<Lid> lids_of(const fabric::LabService& service, const Seat& seat,
-                                         const sm::PathSteering* steering) const;
-  // Ports that the subnet has no more.
-  void forget_gone(const sm::PathSteering& steering);
+  void set_lids();
+  [[nodiscard]] std::vector<Lid> lids_of(const fabric::LabService& service, const Seat& seat) const;
+  // Ports that a subnet has no more.
+  void forget_gone();
 
   fabric::Fabric& fabric_;
   BufferPool& blocks_;
@@ -115,11 +111,11 @@ class LabServices final : private ServicePlace::Peers {
   FirewallLog log_;
   const std::function<Time()> clock_;
   const fabric::LabSubnets subnets_;
-  std::vector<const sm::PathSteering*> more_;
+  Steerings steerings_;
   std::vector<Placed> places_;
   PlaceWatches watches_;                     // of these, and of processes
-  std::optional<std::uint64_t> generation_;  // of the steering that the places know of
-  std::uint64_t gone_ = 0;                   // ports that they have forgotten
+  std::optional<std::uint64_t> generation_;  // of all steerings that the places know of
+  std::vector<std::uint64_t> gone_;          // ports that they have forgotten, by subnet
 };
 
 }  // namespace weft::daemon

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/service/place_watches.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -10,31 +12,58 @@ using fabric::LabService;
 using Json = nlohmann::json;
 using service::RuntimeCounter;
 
-void PlaceWatches::add(const LabService& service, std::size_t instance, const ServicePlace& place) {
-  places_.push_back({.service = &service,
-                     .instance = instance,
-                     .node = &place.node(),
-                     .port = place.port(),
-                     .place = &place});
+sm::PathSteering* steering_of(const Steerings& steerings, std::size_t subnet) {
+  return subnet < steerings.size() ? steerings[subnet] : nullptr;
 }
 
-void PlaceWatches::add(const LabService& service, std::size_t instance,
-                       fabric::ChannelAdapter& node, mgmt::PortNumber port) {
-  const auto raw = node.raw_port(port);
+// They only grow, and so does their sum.
+std::uint64_t generation_of(const Steerings& steerings) {
+  std::uint64_t sum = 0;
+  for (const sm::PathSteering* const steering : steerings)
+    sum += steering == nullptr ? 0 : steering->generation();
+  return sum;
+}
+
+void PlaceWatches::add(const LabService& service, const Seat& seat, const ServicePlace& place) {
+  places_.push_back({.service = &service, .seats = {seat}, .node = &place.node(), .place = &place});
+}
+
+void PlaceWatches::add_port(const ServicePlace& place, const Seat& seat) {
+  Watched& watched = *std::ranges::find(places_, &place, &Watched::place);
+  watched.seats.push_back(seat);
+  watched.told.push_back(true);
+}
+
+void PlaceWatches::add(const LabService& service, const Seat& seat, fabric::ChannelAdapter& node) {
+  const auto raw = node.raw_port(seat.port);
   if (!raw) return;
   places_.push_back({.service = &service,
-                     .instance = instance,
+                     .seats = {seat},
                      .node = &node,
-                     .port = port,
                      .raw = *raw,
                      .watch = PlaceWatch(false)});
+}
+
+bool PlaceWatches::Watched::is_at(const fabric::ChannelAdapter& adapter,
+                                  mgmt::PortNumber port) const {
+  return node == &adapter && std::ranges::find(seats, port, &Seat::port) != seats.end();
+}
+
+std::optional<mgmt::PortNumber> PlaceWatches::Watched::missed_at(mgmt::PortNumber port) const {
+  for (const Seat& seat : seats) {
+    if (seat.port == port) continue;
+    if (node->port_info(seat.port).state != wire::PortState::kActive) return seat.port;
+  }
+  return std::nullopt;
 }
 
 // Of a flood of packets to GIDs that nobody has, an instance is not to blame: its standby would
 // fare no better. What finds no room among connections and numbers, or to wait, is another matter.
 PlaceWatch::Work PlaceWatches::work_of(const Watched& place) {
   if (place.place == nullptr) {
-    return {.packets = place.at().counters().get(fabric::NodeCounter::kDiverted)};
+    return {.packets = place.node->port(place.seats.front().port)
+                           .counters()
+                           .get(fabric::NodeCounter::kDiverted)};
   }
   const service::RuntimeCounters& counters = place.place->runtime().counters();
   const std::uint64_t no_memory = place.place->count(ServicePlaceCounter::kNoMemory);
@@ -51,24 +80,26 @@ bool PlaceWatches::is_served(const Watched& place, const sm::PathSteering* steer
       steering == nullptr ? std::nullopt : steering->services().find(place.service->name);
   if (index) {
     const auto& instances = steering->services().services()[*index].instances;
-    for (const sm::ServiceMember& member : instances[place.instance])
+    for (const sm::ServiceMember& member : instances[place.seats.front().instance])
       lids.insert(lids.end(), member.lids.begin(), member.lids.end());
   } else {
-    for (const fabric::LabServiceMember& member : place.service->instances[place.instance])
+    for (const fabric::LabServiceMember& member :
+         place.service->instances[place.seats.front().instance])
       lids.insert(lids.end(), member.lids.begin(), member.lids.end());
   }
   return !lids.empty() &&
          std::ranges::all_of(lids, [&](Lid lid) { return place.raw->is_served(lid); });
 }
 
-bool PlaceWatches::run(Time now, sm::PathSteering* steering) {
-  const std::uint64_t generation = steering == nullptr ? 0 : steering->generation();
+bool PlaceWatches::run(Time now, const Steerings& steerings) {
+  const std::uint64_t generation = generation_of(steerings);
   bool looked = false;
   for (Watched& place : places_) {
     if (place.raw != nullptr &&
         (place.revision != place.raw->revision() || generation_ != generation)) {
       place.revision = place.raw->revision();
-      place.watch.set_served(is_served(place, steering), now);
+      const std::size_t subnet = place.seats.front().subnet;
+      place.watch.set_served(is_served(place, steering_of(steerings, subnet)), now);
     }
     if (place.watch.is_due(now)) {
       place.watch.look(work_of(place), now);
@@ -77,29 +108,36 @@ bool PlaceWatches::run(Time now, sm::PathSteering* steering) {
     place.watch.run(now);
   }
   generation_ = generation;
-  if (steering == nullptr) return false;
-  tell_health(steering->services());
-  if (looked) tell_rates(steering->services());
-  return steering->generation() != generation;
+  tell_health(steerings);
+  for (std::size_t subnet = 0; looked && subnet < steerings.size(); ++subnet) {
+    if (steerings[subnet] != nullptr) tell_rates(steerings[subnet]->services(), subnet);
+  }
+  return generation_of(steerings) != generation;
 }
 
-// Health is a port's: of several services at one, none is to ail. No path leads to who gets copies.
-void PlaceWatches::tell_health(sm::DataServices& services) {
-  const auto same = [](const Watched& place) { return place.watch.is_well() == place.told; };
-  if (std::ranges::all_of(places_, same)) return;
+// Of several services at one port, none is to ail. No path leads to who gets copies.
+bool PlaceWatches::is_well(const Watched& place, mgmt::PortNumber port) const {
+  return std::ranges::none_of(places_, [&](const Watched& other) {
+    if (!other.is_at(*place.node, port) || other.service->is_tap()) return false;
+    return !other.watch.is_well() || other.missed_at(port).has_value();
+  });
+}
+
+// Health is a port's, and each subnet's manager has its own ports.
+void PlaceWatches::tell_health(const Steerings& steerings) {
   for (Watched& place : places_) {
-    const auto ails = [&](const Watched& other) {
-      return other.node == place.node && other.port == place.port && !other.service->is_tap() &&
-             !other.watch.is_well();
-    };
-    const bool well = std::ranges::none_of(places_, ails);
-    if (well == place.told) continue;
-    place.told = well;
-    services.set_health(place.at().guid(), well);
+    for (std::size_t i = 0; i < place.seats.size(); ++i) {
+      const Seat& seat = place.seats[i];
+      sm::PathSteering* const steering = steering_of(steerings, seat.subnet);
+      const bool well = is_well(place, seat.port);
+      if (steering == nullptr || well == place.told[i]) continue;
+      place.told[i] = well;
+      steering->services().set_health(place.node->port(seat.port).guid(), well);
+    }
   }
 }
 
-void PlaceWatches::tell_rates(sm::DataServices& services) const {
+void PlaceWatches::tell_rates(sm::DataServices& services, std::size_t subnet) const {
   for (const Watched& first : places_) {
     if (!first.service->by_load || first.service->instances.size() < 2) continue;
     const auto index = services.find(first.service->name);
@@ -107,7 +145,10 @@ void PlaceWatches::tell_rates(sm::DataServices& services) const {
       continue;
     std::vector<std::uint64_t> rates(first.service->instances.size());
     for (const Watched& place : places_) {
-      if (place.service == first.service) rates[place.instance] += place.watch.rate();
+      if (place.service != first.service) continue;
+      for (const Seat& seat : place.seats) {
+        if (seat.subnet == subnet) rates[seat.instance] += place.watch.rate();
+      }
     }
     services.set_rates(*index, rates);
   }
@@ -125,6 +166,12 @@ std::optional<Time> PlaceWatches::deadline() const {
 void PlaceWatches::report(const Watched& place, Json& row) {
   row["well"] = place.watch.is_well();
   if (!place.watch.is_well()) row["ails"] = place.watch.why();
+  for (const Seat& seat : place.seats) {
+    const auto missed = place.missed_at(seat.port);
+    if (!missed || row.contains("ails")) continue;
+    row["well"] = false;
+    row["ails"] = fmt::format("its port {} is not up, and what is routed needs all", *missed);
+  }
   row["packets_per_s"] = place.watch.rate();
 }
 
@@ -139,7 +186,7 @@ void PlaceWatches::report_processes(const std::string& service, Json& rows) cons
     Json row{{"name", place.service->name},
              {"type", place.service->type},
              {"node", place.node->name()},
-             {"port", place.port}};
+             {"port", place.seats.front().port}};
     report(place, row);
     rows.push_back(std::move(row));
   }

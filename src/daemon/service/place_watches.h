@@ -20,18 +20,32 @@
 
 namespace weft::daemon {
 
+// By the lab's subnets, what the manager of each steers by; null: it is not here, or not Weft's.
+using Steerings = std::vector<sm::PathSteering*>;
+[[nodiscard]] sm::PathSteering* steering_of(const Steerings& steerings, std::size_t subnet);
+// Grows when any of them has other LIDs or paths.
+[[nodiscard]] std::uint64_t generation_of(const Steerings& steerings);
+
 class PlaceWatches {
  public:
+  // A port of a place, and what it is to the manager of its subnet.
+  struct Seat {
+    mgmt::PortNumber port = 0;
+    std::size_t instance = 0;
+    std::size_t subnet = 0;  // of the lab's
+  };
+
   // One that works in the daemon; both outlive it.
-  void add(const fabric::LabService& service, std::size_t instance, const ServicePlace& place);
+  void add(const fabric::LabService& service, const Seat& seat, const ServicePlace& place);
+  // One more port of a place that is there already, a router's.
+  void add_port(const ServicePlace& place, const Seat& seat);
   // One of a process, at a port that `node` has; both outlive it.
-  void add(const fabric::LabService& service, std::size_t instance, fabric::ChannelAdapter& node,
-           mgmt::PortNumber port);
+  void add(const fabric::LabService& service, const Seat& seat, fabric::ChannelAdapter& node);
   [[nodiscard]] bool empty() const { return places_.empty(); }
 
   // After whatever has happened, and at deadline(). True: what services.lids() or paths come to may
-  // have become another. `steering`: whom to tell; null: nobody.
-  bool run(Time now, sm::PathSteering* steering);
+  // have become another. `steerings`: whom to tell.
+  bool run(Time now, const Steerings& steerings);
   [[nodiscard]] std::optional<Time> deadline() const;
 
   // Puts into a place's row whether it is well, and its packets a second: docs/cli.md.
@@ -42,24 +56,26 @@ class PlaceWatches {
  private:
   struct Watched {
     const fabric::LabService* service = nullptr;
-    std::size_t instance = 0;
+    std::vector<Seat> seats{};
     const fabric::ChannelAdapter* node = nullptr;
-    mgmt::PortNumber port = 0;
     const ServicePlace* place = nullptr;   // null: of a process
     const fabric::RawPort* raw = nullptr;  // of a process
     PlaceWatch watch{true};
-    bool told = true;  // of its port's health: all are well at first
+    std::vector<bool> told{true};  // of each seat's health: all are well at first
     std::optional<std::uint64_t> revision{};
-    [[nodiscard]] const fabric::NodePort& at() const { return node->port(port); }
+    [[nodiscard]] bool is_at(const fabric::ChannelAdapter& adapter, mgmt::PortNumber port) const;
+    // What is routed needs all ports of the place: empty, or which other one is not up.
+    [[nodiscard]] std::optional<mgmt::PortNumber> missed_at(mgmt::PortNumber port) const;
   };
   [[nodiscard]] static PlaceWatch::Work work_of(const Watched& place);
   [[nodiscard]] static bool is_served(const Watched& place, const sm::PathSteering* steering);
   static void report(const Watched& place, nlohmann::json& row);
-  void tell_health(sm::DataServices& services);
-  void tell_rates(sm::DataServices& services) const;
+  void tell_health(const Steerings& steerings);
+  [[nodiscard]] bool is_well(const Watched& place, mgmt::PortNumber port) const;
+  void tell_rates(sm::DataServices& services, std::size_t subnet) const;
 
   std::vector<Watched> places_;
-  std::uint64_t generation_ = 0;  // of the steering, when it was looked who is served
+  std::uint64_t generation_ = 0;  // of all steerings, when it was looked who is served
 };
 
 }  // namespace weft::daemon

@@ -23,6 +23,13 @@ bool fits_pkey(const std::optional<PKey>& wanted, PKey pkey) {
          (pkey.value() & kPartitionBits) == (wanted->value() & kPartitionBits);
 }
 
+bool fits_service(const std::optional<ServiceIdRange>& wanted, std::optional<std::uint64_t> service,
+                  bool on_the_way) {
+  if (!wanted) return true;
+  if (!service) return on_the_way;
+  return *service >= wanted->first && *service <= wanted->last;
+}
+
 Expected<void> check(const PathRule& rule) {
   const auto wrong = [](const std::string& text) {
     return fail(std::errc::invalid_argument, text);
@@ -68,15 +75,13 @@ bool EndMatch::fits(const PathEnd& end) const {
                      [&](const GidPrefix& prefix) { return prefix.covers(end.gid); });
 }
 
-RuleTrial try_rule(const PathRule& rule, const PathQuery& query) {
+RuleTrial try_rule(const PathRule& rule, const PathQuery& query, bool on_the_way) {
   if (!rule.requester.fits(query.requester)) return {.unmet = "requester"};
-  if (rule.service_ids && (!query.service_id || *query.service_id < rule.service_ids->first ||
-                           *query.service_id > rule.service_ids->last)) {
-    return {.unmet = "service_id"};
-  }
+  if (!fits_service(rule.service_ids, query.service_id, on_the_way)) return {.unmet = "service_id"};
   if (!fits_pkey(rule.pkey, query.pkey)) return {.unmet = "pkey"};
-  if (rule.sl && rule.sl != query.sl) return {.unmet = "sl"};
-  if (rule.qos_class && rule.qos_class != query.qos_class) return {.unmet = "qos_class"};
+  if (rule.sl && rule.sl != query.sl && !on_the_way) return {.unmet = "sl"};
+  const bool any_class = !rule.qos_class || (on_the_way && !query.qos_class);
+  if (!any_class && rule.qos_class != query.qos_class) return {.unmet = "qos_class"};
   const bool from = rule.from.fits(query.source);
   const bool forward = from && rule.to.fits(query.destination);
   const bool back =

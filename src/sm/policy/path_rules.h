@@ -79,6 +79,10 @@ struct PathRule {
   std::optional<Sl> answer_sl{};       // of the path that it answers; with kNone there is none
   bool symmetric = false;
   friend bool operator==(const PathRule&, const PathRule&) = default;
+
+  // It looks at what only the query has said that began a way: of a packet that comes to a service
+  // nobody can tell it.
+  [[nodiscard]] bool looks_at_query() const { return service_ids || sl || qos_class; }
 };
 
 // In which direction a rule fits a query.
@@ -95,7 +99,10 @@ struct RuleTrial {
   RuleFit fit = RuleFit::kNot;
   std::string_view unmet{};
 };
-[[nodiscard]] RuleTrial try_rule(const PathRule& rule, const PathQuery& query);
+// `on_the_way`: a service asks for the rest of a way. What looks_at_query() is taken for met then,
+// unless the service says otherwise; an SL it cannot know.
+[[nodiscard]] RuleTrial try_rule(const PathRule& rule, const PathQuery& query,
+                                 bool on_the_way = false);
 
 class PathRules {
  public:

@@ -11,10 +11,15 @@
 // rule that leads through it, or the real LID behind the last one. It says for whom by the GIDs of
 // both ends, and that it asks as a service by the service LID at which the packet arrived; who says
 // no LID, and asks for a path that does not begin at his port, asks as the service there.
+//
+// ServiceID, QoSClass and SL of the query that began the way a service does not know. So it gets
+// what all rules have in common that lead through it, whatever they say of these three: those
+// services that any of them has behind it, where one has them all.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +27,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/time.h"
 #include "sm/policy/data_services.h"
 #include "sm/policy/path_rules.h"
 
@@ -39,6 +45,16 @@ struct PathDecision {
   // say.
   std::optional<Sl> sl{};
   std::string reason{};  // why it is not what the rule says; empty: it is
+};
+
+// A query for a path between two ends, and what became of it.
+struct PathAnswer {
+  std::uint64_t number = 0;  // from 1 on
+  Time when{};
+  PathQuery query{};
+  PathDecision decision{};  // its rule is the one that had that index then
+  std::string rule{};       // the name of that; empty: it has none
+  std::size_t paths = 0;    // that were told; none: the ports do not reach each other so
 };
 
 // What a lab file, or a command line, says of all this.
@@ -67,6 +83,8 @@ class PathSteering {
   [[nodiscard]] const DataServices& services() const { return services_; }
   // To say who is there and well; not to set() them.
   [[nodiscard]] DataServices& services() { return services_; }
+  // All services that the rule leads through are in other subnets: it answers nothing here.
+  [[nodiscard]] bool is_elsewhere(const PathRule& rule) const;
   // All paths are direct.
   [[nodiscard]] bool is_idle() const {
     return rules_.all().empty() && rules_.default_action() == PathAction::kDirect;
@@ -76,6 +94,13 @@ class PathSteering {
   // load.
   [[nodiscard]] PathDecision decide(const PathQuery& query, bool remember);
 
+  // How many paths were told by the decision that was made last, and remembered.
+  void told(std::size_t paths);
+  // Those that were remembered last, the oldest first; while is_idle() nobody decides anything.
+  static constexpr std::size_t kAnswersKept = 256;
+  [[nodiscard]] const std::deque<PathAnswer>& answers() const { return answers_; }
+  // What time it is from now on.
+  void set_time(Time now) { now_ = now; }
   // How many queries a rule has answered, or where none fitted.
   [[nodiscard]] std::uint64_t hits(std::optional<std::size_t> rule) const {
     return rule ? hits_[*rule] : otherwise_;
@@ -88,9 +113,22 @@ class PathSteering {
   using Chain = std::vector<std::size_t>;
 
   [[nodiscard]] Chain chain_of(const PathRule& rule, bool reversed) const;
+  // A rule that leads through the service that asks.
+  struct Leading {
+    std::size_t rule = 0;
+    RuleFit fit = RuleFit::kNot;
+    Chain ahead{};  // of that service
+  };
+
+  [[nodiscard]] std::optional<std::size_t> named_service(const PathQuery& query) const;
+  [[nodiscard]] bool asks_as_service(const PathQuery& query) const;
   // How many of them are behind the requester, for whom it asks as the last of these.
   [[nodiscard]] std::size_t passed(const Chain& chain, const PathQuery& query) const;
   [[nodiscard]] PathDecision find(const PathQuery& query, bool remember);
+  [[nodiscard]] std::optional<Leading> leading(std::size_t index, RuleFit fit,
+                                               const PathQuery& query) const;
+  [[nodiscard]] PathDecision lead_on(const std::vector<Leading>& rules, const PathQuery& query,
+                                     bool remember);
   [[nodiscard]] PathDecision answer(std::size_t index, RuleFit fit, const PathQuery& query,
                                     bool remember);
   Expected<void> check_services(const PathRule& rule, const std::vector<DataService>& all) const;
@@ -99,6 +137,9 @@ class PathSteering {
   DataServices services_;
   std::vector<std::uint64_t> hits_;  // as rules_
   std::uint64_t otherwise_ = 0;
+  std::deque<PathAnswer> answers_;
+  std::uint64_t answered_ = 0;
+  Time now_{};
   std::uint64_t generation_ = 0;
 };
 

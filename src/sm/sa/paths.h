@@ -87,6 +87,8 @@ class PathFinder {
                              std::uint64_t lid_bit, Lid lid) const;
   void between(const Question& question, const ViewEnd& from, const ViewEnd& to,
                SaReply& reply) const;
+  void direct(const Question& question, const ViewEnd& from, const ViewEnd& to,
+              std::optional<Sl> given, SaReply& reply) const;
   // `given`: the SL that a rule gives the path.
   [[nodiscard]] bool path(const Question& question, const ViewEnd& from, const ViewEnd& to,
                           std::optional<Sl> given, wire::PathRecord& answer) const;
@@ -117,9 +119,15 @@ class PathFinder {
   [[nodiscard]] PathQuery query_of(const Question& question, const ViewEnd& from,
                                    const ViewEnd* to) const;
   [[nodiscard]] static bool names_both(const Question& question);
+  void note_told(const Question& question, std::size_t paths) const {
+    if (names_both(question)) steering_->told(paths);
+  }
   // What the SL that a rule gives comes to, for who wants to know why.
   void judge_level(const Question& question, PathDecision& decision) const;
   void beyond(const Question& question, std::uint32_t from, SaReply& reply) const;
+  // A service asks for a packet that came into this subnet by it.
+  [[nodiscard]] bool is_on_the_way(const Question& question) const;
+  void from_beyond(const Question& question, SaReply& reply) const;
   void led(const Question& question, const ViewEnd& from, const ViewEnd* to, const PathQuery& query,
            const PathDecision& decision, SaReply& reply) const;
   [[nodiscard]] bool lead(const Question& question, const ViewEnd& start, const ViewEnd* to,

@@ -112,7 +112,32 @@ void PathFinder::beyond(const Question& question, std::uint32_t from, SaReply& r
   const PathQuery query = query_of(question, source, nullptr);
   const PathDecision decision = steering_->decide(query, names_both(question));
   if (decision.action != PathAction::kThrough) return reply.fail(SaStatus::kInvalidGid);
+  const std::size_t before = reply.count();
   led(question, source, nullptr, query, decision, reply);
+  note_told(question, reply.count() - std::min(before, reply.count()));
+}
+
+bool PathFinder::is_on_the_way(const Question& question) const {
+  return question.has(PathRecord::kHasSgid | PathRecord::kHasSlid) &&
+         !view_.is_here(question.asked.sgid) && is_service_lid(question.asked.slid) &&
+         question.request.requester != SubnetView::kNobody;
+}
+
+// From what is none of this subnet's: a service that joins it to another one says so of what it has
+// brought, and nobody else is answered.
+void PathFinder::from_beyond(const Question& question, SaReply& reply) const {
+  const Ends to = ends_of(question, PathRecord::kHasDgid, question.asked.dgid, PathRecord::kHasDlid,
+                          question.asked.dlid);
+  if (to.status != SaStatus::kOk) return reply.fail(to.status);
+  if (to.all) return reply.fail(SaStatus::kInsufficientComponents);
+  const ViewEnd& service = view_.ends()[question.request.requester];
+  const ViewEnd& end = view_.ends()[to.one];
+  PathQuery query = query_of(question, service, &end);
+  query.source = {.gid = question.asked.sgid};
+  const PathDecision decision = steering_->decide(query, true);
+  if (!decision.service) return reply.fail(SaStatus::kInvalidGid);
+  if (decision.action != PathAction::kNone) led(question, service, &end, query, decision, reply);
+  note_told(question, reply.count());
 }
 
 void PathFinder::led(const Question& question, const ViewEnd& from, const ViewEnd* to,
@@ -221,6 +246,9 @@ std::optional<PKey> PathFinder::pkey_towards(const Question& question, const Pat
   if (question.has(PathRecord::kHasPKey) && !decision.service) {
     return view_.common_pkey(from, to, question.asked.pkey);
   }
+  // What crosses subnets has the P_Key already with which it is to arrive.
+  const bool crosses = query.source.port == Guid{} && question.has(PathRecord::kHasPKey);
+  if (crosses) return view_.common_pkey(from, to, question.asked.pkey);
   if (query.pkey != PKey{}) {
     if (const auto pkey = view_.common_pkey(from, to, query.pkey)) return pkey;
   }
