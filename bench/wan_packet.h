@@ -15,11 +15,11 @@
 
 namespace weft::bench {
 
-// On VL 0, with its CRCs; `payload`: bytes, a multiple of 4.
-inline std::vector<std::byte> make_wan_packet(std::size_t payload) {
+// With its CRCs; `payload`: bytes, a multiple of 4.
+inline std::vector<std::byte> make_wan_packet(std::size_t payload, Vl vl = Vl{0}) {
   const std::size_t covered = wire::Lrh::kSize + wire::Bth::kSize + payload + wire::kIcrcSize;
   std::vector<std::byte> bytes(covered + wire::kVcrcSize);
-  wire::Lrh{.vl = Vl{0},
+  wire::Lrh{.vl = vl,
             .dlid = Lid{2},
             .packet_words = static_cast<std::uint16_t>(covered / 4),
             .slid = Lid{1}}

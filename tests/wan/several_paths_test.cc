@@ -107,7 +107,7 @@ TEST(SeveralPaths, GoDownWhenAllAreCut) {
 // One of three is cut now and then, one way or both, while all of them lose, double and mix up.
 TEST(SeveralPaths, LoseNothingWhateverBecomesOfOneOfThem) {
   std::uint64_t failures = 0;
-  for (const std::uint64_t seed : sim::seeds(20)) {
+  for (const std::uint64_t seed : sim::seeds(50)) {
     SCOPED_TRACE(sim::how_to_replay(seed, "SeveralPaths.LoseNothingWhateverBecomesOfOneOfThem"));
     Random random(seed);
     const auto draw = [&random] {
