@@ -9,12 +9,14 @@
 namespace weft::phy {
 namespace {
 
-// A pulse of one bit and nothing beside it, of `amplitude_mv` up and down.
+// A pulse of one bit, all but flat, and nothing or a part of it in the next, of `amplitude_mv` up
+// and down.
 EqualisedLane lone_pulse(double amplitude_mv, double noise_mv, double next_cursor = 0) {
   Pulse pulse;
   pulse.peak = 8 * kSamplesInBit;
   for (std::size_t i = 0; i < kSamplesInBit; ++i) {
-    pulse.samples[pulse.peak - kSamplesInBit / 2 + i] = 1;
+    const float from_middle = std::abs(static_cast<float>(i) - kSamplesInBit / 2.0F);
+    pulse.samples[pulse.peak - kSamplesInBit / 2 + i] = 1 - from_middle * 1e-3F;
     pulse.samples[pulse.peak + kSamplesInBit / 2 + i] = static_cast<float>(next_cursor);
   }
   pulse.noise_gain = 1;
@@ -60,7 +62,7 @@ TEST(AnalyticEye, HeightIsWhatNoiseLeaves) {
 }
 
 TEST(AnalyticEye, MoreOfAnyTroubleMakesMoreErrors) {
-  const LaneChannel usual{.cable_loss_db = 14,
+  const LaneChannel usual{.cable_loss_db = 18,
                           .board_loss_db = 4,
                           .skin_share = 0.8,
                           .noise_mv = 4,
@@ -85,7 +87,7 @@ TEST(AnalyticEye, MoreOfAnyTroubleMakesMoreErrors) {
   worse.sinusoidal_jitter_ps = 20;
   EXPECT_GT(rate(worse), 1.2 * before);
   worse = usual;
-  worse.cable_loss_db = 16;
+  worse.cable_loss_db = 19;
   EXPECT_GT(rate(worse), 2 * before);
 }
 
