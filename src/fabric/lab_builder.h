@@ -116,6 +116,7 @@ class LabBuilder {
   [[nodiscard]] Expected<void> check_services() const;
   [[nodiscard]] Expected<void> check_names(const LabService& service, const Where& where) const;
   [[nodiscard]] Expected<void> check_router(const LabService& service, const Where& at) const;
+  [[nodiscard]] Expected<void> check_router_pairs(const LabService& service, const Where& at) const;
   [[nodiscard]] Expected<void> check_policies() const;
   [[nodiscard]] Expected<void> check_port(const LabPort& port, const Where& where) const;
   [[nodiscard]] Expected<void> check_ends(const LabPolicyEnds& ends, const Where& where,

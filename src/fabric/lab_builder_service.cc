@@ -9,6 +9,7 @@
 
 #include "fabric/lab_builder.h"
 #include "fabric/lab_service_text.h"
+#include "fabric/lab_subnets.h"
 
 namespace weft::fabric {
 namespace {
@@ -139,18 +140,54 @@ Expected<void> LabBuilder::check_names(const LabService& service, const Where& w
 
 Expected<void> LabBuilder::check_router(const LabService& service, const Where& at) const {
   if (service.type != "router") return {};
+  if (service.by_load) {
+    return wrong(at, "a router is not balanced by load: each subnet has to choose the same node");
+  }
   std::map<std::string, std::size_t> ports;
+  std::map<std::string, std::string> partners;
   for (const LabServiceInstance& instance : service.instances) {
-    if (instance.size() > 1) {
-      return wrong(at, "a router has no pairs: of several, each is at ports of its own");
+    for (const LabServiceMember& member : instance) {
+      ++ports[member.at.node];
+      // Each of a pair is to have the same other one in all subnets; of itself, none.
+      const LabServiceMember& other =
+          &member == &instance.front() ? instance.back() : instance.front();
+      const std::string partner =
+          fmt::format("{}{}", &member == &instance.front() ? "before " : "behind ", other.at.node);
+      const bool alone = instance.size() == 1;
+      const auto [known, is_new] = partners.emplace(member.at.node, alone ? "" : partner);
+      if (is_new || known->second == (alone ? "" : partner)) continue;
+      return wrong(at, fmt::format("the ports of {} are in pairs with those of one other node, in "
+                                   "the same order, as in at = [[\"g1:1\", \"g2:1\"], [\"g1:2\", "
+                                   "\"g2:2\"]]",
+                                   member.at.node));
     }
-    ++ports[instance.front().at.node];
   }
   for (const auto& [node, count] : ports) {
     if (count > 1) continue;
     return wrong(at, fmt::format("a router is at several ports of a node, as in "
                                  "at = [\"{0}:1\", \"{0}:2\"]",
                                  node));
+  }
+  return check_router_pairs(service, at);
+}
+
+// Both members of a pair are in one subnet, whose manager leads the one's LIDs to the other one.
+Expected<void> LabBuilder::check_router_pairs(const LabService& service, const Where& at) const {
+  const LabSubnets subnets(lab_);
+  const auto subnet_of = [&](const LabPort& port) {
+    const LabNode* const node = lab_.find_node(port.node);
+    return subnets.of(static_cast<std::size_t>(node - lab_.nodes.data()), port.port);
+  };
+  for (const LabServiceInstance& pair : service.instances) {
+    const LabPort& one = pair.front().at;
+    const LabPort& other = pair.back().at;
+    if (one.node == other.node && pair.size() == 2) {
+      return wrong(at, fmt::format("{} and {} are one node, which goes with both", to_string(one),
+                                   to_string(other)));
+    }
+    if (subnet_of(one) == subnet_of(other)) continue;
+    return wrong(at, fmt::format("{} and {} are in two subnets, and cannot stand in for each other",
+                                 to_string(one), to_string(other)));
   }
   return {};
 }

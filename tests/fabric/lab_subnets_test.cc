@@ -96,8 +96,30 @@ TEST(LabSubnets, RouterIsAtSeveralPortsOfANode) {
                 .find("a router is at several ports of a node, as in "
                       "at = [\"gate:1\", \"gate:2\"]"),
             std::string::npos);
-  EXPECT_NE(refusal(at("[[\"gate:1\", \"gate:2\"]]")).find("a router has no pairs"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(at("[\"gate:1\", \"gate:2\"]\nbalance = \"load\"")).find("not balanced by load"),
+      std::string::npos);
+}
+
+TEST(LabSubnets, RoutersStandInForEachOtherInEachSubnet) {
+  const auto at = [](const std::string& ports) {
+    std::string text = kLabSubnetsNodes;
+    text.replace(text.find("gate = "), 0, "gate2 = { ports = 2 }\n");
+    return std::string(kManagers) + text +
+           "[[link]]\nends = [\"gate2:1\", \"west\"]\n"
+           "[[link]]\nends = [\"gate2:2\", \"east\"]\n[service.router]\nat = " +
+           ports + "\n";
+  };
+  const auto refuses = [&](const std::string& ports, const char* text) {
+    const std::string why = refusal(at(ports));
+    EXPECT_NE(why.find(text), std::string::npos) << why;
+  };
+  const Lab lab = parsed(at("[[\"gate:1\", \"gate2:1\"], [\"gate:2\", \"gate2:2\"]]"));
+  EXPECT_EQ(lab.data.services.front().instances.size(), 2u);
+  refuses("[[\"gate:1\", \"gate:2\"]]", "with those of one other node");
+  refuses("[[\"gate:1\", \"gate2:1\"], [\"gate2:2\", \"gate:2\"]]", "in the same order");
+  refuses("[[\"gate:1\", \"gate2:1\"], \"gate:2\", \"gate2:2\"]", "one other node");
+  refuses("[[\"gate:1\", \"gate2:2\"], [\"gate:2\", \"gate2:1\"]]", "are in two subnets");
 }
 
 }  // namespace

@@ -260,6 +260,64 @@ TEST(DataServices, GiveThePortsOfANodeToDifferentMembers) {
   EXPECT_LT(first, 5);
 }
 
+// Nodes 1 to 3 with a port in the west, 11 to 31, and one in the east, 12 to 32.
+DataService joining(PairMode mode, const std::vector<std::vector<std::uint64_t>>& instances) {
+  DataService made{.name = "router", .pair = mode, .joins = true};
+  for (const auto& ports : instances) {
+    auto& members = made.instances.emplace_back();
+    for (const std::uint64_t port : ports) {
+      members.push_back(at(port));
+      members.back().node = Guid{port / 10};
+    }
+  }
+  return made;
+}
+
+TEST(DataServices, ThatJoinSubnetsAreTheSameNodeForBothManagers) {
+  for (const PairMode mode : {PairMode::kStandby, PairMode::kBoth}) {
+    const auto made = mode == PairMode::kBoth ? joining(mode, {{11, 21}, {12, 22}})
+                                              : joining(mode, {{11}, {12}, {21}, {22}, {31}, {32}});
+    DataServices west;
+    DataServices east;
+    ASSERT_TRUE(west.set({made}));
+    ASSERT_TRUE(east.set({made}));
+    set_ports(west, {5, 11, 21, 31});
+    set_ports(east, {7, 12, 22, 32});
+    std::map<std::uint64_t, int> used;
+    const auto check = [&] {
+      for (std::uint16_t i = 0; i < 60; ++i) {
+        const FlowEnds in_west{.first = gid(i), .first_port = Guid{5}, .second = gid(999)};
+        const FlowEnds in_east{.first = gid(i), .second = gid(999)};
+        const std::uint64_t there = west.choose(0, in_west, true)->port.value() / 10;
+        EXPECT_EQ(there, east.choose(0, in_east, true)->port.value() / 10);
+        ++used[there];
+      }
+    };
+    check();
+    EXPECT_EQ(used.size(), mode == PairMode::kBoth ? 2u : 3u);
+    for (DataServices* const each : {&west, &east})
+      each->set_drained(Guid{11}, true);
+    used.clear();
+    check();
+    EXPECT_FALSE(used.contains(1)) << "the whole node is out of service";
+  }
+}
+
+TEST(DataServices, ThatJoinSubnetsGoBackToTheFirstOfAPair) {
+  DataServices services;
+  ASSERT_TRUE(services.set({joining(PairMode::kStandby, {{11, 21}, {12, 22}})}));
+  set_ports(services, {11, 21});
+  EXPECT_EQ(leads(services)[1011], 11u);
+  EXPECT_THAT(services.choose(0, flow(5, 6), true)->lids, ElementsAre(Lid{1011}));
+  services.set_health(Guid{11}, false);
+  EXPECT_EQ(leads(services)[1011], 21u);
+  EXPECT_EQ(services.choose(0, flow(5, 6), true)->port, Guid{21});
+  EXPECT_THAT(services.choose(0, flow(5, 6), true)->lids, ElementsAre(Lid{1011}))
+      << "by which those who are connected know it";
+  services.set_health(Guid{11}, true);
+  EXPECT_EQ(leads(services)[1011], 11u) << "as in the other subnet, whatever came first there";
+}
+
 TEST(DataServices, GetLidsAboveThoseOfPortsAlwaysTheSame) {
   const std::vector<DataService> wanted{
       {.name = "fw", .instances = {{{.port = Guid{1}}, {.port = Guid{2}}}}},

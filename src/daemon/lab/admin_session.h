@@ -13,6 +13,7 @@
 //   {"do": "sm", "what": "policy", "action": "add", "text": "through = \"firewall\"", "before": 1}
 //   {"do": "sm", "what": "policy", "action": "delete", "rule": 1 | "name"}
 //   {"do": "sm", "what": "policy", "action": "drain" | "restore", "at": "fw:2"}
+//      "guid": of that port, optional: for managers of subnets that it is not in
 //   {"do": "sm", "what": "policy", "action": "explain", "from": "a", "to": "b", "requester": "fw",
 //    "slid", "service_id", "pkey", "sl", "qos_class": numbers, all but "from" and "to" optional}
 //   {"do": "lan", "what": …}            as LanServer::answer() has it

@@ -16,22 +16,29 @@ namespace {
 using fabric::LabNode;
 using fabric::NodeKind;
 
-// The GUID of an end port that is called by the name of a node that describes itself by another
-// one; else what was given.
-std::string in_terms_of_subnet(const fabric::Lab& lab, const std::string& name) {
+// The GUID of an end port that is called by the name of a node; empty: there is none.
+std::string guid_called(const fabric::Lab& lab, const std::string& name) {
   const std::size_t colon = name.rfind(':');
   const LabNode* const node = lab.find_node(name.substr(0, colon));
-  if (node == nullptr || node->description == node->name) return name;
+  if (node == nullptr) return {};
   const bool is_switch = node->kind == NodeKind::kSwitch;
   std::size_t port = is_switch ? 0 : 1;
   if (colon != std::string::npos) {
     const char* const end = name.data() + name.size();
     const auto [stop, error] = std::from_chars(name.data() + colon + 1, end, port);
-    if (error != std::errc{} || stop != end) return name;
+    if (error != std::errc{} || stop != end) return {};
   }
   const std::size_t index = is_switch ? port : port - 1;
-  if (index >= node->port_guids.size()) return name;
+  if (index >= node->port_guids.size()) return {};
   return fabric::to_string(node->port_guids[index]);
+}
+
+// That of a node that describes itself by another name than the lab's; else what was given.
+std::string in_terms_of_subnet(const fabric::Lab& lab, const std::string& name) {
+  const LabNode* const node = lab.find_node(name.substr(0, name.rfind(':')));
+  if (node == nullptr || node->description == node->name) return name;
+  const std::string guid = guid_called(lab, name);
+  return guid.empty() ? name : guid;
 }
 
 }  // namespace
@@ -45,6 +52,10 @@ Expected<nlohmann::json> answer_in_words_of(const fabric::Lab& lab, ManagedSubne
         request, path_rule(lab, *rule, managed_subnet_of(lab, subnet.node(), subnet.port())));
     if (!added) return tl::unexpected(added.error());
     request["action"] = "list";
+  }
+  if (const auto at = request.find("at"); at != request.end() && at->is_string()) {
+    const std::string guid = guid_called(lab, at->get<std::string>());
+    if (!guid.empty()) request["guid"] = guid;
   }
   for (const char* end : {"from", "to", "requester", "at"}) {
     const auto found = request.find(end);

@@ -96,7 +96,7 @@ class ManagedSubnet {
   [[nodiscard]] nlohmann::json services_json() const;
   [[nodiscard]] nlohmann::json ends_json(const sm::EndMatch& ends) const;
   [[nodiscard]] std::string port_name(Guid port) const;
-  Expected<void> set_drained(const std::string& name, bool drained);
+  Expected<void> set_drained(const nlohmann::json& request, bool drained);
   [[nodiscard]] Expected<Gid> gid_called(const std::string& name) const;
 
   const std::string node_;

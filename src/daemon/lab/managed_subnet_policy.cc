@@ -126,7 +126,7 @@ Expected<Json> ManagedSubnet::policy(const Json& request) {
       return tl::unexpected(removed.error());
     }
   } else if (action == "drain" || action == "restore") {
-    if (auto done = set_drained(text_of(request, "at"), action == "drain"); !done) {
+    if (auto done = set_drained(request, action == "drain"); !done) {
       return tl::unexpected(done.error());
     }
   } else if (action != "list") {
@@ -154,11 +154,14 @@ Expected<void> ManagedSubnet::add_rule(const Json& request, sm::PathRule rule) {
   return steering.insert(before, std::move(rule));
 }
 
-// The port of an instance, by what people call it; by its GUID while it is gone, too.
-Expected<void> ManagedSubnet::set_drained(const std::string& name, bool drained) {
+// The port of an instance, by what people call it; by its GUID while it is gone, too, or in another
+// subnet, where a service is that joins that one to this.
+Expected<void> ManagedSubnet::set_drained(const Json& request, bool drained) {
   sm::DataServices& services = management_.steering().services();
+  const std::string name = text_of(request, "at");
   const auto end = find_end(name);
-  const auto guid = name.starts_with("0x") ? parse_guid(name) : std::nullopt;
+  const std::string number = request.contains("guid") ? text_of(request, "guid") : name;
+  const auto guid = number.starts_with("0x") ? parse_guid(number) : std::nullopt;
   if (!end && !guid) return tl::unexpected(end.error());
   const Guid port = end ? end->guid : *guid;
   std::vector<std::string> there;

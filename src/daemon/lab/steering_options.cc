@@ -76,11 +76,17 @@ sm::DataService data_service(const SteeredLab& in, const LabService& service) {
   sm::DataService made{.name = service.name,
                        .balance = service.by_load ? sm::Balance::kLoad : sm::Balance::kHash,
                        .pair = service.both_work ? sm::PairMode::kBoth : sm::PairMode::kStandby,
-                       .bypass = service.bypass};
+                       .bypass = service.bypass,
+                       .joins = service.type == "router",
+                       .elsewhere = !is_in(in, service, in.subnet)};
+  if (made.elsewhere) return made;
   for (const fabric::LabServiceInstance& instance : service.instances) {
     auto& members = made.instances.emplace_back();
-    for (const fabric::LabServiceMember& member : instance)
-      members.push_back({.port = guid_of(lab, member.at), .lids = member.lids});
+    for (const fabric::LabServiceMember& member : instance) {
+      members.push_back({.port = guid_of(in.lab, member.at),
+                         .node = guid_of(in.lab, {.node = member.at.node}),
+                         .lids = member.lids});
+    }
   }
   return made;
 }

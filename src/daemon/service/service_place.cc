@@ -250,7 +250,8 @@ void ServicePlace::ask(std::uint64_t number, const service::PathQuestion& questi
   if (crosses && !brings) asked.like.sgid = questions_.gid_of(at);
   // A LID of the port's own, by which what other rules than those of LIDs divert may come, says
   // not that a service asks: with the GID of another port as source it is that of no path.
-  if (crosses || questions_.is_own(at, question.via)) asked.mask &= ~PathRecord::kHasSlid;
+  const bool as_service = brings || (!crosses && !questions_.is_own(at, question.via));
+  if (!as_service) asked.mask &= ~PathRecord::kHasSlid;
   if (!questions_.ask(at, number, asked, peers_.now())) {
     return counters_.add_in_turn(ServicePlaceCounter::kUnasked);
   }
@@ -265,7 +266,8 @@ void ServicePlace::path_answered(std::uint64_t number, const SaPathAnswer& answe
   if (path && crosses) {
     // What answers to this comes to the service, and not to the engine of the port.
     const std::vector<Lid>& own = lids(answer.port);
-    if (!own.empty()) path->slid = own.front();
+    const bool is_own = std::ranges::find(own, path->slid) != own.end();
+    if (!own.empty() && !is_own) path->slid = own.front();
   }
   runtime_->path_answered(number, path, peers_.now());
 }

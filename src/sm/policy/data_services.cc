@@ -165,7 +165,19 @@ void DataServices::set_health(Guid port, bool well) {
 }
 
 void DataServices::set_drained(Guid port, bool drained) {
-  if (drained ? drained_.insert(port).second : drained_.erase(port) > 0) settle();
+  std::set<Guid> ports{port};
+  each_member(services_, [&](const DataService& service, const ServiceMember& member) {
+    if (member.port != port || !service.joins) return;
+    for (const auto& instance : service.instances) {
+      for (const ServiceMember& other : instance) {
+        if (other.node == member.node) ports.insert(other.port);
+      }
+    }
+  });
+  bool changed = false;
+  for (const Guid each : ports)
+    changed |= drained ? drained_.insert(each).second : drained_.erase(each) > 0;
+  if (changed) settle();
 }
 
 void DataServices::set_load(Guid port, std::uint64_t load) {
@@ -200,13 +212,13 @@ bool DataServices::is_well(Guid port) const {
 }
 
 // Who has the LIDs of each member. Of a standby pair both are at one port, and stay there while it
-// is well; of one where both work each comes home.
-std::vector<std::size_t> DataServices::carriers(PairMode pair,
+// is well, unless others must find the same one; of one where both work each comes home.
+std::vector<std::size_t> DataServices::carriers(const DataService& service,
                                                 const std::vector<ServiceMember>& members,
                                                 const std::vector<std::size_t>& now) const {
   std::vector<std::size_t> next = now;
   for (std::size_t i = 0; members.size() == 2 && i < 2; ++i) {
-    const std::size_t wanted = pair == PairMode::kBoth ? i : now[i];
+    const std::size_t wanted = service.pair == PairMode::kBoth ? i : service.joins ? 0 : now[i];
     const std::size_t other = 1 - wanted;
     const bool moves = !is_well(members[wanted].port) && is_well(members[other].port);
     // Nobody is well: the LIDs stay where they are.
@@ -219,7 +231,7 @@ std::vector<std::size_t> DataServices::carriers(PairMode pair,
 void DataServices::settle(const DataService& service, const std::vector<ServiceMember>& members,
                           State& state) {
   const std::vector<std::size_t> before = state.has;
-  state.has = carriers(service.pair, members, before);
+  state.has = carriers(service, members, before);
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (state.has[i] == before[i]) continue;
     ++generation_;
@@ -302,8 +314,9 @@ std::optional<std::size_t> DataServices::by_hash(std::size_t service, const Pair
   std::uint64_t most = 0;
   for (std::size_t i = 0; i < states_[service].size(); ++i) {
     if (!states_[service][i].usable) continue;
-    const Guid port = services_[service].instances[i].front().port;
-    const std::uint64_t weight = mix(mix(mix(0, port.value()), ends.first), ends.second);
+    const ServiceMember& at = services_[service].instances[i].front();
+    const Guid key = services_[service].joins ? at.node : at.port;
+    const std::uint64_t weight = mix(mix(mix(0, key.value()), ends.first), ends.second);
     if (best && weight <= most) continue;
     best = i;
     most = weight;
@@ -365,8 +378,13 @@ std::optional<ServiceHop> DataServices::choose(std::size_t service, const FlowEn
   if (!instance) return std::nullopt;
   const auto& members = wanted.instances[*instance];
   const std::vector<std::size_t>& has = states_[service][*instance].has;
-  const std::size_t member =
-      wanted.pair == PairMode::kBoth ? rank_of(ends) % members.size() : has[0];
+  // Where the first end is in another subnet, its ports are not known.
+  const std::size_t turn =
+      wanted.joins ? static_cast<std::size_t>(mix(0, ends.first) >> 1) : rank_of(ends);
+  // In a standby pair the LIDs of both lead to who works. In another subnet nobody sees by which
+  // of them a packet has come, and what an end sees may not change: those of the first, always.
+  const std::size_t standby = wanted.joins ? 0 : has[0];
+  const std::size_t member = wanted.pair == PairMode::kBoth ? turn % members.size() : standby;
   if (members[member].lids.empty()) return std::nullopt;
   return ServiceHop{.service = service,
                     .instance = *instance,

@@ -43,6 +43,8 @@ enum class PairMode : std::uint8_t {
 
 struct ServiceMember {
   Guid port{};
+  // Of a service that joins subnets: what its ports at one node have in common in all of them.
+  Guid node{};
   std::vector<Lid> lids{};  // its service LIDs; none: assign_lids() chooses one
   friend bool operator==(const ServiceMember&, const ServiceMember&) = default;
 };
@@ -114,7 +116,8 @@ class DataServices {
   // What somebody says of the work at a port, whatever the subnet has; all are well at first.
   void set_health(Guid port, bool well);
   // Whether somebody has taken a port out of service, for maintenance: it is not well until he puts
-  // it back, whatever is said of the work there.
+  // it back, whatever is said of the work there. Of a service that joins subnets, with the others
+  // of its node.
   void set_drained(Guid port, bool drained);
   [[nodiscard]] bool is_drained(Guid port) const { return drained_.contains(port); }
   // How much an instance at a port has to do, in paths: counts besides the paths that it has been
@@ -167,7 +170,7 @@ class DataServices {
 
   void settle();
   void settle(const DataService& service, const std::vector<ServiceMember>& members, State& state);
-  [[nodiscard]] std::vector<std::size_t> carriers(PairMode pair,
+  [[nodiscard]] std::vector<std::size_t> carriers(const DataService& service,
                                                   const std::vector<ServiceMember>& members,
                                                   const std::vector<std::size_t>& now) const;
   [[nodiscard]] std::optional<std::size_t> by_hash(std::size_t service, const Pair& ends) const;

@@ -217,6 +217,12 @@ PathDecision PathSteering::answer(std::size_t index, RuleFit fit, const PathQuer
     const auto own = services_.choose(chain[behind - 1], ends, false);
     const bool named = named_service(query).has_value();
     if (rule.symmetric && named) decision.returns_to = query.slid;
+    // It may have those of its pair beside its own, and what has come by one subnet's says nothing
+    // of another's: the one by which the ends would be led to it from here.
+    const bool is_own = own && own->port == query.requester.port;
+    if (rule.symmetric && named && is_own && services_.services()[chain[behind - 1]].joins) {
+      decision.returns_to = own->lids.front();
+    }
     if (rule.symmetric && !named && own) decision.returns_to = own->lids.front();
   }
   for (std::size_t i = behind; i < chain.size(); ++i) {
