@@ -191,7 +191,7 @@ counts; answer_sl is the SL that it gives the path.
 A rule is called by its number or its name. drain takes an instance of a service out, as for
 maintenance: its service LIDs move to its pair, and no new paths lead there; restore puts it back.
 explain says which rule answers a query; besides both ends it may have requester, slid,
-service_id, pkey, sl and qos_class.
+service_id, pkey, sl and qos_class. log has the last 256 queries, and which rule answered each.
 
 Examples
   weft policy
@@ -199,6 +199,7 @@ Examples
   weft policy add to=b answer=none name=closed
   weft policy add from=a to=c answer=direct answer_sl=3 symmetric
   weft policy explain a b pkey=0x8001
+  weft policy log
   weft policy delete closed
   weft policy drain fw1
 )";

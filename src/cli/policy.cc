@@ -119,7 +119,7 @@ Expected<Json> request_of(const PolicyOptions& options) {
     return fail(std::errc::invalid_argument, text);
   };
   if (options.before && options.action != "add") return wrong("--before is of add only");
-  if (options.action == "list") {
+  if (options.action == "list" || options.action == "log") {
     if (!options.words.empty()) return wrong(options.words[0] + ": one word too many");
   } else if (options.action == "add") {
     if (auto done = describe_rule(request, options); !done) return tl::unexpected(done.error());
@@ -136,7 +136,7 @@ Expected<Json> request_of(const PolicyOptions& options) {
   } else {
     return wrong(
         fmt::format("{}: no such action (there are list, add, delete, drain, "
-                    "restore and explain)",
+                    "restore, explain and log)",
                     options.action));
   }
   return request;
@@ -250,11 +250,55 @@ void print_explanation(const Json& report, const Style& style) {
              level_of(report));
 }
 
+// What of a query rules look at besides its ends.
+std::string asked_of(const Json& answer) {
+  std::vector<std::string> words;
+  if (answer.contains("as_service")) words.push_back("as " + text_of(answer, "as_service"));
+  if (answer.contains("service_id")) {
+    words.push_back(fmt::format("service_id={:#x}", number_of(answer, "service_id")));
+  }
+  if (answer.contains("qos_class")) {
+    words.push_back(fmt::format("qos_class={}", number_of(answer, "qos_class")));
+  }
+  words.push_back(fmt::format("pkey={:#06x}", number_of(answer, "pkey")));
+  return printable(fmt::format("{}", fmt::join(words, " ")));
+}
+
+// A way by its services and where these are; what a rule says that came to nothing is no path.
+std::string told_of(const Json& answer) {
+  std::vector<std::string> hops;
+  for (const Json& hop : list_of(answer, "hops")) {
+    hops.push_back(
+        fmt::format("{} at {}", printable(text_of(hop, "service")), printable(text_of(hop, "at"))));
+  }
+  const std::string reason =
+      answer.contains("reason") ? ": " + printable(text_of(answer, "reason")) : "";
+  if (text_of(answer, "answer") == "none") return "no path" + reason;
+  const std::string way = hops.empty() ? "direct" : fmt::format("{}", fmt::join(hops, ", "));
+  return (number_of(answer, "paths") == 0 ? "no path, which would be " + way : way) + reason;
+}
+
+void print_log(const Json& report, const Style& style) {
+  Table table({"AGO", "FROM", "TO", "ASKED BY", "WITH", "RULE", "ANSWER"});
+  for (const Json& answer : list_of(report, "answers")) {
+    const std::string rule =
+        answer.contains("rule")
+            ? fmt::format("{}{}", number_of(answer, "rule"),
+                          answer.contains("name") ? " " + printable(text_of(answer, "name")) : "")
+            : "else";
+    const auto ms = static_cast<double>(number_of(answer, "ms_ago"));
+    table.add({fmt::format("{:.1f} s", ms / 1000), printable(text_of(answer, "from")),
+               printable(text_of(answer, "to")), printable(text_of(answer, "requester")),
+               asked_of(answer), rule, told_of(answer)});
+  }
+  fmt::print("{}", table.to_string(style));
+}
+
 }  // namespace
 
 void define_policy(CLI::App& policy, PolicyOptions& options) {
   policy.add_option("ACTION", options.action,
-                    "list (default), add, delete, drain, restore or explain");
+                    "list (default), add, delete, drain, restore, explain or log");
   policy.add_option("WORD", options.words,
                     "Of add KEY=VALUE; of delete a rule; of drain and restore a port; of "
                     "explain two ends");
@@ -280,6 +324,8 @@ int policy(const PolicyOptions& options) {
     print_json(*report);
   } else if (options.action == "explain") {
     print_explanation(*report, style);
+  } else if (options.action == "log") {
+    print_log(*report, style);
   } else {
     print_rules(*report, style);
     print_steered(*report, style);

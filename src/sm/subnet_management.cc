@@ -86,6 +86,7 @@ std::uint64_t SubnetManagement::activity() const {
 
 bool SubnetManagement::run(Time now) {
   const std::uint64_t before = activity();
+  steering_.set_time(now);
   manager_.run(now);
   administrator_.set_master(manager_.manages());
   if (manager_.revision() != revision_) publish(now);

@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: lab_policy.sh: which paths the subnet administrator of a lab leads through data services,
-# as saquery sees it on its nodes; rules that are changed meanwhile; an instance that is cut off.
+# as saquery sees it on its nodes; a rule for one service, as programs of rdma_cm ask for it; rules
+# that are changed meanwhile; an instance that is cut off.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
-need saquery python3
+need saquery rping python3
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$(dirname "$0")/lab_lib.sh"
 
-spawn lab "$weft" up "$source_tree/examples/labs/data-service.toml"
+sed 's|^name = "data-service"|&\nnetwork = "127.244.0.0/16"|' \
+  "$source_tree/examples/labs/data-service.toml" >"$work/data-service.toml"
+spawn lab "$weft" up "$work/data-service.toml"
 await lab '^  subnet manager     its own \(minhop\)'
 await_states '{"Active":6}'
 
@@ -103,6 +106,31 @@ refused 'there is no rule 9' delete 9
 refused 'there is no service fire; there are firewall' add through=fire
 refused 'from: there is no node x' add from=x answer=none
 refused 'there is no such key; there are name, from' add color=1 answer=none
+
+# One service goes through the firewall, there and back, and another one between the same two not:
+# the service asks for the way on without knowing which it is.
+passed() { "$weft" service firewall --json | python3 -c "
+import json, sys
+print(sum(s['counters'].get('forwarded', 0) for s in json.load(sys.stdin)['services']))"; }
+run added "$weft" policy add --before 1 name=web from=c to=a service_id=0x1061538 through=firewall \
+  symmetric
+for port in 5433 5432; do
+  before=$(passed)
+  spawn server "$weft" run --node a -- rping -s -a 127.244.0.1 -p "$port" -C 5
+  await_ids a 1
+  spawn client "$weft" run --node c -- rping -c -a 127.244.0.1 -p "$port" -C 5
+  finish_rping client
+  finish_rping server
+  case $port in
+    5433) [[ $(passed) == "$before" ]] || fail "a service without a rule went through it" ;;
+    5432) is_above "$(passed)" $((before + 20)) || fail "the service of the rule did not" ;;
+  esac
+done
+run log "$weft" policy log
+expect log ' c:1 +service_id=0x1061539 .* else +direct$'
+expect log ' c:1 +service_id=0x1061538 .* 1 web +firewall at fw1:1$'
+expect log ' fw1:1 +as firewall .* 1 web +direct$'
+run deleted "$weft" policy delete web
 
 # An instance that is drained gives its LIDs away and gets no paths, until it is restored; it does
 # not take them back.

@@ -471,6 +471,35 @@ TEST_F(SteeredPaths, GetServiceLidsFromTheManager) {
   EXPECT_EQ(arrives(there[0].dlid), "fw1");
 }
 
+TEST_F(SteeredPaths, AreKeptWithTheRuleThatGaveThem) {
+  PathRule gold = through("fw", at("a"), at("b"));
+  gold.name = "gold";
+  begin({.services = {service("fw", {"fw1"}, Lid{40})},
+         .rules = {gold, {.to = at("fw2"), .action = PathAction::kNone}}});
+  const auto kept = [&] { return management->steering().answers().back(); };
+  ask("a", "a", "b", {.more = PathRecord::kHasServiceId, .record = {.service_id = 80}});
+  EXPECT_EQ(kept().rule, "gold");
+  EXPECT_EQ(kept().decision.rule, 0u);
+  EXPECT_EQ(kept().query.service_id, 80u);
+  EXPECT_EQ(kept().query.requester.port, guid("a"));
+  EXPECT_EQ(kept().paths, 1u);
+  const std::uint64_t first = kept().number;
+  ask("a", "a", "fw2");
+  EXPECT_EQ(kept().decision.rule, 1u);
+  EXPECT_EQ(kept().decision.action, PathAction::kNone);
+  EXPECT_EQ(kept().paths, 0u);
+  ask("b", "b", "m");
+  EXPECT_EQ(kept().decision.rule, std::nullopt);
+  EXPECT_EQ(kept().paths, 1u);
+  EXPECT_EQ(kept().number, first + 2);
+  EXPECT_LE(kept().when, running.now);
+  EXPECT_GT(kept().when + 1s, running.now);
+  for (std::size_t i = 0; i < PathSteering::kAnswersKept; ++i)
+    ask("a", "a", "m");
+  EXPECT_EQ(management->steering().answers().size(), PathSteering::kAnswersKept);
+  EXPECT_GT(management->steering().answers().front().number, first + 2);
+}
+
 struct FailOver : SteeredPaths {
   void begin_pair(PairMode mode = PairMode::kStandby) {
     DataService fw = service("fw", {"fw1", "fw2"}, Lid{40});

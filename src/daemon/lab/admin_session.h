@@ -9,7 +9,7 @@
 //   {"do": "capture", "link": "leaf1:3"}     CapturedHead and packet follow, until one side closes
 //   {"do": "sm", "what": "status" | "history" | "topology" | "metrics"}
 //   {"do": "sm", "what": "path", "from": "a", "to": "d:2"}
-//   {"do": "sm", "what": "policy", "action": "list"}
+//   {"do": "sm", "what": "policy", "action": "list" | "log"}
 //   {"do": "sm", "what": "policy", "action": "add", "text": "through = \"firewall\"", "before": 1}
 //   {"do": "sm", "what": "policy", "action": "delete", "rule": 1 | "name"}
 //   {"do": "sm", "what": "policy", "action": "drain" | "restore", "at": "fw:2"}

@@ -32,7 +32,12 @@ std::string database_of(const Lab& lab, std::size_t subnet, const std::string& f
 // Rules and services are the lab's, whichever of its subnets they are in.
 bool changes_something(const nlohmann::json& request) {
   const std::string action = text_of(request, "action");
-  return text_of(request, "what") == "policy" && action != "list" && action != "explain";
+  return text_of(request, "what") == "policy" && action != "list" && action != "explain" &&
+         action != "log";
+}
+
+bool wants_log(const nlohmann::json& request) {
+  return text_of(request, "what") == "policy" && text_of(request, "action") == "log";
 }
 
 }  // namespace
@@ -105,8 +110,12 @@ Expected<nlohmann::json> LabManagers::answer(const nlohmann::json& request) {
   std::optional<Expected<nlohmann::json>> out;
   const bool is_for_all = changes_something(request);
   for_each([&](LabManager& manager) {
-    if (out && *out && !is_for_all) return;
+    if (out && *out && !is_for_all && !wants_log(request)) return;
     auto answer = manager.answer(request);
+    if (out && *out && answer && wants_log(request)) {
+      std::ranges::copy((*answer)["answers"], std::back_inserter((**out)["answers"]));
+      return;
+    }
     if (!out || (!*out && answer)) out = std::move(answer);
   });
   return std::move(*out);

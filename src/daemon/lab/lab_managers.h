@@ -32,7 +32,8 @@ class LabManagers {
   [[nodiscard]] std::vector<sm::PathSteering*> steerings();
   // Of the first that is here, with those of the others as "more_subnets".
   [[nodiscard]] nlohmann::json report() const;
-  // Of the first that has an answer, else what the first says; what changes something is for all.
+  // Of the first that has an answer, else what the first says; what changes something is for all,
+  // and the log of paths is that of all, one behind the other.
   [[nodiscard]] Expected<nlohmann::json> answer(const nlohmann::json& request);
 
  private:

@@ -87,11 +87,13 @@ class ManagedSubnet {
   [[nodiscard]] std::string name_of(const sm::PortRef& port) const;
   [[nodiscard]] nlohmann::json end_json(const sm::ViewEnd& end) const;
   // Rules and data services (managed_subnet_policy.cc): "action" is "list", "delete", "drain",
-  // "restore" or "explain".
+  // "restore", "explain" or "log".
   [[nodiscard]] Expected<nlohmann::json> policy(const nlohmann::json& request);
   [[nodiscard]] Expected<nlohmann::json> explain_policy(const nlohmann::json& request) const;
   [[nodiscard]] nlohmann::json explanation_json(const sm::PathQuery& query,
                                                 const sm::PathDecision& decision) const;
+  [[nodiscard]] nlohmann::json hops_json(const sm::PathDecision& decision) const;
+  [[nodiscard]] nlohmann::json policy_log() const;
   [[nodiscard]] nlohmann::json rule_json(std::size_t index) const;
   [[nodiscard]] nlohmann::json services_json() const;
   [[nodiscard]] nlohmann::json ends_json(const sm::EndMatch& ends) const;

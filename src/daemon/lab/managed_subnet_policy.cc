@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "daemon/lab/admin_connection.h"
 #include "daemon/lab/managed_subnet.h"
 #include "fabric/lab.h"
+#include "io/clock.h"
 #include "wire/sa/path_record.h"
 
 namespace weft::daemon {
@@ -119,6 +121,7 @@ Json ManagedSubnet::services_json() const {
 Expected<Json> ManagedSubnet::policy(const Json& request) {
   const std::string action = text_of(request, "action");
   if (action == "explain") return explain_policy(request);
+  if (action == "log") return policy_log();
   if (action == "delete") {
     const auto rule = find_rule(management_.steering().rules(), request);
     if (!rule) return tl::unexpected(rule.error());
@@ -229,6 +232,49 @@ Expected<Json> ManagedSubnet::explain_policy(const Json& request) const {
   return explanation_json(steered->query, steered->decision);
 }
 
+Json ManagedSubnet::hops_json(const sm::PathDecision& decision) const {
+  const std::vector<sm::DataService>& services = management_.steering().services().services();
+  Json out = Json::array();
+  for (const sm::ServiceHop& hop : decision.hops) {
+    out.push_back({{"service", services[hop.service].name},
+                   {"at", port_name(hop.port)},
+                   {"lid", hop.lids.front().value()}});
+  }
+  return out;
+}
+
+Json ManagedSubnet::policy_log() const {
+  const sm::PathSteering& steering = management_.steering();
+  const Time now = io::now();
+  Json answers = Json::array();
+  for (const sm::PathAnswer& answer : steering.answers()) {
+    const sm::PathQuery& query = answer.query;
+    const auto ago = std::chrono::duration_cast<std::chrono::milliseconds>(now - answer.when);
+    Json out{{"manager", node_},
+             {"number", answer.number},
+             {"ms_ago", ago.count()},
+             {"from", query.source.gid.to_string()},
+             {"to", query.destination.gid.to_string()},
+             {"requester", port_name(query.requester.port)},
+             {"pkey", query.pkey.value()},
+             {"sl", query.sl.value()},
+             {"answer", sm::to_string(answer.decision.action)},
+             {"hops", hops_json(answer.decision)},
+             {"paths", answer.paths}};
+    if (query.slid != Lid{}) out["slid"] = query.slid.value();
+    if (query.service_id) out["service_id"] = *query.service_id;
+    if (query.qos_class) out["qos_class"] = *query.qos_class;
+    if (answer.decision.rule) out["rule"] = *answer.decision.rule + 1;
+    if (!answer.rule.empty()) out["name"] = answer.rule;
+    if (answer.decision.service) {
+      out["as_service"] = steering.services().services()[*answer.decision.service].name;
+    }
+    if (!answer.decision.reason.empty()) out["reason"] = answer.decision.reason;
+    answers.push_back(std::move(out));
+  }
+  return Json{{"answers", std::move(answers)}};
+}
+
 Json ManagedSubnet::explanation_json(const sm::PathQuery& query,
                                      const sm::PathDecision& decision) const {
   const sm::PathSteering& steering = management_.steering();
@@ -238,7 +284,7 @@ Json ManagedSubnet::explanation_json(const sm::PathQuery& query,
            {"pkey", query.pkey.value()},
            {"sl", query.sl.value()},
            {"answer", sm::to_string(decision.action)},
-           {"hops", Json::array()},
+           {"hops", hops_json(decision)},
            {"passed", Json::array()}};
   if (decision.rule) out["rule"] = rule_json(*decision.rule);
   if (decision.sl) out["answer_sl"] = decision.sl->value();
@@ -246,11 +292,6 @@ Json ManagedSubnet::explanation_json(const sm::PathQuery& query,
   if (decision.service) {
     out["as_service"] = steering.services().services()[*decision.service].name;
     if (decision.returns_to != Lid{}) out["slid"] = decision.returns_to.value();
-  }
-  for (const sm::ServiceHop& hop : decision.hops) {
-    out["hops"].push_back({{"service", steering.services().services()[hop.service].name},
-                           {"at", port_name(hop.port)},
-                           {"lid", hop.lids.front().value()}});
   }
   // The rules before it, and of each the first condition that is not met.
   const std::size_t end = decision.rule.value_or(steering.rules().all().size());

@@ -130,8 +130,19 @@ std::size_t PathSteering::passed(const Chain& chain, const PathQuery& query) con
 
 PathDecision PathSteering::decide(const PathQuery& query, bool remember) {
   PathDecision decision = find(query, remember);
-  if (remember) ++(decision.rule ? hits_[*decision.rule] : otherwise_);
+  if (!remember) return decision;
+  ++(decision.rule ? hits_[*decision.rule] : otherwise_);
+  if (answers_.size() == kAnswersKept) answers_.pop_front();
+  answers_.push_back({.number = ++answered_,
+                      .when = now_,
+                      .query = query,
+                      .decision = decision,
+                      .rule = decision.rule ? rules_.all()[*decision.rule].name : std::string()});
   return decision;
+}
+
+void PathSteering::told(std::size_t paths) {
+  if (!answers_.empty()) answers_.back().paths = paths;
 }
 
 PathDecision PathSteering::find(const PathQuery& query, bool remember) {

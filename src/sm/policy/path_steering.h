@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/time.h"
 #include "sm/policy/data_services.h"
 #include "sm/policy/path_rules.h"
 
@@ -43,6 +45,16 @@ struct PathDecision {
   // say.
   std::optional<Sl> sl{};
   std::string reason{};  // why it is not what the rule says; empty: it is
+};
+
+// A query for a path between two ends, and what became of it.
+struct PathAnswer {
+  std::uint64_t number = 0;  // from 1 on
+  Time when{};
+  PathQuery query{};
+  PathDecision decision{};  // its rule is the one that had that index then
+  std::string rule{};       // the name of that; empty: it has none
+  std::size_t paths = 0;    // that were told; none: the ports do not reach each other so
 };
 
 // What a lab file, or a command line, says of all this.
@@ -82,6 +94,13 @@ class PathSteering {
   // load.
   [[nodiscard]] PathDecision decide(const PathQuery& query, bool remember);
 
+  // How many paths were told by the decision that was made last, and remembered.
+  void told(std::size_t paths);
+  // Those that were remembered last, the oldest first; while is_idle() nobody decides anything.
+  static constexpr std::size_t kAnswersKept = 256;
+  [[nodiscard]] const std::deque<PathAnswer>& answers() const { return answers_; }
+  // What time it is from now on.
+  void set_time(Time now) { now_ = now; }
   // How many queries a rule has answered, or where none fitted.
   [[nodiscard]] std::uint64_t hits(std::optional<std::size_t> rule) const {
     return rule ? hits_[*rule] : otherwise_;
@@ -118,6 +137,9 @@ class PathSteering {
   DataServices services_;
   std::vector<std::uint64_t> hits_;  // as rules_
   std::uint64_t otherwise_ = 0;
+  std::deque<PathAnswer> answers_;
+  std::uint64_t answered_ = 0;
+  Time now_{};
   std::uint64_t generation_ = 0;
 };
 

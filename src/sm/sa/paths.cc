@@ -121,19 +121,24 @@ void PathFinder::paths(const SaRequest& request, SaReply& reply) const {
   }
 }
 
-// With several LIDs at an end, paths differ in both: the first of each, then the second, and so on.
 void PathFinder::between(const Question& question, const ViewEnd& from, const ViewEnd& to,
                          SaReply& reply) const {
-  std::optional<Sl> given;
-  if (steers()) {
-    const PathQuery query = query_of(question, from, &to);
-    const PathDecision decision = steering_->decide(query, names_both(question));
-    if (decision.action == PathAction::kNone) return;
-    if (decision.action == PathAction::kThrough || decision.service) {
-      return led(question, from, &to, query, decision, reply);
-    }
-    given = decision.sl;
+  if (!steers()) return direct(question, from, to, std::nullopt, reply);
+  const PathQuery query = query_of(question, from, &to);
+  const PathDecision decision = steering_->decide(query, names_both(question));
+  const std::size_t before = reply.count();
+  const bool is_led = decision.action == PathAction::kThrough || decision.service;
+  if (decision.action != PathAction::kNone && is_led) {
+    led(question, from, &to, query, decision, reply);
+  } else if (decision.action == PathAction::kDirect) {
+    direct(question, from, to, decision.sl, reply);
   }
+  note_told(question, reply.count() - std::min(before, reply.count()));
+}
+
+// With several LIDs at an end, paths differ in both: the first of each, then the second, and so on.
+void PathFinder::direct(const Question& question, const ViewEnd& from, const ViewEnd& to,
+                        std::optional<Sl> given, SaReply& reply) const {
   if (!may_know(question.request, from, to)) return;
   const std::uint32_t sources = 1u << from.lmc;
   const std::uint32_t destinations = 1u << to.lmc;

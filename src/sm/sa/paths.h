@@ -87,6 +87,8 @@ class PathFinder {
                              std::uint64_t lid_bit, Lid lid) const;
   void between(const Question& question, const ViewEnd& from, const ViewEnd& to,
                SaReply& reply) const;
+  void direct(const Question& question, const ViewEnd& from, const ViewEnd& to,
+              std::optional<Sl> given, SaReply& reply) const;
   // `given`: the SL that a rule gives the path.
   [[nodiscard]] bool path(const Question& question, const ViewEnd& from, const ViewEnd& to,
                           std::optional<Sl> given, wire::PathRecord& answer) const;
@@ -117,6 +119,9 @@ class PathFinder {
   [[nodiscard]] PathQuery query_of(const Question& question, const ViewEnd& from,
                                    const ViewEnd* to) const;
   [[nodiscard]] static bool names_both(const Question& question);
+  void note_told(const Question& question, std::size_t paths) const {
+    if (names_both(question)) steering_->told(paths);
+  }
   // What the SL that a rule gives comes to, for who wants to know why.
   void judge_level(const Question& question, PathDecision& decision) const;
   void beyond(const Question& question, std::uint32_t from, SaReply& reply) const;

@@ -112,7 +112,9 @@ void PathFinder::beyond(const Question& question, std::uint32_t from, SaReply& r
   const PathQuery query = query_of(question, source, nullptr);
   const PathDecision decision = steering_->decide(query, names_both(question));
   if (decision.action != PathAction::kThrough) return reply.fail(SaStatus::kInvalidGid);
+  const std::size_t before = reply.count();
   led(question, source, nullptr, query, decision, reply);
+  note_told(question, reply.count() - std::min(before, reply.count()));
 }
 
 bool PathFinder::is_on_the_way(const Question& question) const {
@@ -135,6 +137,7 @@ void PathFinder::from_beyond(const Question& question, SaReply& reply) const {
   const PathDecision decision = steering_->decide(query, true);
   if (!decision.service) return reply.fail(SaStatus::kInvalidGid);
   if (decision.action != PathAction::kNone) led(question, service, &end, query, decision, reply);
+  note_told(question, reply.count());
 }
 
 void PathFinder::led(const Question& question, const ViewEnd& from, const ViewEnd* to,
