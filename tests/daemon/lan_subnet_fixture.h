@@ -189,7 +189,8 @@ struct SubnetLab : ::testing::Test {
     lab.now = io::now();
     lab.fabric.run(lab.now);
     if (manager) manager->run(lab.now);
-    services.run(lab.now, manager ? &manager->steering() : nullptr);
+    services.steer_by({manager ? &manager->steering() : nullptr});
+    services.run(lab.now);
     ASSERT_TRUE(reactor->run_once(100us));
   }
   // Everything runs until it is so; false: it takes far too long.

@@ -164,7 +164,9 @@ TEST_F(TwoSubnets, LeadByTheServicesThatAreInEach) {
 }
 
 TEST_F(TwoSubnets, CallTheirPortsByNameInRulesOfBoth) {
-  fabric::LabPolicy policy{.to = {.nodes = {"db"}}, .refused = true};
+  fabric::LabPolicy policy;
+  policy.to.nodes = {"db"};
+  policy.refused = true;
   for (const std::size_t subnet : {kTwoSubnetsWest, kTwoSubnetsEast}) {
     ASSERT_TRUE(steering(subnet).insert(0, path_rule(lab.fabric.lab(), policy, subnet)));
   }

@@ -308,8 +308,12 @@ TEST(DataServices, ThatJoinSubnetsGoBackToTheFirstOfAPair) {
   ASSERT_TRUE(services.set({joining(PairMode::kStandby, {{11, 21}, {12, 22}})}));
   set_ports(services, {11, 21});
   EXPECT_EQ(leads(services)[1011], 11u);
+  EXPECT_THAT(services.choose(0, flow(5, 6), true)->lids, ElementsAre(Lid{1011}));
   services.set_health(Guid{11}, false);
   EXPECT_EQ(leads(services)[1011], 21u);
+  EXPECT_EQ(services.choose(0, flow(5, 6), true)->port, Guid{21});
+  EXPECT_THAT(services.choose(0, flow(5, 6), true)->lids, ElementsAre(Lid{1011}))
+      << "by which those who are connected know it";
   services.set_health(Guid{11}, true);
   EXPECT_EQ(leads(services)[1011], 11u) << "as in the other subnet, whatever came first there";
 }

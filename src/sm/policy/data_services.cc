@@ -381,7 +381,10 @@ std::optional<ServiceHop> DataServices::choose(std::size_t service, const FlowEn
   // Where the first end is in another subnet, its ports are not known.
   const std::size_t turn =
       wanted.joins ? static_cast<std::size_t>(mix(0, ends.first) >> 1) : rank_of(ends);
-  const std::size_t member = wanted.pair == PairMode::kBoth ? turn % members.size() : has[0];
+  // In a standby pair the LIDs of both lead to who works. In another subnet nobody sees by which
+  // of them a packet has come, and what an end sees may not change: those of the first, always.
+  const std::size_t standby = wanted.joins ? 0 : has[0];
+  const std::size_t member = wanted.pair == PairMode::kBoth ? turn % members.size() : standby;
   if (members[member].lids.empty()) return std::nullopt;
   return ServiceHop{.service = service,
                     .instance = *instance,
