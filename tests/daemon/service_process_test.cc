@@ -404,7 +404,7 @@ TEST_F(ServiceInALab, IsOfOtherTypesTooAndReplacesKeys) {
   constexpr std::uint32_t kPackets = 60;
   ServiceProcessConfig made = config(1);
   const std::vector<std::string> settings{"rate=1kb/s", "burst=4224B",
-                                          "pkeys=[[\"0x8001\", \"0xffff\"]]"};
+                                          "pkeys=[[\"0xffff\", \"0x7fff\"]]"};
   made.service = fabric::service_of_settings("limiter", settings).value();
   auto process = *ServiceProcess::open(made);
   std::atomic<bool> serves{false};
@@ -423,7 +423,6 @@ TEST_F(ServiceInALab, IsOfOtherTypesTooAndReplacesKeys) {
   fabric::Datagram packet{.slid = sender.facts().lid,
                           .dlid = kServiceProcessServiceLid,
                           .grh = wire::Grh{.sgid = sender.gid(), .dgid = receiver.gid()},
-                          .pkey = PKey{0x8001},
                           .dest = Qpn{0x555}};
   const std::size_t passes = 4224 / packet.bytes().size();
   ASSERT_LT(passes, kPackets);
@@ -441,7 +440,7 @@ TEST_F(ServiceInALab, IsOfOtherTypesTooAndReplacesKeys) {
   thread.join();
   EXPECT_EQ(receiver.taken.size(), passes);
   for (const auto& taken : receiver.taken)
-    EXPECT_EQ(wire::Bth::parse(Bytes(taken).subspan(48))->pkey, PKey{0xFFFF});
+    EXPECT_EQ(wire::Bth::parse(Bytes(taken).subspan(48))->pkey, PKey{0x7FFF});
   const ServiceProcess::Report report = process->report();
   EXPECT_EQ(report.details.at("tenants").at(0).at("dropped"), kPackets - passes);
 }
