@@ -78,18 +78,35 @@ bool CompletionQueue::make_ready() {
   }
   // Only an empty queue is worth a system call: a program that keeps finding completions drains
   // what is here first.
-  const bool read_some = make_progress();
+  bool read_some = read_what_is_there();
+  // While others run, which may take long, much may arrive. A program believes that there was
+  // nothing when its poll returned, and may give a connection up because of what it looks at next.
+  if (!read_some && !has_completions() && patience_is_over()) {
+    let_others_run();
+    read_some = read_what_is_there();
+  }
   // What was read may have been for another queue: then more may be there for this one.
   if (read_some || has_completions()) be_patient();
-  if (has_completions()) return true;
-  if (read_some) return false;
+  return has_completions();
+}
+
+bool CompletionQueue::patience_is_over() {
   const std::uint32_t empty = empty_polls_.load(std::memory_order_relaxed);
-  if (empty < looks_.load(std::memory_order_relaxed).before_yield()) {
-    empty_polls_.store(empty + 1, std::memory_order_relaxed);
-  } else {
-    let_others_run();
-  }
+  if (empty >= looks_.load(std::memory_order_relaxed).before_yield()) return true;
+  empty_polls_.store(empty + 1, std::memory_order_relaxed);
   return false;
+}
+
+// An adapter has seen to all that arrived before a poll. So nothing is said to be there only when
+// nothing is, or what comes takes no end. Whether something was read.
+bool CompletionQueue::read_what_is_there() {
+  unsigned reads = 0;
+  while (reads < kMostReads && make_progress()) {
+    ++reads;
+    if (has_completions()) break;
+    if (deferred_.load(std::memory_order_relaxed) > 0) send_deferred(Waiting::kMayGoOn);
+  }
+  return reads > 0;
 }
 
 void CompletionQueue::let_others_run() {

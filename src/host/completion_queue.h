@@ -109,6 +109,9 @@ class CompletionQueue final : public hca::CompletionSink {
   // Read by a poll at once, there, where that takes no call to the kernel: a message and what goes
   // with it.
   static constexpr std::size_t kFewPackets = 4;
+  // Looks of a poll that finds no completion, as long as each has read something: as many full runs
+  // as a socket holds.
+  static constexpr unsigned kMostReads = 64;
   // After so long in vain the thread sleeps for a moment, there.
   static constexpr Duration kVainTime = 200us;
   // What has waited for a poll for so long is sent by the context's thread though the program posts
@@ -129,6 +132,9 @@ class CompletionQueue final : public hca::CompletionSink {
   void take_waiting();
   void list(QueuePair& queue_pair);
   bool make_progress();
+  bool read_what_is_there();
+  // After so many polls in vain that others are to run. Counts this one.
+  bool patience_is_over();
   void be_patient();
   void let_others_run();
   void end_runs_put_off(Time until);

@@ -191,6 +191,7 @@ Expected<void> QueuePair::detach(const Gid& group) {
 }
 
 void QueuePair::destroy() {
+  if (hca::is_reliable(type())) take_what_has_arrived();
   send_owed();
   {
     const std::lock_guard guard(lock_);

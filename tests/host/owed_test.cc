@@ -222,6 +222,13 @@ TEST_F(Owed, WhatHasArrivedCountsThoughNobodyHasReadIt) {
   EXPECT_EQ(completion.status, hca::CompletionStatus::kSuccess);
 }
 
+TEST_F(Owed, WhatHasArrivedIsAcknowledgedThoughNobodyHasReadIt) {
+  wire_->arrive();
+  qp_->destroy();
+  qp_.reset();
+  EXPECT_EQ(wire_->acknowledgements, 1u);
+}
+
 // Where message follows message, what is left to do after a look is put off to the next one.
 TEST_F(Owed, IsSentThoughTheProgramDoesNotLookAgain) {
   read_messages(200, [this](std::uint32_t i) {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,13 +30,15 @@ class Socket final : public SilentInlet {
   // What it is, is nothing to a queue pair.
   std::size_t receive(port::DatagramSink& sink, std::size_t) override {
     ++reads;
-    if (!arrives.exchange(false)) return 0;
+    if (waiting == 0) return 0;
     sink.deliver({});
+    if (--waiting == 0 && with_last) with_last();
     return 1;
   }
 
   std::atomic<unsigned> reads = 0;
-  std::atomic<bool> arrives = false;
+  std::atomic<unsigned> waiting = 0;  // datagrams, of which a call takes one
+  std::function<void()> with_last;    // called when the last of them is taken
 };
 
 // What the wire was handed in one call: of each burst, how long its packets are.
