@@ -50,7 +50,7 @@ void Progress::meet_deadlines(Time now) {
   }
   for (const auto& weak : timed) {
     const auto queue_pair = weak.lock();
-    if (queue_pair && queue_pair->deadline_.load() <= now) queue_pair->flush(now);
+    if (queue_pair && queue_pair->deadline_.load() <= now) queue_pair->meet_deadline(now, acks());
   }
   const Time soonest = now + std::max(kDeadlineGrain, look_time(timed.size()));
   Time next = Time::max();

@@ -133,6 +133,8 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair> {
   Expected<void> move_to(std::uint8_t port);
   // Before the program gives the connection up.
   void take_what_has_arrived();
+  // By the context's thread, at its deadline: what it waits for may have come, and not be read yet.
+  void meet_deadline(Time now, Receiver::Acks acks);
   // After which a peer that hears nothing gives up, if its connection is set up as this one.
   [[nodiscard]] Duration retry_time() const;
   // Beyond this much waiting a send does not wait for the next poll: a full run is ready.

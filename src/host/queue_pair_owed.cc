@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a queue pair does before it stops answering.
+// What a queue pair does before it stops answering, or asks again for what was not answered.
+#include <mutex>
 #include <thread>
 
 #include "host/patience.h"
@@ -24,6 +25,20 @@ void QueuePair::take_what_has_arrived() {
       ++reads;
     }
   }
+}
+
+// Where processors are short, the program has not looked for so long that the deadline has come
+// before it did. To send a read again whose answer is here would cost its peer all of that once
+// more.
+void QueuePair::meet_deadline(Time now, Receiver::Acks acks) {
+  const bool awaits = [this] {
+    const std::lock_guard guard(lock_);
+    return !destroyed_ && core_->awaits_answers();
+  }();
+  for (unsigned reads = 0; awaits && reads < kMostReads; ++reads) {
+    if (receiver_->receive(kReadBudget, acks).value_or(0) == 0) break;
+  }
+  flush(now);
 }
 
 // The reader of a run completes requests before it answers, and whoever holds the sending token

@@ -12,6 +12,7 @@
 #include "host/context.h"
 #include "host/process.h"
 #include "test_port.h"
+#include "wire/aeth.h"
 #include "wire/bth.h"
 #include "wire/xrceth.h"
 
@@ -27,6 +28,7 @@ class OwedWire final : public SilentInlet {
     std::uint64_t events = 0;
     [[maybe_unused]] const auto drained = read(event(), &events, sizeof events);
     if (!waiting_.exchange(false)) return 0;
+    // Behind the BTH the zeros are no XRC number, or an acknowledgement without credits.
     std::array<std::byte, wire::Bth::kSize + wire::Xrceth::kSize> packet{};
     message.write(packet);
     hca::InDatagram datagram;
@@ -60,6 +62,7 @@ class OwedWire final : public SilentInlet {
   std::size_t length = wire::Bth::kSize;
   std::atomic<bool> handed_in{false};
   std::atomic<bool> gate{true};
+  std::atomic<unsigned> messages{0};
   std::atomic<unsigned> acknowledgements{0};
   std::atomic<std::uint32_t> acknowledged{0};  // the last number
   std::atomic<unsigned> refusals{0};           // so many sends find the wire full
@@ -80,6 +83,7 @@ class WireEnd final : public TestEnd {
     for (const hca::OutPacket& packet : burst.packets()) {
       const auto bth = wire::Bth::parse(packet.header);
       if (!bth) continue;
+      if (bth->opcode == wire::Opcode::rc_send_only) ++wire_->messages;
       const bool acknowledges = bth->opcode == wire::Opcode::rc_acknowledge ||
                                 bth->opcode == wire::Opcode::xrc_acknowledge;
       if (!acknowledges) continue;
@@ -255,6 +259,24 @@ TEST_F(Owed, IsOfferedAgainToAFullWire) {
   qp_->destroy();
   qp_.reset();
   EXPECT_EQ(wire_->acknowledgements, 1u);
+}
+
+// The acknowledgement comes at once, but nobody has a processor to read it.
+TEST_F(Owed, IsNotAskedForAgainWhereItHasArrived) {
+  hca::QpAttributes attributes = to_peer(1024);
+  attributes.ack_timeout = 12;  // 17 ms
+  attributes.retry_count = 7;
+  make_ready_to_send(*qp_, hca::QpType::kRc, attributes);
+  wire_->message.opcode = wire::Opcode::rc_acknowledge;
+  wire_->length = wire::Bth::kSize + wire::Aeth::kSize;
+  wire_->arrive();
+  hca::SendRequest message;
+  message.signaled = true;
+  ASSERT_EQ(qp_->post_send(message, false), std::errc{});
+  while (queue_->size() == 0 && wire_->messages < 2)
+    std::this_thread::yield();
+  EXPECT_EQ(queue_->size(), 1u);
+  EXPECT_EQ(wire_->messages, 1u);
 }
 
 // An XRC target has no completion queue that a program could poll.
