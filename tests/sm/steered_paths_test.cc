@@ -1,208 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths that lead through data services, as programs ask for them, and what becomes of them when a
-// service moves.
+// Paths that lead through data services, as programs ask for them.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-#include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-#include "running_lab.h"
-#include "sa_records.h"
-#include "sm/subnet_management.h"
+#include "steered_paths_fixture.h"
 #include "wire/endian.h"
-#include "wire/sa/inform_info.h"
 #include "wire/sa/path_record.h"
 
 namespace weft::sm {
 namespace {
 
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using wire::MadMethod;
 using wire::PathRecord;
 using wire::SaAttribute;
 using wire::SaStatus;
-
-constexpr std::uint64_t kPrefix = 0xFE80'0000'0000'0000;
-constexpr std::uint64_t kSteeredPathsEnds = PathRecord::kHasSgid | PathRecord::kHasDgid;
-
-// A node that manages, two with applications, and two for services at different switches. What
-// crosses to the second one is of 2 KiB.
-constexpr const char* kLab = R"(
-[switch]
-s1 = { ports = 8 }
-s2 = { ports = 8, mtu = 2048 }
-[node]
-m = {}
-a = {}
-b = {}
-fw1 = {}
-fw2 = {}
-[[link]]
-ends = ["m:1", "s1:1"]
-[[link]]
-ends = ["a:1", "s1:2"]
-[[link]]
-ends = ["b:1", "s1:3"]
-[[link]]
-ends = ["fw1:1", "s1:4"]
-[[link]]
-ends = ["fw2:1", "s2:1"]
-[[link]]
-name = "trunk"
-ends = ["s1:8", "s2:8"]
-)";
-
-class SteeredPaths : public ::testing::Test, private mgmt::MadClient {
- protected:
-  void begin(SteeringOptions steering, const std::string& partitions = {}) {
-    ManagerOptions options{.steering = std::move(steering)};
-    if (!partitions.empty()) options.setup.partitions = *Partitions::parse(partitions, "p");
-    management = std::make_unique<SubnetManagement>(port("m"), options);
-    management->on_event([this](const ManagerEvent& event) { events.push_back(event.text); });
-    const auto started = management->start();
-    ASSERT_TRUE(started) << started.error().message;
-    management->sweep();
-    run_for(1s);
-  }
-
-  Guid guid(const std::string& node) {
-    return running.fabric.find_node(node)->node_info(1).port_guid;
-  }
-  Gid gid(const std::string& node) { return make_gid(kPrefix, guid(node)); }
-  Lid lid(const std::string& node) {
-    return running.fabric.find_node(node)->port(1).port_info().lid;
-  }
-
-  void run_for(Duration time) {
-    const Time end = running.now + time;
-    for (;;) {
-      step();
-      Time next = running.fabric.deadline().value_or(Time::max());
-      next = std::min(next, management->deadline().value_or(Time::max()));
-      if (next > end) break;
-      running.now = std::max(running.now, next);
-    }
-    running.now = end;
-  }
-
-  struct Asked {
-    std::uint64_t more = 0;  // components besides both GIDs
-    PathRecord record{};
-  };
-  // What `asker` is told of the path between two nodes; nothing: the status is in status_.
-  std::vector<PathRecord> ask(const std::string& asker, const std::string& from,
-                              const std::string& to) {
-    return ask(asker, from, to, Asked{});
-  }
-  std::vector<PathRecord> ask(const std::string& asker, const std::string& from,
-                              const std::string& to, Asked asked) {
-    asked.record.sgid = gid(from);
-    asked.record.dgid = gid(to);
-    return ask(asker, MadMethod::kGetTable, SaAttribute::kPathRecord,
-               kSteeredPathsEnds | asked.more, bytes_of(asked.record));
-  }
-  std::vector<PathRecord> ask(const std::string& asker, MadMethod method, SaAttribute attribute,
-                              std::uint64_t mask, const std::vector<std::byte>& data) {
-    if (!agents_.contains(asker)) {
-      mgmt::AgentRequest request{.mgmt_class = wire::MgmtClass::kSubnAdm,
-                                 .class_version = wire::kSaClassVersion,
-                                 .rmpp = true};
-      request.methods.set(static_cast<std::size_t>(MadMethod::kReport));
-      agents_.emplace(asker, *port(asker).add_agent(request, *this));
-    }
-    std::vector<std::byte> mad(wire::SaHeader::kDataOffset);
-    wire::MadHeader{.mgmt_class = wire::MgmtClass::kSubnAdm,
-                    .class_version = wire::kSaClassVersion,
-                    .method = method,
-                    .transaction_id = ++last_question_,
-                    .attribute_id = static_cast<std::uint16_t>(attribute)}
-        .write(mad);
-    wire::SaHeader{.component_mask = mask}.write(mad);
-    mad.insert(mad.end(), data.begin(), data.end());
-    paths_.clear();
-    status_ = 0xFFFF;
-    const wire::PortInfo info = running.fabric.find_node(asker)->port(1).port_info();
-    EXPECT_TRUE(port(asker).send(agents_.at(asker),
-                                 {.to = {.lid = info.master_sm_lid, .qpn = kQp1, .qkey = kGsiQKey},
-                                  .mad = mad,
-                                  .timeout = 200ms,
-                                  .cookie = last_question_},
-                                 running.now));
-    running.fabric.find_node(asker)->management_used();
-    run_for(500ms);
-    return paths_;
-  }
-
-  // Where a packet for a LID arrives, of the nodes with services.
-  std::string arrives(Lid to) {
-    const auto count = [&](const char* node) {
-      return running.count(node, fabric::NodeCounter::kNotMine);
-    };
-    const std::uint64_t first = count("fw1");
-    const std::uint64_t second = count("fw2");
-    running.inject("a", {.slid = lid("a"), .dlid = to});
-    return count("fw1") > first ? "fw1" : count("fw2") > second ? "fw2" : "";
-  }
-  void plug(const std::string& link, bool plugged) {
-    running.fabric.link(*running.fabric.find_link(link)).set_plugged(plugged, running.now);
-  }
-
-  DataService service(const std::string& name, std::vector<std::string> at, Lid first) {
-    DataService made{.name = name, .instances = {{}}};
-    for (const std::string& node : at) {
-      made.instances.front().push_back({.port = guid(node), .lids = {first}});
-      first = Lid{static_cast<std::uint16_t>(first.value() + 1)};
-    }
-    return made;
-  }
-  PathRule through(const std::string& service, EndMatch from = {}, EndMatch to = {}) {
-    return {.from = std::move(from),
-            .to = std::move(to),
-            .action = PathAction::kThrough,
-            .through = {service},
-            .symmetric = true};
-  }
-  EndMatch at(const std::string& node) { return {.ports = {guid(node)}}; }
-
-  fabric::RunningLab running{fabric::lab_of(kLab)};
-  std::unique_ptr<SubnetManagement> management;
-  std::vector<std::string> events;
-  std::vector<wire::Notice> notices;
-  std::uint16_t status_ = 0xFFFF;  // of the last answer
-
- private:
-  mgmt::MadPort& port(const std::string& node) {
-    return running.fabric.find_node(node)->management().mad_port(1);
-  }
-  void step() {
-    for (bool again = true; again;) {
-      running.settle();
-      again = management->run(running.now);
-      if (again) running.fabric.find_node("m")->management_used();
-    }
-  }
-  void received(mgmt::AgentId, const mgmt::ReceivedMad& mad) override {
-    const auto header = *wire::MadHeader::parse(mad.mad);
-    const Bytes data = mad.mad.subspan(wire::SaHeader::kDataOffset);
-    if (header.method == MadMethod::kReport) return notices.push_back(*wire::Notice::parse(data));
-    status_ = header.status;
-    if (header.attribute_id == static_cast<std::uint16_t>(SaAttribute::kInformInfo)) return;
-    for (std::size_t i = 0; i + PathRecord::kSize <= data.size(); i += PathRecord::kSize)
-      paths_.push_back(*PathRecord::parse(data.subspan(i)));
-  }
-  void finished(mgmt::AgentId, std::uint64_t, Bytes, mgmt::MadResult) override {}
-
-  std::map<std::string, mgmt::AgentId> agents_;
-  std::uint64_t last_question_ = 0;
-  std::vector<PathRecord> paths_;
-};
 
 TEST_F(SteeredPaths, LeadToTheServiceAndFromThereOn) {
   begin(
@@ -498,82 +314,6 @@ TEST_F(SteeredPaths, AreKeptWithTheRuleThatGaveThem) {
     ask("a", "a", "m");
   EXPECT_EQ(management->steering().answers().size(), PathSteering::kAnswersKept);
   EXPECT_GT(management->steering().answers().front().number, first + 2);
-}
-
-struct FailOver : SteeredPaths {
-  void begin_pair(PairMode mode = PairMode::kStandby) {
-    DataService fw = service("fw", {"fw1", "fw2"}, Lid{40});
-    fw.pair = mode;
-    begin({.services = {fw}, .rules = {through("fw", at("a"), at("b"))}});
-  }
-  // Virtual time until packets for a LID arrive at a node.
-  Duration until(Lid to, const std::string& node) {
-    const Time begun = running.now;
-    while (arrives(to) != node && running.now - begun < 1s)
-      run_for(1ms);
-    return running.now - begun;
-  }
-};
-
-TEST_F(FailOver, LeadsWhatIsConnectedToTheStandbyAndNewPathsToo) {
-  begin_pair();
-  wire::InformInfo everything{.lid_begin = wire::InformInfo::kAnyLid, .subscribe = true};
-  std::vector<std::byte> data(200);
-  everything.write(data);
-  ask("a", MadMethod::kSet, SaAttribute::kInformInfo, 0, data);
-  ASSERT_EQ(status_, 0);
-  EXPECT_EQ(ask("a", "a", "b").at(0).dlid, Lid{40});
-  EXPECT_EQ(arrives(Lid{40}), "fw1");
-  plug("fw1:1", false);
-  EXPECT_LT(until(Lid{40}, "fw2"), 100ms);
-  EXPECT_THAT(events, Contains(HasSubstr("takes over")));
-  const auto there = ask("a", "a", "b");
-  ASSERT_EQ(there.size(), 1u);
-  EXPECT_EQ(arrives(there[0].dlid), "fw2");
-  const auto traps = [&] {
-    std::vector<wire::TrapNumber> numbers;
-    for (const wire::Notice& notice : notices)
-      numbers.push_back(notice.trap);
-    return numbers;
-  };
-  EXPECT_THAT(traps(), Contains(wire::TrapNumber::kRePath));
-  EXPECT_THAT(traps(), Contains(wire::TrapNumber::kGidOutOfService));
-  // It is the active one, whoever comes back.
-  plug("fw1:1", true);
-  run_for(1s);
-  EXPECT_EQ(arrives(Lid{40}), "fw2");
-  EXPECT_EQ(ask("fw2", "a", "b").at(0).dlid, lid("b")) << "it asks for the way on";
-}
-
-TEST_F(FailOver, ComesWhenASwitchGoes) {
-  begin_pair();
-  plug("fw1:1", false);
-  ASSERT_LT(until(Lid{40}, "fw2"), 100ms);
-  plug("fw1:1", true);
-  run_for(1s);
-  plug("trunk", false);
-  EXPECT_LT(until(Lid{40}, "fw1"), 100ms);
-  EXPECT_EQ(ask("a", "a", "b").size(), 1u);
-}
-
-TEST_F(FailOver, ComesWhenSomebodySaysThatAnInstanceIsNotWell) {
-  begin_pair();
-  management->steering().services().set_health(guid("fw1"), false);
-  EXPECT_LT(until(Lid{40}, "fw2"), 10ms);
-  management->steering().services().set_health(guid("fw2"), false);
-  run_for(10ms);
-  EXPECT_TRUE(ask("a", "a", "b").empty());
-}
-
-TEST_F(FailOver, OfAPairThatBothWorkBringsTheirLidsHome) {
-  begin_pair(PairMode::kBoth);
-  EXPECT_EQ(arrives(Lid{40}), "fw1");
-  EXPECT_EQ(arrives(Lid{41}), "fw2");
-  plug("fw1:1", false);
-  EXPECT_LT(until(Lid{40}, "fw2"), 100ms);
-  EXPECT_EQ(arrives(Lid{41}), "fw2");
-  plug("fw1:1", true);
-  EXPECT_LT(until(Lid{40}, "fw1"), 200ms);
 }
 
 }  // namespace
