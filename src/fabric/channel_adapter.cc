@@ -161,6 +161,14 @@ void ChannelAdapter::send_out(Outgoing outgoing, Time now) {
   if (vl == kManagementVl && !outgoing.on_vl15) {
     return out.counters().add_in_turn(NodeCounter::kNoVl);
   }
+  // As what the node's programs send: a service at the port comes first, and the switch at the
+  // other end would send nothing back.
+  const bool is_active = out.link().state() == link::PortState::kActive;
+  if (!outgoing.on_vl15 && is_active && is_diverted(out, outgoing.dlid)) {
+    if (outgoing.packet->vl() != vl) outgoing.packet->rewrite_vl(vl);
+    out.counters().add_in_turn(NodeCounter::kLooped);
+    return take(out, std::move(outgoing.packet), now);
+  }
   transmit(out, std::move(outgoing.packet), vl, now);
 }
 

@@ -8,7 +8,8 @@ set -euo pipefail
 # shellcheck disable=SC2034  # lib.sh reads it
 time_limit=120
 source "$(dirname "$0")/lib.sh"
-need saquery rping python3
+need saquery rping ib_send_bw python3
+need_pyverbs
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$source_tree/tests/e2e/lab_lib.sh"
@@ -87,3 +88,47 @@ run joined "$weft" link l1:1 up
 await_path p1 fe80::61 fe80::db 129
 run down "$weft" down
 finish lab
+
+spawn lab "$weft" up "$source_tree/examples/labs/own-service.toml"
+await lab '^  subnet manager     its own \(minhop\)'
+await_states '{"Active":3}'
+real=$(lid_of db)
+# Source: through its own service, and by another rule around it.
+[[ $(path mid fe80::1d fe80::db) == 15 ]] || fail "mid goes around its own service"
+# The messages that make a connection of rdma_cm too, whoever of both begins; what connects so has
+# data in that firewall, which lets nothing else pass.
+ping mid db 127.244.0.2
+ping db mid 127.244.0.1
+spawn server "$weft" run --node db -- ib_send_bw -R -F -n 500
+await_ids db 1
+spawn client "$weft" run --node mid -- ib_send_bw -R -F -n 500 127.244.0.2
+finish client
+finish server
+expect client '^ 65536 +500 '
+own=$(had firewall mid)
+is_above "$own" 8000 || fail "of what mid sends and gets its service has had $own packets"
+ping mid other 127.244.0.3
+# Destination, of what is for itself.
+ping other mid 127.244.0.1
+ping other db 127.244.0.2
+[[ $(had firewall mid) == "$own" ]] || fail "the service has had what no rule leads there"
+
+# A second GID of db's port: the rule is for that alone.
+on given db python3 "$source_tree/tests/e2e/remembered.py" set "$(lid_of s)" "$real" 0x77
+expect given '^given 0'
+await_path other fe80::7 fe80::77 15
+[[ $(path other fe80::7 fe80::db) == "$real" ]] || fail "the rule is for db's first GID too"
+[[ $(path db fe80::77 fe80::7) == 15 ]] || fail "what comes back from it goes directly"
+spawn at-db "$weft" capture db:1 data -w "$work/db.pcapng"
+await at-db '^weft capture: listening'
+for ends in "fe80::77 15" "fe80::db $real"; do
+  read -r gid lid <<<"$ends"
+  on sent other /usr/bin/python3 "$source_tree/tests/e2e/routed_datagrams.py" "$gid" "$lid" 64 \
+    --count 5
+done
+[[ $(had firewall mid) == $((own + 5)) ]] || fail "the service has had $(had firewall mid) packets"
+stop at-db INT
+run ways python3 "$source_tree/tests/e2e/packet_ways.py" "$work/db.pcapng"
+expect ways "^[0-9]+ $real 5 fe80::77$"
+expect ways "^[0-9]+ $real 5 fe80::db$"
+stop lab INT

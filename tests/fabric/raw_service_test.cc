@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "running_lab.h"
 #include "test_program.h"
+#include "wire/cm_field.h"
 
 namespace weft::fabric {
 namespace {
@@ -166,6 +167,58 @@ TEST_F(RawServiceTest, GetsWhatApplicationsOfItsOwnNodeSendThroughIt) {
   Datagram sent = d.to(kRawServiceServiceLid, b.qpn);
   EXPECT_EQ(d.send(sent, lab.now), Sent::kTaken);
   lab.settle();
+  EXPECT_EQ(consumer.count(), 1u);
+  EXPECT_EQ(count(NodeCounter::kLooped), 1u);
+}
+
+// A communication manager of the node, as rdma_cm has one.
+struct Manager final : mgmt::MadClient {
+  void received(mgmt::AgentId, const mgmt::ReceivedMad&) override { ++heard; }
+  void finished(mgmt::AgentId, std::uint64_t, Bytes, mgmt::MadResult) override {}
+  mgmt::AgentId open(Node& node) {
+    mgmt::AgentRequest wanted{.mgmt_class = wire::MgmtClass::kCommMgt,
+                              .class_version = wire::kCmClassVersion,
+                              .own_transactions = true};
+    wanted.methods.set(static_cast<std::size_t>(wire::MadMethod::kSend));
+    return node.management().mad_port(1).add_agent(wanted, *this).value();
+  }
+  int heard = 0;
+};
+
+TEST_F(RawServiceTest, GetsWhatManagementOfItsOwnNodeSendsThroughItButNotOnVl15) {
+  const auto service = attach();
+  ASSERT_TRUE(service->divert(kRawServiceServiceLid));
+  consumer.forward = [&](link::PacketPtr packet, Time now) {
+    wire::Lrh lrh = packet->lrh();
+    lrh.dlid = b.lid();
+    packet->rewrite_lrh(lrh);
+    EXPECT_EQ(service->send(std::move(packet), now), Sent::kTaken);
+  };
+  Manager there;
+  there.open(adapter("b"));
+  Manager here;
+  std::array<std::byte, wire::kMadSize> mad{};
+  wire::MadHeader{.mgmt_class = wire::MgmtClass::kCommMgt,
+                  .class_version = wire::kCmClassVersion,
+                  .method = wire::MadMethod::kSend}
+      .write(mad);
+  const mgmt::MadRequest request{
+      .to = {.lid = kRawServiceServiceLid,
+             .qpn = kQp1,
+             .qkey = kGsiQKey,
+             .global = mgmt::GlobalAddress{.gid = gid_of(adapter("b").port(1)), .hop_limit = 255}},
+      .mad = mad};
+  const mgmt::AgentId agent = here.open(adapter("d"));
+  ASSERT_TRUE(adapter("d").management().mad_port(1).send(agent, request, lab.now));
+  adapter("d").management_used();
+  lab.settle();
+  EXPECT_EQ(consumer.count(), 1u);
+  EXPECT_EQ(count(NodeCounter::kLooped), 1u);
+  EXPECT_EQ(there.heard, 1);
+  // Subnet management is nothing for services.
+  lab.from = "d";
+  EXPECT_FALSE(
+      lab.routed(wire::MadMethod::kGet, wire::SmAttribute::kNodeInfo, 0, kRawServiceServiceLid));
   EXPECT_EQ(consumer.count(), 1u);
   EXPECT_EQ(count(NodeCounter::kLooped), 1u);
 }
