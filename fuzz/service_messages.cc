@@ -16,6 +16,7 @@ namespace {
 
 void check(const ServicePathQuestion& question) {
   require(question.sl.value() < 16);
+  require(!question.own || question.sgid == Gid{});
 }
 void check(const ServicePathAnswer& answer) {
   require(answer.sl.value() < 16);

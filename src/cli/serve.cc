@@ -98,7 +98,7 @@ void print_server_report(const Json& report, const Style& style) {
 void define_serve(CLI::App& serve, ServeOptions& options) {
   serve
       .add_option("TYPE", options.type,
-                  "What the service does: firewall, monitor, capture or limiter")
+                  "What the service does: firewall, monitor, capture, limiter or balancer")
       ->required();
   serve.add_option("--listen", options.listens, "Where it is reached, as in 192.0.2.9:7471")
       ->option_text("ADDRESS")

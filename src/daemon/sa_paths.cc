@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/sa_paths.h"
 
+#include <algorithm>
+
 #include "daemon/sa_question.h"
 #include "hca/types.h"
 #include "sm/sa/subnet_view.h"
@@ -50,6 +52,11 @@ SaPathQuestion sa_path_question(const service::PathQuestion& question) {
 std::optional<service::Path> SaPathAnswer::path() const {
   if (outcome != Outcome::kFound) return std::nullopt;
   return service::Path{.dlid = record.dlid, .slid = record.slid, .sl = record.sl};
+}
+
+void lead_back(service::Path& path, std::span<const Lid> own) {
+  const bool is_own = std::ranges::find(own, path.slid) != own.end();
+  if (!own.empty() && !is_own) path.slid = own.front();
 }
 
 // --- at one port ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "base/ids.h"
@@ -41,6 +42,10 @@ struct SaPathAnswer {
   // For a data service; nothing: it was not found.
   [[nodiscard]] std::optional<service::Path> path() const;
 };
+
+// Of a path of a service's own: what answers on it comes to one of the service's LIDs, `own`, and
+// not to the engine of the port. Without any, it stays as it is.
+void lead_back(service::Path& path, std::span<const Lid> own);
 
 class SaPathUser {
  public:

@@ -311,10 +311,10 @@ std::string write_spread(const LabService& service) {
 
 std::string balancer_trouble(const LabService& service) {
   constexpr std::size_t kMostServers = 256;
-  if (service.balancer.servers.empty()) return "needs servers = [\"s1\", \"s2\"]";
-  if (service.balancer.servers.size() > kMostServers) {
-    return fmt::format("{} servers: there may be {}", service.balancer.servers.size(),
-                       kMostServers);
+  const std::size_t servers = service.balancer.servers.size() + service.balancer.ends.size();
+  if (servers == 0) return "needs servers = [\"s1\", \"s2\"]";
+  if (servers > kMostServers) {
+    return fmt::format("{} servers: there may be {}", servers, kMostServers);
   }
   return service.hide_queue_pairs ? "a balancer hides queue pairs in any case" : "";
 }

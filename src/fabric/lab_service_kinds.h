@@ -26,7 +26,17 @@ struct LabPort {
 };
 
 struct LabBalancer {
+  // The service or a server where no lab is known: its GID, and the IP address by which programs of
+  // rdma_cm know it.
+  struct End {
+    Gid gid{};
+    std::optional<Gid> address{};
+    friend bool operator==(const End&, const End&) = default;
+  };
   std::vector<LabPort> servers{};
+  // Instead of these and of the port that it is at, outside of a lab's daemon.
+  End service{};
+  std::vector<End> ends{};
   bool least = false;  // connections go to who has the fewest; else by a hash
   friend bool operator==(const LabBalancer&, const LabBalancer&) = default;
 };

@@ -23,9 +23,10 @@ struct PathQuestion {
   Lid via{};  // service LID that the packet came by: which service asks, and at which place of a
               // chain
   // The port by which it is asked, of packets that cross to its subnet, where their sender is
-  // nobody's, and which it is for the asker to say that the service has brought; and of those that
-  // leave as the node's, as its own path: `sgid` is zero then. Either way `via` is. 0: it is asked
-  // on their sender's behalf, where they came from.
+  // nobody's, and which it is for the asker to say that the service has brought: `via` is zero
+  // then; and of those that leave as the node's, as its own path: `sgid` is zero then, and what
+  // answers to them is to come back by `via`. 0: it is asked on their sender's behalf, where they
+  // came from.
   std::uint8_t port = 0;
   friend bool operator==(const PathQuestion&, const PathQuestion&) = default;
 };

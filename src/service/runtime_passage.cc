@@ -176,6 +176,7 @@ std::optional<Fate> Runtime::find_path(Passage& passage, Time now) {
     question = {.sgid = crosses_to != 0 ? question.sgid : Gid{},
                 .dgid = question.dgid,
                 .pkey = rewritten(chain.pkeys, fields.pkey),
+                .via = crosses_to != 0 ? Lid{} : question.via,
                 .port = crosses_to != 0 ? crosses_to : passage.packet->arrival().port};
   }
   const std::uint64_t before = paths_.questions();

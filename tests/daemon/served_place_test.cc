@@ -24,9 +24,11 @@ using wan::ServicePathAnswer;
 constexpr Lid kService{0xF};
 constexpr Lid kB{0xB};
 constexpr Qpn kClosed{0xBAD};
+constexpr Qpn kLeavesAsOwn{0x0A0};
 constexpr PKey kLimited{0x0001};
 
-// Drops what is for one QP, and tells other instances of each packet that it lets go.
+// Drops what is for one QP, sends as the place's own what is for another, and tells other instances
+// of each packet that it lets go.
 class Gate final : public service::Service {
  public:
   explicit Gate(std::vector<Buffer>& applied) : applied_(applied) {}
@@ -34,13 +36,15 @@ class Gate final : public service::Service {
   std::span<const CounterInfo> drop_reasons() const override { return kReasons; }
   service::Verdict handle(service::Packet& packet, Time) override {
     if (packet.fields().dest_qp == kClosed) return service::Verdict::drop(0);
+    if (packet.fields().dest_qp == kLeavesAsOwn) packet.leave_as_own();
     const Buffer record(5, std::byte{3});
     if (tells) host().publish(record);
     return service::Verdict::forward();
   }
   void apply(Bytes record, Time) override { applied_.emplace_back(record.begin(), record.end()); }
-  std::vector<CounterValue> counters() const override { return {{"seen", "", 42}}; }
+  std::vector<CounterValue> counters() const override { return {{"seen", "", seen}}; }
   bool tells = false;
+  std::uint64_t seen = 42;
 
  private:
   static constexpr std::array<CounterInfo, 1> kReasons{{{"closed", "to that queue pair"}}};
@@ -71,6 +75,8 @@ class Place final : public wan::ExternalUser {
   void answer(Time now) {
     for (const auto& question : std::exchange(questions, {})) {
       EXPECT_EQ(question.via, kService);
+      EXPECT_EQ(question.sgid, question.own ? Gid{} : gid(0xAAAA));
+      own += question.own ? 1 : 0;
       const bool known = question.dgid == gid(0xBBBB);
       end.say(ServicePathAnswer{.number = question.number,
                                 .found = known,
@@ -86,6 +92,7 @@ class Place final : public wan::ExternalUser {
   bool woken = false;
   bool answers = true;
   int answered = 0;
+  int own = 0;  // of these, of the place itself
   std::vector<Buffer> back;
   std::deque<wan::ServicePathQuestion> questions;
   std::vector<Buffer> records;
@@ -203,6 +210,18 @@ TEST_P(ServedPlaceTest, SendsBackInOrderWhatTheServiceLetsGo) {
   EXPECT_EQ(place.told["drop_by_service"], 50u);
   EXPECT_EQ(place.told["forwarded"], 401u);
   EXPECT_EQ(place.told["seen"], 42u);
+  gate->seen = 0;
+  EXPECT_TRUE(run_until([&] { return place.told["seen"] == 0; }, 5s));
+}
+
+TEST_P(ServedPlaceTest, AsksForPathsOfThePlaceItself) {
+  send(1, kLeavesAsOwn);
+  ASSERT_TRUE(run_until([&] { return place.back.size() == 1; }, 5s)) << world.describe();
+  EXPECT_EQ(place.own, 1);
+  send(2);
+  ASSERT_TRUE(run_until([&] { return place.back.size() == 2; }, 5s)) << world.describe();
+  EXPECT_EQ(place.own, 1);
+  EXPECT_EQ(place.answered, 2) << "another path";
 }
 
 TEST_P(ServedPlaceTest, DropsWhatHasNoPath) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/gid_text.h"
 #include "fabric/lab_service_settings.h"
 
 namespace weft::fabric {
@@ -45,12 +46,37 @@ TEST(LabSettings, OfAllTypesReplaceKeysAndHideQueuePairs) {
   }
 }
 
+std::string why(const std::string& type, const std::vector<std::string>& settings) {
+  const auto made = set(type, settings);
+  EXPECT_FALSE(made);
+  return made ? "" : made.error().message;
+}
+
+TEST(LabSettings, NameABalancersServersByTheirGids) {
+  const std::string service = "service=fe80::3 at 192.0.2.3";
+  const auto balancer = set(
+      "balancer", {service, "servers=[\"fe80::1 at 2001:db8::1\", \"fe80::2\"]", "spread=least"});
+  ASSERT_TRUE(balancer) << balancer.error().message;
+  const LabBalancer& made = balancer->balancer;
+  EXPECT_EQ(made.service, (LabBalancer::End{.gid = *parse_gid("fe80::3"),
+                                            .address = Gid::from_ipv4(0xC000'0203)}));
+  EXPECT_THAT(made.ends, ElementsAre(LabBalancer::End{.gid = *parse_gid("fe80::1"),
+                                                      .address = *parse_gid("2001:db8::1")},
+                                     LabBalancer::End{.gid = *parse_gid("fe80::2")}));
+  EXPECT_TRUE(made.least);
+  EXPECT_EQ(set("balancer", {service, "servers=fe80::1"})->balancer.ends.size(), 1u);
+  EXPECT_THAT(why("balancer", {"servers=fe80::1"}), HasSubstr("needs service = "));
+  EXPECT_THAT(why("balancer", {service}), HasSubstr("needs servers = [\"fe80::1\", "));
+  EXPECT_THAT(why("balancer", {service, "servers=one"}), HasSubstr("--set servers: must be a GID"));
+  EXPECT_THAT(why("balancer", {service, "servers=fe80::1 at home"}), HasSubstr("must be a GID"));
+  EXPECT_THAT(why("balancer", {"service=ff12::1", "servers=fe80::1"}),
+              HasSubstr("--set service: must be a GID"));
+  EXPECT_THAT(why("balancer", {service, "servers=[\"fe80::1\", \"fe80:0::1 at 192.0.2.1\"]"}),
+              HasSubstr("fe80::1 is named twice"));
+  EXPECT_THAT(why("monitor", {"servers=fe80::1"}), HasSubstr("a monitor here has pkeys"));
+}
+
 TEST(LabSettings, SayWhichThereAreAndWhatTheyMustBe) {
-  const auto why = [](const std::string& type, const std::vector<std::string>& settings) {
-    const auto made = set(type, settings);
-    EXPECT_FALSE(made);
-    return made ? "" : made.error().message;
-  };
   EXPECT_EQ(why("monitor", {"rate=1Gb/s"}),
             "--set rate=1Gb/s: a monitor here has pkeys, hide_queue_pairs, flows, senders");
   EXPECT_EQ(why("limiter", {"rate=fast"}), "--set rate: must be a rate, as in \"1Gb/s\"");

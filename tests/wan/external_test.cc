@@ -41,6 +41,10 @@ std::optional<Message> again(const Message& message) {
 
 TEST(ServiceMessage, ReadsAsItIsWritten) {
   EXPECT_EQ(again(kQuestion), kQuestion);
+  ServicePathQuestion own = kQuestion;
+  own.sgid = Gid{};
+  own.own = true;
+  EXPECT_EQ(again(own), own);
   EXPECT_EQ(again(kAnswer), kAnswer);
   EXPECT_EQ(again(ServicePathAnswer{.number = 1}), ServicePathAnswer{.number = 1});
   EXPECT_TRUE(again(ServicePathsChanged{}));
@@ -83,6 +87,8 @@ TEST(ServiceMessage, RefusesWhatCannotBe) {
   EXPECT_FALSE(changed(kQuestion, 13, 2)) << "too long for an answer";
   EXPECT_FALSE(changed(kQuestion, 15, 47)) << "another length";
   EXPECT_FALSE(changed(kQuestion, 16 + 42, 16)) << "no SL";
+  EXPECT_FALSE(changed(kQuestion, 16 + 43, 1)) << "the place's own, and of somebody else";
+  EXPECT_FALSE(changed(kQuestion, 16 + 43, 2)) << "neither";
   EXPECT_FALSE(changed(kAnswer, 16 + 8, 2)) << "neither yes nor no";
   EXPECT_FALSE(changed(kAnswer, 16 + 10, 0xC0)) << "to a multicast LID";
   EXPECT_FALSE(changed(kAnswer, 16 + 12, 0xC0)) << "from a multicast LID";

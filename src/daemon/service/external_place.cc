@@ -84,7 +84,8 @@ void ExternalPlace::ask(const wan::ServicePathQuestion& question, Time now) {
                                     .dgid = question.dgid,
                                     .pkey = question.pkey,
                                     .sl = question.sl,
-                                    .via = question.via};
+                                    .via = question.via,
+                                    .port = question.own ? at_->port() : mgmt::PortNumber{0}};
   if (at_->ask(number, asked, now)) return;
   open_.erase(number);
   counters_.add_in_turn(ExternalPlaceCounter::kUnasked);

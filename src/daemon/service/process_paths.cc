@@ -49,14 +49,23 @@ std::optional<mgmt::MadAddress> ProcessPaths::administrator() {
 
 void ProcessPaths::ask(std::uint64_t number, const service::PathQuestion& question) {
   const auto to = administrator();
-  const bool sent =
-      to && questions_.ask(to->lid, to->sl, number, sa_path_question(question), io::now());
+  SaPathQuestion asked = sa_path_question(question);
+  const bool own = question.port != 0;
+  if (own) {
+    const port::PortAttributes port = port_.attributes(1);
+    if (!port.gids.empty()) asked.like.sgid = port.gids.front().gid;
+    asked.mask &= ~wire::PathRecord::kHasSlid;
+  }
+  const bool sent = to && questions_.ask(to->lid, to->sl, number, asked, io::now());
   if (!sent) ++unasked_;
+  if (sent && own) own_[number] = question.via;
 }
 
 void ProcessPaths::path_answered(std::uint64_t number, const SaPathAnswer& answer) {
+  std::optional<service::Path> path = answer.path();
+  if (const auto own = own_.extract(number); own && path) lead_back(*path, {&own.mapped(), 1});
   // One that is busy answers when it is asked again, which the runtime does for who still waits.
-  if (answer.outcome != SaPathAnswer::Outcome::kBusy) user_.path_answered(number, answer.path());
+  if (answer.outcome != SaPathAnswer::Outcome::kBusy) user_.path_answered(number, path);
 }
 
 void ProcessPaths::ask_for_reports(Time now) {

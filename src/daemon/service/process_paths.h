@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "base/time.h"
@@ -62,6 +63,8 @@ class ProcessPaths final : public service::PathAsker, private SaPathUser, privat
   port::Port& port_;
   User& user_;
   SaPathAsker questions_;
+  // Questions about paths of the node's own, each with the LID by which answers are to come.
+  std::unordered_map<std::uint64_t, Lid> own_;
   std::optional<mgmt::AgentId> reports_;  // nothing: it is not to be told
   std::uint32_t subscriptions_ = 0;
   std::optional<Time> again_;

@@ -150,7 +150,8 @@ void ServedPlace::ask(std::uint64_t number, const service::PathQuestion& questio
                                     .dgid = question.dgid,
                                     .pkey = question.pkey,
                                     .sl = question.sl,
-                                    .via = question.via},
+                                    .via = question.via,
+                                    .own = question.port != 0},
            now_);
 }
 
@@ -164,12 +165,15 @@ void ServedPlace::tell(Time now) {
 void ServedPlace::tell(wan::CounterTopic topic, const std::vector<CounterValue>& counters,
                        Time now) {
   wan::ServiceCounters message{.topic = topic};
+  // Some of a service's own become 0 again, as of connections that have ended.
+  const bool may_fall = topic == wan::CounterTopic::kService;
   const auto flush = [&] {
     if (!message.counters.empty()) end_.say(message, now);
     message.counters.clear();
   };
   for (const CounterValue& counter : counters) {
-    if (counter.value == 0 || !wan::is_counter_name(counter.name)) continue;
+    if (counter.value == 0 && !may_fall) continue;
+    if (!wan::is_counter_name(counter.name)) continue;
     message.counters.push_back({.name = counter.name, .value = counter.value});
     if (message.counters.size() == wan::ServiceCounters::kMost) flush();
   }

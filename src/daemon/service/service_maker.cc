@@ -181,15 +181,21 @@ const LabPort& first_of_pair(const LabService& service, const LabPort& at) {
   return at;
 }
 
+std::unique_ptr<service::Balancer> balancer_of(const fabric::LabBalancer& wanted,
+                                               std::optional<Gid> address, Entropy& entropy) {
+  using service::Balancer;
+  return std::make_unique<Balancer>(
+      Balancer::Options{.spread = wanted.least ? Balancer::Spread::kLeast : Balancer::Spread::kHash,
+                        .address = address},
+      entropy);
+}
+
 Expected<MadeService> make_balancer(const Lab& lab, const LabService& service, const LabPort& at,
                                     Entropy& entropy) {
   using service::Balancer;
   const fabric::LabBalancer& wanted = service.balancer;
   const LabPort& called = first_of_pair(service, at);
-  auto made = std::make_unique<Balancer>(
-      Balancer::Options{.spread = wanted.least ? Balancer::Spread::kLeast : Balancer::Spread::kHash,
-                        .address = server_at(lab, called).address},
-      entropy);
+  auto made = balancer_of(wanted, server_at(lab, called).address, entropy);
   std::vector<std::pair<Guid, Balancer::Server>> servers;
   for (const LabPort& server : wanted.servers)
     servers.emplace_back(guid_at(lab, server), server_at(lab, server));
@@ -203,6 +209,21 @@ Expected<MadeService> make_balancer(const Lab& lab, const LabService& service, c
     core.set_servers(in_subnet);
   };
   return MadeService{.service = std::move(made), .in_subnet = tell};
+}
+
+// Where no lab says what the service and its servers are.
+MadeService make_balancer_outside(const fabric::LabBalancer& wanted, Entropy& entropy) {
+  auto made = balancer_of(wanted, wanted.service.address, entropy);
+  made->set_service(wanted.service.gid);
+  std::vector<service::Balancer::Server> servers;
+  for (const fabric::LabBalancer::End& end : wanted.ends) {
+    // As counters are called that a server tells its place.
+    servers.push_back({.name = fmt::format("server_{}", servers.size() + 1),
+                       .gid = end.gid,
+                       .address = end.address});
+  }
+  made->set_servers(servers);
+  return {.service = std::move(made)};
 }
 
 struct KindMaker {
@@ -228,7 +249,8 @@ const std::string* named_node(const fabric::LabLimiter& limiter) {
   return nullptr;
 }
 
-constexpr std::array<std::string_view, 4> kOutside{"firewall", "monitor", "capture", "limiter"};
+constexpr std::array<std::string_view, 5> kOutside{"firewall", "monitor", "capture", "limiter",
+                                                   "balancer"};
 
 }  // namespace
 
@@ -239,14 +261,14 @@ std::span<const std::string_view> types_outside() {
 Expected<MadeService> make_service_outside(const LabService& service, const LabPort& at,
                                            Entropy& entropy, FirewallLog& log) {
   if (std::ranges::find(kOutside, service.type) == kOutside.end()) {
-    const bool in_lab = service.type == "balancer" || service.type == "router";
-    return fail(std::errc::not_supported,
-                in_lab ? fmt::format("a {} works in a lab's daemon only: it asks for paths in its "
-                                     "node's own name, at more than one port or GID",
-                                     service.type)
-                       : fmt::format("there is no {}; there are {}", service.type,
-                                     fmt::join(kOutside, ", ")));
+    return fail(
+        std::errc::not_supported,
+        service.type == "router"
+            ? "a router works in a lab's daemon only: it is at several ports, and asks in "
+              "each subnet with its service LID there"
+            : fmt::format("there is no {}; there are {}", service.type, fmt::join(kOutside, ", ")));
   }
+  if (service.type == "balancer") return make_balancer_outside(service.balancer, entropy);
   if (const std::string* const node = named_node(service.limiter)) {
     return fail(std::errc::invalid_argument,
                 fmt::format("rates: {} is a node, and nodes are known to a lab's daemon only: name "

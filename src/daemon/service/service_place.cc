@@ -263,12 +263,7 @@ void ServicePlace::path_answered(std::uint64_t number, const SaPathAnswer& answe
   // One that is busy answers when it is asked again, which the runtime does for who still waits.
   if (answer.outcome == SaPathAnswer::Outcome::kBusy) return;
   std::optional<service::Path> path = answer.path();
-  if (path && crosses) {
-    // What answers to this comes to the service, and not to the engine of the port.
-    const std::vector<Lid>& own = lids(answer.port);
-    const bool is_own = std::ranges::find(own, path->slid) != own.end();
-    if (!own.empty() && !is_own) path->slid = own.front();
-  }
+  if (path && crosses) lead_back(*path, lids(answer.port));
   runtime_->path_answered(number, path, peers_.now());
 }
 

@@ -21,8 +21,7 @@ Expected<std::unique_ptr<ServiceProcess>> ServiceProcess::open(const ServiceProc
   // What others know, such as rates and files, is for one instance alone.
   if (config.threads > 1 && config.service.type != "firewall") {
     return fail(std::errc::invalid_argument,
-                fmt::format("a {} counts what comes to it in one thread, and a firewall may have "
-                            "several",
+                fmt::format("a {} works in one thread, and a firewall may have several",
                             config.service.type));
   }
   for (unsigned i = 0; i < config.threads; ++i) {

@@ -57,6 +57,7 @@ Type put(const ServicePathQuestion& question, std::byte* at) {
   wire::store_gid(at + 24, question.dgid);
   wire::store_be16(at + 40, question.pkey.value());
   wire::store_u8(at + 42, question.sl.value());
+  wire::store_u8(at + 43, question.own ? 1 : 0);
   wire::store_be16(at + 44, question.via.value());
   return Type::kQuestion;
 }
@@ -101,15 +102,18 @@ bool good_sl(std::uint8_t sl) {
 Read read_question(Bytes body) {
   const std::byte* const at = body.data();
   if (body.size() != kQuestionSize || !good_sl(wire::load_u8(at + 42)) ||
-      wire::load_u8(at + 43) != 0 || wire::load_be16(at + 46) != 0) {
+      wire::load_u8(at + 43) > 1 || wire::load_be16(at + 46) != 0) {
     return std::nullopt;
   }
+  const bool own = wire::load_u8(at + 43) == 1;
+  if (own && wire::load_gid(at + 8) != Gid{}) return std::nullopt;
   return ServicePathQuestion{.number = wire::load_be64(at),
                              .sgid = wire::load_gid(at + 8),
                              .dgid = wire::load_gid(at + 24),
                              .pkey = PKey{wire::load_be16(at + 40)},
                              .sl = Sl{wire::load_u8(at + 42)},
-                             .via = Lid{wire::load_be16(at + 44)}};
+                             .via = Lid{wire::load_be16(at + 44)},
+                             .own = own};
 }
 
 Read read_answer(Bytes body) {

@@ -12,8 +12,9 @@
 //
 // Bodies, all numbers big-endian:
 //
-//   path question   0-7 number   8-23 SGID   24-39 DGID   40-41 P_Key   42 SL   43 0   44-45 LID by
-//                   which the packet came                                       46-47 0
+//   path question   0-7 number   8-23 SGID   24-39 DGID   40-41 P_Key   42 SL   43 1: of the
+//                   place's own port, SGID 0; 0: of the SGID   44-45 LID by which the packet came
+//                   46-47 0
 //   path answer     0-7 number   8 1: there is a path, 0: there is none   9 SL   10-11 DLID
 //                   12-13 SLID   14-15 0
 //   paths changed   none
@@ -34,7 +35,7 @@
 
 namespace weft::wan {
 
-// The server asks for a path, on behalf of the sender of a packet.
+// The server asks for a path, on behalf of the sender of a packet or of the place itself.
 struct ServicePathQuestion {
   std::uint64_t number = 0;
   Gid sgid{};
@@ -42,6 +43,7 @@ struct ServicePathQuestion {
   PKey pkey{};
   Sl sl{};
   Lid via{};
+  bool own = false;  // of the place's own port: `sgid` is zero
   friend bool operator==(const ServicePathQuestion&, const ServicePathQuestion&) = default;
 };
 
