@@ -156,6 +156,14 @@ std::string type_in(const std::string& name, const Value& table) {
   return known ? type : "";
 }
 
+// Of a service that does not work in the daemon, the command that is told what it is, and so this
+// key; empty: it is none of those.
+std::string_view told_by(std::string_view type, const ServiceKey& key) {
+  const bool of_place = key.is_of("external") || key.name == "mirror_to";
+  if (of_place) return "";
+  return type == "process" ? "service run" : type == "external" ? "serve" : "";
+}
+
 Done read_service(ServiceText& text, const std::string& name, const Value& table) {
   const std::string type = type_in(name, table);
   Keys<ServiceText> keys = usual_keys();
@@ -171,6 +179,10 @@ Done read_service(ServiceText& text, const std::string& name, const Value& table
   for (const auto& [key, value] : *entries) {
     const auto row = std::ranges::find(service_keys(), std::string_view(key), &ServiceKey::name);
     if (type.empty() || row == service_keys().end() || row->is_of(type)) continue;
+    if (const std::string_view command = told_by(type, *row); !command.empty()) {
+      return value.wrong(fmt::format(
+          "is said where the service works, and not here: weft {} --set {}=VALUE", command, key));
+    }
     std::vector<std::string_view> names;
     for (const Key<ServiceText>& each : keys)
       names.push_back(each.name);

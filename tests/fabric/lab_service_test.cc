@@ -192,8 +192,14 @@ TEST(LabService, SaysWhichKeysItsTypeHas) {
   EXPECT_THAT(monitor("color = 1"), HasSubstr("there is no such key; there are at, type"));
   EXPECT_THAT(error_of("[service.x]\nat = 'fw1'\nflows = 3"), HasSubstr("needs a type"));
   EXPECT_THAT(error_of("[service.x]\nflows = 3\ntype = 'process'\nat = 'fw1'"),
-              HasSubstr("lab.toml:9: service.x.flows: is of type monitor, and this is of type "
-                        "process"));
+              HasSubstr("lab.toml:9: service.x.flows: is said where the service works, and not "
+                        "here: weft service run --set flows=VALUE"));
+  EXPECT_THAT(error_of("[service.x]\ntype = 'external'\nat = 'fw1'\nhide_queue_pairs = true"),
+              HasSubstr("not here: weft serve --set hide_queue_pairs=VALUE"));
+  EXPECT_THAT(error_of("[service.x]\ntype = 'process'\nat = 'fw1'\nmirror_to = 'y'"),
+              HasSubstr("mirror_to: is of type firewall, limiter, and this is of type process"));
+  EXPECT_THAT(error_of("[service.x]\ntype = 'process'\nat = 'fw1'\ninsecure = true"),
+              HasSubstr("insecure: is of type external, and this is of type process"));
   EXPECT_THAT(monitor("flows = 0"), HasSubstr("must be a number from 1"));
   EXPECT_THAT(monitor("pkeys = 1"), HasSubstr("must be pairs of P_Keys"));
   EXPECT_THAT(monitor("pkeys = [['0x0001']]"), HasSubstr("must be two P_Keys"));
