@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: lab_policy.sh: which paths the subnet administrator of a lab leads through data services,
-# as saquery sees it on its nodes; a rule for one service, as programs of rdma_cm ask for it; rules
-# that are changed meanwhile; an instance that is cut off.
+# as saquery sees it on its nodes; rules for one service and for one class of service, as programs
+# of rdma_cm ask for them; rules that are changed meanwhile; an instance that is cut off.
 set -euo pipefail
+# shellcheck disable=SC2034  # lib.sh reads it
+time_limit=150
 source "$(dirname "$0")/lib.sh"
-need saquery rping python3
+need saquery rping ucmatose python3
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$(dirname "$0")/lab_lib.sh"
@@ -131,6 +133,32 @@ expect log ' c:1 +service_id=0x1061539 .* else +direct$'
 expect log ' c:1 +service_id=0x1061538 .* 1 web +firewall at fw1:1$'
 expect log ' fw1:1 +as firewall .* 1 web +direct$'
 run deleted "$weft" policy delete web
+
+# The same by the class of service: rdma_cm asks with a program's type of service as QoSClass.
+run added "$weft" policy add --before 1 name=gold from=c to=a qos_class=32 through=firewall \
+  symmetric
+run explain "$weft" policy explain c a qos_class=32
+expect explain '^through services$'
+run explain "$weft" policy explain c a
+expect explain '^the real LID$'
+for class in 8 32; do
+  before=$(passed)
+  spawn server "$weft" run --node a -- ucmatose -C 20
+  await_ids a 1
+  spawn client "$weft" run --node c -- ucmatose -s 127.244.0.1 -C 20 -t "$class"
+  finish client
+  finish server
+  expect client 'return status 0'
+  case $class in
+    8) [[ $(passed) == "$before" ]] || fail "a class without a rule went through it" ;;
+    32) is_above "$(passed)" $((before + 20)) || fail "the class of the rule did not" ;;
+  esac
+done
+run log "$weft" policy log
+expect log ' c:1 +service_id=0x[0-9a-f]+ qos_class=8 .* else +direct$'
+expect log ' c:1 +service_id=0x[0-9a-f]+ qos_class=32 .* 1 gold +firewall at fw1:1$'
+expect log ' fw1:1 +as firewall .* 1 gold +direct$'
+run deleted "$weft" policy delete gold
 
 # An instance that is drained gives its LIDs away and gets no paths, until it is restored; it does
 # not take them back.
