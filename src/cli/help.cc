@@ -194,6 +194,7 @@ A rule is called by its number or its name. drain takes an instance of a service
 maintenance: its service LIDs move to its pair, and no new paths lead there; restore puts it back.
 explain says which rule answers a query; besides both ends it may have requester, slid,
 service_id, pkey, sl and qos_class. log has the last 256 queries, and which rule answered each.
+What is changed so is forgotten when the lab ends; export prints all rules as a lab file has them.
 
 Examples
   weft policy
@@ -202,6 +203,7 @@ Examples
   weft policy add from=a to=c answer=direct answer_sl=3 symmetric
   weft policy explain a b pkey=0x8001
   weft policy log
+  weft policy export >rules.toml
   weft policy delete closed
   weft policy drain fw1
 )";

@@ -234,7 +234,8 @@ void define_labs(CLI::App& app, Options& options) {
                    "\n       weft policy [OPTIONS] delete RULE"
                    "\n       weft policy [OPTIONS] drain|restore NODE[:PORT]"
                    "\n       weft policy [OPTIONS] explain FROM TO [KEY=VALUE...]"
-                   "\n       weft policy [OPTIONS] log",
+                   "\n       weft policy [OPTIONS] log"
+                   "\n       weft policy [OPTIONS] export",
                    policy_footer()),
       options.policy);
 

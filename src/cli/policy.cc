@@ -14,6 +14,7 @@
 
 #include "base/quantity.h"
 #include "cli/commands.h"
+#include "cli/policy_export.h"
 #include "cli/report_view.h"
 #include "cli/sm_place.h"
 #include "cli/style.h"
@@ -119,8 +120,12 @@ Expected<Json> request_of(const PolicyOptions& options) {
     return fail(std::errc::invalid_argument, text);
   };
   if (options.before && options.action != "add") return wrong("--before is of add only");
-  if (options.action == "list" || options.action == "log") {
+  if (options.json && options.action == "export") {
+    return wrong("export prints what a lab file has: --json is not of it");
+  }
+  if (options.action == "list" || options.action == "log" || options.action == "export") {
     if (!options.words.empty()) return wrong(options.words[0] + ": one word too many");
+    if (options.action == "export") request["action"] = "list";
   } else if (options.action == "add") {
     if (auto done = describe_rule(request, options); !done) return tl::unexpected(done.error());
   } else if (options.action == "delete") {
@@ -136,7 +141,7 @@ Expected<Json> request_of(const PolicyOptions& options) {
   } else {
     return wrong(
         fmt::format("{}: no such action (there are list, add, delete, drain, "
-                    "restore, explain and log)",
+                    "restore, explain, log and export)",
                     options.action));
   }
   return request;
@@ -294,11 +299,18 @@ void print_log(const Json& report, const Style& style) {
   fmt::print("{}", table.to_string(style));
 }
 
+int print_export(const Json& report) {
+  const auto text = rules_text(report);
+  if (!text) return refuse("policy", text.error().message);
+  fmt::print("{}", *text);
+  return kOk;
+}
+
 }  // namespace
 
 void define_policy(CLI::App& policy, PolicyOptions& options) {
   policy.add_option("ACTION", options.action,
-                    "list (default), add, delete, drain, restore, explain or log");
+                    "list (default), add, delete, drain, restore, explain, log or export");
   policy.add_option("WORD", options.words,
                     "Of add KEY=VALUE; of delete a rule; of drain and restore a port; of "
                     "explain two ends");
@@ -320,6 +332,7 @@ int policy(const PolicyOptions& options) {
   const auto report = ask_manager_of(options.lab, options.node, options.port, *request);
   if (!report) return refuse("policy", report.error().message);
   const Style style = Style::for_stream(stdout);
+  if (options.action == "export") return print_export(*report);
   if (options.json) {
     print_json(*report);
   } else if (options.action == "explain") {

@@ -160,6 +160,24 @@ expect log ' c:1 +service_id=0x[0-9a-f]+ qos_class=32 .* 1 gold +firewall at fw1
 expect log ' fw1:1 +as firewall .* 1 gold +direct$'
 run deleted "$weft" policy delete gold
 
+# The rules as a lab file has them, of which a manager makes the same ones below.
+rules_json() { python3 -c '
+import json, sys
+rules = json.load(sys.stdin)["rules"]
+print([{key: rule[key] for key in rule if key != "hits"} for rule in rules])'; }
+run added "$weft" policy add --before 1 name=many from="a:1,${gid[c]}" to=b requester=fw1,7 \
+  service_id=0x1000-0x1fff pkey=0x8001 sl=2 qos_class=5 through=firewall answer_sl=2 symmetric
+run added "$weft" policy add to="fd00:0:0:2::/64" answer=none
+exported=$("$weft" policy --json | rules_json)
+run export "$weft" policy export
+expect export '^from = \["a:1", ".*"\]$'
+{
+  sed '/^\[\[policy\]\]/,/^$/d' "$work/data-service.toml"
+  output export
+} >"$work/exported.toml"
+run deleted "$weft" policy delete many
+refused '--json is not of it' export --json
+
 # An instance that is drained gives its LIDs away and gets no paths, until it is restored; it does
 # not take them back.
 run drained "$weft" policy drain fw1
@@ -196,6 +214,20 @@ await lab 'sm = "none": paths do not lead through data services, unless weft sm 
 spawn wrong "$weft" sm run --node c --policies "$source_tree/examples/labs/firewall.rules"
 finish wrong 2
 expect wrong 'firewall.rules:'
+spawn exports "$weft" sm run --node c --policies "$work/exported.toml"
+await exports 'SUBNET UP'
+await_states '{"Active":6}'
+[[ $("$weft" policy --node c --json | rules_json) == "$exported" ]] ||
+  fail "the rules were $exported, and are others when they are read again"
+run cut "$weft" link a:1 down
+await_states '{"Active":5,"Down":1}'
+for ((tries = 0; tries < 100; tries++)); do
+  "$weft" policy --node c export >/dev/null 2>&1 || break
+  sleep 0.1
+done
+refused 'rule 1: from: port 0x[0-9a-f]+ is not there just now' --node c export
+run joined "$weft" link a:1 up
+stop exports INT
 spawn manager "$weft" sm run --node c --policies "$source_tree/examples/labs/data-service.toml"
 await manager 'SUBNET UP'
 await_states '{"Active":6}'

@@ -90,7 +90,7 @@ _weft() {
       esac
       ;;
     policy)
-      mapfile -t COMPREPLY < <(compgen -W 'list add delete drain restore explain log from= to= requester= service_id=
+      mapfile -t COMPREPLY < <(compgen -W 'list add delete drain restore explain log export from= to= requester= service_id=
         pkey= sl= qos_class= through= answer= answer_sl= name= symmetric --before --lab --node --port --json --help' -- \
         "$current") ;;
     service)
