@@ -3,9 +3,11 @@
 // headers and without protocol, to which of their receive queues, and what they send so.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/entropy.h"
@@ -95,8 +97,14 @@ class RawPort final : private Task {
   void take(link::PacketPtr& packet, Time now) {
     if (filter_.diverts()) steer(packet, std::nullopt, now);
   }
+  // Service LIDs that the subnet manager leads to this port, for what takes packets by other rules
+  // than by these.
+  void set_service_lids(std::vector<Lid> lids) { service_lids_ = std::move(lids); }
   // Whether what an application of this node sends there comes back to this port.
-  [[nodiscard]] bool diverts(Lid dlid) const { return filter_.diverts(dlid); }
+  [[nodiscard]] bool diverts(Lid dlid) const {
+    return filter_.diverts(dlid) ||
+           std::find(service_lids_.begin(), service_lids_.end(), dlid) != service_lids_.end();
+  }
   // From a set's owner: any packet but subnet management's, from whomever it says that it is. What
   // is for this port itself goes to its engine, or to another set. kForged: it is no packet
   // (counted). Who forwards a packet that came in leaves it its hold, or moves that to the one that
@@ -135,6 +143,7 @@ class RawPort final : private Task {
   std::vector<std::unique_ptr<Queues>> sets_;  // by number; null: free
   std::vector<std::uint16_t> free_;            // of these
   std::vector<Client*> clients_;
+  std::vector<Lid> service_lids_;
   std::uint64_t revision_ = 0;
 };
 

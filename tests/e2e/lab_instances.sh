@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: lab_instances.sh: services with several instances that are no pairs, one spread by hash,
 # one by load, as the subnet administrator tells the ends; what it tells while none is there. Then a
-# node that is source, destination and service at once, and a rule for one GID of a port that has
-# two.
+# node that is source, destination and service at once, in the daemon and as a process, and a rule
+# for one GID of a port that has two.
 set -euo pipefail
 # shellcheck disable=SC2034  # lib.sh reads it
 time_limit=120
@@ -131,4 +131,18 @@ stop at-db INT
 run ways python3 "$source_tree/tests/e2e/packet_ways.py" "$work/db.pcapng"
 expect ways "^[0-9]+ $real 5 fe80::77$"
 expect ways "^[0-9]+ $real 5 fe80::db$"
+stop lab INT
+
+# The same where the service is a process of its own on the node.
+sed 's|^at = "mid"|&\ntype = "process"|' "$source_tree/examples/labs/own-service.toml" \
+  >"$work/process.toml"
+spawn lab "$weft" up "$work/process.toml"
+await_states '{"Active":3}'
+spawn firewall "$weft" service run firewall --node mid
+await firewall '^firewall serves on node mid'
+await_path mid fe80::1d fe80::db 15
+ping mid db 127.244.0.2
+ping db mid 127.244.0.1
+stop firewall
+expect firewall '^ *forwarded +[1-9][0-9]'
 stop lab INT

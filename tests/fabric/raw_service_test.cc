@@ -171,6 +171,21 @@ TEST_F(RawServiceTest, GetsWhatApplicationsOfItsOwnNodeSendThroughIt) {
   EXPECT_EQ(count(NodeCounter::kLooped), 1u);
 }
 
+// One that takes all that is not for the port itself knows no LIDs; the port does.
+TEST_F(RawServiceTest, GetsSoWhatComesToItsPortByOtherRules) {
+  const auto service = attach();
+  ASSERT_TRUE(service->divert(OtherLids{}));
+  d.send(d.to(kRawServiceServiceLid, b.qpn), lab.now);
+  lab.settle();
+  EXPECT_EQ(consumer.count(), 0u) << "the switch sends nothing back by where it came in";
+  (*adapter("d").raw_port(1))->set_service_lids({kRawServiceServiceLid});
+  d.send(d.to(kRawServiceServiceLid, b.qpn), lab.now);
+  d.send(d.to(b), lab.now);
+  lab.settle();
+  EXPECT_EQ(consumer.count(), 1u);
+  EXPECT_THAT(b.taken, SizeIs(1));
+}
+
 // A communication manager of the node, as rdma_cm has one.
 struct Manager final : mgmt::MadClient {
   void received(mgmt::AgentId, const mgmt::ReceivedMad&) override { ++heard; }

@@ -91,6 +91,16 @@ bool PlaceWatches::is_served(const Watched& place, const sm::PathSteering* steer
          std::ranges::all_of(lids, [&](Lid lid) { return place.raw->is_served(lid); });
 }
 
+void PlaceWatches::tell_lids(const Watched& place, const sm::PathSteering* steering) {
+  if (steering == nullptr) return;
+  const Guid port = place.node->port(place.seats.front().port).guid();
+  std::vector<Lid> lids;
+  for (const sm::ServiceLid& lid : steering->services().lids()) {
+    if (lid.port == port) lids.push_back(lid.lid);
+  }
+  place.raw->set_service_lids(std::move(lids));
+}
+
 bool PlaceWatches::run(Time now, const Steerings& steerings) {
   const std::uint64_t generation = generation_of(steerings);
   bool looked = false;
@@ -99,7 +109,9 @@ bool PlaceWatches::run(Time now, const Steerings& steerings) {
         (place.revision != place.raw->revision() || generation_ != generation)) {
       place.revision = place.raw->revision();
       const std::size_t subnet = place.seats.front().subnet;
-      place.watch.set_served(is_served(place, steering_of(steerings, subnet)), now);
+      const sm::PathSteering* const steering = steering_of(steerings, subnet);
+      tell_lids(place, steering);
+      place.watch.set_served(is_served(place, steering), now);
     }
     if (place.watch.is_due(now)) {
       place.watch.look(work_of(place), now);

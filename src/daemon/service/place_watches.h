@@ -58,8 +58,8 @@ class PlaceWatches {
     const fabric::LabService* service = nullptr;
     std::vector<Seat> seats{};
     const fabric::ChannelAdapter* node = nullptr;
-    const ServicePlace* place = nullptr;   // null: of a process
-    const fabric::RawPort* raw = nullptr;  // of a process
+    const ServicePlace* place = nullptr;  // null: of a process
+    fabric::RawPort* raw = nullptr;       // of a process
     PlaceWatch watch{true};
     std::vector<bool> told{true};  // of each seat's health: all are well at first
     std::optional<std::uint64_t> revision{};
@@ -69,6 +69,8 @@ class PlaceWatches {
   };
   [[nodiscard]] static PlaceWatch::Work work_of(const Watched& place);
   [[nodiscard]] static bool is_served(const Watched& place, const sm::PathSteering* steering);
+  // Tells the port which service LIDs lead there: the process does not know them.
+  static void tell_lids(const Watched& place, const sm::PathSteering* steering);
   static void report(const Watched& place, nlohmann::json& row);
   void tell_health(const Steerings& steerings);
   [[nodiscard]] bool is_well(const Watched& place, mgmt::PortNumber port) const;
