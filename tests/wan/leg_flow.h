@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -42,16 +43,20 @@ class NetworkPath final : public Path {
           network_.send(socket_, sim::Run{{}, there_, {std::move(datagram)}, wire::kEcnCapable}));
     }
   }
-  // What has come, to a bundle, but no more than an extender reads before it does something else.
-  // Returns bytes of frames.
-  std::uint64_t read_into(PathBundle& bundle) {
+  // What has come, to a bundle, and its frames to `take`; but no more than an extender reads before
+  // it does something else. Returns bytes of frames.
+  std::uint64_t read_into(
+      PathBundle& bundle, const std::function<void(Bytes)>& take = [](Bytes) {}) {
     constexpr std::uint64_t kTurn = std::uint64_t{128} << 10;
     std::uint64_t bytes = 0;
     while (readable() && bytes < kTurn) {
       const sim::Run run = network_.read(socket_);
       const bool marked = (run.traffic_class & wire::kEcnBits) == wire::kCongestionExperienced;
-      for (const auto& datagram : run.datagrams)
-        bytes += bundle.receive(datagram, marked, scheduler_.now()).size();
+      for (const auto& datagram : run.datagrams) {
+        const Bytes frame = bundle.receive(datagram, marked, scheduler_.now());
+        bytes += frame.size();
+        if (!frame.empty()) take(frame);
+      }
     }
     return bytes;
   }
