@@ -160,6 +160,11 @@ void print_extender(const Json& extender, bool details) {
     for (const Json& path : list_of(remote, "paths"))
       print_path(path, ++number);
     if (!details) continue;
+    for (const Json& lane : list_of(remote, "lanes")) {
+      fmt::print("      lane {}: {} B sent, {} B more may be, {} B wait here\n",
+                 number_of(lane, "vl"), number_of(lane, "sent_bytes"),
+                 number_of(lane, "credit_bytes"), number_of(lane, "buffer_bytes"));
+    }
     for (const auto& [name, value] : object_of(remote, "counters").items())
       fmt::print("      {} {}\n", printable(name), value.dump());
   }

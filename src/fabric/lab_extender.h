@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/gid_prefix.h"
+#include "base/ids.h"
 #include "base/time.h"
 #include "fabric/lab_parts.h"
 
@@ -40,6 +41,18 @@ struct LabFec {
   friend bool operator==(const LabFec&, const LabFec&) = default;
 };
 
+// By the data lane on which a packet leaves the fabric here, the one that it takes at the other
+// site, whose room there it needs: 0 to 14, each its own unless something else is said.
+struct LabEgress {
+  static constexpr std::size_t kLanes = 15;
+  LabEgress() {
+    for (std::uint8_t vl = 0; vl < kLanes; ++vl)
+      of_vl[vl] = Vl{vl};
+  }
+  std::array<Vl, kLanes> of_vl;
+  friend bool operator==(const LabEgress&, const LabEgress&) = default;
+};
+
 struct LabRemote {
   std::string name;
   // Where its extender listens. Nothing: it is not known, and that one comes here, from wherever.
@@ -64,6 +77,7 @@ struct LabRemote {
   std::uint64_t rate_bytes_per_s = 0;  // of what goes there into the WAN; 0: as fast as it can
   std::optional<LabDscp> dscp;         // of what goes there; nothing: no mark
   std::optional<LabFec> fec;           // the same as at that site; nothing: none
+  std::optional<LabEgress> egress;     // of what goes there; nothing: LabEgress()
   bool adapts_rate = false;  // that goes there as fast as the WAN can carry it, which is found out
   friend bool operator==(const LabRemote&, const LabRemote&) = default;
 };

@@ -11,6 +11,7 @@
 
 #include "base/quantity.h"
 #include "fabric/lab_dscp_text.h"
+#include "fabric/lab_egress_text.h"
 #include "fabric/lab_fec_text.h"
 #include "fabric/lab_site_text.h"
 #include "fabric/toml_string.h"
@@ -47,6 +48,8 @@ const Keys<LabRemote>& encapsulation_keys() {
        [](LabRemote& remote, const Value& value) { return store(remote.dscp, read_dscp(value)); }},
       {"fec",
        [](LabRemote& remote, const Value& value) { return store(remote.fec, read_fec(value)); }},
+      {"egress", [](LabRemote& remote,
+                    const Value& value) { return store(remote.egress, read_egress(value)); }},
   };
   return keys;
 }
@@ -364,6 +367,7 @@ Done add_extenders(LabBuilder& builder, const Value& table, const Keys<LabNode>&
       if (remote.interface.empty()) remote.interface = text.usual.interface;
       if (!remote.dscp) remote.dscp = text.usual.dscp;
       if (!remote.fec) remote.fec = text.usual.fec;
+      if (!remote.egress) remote.egress = text.usual.egress;
     }
     done = check_network(text.extender, value);
     if (done) done = check_keys(text.extender, value);
@@ -398,6 +402,7 @@ std::string remote_words(const LabRemote& remote) {
   if (!remote.interface.empty()) keys.push_back("interface = " + quoted(remote.interface));
   if (remote.dscp) keys.push_back("dscp = " + dscp_words(*remote.dscp));
   if (remote.fec) keys.push_back("fec = " + quoted(fec_words(*remote.fec)));
+  if (remote.egress) keys.push_back("egress = " + egress_words(*remote.egress));
   if (remote.next_hop) keys.push_back("next_hop = " + quoted(remote.next_hop->to_string()));
   if (remote.rate_bytes_per_s != 0) {
     keys.push_back("rate = " + quoted(quantity_text(remote.rate_bytes_per_s, kRateUnits)));

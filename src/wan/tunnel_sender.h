@@ -84,6 +84,10 @@ class TunnelSender final : private SentLog::Observer {
 
   // What a lane may send, and has sent.
   [[nodiscard]] const TunnelSendCredit& credit(Vl vl) const { return lanes_[vl.value()].credit; }
+  // What so many blocks of the other end's are.
+  [[nodiscard]] std::uint64_t bytes_of(std::uint64_t blocks) const {
+    return blocks * block_.bytes();
+  }
 
  private:
   // A packet that was sent and is not known to have come.

@@ -6,6 +6,7 @@
 #   cut       on machines of their own, as far as they can tell: the WAN is cut and comes back, and
 #             the other site's extender is killed and restarted; what the agents of both
 #             extenders say of their ports meanwhile
+#   egress    what leaves one site on a lane takes another one at the other site, as its file says
 #   far       over an emulated WAN of 100 ms there and back, which loses packets
 #   auto      over an emulated WAN that is slower than the machines, whose rate both find out: its
 #             queue drops nothing
@@ -166,6 +167,29 @@ cut() {
   start_site east
   await_up
   one_fabric
+  stop_sites
+}
+
+# Of the lanes that were used: which, and whether this site sent on it.
+lanes() { site_report "$1" "[(lane['vl'], lane['sent_bytes'] > 0) for lane in remote['lanes']]"; }
+
+egress() {
+  sed -i 's/^listen = .*/&\negress = { 0 = 6 }/' "$work/west.toml"
+  start_site west
+  start_site east
+  await_up
+  across ibv_rc_pingpong -n 300
+  [[ $(lanes west) == '[(0, False), (6, True)]' ]] || fail "west has lanes $(lanes west)"
+  [[ $(lanes east) == '[(0, True), (6, False)]' ]] || fail "east has lanes $(lanes east)"
+  clean
+  run details "$weft" status -d
+  expect details '^      lane 6: [1-9][0-9]* B sent, [1-9][0-9]* B more may be, 0 B wait here'
+  # One that the other site does not have.
+  stop_site east
+  sed -i 's/^listen = .*/&\nvls = 4/' "$work/east.toml"
+  start_site east
+  await_up
+  await_site west "remote['counters'].get('tx_no_lane', 0) > 0" True # the administrator's answers
   stop_sites
 }
 

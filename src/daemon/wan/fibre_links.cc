@@ -17,9 +17,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-wan::FibreOptions options_of(const fabric::LabExtender& extender, std::uint8_t data_vls) {
+wan::FibreOptions options_of(const fabric::LabExtender& extender, std::size_t remote,
+                             std::uint8_t data_vls) {
   return {.near = {.data_vls = data_vls, .vl_buffer = link::kMostCredit},
-          .far = wan::fibre_port(extender.buffer_bytes, data_vls)};
+          .far = wan::fibre_port(extender.buffer_bytes, data_vls),
+          .egress = extender.remotes[remote].egress.value_or(fabric::LabEgress()).of_vl};
 }
 
 }  // namespace
@@ -32,7 +34,7 @@ struct FibreLinks::Remote {
         number(extender.port_of(index)),
         port(fabric.node(extender.node).port(number)),
         stream(std::move(stream)),
-        end(options_of(extender, fabric.lab().nodes[extender.node].limits.data_vls), user),
+        end(options_of(extender, index, fabric.lab().nodes[extender.node].limits.data_vls), user),
         local(fabric.pool()),
         fibre(fabric.pool(), 0) {}
 
@@ -61,8 +63,8 @@ FibreLinks::~FibreLinks() = default;
 
 Expected<void> FibreLinks::open(const fabric::LabExtender& extender, io::Reactor& reactor) {
   const auto data_vls = fabric_.lab().nodes[extender.node].limits.data_vls;
-  const wan::FibreChannel::Options options{.format =
-                                               options_of(extender, data_vls).far.credit_format};
+  const wan::FibreChannel::Options options{
+      .format = wan::fibre_port(extender.buffer_bytes, data_vls).credit_format};
   for (std::size_t i = 0; i < extender.remotes.size(); ++i) {
     auto stream = FibreStream::open(extender.remotes[i].fibre, options, reactor);
     if (!stream) {

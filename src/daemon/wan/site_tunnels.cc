@@ -42,6 +42,21 @@ wan::TrafficClasses classes_of(const fabric::LabDscp& dscp) {
   return out;
 }
 
+// Of the lanes that are in use, there or here: which one is held up, and by whom.
+Json lanes_of(const wan::TunnelSender& sender, const wan::BulkBuffer::Share& share) {
+  Json lanes = Json::array();
+  for (std::uint8_t lane = 0; lane < wan::kLanes; ++lane) {
+    const wan::TunnelSendCredit& credit = sender.credit(Vl{lane});
+    const wan::Fifo& fifo = share.fifo(Vl{lane});
+    if (credit.sent() == 0 && fifo.most_used() == 0) continue;
+    lanes.push_back({{"vl", lane},
+                     {"sent_bytes", sender.bytes_of(credit.sent())},
+                     {"credit_bytes", sender.bytes_of(credit.limit() - credit.sent())},
+                     {"buffer_bytes", fifo.used() * fifo.block().bytes()}});
+  }
+  return lanes;
+}
+
 }  // namespace
 
 struct SiteTunnels::Remote {
@@ -114,6 +129,7 @@ void SiteTunnels::add(link::Port& near, wan::TunnelOptions options, Time now) {
   const fabric::LabRemote& lab = lab_.remotes[index];
   options.sender.kept_packets = most_packets(lab_);
   if (lab.dscp) options.sender.classes = classes_of(*lab.dscp);
+  if (lab.egress) options.sender.egress = lab.egress->of_vl;
   if (lab.fec) options.fec = {.frames = lab.fec->frames, .repairs = lab.fec->repairs};
   wan::TunnelUser& user = *this;
   auto& remote = *remotes_.emplace_back(
@@ -209,7 +225,8 @@ Json SiteTunnels::report(std::size_t index) const {
            {"active", remote.near.state() == link::PortState::kActive},
            {"sealed", !remote.legs.seals().empty()},
            {"buffer_bytes", remote.share.used_bytes()},
-           {"buffer_most_bytes", remote.share.most_used_bytes()}};
+           {"buffer_most_bytes", remote.share.most_used_bytes()},
+           {"lanes", lanes_of(remote.tunnel.sender(), remote.share)}};
   if (remote.lab.fec) row["fec"] = fabric::fec_words(*remote.lab.fec);
   for (const GidPrefix& prefix : remote.lab.prefixes)
     row["prefixes"].push_back(prefix.to_string());
