@@ -149,6 +149,7 @@ class Tunnel final : public Way, private wan::TunnelUser {
  private:
   void seal(wan::Path& path, int side) {
     sealed_.emplace(path, wan::SealedPath::Options{});
+    sealed_->set_landing(buffer_.landing());
     sealed_->take({.name = 1,
                    .outgoing = std::make_unique<OneKey>(side),
                    .incoming = std::make_unique<OneKey>(1 - side)},

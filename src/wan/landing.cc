@@ -25,12 +25,21 @@ void Landing::landed(std::size_t bytes) {
   used_ += (bytes + kLine - 1) / kLine * kLine;
 }
 
-BufferRef Landing::owner(Bytes bytes) const {
+bool Landing::holds(Bytes bytes) const {
   const Bytes block = block_.bytes();
   const std::less_equal<const std::byte*> before;
-  const bool inside = before(block.data(), bytes.data()) &&
-                      before(bytes.data() + bytes.size(), block.data() + block.size());
-  return inside && !bytes.empty() ? block_ : BufferRef();
+  return !bytes.empty() && before(block.data(), bytes.data()) &&
+         before(bytes.data() + bytes.size(), block.data() + block.size());
+}
+
+BufferRef Landing::owner(Bytes bytes) const {
+  return holds(bytes) ? block_ : BufferRef();
+}
+
+MutableBytes Landing::writable(Bytes bytes) const {
+  if (!holds(bytes)) return {};
+  const MutableBytes block = block_.bytes();
+  return block.subspan(static_cast<std::size_t>(bytes.data() - block.data()), bytes.size());
 }
 
 }  // namespace weft::wan

@@ -36,10 +36,14 @@ class Landing {
   void landed(std::size_t bytes);
   // Of some of what has landed since room(); nothing for other bytes.
   [[nodiscard]] BufferRef owner(Bytes bytes) const;
+  // The same bytes, for who changes them where they are before anybody else refers to them.
+  [[nodiscard]] MutableBytes writable(Bytes bytes) const;
   // Bytes of blocks that are referred to, with the one that is read into.
   [[nodiscard]] std::uint64_t held_bytes() const { return memory_.used_bytes(); }
 
  private:
+  [[nodiscard]] bool holds(Bytes bytes) const;
+
   BulkMemory memory_;
   BufferRef block_;
   std::size_t used_ = 0;  // of the block

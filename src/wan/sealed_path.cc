@@ -85,6 +85,17 @@ bool SealedPath::knows(Bytes datagram) const {
          find(name_of(datagram)) != generations_.end();
 }
 
+// Where its frame is opened to: where it lies, if that can be.
+MutableBytes SealedPath::room_for(Bytes datagram) {
+  const std::size_t size = datagram.size() - kOverhead;
+  const Bytes sealed = datagram.subspan(kHead + SealHeader::kSize, size);
+  if (landing_ != nullptr) {
+    if (const MutableBytes there = landing_->writable(sealed); !there.empty()) return there;
+  }
+  if (frame_.size() < size) frame_.resize(size);
+  return frame_;
+}
+
 std::optional<SealedPath::Arrived> SealedPath::receive(Bytes datagram, Time now, Bytes beside) {
   const auto refuse = [this](SealedPathCounter why) {
     counters_.add_in_turn(why);
@@ -97,9 +108,7 @@ std::optional<SealedPath::Arrived> SealedPath::receive(Bytes datagram, Time now,
   const auto found = find(name_of(datagram));
   if (found == generations_.end()) return refuse(SealedPathCounter::kUnknownKeys);
   Generation& generation = **found;
-  const std::size_t size = datagram.size() - kOverhead;
-  if (frame_.size() < size) frame_.resize(size);
-  const auto opened = generation.opener.open(datagram, kHead, frame_, now, beside);
+  const auto opened = generation.opener.open(datagram, kHead, room_for(datagram), now, beside);
   if (!opened) {
     // The other end does not know, and goes on in vain.
     if (opened.error() == OpenCounter::kWorn) spent_ = true;

@@ -23,6 +23,7 @@
 #include "base/bytes.h"
 #include "base/counters.h"
 #include "base/time.h"
+#include "wan/landing.h"
 #include "wan/opener.h"
 #include "wan/path.h"
 #include "wan/sealer.h"
@@ -60,6 +61,10 @@ class SealedPath final : public Path {
   // `carrier` outlives it, and carries kLeastFrame and kOverhead bytes at least.
   SealedPath(Path& carrier, const Options& options) : carrier_(carrier), options_(options) {}
 
+  // What datagrams are read into: they are opened where they lie there, so that packets need not be
+  // copied. It outlives this.
+  void set_landing(Landing& landing) { landing_ = &landing; }
+
   // Opens datagrams of these keys from now on. More than kMostKeys are never kept.
   void take(SealKeys keys, Time now);
   // The other end is known to have taken them: seals with them, unless it does so with later ones
@@ -72,11 +77,12 @@ class SealedPath final : public Path {
   [[nodiscard]] bool knows(Bytes datagram) const;
 
   struct Arrived {
-    Bytes frame;          // until the next one is received
+    Bytes frame;          // in the landing if the datagram was, else until the next one is received
     bool newest = false;  // none that was sent later has come before
   };
   // A datagram that came by the carrier, and what came beside it (OutFrame::options), of which
-  // neither is genuine without the other. Nothing: it was refused, and counted.
+  // neither is genuine without the other. Nothing: it was refused, and counted; what lies in the
+  // landing may have been overwritten all the same.
   [[nodiscard]] std::optional<Arrived> receive(Bytes datagram, Time now, Bytes beside = {});
 
   // wan::Path
@@ -110,6 +116,7 @@ class SealedPath final : public Path {
 
   using Generations = std::vector<std::unique_ptr<Generation>>;
 
+  [[nodiscard]] MutableBytes room_for(Bytes datagram);
   [[nodiscard]] Generations::const_iterator find(std::uint64_t name) const;
   void begin_with(Generations::const_iterator begun, Time now);
   void come(Generations::const_iterator genuine, Time now);
@@ -118,12 +125,13 @@ class SealedPath final : public Path {
 
   Path& carrier_;
   const Options options_;
+  Landing* landing_ = nullptr;
   Generations generations_;  // as they were taken
   Generation* sending_ = nullptr;
   bool spent_ = false;
   CounterSet<SealedPathCounter, kSealedPathCounters> counters_;
   std::vector<CounterValue> gone_;  // of generations that are dropped
-  std::vector<std::byte> frame_;    // that was opened last
+  std::vector<std::byte> frame_;    // that was opened last, unless it is in the landing
   // Kept between calls: the datagrams, one behind the other, and what refers to them.
   std::vector<std::byte> memory_;
   std::vector<Bytes> sealed_;

@@ -106,6 +106,11 @@ TEST(Landing, OwnsNothingElse) {
   EXPECT_FALSE(landing.owner(other));
   EXPECT_FALSE(landing.owner(room.first(0)));
   EXPECT_TRUE(landing.owner(room.first(1)));
+  EXPECT_TRUE(landing.writable(other).empty());
+  EXPECT_TRUE(landing.writable(room.first(0)).empty());
+  const MutableBytes some = landing.writable(room.subspan(7, 20));
+  EXPECT_EQ(some.data(), room.data() + 7);
+  EXPECT_EQ(some.size(), 20u);
 }
 
 TEST(Landing, HasNoRoomOnceAllItsMemoryIsReferredTo) {

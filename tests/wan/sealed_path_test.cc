@@ -116,6 +116,37 @@ TEST(SealedPath, SendsEachFrameAsADatagramThatTheOtherEndOpens) {
   }
 }
 
+// So that packets can stay where the network has put them.
+TEST(SealedPath, OpensADatagramWhereItLiesInTheLanding) {
+  SealedEnds ends;
+  ends.agree(1);
+  Landing landing;
+  ends.other.path.set_landing(landing);
+  const auto land = [&](const Buffer& datagram) {
+    const MutableBytes room = landing.room();
+    std::ranges::copy(datagram, room.begin());
+    landing.landed(datagram.size());
+    return room.first(datagram.size());
+  };
+  const Buffer datagram = ends.one.seal(kSealedFrame);
+  const MutableBytes there = land(datagram);
+  const auto came = ends.other.path.receive(there, {});
+  ASSERT_TRUE(came);
+  EXPECT_EQ(came->frame.data(), there.data() + SealedPath::kHead + SealHeader::kSize);
+  EXPECT_TRUE(std::ranges::equal(came->frame, kSealedFrame));
+  const BufferRef owner = landing.owner(came->frame);
+  EXPECT_TRUE(owner);
+  // The same once more, and one that is forged, leave it alone.
+  EXPECT_FALSE(ends.other.path.receive(land(datagram), {}));
+  Buffer forged = ends.one.seal(kSealedFrame);
+  forged.back() ^= std::byte{1};
+  EXPECT_FALSE(ends.other.path.receive(land(forged), {}));
+  EXPECT_TRUE(std::ranges::equal(came->frame, kSealedFrame));
+  const auto elsewhere = ends.other.path.receive(ends.one.seal(kSealedFrame), {});
+  ASSERT_TRUE(elsewhere) << "what has not landed is opened as well";
+  EXPECT_FALSE(landing.owner(elsewhere->frame));
+}
+
 TEST(SealedPath, CarriesSoMuchLessThanThePathBelowIt) {
   SealedEnds ends;
   EXPECT_EQ(ends.one.path.longest_frame(), 1472 - SealedPath::kOverhead);

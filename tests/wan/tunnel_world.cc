@@ -182,6 +182,7 @@ void World::make_end(std::size_t site) {
   Path* path = paths[site].get();
   if (options.sealed) {
     seals[site] = std::make_unique<SealedPath>(*path, *options.sealed);
+    seals[site]->set_landing(buffers[site]->landing());
     path = seals[site].get();
   }
   if (!more_paths[site].empty()) {

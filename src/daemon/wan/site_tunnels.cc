@@ -137,6 +137,8 @@ void SiteTunnels::add(link::Port& near, wan::TunnelOptions options, Time now) {
                                options, pool_, entropy_, user, now));
   if (keys_) {
     const auto seals = remote.legs.seals();
+    for (wan::SealedPath* const seal : seals)
+      seal->set_landing(buffer_.landing());
     keys_->add({.name = lab.name,
                 .address = address_of(lab),
                 .more = more_addresses_of(lab),
