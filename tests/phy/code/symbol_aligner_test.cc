@@ -130,6 +130,27 @@ TEST(SymbolAligner, StaysWhereItIsPastASingleCommaAtAnotherPlace) {
   }
 }
 
+TEST(SymbolAligner, ACommaInPlaceClearsTheSuspicion) {
+  for (unsigned shift = 1; shift < 10; ++shift) {
+    CodeStream stream;
+    Encoder encoder;
+    for (int i = 0; i < 100; ++i)
+      stream.add(encoder, i % 20 == 0 ? kCom : Character{0xB5, false});  // 1010101010
+    // Twice a comma at the same wrong place, and a COM between.
+    for (const std::size_t word : {30U, 50U}) {
+      const std::size_t at = word * 10 + shift;
+      for (unsigned i = 0; i < 7; ++i)
+        if (stream.bits.span().bit(at + i) != (i >= 2)) stream.bits.flip(at + i);
+    }
+    SymbolAligner aligner;
+    std::vector<std::uint16_t> words;
+    aligner.push(stream.bits.span(), words);
+    EXPECT_EQ(aligner.misplaced_commas(), 2U) << shift;
+    EXPECT_EQ(aligner.slips(), 0U) << shift;
+    EXPECT_EQ(words.size(), stream.words.size());
+  }
+}
+
 TEST(SymbolAligner, TakesTheFirstCommaAfterItWasToldToHunt) {
   Random random(6);
   const CodeStream before = make_stream(random, 40, 10);
