@@ -5,7 +5,7 @@ import struct
 
 TS1, TS2, IDLE, PACKET, CHARACTERS, NOISE, RESTART, CROSS = range(8)
 OWN_CLOCK = 0x80
-FINE = bytes(12)  # no bit of any lane is wrong
+LANES = (12, 8, 4, 1)  # by the first byte of an input of link_lanes
 
 
 def phy_code():
@@ -26,34 +26,58 @@ def phy_code():
         yield f"random-{size}", b"\0\0\x0d" + source.randbytes(size)
 
 
+class LinkSteps:
+    """Steps of fuzz/link_lanes.cc, each with the wrong bits of as many lanes as the link has."""
+
+    def __init__(self, width):
+        self.lanes = LANES[width]
+        fine = bytes(self.lanes)  # no bit of any lane is wrong
+        self.train = bytes((TS1, 5)) + fine + bytes((TS2, 7)) + fine + self.idle(20)
+        self.packet = bytes((PACKET, 30)) + bytes(range(30)) + b"\1" + fine
+        self.link = bytes((PACKET, 0)) + fine
+        self.bad = bytes((PACKET, 14)) + bytes(range(14)) + b"\0" + fine
+        self.after = self.idle(30)
+        self.noise = bytes((NOISE, 20)) + bytes(range(20)) + bytes(self.lanes - 1)
+
+    def idle(self, columns):
+        return bytes((IDLE, columns)) + bytes(self.lanes)
+
+    def characters(self, *characters):
+        return bytes((CHARACTERS, len(characters), *characters)) + bytes(self.lanes)
+
+    def wrong(self, lane, place, copies):
+        """What comes behind a step: bit `place` of a lane so often, where 1 is a wrong one."""
+        return (bytes(lane) + b"\xff" + struct.pack(">HB", place, copies)
+                + bytes(self.lanes - lane - 1))
+
+
 def link_lanes():
     """(name, bytes): width and clock, then steps, each with its wrong bits."""
-    train = bytes((TS1, 5)) + FINE + bytes((TS2, 7)) + FINE + bytes((IDLE, 20)) + FINE
-    packet = bytes((PACKET, 30)) + bytes(range(30)) + b"\1" + FINE
-    link = bytes((PACKET, 0)) + FINE
-    bad = bytes((PACKET, 14)) + bytes(range(14)) + b"\0" + FINE
-    after = bytes((IDLE, 30)) + FINE
     for width in range(4):
+        steps = LinkSteps(width)
         for clock in (0, OWN_CLOCK):
-            name = ("12x", "8x", "4x", "1x")[width] + ("-own-clock" if clock else "")
-            yield "packets-" + name, bytes((width | clock,)) + train + packet + link + bad + after
+            name = f"{steps.lanes}x" + ("-own-clock" if clock else "")
+            yield "packets-" + name, (bytes((width | clock,)) + steps.train + steps.packet
+                                      + steps.link + steps.bad + steps.after)
+        slip = bytes((IDLE, 40)) + steps.wrong(steps.lanes - 1, 0x55, 0)
+        yield f"slip-{steps.lanes}x", (bytes((width,)) + steps.train + slip + steps.packet
+                                       + steps.after * 6)
+        yield f"noise-{steps.lanes}x", (bytes((width,)) + steps.noise + steps.train + steps.packet
+                                        + steps.noise + steps.packet + steps.after)
+    four, one = LinkSteps(2), LinkSteps(3)
     crossed = bytes((CROSS, 0x0A, 0xA5, 1))
-    yield "crossed-and-reversed", b"\2" + crossed + train + packet + after
-    wrong = bytes((PACKET, 30)) + bytes(range(30)) + b"\1" + b"\0\xff\0\x21\1" + bytes(9)
-    yield "wrong-bit", b"\2" + train + wrong + packet + after
-    slip = bytes((IDLE, 40)) + b"\xff\0\x55\0" + bytes(9)
-    yield "slip", b"\2" + train + slip + packet + (after * 6)
-    twice = bytes((IDLE, 40)) + b"\xff\0\x55\2" + bytes(9)
-    yield "bit-twice", b"\2" + train + twice + train + packet + after
-    odd = bytes((CHARACTERS, 16, 201, 1, 2, 206, 203, 204, 205, 202, 1, 1, 1, 206, 204, 203, 9, 9))
-    yield "control-characters", b"\3" + train + odd + FINE + packet + after
-    long = bytes((CHARACTERS, 1, 204)) + FINE + (bytes((IDLE, 250)) + FINE) * 2
-    yield "no-end", b"\3" + train + long + packet + after
-    noise = bytes((NOISE, 20)) + bytes(range(20)) + bytes(3)
-    yield "noise", b"\2" + noise + train + packet + noise + packet + after
-    yield "restart", b"\2" + train + packet + bytes((RESTART,)) + train + packet + after
-    skips = (bytes((IDLE, 255)) + FINE) * 20
-    yield "skip-sets", b"\2" + train + skips + packet + after
+    yield "crossed-and-reversed", b"\2" + crossed + four.train + four.packet + four.after
+    wrong = bytes((PACKET, 30)) + bytes(range(30)) + b"\1" + four.wrong(1, 0x21, 1)
+    yield "wrong-bit", b"\2" + four.train + wrong + four.packet + four.after
+    twice = bytes((IDLE, 40)) + four.wrong(0, 0x55, 2)
+    yield "bit-twice", b"\2" + four.train + twice + four.train + four.packet + four.after
+    odd = one.characters(201, 1, 2, 206, 203, 204, 205, 202, 1, 1, 1, 206, 204, 203, 9, 9)
+    yield "control-characters", b"\3" + one.train + odd + one.packet + one.after
+    long = one.characters(204) + one.idle(250) * 2
+    yield "no-end", b"\3" + one.train + long + one.packet + one.after
+    yield "restart", (b"\2" + four.train + four.packet + bytes((RESTART,)) + four.train
+                      + four.packet + four.after)
+    yield "skip-sets", b"\2" + four.train + four.idle(255) * 20 + four.packet + four.after
 
 
 def ddr_negotiation():
