@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace weft::phy {
@@ -41,10 +42,17 @@ class CodeStatistics {
     std::uint8_t first = 0;
     std::uint8_t second = 0;
     // For each place of the period where they are the neighbours, what was sent long before: bit i
-    // is set where the bit of cursor kNearBehind + 1 + i is unlike the main one.
+    // is set where the bit of cursor kNearBehind + 1 + i is unlike the main one. In the order of
+    // what the tail of a usual line makes of them, so that every nth stands for those around it.
     std::vector<std::uint64_t> tails;
   };
+  // In the order of their first halves.
   [[nodiscard]] const std::vector<Pattern>& patterns() const { return patterns_; }
+  // Those with this first half.
+  [[nodiscard]] std::span<const Pattern> patterns(std::size_t first) const {
+    return std::span(patterns_).subspan(
+        first_of_half_[first], std::size_t{first_of_half_[first + 1]} - first_of_half_[first]);
+  }
   // Of all patterns together.
   [[nodiscard]] std::size_t places() const { return places_; }
   // The mean of the product of two bits (1 and -1) so far apart.
@@ -54,6 +62,7 @@ class CodeStatistics {
   CodeStatistics();
 
   std::vector<Pattern> patterns_;
+  std::array<std::uint16_t, kNearHalfPatterns + 1> first_of_half_{};
   std::size_t places_ = 0;
   std::array<double, kPulseBits> correlation_{};
 };

@@ -2,8 +2,8 @@
 #include "phy/channel/equalised_lane.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 
 #include "phy/channel/code_statistics.h"
 
@@ -25,11 +25,14 @@ EqualisedLane::EqualisedLane(const LaneResponse& response, const Pulse& pulse,
   const auto main = static_cast<float>(peak_mv * transmit.main_cursor());
   const auto ahead = static_cast<float>(peak_mv * transmit.pre_cursor);
   const auto behind = static_cast<float>(peak_mv * transmit.post_cursor);
-  for (std::size_t i = 0; i < kPulseSamples; ++i) {
-    samples[i] = main * pulse.samples[i] +
-                 ahead * pulse.samples[(i + kSamplesInBit) % kPulseSamples] +
-                 behind * pulse.samples[(i + kPulseSamples - kSamplesInBit) % kPulseSamples];
-  }
+  // With a bit before the beginning and one behind the end, as the pulse repeats.
+  std::array<float, kPulseSamples + 2 * kSamplesInBit> one;
+  std::copy_n(pulse.samples.end() - kSamplesInBit, kSamplesInBit, one.begin());
+  std::ranges::copy(pulse.samples, one.begin() + kSamplesInBit);
+  std::copy_n(pulse.samples.begin(), kSamplesInBit, one.end() - kSamplesInBit);
+  for (std::size_t i = 0; i < kPulseSamples; ++i)
+    samples[i] =
+        main * one[i + kSamplesInBit] + ahead * one[i + 2 * kSamplesInBit] + behind * one[i];
   settle(pulse.peak, receive);
   const double main_mv = sample(0, 0);
   feedback_1_mv = taken_off(receive, 1, 0);
@@ -54,27 +57,26 @@ EqualisedLane::EqualisedLane(const LaneResponse& response, const Pulse& pulse,
 
 // Where the worst pattern of near bits leaves most.
 void EqualisedLane::settle(std::size_t peak, const ReceiveSetting& receive) {
-  double best = -std::numeric_limits<double>::infinity();
-  std::size_t settled = peak;
+  constexpr std::size_t kPlaces = 2 * kSettleWithin + 1;
   centre = peak;
-  for (std::ptrdiff_t offset = -kSettleWithin; offset <= kSettleWithin; ++offset) {
-    double open = sample(0, offset);
-    for (std::size_t i = 0; i < 2 * kNearHalf; ++i) {
-      const int cursor = near_cursor(i / kNearHalf, i % kNearHalf);
-      open -= std::abs(sample(cursor, offset) - taken_off(receive, cursor, offset));
-    }
-    if (open > best) {
-      best = open;
-      settled =
-          static_cast<std::size_t>(static_cast<std::ptrdiff_t>(peak) + offset) % kPulseSamples;
+  std::array<double, kPlaces> open;
+  for (std::size_t i = 0; i < kPlaces; ++i)
+    open[i] = sample(0, static_cast<std::ptrdiff_t>(i) - kSettleWithin);
+  for (std::size_t near = 0; near < 2 * kNearHalf; ++near) {
+    const int cursor = near_cursor(near / kNearHalf, near % kNearHalf);
+    const bool fed_back = cursor == 1 || cursor == 2;
+    for (std::size_t i = 0; i < kPlaces; ++i) {
+      const auto offset = static_cast<std::ptrdiff_t>(i) - kSettleWithin;
+      open[i] -=
+          std::abs(sample(cursor, offset) - (fed_back ? taken_off(receive, cursor, offset) : 0));
     }
   }
-  centre = settled;
+  const auto best = std::ranges::max_element(open) - open.begin() - kSettleWithin;
+  centre = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(peak) + best) % kPulseSamples;
 }
 
 double EqualisedLane::taken_off(const ReceiveSetting& receive, int cursor,
                                 std::ptrdiff_t offset) const {
-  if (cursor != 1 && cursor != 2) return 0;
   const double part = cursor == 1 ? receive.feedback_1 : receive.feedback_2;
   const double most = part * std::abs(sample(0, offset));
   return std::clamp(sample(cursor, offset), -most, most);
@@ -82,15 +84,18 @@ double EqualisedLane::taken_off(const ReceiveSetting& receive, int cursor,
 
 double EqualisedLane::at(int cursor, double offset) const {
   const double floor = std::floor(offset);
-  const double t = offset - floor;
-  const auto first = static_cast<std::ptrdiff_t>(floor);
-  const double before = sample(cursor, first - 1), from = sample(cursor, first);
-  const double to = sample(cursor, first + 1), after = sample(cursor, first + 2);
-  // Catmull and Rom's cubic through the two samples around.
-  return from + t / 2 *
-                    (to - before +
-                     t * (2 * before - 5 * from + 4 * to - after +
-                          t * (3 * (from - to) + after - before)));
+  const std::array<double, 4> weights = interpolation(offset - floor);
+  double sum = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    sum +=
+        weights[i] * sample(cursor, static_cast<std::ptrdiff_t>(floor) + static_cast<int>(i) - 1);
+  return sum;
+}
+
+std::array<double, 4> interpolation(double t) {
+  const double half = t / 2;
+  return {half * (-1 + t * (2 - t)), 1 + half * t * (3 * t - 5), half * (1 + t * (4 - 3 * t)),
+          half * t * (t - 1)};
 }
 
 }  // namespace weft::phy

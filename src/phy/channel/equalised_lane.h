@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 
 #include "phy/channel/lane_response.h"
@@ -43,5 +44,9 @@ struct EqualisedLane {
   [[nodiscard]] double taken_off(const ReceiveSetting& receive, int cursor,
                                  std::ptrdiff_t offset) const;
 };
+
+// What the samples before, at, behind and two behind a place count at `t` of the way from the
+// second to the third, 0 to 1: Catmull and Rom's cubic.
+[[nodiscard]] std::array<double, 4> interpolation(double t);
 
 }  // namespace weft::phy

@@ -50,23 +50,21 @@ EyeMatrix::EyeMatrix(ChannelModel channel, LinkSpeed speed, std::vector<Transmit
       transmit_(std::move(transmit)),
       receive_(std::move(receive)),
       responses_(channel_.lanes()),
-      pulses_(channel_.lanes() * receive_.size()),
-      qualities_(pulses_.size() * transmit_.size()) {
+      unknown_(channel_.lanes(), transmit_.size() * receive_.size()),
+      qualities_(channel_.lanes() * transmit_.size() * receive_.size()) {
 }
 
-const Pulse& EyeMatrix::pulse(std::size_t lane, std::size_t receive) {
-  std::optional<LaneResponse>& response = responses_[lane];
-  if (!response) response.emplace(channel_.lane(lane), speed_);
-  std::unique_ptr<Pulse>& pulse = pulses_[lane * receive_.size() + receive];
-  if (pulse == nullptr)
-    pulse = std::make_unique<Pulse>(response->pulse(receive_[receive].peaking_db));
-  return *pulse;
+const LaneResponse& EyeMatrix::response(std::size_t lane) {
+  std::unique_ptr<LaneResponse>& response = responses_[lane];
+  if (response == nullptr) response = std::make_unique<LaneResponse>(channel_.lane(lane), speed_);
+  return *response;
 }
 
 EqualisedLane EyeMatrix::equalised(std::size_t lane, std::size_t transmit, std::size_t receive) {
   assert(lane < lanes() && transmit < transmit_.size() && receive < receive_.size());
-  const Pulse& of_receiver = pulse(lane, receive);
-  return {*responses_[lane], of_receiver, transmit_[transmit], receive_[receive]};
+  const LaneResponse& of_lane = response(lane);
+  return {of_lane, of_lane.pulse(receive_[receive].peaking_db), transmit_[transmit],
+          receive_[receive]};
 }
 
 const LaneQuality& EyeMatrix::quality(std::size_t lane, std::size_t transmit, std::size_t receive) {
@@ -79,6 +77,7 @@ const LaneQuality& EyeMatrix::quality(std::size_t lane, std::size_t transmit, st
                           .bit_error_rate = bits,
                           .symbol_error_rate = symbol_error_rate(bits),
                           .worst_eye_mv = peak_distortion_mv(both)};
+    if (--unknown_[lane] == 0) responses_[lane].reset();
   }
   return *quality;
 }

@@ -57,7 +57,7 @@ class EyeMatrix {
   [[nodiscard]] const std::vector<ReceiveSetting>& receive() const { return receive_; }
 
   const LaneQuality& quality(std::size_t lane, std::size_t transmit, std::size_t receive);
-  // Some hundred times the work of quality(), and not kept: for people to look at.
+  // Some tens of times the work of quality(), and not kept: for people to look at.
   EyeOpening opening(std::size_t lane, std::size_t transmit, std::size_t receive,
                      double target = 1e-12);
   // For an evaluation of one's own: sampled_lane.h.
@@ -72,15 +72,16 @@ class EyeMatrix {
  private:
   EyeMatrix(ChannelModel channel, LinkSpeed speed, std::vector<TransmitSetting> transmit,
             std::vector<ReceiveSetting> receive);
-  const Pulse& pulse(std::size_t lane, std::size_t receive);
+  const LaneResponse& response(std::size_t lane);
 
   ChannelModel channel_;
   LinkSpeed speed_;
   std::vector<TransmitSetting> transmit_;
   std::vector<ReceiveSetting> receive_;
-  std::vector<std::optional<LaneResponse>> responses_;  // by lane
-  std::vector<std::unique_ptr<Pulse>> pulses_;          // by lane and receive configuration
-  std::vector<std::optional<LaneQuality>> qualities_;   // and by transmit configuration
+  // By lane. One is kept until all pairs of its lane are known: it is larger than what they say.
+  std::vector<std::unique_ptr<LaneResponse>> responses_;
+  std::vector<std::size_t> unknown_;                   // pairs of a lane
+  std::vector<std::optional<LaneQuality>> qualities_;  // by lane and configurations
 };
 
 }  // namespace weft::phy

@@ -23,7 +23,8 @@ struct Pulse {
   double crosstalk_gain = 0;  // the same for what neighbours send
 };
 
-// A lane at a speed: all that its pulses have in common, whatever the settings.
+// A lane at a speed: all that its pulses have in common, whatever the settings. An equaliser lets
+// through what rises with the frequency, and a part of all: a pulse is the sum of two.
 class LaneResponse {
  public:
   LaneResponse(const LaneChannel& lane, LinkSpeed speed);
@@ -33,13 +34,12 @@ class LaneResponse {
 
   [[nodiscard]] const LaneChannel& lane() const { return lane_; }
   [[nodiscard]] LinkSpeed speed() const { return speed_; }
-  // Of the lane alone, without the equaliser.
-  [[nodiscard]] const Spectrum& spectrum() const { return spectrum_; }
 
  private:
   LaneChannel lane_;
   LinkSpeed speed_;
-  Spectrum spectrum_;
+  Waveform direct_;  // of what passes with the equaliser's gain at no frequency at all
+  Waveform rising_;  // and of what passes in any case
 };
 
 // The gain of the equaliser and the receiver's noise filter, squared, at each bin: `gain` of the

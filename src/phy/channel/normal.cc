@@ -22,8 +22,10 @@ double bell(double x) {
 }  // namespace
 
 NormalTail::NormalTail() {
-  for (std::size_t i = 0; i < values_.size(); ++i)
-    values_[i] = std::erfc(static_cast<double>(i) / kStepsInOne / std::numbers::sqrt2) / 2;
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const double x = static_cast<double>(i) / kStepsInOne - kEnd;
+    values_[i] = x < kEnd ? static_cast<float>(std::erfc(x / std::numbers::sqrt2) / 2) : 0;
+  }
 }
 
 const NormalTail& NormalTail::table() {
