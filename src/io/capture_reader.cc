@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 
 namespace weft::io {
 namespace {
@@ -22,7 +24,8 @@ constexpr std::uint32_t kSectionHeader = 0x0A0D'0D0A;
 constexpr std::uint32_t kByteOrder = 0x1A2B'3C4D;
 constexpr std::uint32_t kInterface = 1;
 constexpr std::uint32_t kEnhancedPacket = 6;
-constexpr std::uint16_t kTimeResolution = 9;  // option of an interface
+constexpr std::uint16_t kName = 2;  // options of an interface
+constexpr std::uint16_t kTimeResolution = 9;
 
 class Reader {
  public:
@@ -33,6 +36,7 @@ class Reader {
   struct Interface {
     std::uint16_t link_type = 0;
     std::uint8_t resolution = 6;  // of its timestamps: a power of 10, or with bit 7 of 2
+    std::string name{};
   };
 
   [[nodiscard]] tl::unexpected<Error> wrong(std::size_t offset, const char* what) const {
@@ -54,11 +58,13 @@ class Reader {
   Expected<void> read_pcapng();
   Expected<void> read_block(std::uint32_t type, std::size_t at, std::size_t end);
   void read_options(std::size_t at, std::size_t end, Interface& made) const;
-  void add(std::uint16_t link_type, Duration time, Bytes data, std::size_t original);
+  void add(std::uint16_t link_type, Duration time, Bytes data, std::size_t original,
+           std::optional<std::uint32_t> interface);
 
   Bytes file_;
   bool big_ = false;
-  std::vector<Interface> interfaces_;
+  std::vector<Interface> interfaces_;  // of this section
+  std::uint32_t first_interface_ = 0;  // how many the sections before had
   Capture out_;
 };
 
@@ -80,7 +86,8 @@ Duration time_of(std::uint64_t ticks, std::uint8_t resolution) {
   return Duration(static_cast<std::int64_t>(ticks > kMost / factor ? kMost : ticks * factor));
 }
 
-void Reader::add(std::uint16_t link_type, Duration time, Bytes data, std::size_t original) {
+void Reader::add(std::uint16_t link_type, Duration time, Bytes data, std::size_t original,
+                 std::optional<std::uint32_t> interface) {
   const std::size_t cut = original > data.size() ? original - data.size() : 0;
   if (link_type == kErf && data.size() >= kErfHeader) {
     const auto type = static_cast<unsigned>(data[8]);
@@ -94,11 +101,13 @@ void Reader::add(std::uint16_t link_type, Duration time, Bytes data, std::size_t
       const std::size_t length =
           static_cast<std::size_t>(data[14]) << 8 | static_cast<std::size_t>(data[15]);
       const std::size_t kept = std::min(length, data.size() - at);
-      out_.records.push_back({time, data.subspan(at, kept), cut == 0 && kept == length});
+      const auto own = static_cast<std::uint32_t>(data[9]) & 3;  // flags: the capture interface
+      out_.records.push_back(
+          {time, data.subspan(at, kept), cut == 0 && kept == length, interface.value_or(own)});
       return;
     }
   } else if (link_type == kInfiniband) {
-    out_.records.push_back({time, data, cut == 0});
+    out_.records.push_back({time, data, cut == 0, interface.value_or(0)});
     return;
   }
   ++out_.others;
@@ -114,7 +123,7 @@ Expected<void> Reader::read_pcap(Duration unit) {
     const std::uint32_t kept = u32(at + 8);
     if (kept > file_.size() - at - kRecord) return wrong(at, "the file ends inside a record");
     const Duration time = std::chrono::seconds(u32(at)) + u32(at + 4) * unit;
-    add(link_type, time, file_.subspan(at + kRecord, kept), u32(at + 12));
+    add(link_type, time, file_.subspan(at + kRecord, kept), u32(at + 12), std::nullopt);
     at += kRecord + kept;
   }
   return {};
@@ -127,6 +136,10 @@ void Reader::read_options(std::size_t at, std::size_t end, Interface& made) cons
     if (code == 0 || length > end - at - 4) return;
     if (code == kTimeResolution && length == 1)
       made.resolution = static_cast<std::uint8_t>(file_[at + 4]);
+    if (code == kName) {
+      const Bytes name = file_.subspan(at + 4, length);
+      made.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
+    }
     at += 4 + (length + 3) / 4 * 4;
   }
 }
@@ -137,7 +150,8 @@ Expected<void> Reader::read_block(std::uint32_t type, std::size_t at, std::size_
     if (end - at < 8) return wrong(at, "an interface description that is too short");
     Interface made{.link_type = u16(at)};
     read_options(at + 8, end, made);
-    interfaces_.push_back(made);
+    out_.interfaces.push_back(made.name);
+    interfaces_.push_back(std::move(made));
   } else if (type == kEnhancedPacket) {
     constexpr std::size_t kHeader = 20;
     if (end - at < kHeader) return wrong(at, "a packet block that is too short");
@@ -147,7 +161,7 @@ Expected<void> Reader::read_block(std::uint32_t type, std::size_t at, std::size_
     if (kept > end - at - kHeader) return wrong(at + 12, "a packet longer than its block");
     const std::uint64_t ticks = std::uint64_t{u32(at + 4)} << 32 | u32(at + 8);
     add(interfaces_[which].link_type, time_of(ticks, interfaces_[which].resolution),
-        file_.subspan(at + kHeader, kept), u32(at + 16));
+        file_.subspan(at + kHeader, kept), u32(at + 16), first_interface_ + which);
   }
   return {};
 }
@@ -161,6 +175,7 @@ Expected<void> Reader::read_pcapng() {
       big_ = true;
       if (u32(at + 8) != kByteOrder) big_ = false;
       if (u32(at + 8) != kByteOrder) return wrong(at + 8, "no byte order of pcapng");
+      first_interface_ = static_cast<std::uint32_t>(out_.interfaces.size());
       interfaces_.clear();
     }
     const std::uint32_t length = u32(at + 4);

@@ -57,7 +57,9 @@ TEST(CaptureReader, ReadsWhatTheWriterWrites) {
   const auto capture = read_capture(std::as_bytes(std::span(file)));
   ASSERT_TRUE(capture) << capture.error().message;
   EXPECT_EQ(capture->others, 1u);
+  EXPECT_EQ(capture->interfaces, (std::vector<std::string>{"eth", "ib"}));
   ASSERT_EQ(capture->records.size(), 1u);
+  EXPECT_EQ(capture->records[0].interface, 1u);
   EXPECT_EQ(capture->records[0].timestamp, time);
   EXPECT_TRUE(std::equal(packet.begin(), packet.end(), capture->records[0].packet.begin(),
                          capture->records[0].packet.end()));
