@@ -117,8 +117,48 @@ def ddr_negotiation():
                      + fields(1, 5000, 0xFFFFFFFF, 1) + fields(0x1FFFFFFF, 5000, 100, 9))
 
 
+def conformance_judge():
+    """(name, bytes): an exchange, as fuzz/conformance_judge.cc reads it."""
+    up, line, transmit, receive, measured, answers = 1, 3, 4, 5, 6, 7
+    capabilities, ack, result, result_ack = range(4)
+    soon, tenth, ms, sweep = 1, 3, 4, 6
+
+    def event(step, kind, node, speed=0, use=0, configuration=0, polling=0):
+        return bytes((step, kind, node, 0, 0, 0, 1, 0, speed, use, 0, configuration, 1, 0,
+                      polling, 1))
+
+    def say(step, node, flags, iterations, copies=4, bandwidth=1, arrived=1):
+        return bytes((step, 0, node, flags, 1, iterations, bandwidth, 0, 0, 0, 0, 0, 0, 0, 0,
+                      arrived, copies))
+
+    def both(step, flags, **more):
+        return say(step, 0, flags, 2, **more) + say(soon, 1, flags, 1, **more)
+
+    def lines(step, speed, use):
+        return event(step, line, 0, speed, use) + event(0, line, 1, speed, use)
+    sdr_up = event(0, up, 0) + event(0, up, 1)
+    tried = b"".join(event(0, transmit, node) + event(0, receive, node)
+                     + event(sweep, measured, node) for node in (0, 1, 0, 1))
+    asked = both(ms, capabilities) + both(soon, ack)
+    told = both(ms, result) + both(soon, result_ack)
+    ended = event(0, answers, 0, polling=1) + event(0, answers, 1, polling=1)
+    whole = (lines(0, 0, 0) + sdr_up + asked + lines(ms, 1, 1) + tried + lines(sweep, 0, 0) + sdr_up
+             + told + lines(ms, 1, 0) + event(ms, up, 0, 1) + event(0, up, 1, 1) + ended)
+    yield "whole", b"\1\0\0\0" + whole
+    yield "twice", b"\1\0\0\0" + whole + whole
+    yield "lines-alone", b"\1\0\1\1" + whole
+    yield "messages-alone", b"\1\1" + asked + event(sweep, 0, 0) + told
+    yield "nothing-found", b"\1\0\0\0" + lines(0, 0, 0) + sdr_up + both(ms, 6) + ended
+    yield "five-copies", b"\1\1" + both(ms, capabilities, copies=5)
+    yield "another-bandwidth", b"\1\1" + both(ms, capabilities, bandwidth=0) + both(soon, ack)
+    yield "lost", b"\1\0\1\1" + sdr_up + both(ms, capabilities, arrived=0) * 4
+    yield "too-early", b"\1\1" + both(tenth, capabilities) * 3
+    yield "packets", b"\0" + bytes((40,)) + bytes(range(40)) + bytes((3, 1, 2, 3))
+
+
 def corpora():
     """(folder, what is in it)"""
     yield "phy_code", phy_code()
     yield "link_lanes", link_lanes()
     yield "ddr_negotiation", ddr_negotiation()
+    yield "conformance_judge", conformance_judge()
