@@ -84,11 +84,17 @@ int down(const DownOptions& options);
 struct LinkOptions {
   std::string lab;  // empty: the only one
   std::string link;
-  std::string action = "show";  // "show", "up", "down", "degrade"
+  std::string action = "show";  // "show", "up", "down", "degrade"; of conform: a link
   std::string value;            // of degrade: "loss=1%,delay=2ms", "none"
   std::string svg;              // of show: a file for the picture of a sweep; empty: none
+  // Of conform, whose word stands where a link does.
+  std::string role;     // "requester", "responder", "both"; empty: both
+  std::string capture;  // a file; empty: none
+  std::optional<unsigned> replay;
   bool json = false;
 };
+// The words that it takes.
+void define_link(CLI::App& link, LinkOptions& options);
 int link(const LinkOptions& options);
 
 struct LanOptions {

@@ -22,7 +22,7 @@ Commands
   lab       make and check lab files, which describe fabrics
   up        run a lab: a fabric of switches and channel adapters
   down      end a lab
-  link      look at a link of a lab, pull its cable, degrade it
+  link      look at a link of a lab, pull its cable, degrade it; judge how it came up
   lan       give nodes of a lab Ethernet interfaces, and look at them
   sm        ask a lab's own subnet manager: sweeps, paths and why they are so
   policy    say which paths of a lab lead through data services, and ask why
@@ -165,12 +165,21 @@ and faults, each direction alike: rate=2.5Gb/s, delay=2ms, loss=1%, credit_loss=
 duplicate=1%, reorder=1%, seed=7. What is not named stays; none ends all of it. show tells of a link
 with speed = "auto" how its ports came to their speed: each message, and what the sweep measured.
 
+conform says of each requirement of the DDR auto-negotiation specification whether ports keep to
+it: pass, fail, or not exercised. Alone, or with --role, it puts Weft's own port through scenarios
+with a peer that follows a script; with --capture it judges both ends of a recorded link, with a
+LINK those of a link of a running lab. --replay plays one of the specification's flow diagrams. It
+exits with 1 when a requirement fails.
+
 Examples
   weft link leaf1:3
   weft link show uplink --svg sweep.svg
   weft link uplink down
   weft link uplink degrade loss=1%,delay=2ms
   weft link uplink degrade none
+  weft link conform --role responder
+  weft link conform --capture uplink.pcapng
+  weft link conform --replay 2
 )";
 }
 

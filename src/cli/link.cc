@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft link`: looks at a link of a lab, and changes what its cable does.
+// `weft link`: looks at a link of a lab, and changes what its cable does; `weft link conform` is
+// in conform.cc.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/conform.h"
 #include "cli/lab_client.h"
 #include "cli/negotiation_view.h"
 #include "cli/report_view.h"
@@ -113,9 +116,48 @@ int do_at_other_half(const std::vector<daemon::LabPaths>& lab, const Json& reque
   return kOk;
 }
 
+// A link that is called conform has the other actions, and `weft link show conform`.
+bool wants_conform(const LinkOptions& words) {
+  constexpr std::array<std::string_view, 3> kChanges{"up", "down", "degrade"};
+  return words.link == "conform" &&
+         std::find(kChanges.begin(), kChanges.end(), words.action) == kChanges.end();
+}
+
 }  // namespace
 
+void define_link(CLI::App& link, LinkOptions& options) {
+  link.add_option("LINK", options.link, "Its name, or one of its ends as in leaf1:3; or conform")
+      ->required();
+  link.add_option("ACTION", options.action,
+                  "show (default), up, down or degrade; of conform, a link whose ports to judge");
+  link.add_option("LIST", options.value, "Of degrade: loss=1%,delay=2ms,seed=7; or none");
+  link.add_option("--lab", options.lab,
+                  "The lab; not needed when only one runs; OWNER/LAB: another user's")
+      ->option_text("LAB");
+  link.add_option("--svg", options.svg,
+                  "Of show: draw what the ports of a link with speed = \"auto\" measured")
+      ->option_text("FILE");
+  link.add_option("--role", options.role,
+                  "Of conform: what Weft's own port is: requester, responder or both (default)")
+      ->option_text("ROLE");
+  link.add_option("--capture", options.capture,
+                  "Of conform: judge the ports of this capture of a link")
+      ->option_text("FILE");
+  link.add_option("--replay", options.replay,
+                  "Of conform: play a flow diagram of the specification, 1, 2 or 3")
+      ->option_text("NUMBER");
+  link.add_flag("--json", options.json, "Print JSON");
+}
+
 int link(const LinkOptions& words) {
+  if (wants_conform(words)) {
+    if (!words.value.empty()) return refuse("link", words.value + ": one word too many");
+    if (!words.svg.empty()) return refuse("link", "--svg goes with show");
+    return conform(words);
+  }
+  if (!words.role.empty() || !words.capture.empty() || words.replay) {
+    return refuse("link", "--role, --capture and --replay go with conform");
+  }
   const LinkOptions options = in_order(words);
   const auto request = request_of(options);
   if (!request) return refuse("link", request.error().message);

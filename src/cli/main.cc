@@ -207,17 +207,12 @@ void define_labs(CLI::App& app, Options& options) {
   CLI::App* down = add_command(app, "down", "End a lab", " [LAB]", down_footer());
   down->add_option("LAB", options.down.name, kWhich);
 
-  CLI::App* link = add_command(app, "link", "Look at a link of a lab, or change what it does",
-                               " [OPTIONS] LINK [show|up|down|degrade LIST]", link_footer());
-  link->add_option("LINK", options.link.link, "Its name, or one of its ends as in leaf1:3")
-      ->required();
-  link->add_option("ACTION", options.link.action, "show (default), up, down or degrade");
-  link->add_option("LIST", options.link.value, "Of degrade: loss=1%,delay=2ms,seed=7; or none");
-  link->add_option("--lab", options.link.lab, kWhich)->option_text("LAB");
-  link->add_option("--svg", options.link.svg,
-                   "Of show: draw what the ports of a link with speed = \"auto\" measured")
-      ->option_text("FILE");
-  link->add_flag("--json", options.link.json, "Print JSON");
+  define_link(*add_command(app, "link",
+                           "Look at a link of a lab, change what it does, judge how it came up",
+                           " [OPTIONS] LINK [show|up|down|degrade LIST]"
+                           "\n       weft link [OPTIONS] conform [LINK]",
+                           link_footer()),
+              options.link);
 
   define_lan(*add_command(app, "lan", "Give nodes of a lab Ethernet interfaces, and look at them",
                           " [OPTIONS] [show|arp] [NODE[:PORT]]"

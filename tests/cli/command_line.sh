@@ -325,6 +325,34 @@ firewall 'test takes rules and a capture' test /dev/null
 firewall 'check takes rules only' check /dev/null "$capture"
 firewall 'no such action|not in' chekc /dev/null
 
+# Ports that keep to the DDR auto-negotiation specification.
+conform() { refused "$1" "$weft" link conform "${@:2}"; }
+expect 0 "^Weft's port as requester and responder: 4[0-9] of 4[0-9] requirements pass, 0 fail" \
+  "$weft" link conform
+for role in requester responder; do
+  expect 0 "port as $role: .*, 0 fail" "$weft" link conform --role $role
+  json "$weft" link conform --json --role $role
+done
+expect 0 '"id": *"missed-acknowledgement"' "$weft" link conform --json
+expect 0 'Node 0 -> Node 1: Capabilities Advertisement \+ ACK \(lost\)' \
+  "$weft" link conform --replay 2
+expect 0 '^Node 1: ended at SDR' "$weft" link conform --replay 3
+for diagram in 1 2 3; do
+  expect 0 "^Flow diagram $diagram: " "$weft" link conform --replay $diagram
+  json "$weft" link conform --json --replay $diagram
+done
+conform '--replay 4: the specification has flow diagrams 1 to 3' --replay 4
+conform '--role both: it is|--role none: it is requester, responder or both' --role none
+conform 'takes one of --role, --capture, --replay and a link' --role both --replay 1
+conform 'takes one of --role, --capture, --replay and a link' uplink --capture f
+conform '--lab goes with a link' --lab x
+conform 'one word too many' uplink again
+conform '--svg goes with show' --svg x
+conform 'absent: No such file' --capture "$work/absent"
+conform 'byte 0: neither pcapng nor pcap' --capture "$WEFT_SOURCE/README.md"
+conform 'packets of 1 interfaces, not of the two ends' --capture "$capture"
+refused '--role, --capture and --replay go with conform' "$weft" link uplink --role both
+
 # An emulated WAN.
 emulator() { refused "$1" "$weft" wan-emulator "${@:2}"; }
 emulator 'forward: rate=10Gb/s,delay=1s: needs 1\..*GB of memory .*more than the 1GiB' \

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: lab_link_speeds.sh weft|opensm: links that negotiate their speed come up as their ports and
-# cables allow; iblinkinfo sees the speeds, `weft link` how they came about, a capture the messages.
+# cables allow; iblinkinfo sees the speeds, `weft link` how they came about, a capture the messages;
+# and they keep to the specification.
 set -euo pipefail
 time_limit=120
 source "$(dirname "$0")/lib.sh"
@@ -81,7 +82,7 @@ finish plain 2
 expect plain 'negotiate nothing'
 
 # The ports say the same again when the cable comes back, for all to see.
-spawn capture "$weft" capture short -c 8 -w "$work/short.pcapng"
+spawn capture "$weft" capture short mad -c 40 -w "$work/short.pcapng"
 await capture '^weft capture: listening on short'
 run pulled "$weft" link short down
 run plugged "$weft" link short up
@@ -89,7 +90,46 @@ finish capture
 tshark -r "$work/short.pcapng" \
   -Y 'infiniband.mad.mgmtclass == 0x81 && infiniband.mad.attributeid == 0x02c9' \
   >"$work/mads.out" 2>"$work/tshark.out" || fail "tshark does not read the capture"
-[[ $(wc -l <"$work/mads.out") -ge 4 ]] || fail "tshark does not see the messages of the ports"
+[[ $(wc -l <"$work/mads.out") -ge 32 ]] || fail "tshark does not see the messages of the ports"
+
+# Both ends keep to the specification, as the capture has it and as the lab does.
+run conform "$weft" link conform --capture "$work/short.pcapng"
+for end in leaf:1 one:1; do
+  expect conform "^$end: [0-9]+ of [0-9]+ requirements pass, 0 fail"
+done
+expect conform '^pass +sweep-duration .* agreed were 5 x 750 ms'
+expect conform '^pass +lane '
+run timeline "$weft" link conform short --json
+python3 - "$work/timeline.out" <<'CHECK' || fail "the ports of link short do not conform"
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert [end["at"] for end in report["ends"]] == ["leaf:1", "one:1"], report
+for end in report["ends"]:
+    verdicts = {row["id"]: row["verdict"] for row in end["requirements"]}
+    assert end["fail"] == 0 and verdicts["goes-to-ddr"] == verdicts["sweep-duration"] == "pass", end
+CHECK
+# Without the answers of one end, that end does not.
+python3 - "$work/short.pcapng" "$work/mute.pcapng" <<'CUT'
+import struct, sys
+ENHANCED_PACKET, HEADER, ERF, MAD = 6, 28, 16, 28  # MAD: behind LRH, BTH and DETH
+data, out, at = open(sys.argv[1], "rb").read(), b"", 0
+while at < len(data):
+    kind, size = struct.unpack_from("<II", data, at)
+    mad = data[at + HEADER + ERF + MAD:at + size]
+    mute = (kind == ENHANCED_PACKET and struct.unpack_from("<I", data, at + 8) == (1,)
+            and mad[16:18] == b"\x02\xc9" and mad[64] >> 6 == 2)
+    out += b"" if mute else data[at:at + size]
+    at += size
+open(sys.argv[2], "wb").write(out)
+CUT
+spawn mute "$weft" link conform --capture "$work/mute.pcapng"
+finish mute 1
+expect mute '^leaf:1: [0-9]+ of [0-9]+ requirements pass, 0 fail'
+expect mute '^fail acknowledges: '
+expect mute '^one:1: .* 1 fail'
+spawn plain-ports "$weft" link conform plain
+finish plain-ports 2
+expect plain-ports 'negotiate nothing'
 await_states '{"Active":5}'
 
 [[ -z ${pid_of[opensm]:-} ]] || stop opensm

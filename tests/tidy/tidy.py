@@ -45,7 +45,7 @@ MAY_INCLUDE = {
     "daemon": {"base", "wire", "io", "umad", "hca", "mgmt", "link", "carrier", "fabric", "rdmacm",
                "port", "host", "phy", "sm", "wan", "lan", "service"},
     "verbs": {"base", "wire", "io", "hca", "port", "host"},
-    "cli": {"base", "wire", "io", "umad", "hca", "fabric", "wan", "service", "port", "host",
+    "cli": {"base", "wire", "io", "umad", "phy", "hca", "fabric", "wan", "service", "port", "host",
             "daemon", "verbs"},
 }
 # Protocol without I/O, clock, threads or a random device.

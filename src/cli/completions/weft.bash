@@ -68,8 +68,15 @@ _weft() {
         "$current") ;;
     down) mapfile -t COMPREPLY < <(compgen -W '--help' -- "$current") ;;
     link)
-      mapfile -t COMPREPLY < <(compgen -W 'show up down degrade --lab --json --help' -- \
-        "$current") ;;
+      case $previous in
+        --role) mapfile -t COMPREPLY < <(compgen -W 'requester responder both' -- "$current") ;;
+        --replay) mapfile -t COMPREPLY < <(compgen -W '1 2 3' -- "$current") ;;
+        --capture | --svg) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        --lab) ;;
+        *) mapfile -t COMPREPLY < <(compgen -W 'show up down degrade conform --role --capture
+             --replay --svg --lab --json --help' -- "$current") ;;
+      esac
+      ;;
     lan)
       case $previous in
         --bridge) mapfile -t COMPREPLY < <(compgen -W 'auto on off' -- "$current") ;;

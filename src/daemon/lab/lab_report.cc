@@ -150,7 +150,8 @@ Json link_details(fabric::Fabric& fabric, std::size_t index, Time now) {
   if (negotiated == nullptr) return out;
   const fabric::LabLink& lab = fabric.lab().links[index];
   out["negotiation"] = negotiation_report(
-      negotiated->ddr(), {fabric.lab().end_name(lab.ends[0]), fabric.lab().end_name(lab.ends[1])});
+      negotiated->ddr(), {fabric.lab().end_name(lab.ends[0]), fabric.lab().end_name(lab.ends[1])},
+      now);
   return out;
 }
 

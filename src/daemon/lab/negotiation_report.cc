@@ -39,6 +39,14 @@ Json eye_json(const phy::Sweep& sweep, std::uint32_t iteration, std::uint32_t re
       {"matched", worst.matched}, {"symbol_errors", worst.symbol_errors}, {"eye_mv", worst.eye}};
 }
 
+// Of a message, as table 1 of the specification has them.
+Json fields_json(const phy::Advertisement& message) {
+  return {{"acknowledge", message.acknowledge}, {"serdes_configured", message.serdes_configured},
+          {"no_sweep", message.no_sweep},       {"ddr", message.ddr},
+          {"bandwidth", message.bandwidth},     {"duration_ms", message.iteration_ms},
+          {"iterations", message.iterations}};
+}
+
 Json sweep_json(const phy::Sweep& sweep) {
   Json out = Json::array();
   for (std::uint32_t iteration = 0; iteration < sweep.plan().iterations; ++iteration) {
@@ -55,6 +63,10 @@ Json end_json(phy::DdrLink& link, unsigned side, const std::string& name) {
   Json out{{"at", name},
            {"mode", text(end.options().mode)},
            {"no_sweep", end.options().no_sweep},
+           {"burst_len", end.options().burst_len},
+           {"max_retry", end.options().max_retry},
+           {"xmit_time_out_ns", end.options().xmit_time_out.count()},
+           {"ddr_time_out_ns", end.options().ddr_time_out.count()},
            {"state", phy::state_name(end.state())},
            {"counters", counters_json(end.counters().snapshot())},
            {"sweep", sweep_json(end.sweep())}};
@@ -72,9 +84,10 @@ Json end_json(phy::DdrLink& link, unsigned side, const std::string& name) {
 
 }  // namespace
 
-Json negotiation_report(phy::DdrLink& link, const std::array<std::string, 2>& names) {
+Json negotiation_report(phy::DdrLink& link, const std::array<std::string, 2>& names, Time now) {
   Json out{
       {"ends", Json::array()}, {"timeline", Json::array()}, {"timeline_lost", link.flow_lost()}};
+  if (link.started()) out["ns"] = (now - link.started_at()).count();
   for (unsigned side = 0; side < 2; ++side)
     out["ends"].push_back(end_json(link, side, names[side]));
   for (const phy::FlowStep& step : link.flow()) {
@@ -85,6 +98,7 @@ Json negotiation_report(phy::DdrLink& link, const std::array<std::string, 2>& na
         {"ns", (step.time - link.started_at()).count()}, {"end", names[step.node]}, {"text", line}};
     if (message) {
       row["message"] = phy::advertisement_name(step.message);
+      row["fields"] = fields_json(step.message);
       row["copies"] = step.copies;
       row["arrived"] = step.arrived;
     } else {

@@ -12,6 +12,6 @@ namespace weft::daemon {
 // What the ports of a link negotiated, and how, as JSON; docs/cli.md has its form. `names` are
 // those of its ends.
 [[nodiscard]] nlohmann::json negotiation_report(phy::DdrLink& link,
-                                                const std::array<std::string, 2>& names);
+                                                const std::array<std::string, 2>& names, Time now);
 
 }  // namespace weft::daemon
