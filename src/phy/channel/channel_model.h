@@ -18,7 +18,7 @@ inline constexpr double kLossFrequencyHz = 2.5e9;
 inline constexpr double kNoiseBandwidthHz = 5e9;
 
 [[nodiscard]] constexpr double baud_hz(LinkSpeed speed) {
-  return speed == LinkSpeed::kDdr ? 5e9 : 2.5e9;
+  return static_cast<double>(lane_bits_per_s(speed));
 }
 
 // A cable between two boards, as a lab file may say it. What the fields mean in the formulas is in
