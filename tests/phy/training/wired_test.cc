@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "base/random.h"
-#include "phy/training/lane_detector.h"
+#include "phy/lanes/lane_receiver.h"
 #include "phy/training/lane_source.h"
 #include "phy/training/link_training.h"
+#include "quick_times.h"
 
 namespace weft::phy {
 namespace {
@@ -18,23 +19,9 @@ namespace {
 // An ordered set at 2.5 Gb/s.
 constexpr Duration kSetTime = 64ns;
 
-// The usual times are so long that 100 ms of bits would have to be made.
 TrainingOptions soon() {
   TrainingOptions options;
-  options.times.polling_active = 20us;
-  options.times.polling_quiet = 50us;
-  options.times.config_debounce = 20us;
-  options.times.config_rcvr_cfg = 800us;
-  options.times.config_wait_rmt = 50us;
-  options.times.config_tx_rev_lanes = 50us;
-  options.times.config_idle = 50us;
-  options.times.recovery_retrain = 50us;
-  options.times.recovery_wait_rmt = 50us;
-  options.times.recovery_idle = 50us;
-  options.times.retrain_least = 5us;
-  options.times.lane_settle = 2us;
-  options.times.lane_loss = 5us;
-  options.times.narrower_after = 60us;
+  options.times = quick_times();
   return options;
 }
 
@@ -49,14 +36,17 @@ struct Wires {
 class WiredEnd final : public TrainingOwner {
  public:
   explicit WiredEnd(const TrainingOptions& options) : training(options, *this) {
-    for (std::uint16_t lane = 0; lane < 4; ++lane)
+    for (std::uint16_t lane = 0; lane < 4; ++lane) {
       sources.emplace_back(static_cast<std::uint16_t>(lane * 77 + 1));
+      receivers.emplace_back(counters, false);
+    }
   }
   void trained(const TrainingStep&, Time) override {}
 
   LinkTraining training;
   std::vector<LaneSource> sources;
-  std::array<LaneDetector, 4> detectors;
+  LaneCounters counters;
+  std::vector<LaneReceiver> receivers;
 };
 
 class WiredPair {
@@ -93,16 +83,17 @@ class WiredPair {
       BitVector bits;
       source.produce(1, bits);
       const std::size_t to = wires.reversed ? 3 - lane : lane;
-      LaneDetector& detector = receiver.detectors[to];
-      detector.set_inverted(receiver.training.receiver(to).inverts);
+      LaneReceiver& ear = receiver.receivers[to];
+      ear.set_inverted(receiver.training.receiver(to).inverts);
       if (wires.cut[lane] || !source.sounds()) {
-        detector.silence();
+        ear.silence();
         waiting_[from][lane].clear();
       } else {
-        detector.receive(delayed(waiting_[from][lane], bits, wires, lane).span());
+        symbols_.clear();
+        ear.receive(delayed(waiting_[from][lane], bits, wires, lane).span(), symbols_);
       }
-      receiver.training.receive(to, detector.input(), now_);
-      receiver.training.symbol_errors(to, detector.take_errors(), now_);
+      receiver.training.receive(to, ear.input(), now_);
+      receiver.training.symbol_errors(to, ear.take_errors(), now_);
     }
   }
 
@@ -125,6 +116,7 @@ class WiredPair {
   std::array<std::unique_ptr<WiredEnd>, 2> ends_;
   std::array<Wires, 2> wires_;
   std::array<std::array<std::deque<bool>, 4>, 2> waiting_;
+  std::vector<LaneSymbol> symbols_;
 };
 
 TEST(Wired, TrainsFourLanesThatComeAtDifferentTimes) {
