@@ -40,6 +40,23 @@ void LinkReceiver::receive(std::size_t lane, BitSpan bits) {
     elastic_.push(entry->column, entry->after_gap);
 }
 
+void LinkReceiver::silence(std::size_t lane, std::size_t bits) {
+  lanes_[lane].silence();
+  bits_[lane] += bits;
+}
+
+void LinkReceiver::set_inverted(std::size_t lane, bool inverted) {
+  assert(!options_.correct_polarity);
+  if (inverted == lanes_[lane].inverted()) return;
+  lanes_[lane].set_inverted(inverted);
+  deskew_.restart();
+}
+
+void LinkReceiver::set_reversed(bool reversed) {
+  assert(!options_.correct_reversal);
+  reversed_ = reversed;
+}
+
 // All lanes say that they are where they belong, or all that they are where the opposite one does.
 void LinkReceiver::find_order() {
   bool in_order = true;

@@ -39,6 +39,12 @@ class LinkReceiver {
   // exists or was restarted, came at the same time. With an own clock, lanes take turns every few
   // symbols, as do this and tick().
   void receive(std::size_t lane, BitSpan bits);
+  // No signal at that place for the time of so many bits.
+  void silence(std::size_t lane, std::size_t bits);
+  // Whether the wires of a place are crossed, and the lanes in reversed order, where the receiver
+  // does not correct that itself: as whoever trains the link has found.
+  void set_inverted(std::size_t lane, bool inverted);
+  void set_reversed(bool reversed);
   // Without an own clock: hands out the packets that are complete.
   void read(PacketSink& sink);
   // With one: so many symbol times have passed.
@@ -53,6 +59,8 @@ class LinkReceiver {
   // The lanes are in the opposite order: lane 0 is at the last place.
   [[nodiscard]] bool reversed() const { return reversed_; }
   [[nodiscard]] const LaneReceiver& lane(std::size_t place) const { return lanes_[place]; }
+  // LaneReceiver::take_errors() of a place.
+  [[nodiscard]] std::uint32_t take_errors(std::size_t place) { return lanes_[place].take_errors(); }
   [[nodiscard]] const LaneCounters& counters() const { return counters_; }
 
  private:

@@ -23,6 +23,8 @@ class LinkTransmitter {
  public:
   // `reversed`: lane 0 goes to the last place (Config.TxRevLanes).
   explicit LinkTransmitter(LinkWidth width, bool reversed = false);
+  // From the next column on.
+  void set_reversed(bool reversed) { reversed_ = reversed; }
 
   // Sends `count` times TS1 or TS2, each lane with its identifier.
   void send_training(OrderedSet set, std::size_t count);
@@ -54,7 +56,7 @@ class LinkTransmitter {
   }
 
   const LinkWidth width_;
-  const bool reversed_;
+  bool reversed_;
   std::vector<Lane> lanes_;  // by place
   SkipSchedule skips_;
   std::vector<Character> characters_;
