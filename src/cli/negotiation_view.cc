@@ -127,6 +127,9 @@ void print_negotiation(const Json& negotiation) {
     fmt::print("  {} negotiates: {}{}\n", printable(text_of(end, "at")),
                printable(text_of(end, "state")), reason.empty() ? "" : " (" + reason + ")");
     print_counters(object_of(end, "counters"));
+    if (!end.contains("bit_error_rate")) continue;
+    fmt::print("    bits arrive wrong with probability {:.1e}, and {} symbols have\n",
+               end.value("bit_error_rate", 0.0), end.value("symbol_errors", std::uint64_t{0}));
   }
   for (const Json& step : list_of(negotiation, "timeline"))
     fmt::print("{}\n", printable(text_of(step, "text")));

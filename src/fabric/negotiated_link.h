@@ -30,6 +30,17 @@ class NegotiatedLink final : public link::LinkTrainer, private phy::DdrLinkTap {
   void run(Time now) override;
   [[nodiscard]] std::optional<Time> deadline() const override { return link_->deadline(); }
   [[nodiscard]] bool up() const override { return link_->up().has_value(); }
+  void retrain(Time now) override { link_->retrain(now); }
+  [[nodiscard]] bool recovering() const override { return link_->recovering(); }
+  [[nodiscard]] bool has_errors(std::size_t to) const override {
+    return link_->has_errors(static_cast<unsigned>(to));
+  }
+  std::uint64_t wrong_symbols(std::size_t to, std::size_t symbols, Time now) override {
+    return link_->wrong_symbols(static_cast<unsigned>(to), symbols, now);
+  }
+  [[nodiscard]] std::uint64_t symbol_errors(std::size_t to, Time now) const override {
+    return link_->symbol_errors(static_cast<unsigned>(to), now);
+  }
   void set_tap(link::LinkTap* tap) override { tap_ = tap; }
 
   // To be looked at.

@@ -144,7 +144,7 @@ void Node::set_led(mgmt::PortNumber number, bool on) {
 }
 
 mgmt::PortCounts Node::port_counts(mgmt::PortNumber number) const {
-  return port(number).port_counts();
+  return port(number).port_counts(worker_.now());
 }
 
 void Node::transmit(NodePort& out, link::PacketPtr packet, Vl vl, Time now) {
@@ -243,6 +243,11 @@ void Node::state_changed(link::Port& port, link::PortState before, Time now) {
   const bool changed = port.state() == State::kDown || port.state() == State::kInitialize;
   if (changed && before != port.state()) link_changed(own, now);
   tell_change(own, false);
+  worker_.reschedule(*this);
+}
+
+void Node::integrity_lost(link::Port& port, Time now) {
+  management_->link_integrity_lost(port.number(), now);
   worker_.reschedule(*this);
 }
 

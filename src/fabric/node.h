@@ -116,6 +116,7 @@ class Node : public mgmt::ManagedNode,
   // link::PortOwner
   void received(link::Port& port, link::PacketPtr packet, Time now) override;
   void state_changed(link::Port& port, link::PortState before, Time now) override;
+  void integrity_lost(link::Port& port, Time now) override;
   void wake(link::Port& port) override;
   // Task
   void run(Time now) override;

@@ -13,7 +13,7 @@ namespace weft::fabric {
 namespace {
 
 constexpr std::uint64_t kDefaultPrefix = 0xFE80'0000'0000'0000;  // IBA 4.1.1: link-local
-constexpr std::uint8_t kErrorThreshold = 8;
+constexpr std::uint8_t kOverrunThreshold = 8;
 constexpr std::uint8_t kResponseTime = 16;  // 4.096 us * 2^16 = 268 ms, as adapters say
 constexpr std::uint8_t kSubnetTimeout = 18;
 
@@ -70,8 +70,8 @@ wire::PortInfo first_info(NodePort::Kind kind, const PortLimits& limits) {
   info.guid_cap = kind == NodePort::Kind::kSwitchExternal ? 0 : kGuidEntries;
   info.subnet_timeout = kSubnetTimeout;
   info.response_time = kResponseTime;
-  info.local_phy_errors = kErrorThreshold;
-  info.overrun_errors = kErrorThreshold;
+  info.local_phy_errors = link::kUsualLocalPhyErrors;
+  info.overrun_errors = kOverrunThreshold;
   return info;
 }
 
@@ -168,6 +168,7 @@ void NodePort::set_port_info(const wire::PortInfo& info, Time now) {
   link_->set_operational_vls(lanes_of(info.operational_vls), now);
   link_->set_neighbor_mtu(info.neighbor_mtu);
   link_->set_link_down_default(info.link_down_default);
+  link_->set_local_phy_errors(info.local_phy_errors);
   link_->arbitration().set_high_limit(info.vl_high_limit);
   if (kind_ != Kind::kSwitchExternal) return;
   link_->set_hoq_life(info.hoq_life);
@@ -304,7 +305,7 @@ void NodePort::set_vl_arbitration(std::uint8_t half, const wire::VlArbitrationBl
                            half % 2 == 0 ? entries.size() : 0, entries);
 }
 
-mgmt::PortCounts NodePort::port_counts() const {
+mgmt::PortCounts NodePort::port_counts(Time now) const {
   mgmt::PortCounts counts;
   using Own = NodeCounter;
   counts.receive_switch_relay_errors =
@@ -316,7 +317,11 @@ mgmt::PortCounts NodePort::port_counts() const {
   if (link_ == nullptr) return counts;
   using Link = link::PortCounter;
   const link::PortCounters& link = link_->counters();
-  counts.link_error_recovery = link.get(Link::kCreditWatchdog);
+  counts.symbol_errors = link_->symbol_errors(now);
+  // The watchdog of credit trains anew by way of Down, and no less.
+  counts.link_error_recovery =
+      link.get(Link::kLinkErrorRecoveries) + link.get(Link::kCreditWatchdog);
+  counts.local_link_integrity_errors = link.get(Link::kLinkIntegrity);
   counts.link_downed = link.get(Link::kLinkDowned);
   counts.receive_errors = link::port_rcv_errors(link);
   counts.transmit_discards = link::port_xmit_discards(link);
@@ -330,12 +335,11 @@ mgmt::PortCounts NodePort::port_counts() const {
   counts.unicast_receive_packets = link.get(Link::kRxUnicast);
   counts.multicast_transmit_packets = link.get(Link::kTxMulticast);
   counts.multicast_receive_packets = link.get(Link::kRxMulticast);
-  counts.transmit_wait = static_cast<std::uint64_t>(link_->transmit_wait(last_run_).count());
+  counts.transmit_wait = static_cast<std::uint64_t>(link_->transmit_wait(now).count());
   return counts;
 }
 
 void NodePort::run(Time now) {
-  last_run_ = now;
   link_->run(now);
 }
 

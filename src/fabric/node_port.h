@@ -101,7 +101,7 @@ class NodePort final : public Task, public link::TrainingPort {
 
   [[nodiscard]] NodeCounters& counters() { return counters_; }
   [[nodiscard]] const NodeCounters& counters() const { return counters_; }
-  [[nodiscard]] mgmt::PortCounts port_counts() const;
+  [[nodiscard]] mgmt::PortCounts port_counts(Time now) const;
 
  private:
   void run(Time now) override;
@@ -111,7 +111,6 @@ class NodePort final : public Task, public link::TrainingPort {
   const std::uint8_t number_;
   const Guid guid_;
   bool led_ = false;
-  Time last_run_{};
   wire::PortInfo info_;
   // Up to the last entry that was ever set.
   std::vector<PKey> pkeys_;

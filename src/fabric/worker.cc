@@ -28,6 +28,7 @@ void Worker::collect_due(Time now) {
 }
 
 bool Worker::run(Time now, std::size_t budget) {
+  now_ = now;
   collect_due(now);
   for (; next_ < ready_.size() && budget > 0; --budget) {
     Task& task = *ready_[next_++];

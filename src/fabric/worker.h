@@ -48,6 +48,8 @@ class Worker {
   // Runs what is ready or due, and what becomes ready by that, but at most about `budget` tasks, so
   // that traffic that feeds itself leaves time for others. False: some are still ready.
   bool run(Time now, std::size_t budget = kBudget);
+  // That of the run that is under way, or was the last.
+  [[nodiscard]] Time now() const { return now_; }
   // When to call run() again. In the past: at once. Nothing: when something was woken.
   [[nodiscard]] std::optional<Time> deadline() const;
 
@@ -61,6 +63,7 @@ class Worker {
   };
   void collect_due(Time now);
 
+  Time now_{};
   std::vector<Task*> ready_;
   std::size_t next_ = 0;  // of ready_: those before it have run
   // Entries that a task has outrun stay until their time comes and are then ignored.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "base/time.h"
@@ -32,6 +33,13 @@ class Carrier {
   // and on to LinkUp) or does not (Sleep, Disabled). While both ends do, the link is physically up;
   // deliver() tells the ports.
   virtual void set_polling(bool polling, Time now) = 0;
+  // The port finds that errors of the link come too often (IBA vol 1, 7.12.2): the link is to be
+  // trained again, which Port::physical_recovers() tells. Nothing happens where the link has no
+  // physical layer that trains, or is not up.
+  virtual void retrain(Time /*now*/) {}
+  // Symbols that arrived wrong at this end by then, since it exists (IBA 16.1.3.5,
+  // SymbolErrorCounter), packets' own and those between them. A link that has no symbols says 0.
+  [[nodiscard]] virtual std::uint64_t symbol_errors(Time /*now*/) const { return 0; }
   // While the link is physically up: how the port at the far end offers to count what it takes in
   // (PortOptions::credit_format). Nothing: it is any port, and counts as the standard does.
   [[nodiscard]] virtual std::optional<CreditFormat> far_format() const { return std::nullopt; }
@@ -41,7 +49,7 @@ class Carrier {
   // How long something small takes to the far end and its answer back, at most.
   [[nodiscard]] virtual Duration round_trip() const = 0;
 
-  // Calls Port::physical_up(), physical_down() and receive() for what has come to pass by now.
+  // Calls Port::receive() and the port's physical_...() for what has come to pass by now.
   virtual void deliver(Port& port, Time now) = 0;
   // When deliver() next has something to do without anybody's doing.
   [[nodiscard]] virtual std::optional<Time> deadline() const = 0;

@@ -57,10 +57,12 @@ void DirectLink::make_lines(Time now) {
     std::optional<Time> last = end.line_ ? std::optional(end.line_->last_arrival()) : std::nullopt;
     if (end.line_) end.line_->release_held(other(end).inbox_, Time::max());
     if (end.line_) last = std::max(*last, end.line_->last_arrival());
-    if (!emulation_.any() && !(last && *last > now)) {
+    LineSymbols symbols{.to = 1 - end.side_};
+    if (trainer_ != nullptr && trainer_->has_errors(symbols.to)) symbols.trainer = trainer_;
+    if (!emulation_.any() && symbols.trainer == nullptr && !(last && *last > now)) {
       end.line_.reset();
     } else {
-      end.line_ = std::make_unique<Line>(emulation_, random.fork(), pool_, counters_);
+      end.line_ = std::make_unique<Line>(emulation_, symbols, random.fork(), pool_, counters_);
       end.line_->follow(last.value_or(now));
     }
     end.busy_ = false;
@@ -88,7 +90,12 @@ void DirectLink::settle(Time now) {
 
 void DirectLink::go_down(Time now) {
   up_at_.reset();
+  recovering_ = false;
   ++epoch_;
+  lose_all(now);
+}
+
+void DirectLink::lose_all(Time now) {
   for (End& end : ends_) {
     std::size_t lost = end.inbox_.clear();
     if (end.line_) lost += end.line_->clear(now);
@@ -100,11 +107,23 @@ void DirectLink::go_down(Time now) {
 void DirectLink::train(Time now) {
   if (trainer_ == nullptr || !joined_) return;
   trainer_->run(now);
-  if (trainer_->up() == up_at_.has_value()) return;
-  if (trainer_->up()) {
-    up_at_ = now;
-  } else {
+  follow_trainer(now);
+}
+
+void DirectLink::follow_trainer(Time now) {
+  const bool recovers = trainer_->recovering();
+  const bool has_link = trainer_->up() || recovers;
+  if (has_link == up_at_.has_value() && recovers == recovering_) return;
+  if (!has_link) {
     go_down(now);
+  } else if (recovers) {
+    recovering_ = true;
+    ++recoveries_;
+    lose_all(now);
+  } else {
+    if (!up_at_) up_at_ = now;
+    recovering_ = false;
+    make_lines(now);  // with the errors that it has now
   }
   for (End& end : ends_)
     end.port_->wake();
@@ -148,6 +167,17 @@ void DirectLink::End::set_polling(bool polling, Time now) {
   link_->settle(now);
 }
 
+void DirectLink::End::retrain(Time now) {
+  LinkTrainer* const trainer = link_->trainer_;
+  if (trainer == nullptr || !link_->up(now)) return;
+  trainer->retrain(now);
+  link_->follow_trainer(now);
+}
+
+std::uint64_t DirectLink::End::symbol_errors(Time now) const {
+  return link_->trainer_ != nullptr ? link_->trainer_->symbol_errors(side_, now) : 0;
+}
+
 Duration DirectLink::End::time_on_line(std::size_t bytes) const {
   return line_ ? line_->time_on_line(bytes) : 0ns;
 }
@@ -160,7 +190,17 @@ Duration DirectLink::End::round_trip() const {
 void DirectLink::End::tell_physical(Port& port, Time now) {
   if (!told()) {
     told_epoch_ = link_->epoch_;
+    told_recovering_ = false;
     if (std::exchange(told_up_, false)) port.physical_down(now);
+  }
+  // A port that runs late is told of both, for what was on its way is lost.
+  if (std::exchange(told_recoveries_, link_->recoveries_) != link_->recoveries_ && told_up_) {
+    told_recovering_ = true;
+    port.physical_recovers(now);
+  }
+  if (told_recovering_ && !link_->recovering_) {
+    told_recovering_ = false;
+    port.physical_recovered(now);
   }
   if (!told_up_ && told() && link_->up(now)) {
     told_up_ = true;

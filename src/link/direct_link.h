@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -36,18 +37,22 @@ class DirectLink final : public Link {
   void set_emulation(const Emulation& emulation, Time now) override;
   [[nodiscard]] const Emulation& emulation() const override { return emulation_; }
   void set_tap(LinkTap* tap) override;
-  [[nodiscard]] bool up(Time now) const override { return up_at_ && now >= *up_at_; }
+  [[nodiscard]] bool up(Time now) const override {
+    return up_at_ && now >= *up_at_ && !recovering_;
+  }
   [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
 
  private:
   class End final : public Carrier {
    public:
-    [[nodiscard]] bool ready() const override { return !busy_; }
+    [[nodiscard]] bool ready() const override { return !busy_ && !link_->recovering_; }
     void send(PacketPtr packet, Time now) override { link_->carry(*this, std::move(packet), now); }
     void send(const wire::FlowControl& packet, Time now) override {
       link_->carry(*this, packet, now);
     }
     void set_polling(bool polling, Time now) override;
+    void retrain(Time now) override;
+    [[nodiscard]] std::uint64_t symbol_errors(Time now) const override;
     [[nodiscard]] std::optional<CreditFormat> far_format() const override {
       return link_->other(*this).port_->options().credit_format;
     }
@@ -69,6 +74,8 @@ class DirectLink final : public Link {
     bool polling_ = false;
     bool busy_ = false;     // the line takes no packet
     bool told_up_ = false;  // what its port knows
+    bool told_recovering_ = false;
+    std::uint32_t told_recoveries_ = 0;
     std::uint32_t told_epoch_ = 0;
   };
 
@@ -78,7 +85,9 @@ class DirectLink final : public Link {
   // One of the three that make the link has changed: both ends poll, the cable is in.
   void settle(Time now);
   void train(Time now);
+  void follow_trainer(Time now);
   void go_down(Time now);
+  void lose_all(Time now);
   void make_lines(Time now);
   void flap(Time now);
 
@@ -92,7 +101,9 @@ class DirectLink final : public Link {
   bool joined_ = false;
   Flapping flapping_;
   std::optional<Time> up_at_;  // up, or in training till then
-  std::uint32_t epoch_ = 0;    // how often it has gone down
+  bool recovering_ = false;    // from errors, having been up
+  std::uint32_t recoveries_ = 0;
+  std::uint32_t epoch_ = 0;  // how often it has gone down
   LinkCounters counters_;
 };
 

@@ -69,7 +69,7 @@ void HalfLink::set_emulation(const Emulation& emulation, Time now) {
     Random random(emulation.seed);
     for (std::size_t i = 0; i < side_; ++i)
       static_cast<void>(random.fork());
-    line_ = std::make_unique<Line>(emulation_, random.fork(), pool_, counters_);
+    line_ = std::make_unique<Line>(emulation_, LineSymbols{}, random.fork(), pool_, counters_);
     line_->follow(last);
   } else {
     line_.reset();

@@ -30,16 +30,31 @@ Time Line::arrival(Time now) {
   return last_arrival_;
 }
 
-bool Line::damages(std::size_t bytes) {
-  if (emulation_.bit_errors == 0) return false;
-  return random_.chance(std::min(1.0, emulation_.bit_errors * 8 * static_cast<double>(bytes)));
+// A wrong symbol is a character of the code less often than not. Here it is a byte with a wrong
+// bit, for packets have no symbols; the CRC finds it.
+std::uint64_t Line::wrong_bits(std::size_t bytes, Time now) {
+  std::uint64_t wrong = 0;
+  if (emulation_.bit_errors > 0) {
+    const double likely = emulation_.bit_errors * 8 * static_cast<double>(bytes);
+    wrong += random_.chance(std::min(1.0, likely)) ? 1 : 0;
+  }
+  if (symbols_.trainer != nullptr) {
+    wrong += symbols_.trainer->wrong_symbols(symbols_.to, bytes + kDelimiters, now);
+  }
+  return wrong;
 }
 
-PacketPtr Line::damaged(PacketPtr packet) {
+PacketPtr Line::damaged(PacketPtr packet, std::uint64_t wrong_bits) {
   std::vector<std::byte> bytes(packet->size());
   packet->copy_to(bytes);
-  const std::uint64_t bit = random_.below(bytes.size() * 8);
-  bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+  const std::size_t bits = bytes.size() * 8;
+  const std::size_t first = random_.below(bits);
+  bytes[first / 8] ^= std::byte{1} << (first % 8);
+  // The others elsewhere, so that they do not undo the first.
+  for (std::uint64_t more = std::min<std::uint64_t>(wrong_bits, bytes.size()); more > 1; --more) {
+    const std::size_t bit = (first / 8 * 8 + 8 + random_.below(bits - 8)) % bits;
+    bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+  }
   packet = pool_.copy(bytes);
   counters_.add_in_turn(packet ? LinkCounter::kDamaged : LinkCounter::kNoMemory);
   return packet;
@@ -53,7 +68,8 @@ void Line::send(PacketPtr packet, Inbox& inbox, Time now) {
     return probability > 0 && random_.chance(probability);
   };
   if (happens(emulation_.loss)) return counters_.add_in_turn(LinkCounter::kLost);
-  if (damages(packet->size())) packet = damaged(std::move(packet));
+  if (const auto wrong = wrong_bits(packet->size(), now))
+    packet = damaged(std::move(packet), wrong);
   if (!packet) return;
   if (happens(emulation_.duplicate)) {
     PacketPtr other = pool_.replicate(*packet);
@@ -78,7 +94,7 @@ void Line::send(const wire::FlowControl& packet, Inbox& inbox, Time now) {
     return counters_.add_in_turn(LinkCounter::kCreditLost);
   }
   Inbox::Signal signal{.packet = packet};
-  if (damages(wire::FlowControl::kSize)) {
+  if (wrong_bits(wire::FlowControl::kSize, now) != 0) {
     counters_.add_in_turn(LinkCounter::kDamaged);
     signal.wrong_bit = static_cast<std::uint8_t>(random_.below(wire::FlowControl::kSize * 8));
   }

@@ -8,15 +8,28 @@
 #include "link/emulation.h"
 #include "link/inbox.h"
 #include "link/link_counters.h"
+#include "link/link_trainer.h"
 #include "link/packet_pool.h"
 
 namespace weft::link {
 
-// One direction of a link with an emulation: when things arrive, and what happens to them.
+// The symbols of a line to end `to`, some of which arrive wrong.
+struct LineSymbols {
+  LinkTrainer* trainer = nullptr;  // null: none does, but for the emulation
+  std::size_t to = 0;
+};
+
+// One direction of a link with an emulation, or with errors: when things arrive, and what happens
+// to them.
 class Line {
  public:
-  Line(const Emulation& emulation, Random random, PacketPool& pool, LinkCounters& counters)
-      : emulation_(emulation), random_(random), pool_(pool), counters_(counters) {}
+  Line(const Emulation& emulation, const LineSymbols& symbols, Random random, PacketPool& pool,
+       LinkCounters& counters)
+      : emulation_(emulation),
+        symbols_(symbols),
+        random_(random),
+        pool_(pool),
+        counters_(counters) {}
 
   void send(PacketPtr packet, Inbox& inbox, Time now);
   void send(const wire::FlowControl& packet, Inbox& inbox, Time now);
@@ -39,10 +52,11 @@ class Line {
  private:
   void occupy(std::size_t bytes, Time now);
   [[nodiscard]] Time arrival(Time now);
-  [[nodiscard]] bool damages(std::size_t bytes);
-  [[nodiscard]] PacketPtr damaged(PacketPtr packet);
+  [[nodiscard]] std::uint64_t wrong_bits(std::size_t bytes, Time now);
+  [[nodiscard]] PacketPtr damaged(PacketPtr packet, std::uint64_t wrong_bits);
 
   const Emulation emulation_;
+  const LineSymbols symbols_;
   Random random_;
   PacketPool& pool_;
   LinkCounters& counters_;

@@ -26,7 +26,7 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(LinkCounter::k
         {"down", "packets lost because the link was or went down"},
         {"lost", "packets lost on purpose"},
         {"credit_lost", "flow-control packets lost on purpose"},
-        {"damaged", "packets of both kinds delivered with a bit wrong, on purpose"},
+        {"damaged", "packets of both kinds delivered with bits wrong"},
         {"duplicated", "packets delivered twice, on purpose"},
         {"reordered", "packets overtaken by the next one, on purpose"},
         {"no_memory", "packets lost, or not doubled, for want of memory"},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "base/time.h"
@@ -23,6 +25,18 @@ class LinkTrainer {
   [[nodiscard]] virtual std::optional<Time> deadline() const = 0;
   // Whether the link is trained: packets can be sent.
   [[nodiscard]] virtual bool up() const = 0;
+  // What is up trains again in place (IBA vol 2, 5.6, Recovery): until it is up again, or for good,
+  // it is not.
+  virtual void retrain(Time now) = 0;
+  [[nodiscard]] virtual bool recovering() const = 0;
+
+  // Whether symbols are to be expected to arrive wrong at end `to`; as long as up() says yes.
+  [[nodiscard]] virtual bool has_errors(std::size_t to) const = 0;
+  // While it is up: a packet of so many symbols, its delimiters included, is sent to end `to`
+  // behind those before it. How many of its symbols arrive wrong.
+  virtual std::uint64_t wrong_symbols(std::size_t to, std::size_t symbols, Time now) = 0;
+  // Those of packets and those between them, while the link was up, by then.
+  [[nodiscard]] virtual std::uint64_t symbol_errors(std::size_t to, Time now) const = 0;
   // Sees what the ports say to each other before that. Null for none; it outlives the trainer.
   virtual void set_tap(LinkTap* tap) = 0;
 };

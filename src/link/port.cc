@@ -13,6 +13,7 @@ Port::Port(const PortOptions& options, PortOwner& owner)
       owner_(owner),
       operational_vls_(options.data_vls),
       neighbor_mtu_(options.mtu_code),
+      integrity_(kUsualLocalPhyErrors),
       buffer_(ReceiveBuffer::make(options.vl_buffer, options.vl15_buffer, *this)) {
   assert(options.data_vls >= 1 && options.data_vls < kVls);
   assert(options.mtu_code >= 1 && options.mtu_code <= 5);
@@ -29,6 +30,7 @@ void Port::connect(Carrier* carrier, Time now) {
   if (carrier_ != nullptr) {
     carrier_->set_polling(false, now);
     physical_down(now);
+    symbol_errors_before_ += carrier_->symbol_errors(now);
   }
   carrier_ = carrier;
   if (carrier_ != nullptr && physical_ == PortPhysicalState::kPolling) {
@@ -45,10 +47,26 @@ void Port::physical_up(Time now) {
 }
 
 void Port::physical_down(Time now) {
-  if (physical_ != PortPhysicalState::kLinkUp) return;
+  if (physical_ != PortPhysicalState::kLinkUp && !recovers()) return;
   physical_ = PortPhysicalState::kPolling;
   counters_.add_in_turn(PortCounter::kLinkDowned);
   enter(PortState::kDown, now);
+}
+
+void Port::physical_recovers(Time now) {
+  if (physical_ != PortPhysicalState::kLinkUp) return;
+  physical_ = PortPhysicalState::kLinkErrorRecovery;
+  note_waiting(now);
+}
+
+// What was on its way is lost, and what either end said of credit with it.
+void Port::physical_recovered(Time now) {
+  if (!recovers()) return;
+  physical_ = PortPhysicalState::kLinkUp;
+  counters_.add_in_turn(PortCounter::kLinkErrorRecoveries);
+  watch_from(now);
+  tell_all_credit(now);
+  wake();
 }
 
 // IBA 7.2.7, the link state machine.

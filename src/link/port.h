@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "link/carrier.h"
 #include "link/credit.h"
+#include "link/link_integrity.h"
 #include "link/packet.h"
 #include "link/port_counters.h"
 #include "link/receive_buffer.h"
@@ -42,6 +43,7 @@ enum class CreditUpdates : std::uint8_t {
 // a 2.5 Gb/s lane takes 4 ns.
 inline constexpr std::size_t kPeriodSymbols = 65'536;
 inline constexpr std::size_t kWatchdogSymbols = 400'000;
+inline constexpr std::uint8_t kUsualLocalPhyErrors = 8;  // until somebody sets LocalPhyErrors
 inline constexpr Duration kStandardCreditPeriod = kPeriodSymbols * 4ns;
 inline constexpr Duration kStandardCreditWatchdog = kWatchdogSymbols * 4ns;
 
@@ -71,6 +73,8 @@ class PortOwner {
   // in the receive buffer.
   virtual void received(Port& port, PacketPtr packet, Time now) = 0;
   virtual void state_changed(Port& port, PortState before, Time now) = 0;
+  // Faults of its link have exceeded LocalPhyErrors, which is trap 129 (IBA 14.2.5.1).
+  virtual void integrity_lost(Port& /*port*/, Time /*now*/) {}
   // Call run() soon. Comes once until run() is called.
   virtual void wake(Port& port) = 0;
 };
@@ -94,6 +98,10 @@ class Port final : private ReceiveBuffer::Observer {
   // From the carrier, inside of its deliver(). The physical layer is trained, or is lost.
   void physical_up(Time now);
   void physical_down(Time now);
+  // It has been up, trains again in place, and is up again. Meanwhile packets wait to be sent, and
+  // the link state is kept (LinkActDefer of IBA 7.2.7, which PortInfo calls Active).
+  void physical_recovers(Time now);
+  void physical_recovered(Time now);
   // What arrived; every drop is counted by its reason.
   void receive(PacketPtr packet, Time now);
   void receive(const wire::FlowControl& packet, Time now);
@@ -143,8 +151,14 @@ class Port final : private ReceiveBuffer::Observer {
   void set_hoq_life(std::uint8_t code) { hoq_life_ = code; }
   void set_vl_stall_count(std::uint8_t count) { vl_stall_count_ = count; }
   void set_switch_life(std::uint8_t code) { switch_life_ = code; }
+  // LocalPhyErrors: how many packets with a fault of this link it puts up with, less those without.
+  void set_local_phy_errors(std::uint8_t count) { integrity_.set_threshold(count); }
   [[nodiscard]] VlArbitration& arbitration() { return arbitration_; }
   [[nodiscard]] const PortCounters& counters() const { return counters_; }
+  // Of all its cables, by then; see Carrier::symbol_errors().
+  [[nodiscard]] std::uint64_t symbol_errors(Time now) const {
+    return symbol_errors_before_ + (carrier_ != nullptr ? carrier_->symbol_errors(now) : 0);
+  }
   // kTxWaitNs, with the wait that is not over yet.
   [[nodiscard]] Duration transmit_wait(Time now) const;
 
@@ -173,6 +187,8 @@ class Port final : private ReceiveBuffer::Observer {
            options_.credit_updates == CreditUpdates::kOnChange;
   }
 
+  [[nodiscard]] bool recovers() const { return physical_ == PortPhysicalState::kLinkErrorRecovery; }
+
   // port.cc
   void enter(PortState state, Time now);
   void become_active(Time now);
@@ -181,6 +197,7 @@ class Port final : private ReceiveBuffer::Observer {
   // port_receive.cc
   [[nodiscard]] std::optional<PortCounter> flaw(const Packet& packet) const;
   void count_received(const Packet& packet);
+  void drop_damaged(PortCounter reason, Time now);
   void let_wait(PacketPtr packet, Time now);
   void drain(Time now);
   [[nodiscard]] Duration time_to_drain(const Packet& packet) const;
@@ -229,6 +246,7 @@ class Port final : private ReceiveBuffer::Observer {
   const PortOptions options_;
   PortOwner& owner_;
   Carrier* carrier_ = nullptr;
+  std::uint64_t symbol_errors_before_ = 0;  // of cables that are no longer there
   PortState state_ = PortState::kDown;
   PortPhysicalState physical_ = PortPhysicalState::kPolling;
   PortPhysicalState link_down_default_ = PortPhysicalState::kPolling;
@@ -237,6 +255,7 @@ class Port final : private ReceiveBuffer::Observer {
   std::uint8_t hoq_life_ = 31;
   std::uint8_t switch_life_ = 31;
   std::uint8_t vl_stall_count_ = 0;
+  LinkIntegrity integrity_;
   bool peer_armed_ = false;     // its flow-control packets say that it has left Initialize
   bool active_wanted_ = false;  // commanded, and waits for that
   bool woken_ = false;

@@ -40,6 +40,8 @@ enum class PortCounter : std::uint8_t {
   kVlStalls,
   kLinkUps,
   kLinkDowned,
+  kLinkErrorRecoveries,
+  kLinkIntegrity,
   kCreditWatchdog,
   kRemoteInit,
   kCount
@@ -79,6 +81,8 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(PortCounter::k
         {"vl_stalls", "times a lane entered the state VLStalled"},
         {"link_ups", "times the link was physically up"},
         {"link_downed", "times a link that was up went down"},
+        {"link_error_recoveries", "times the link was up again after error recovery"},
+        {"link_integrity", "times faults of the link were more than LocalPhyErrors"},
         {"credit_watchdog", "times the link was trained anew because no credit came"},
         {"remote_init", "times an active link began anew because the other end did"},
     }};

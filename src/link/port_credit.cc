@@ -134,7 +134,7 @@ void Port::ask_for_credit(Vl vl, Time now) {
 }
 
 void Port::keep_credit_alive(Time now) {
-  if (state_ == PortState::kDown) return;
+  if (state_ == PortState::kDown || recovers()) return;
   if (options_.credit_updates == CreditUpdates::kPeriodic) {
     // Whoever is late itself, as a process may be that has not run, cannot blame the other end.
     if (now >= next_period_ + period()) watch_from(now);
@@ -191,7 +191,7 @@ void Port::watch_credit(Time now) {
 }
 
 std::optional<Time> Port::credit_deadline() const {
-  if (state_ == PortState::kDown) return std::nullopt;
+  if (state_ == PortState::kDown || recovers()) return std::nullopt;
   std::optional<Time> first;
   const auto earlier = [&](Time when) {
     if (!first || when < *first) first = when;

@@ -38,6 +38,15 @@ void Port::count_received(const Packet& packet) {
                                                     : PortCounter::kRxUnicast);
 }
 
+// By this link: what an earlier one damaged has not come on.
+void Port::drop_damaged(PortCounter reason, Time now) {
+  counters_.add_in_turn(reason);
+  if (!integrity_.fault()) return;
+  counters_.add_in_turn(PortCounter::kLinkIntegrity);
+  owner_.integrity_lost(*this, now);
+  if (carrier_ != nullptr) carrier_->retrain(now);
+}
+
 void Port::receive(PacketPtr packet, Time now) {
   if (state_ == PortState::kDown) return counters_.add_in_turn(PortCounter::kRxWrongState);
   const Vl vl = packet->vl();
@@ -46,6 +55,8 @@ void Port::receive(PacketPtr packet, Time now) {
   const bool is_sound =
       packet->intact && vl.value() < operational_vls_ && size <= longest_packet(options_.mtu_code);
   const auto reason = is_sound ? std::nullopt : flaw(*packet);
+  if (reason == PortCounter::kRxBadVcrc) return drop_damaged(*reason, now);
+  integrity_.sound();
   if (reason) return counters_.add_in_turn(*reason);
   packet->intact = true;  // which hops behind this one need not find out again
   if (vl == kVl15) {
@@ -102,13 +113,16 @@ void Port::drain(Time now) {
 void Port::receive_flow_control(Bytes bytes, Time now) {
   const auto packet = wire::FlowControl::parse(bytes);
   if (packet) return receive(*packet, now);
-  counters_.add_in_turn(packet.error() == wire::FlowControlError::kBadLpcrc
-                            ? PortCounter::kRxBadLpcrc
-                            : PortCounter::kRxBadLinkPacket);
+  if (packet.error() == wire::FlowControlError::kBadLpcrc) {
+    return drop_damaged(PortCounter::kRxBadLpcrc, now);
+  }
+  integrity_.sound();
+  counters_.add_in_turn(PortCounter::kRxBadLinkPacket);
 }
 
 void Port::receive(const wire::FlowControl& packet, Time now) {
   if (state_ == PortState::kDown) return counters_.add_in_turn(PortCounter::kRxWrongState);
+  integrity_.sound();
   if (packet.vl == kVl15) return counters_.add_in_turn(PortCounter::kRxBadLinkPacket);
   if (packet.op == wire::FlowControl::Op::kUpper) return hear_upper(packet);
   counters_.add_in_turn(PortCounter::kRxFlowControl);

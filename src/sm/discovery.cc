@@ -251,10 +251,10 @@ void Discovery::follow(const PortRef& at) {
   const SubnetPort& port = node.ports[at.port];
   const bool own = is_own(at) && !node.is_switch();
   if (at.port == 0 || port.peer || !(node.is_switch() || own)) return;
-  if (port.info->physical_state != wire::PortPhysicalState::kLinkUp ||
-      port.info->state < wire::PortState::kInitialize) {
-    return;
-  }
+  // What is sent to a link that recovers from errors waits until it has.
+  const bool has_link = port.info->physical_state == wire::PortPhysicalState::kLinkUp ||
+                        port.info->physical_state == wire::PortPhysicalState::kLinkErrorRecovery;
+  if (!has_link || port.info->state < wire::PortState::kInitialize) return;
   DirectedRoute further = node.route;
   if (further.size() >= wire::kMaxHops) {
     return problem(

@@ -58,7 +58,7 @@ Json sweep_json(const phy::Sweep& sweep) {
   return out;
 }
 
-Json end_json(phy::DdrLink& link, unsigned side, const std::string& name) {
+Json end_json(phy::DdrLink& link, unsigned side, const std::string& name, Time now) {
   const phy::DdrNegotiation& end = link.end(side);
   Json out{{"at", name},
            {"mode", text(end.options().mode)},
@@ -69,6 +69,7 @@ Json end_json(phy::DdrLink& link, unsigned side, const std::string& name) {
            {"ddr_time_out_ns", end.options().ddr_time_out.count()},
            {"state", phy::state_name(end.state())},
            {"counters", counters_json(end.counters().snapshot())},
+           {"symbol_errors", link.symbol_errors(side, now)},
            {"sweep", sweep_json(end.sweep())}};
   const auto result = end.result();
   if (!result) return out;
@@ -89,7 +90,7 @@ Json negotiation_report(phy::DdrLink& link, const std::array<std::string, 2>& na
       {"ends", Json::array()}, {"timeline", Json::array()}, {"timeline_lost", link.flow_lost()}};
   if (link.started()) out["ns"] = (now - link.started_at()).count();
   for (unsigned side = 0; side < 2; ++side)
-    out["ends"].push_back(end_json(link, side, names[side]));
+    out["ends"].push_back(end_json(link, side, names[side], now));
   for (const phy::FlowStep& step : link.flow()) {
     std::string line = phy::flow_text({&step, 1}, link.started_at());
     line.pop_back();  // its end

@@ -97,7 +97,7 @@ Expected<std::unique_ptr<DdrLink>> DdrLink::make(DdrLinkOptions options) {
   }
   for (const auto& [name, time] :
        {std::pair{"delay", options.delay}, std::pair{"train", options.train},
-        std::pair{"notice", options.notice}}) {
+        std::pair{"recover", options.recover}, std::pair{"notice", options.notice}}) {
     if (time < 0ns) return fail(std::errc::invalid_argument, fmt::format("{} is negative", name));
   }
   auto cable = ModelledCable::make(options.channel, options.settings);
@@ -106,7 +106,10 @@ Expected<std::unique_ptr<DdrLink>> DdrLink::make(DdrLinkOptions options) {
 }
 
 DdrLink::DdrLink(DdrLinkOptions options, ModelledCable cable)
-    : options_(std::move(options)), cable_(std::move(cable)), random_(options_.seed) {
+    : options_(std::move(options)),
+      cable_(std::move(cable)),
+      random_(options_.seed),
+      error_seeds_(~options_.seed) {
   for (unsigned side = 0; side < 2; ++side) {
     lines_[side].receive.resize(cable_.lanes());
     ends_[side] = std::make_unique<End>(*this, side);
@@ -146,14 +149,16 @@ void DdrLink::stop(Time now) {
   started_ = false;
   up_ = false;
   comes_up_.reset();
+  recovered_at_.reset();
   flights_.clear();
   notices_.clear();
   for (SerdesLine& line : lines_)
     line.on = false;
+  note_up();
 }
 
 std::optional<LinkSpeed> DdrLink::up() const {
-  if (!up_ || !notices_.empty()) return std::nullopt;
+  if (!up_ || recovering() || !notices_.empty()) return std::nullopt;
   for (const auto& end : ends_)
     if (end->negotiation.negotiating()) return std::nullopt;
   return lines_[0].speed;
@@ -174,6 +179,7 @@ void DdrLink::line_set(unsigned by) {
 // What is on its way is lost with the link. Who has left knows.
 void DdrLink::go_down(unsigned by) {
   up_ = false;
+  recovered_at_.reset();
   flights_.clear();
   notices_.clear();
   notices_.push_back({now_ + options_.notice, 1 - by, std::nullopt});
@@ -186,12 +192,44 @@ void DdrLink::come_up() {
     notices_.push_back({now_, side, lines_[side].speed});
 }
 
+void DdrLink::retrain(Time now) {
+  run(now);
+  now_ = std::max(now_, now);
+  if (!up()) return;
+  recovered_at_ = now_ + options_.recover;
+  note_up();
+}
+
+// Neither port's negotiation hears of a recovery, but of one that fails both do.
+void DdrLink::end_recovery() {
+  recovered_at_.reset();
+  if (can_come_up()) return;
+  go_down(0);
+  notices_.push_back({now_, 0, std::nullopt});
+}
+
+// Errors count from when packets can pass.
+void DdrLink::note_up() {
+  const auto speed = up();
+  if (speed.has_value() == errors_run_) return;
+  errors_run_ = speed.has_value();
+  for (unsigned to = 0; to < errors_.size(); ++to) {
+    if (speed) {
+      errors_[to].begin(*speed, cable_.lanes(), cable_.symbol_error_rate(to, lines_),
+                        error_seeds_.next(), now_);
+    } else {
+      errors_[to].end(now_);
+    }
+  }
+}
+
 std::optional<Time> DdrLink::deadline() const {
   if (!started_) return std::nullopt;
   std::optional<Time> first = comes_up_;
   const auto sooner = [&first](std::optional<Time> time) {
     if (time && (!first || *time < *first)) first = time;
   };
+  sooner(recovered_at_);
   for (const Notice& notice : notices_)
     sooner(notice.at);
   for (const Flight& flight : flights_)
@@ -219,9 +257,15 @@ auto first_due(std::vector<T>& things, Time now) {
 
 }  // namespace
 
-// One thing that is due. Of one moment: the link, what is noticed of it, what arrives, what waits.
 void DdrLink::step() {
+  do_step();
+  note_up();
+}
+
+// One thing that is due. Of one moment: the link, what is noticed of it, what arrives, what waits.
+void DdrLink::do_step() {
   if (comes_up_ && *comes_up_ <= now_) return come_up();
+  if (recovered_at_ && *recovered_at_ <= now_) return end_recovery();
   if (const auto notice = first_due(notices_, now_); notice != notices_.end()) {
     const Notice told = *notice;
     notices_.erase(notice);

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/time.h"
+#include "phy/ddr_link/line_errors.h"
 #include "phy/ddr_link/modelled_cable.h"
 #include "phy/negotiation/ddr_negotiation.h"
 #include "phy/negotiation/flow_text.h"
@@ -33,6 +34,7 @@ struct DdrLinkOptions {
   ChannelDescription channel;  // from end 0 to end 1
   Duration delay = 10us;       // of a MAD, one way
   Duration train = 2ms;        // from when both ports train until the link is up
+  Duration recover = 1ms;      // to train again what was up
   Duration notice = 100us;     // until a port notices that the other one has left
   double loss = 0;             // of MADs, from 0 to 1
   std::uint64_t seed = 1;
@@ -65,6 +67,19 @@ class DdrLink {
 
   // The speed at which the link is up, when both ports have ended their negotiation there.
   [[nodiscard]] std::optional<LinkSpeed> up() const;
+  // Trains again what is up, with what is set; nothing happens to what is not.
+  void retrain(Time now);
+  [[nodiscard]] bool recovering() const { return recovered_at_.has_value(); }
+
+  // What arrives wrong at port `to` while up() says that the link is.
+  [[nodiscard]] bool has_errors(unsigned to) const { return errors_[to].any(); }
+  // A packet of so many symbols is sent to it; see LineErrors.
+  std::uint64_t wrong_symbols(unsigned to, std::size_t symbols, Time now) {
+    return errors_[to].packet(symbols, now);
+  }
+  [[nodiscard]] std::uint64_t symbol_errors(unsigned to, Time now) const {
+    return errors_[to].count(now);
+  }
   // Of the worst lane to port `to`, with what both are set to.
   [[nodiscard]] double bit_error_rate(unsigned to) { return cable_.bit_error_rate(to, lines_); }
 
@@ -95,10 +110,13 @@ class DdrLink {
 
   DdrLink(DdrLinkOptions options, ModelledCable cable);
   void step();
+  void do_step();
+  void note_up();
   void line_set(unsigned by);
   [[nodiscard]] bool can_come_up();
   void come_up();
   void go_down(unsigned by);
+  void end_recovery();
   void record(const FlowStep& step);
 
   DdrLinkOptions options_;
@@ -111,6 +129,10 @@ class DdrLink {
   bool started_ = false;
   bool up_ = false;
   std::optional<Time> comes_up_;
+  std::optional<Time> recovered_at_;  // in recovery until then
+  bool errors_run_ = false;
+  Random error_seeds_;
+  std::array<LineErrors, 2> errors_;  // by the port at which they arrive
   std::vector<Flight> flights_;
   std::vector<Notice> notices_;
   std::vector<FlowStep> flow_;

@@ -37,16 +37,25 @@ LaneMeasurement ModelledCable::measure(unsigned to, std::uint32_t lane, std::uin
   return {.matched = seen.matched, .symbol_errors = seen.symbol_errors, .eye = seen.worst_eye_mv};
 }
 
+const LaneQuality& ModelledCable::quality(unsigned to, std::uint32_t lane,
+                                          const std::array<SerdesLine, 2>& lines) {
+  return lines[to].speed == LinkSpeed::kSdr
+             ? ways_[to].sdr.quality(lane, 0, 0)
+             : ways_[to].ddr.quality(lane, lines[1 - to].transmit, lines[to].receive[lane]);
+}
+
 double ModelledCable::bit_error_rate(unsigned to, const std::array<SerdesLine, 2>& lines) {
   double worst = 0;
-  for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
-    const LaneQuality& quality =
-        lines[to].speed == LinkSpeed::kSdr
-            ? ways_[to].sdr.quality(lane, 0, 0)
-            : ways_[to].ddr.quality(lane, lines[1 - to].transmit, lines[to].receive[lane]);
-    worst = std::max(worst, quality.bit_error_rate);
-  }
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane)
+    worst = std::max(worst, quality(to, lane, lines).bit_error_rate);
   return worst;
+}
+
+double ModelledCable::symbol_error_rate(unsigned to, const std::array<SerdesLine, 2>& lines) {
+  double sum = 0;
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane)
+    sum += quality(to, lane, lines).symbol_error_rate;
+  return sum / static_cast<double>(lanes());
 }
 
 bool ModelledCable::carries(const std::array<SerdesLine, 2>& lines) {

@@ -48,6 +48,8 @@ class ModelledCable {
                           std::uint32_t receive, Duration time, Random& random);
   // The largest bit error rate of the lanes of port `to`, both ports at one speed.
   double bit_error_rate(unsigned to, const std::array<SerdesLine, 2>& lines);
+  // The probability that a symbol to port `to` arrives wrong, over all lanes.
+  double symbol_error_rate(unsigned to, const std::array<SerdesLine, 2>& lines);
   // Whether symbols get across on every lane, both ways.
   bool carries(const std::array<SerdesLine, 2>& lines);
   // What port `to` sees of the other one's configurations at DDR.
@@ -58,6 +60,9 @@ class ModelledCable {
     EyeMatrix sdr;
     EyeMatrix ddr;
   };
+
+  const LaneQuality& quality(unsigned to, std::uint32_t lane,
+                             const std::array<SerdesLine, 2>& lines);
 
   explicit ModelledCable(std::array<Way, 2> ways) : ways_(std::move(ways)) {}
 

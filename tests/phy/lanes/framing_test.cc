@@ -7,7 +7,6 @@
 
 #include "base/random.h"
 #include "link_bench.h"
-#include "phy/lanes/link_integrity.h"
 #include "phy/lanes/packet_reader.h"
 
 namespace weft::phy {
@@ -259,31 +258,6 @@ TEST(PacketReader, BlamesThePacketInWhichColumnsAreMissingAndNoOther) {
   ASSERT_EQ(out.packets.size(), 2U);
   EXPECT_EQ(out.packets[0].fault, PacketFault::kSymbolError);
   EXPECT_EQ(out.packets[1].fault, PacketFault::kNone);
-}
-
-TEST(LinkIntegrity, IsExceededByOneFaultMoreThanTheThresholdWithoutGoodPacketsBetween) {
-  for (std::uint8_t threshold = 0; threshold <= LinkIntegrity::kMostThreshold; ++threshold) {
-    LinkIntegrity integrity(threshold);
-    for (int round = 1; round <= 2; ++round) {
-      for (std::uint8_t i = 0; i < threshold; ++i)
-        EXPECT_FALSE(integrity.packet(true));
-      EXPECT_TRUE(integrity.packet(true)) << int{threshold};
-      EXPECT_EQ(integrity.exceeded(), static_cast<std::uint64_t>(round));
-    }
-  }
-}
-
-TEST(LinkIntegrity, ForgetsOneFaultForEachGoodPacket) {
-  LinkIntegrity integrity(2);
-  for (int i = 0; i < 100; ++i) {
-    EXPECT_FALSE(integrity.packet(true));
-    EXPECT_FALSE(integrity.packet(false));
-  }
-  EXPECT_EQ(integrity.count(), 0U);
-  EXPECT_FALSE(integrity.packet(false));
-  EXPECT_FALSE(integrity.packet(true));
-  EXPECT_FALSE(integrity.packet(true));
-  EXPECT_TRUE(integrity.packet(true));
 }
 
 }  // namespace
