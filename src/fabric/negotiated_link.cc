@@ -29,17 +29,35 @@ NegotiatedLink::NegotiatedLink(std::unique_ptr<phy::DdrLink> link, std::array<No
 
 void NegotiatedLink::start(Time now) {
   link_->stop(now);
-  for (unsigned side = 0; side < ports_.size(); ++side)
+  for (unsigned side = 0; side < ports_.size(); ++side) {
     link_->set_mode(side, mode_of(*ports_[side]));
+    link_->set_widths(side, ports_[side]->training().widths);
+  }
   link_->start(now);
+  tell_ports();
+}
+
+void NegotiatedLink::stop(Time now) {
+  link_->stop(now);
+  tell_ports();
 }
 
 void NegotiatedLink::run(Time now) {
   link_->run(now);
+  tell_ports();
+}
+
+void NegotiatedLink::tell_ports() {
+  for (unsigned side = 0; side < ports_.size(); ++side)
+    ports_[side]->set_trains(link_->physical_state(side) == wire::PortPhysicalState::kTraining);
   const auto speed = link_->up();
   if (!speed) return;
-  for (NodePort* const port : ports_)
-    port->set_negotiated_speed(*speed == phy::LinkSpeed::kDdr ? LinkSpeed::kDdr : LinkSpeed::kSdr);
+  // Codes of PortInfo, both of them.
+  const auto width = static_cast<std::uint8_t>(*link_->width());
+  for (NodePort* const port : ports_) {
+    port->set_negotiated(*speed == phy::LinkSpeed::kDdr ? LinkSpeed::kDdr : LinkSpeed::kSdr,
+                         widest(width));
+  }
 }
 
 void NegotiatedLink::sent(unsigned from, wire::MadBytes mad, Time now) {

@@ -26,11 +26,13 @@ class NegotiatedLink final : public link::LinkTrainer, private phy::DdrLinkTap {
                  link::PacketPool& pool);
 
   void start(Time now) override;
-  void stop(Time now) override { link_->stop(now); }
+  void stop(Time now) override;
   void run(Time now) override;
   [[nodiscard]] std::optional<Time> deadline() const override { return link_->deadline(); }
   [[nodiscard]] bool up() const override { return link_->up().has_value(); }
-  void retrain(Time now) override { link_->retrain(now); }
+  void retrain(std::size_t from, Time now) override {
+    link_->retrain(static_cast<unsigned>(from), now);
+  }
   [[nodiscard]] bool recovering() const override { return link_->recovering(); }
   [[nodiscard]] bool has_errors(std::size_t to) const override {
     return link_->has_errors(static_cast<unsigned>(to));
@@ -48,6 +50,7 @@ class NegotiatedLink final : public link::LinkTrainer, private phy::DdrLinkTap {
 
  private:
   void sent(unsigned from, wire::MadBytes mad, Time now) override;
+  void tell_ports();
 
   std::unique_ptr<phy::DdrLink> link_;
   const std::array<NodePort*, 2> ports_;

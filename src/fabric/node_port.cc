@@ -101,6 +101,7 @@ void NodePort::set_partner(const NodePort* partner, std::optional<LinkWidth> wid
   cable_width_ = width;
   cable_speed_ = speed;
   negotiated_speed_.reset();
+  negotiated_width_.reset();
 }
 
 void NodePort::set_far_partner(const PortLimits& partner, std::optional<LinkWidth> width,
@@ -134,7 +135,7 @@ void NodePort::trained() {
     speeds.speed = speeds.speed & cable.speed;
     speeds.extended = speeds.extended & cable.extended;
   }
-  info_.link_width_active = width_bit(widest(widths));
+  info_.link_width_active = width_bit(negotiated_width_.value_or(widest(widths)));
   const LinkSpeed speed = negotiated_speed_.value_or(fastest(speeds));
   info_.link_speed_ext_active = speed_bit(speed).extended;
   // Of an extended speed, LinkSpeedActive says the fastest that it can name.
@@ -158,6 +159,9 @@ wire::PortInfo NodePort::port_info() const {
   info.state = link_ == nullptr ? wire::PortState::kActive : link_->state();
   info.physical_state =
       link_ == nullptr ? wire::PortPhysicalState::kLinkUp : link_->physical_state();
+  if (trains_ && info.physical_state == wire::PortPhysicalState::kPolling) {
+    info.physical_state = wire::PortPhysicalState::kTraining;
+  }
   return info;
 }
 

@@ -47,8 +47,13 @@ class NodePort final : public Task, public link::TrainingPort {
   // Whatever its node can do: of a port that negotiates (DDR auto-negotiation specification, table
   // 3). Before a subnet manager comes.
   void limit_speed(LinkSpeed most);
-  // Of a link whose ports negotiate it: at which they have come up. Before trained().
-  void set_negotiated_speed(LinkSpeed speed) { negotiated_speed_ = speed; }
+  // Of a link whose ports negotiate it: as what they have come up. Before trained().
+  void set_negotiated(LinkSpeed speed, LinkWidth width) {
+    negotiated_speed_ = speed;
+    negotiated_width_ = width;
+  }
+  // Of the same: its lanes are being trained (PortConfigurationTraining), where else it polls.
+  void set_trains(bool trains) { trains_ = trains; }
   // The physical layer has trained: fills in what is active.
   void trained();
   // link::TrainingPort: what it enables, and what a port in another part says that it does.
@@ -121,6 +126,8 @@ class NodePort final : public Task, public link::TrainingPort {
   std::optional<LinkWidth> cable_width_;
   std::optional<LinkSpeed> cable_speed_;
   std::optional<LinkSpeed> negotiated_speed_;
+  std::optional<LinkWidth> negotiated_width_;
+  bool trains_ = false;
   std::unique_ptr<link::Port> link_;
   NodeCounters counters_;
 };

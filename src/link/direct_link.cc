@@ -170,7 +170,7 @@ void DirectLink::End::set_polling(bool polling, Time now) {
 void DirectLink::End::retrain(Time now) {
   LinkTrainer* const trainer = link_->trainer_;
   if (trainer == nullptr || !link_->up(now)) return;
-  trainer->retrain(now);
+  trainer->retrain(side_, now);
   link_->follow_trainer(now);
 }
 

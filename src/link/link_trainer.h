@@ -25,9 +25,9 @@ class LinkTrainer {
   [[nodiscard]] virtual std::optional<Time> deadline() const = 0;
   // Whether the link is trained: packets can be sent.
   [[nodiscard]] virtual bool up() const = 0;
-  // What is up trains again in place (IBA vol 2, 5.6, Recovery): until it is up again, or for good,
-  // it is not.
-  virtual void retrain(Time now) = 0;
+  // End `from` has what is up train again in place (IBA vol 2, 5.6, Recovery): until it is up
+  // again, or is lost, up() says no.
+  virtual void retrain(std::size_t from, Time now) = 0;
   [[nodiscard]] virtual bool recovering() const = 0;
 
   // Whether symbols are to be expected to arrive wrong at end `to`; as long as up() says yes.

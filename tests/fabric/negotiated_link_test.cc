@@ -57,12 +57,16 @@ TEST(NegotiatedLinks, AreDownAndPollUntilTheNegotiationHasEnded) {
     ASSERT_EQ(info.physical_state, wire::PortPhysicalState::kPolling) << past.count();
     ASSERT_EQ(info.state, wire::PortState::kDown);
   }
-  lab.run_for(200ms);
+  lab.run_for(700ms);  // three times the lanes are trained
   EXPECT_EQ(port_info_of(lab, "a").physical_state, wire::PortPhysicalState::kLinkUp);
 }
 
 TEST(NegotiatedLinks, AreSdrWhereANodeHasNoOtherSpeed) {
   RunningLab lab(lab_of(with_negotiated_link("slow")));
+  lab.run_for(50ms);
+  EXPECT_EQ(port_info_of(lab, "slow").physical_state, wire::PortPhysicalState::kTraining);
+  EXPECT_EQ(port_info_of(lab, "s").physical_state, wire::PortPhysicalState::kPolling)
+      << "that negotiates";
   lab.run_for(1s);
   const wire::PortInfo info = port_info_of(lab, "slow");
   EXPECT_EQ(info.physical_state, wire::PortPhysicalState::kLinkUp);
@@ -118,7 +122,7 @@ TEST(NegotiatedLinks, ShowTheirMessagesToWhoWatches) {
   RunningLab lab(lab_of(with_negotiated_link("a")));
   AdvertisementCount tap;
   lab.fabric.link(0).set_tap(&tap);
-  lab.run_for(100ms);
+  lab.run_for(250ms);
   EXPECT_GE(tap.seen[0], 4) << "a burst";
   EXPECT_GE(tap.seen[1], 4);
   EXPECT_EQ(tap.flow_control, 0) << "the link is not up";

@@ -32,7 +32,7 @@ class StubTrainer final : public LinkTrainer {
   }
   [[nodiscard]] std::optional<Time> deadline() const override { return recovers_until_; }
   [[nodiscard]] bool up() const override { return up_ && !recovers_until_; }
-  void retrain(Time now) override { recovers_until_ = now + kRecovery; }
+  void retrain(std::size_t, Time now) override { recovers_until_ = now + kRecovery; }
   [[nodiscard]] bool recovering() const override { return recovers_until_.has_value(); }
   [[nodiscard]] bool has_errors(std::size_t) const override { return errs; }
   std::uint64_t wrong_symbols(std::size_t to, std::size_t symbols, Time) override {
@@ -243,7 +243,7 @@ TEST(LinkRecovery, IsKnownToAPortThatRunsWhenItIsOver) {
   rig.spoil_too_many();
   // Again, and neither port runs until it has come to its end.
   rig.worker.run_for(StubTrainer::kRecovery);
-  rig.trainer.retrain(rig.now());
+  rig.trainer.retrain(0, rig.now());
   rig.link.set_emulation({}, rig.now());
   rig.worker.run_for(10 * StubTrainer::kRecovery);
   EXPECT_EQ(count(rig.a.port, PortCounter::kLinkErrorRecoveries), 2U);

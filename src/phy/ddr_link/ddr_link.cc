@@ -47,7 +47,8 @@ class DdrLink::End final : public SerdesControl, public NegotiationOutput {
 
   void send(wire::MadBytes mad, Time now) override {
     if (link_.tap_ != nullptr) link_.tap_->sent(side_, mad, now);
-    if (!link_.up_ || link_.random_.chance(link_.options_.loss)) return;
+    if (!link_.training_.port(side_).may_send_packets()) return;
+    if (link_.random_.chance(link_.options_.loss)) return;
     Flight flight{.at = now + link_.options_.delay, .to = 1 - side_, .mad = {}};
     std::copy(mad.begin(), mad.end(), flight.mad.begin());
     flight.step = link_.flow_.empty() ? 0 : link_.flow_.size() - 1;
@@ -95,11 +96,7 @@ Expected<std::unique_ptr<DdrLink>> DdrLink::make(DdrLinkOptions options) {
     return fail(std::errc::invalid_argument,
                 fmt::format("loss is from 0 to 1, not {}", options.loss));
   }
-  for (const auto& [name, time] :
-       {std::pair{"delay", options.delay}, std::pair{"train", options.train},
-        std::pair{"recover", options.recover}, std::pair{"notice", options.notice}}) {
-    if (time < 0ns) return fail(std::errc::invalid_argument, fmt::format("{} is negative", name));
-  }
+  if (options.delay < 0ns) return fail(std::errc::invalid_argument, "delay is negative");
   auto cable = ModelledCable::make(options.channel, options.settings);
   if (!cable) return tl::unexpected(cable.error());
   return std::unique_ptr<DdrLink>(new DdrLink(std::move(options), *std::move(cable)));
@@ -109,6 +106,7 @@ DdrLink::DdrLink(DdrLinkOptions options, ModelledCable cable)
     : options_(std::move(options)),
       cable_(std::move(cable)),
       random_(options_.seed),
+      training_(cable_.lanes(), options_.delay, *this),
       error_seeds_(~options_.seed) {
   for (unsigned side = 0; side < 2; ++side) {
     lines_[side].receive.resize(cable_.lanes());
@@ -132,12 +130,17 @@ void DdrLink::set_mode(unsigned side, SpeedMode mode) {
   ends_[side] = std::make_unique<End>(*this, side);
 }
 
+void DdrLink::set_widths(unsigned side, std::uint8_t widths) {
+  if (training_.set_widths(side, widths)) widths_enabled_[side] = widths;
+}
+
 void DdrLink::start(Time now) {
   stop(now);
   started_ = true;
   started_at_ = now;
   flow_.clear();
   flow_lost_ = 0;
+  sdr_width_ = {};
   for (SerdesLine& line : lines_)
     line.on = true;
   for (const auto& end : ends_)
@@ -147,65 +150,69 @@ void DdrLink::start(Time now) {
 void DdrLink::stop(Time now) {
   now_ = std::max(now_, now);
   started_ = false;
-  up_ = false;
-  comes_up_.reset();
-  recovered_at_.reset();
+  for (const unsigned side : {0U, 1U}) {
+    lines_[side].on = false;
+    training_.disable(side, now_);
+  }
   flights_.clear();
   notices_.clear();
-  for (SerdesLine& line : lines_)
-    line.on = false;
   note_up();
+}
+
+// Both ports have ended their negotiation, and neither has news for it.
+bool DdrLink::ended() const {
+  return started_ && notices_.empty() && !end(0).negotiating() && !end(1).negotiating();
 }
 
 std::optional<LinkSpeed> DdrLink::up() const {
-  if (!up_ || recovering() || !notices_.empty()) return std::nullopt;
-  for (const auto& end : ends_)
-    if (end->negotiation.negotiating()) return std::nullopt;
-  return lines_[0].speed;
+  const LinkTraining& first = training_.port(0);
+  const LinkTraining& second = training_.port(1);
+  if (!ended() || !first.may_send_packets() || !second.may_send_packets() ||
+      first.speed() != second.speed()) {
+    return std::nullopt;
+  }
+  return first.speed();
 }
 
-bool DdrLink::can_come_up() {
-  const auto trains = [](const SerdesLine& line) { return line.on && line.use == LineUse::kTrain; };
-  return trains(lines_[0]) && trains(lines_[1]) && lines_[0].speed == lines_[1].speed &&
-         cable_.carries(lines_);
+bool DdrLink::recovering() const {
+  if (!ended() || up()) return false;
+  return has_link(training_.port(0).state()) && has_link(training_.port(1).state());
+}
+
+wire::PortPhysicalState DdrLink::physical_state(unsigned side) const {
+  const bool negotiates = end(side).options().mode == SpeedMode::kAuto && end(side).negotiating();
+  return negotiates ? wire::PortPhysicalState::kPolling : training_.port(side).physical_state();
 }
 
 void DdrLink::line_set(unsigned by) {
-  if (up_) go_down(by);
-  comes_up_.reset();
-  if (can_come_up()) comes_up_ = now_ + options_.train;
+  const SerdesLine& line = lines_[by];
+  if (!line.on) return;
+  if (line.use == LineUse::kIdle) return training_.send_idle(by, line.speed, now_);
+  // A link that is faster and narrower would be none the better.
+  const bool keeps_width = line.speed == LinkSpeed::kDdr && sdr_width_[by];
+  training_.set_widths(
+      by, keeps_width ? static_cast<std::uint8_t>(*sdr_width_[by]) : widths_enabled_[by]);
+  training_.poll(by, line.speed, now_);
 }
 
-// What is on its way is lost with the link. Who has left knows.
-void DdrLink::go_down(unsigned by) {
-  up_ = false;
-  recovered_at_.reset();
-  flights_.clear();
-  notices_.clear();
-  notices_.push_back({now_ + options_.notice, 1 - by, std::nullopt});
+// A negotiation is told later, as all that comes from the link. It hears nothing of a recovery, but
+// of one that fails.
+void DdrLink::trained(unsigned side, const TrainingStep& step, Time now) {
+  if (takes_down(step)) {
+    notices_.push_back({now, side, std::nullopt});
+  } else if (brings_up(step) && !has_link(step.from)) {
+    const LinkTraining& port = training_.port(side);
+    if (port.speed() == LinkSpeed::kSdr) sdr_width_[side] = port.width();
+    notices_.push_back({now, side, port.speed()});
+  }
 }
 
-void DdrLink::come_up() {
-  comes_up_.reset();
-  up_ = true;
-  for (unsigned side = 0; side < 2; ++side)
-    notices_.push_back({now_, side, lines_[side].speed});
-}
-
-void DdrLink::retrain(Time now) {
+void DdrLink::retrain(unsigned side, Time now) {
   run(now);
   now_ = std::max(now_, now);
   if (!up()) return;
-  recovered_at_ = now_ + options_.recover;
+  training_.retrain(side, now_);
   note_up();
-}
-
-// Neither port's negotiation hears of a recovery, but of one that fails both do.
-void DdrLink::end_recovery() {
-  recovered_at_.reset();
-  if (can_come_up()) return;
-  go_down(0);
-  notices_.push_back({now_, 0, std::nullopt});
 }
 
 // Errors count from when packets can pass.
@@ -215,7 +222,8 @@ void DdrLink::note_up() {
   errors_run_ = speed.has_value();
   for (unsigned to = 0; to < errors_.size(); ++to) {
     if (speed) {
-      errors_[to].begin(*speed, cable_.lanes(), cable_.symbol_error_rate(to, lines_),
+      const std::size_t lanes = lanes_of(*width());
+      errors_[to].begin(*speed, lanes, cable_.symbol_error_rate(to, lanes, lines_),
                         error_seeds_.next(), now_);
     } else {
       errors_[to].end(now_);
@@ -225,11 +233,10 @@ void DdrLink::note_up() {
 
 std::optional<Time> DdrLink::deadline() const {
   if (!started_) return std::nullopt;
-  std::optional<Time> first = comes_up_;
+  std::optional<Time> first = training_.deadline();
   const auto sooner = [&first](std::optional<Time> time) {
     if (time && (!first || *time < *first)) first = time;
   };
-  sooner(recovered_at_);
   for (const Notice& notice : notices_)
     sooner(notice.at);
   for (const Flight& flight : flights_)
@@ -264,8 +271,7 @@ void DdrLink::step() {
 
 // One thing that is due. Of one moment: the link, what is noticed of it, what arrives, what waits.
 void DdrLink::do_step() {
-  if (comes_up_ && *comes_up_ <= now_) return come_up();
-  if (recovered_at_ && *recovered_at_ <= now_) return end_recovery();
+  if (const auto due = training_.deadline(); due && *due <= now_) return training_.run(now_);
   if (const auto notice = first_due(notices_, now_); notice != notices_.end()) {
     const Notice told = *notice;
     notices_.erase(notice);
@@ -275,6 +281,7 @@ void DdrLink::do_step() {
   if (const auto flight = first_due(flights_, now_); flight != flights_.end()) {
     const Flight arrived = *flight;
     flights_.erase(flight);
+    if (!training_.port(arrived.to).may_send_packets()) return;  // lost with the link
     if (arrived.step < flow_.size()) ++flow_[arrived.step].arrived;
     ends_[arrived.to]->negotiation.receive(arrived.mad, now_);
     return;

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/time.h"
+#include "phy/ddr_link/cable_training.h"
 #include "phy/ddr_link/line_errors.h"
 #include "phy/ddr_link/modelled_cable.h"
 #include "phy/negotiation/ddr_negotiation.h"
@@ -32,10 +33,7 @@ struct DdrLinkOptions {
   std::array<NegotiationOptions, 2> ends;
   std::array<SerdesSettings, 2> settings;
   ChannelDescription channel;  // from end 0 to end 1
-  Duration delay = 10us;       // of a MAD, one way
-  Duration train = 2ms;        // from when both ports train until the link is up
-  Duration recover = 1ms;      // to train again what was up
-  Duration notice = 100us;     // until a port notices that the other one has left
+  Duration delay = 10us;       // of a MAD, and of a signal, one way
   double loss = 0;             // of MADs, from 0 to 1
   std::uint64_t seed = 1;
 };
@@ -47,16 +45,18 @@ class DdrLinkTap {
   virtual void sent(unsigned from, wire::MadBytes mad, Time now) = 0;
 };
 
-class DdrLink {
+class DdrLink final : private CableOwner {
  public:
   // An error names the option.
   static Expected<std::unique_ptr<DdrLink>> make(DdrLinkOptions options);
   DdrLink(const DdrLink&) = delete;
   DdrLink& operator=(const DdrLink&) = delete;
-  ~DdrLink();
+  ~DdrLink() override;
 
-  // From the next start() on.
+  // From the next start() on: what a port may be, and LinkWidthEnabled, of which those that the
+  // cable has not are left out; if none is left, what was enabled stays so.
   void set_mode(unsigned side, SpeedMode mode);
+  void set_widths(unsigned side, std::uint8_t widths);
   // The cable is in and both ports poll: the negotiation begins anew.
   void start(Time now);
   void stop(Time now);
@@ -67,9 +67,15 @@ class DdrLink {
 
   // The speed at which the link is up, when both ports have ended their negotiation there.
   [[nodiscard]] std::optional<LinkSpeed> up() const;
-  // Trains again what is up, with what is set; nothing happens to what is not.
-  void retrain(Time now);
-  [[nodiscard]] bool recovering() const { return recovered_at_.has_value(); }
+  // LinkWidthActive of what is up.
+  [[nodiscard]] std::optional<LinkWidth> width() const { return training_.port(0).width(); }
+  // A port finds that what is up is to be trained again (Recovery). Nothing happens to what is not.
+  void retrain(unsigned side, Time now);
+  // Neither port has lost it for good.
+  [[nodiscard]] bool recovering() const;
+  // PortPhysicalState as a subnet manager is told: Polling while the port negotiates (clause 2.2).
+  [[nodiscard]] wire::PortPhysicalState physical_state(unsigned side) const;
+  [[nodiscard]] const LinkTraining& training(unsigned side) const { return training_.port(side); }
 
   // What arrives wrong at port `to` while up() says that the link is.
   [[nodiscard]] bool has_errors(unsigned to) const { return errors_[to].any(); }
@@ -108,15 +114,18 @@ class DdrLink {
     std::optional<LinkSpeed> up;  // nothing: down
   };
 
+  static constexpr std::uint8_t kEveryWidth = 0xF;
+
   DdrLink(DdrLinkOptions options, ModelledCable cable);
   void step();
   void do_step();
   void note_up();
   void line_set(unsigned by);
-  [[nodiscard]] bool can_come_up();
-  void come_up();
-  void go_down(unsigned by);
-  void end_recovery();
+  [[nodiscard]] bool ended() const;
+  [[nodiscard]] bool carries(unsigned to, std::size_t lane) override {
+    return cable_.carries(to, static_cast<std::uint32_t>(lane), lines_);
+  }
+  void trained(unsigned side, const TrainingStep& step, Time now) override;
   void record(const FlowStep& step);
 
   DdrLinkOptions options_;
@@ -127,9 +136,9 @@ class DdrLink {
   Time now_{};
   Time started_at_{};
   bool started_ = false;
-  bool up_ = false;
-  std::optional<Time> comes_up_;
-  std::optional<Time> recovered_at_;  // in recovery until then
+  CableTraining training_;
+  std::array<std::uint8_t, 2> widths_enabled_{kEveryWidth, kEveryWidth};
+  std::array<std::optional<LinkWidth>, 2> sdr_width_;  // as which ports have come up at SDR
   bool errors_run_ = false;
   Random error_seeds_;
   std::array<LineErrors, 2> errors_;  // by the port at which they arrive

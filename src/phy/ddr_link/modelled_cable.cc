@@ -51,16 +51,17 @@ double ModelledCable::bit_error_rate(unsigned to, const std::array<SerdesLine, 2
   return worst;
 }
 
-double ModelledCable::symbol_error_rate(unsigned to, const std::array<SerdesLine, 2>& lines) {
+double ModelledCable::symbol_error_rate(unsigned to, std::size_t used,
+                                        const std::array<SerdesLine, 2>& lines) {
   double sum = 0;
-  for (std::uint32_t lane = 0; lane < lanes(); ++lane)
+  for (std::uint32_t lane = 0; lane < used; ++lane)
     sum += quality(to, lane, lines).symbol_error_rate;
-  return sum / static_cast<double>(lanes());
+  return sum / static_cast<double>(used);
 }
 
-bool ModelledCable::carries(const std::array<SerdesLine, 2>& lines) {
-  return bit_error_rate(0, lines) <= kMatchedErrorRate &&
-         bit_error_rate(1, lines) <= kMatchedErrorRate;
+bool ModelledCable::carries(unsigned to, std::uint32_t lane,
+                            const std::array<SerdesLine, 2>& lines) {
+  return quality(to, lane, lines).bit_error_rate <= kMatchedErrorRate;
 }
 
 }  // namespace weft::phy

@@ -48,10 +48,10 @@ class ModelledCable {
                           std::uint32_t receive, Duration time, Random& random);
   // The largest bit error rate of the lanes of port `to`, both ports at one speed.
   double bit_error_rate(unsigned to, const std::array<SerdesLine, 2>& lines);
-  // The probability that a symbol to port `to` arrives wrong, over all lanes.
-  double symbol_error_rate(unsigned to, const std::array<SerdesLine, 2>& lines);
-  // Whether symbols get across on every lane, both ways.
-  bool carries(const std::array<SerdesLine, 2>& lines);
+  // The probability that a symbol to port `to` arrives wrong, over its first `used` lanes.
+  double symbol_error_rate(unsigned to, std::size_t used, const std::array<SerdesLine, 2>& lines);
+  // Whether symbols get across to port `to` on this lane, both ports at one speed.
+  bool carries(unsigned to, std::uint32_t lane, const std::array<SerdesLine, 2>& lines);
   // What port `to` sees of the other one's configurations at DDR.
   [[nodiscard]] EyeMatrix& eyes(unsigned to) { return ways_[to].ddr; }
 

@@ -11,16 +11,16 @@ namespace {
 // one, so that two such ports do not pass each other for ever.
 constexpr std::uint8_t kPollsBetweenTries = 4;
 
-constexpr bool has_link(TrainingState state) {
-  return state == TrainingState::kLinkUp ||
-         info(state).physical == wire::PortPhysicalState::kLinkErrorRecovery;
-}
-
 constexpr std::uint8_t speed_bit(LinkSpeed speed) {
   return static_cast<std::uint8_t>(speed);
 }
 
 }  // namespace
+
+bool has_link(TrainingState state) {
+  return state == TrainingState::kLinkUp ||
+         info(state).physical == wire::PortPhysicalState::kLinkErrorRecovery;
+}
 
 bool brings_up(const TrainingStep& step) {
   return step.to == TrainingState::kLinkUp && step.from != TrainingState::kLinkUp;

@@ -28,6 +28,8 @@ struct TrainingStep {
   TrainingState to{};
 };
 
+// The link is up, or in error recovery.
+[[nodiscard]] bool has_link(TrainingState state);
 // Packets can pass from here on, which they could not before.
 [[nodiscard]] bool brings_up(const TrainingStep& step);
 // The link was up, or in error recovery, and is down.

@@ -12,7 +12,7 @@
 namespace weft::phy {
 namespace {
 
-constexpr std::array kWidths{LinkWidth::k1x, LinkWidth::k4x, LinkWidth::k8x, LinkWidth::k12x};
+constexpr std::array kAllWidths{LinkWidth::k1x, LinkWidth::k4x, LinkWidth::k8x, LinkWidth::k12x};
 
 TrainingOptions options_of(LinkWidth width) {
   TrainingOptions options;
@@ -68,7 +68,7 @@ class Counted {
 };
 
 TEST(WholeLinks, BringEachPacketByteForByteOverAnyWiringAndBetweenAnyClocks) {
-  for (const LinkWidth width : kWidths) {
+  for (const LinkWidth width : kAllWidths) {
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
       Random random(seed);
       const std::array wirings{random_wiring(random), random_wiring(random)};
@@ -181,7 +181,7 @@ Outcome judge(WholeLink& link, std::size_t from) {
 
 TEST(WholeLinks, CountWhatBitErrorsSpoilAndBringAllElse) {
   Outcome all;
-  for (const LinkWidth width : kWidths) {
+  for (const LinkWidth width : kAllWidths) {
     for (std::uint64_t seed = 1; seed <= 8; ++seed) {
       Random random(100 + seed);
       std::array wirings{random_wiring(random), random_wiring(random)};
@@ -235,7 +235,7 @@ TEST(WholeLinks, CountWhatBitErrorsSpoilAndBringAllElse) {
 }
 
 TEST(WholeLinks, RecoverFromBurstsOfErrorsAndGoOnWithTheirPackets) {
-  for (const LinkWidth width : kWidths) {
+  for (const LinkWidth width : kAllWidths) {
     Random random(7);
     WholeLink link(width, {options_of(width), options_of(width)},
                    {random_wiring(random), random_wiring(random)}, {-60, 90}, 7);
