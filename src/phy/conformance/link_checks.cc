@@ -16,10 +16,10 @@ const Observation* to_ddr(const Episode& e) {
   return e.line(LinkSpeed::kDdr, LineUse::kTrain, e.begin);
 }
 
-// The first thing that a node does with DDR, to sweep or to stay.
-const Observation* any_ddr(const Episode& e) {
-  const auto found = std::find_if(e.events.begin(), e.events.end(), [](const Observation& event) {
-    return event.kind == Kind::kLine && event.speed == LinkSpeed::kDdr;
+// The first thing that a node does with DDR from then on, to sweep or to stay.
+const Observation* any_ddr(const Episode& e, Time from) {
+  const auto found = std::find_if(e.events.begin(), e.events.end(), [=](const Observation& event) {
+    return event.kind == Kind::kLine && event.speed == LinkSpeed::kDdr && event.time >= from;
   });
   return found == e.events.end() ? nullptr : &*found;
 }
@@ -42,7 +42,7 @@ Outcome check_goes(const Episode& e, const Observation* gone, Time from, std::st
 
 // Nothing of the episode goes to DDR after `from`, for as long as one may still be on its way.
 Outcome check_stays(const Episode& e, Time from, std::string why) {
-  if (const Observation* const gone = any_ddr(e); gone != nullptr && gone->time >= from) {
+  if (const Observation* const gone = any_ddr(e, from)) {
     return Outcome::fail(fmt::format("went to DDR {}, though {}", e.at(gone->time), why));
   }
   if (from + e.rules.exchange_time() > e.end) return {};
