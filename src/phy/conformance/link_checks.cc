@@ -213,6 +213,7 @@ Outcome check_polling(const Episode& e) {
 }
 
 Outcome check_port_info(const Episode& e) {
+  if (!e.exchange->answers) return {};
   constexpr std::uint8_t kBoth = 3;
   const Observation* last = nullptr;
   for (const Observation& event : e.events) {
