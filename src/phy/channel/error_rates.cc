@@ -199,10 +199,13 @@ ErrorRates::Steps ErrorRates::steps_of(const Suspects& suspects) {
   std::size_t end = kClasses;
   while (end > 0 && errors[end - 1] <= negligible)
     negligible -= errors[--end];
+  const std::size_t places = std::accumulate(
+      suspects.places.begin(), suspects.places.begin() + static_cast<int>(end), std::size_t{0});
+  const float largest = std::clamp(static_cast<float>(places) / kEnoughPlaces, 1.0F, kLargestStep);
   Steps steps{};
   for (std::size_t i = 0; i < end; ++i) {
     const float step = total / (rate[i] * kEnoughPlaces);
-    steps[i] = static_cast<std::size_t>(std::clamp(step, 1.0F, kLargestStep));
+    steps[i] = static_cast<std::size_t>(std::clamp(step, 1.0F, largest));
   }
   return steps;
 }

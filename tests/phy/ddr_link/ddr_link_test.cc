@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace weft::phy {
@@ -141,6 +142,7 @@ TEST(DdrLinks, BeginAnewWhenTheyAreStartedAgain) {
   link->start(Time{});
   const Duration taken = run_until_settled(*link, Time{});
   ASSERT_TRUE(link->up());
+  const std::size_t steps = link->flow().size();
   const Time again = Time{} + taken + 10s;
   link->stop(again);
   EXPECT_FALSE(link->up());
@@ -149,6 +151,71 @@ TEST(DdrLinks, BeginAnewWhenTheyAreStartedAgain) {
   EXPECT_FALSE(link->up());
   EXPECT_EQ(run_until_settled(*link, again), taken);
   EXPECT_EQ(link->up(), LinkSpeed::kDdr);
+  EXPECT_EQ(link->flow().size(), steps);
+}
+
+TEST(DdrLinks, SweepEachWhatTheOtherPortSends) {
+  DdrLinkOptions options = usual_ddr_link();
+  options.settings = {SerdesSettings{default_transmit_settings(2), default_receive_settings(6)},
+                      SerdesSettings{default_transmit_settings(5), default_receive_settings(3)}};
+  const auto link = make_ddr_link(options);
+  link->start(Time{});
+  run_until_settled(*link, Time{});
+  ASSERT_EQ(link->up(), LinkSpeed::kDdr);
+  for (unsigned side = 0; side < 2; ++side) {
+    // The smallest eye of its lanes with the pair that it has chosen is the largest there is.
+    const auto chosen = link->end(side).result()->receive;
+    const auto& far = options.settings[1 - side].transmit;
+    EyeMatrix& eyes = link->cable().eyes(side);
+    double best = 0, here = 1e9;
+    for (std::size_t transmit = 0; transmit < far.size(); ++transmit) {
+      double smallest = 1e9;
+      for (std::size_t lane = 0; lane < link->cable().lanes(); ++lane) {
+        double widest = 0;
+        for (std::size_t receive = 0; receive < eyes.receive().size(); ++receive)
+          widest = std::max(widest, eyes.quality(lane, transmit, receive).worst_eye_mv);
+        smallest = std::min(smallest, widest);
+      }
+      best = std::max(best, smallest);
+    }
+    for (std::size_t lane = 0; lane < link->cable().lanes(); ++lane) {
+      const double eye =
+          eyes.quality(lane, chosen->iteration % far.size(), chosen->receive[lane]).worst_eye_mv;
+      here = std::min(here, eye);
+    }
+    EXPECT_EQ(here, best) << side;
+  }
+}
+
+TEST(DdrLinks, CountTheCopiesThatArrive) {
+  const auto link = make_ddr_link(usual_ddr_link());
+  link->start(Time{});
+  run_until_settled(*link, Time{});
+  int whole = 0;
+  for (const FlowStep& step : link->flow()) {
+    if (step.kind == FlowStep::Kind::kMessage && step.arrived == step.copies) ++whole;
+  }
+  EXPECT_GT(whole, 2);
+  EXPECT_EQ(link->flow_lost(), 0u);
+}
+
+TEST(DdrLinks, TellMessagesOfAnotherModeFromThoseOfBefore) {
+  const auto link = make_ddr_link(usual_ddr_link());
+  link->start(Time{});
+  const Duration taken = run_until_settled(*link, Time{});
+  const std::uint32_t before = link->end(1).variables().own_id;
+  Time now = Time{} + taken + 1s;
+  link->stop(now);
+  link->set_mode(1, SpeedMode::kSdrOnly);
+  link->start(now);
+  now += run_until_settled(*link, now);
+  EXPECT_EQ(link->up(), LinkSpeed::kSdr);
+  link->stop(now);
+  link->set_mode(1, SpeedMode::kAuto);
+  link->start(now);
+  run_until_settled(*link, now);
+  EXPECT_EQ(link->up(), LinkSpeed::kDdr);
+  EXPECT_GT(link->end(1).variables().own_id, before);
 }
 
 TEST(DdrLinks, DoTheSameHoweverLateTheyAreRun) {

@@ -280,8 +280,10 @@ TEST(DdrNegotiation, that_fell_back_joins_a_peer_that_begins_anew) {
   port.wait(401ms);
   port.link_up();
   ASSERT_EQ(port.port.result()->reason, Reason::kDdrTimeOut);
+  ASSERT_TRUE(port.port.variables().peer_result);
   port.hear(capabilities(), 8);
   EXPECT_EQ(port.port.state(), State::kUnacknowledged);
+  EXPECT_FALSE(port.port.variables().peer_result) << "what it chose before is no matter";
 }
 
 TEST(DdrNegotiation, falls_back_and_begins_anew_when_the_link_is_lost_at_ddr) {
@@ -384,6 +386,39 @@ TEST(DdrNegotiation, follows_a_peer_that_is_at_its_result_already_when_there_is_
     ASSERT_EQ(port.sent.size(), 8U);
     EXPECT_TRUE(port.said()[1].acknowledge);
   }
+}
+
+TEST(DdrNegotiation,
+     knows_a_request_of_a_peer_that_has_not_noticed_its_answer_where_nothing_is_swept) {
+  const Advertisement peer{.no_sweep = true, .ddr = true, .iterations = 1};
+  LonePort port;
+  port.link_up();
+  port.hear(acknowledged(peer));
+  port.wait(1ms);
+  ASSERT_EQ(port.port.state(), State::kResultRequesting);
+  port.hear(peer);
+  EXPECT_EQ(port.port.state(), State::kResultRequesting);
+  EXPECT_EQ(port.count(NegotiationCounter::kRejoined), 0U);
+}
+
+TEST(DdrNegotiation, believes_iterations_up_to_the_longest) {
+  LonePort port;
+  port.link_up();
+  Advertisement peer = capabilities();
+  peer.iteration_ms = 10'001;
+  EXPECT_EQ(port.hear(peer), DdrNegotiation::Receipt::kDropped);
+  peer.iteration_ms = 10'000;
+  EXPECT_EQ(port.hear(peer), DdrNegotiation::Receipt::kTaken);
+}
+
+TEST(DdrNegotiation, leaves_out_the_number_that_stands_for_none) {
+  LonePort port;
+  NegotiationVariables variables = port.port.variables();
+  variables.own_id = 0xFFFF'FFFF;
+  port.port.restore(variables, port.port.sweep());
+  port.link_up();
+  EXPECT_EQ(port.port.state(), State::kRequesting);
+  EXPECT_EQ(port.port.variables().own_id, 1U);
 }
 
 TEST(DdrNegotiation, does_not_take_a_result_before_a_sweep) {

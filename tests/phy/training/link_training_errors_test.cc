@@ -233,6 +233,20 @@ TEST(LinkTrainingSpeed, TriesTheOtherForOnePollWhenItHearsOnlyNoise) {
   EXPECT_EQ(port.training.speed(), LinkSpeed::kDdr) << "there is noise all the time";
 }
 
+TEST(LinkTrainingSpeed, OfWhichOneWasTriedInVainIsForgottenWhenPollingBeginsAnew) {
+  Puppet port({.speeds = 0x3});
+  for (int i = 0; i < 2; ++i) {
+    port.poll();
+    port.pass(102ms);
+    port.hear(0, {.signal = LaneSignal::kNoise});
+    port.hear(0, {});
+    port.pass(102ms);
+    EXPECT_EQ(port.training.speed(), LinkSpeed::kDdr) << i;
+    port.pass(102ms);
+    EXPECT_EQ(port.training.speed(), LinkSpeed::kSdr) << i;
+  }
+}
+
 TEST(LinkTrainingSpeed, IsNotTriedWhenItIsCommandedOrNotEnabled) {
   for (const bool commanded : {false, true}) {
     Puppet port(commanded ? TrainingOptions{.speeds = 0x3} : TrainingOptions{});
