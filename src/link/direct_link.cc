@@ -172,6 +172,7 @@ void DirectLink::End::retrain(Time now) {
   if (trainer == nullptr || !link_->up(now)) return;
   trainer->retrain(side_, now);
   link_->follow_trainer(now);
+  tell_physical(*port_, now);  // which is busy with what made it ask, and is not woken for this
 }
 
 std::uint64_t DirectLink::End::symbol_errors(Time now) const {
