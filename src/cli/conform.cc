@@ -157,6 +157,7 @@ Expected<CaptureEnds> ends_of(const io::Capture& capture) {
   std::set<std::uint32_t> seen;
   for (const io::CaptureRecord& record : capture.records)
     seen.insert(record.interface);
+  if (seen.empty()) return fail(std::errc::invalid_argument, "no packet of InfiniBand is in it");
   CaptureEnds ends;
   if (capture.interfaces.size() == 2) {
     ends.interfaces = {0, 1};

@@ -350,7 +350,8 @@ conform 'one word too many' uplink again
 conform '--svg goes with show' --svg x
 conform 'absent: No such file' --capture "$work/absent"
 conform 'byte 0: neither pcapng nor pcap' --capture "$WEFT_SOURCE/README.md"
-conform 'packets of 1 interfaces, not of the two ends' --capture "$capture"
+conform 'no message of the DDR auto-negotiation is in it' --capture "$capture"
+conform 'no packet of InfiniBand is in it' --capture "$WEFT_SOURCE/tests/data/roce/cm-rping.pcap"
 refused '--role, --capture and --replay go with conform' "$weft" link uplink --role both
 
 # An emulated WAN.
