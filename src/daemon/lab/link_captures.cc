@@ -34,10 +34,17 @@ void LinkCaptures::remove(std::size_t index, int socket) {
   taps_.erase(found);
 }
 
-void LinkCaptures::Tap::sent(std::size_t from, const link::Packet& packet, Time) {
+LinkCaptures::Tap::Tap(link::Link& link)
+    : link_(&link), clocks_apart_(io::wall_clock() - io::now().time_since_epoch()) {
+  link.set_tap(this);
+}
+
+// When it was sent is as the link has it: what it does late counts from when it was due, and what
+// it sends at once has one time.
+void LinkCaptures::Tap::sent(std::size_t from, const link::Packet& packet, Time now) {
   std::array<std::byte, sizeof(CapturedHead) + kLongestPacket> message;
   if (packet.size() > kLongestPacket) return;
-  CapturedHead head{.timestamp_ns = io::wall_clock().count(),
+  CapturedHead head{.timestamp_ns = (now.time_since_epoch() + clocks_apart_).count(),
                     .from = static_cast<std::uint32_t>(from)};
   packet.copy_to(MutableBytes(message).subspan(sizeof head));
   for (Watcher& watcher : watchers) {

@@ -40,13 +40,16 @@ class LinkCaptures {
   };
   class Tap final : public link::LinkTap {
    public:
-    explicit Tap(link::Link& link) : link_(&link) { link.set_tap(this); }
+    explicit Tap(link::Link& link);
     void sent(std::size_t from, const link::Packet& packet, Time now) override;
     // Credit is no packet to those who look for packets; `weft link show` counts it.
     void sent(std::size_t, const wire::FlowControl&, Time) override {}
 
     link::Link* link_;
     std::vector<Watcher> watchers;
+
+   private:
+    const Duration clocks_apart_;  // what the wall clock is ahead of the monotonic one
   };
 
   std::map<std::size_t, std::unique_ptr<Tap>> taps_;
