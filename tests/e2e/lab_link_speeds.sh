@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: lab_link_speeds.sh weft|opensm: links that negotiate their speed come up as their ports and
 # cables allow; iblinkinfo sees the speeds, `weft link` how they came about, a capture the messages;
-# and they keep to the specification.
+# a noisy cable makes errors, and they keep to the specification.
 set -euo pipefail
 time_limit=120
 source "$(dirname "$0")/lib.sh"
-need opensm iblinkinfo smpquery python3 tshark
+need opensm iblinkinfo perfquery smpquery python3 tshark
 begin
 # shellcheck source=tests/e2e/lab_lib.sh
 source "$(dirname "$0")/lab_lib.sh"
@@ -48,6 +48,13 @@ expect_speed '2.5 Gbps' three
 on info two smpquery -D portinfo 0
 expect info 'LinkSpeedSupported:\.+2\.5 Gbps or 5\.0 Gbps'
 expect info 'LinkSpeedActive:\.+2\.5 Gbps'
+
+# A noisy cable makes errors on an idle link too.
+on errors three perfquery
+expect errors 'SymbolErrorCounter:\.+[1-9]'
+expect errors 'LinkErrorRecoveryCounter:\.+0'
+run noisy "$weft" link slow
+expect noisy 'bits arrive wrong with probability [0-9.]+e-[0-9]+, and [1-9][0-9]* symbols have'
 
 run shown "$weft" link show short
 expect shown 'leaf:1 negotiates: DDR \(both ends agreed\)'
