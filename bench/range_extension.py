@@ -19,6 +19,7 @@ import contextlib
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,8 @@ MESSAGE = 8 << 20
 FRAME = 65_000  # bytes: of the loopback interface's MTU
 TCP_BUFFER = 64 << 20
 RAW_BUFFER = 4 << 20  # of a socket of raw datagrams
+LANE_BUFFER = 4 << 20  # of each lane
+LANE_ROUNDS = 3
 MARGIN = 1  # seconds of perftest's -f: at the beginning, and at the end
 # What a range extender and its fabric must not drop: counters of tunnels, of their sockets, and of
 # the ports of all nodes (of which the tx_ ones are PortXmitDiscards).
@@ -228,6 +231,25 @@ def raw_rate(seconds, to=0, out_of=0):
     return baseline("bw6", "gso", 2048, seconds, RAW_BUFFER, to, out_of)["gb_per_s"]
 
 
+def lanes(seconds):
+    """15 at once beside one, and 14 of them while the other one is blocked at the far side. They
+    take turns, for what a machine does changes from second to second."""
+    ways = (), ("lanes",), ("lanes", "blocked")
+    rates = {options: [] for options in ways}
+    for _ in range(LANE_ROUNDS):
+        for options in ways:
+            rates[options].append(through(seconds, LANE_BUFFER, *options)["lanes_gb_per_s"])
+    one, every, rest = ([statistics.median(of_lane) for of_lane in zip(*rates[options])]
+                        for options in ways)
+    print(f"2 KiB packets one way: on one lane {sum(one):.2f} GB/s, on {len(every)} at once "
+          f"{sum(every):.2f}, on {len(rest) - 1} while the first is blocked {sum(rest[1:]):.2f}")
+    claim("2 KiB packets one way through a tunnel, on 15 lanes at once / on one",
+          sum(every) / sum(one), "at least 0.95")
+    claim("the slowest of 14 lanes while the other one is blocked / while it is not",
+          min(after / before for after, before in zip(rest[1:], every[1:])), "at least 0.98")
+    claim("what crosses on the blocked lane / on the others", rest[0] / sum(rest[1:]), "0")
+
+
 def machine(seconds):
     """The rate of the tunnel itself, and of what programs see of it."""
     for fifo, options, used, name, goal in (
@@ -259,7 +281,7 @@ def main():
     parser.add_argument("--rate", type=float, default=1.0, help="of the WAN, Gbit/s")
     parser.add_argument("--seconds", type=int, default=4, help="of each measurement")
     parser.add_argument("--queue-pairs", type=int, default=8)
-    parser.add_argument("--only", choices=("distance", "auto", "loss", "machine"))
+    parser.add_argument("--only", choices=("distance", "auto", "loss", "lanes", "machine"))
     parser.add_argument("--plot", metavar="FILE", help="an SVG file for the rate over distances")
     options = parser.parse_args()
     rate = options.rate * 1e9 / 8
@@ -269,6 +291,8 @@ def main():
         found_out(rate, options.seconds)
     if options.only in (None, "loss"):
         loss(rate, options.seconds)
+    if options.only in (None, "lanes"):
+        lanes(options.seconds)
     if options.only in (None, "machine"):
         machine(options.seconds)
     if troubles:

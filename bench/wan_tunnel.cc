@@ -2,9 +2,11 @@
 // From port to port through what is between two sites on this machine, without programs and labs:
 // packets of 2 KiB that have their CRCs. Each end is a process with a processor of its own.
 //
-//   wan_tunnel SECONDS FIFO-BYTES [both] [half] [sealed | FIBRE]
+//   wan_tunnel SECONDS FIFO-BYTES [both] [half] [lanes [blocked]] [sealed | FIBRE]
 //
 //   both     both ways at the same time; else one way
+//   lanes    on 15 lanes at once; else on one
+//   blocked  the fabric at the far side takes nothing of the first of them
 //   half     the fabric takes packets only while half of the FIFO is in use, so that they come from
 //            memory and not from the cache
 //   sealed   encrypted and authenticated, with the cipher that this machine would choose
@@ -12,20 +14,26 @@
 //   shm:/run/fibre;
 //            else through a tunnel over UDP/IPv6
 //
-// {"gb_per_s": of packets, that way and back, "buffer_most_bytes": of the FIFO}
+// {"gb_per_s": of packets, that way and back, "lanes_gb_per_s": of each lane, that way,
+//  "buffer_most_bytes": of the FIFO}
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,15 +61,16 @@ using namespace weft;
 
 constexpr std::size_t kPayload = 2048;
 constexpr std::size_t kPackets = 1'000'000;
-constexpr std::size_t kWaiting = 64;   // packets that the sending port always has
-constexpr unsigned kTurnsPerLook = 4;  // at the network, while there is something to do
+constexpr std::size_t kWaiting = 64;      // packets that the sending port always has
+constexpr std::size_t kLeastWaiting = 8;  // of each lane
+constexpr unsigned kTurnsPerLook = 4;     // at the network, while there is something to do
 constexpr Duration kWarmUp = 500ms;
 
 // What the two processes tell each other.
 struct Shared {
   std::atomic<std::uint16_t> port[2];
   std::atomic<bool> active[2];
-  std::atomic<std::uint64_t> bytes[2];  // that have come, by the side
+  std::atomic<std::uint64_t> bytes[2][wan::kLanes];  // that have come, by the side and the lane
   std::atomic<std::uint64_t> most_buffered;
 };
 
@@ -70,8 +79,17 @@ struct Options {
   bool both = false;
   bool half = false;
   bool sealed = false;
-  std::string fibre;  // empty: a tunnel
+  std::uint8_t lanes = 1;
+  bool blocked = false;  // the first of them
+  std::string fibre;     // empty: a tunnel
 };
+
+std::uint64_t bytes_at(const Shared& shared, int side) {
+  std::uint64_t sum = 0;
+  for (const auto& lane : shared.bytes[side])
+    sum += lane;
+  return sum;
+}
 
 // Keys for one direction: nobody else is here to be kept out.
 class OneKey final : public AeadKeySource {
@@ -248,9 +266,20 @@ class End final : private link::PortOwner {
   }
 
  private:
+  static std::vector<std::vector<std::byte>> packets_by_lane() {
+    std::vector<std::vector<std::byte>> packets;
+    for (std::uint8_t lane = 0; lane < wan::kLanes; ++lane)
+      packets.push_back(bench::make_wan_packet(kPayload, Vl{lane}));
+    return packets;
+  }
   void fill(Time now) {
-    const Bytes all(packet_);
-    while (port_.backlog(Vl{0}) < kWaiting) {
+    const std::size_t waiting = std::max(kWaiting / options_.lanes, kLeastWaiting);
+    for (std::uint8_t lane = 0; lane < options_.lanes; ++lane)
+      fill(Vl{lane}, waiting, now);
+  }
+  void fill(Vl vl, std::size_t waiting, Time now) {
+    const Bytes all(packets_[vl.value()]);
+    while (port_.backlog(vl) < waiting) {
       auto packet =
           pool_.refer(all.first(link::Packet::kMaxHeader),
                       all.subspan(link::Packet::kMaxHeader,
@@ -258,11 +287,14 @@ class End final : private link::PortOwner {
                       {}, all.last(wire::kVcrcSize));
       if (packet == nullptr) return;
       packet->intact = true;
-      port_.transmit(std::move(packet), Vl{0}, now);
+      port_.transmit(std::move(packet), vl, now);
     }
   }
   void received(link::Port&, link::PacketPtr packet, Time) override {
     if (packet->vl() == link::kVl15) return;
+    if (options_.blocked && side_ == 1 && packet->vl() == Vl{0}) {
+      return blocked_.push(std::move(packet));
+    }
     if (!options_.half) return count(std::move(packet));
     held_.push(std::move(packet));
     take_held();
@@ -273,7 +305,8 @@ class End final : private link::PortOwner {
   }
   void count(link::PacketPtr packet) {
     bytes_ += packet->size();
-    shared_.bytes[side_].store(bytes_, std::memory_order_relaxed);
+    std::atomic<std::uint64_t>& lane = shared_.bytes[side_][packet->vl().value()];
+    lane.store(lane.load(std::memory_order_relaxed) + packet->size(), std::memory_order_relaxed);
   }
   void state_changed(link::Port&, link::PortState, Time) override {}
   void wake(link::Port&) override { woken_ = true; }
@@ -282,7 +315,7 @@ class End final : private link::PortOwner {
   const Options options_;
   const int side_;
   std::unique_ptr<io::Reactor> reactor_{std::move(*io::Reactor::create(0us))};
-  const std::vector<std::byte> packet_ = bench::make_wan_packet(kPayload);
+  const std::vector<std::vector<std::byte>> packets_ = packets_by_lane();
   BufferPool payloads_{link::PacketPool::kPayloadBlock, kPackets};
   link::PacketPool pool_{kPackets, payloads_};
   std::unique_ptr<Way> way_;
@@ -291,7 +324,8 @@ class End final : private link::PortOwner {
   link::PortState next_ = link::PortState::kArmed;
   Time raise_at_{};
   bool woken_ = false;
-  link::PacketQueue held_;  // which the fabric has not taken
+  link::PacketQueue held_;     // which the fabric has not taken
+  link::PacketQueue blocked_;  // and never will
   std::uint64_t bytes_ = 0;
   std::uint64_t moved_ = 0;
   unsigned turns_ = 0;
@@ -315,6 +349,10 @@ Options parse(const std::vector<std::string_view>& words) {
       options.both = true;
     } else if (words[i] == "half") {
       options.half = true;
+    } else if (words[i] == "lanes") {
+      options.lanes = wan::kLanes;
+    } else if (words[i] == "blocked") {
+      options.blocked = true;
     } else if (words[i] == "sealed") {
       options.sealed = true;
     } else {
@@ -324,12 +362,36 @@ Options parse(const std::vector<std::string_view>& words) {
   return options;
 }
 
+// GB/s of each lane of each side, by what comes in so many seconds.
+using Rates = std::array<std::array<double, wan::kLanes>, 2>;
+Rates measure(const Shared& shared, double seconds) {
+  Rates rates{};
+  const auto look = [&](double factor) {
+    for (std::size_t side = 0; side < rates.size(); ++side) {
+      for (std::size_t lane = 0; lane < wan::kLanes; ++lane)
+        rates[side][lane] += factor * static_cast<double>(shared.bytes[side][lane]);
+    }
+  };
+  const Time begin = io::now();
+  look(-1);
+  usleep(static_cast<useconds_t>(seconds * 1e6));
+  const double took = std::chrono::duration<double>(io::now() - begin).count();
+  look(1);
+  for (auto& side : rates) {
+    for (double& lane : side)
+      lane /= took * 1e9;
+  }
+  return rates;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string_view> words(argv + 1, argv + argc);
   if (words.size() < 2) {
-    fmt::print(stderr, "usage: wan_tunnel SECONDS FIFO-BYTES [both] [half] [sealed | FIBRE]\n");
+    fmt::print(stderr,
+               "usage: wan_tunnel SECONDS FIFO-BYTES [both] [half] [lanes [blocked]] "
+               "[sealed | FIBRE]\n");
     return 2;
   }
   const double seconds = std::atof(argv[1]);
@@ -344,23 +406,21 @@ int main(int argc, char** argv) {
     if (ends[side] == 0) run_end(shared, side, options);
   }
   const Time give_up = io::now() + 20s;
-  while (shared.bytes[1] == 0 && io::now() < give_up)
+  while (bytes_at(shared, 1) == 0 && io::now() < give_up)
     usleep(1000);
   usleep(static_cast<useconds_t>(kWarmUp / 1us));
-  const std::uint64_t before[2] = {shared.bytes[0], shared.bytes[1]};
-  const Time begin = io::now();
-  usleep(static_cast<useconds_t>(seconds * 1e6));
-  const double took = std::chrono::duration<double>(io::now() - begin).count();
-  const auto rate = [&](int side) {
-    return static_cast<double>(shared.bytes[side] - before[side]) / took / 1e9;
-  };
-  const double there = rate(1);
-  const double back = rate(0);
+  const Rates rates = measure(shared, seconds);
   for (const pid_t end : ends) {
     kill(end, SIGTERM);
     waitpid(end, nullptr, 0);
   }
-  fmt::print("{{\"gb_per_s\": [{:.3f}, {:.3f}], \"buffer_most_bytes\": {}}}\n", there, back,
-             shared.most_buffered.load());
-  return there > 0 ? 0 : 1;
+  const auto sum = [&](std::size_t side) {
+    return std::accumulate(rates[side].begin(), rates[side].end(), 0.0);
+  };
+  const std::span lanes = std::span(rates[1]).first(options.lanes);
+  fmt::print(
+      "{{\"gb_per_s\": [{:.3f}, {:.3f}], \"lanes_gb_per_s\": [{:.4f}], \"buffer_most_bytes\": "
+      "{}}}\n",
+      sum(1), sum(0), fmt::join(lanes, ", "), shared.most_buffered.load());
+  return sum(1) > 0 ? 0 : 1;
 }
