@@ -25,10 +25,10 @@ constexpr std::uint8_t kWanPort = 2;
 // A lab, its links, and a subnet manager's part for the port that leads to the other one.
 struct Site {
   Site(const std::string& name, const std::string& address, const std::string& buffer,
-       io::Reactor& reactor)
-      : fabric(*fabric::parse_lab("[extender." + name + "]\nvls = 4\nbuffer = '" + buffer +
-                                      "'\n[extender." + name + ".remote.r]\nfibre = '" + address +
-                                      "'",
+       const std::string& keys, io::Reactor& reactor)
+      : fabric(*fabric::parse_lab("[extender." + name + "]\nvls = 4\nbuffer = '" + buffer + "'\n" +
+                                      keys + "\n[extender." + name + ".remote.r]\nfibre = '" +
+                                      address + "'",
                                   "lab.toml")),
         links(fabric) {
     const auto opened = links.open(fabric.lab().extenders.at(0), reactor);
@@ -65,9 +65,22 @@ class LabsOnAFibre : public ::testing::Test {
     sites_ = {};
     std::filesystem::remove_all(directory_);
   }
-  void open(std::size_t i, const std::string& buffer, const std::string& kind = "unix:") {
+  void open(std::size_t i, const std::string& buffer,
+            const std::string& kind = "unix:", const std::string& keys = "") {
     sites_[i] = std::make_unique<Site>(i == 0 ? "west" : "east", kind + directory_ + "/fibre",
-                                       buffer, *reactor_);
+                                       buffer, keys, *reactor_);
+  }
+  // From the first site's port to the other one.
+  void send() {
+    std::array<std::byte, 8 + 12 + 1024 + 4 + 2> bytes{};
+    wire::Lrh{.dlid = Lid{2}, .packet_words = (bytes.size() - 2) / 4, .slid = Lid{1}}.write(bytes);
+    auto packet = sites_[0]->fabric.pool().copy(bytes);
+    packet->sealed = false;  // its CRCs are made on the way
+    packet->intact = true;
+    sites_[0]->port().transmit(std::move(packet), Vl{0}, io::now());
+  }
+  [[nodiscard]] std::uint64_t arrived(link::PortCounter counter = link::PortCounter::kRxPackets) {
+    return sites_[1]->port().counters().get(counter);
   }
   [[nodiscard]] bool turn_until(const std::function<bool()>& done) {
     for (const Time end = io::now() + 20s; io::now() < end;) {
@@ -119,23 +132,27 @@ TEST_F(LabsOnAFibre, CarryPacketsOfBothKinds) {
     for (const std::size_t i : {0, 1})
       open(i, "1MiB", kind);
     ASSERT_TRUE(both(PortState::kActive));
-    const auto arrived = [&] {
-      return sites_[1]->port().counters().get(link::PortCounter::kRxPackets);
-    };
     const auto before = arrived();
-    for (int i = 0; i < 1000; ++i) {
-      std::array<std::byte, 8 + 12 + 1024 + 4 + 2> bytes{};
-      wire::Lrh{.dlid = Lid{2}, .packet_words = (bytes.size() - 2) / 4, .slid = Lid{1}}.write(
-          bytes);
-      auto packet = sites_[0]->fabric.pool().copy(bytes);
-      packet->sealed = false;  // its CRCs are made on the way
-      packet->intact = true;
-      sites_[0]->port().transmit(std::move(packet), Vl{0}, io::now());
-    }
+    for (int i = 0; i < 1000; ++i)
+      send();
     EXPECT_TRUE(turn_until([&] { return arrived() == before + 1000; })) << kind;
     EXPECT_EQ(port_rcv_errors(sites_[1]->port().counters()), 0);
     sites_ = {};
   }
+}
+
+// Lanes beyond the first two are none of the port there any more, which shows the packet's.
+TEST_F(LabsOnAFibre, LeaveOnTheLaneThatTheSendersLabFileSays) {
+  open(0, "32KiB", "unix:", "egress = { 0 = 3 }");
+  open(1, "32KiB");
+  ASSERT_TRUE(both(PortState::kActive));
+  const auto before = arrived();
+  send();
+  EXPECT_TRUE(turn_until([&] { return arrived() == before + 1; }));
+  EXPECT_EQ(arrived(link::PortCounter::kRxBadVl), 0);
+  sites_[1]->port().set_operational_vls(2, io::now());
+  send();
+  EXPECT_TRUE(turn_until([&] { return arrived(link::PortCounter::kRxBadVl) == 1; }));
 }
 
 }  // namespace
