@@ -6,6 +6,9 @@
 #   cut       on machines of their own, as far as they can tell: the WAN is cut and comes back, and
 #             the other site's extender is killed and restarted; what the agents of both
 #             extenders say of their ports meanwhile
+#   minute    the same WAN is cut for a minute, while numbered messages flow between two programs:
+#             none of them is lost or comes twice, and they flow on; what the tunnel carried has
+#             come or is counted
 #   egress    what leaves one site on a lane takes another one at the other site, as its file says
 #   far       over an emulated WAN of 100 ms there and back, which loses packets
 #   auto      over an emulated WAN that is slower than the machines, whose rate both find out: its
@@ -23,6 +26,8 @@
 #   unsealable  an extender is refused whose layers cannot be, or cannot be sealed, and why
 #   fibre     on a fibre, without an encapsulation and with little memory: a Unix socket, a TCP
 #             connection, FIFOs; the other site is killed and restarted
+#   stream    on a fibre of that kind through an emulated WAN, longer than standard credit reaches,
+#             which falls silent and comes back
 #   stranger  a site with another key than the one that is expected is refused, and both say so
 set -euo pipefail
 # shellcheck disable=SC2034  # lib.sh reads it
@@ -33,7 +38,7 @@ need ibv_rc_pingpong ibv_ud_pingpong ib_write_bw ibnetdiscover ibtracert rping s
 what=$1 layers=${2:-}
 [[ $what != opensm ]] || need opensm
 case $what in
-  cut | listens | sealed | wire) need ip unshare nsenter; private_network "$0" "$@" ;;
+  cut | minute | listens | sealed | wire) need ip unshare nsenter; private_network "$0" "$@" ;;
 esac
 [[ $what != wire ]] || need dumpcap ping
 begin
@@ -167,6 +172,58 @@ cut() {
   start_site east
   await_up
   one_fabric
+  stop_sites
+}
+
+# counted SITE NAME ...: in sum.
+counted() { site_report "$1" "sum(remote['counters'].get(name, 0) for name in '${*:2}'.split())"; }
+# accounts FROM: what its tunnel has taken from the fabric has come at the other site, or is counted
+# at one of the two. Something is always under way.
+accounts() {
+  local to tries sent came unconfirmed
+  to=$(other_site "$1")
+  for ((tries = 0; tries < 50; tries++)); do
+    came=$(counted "$to" rx_packets rx_lost rx_session_lost)
+    sent=$(counted "$1" tx_packets)
+    unconfirmed=$(counted "$1" tx_unconfirmed)
+    ((came > sent || came + unconfirmed < sent)) || break
+    sleep 0.1
+  done
+  ((tries < 50)) ||
+    fail "$1 sent $sent packets, $unconfirmed of them unconfirmed; $to has or counts $came"
+  site_report "$to" "sorted(remote['counters'])" >"$work/counters-$to.out"
+  refuse "counters-$to" 'forged|overrun|malformed|no_lane|no_memory|replayed'
+}
+
+minute() {
+  local port sent before program=(/usr/bin/python3 "$source_tree/tests/e2e/rc_stream.py")
+  # Patience for the cut, the manager and the way back: 17 s, eight times.
+  program+=(--ack-timeout 22)
+  need_pyverbs
+  two_machines
+  start_site west
+  start_site east
+  await_up
+  port=$(free_port)
+  node receiver e1 "${program[@]}" --listen "$port" --host "${host_of[east]}"
+  await_listener receiver "$port" "${at[east]}"
+  node sender w1 "${program[@]}" --connect "${host_of[east]}:$port" --seconds 75
+  await_site west "remote['counters'].get('tx_packets', 0) > 1000" True
+  at_site west ip link set veth0 down
+  await_site west "wan['state']" Down
+  await_site east "wan['state']" Down
+  sleep 60 # what is tested: that it is so long
+  at_site west ip link set veth0 up
+  before=$(site_report west "remote['counters']['tx_packets']")
+  await_up
+  await_site west "remote['counters']['tx_packets'] > $before + 1000" True
+  finish sender
+  finish receiver
+  sent=$(sed -n 's/ messages sent$//p' "$work/sender.out")
+  expect receiver "^$sent messages arrived, each once, in order and whole\$"
+  [[ $(site_report west "remote['counters']['sessions']") == 2 ]] || fail "the WAN was not cut"
+  accounts west
+  accounts east
   stop_sites
 }
 
@@ -657,6 +714,35 @@ fibre() {
   await_up
   across ibv_rc_pingpong -n 300
   stop_sites
+}
+
+# A bare fibre of 20 ms there and back, of which a standard link would fill a twentieth.
+stream() {
+  local target relay
+  target=127.0.0.1:$(free_port)
+  relay=127.0.0.1:$(free_port)
+  spawn wan "$weft" wan-emulator stream "$relay" "$target" --path rate=1Gb/s,delay=10ms
+  await wan '^weft wan-emulator: stream'
+  on_fibre "tcp:$target" "tcp:$relay" 8MiB
+  perftest_across ib_write_bw -n 500 -u 20
+  across ibv_rc_pingpong -n 50 -s 65536
+  [[ $(site_report east "remote['credit_blocks']") == $((1 << 23)) ]] ||
+    fail "they do not count more blocks"
+  clean
+  kill -STOP -- "-${pid_of[wan]}"
+  await_site west "wan['state']" Down
+  await_site east "wan['state']" Down
+  kill -CONT -- "-${pid_of[wan]}"
+  await_up
+  across ibv_rc_pingpong -n 50
+  kill_site west # the one that listens
+  await_site east "wan['state']" Down
+  start_site west
+  await_up
+  across ibv_rc_pingpong -n 50
+  stop_sites
+  stop wan INT
+  expect wan 'delivered [1-9]'
 }
 
 $what

@@ -26,7 +26,6 @@ from pyverbs.wr import SGE, RecvWR, SendWR
 
 DEPTH = 32
 LAST = (1 << 64) - 1
-ACK_TIMEOUT = 18  # 4.096 us << 18: what a subnet manager takes to lead around a dead link
 MTU = e.IBV_MTU_2048
 FIRST_PSN = 0x123456
 
@@ -40,6 +39,7 @@ class Stream:
         self.size = arguments.size
         self.port = arguments.port
         self.bits = arguments.path_bits
+        self.ack_timeout = arguments.ack_timeout
         self.context = Context(name=arguments.device)
         self.domain = PD(self.context)
         self.queue = CQ(self.context, 2 * DEPTH)
@@ -71,7 +71,7 @@ class Stream:
         attributes.rq_psn = attributes.sq_psn = FIRST_PSN
         attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 1
         attributes.min_rnr_timer = 1
-        attributes.timeout = ACK_TIMEOUT
+        attributes.timeout = self.ack_timeout
         attributes.retry_cnt = attributes.rnr_retry = 7
         address = AHAttr(dlid=lid + self.bits, port_num=self.port, is_global=0)
         address.src_path_bits = self.bits
@@ -129,6 +129,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--listen", type=int)
     parser.add_argument("--connect")
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen")
+    parser.add_argument("--ack-timeout", type=int, default=18, help="4.096 us << this; 18: what a "
+                        "subnet manager takes to lead around a dead link")
     parser.add_argument("--device", default="weft0")
     parser.add_argument("--port", type=int, default=1, help="of the adapter")
     parser.add_argument("--path-bits", type=int, default=0)
@@ -137,7 +140,7 @@ def main():
     arguments = parser.parse_args()
     stream = Stream(arguments)
     if arguments.listen:
-        with socket.create_server(("127.0.0.1", arguments.listen)) as door:
+        with socket.create_server((arguments.host, arguments.listen)) as door:
             peer = door.accept()[0]
         stream.meet(peer)
         stream.receive_all()
