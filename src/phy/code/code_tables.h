@@ -141,7 +141,8 @@ consteval std::array<std::uint16_t, 1024> make_decode_table() {
     for (const unsigned before : {0U, 1U}) {
       const Disparity between = after_half(code & 0x3F, 6, Disparity(before));
       const Disparity after = after_half(code >> 6, 4, between);
-      if (after == Disparity::kPlus) table[code] |= DecodeEntry::kAfter << before;
+      if (after == Disparity::kPlus)
+        table[code] |= static_cast<std::uint16_t>(DecodeEntry::kAfter << before);
     }
   }
   for (unsigned i = 0; i < 512; ++i) {
