@@ -42,7 +42,10 @@ void NegotiatedLink::stop(Time now) {
   tell_ports();
 }
 
+// Each time that a port of the link runs: mostly nothing is due, and nothing new.
 void NegotiatedLink::run(Time now) {
+  const auto due = link_->deadline();
+  if (!due || *due > now) return;
   link_->run(now);
   tell_ports();
 }

@@ -84,6 +84,16 @@ class RawServiceTest : public ::testing::Test {
     return datagram;
   }
 
+  // The service sends on what it is given, to this LID.
+  void lead_on(RawService& service, Lid lid) {
+    consumer.forward = [&service, lid](link::PacketPtr packet, Time now) {
+      wire::Lrh lrh = packet->lrh();
+      lrh.dlid = lid;
+      packet->rewrite_lrh(lrh);
+      EXPECT_EQ(service.send(std::move(packet), now), Sent::kTaken);
+    };
+  }
+
   RunningLab lab{lab_of(kFourNodes)};
   TestProgram a{lab.fabric, "a"};
   TestProgram b{lab.fabric, "b"};
@@ -126,12 +136,7 @@ TEST_F(RawServiceTest, LosesItsLidsWhenItGoes) {
 TEST_F(RawServiceTest, ForwardsByReferenceAndTheReceiverFindsBothCrcsRight) {
   const auto service = attach();
   ASSERT_TRUE(service->divert(kRawServiceServiceLid));
-  consumer.forward = [&](link::PacketPtr packet, Time now) {
-    wire::Lrh lrh = packet->lrh();
-    lrh.dlid = b.lid();
-    packet->rewrite_lrh(lrh);
-    EXPECT_EQ(service->send(std::move(packet), now), Sent::kTaken);
-  };
+  lead_on(*service, b.lid());
   Datagram sent = through(kRawServiceServiceLid);
   sent.payload = 1'024;
   a.send(sent, lab.now);
@@ -146,12 +151,7 @@ TEST_F(RawServiceTest, ForwardsByReferenceAndTheReceiverFindsBothCrcsRight) {
 TEST_F(RawServiceTest, GivesWhatIsForItsOwnNodeToTheEngine) {
   const auto service = attach();
   ASSERT_TRUE(service->divert(kRawServiceServiceLid));
-  consumer.forward = [&](link::PacketPtr packet, Time now) {
-    wire::Lrh lrh = packet->lrh();
-    lrh.dlid = d.lid();
-    packet->rewrite_lrh(lrh);
-    service->send(std::move(packet), now);
-  };
+  lead_on(*service, d.lid());
   Datagram sent = through(kRawServiceServiceLid);
   sent.dest = d.qpn;
   a.send(sent, lab.now);
@@ -203,12 +203,7 @@ struct Manager final : mgmt::MadClient {
 TEST_F(RawServiceTest, GetsWhatManagementOfItsOwnNodeSendsThroughItButNotOnVl15) {
   const auto service = attach();
   ASSERT_TRUE(service->divert(kRawServiceServiceLid));
-  consumer.forward = [&](link::PacketPtr packet, Time now) {
-    wire::Lrh lrh = packet->lrh();
-    lrh.dlid = b.lid();
-    packet->rewrite_lrh(lrh);
-    EXPECT_EQ(service->send(std::move(packet), now), Sent::kTaken);
-  };
+  lead_on(*service, b.lid());
   Manager there;
   there.open(adapter("b"));
   Manager here;
@@ -257,12 +252,7 @@ TEST_F(RawServiceTest, SendsToAnotherServiceOfItsPort) {
   const auto second = *RawService::attach(adapter("d"), 1, other, {}, entropy);
   ASSERT_TRUE(second->divert(kSecondLid));
   EXPECT_EQ(second->divert(kRawServiceServiceLid).error().code, std::errc::file_exists);
-  consumer.forward = [&](link::PacketPtr packet, Time now) {
-    wire::Lrh lrh = packet->lrh();
-    lrh.dlid = kSecondLid;
-    packet->rewrite_lrh(lrh);
-    service->send(std::move(packet), now);
-  };
+  lead_on(*service, kSecondLid);
   a.send(through(kRawServiceServiceLid), lab.now);
   lab.settle();
   EXPECT_EQ(other.count(), 1u);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "administrator_question.h"
 #include "running_lab.h"
 #include "sa_records.h"
 #include "sm/subnet_management.h"
@@ -111,25 +112,14 @@ class SteeredPaths : public ::testing::Test, private mgmt::MadClient {
       request.methods.set(static_cast<std::size_t>(wire::MadMethod::kReport));
       agents_.emplace(asker, *port(asker).add_agent(request, *this));
     }
-    std::vector<std::byte> mad(wire::SaHeader::kDataOffset);
-    wire::MadHeader{.mgmt_class = wire::MgmtClass::kSubnAdm,
-                    .class_version = wire::kSaClassVersion,
-                    .method = method,
-                    .transaction_id = ++last_question_,
-                    .attribute_id = static_cast<std::uint16_t>(attribute)}
-        .write(mad);
-    wire::SaHeader{.component_mask = mask}.write(mad);
-    mad.insert(mad.end(), data.begin(), data.end());
     paths_.clear();
     status_ = 0xFFFF;
-    const wire::PortInfo info = running.fabric.find_node(asker)->port(1).port_info();
-    EXPECT_TRUE(port(asker).send(agents_.at(asker),
-                                 {.to = {.lid = info.master_sm_lid, .qpn = kQp1, .qkey = kGsiQKey},
-                                  .mad = mad,
-                                  .timeout = 200ms,
-                                  .cookie = last_question_},
-                                 running.now));
-    running.fabric.find_node(asker)->management_used();
+    ask_administrator(running, asker, agents_.at(asker),
+                      {.method = method,
+                       .attribute = attribute,
+                       .mask = mask,
+                       .record = data,
+                       .number = ++last_question_});
     run_for(500ms);
     return paths_;
   }

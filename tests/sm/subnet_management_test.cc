@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "administrator_question.h"
 #include "running_lab.h"
 #include "sm/metrics.h"
 #include "wire/sa/path_record.h"
@@ -56,24 +57,13 @@ class Managed : private mgmt::MadClient {
   // The status of the answer; nothing: none came.
   std::optional<std::uint16_t> ask(MadMethod method, SaAttribute attribute, std::uint64_t mask = 0,
                                    Bytes record = {}) {
-    wire::MadBuffer mad{};
-    wire::MadHeader{.mgmt_class = wire::MgmtClass::kSubnAdm,
-                    .class_version = wire::kSaClassVersion,
-                    .method = method,
-                    .transaction_id = ++last_question_,
-                    .attribute_id = static_cast<std::uint16_t>(attribute)}
-        .write(mad);
-    wire::SaHeader{.component_mask = mask}.write(mad);
-    std::copy(record.begin(), record.end(), mad.begin() + wire::SaHeader::kDataOffset);
-    const wire::PortInfo info = running.fabric.find_node("b")->port(1).port_info();
     status_.reset();
-    EXPECT_TRUE(port("b").send(agent_,
-                               {.to = {.lid = info.master_sm_lid, .qpn = kQp1, .qkey = kGsiQKey},
-                                .mad = mad,
-                                .timeout = 200ms,
-                                .cookie = last_question_},
-                               running.now));
-    running.fabric.find_node("b")->management_used();
+    ask_administrator(running, "b", agent_,
+                      {.method = method,
+                       .attribute = attribute,
+                       .mask = mask,
+                       .record = record,
+                       .number = ++last_question_});
     run_for(500ms);
     return status_;
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "phy/take_due.h"
+
 namespace weft::phy::conformance {
 
 using Kind = Observation::Kind;
@@ -134,21 +136,6 @@ std::optional<Time> Bench::next() const {
     sooner(end->port->deadline());
   return first;
 }
-
-namespace {
-
-// The first that is due, taken out.
-template <class T>
-std::optional<T> take_due(std::vector<T>& things, Time now) {
-  const auto first = std::min_element(things.begin(), things.end(),
-                                      [](const T& a, const T& b) { return a.at < b.at; });
-  if (first == things.end() || first->at > now) return std::nullopt;
-  T taken = *first;
-  things.erase(first);
-  return taken;
-}
-
-}  // namespace
 
 // Of one moment: the link, what is noticed of it, what arrives, what waits.
 void Bench::step() {

@@ -6,16 +6,12 @@
 #include "wire/endian.h"
 #include "wire/link_crc.h"
 #include "wire/packet.h"
+#include "wire/sm/smp.h"
 
 namespace weft::phy::conformance {
 namespace {
 
-// Of an SMP (IBA 14.2.1.2), and of table 1.
-constexpr std::size_t kDrSlidAt = 32;
-constexpr std::size_t kDrDlidAt = 34;
-constexpr std::size_t kDataAt = 64;
-constexpr std::size_t kDataBytes = 64;
-constexpr std::size_t kWordsBytes = 16;
+constexpr std::size_t kWordsBytes = 16;  // of the data of the SMP: table 1
 
 constexpr std::uint8_t kDirectRouteClass = 0x81;
 constexpr std::uint8_t kSend = 0x03;
@@ -30,11 +26,12 @@ Speech SeenMad::speech() const {
 }
 
 SeenMad read_mad(wire::MadBytes mad) {
-  const std::byte* const words = mad.data() + kDataAt;
-  const auto rest = mad.subspan(kDataAt + kWordsBytes, kDataBytes - kWordsBytes);
+  const auto data = wire::smp::data(mad);
+  const std::byte* const words = data.data();
+  const auto rest = data.subspan(kWordsBytes);
   return {.head = SeenMad::Head{.header = *wire::MadHeader::parse(mad),
-                                .dr_slid = Lid{wire::load_be16(mad.data() + kDrSlidAt)},
-                                .dr_dlid = Lid{wire::load_be16(mad.data() + kDrDlidAt)}},
+                                .dr_slid = wire::smp::dr_slid(mad),
+                                .dr_dlid = wire::smp::dr_dlid(mad)},
           .flags = wire::load_be32(words),
           .bandwidth = wire::load_be32(words + 4),
           .duration_ms = wire::load_be32(words + 8),

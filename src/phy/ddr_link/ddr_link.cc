@@ -7,6 +7,8 @@
 #include <cassert>
 #include <utility>
 
+#include "phy/take_due.h"
+
 namespace weft::phy {
 
 // One of the two ports: its negotiation, and what that commands.
@@ -253,17 +255,6 @@ void DdrLink::run(Time now) {
   }
 }
 
-namespace {
-
-template <class T>
-auto first_due(std::vector<T>& things, Time now) {
-  const auto first = std::min_element(things.begin(), things.end(),
-                                      [](const T& a, const T& b) { return a.at < b.at; });
-  return first != things.end() && first->at <= now ? first : things.end();
-}
-
-}  // namespace
-
 void DdrLink::step() {
   do_step();
   note_up();
@@ -272,18 +263,14 @@ void DdrLink::step() {
 // One thing that is due. Of one moment: the link, what is noticed of it, what arrives, what waits.
 void DdrLink::do_step() {
   if (const auto due = training_.deadline(); due && *due <= now_) return training_.run(now_);
-  if (const auto notice = first_due(notices_, now_); notice != notices_.end()) {
-    const Notice told = *notice;
-    notices_.erase(notice);
-    DdrNegotiation& to = ends_[told.to]->negotiation;
-    return told.up ? to.link_up(*told.up, now_) : to.link_down(now_);
+  if (const auto told = take_due(notices_, now_)) {
+    DdrNegotiation& to = ends_[told->to]->negotiation;
+    return told->up ? to.link_up(*told->up, now_) : to.link_down(now_);
   }
-  if (const auto flight = first_due(flights_, now_); flight != flights_.end()) {
-    const Flight arrived = *flight;
-    flights_.erase(flight);
-    if (!training_.port(arrived.to).may_send_packets()) return;  // lost with the link
-    if (arrived.step < flow_.size()) ++flow_[arrived.step].arrived;
-    ends_[arrived.to]->negotiation.receive(arrived.mad, now_);
+  if (const auto arrived = take_due(flights_, now_)) {
+    if (!training_.port(arrived->to).may_send_packets()) return;  // lost with the link
+    if (arrived->step < flow_.size()) ++flow_[arrived->step].arrived;
+    ends_[arrived->to]->negotiation.receive(arrived->mad, now_);
     return;
   }
   for (const auto& end : ends_) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "findings.h"
+#include "flow_outlines.h"
 
 namespace weft::phy::conformance {
 namespace {
@@ -15,56 +16,20 @@ using test::failed;
 using test::Ids;
 using test::verdict_of;
 
-constexpr const char* kBegin = R"(
-Node 0: SDR up
-Node 0 -> Node 1: Capabilities Advertisement
-Node 1: SDR up
-Node 1 -> Node 0: Capabilities Advertisement
-Node 1 -> Node 0: Capabilities Advertisement + ACK
-)";
-constexpr const char* kAcknowledged = R"(Node 0 -> Node 1: Capabilities Advertisement + ACK
-Node 0: sweeping
-Node 1: sweeping
-Node 0: returning to SDR
-Node 1: returning to SDR
-Node 0 -> Node 1: Result Advertisement
-Node 1 -> Node 0: Result Advertisement
-Node 1 -> Node 0: Result Advertisement + ACK
-Node 0 -> Node 1: Result Advertisement + ACK
-)";
-constexpr const char* kMissed = R"(Node 0 -> Node 1: Capabilities Advertisement + ACK (lost)
-Node 1: sweeping
-Node 0: sweeping
-Node 1: returning to SDR
-Node 0: returning to SDR
-Node 0 -> Node 1: Result Advertisement
-Node 1 -> Node 0: Result Advertisement
-Node 1 -> Node 0: Result Advertisement + ACK (lost)
-Node 0 -> Node 1: Result Advertisement + ACK
-)";
-constexpr const char* kToDdr = R"(Node 0: going to DDR
-Node 1: going to DDR
-Node 0: DDR
-Node 1: DDR
-)";
-constexpr const char* kAtSdr = R"(Node 0: ended at SDR
-Node 1: ended at SDR
-)";
-
 std::string outline_of(unsigned diagram) {
   return "\n" + flow_outline(flow_of(replay(diagram)));
 }
 
 TEST(Replay, of_diagram_1_is_the_success_in_which_all_arrives) {
-  EXPECT_EQ(outline_of(1), std::string(kBegin) + kAcknowledged + kToDdr);
+  EXPECT_EQ(outline_of(1), phy::test::kCase1Outline);
 }
 
 TEST(Replay, of_diagram_2_is_the_success_without_two_acknowledgements) {
-  EXPECT_EQ(outline_of(2), std::string(kBegin) + kMissed + kToDdr);
+  EXPECT_EQ(outline_of(2), phy::test::kCase2Outline);
 }
 
 TEST(Replay, of_diagram_3_is_the_failure) {
-  EXPECT_EQ(outline_of(3), std::string(kBegin) + kAcknowledged + kAtSdr);
+  EXPECT_EQ(outline_of(3), phy::test::kCase3Outline);
 }
 
 TEST(Replay, has_the_times_of_table_4) {

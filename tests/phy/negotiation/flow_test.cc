@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "flow_outlines.h"
 #include "phy/negotiation/flow_text.h"
 #include "world.h"
 
@@ -58,27 +59,6 @@ constexpr const char* kCase1Flow = R"(
   3758.040 ms             Node 1  DDR: both ends agreed
 )";
 
-constexpr const char* kCase1Outline = R"(
-Node 0: SDR up
-Node 0 -> Node 1: Capabilities Advertisement
-Node 1: SDR up
-Node 1 -> Node 0: Capabilities Advertisement
-Node 1 -> Node 0: Capabilities Advertisement + ACK
-Node 0 -> Node 1: Capabilities Advertisement + ACK
-Node 0: sweeping
-Node 1: sweeping
-Node 0: returning to SDR
-Node 1: returning to SDR
-Node 0 -> Node 1: Result Advertisement
-Node 1 -> Node 0: Result Advertisement
-Node 1 -> Node 0: Result Advertisement + ACK
-Node 0 -> Node 1: Result Advertisement + ACK
-Node 0: going to DDR
-Node 1: going to DDR
-Node 0: DDR
-Node 1: DDR
-)";
-
 constexpr const char* kCase2Flow = R"(
      2.000 ms  Node 0             SDR up
      2.000 ms  Node 0             requesting
@@ -122,27 +102,6 @@ constexpr const char* kCase2Flow = R"(
   3764.020 ms             Node 1  DDR: both ends agreed
 )";
 
-constexpr const char* kCase2Outline = R"(
-Node 0: SDR up
-Node 0 -> Node 1: Capabilities Advertisement
-Node 1: SDR up
-Node 1 -> Node 0: Capabilities Advertisement
-Node 1 -> Node 0: Capabilities Advertisement + ACK
-Node 0 -> Node 1: Capabilities Advertisement + ACK (lost)
-Node 1: sweeping
-Node 0: sweeping
-Node 1: returning to SDR
-Node 0: returning to SDR
-Node 0 -> Node 1: Result Advertisement
-Node 1 -> Node 0: Result Advertisement
-Node 1 -> Node 0: Result Advertisement + ACK (lost)
-Node 0 -> Node 1: Result Advertisement + ACK
-Node 0: going to DDR
-Node 1: going to DDR
-Node 0: DDR
-Node 1: DDR
-)";
-
 constexpr const char* kCase3Flow = R"(
      2.000 ms  Node 0             SDR up
      2.000 ms  Node 0             requesting
@@ -174,25 +133,6 @@ constexpr const char* kCase3Flow = R"(
   3756.040 ms             Node 1  ended at SDR: no settings found here
 )";
 
-constexpr const char* kCase3Outline = R"(
-Node 0: SDR up
-Node 0 -> Node 1: Capabilities Advertisement
-Node 1: SDR up
-Node 1 -> Node 0: Capabilities Advertisement
-Node 1 -> Node 0: Capabilities Advertisement + ACK
-Node 0 -> Node 1: Capabilities Advertisement + ACK
-Node 0: sweeping
-Node 1: sweeping
-Node 0: returning to SDR
-Node 1: returning to SDR
-Node 0 -> Node 1: Result Advertisement
-Node 1 -> Node 0: Result Advertisement
-Node 1 -> Node 0: Result Advertisement + ACK
-Node 0 -> Node 1: Result Advertisement + ACK
-Node 0: ended at SDR
-Node 1: ended at SDR
-)";
-
 bool is_capability_ack(const Advertisement& a) {
   return a.acknowledge && !a.serdes_configured;
 }
@@ -205,7 +145,7 @@ TEST(Flow, of_a_success_where_all_arrives_is_case_1) {
   world.start_both();
   EXPECT_TRUE(world.run_for(60s));
   EXPECT_EQ("\n" + flow_text(world.flow(), Time{}), kCase1Flow);
-  EXPECT_EQ("\n" + flow_outline(world.flow()), kCase1Outline);
+  EXPECT_EQ("\n" + flow_outline(world.flow()), test::kCase1Outline);
 }
 
 TEST(Flow, of_a_success_without_two_acknowledgements_is_case_2) {
@@ -215,7 +155,7 @@ TEST(Flow, of_a_success_without_two_acknowledgements_is_case_2) {
   world.start_both();
   EXPECT_TRUE(world.run_for(60s));
   EXPECT_EQ("\n" + flow_text(world.flow(), Time{}), kCase2Flow);
-  EXPECT_EQ("\n" + flow_outline(world.flow()), kCase2Outline);
+  EXPECT_EQ("\n" + flow_outline(world.flow()), test::kCase2Outline);
 }
 
 TEST(Flow, of_a_failure_is_case_3) {
@@ -228,7 +168,7 @@ TEST(Flow, of_a_failure_is_case_3) {
   world.start_both();
   EXPECT_TRUE(world.run_for(60s));
   EXPECT_EQ("\n" + flow_text(world.flow(), Time{}), kCase3Flow);
-  EXPECT_EQ("\n" + flow_outline(world.flow()), kCase3Outline);
+  EXPECT_EQ("\n" + flow_outline(world.flow()), test::kCase3Outline);
 }
 
 TEST(Flow, outlines_what_was_lost_and_sent_again_once_in_each_stage) {
