@@ -2,7 +2,7 @@
 // From port to port through what is between two sites on this machine, without programs and labs:
 // packets of 2 KiB that have their CRCs. Each end is a process with a processor of its own.
 //
-//   wan_tunnel SECONDS FIFO-BYTES [both] [half] [lanes [blocked]] [sealed | FIBRE]
+//   wan_tunnel SECONDS FIFO-BYTES [both] [half] [lanes [blocked]] [sealed] [ipv4 | dccp | FIBRE]
 //
 //   both     both ways at the same time; else one way
 //   lanes    on 15 lanes at once; else on one
@@ -10,8 +10,10 @@
 //   half     the fabric takes packets only while half of the FIFO is in use, so that they come from
 //            memory and not from the cache
 //   sealed   encrypted and authenticated, with the cipher that this machine would choose
+//   ipv4     through a tunnel in IPv4 directly, between 127.0.0.1 and 127.0.0.2; as root
+//   dccp     the same through a connection of DCCP
 //   FIBRE    null-encapsulated on a fibre, as docs/range-extension.md has them, as in
-//   shm:/run/fibre;
+//            shm:/run/fibre;
 //            else through a tunnel over UDP/IPv6
 //
 // {"gb_per_s": of packets, that way and back, "lanes_gb_per_s": of each lane, that way,
@@ -39,7 +41,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/fibre_address.h"
 #include "daemon/wan/fibre_stream.h"
+#include "daemon/wan/ip_socket.h"
 #include "daemon/wan/wan_socket.h"
 #include "io/clock.h"
 #include "io/openssl_aead.h"
@@ -49,6 +53,8 @@
 #include "link/half_link.h"
 #include "link/packet_pool.h"
 #include "link/port.h"
+#include "wan/dccp/dccp_path.h"
+#include "wan/fibre_channel.h"
 #include "wan/fibre_end.h"
 #include "wan/sealed_path.h"
 #include "wan/tunnel_end.h"
@@ -79,6 +85,8 @@ struct Options {
   bool both = false;
   bool half = false;
   bool sealed = false;
+  bool ipv4 = false;  // directly, without UDP
+  bool dccp = false;  // in that
   std::uint8_t lanes = 1;
   bool blocked = false;  // the first of them
   std::string fibre;     // empty: a tunnel
@@ -127,25 +135,18 @@ class Tunnel final : public Way, private wan::TunnelUser {
   Tunnel(Shared& shared, int side, const Options& options, link::PacketPool& pool,
          io::Reactor& reactor)
       : buffer_({.lane_bytes = options.fifo}) {
-    auto socket = daemon::WanSocket::open({*io::SocketAddress::parse("[::1]:0")}, reactor);
-    if (!socket) std::exit(1);
-    socket_ = std::move(*socket);
-    shared.port[side] = socket_->local().port;
-    socket_->set_landing(buffer_.landing());
-    while (shared.port[1 - side] == 0)
-      usleep(1000);
-    auto there = socket_->local();
-    there.port = shared.port[1 - side];
-    daemon::UdpPath& path = socket_->add(there);
-    if (options.sealed) seal(path, side);
+    daemon::RemotePath& path =
+        options.ipv4 ? open_ip(side, options, reactor) : open_udp(shared, side, reactor);
+    wan::Path& way = connection_ ? static_cast<wan::Path&>(*connection_) : path;
+    if (options.sealed) seal(way, side);
     wan::TunnelOptions tunnel;
     tunnel.port.vl_buffer = 2048;
-    wan::Path& used = sealed_ ? static_cast<wan::Path&>(*sealed_) : path;
+    wan::Path& used = sealed_ ? static_cast<wan::Path&>(*sealed_) : way;
     tunnel_ = std::make_unique<wan::TunnelEnd>(tunnel, buffer_.share(0), pool, entropy_, used,
                                                static_cast<wan::TunnelUser&>(*this));
     path.set_user({.received =
-                       [this](Bytes frame, const auto&, Time at) {
-                         receive(frame, at);
+                       [this](Bytes packet, const daemon::RemotePath::Beside& beside, Time at) {
+                         receive(packet, beside.marked, at);
                          return false;
                        },
                    .changed = [this](Time) { tunnel_->path_changed(); },
@@ -156,6 +157,10 @@ class Tunnel final : public Way, private wan::TunnelUser {
   link::Port& port() override { return tunnel_->port(); }
   void start(Time now) override { tunnel_->start(now); }
   bool run(Time now) override {
+    if (connection_) {
+      connection_->run(now);
+      if (connection_->take_changed()) tunnel_->path_changed();
+    }
     const auto due = tunnel_->deadline();
     if (std::exchange(woken_, false) || (due && *due <= now)) tunnel_->run(now);
     return woken_;
@@ -165,6 +170,40 @@ class Tunnel final : public Way, private wan::TunnelUser {
   std::uint64_t most_used() const override { return share_.most_used_bytes(); }
 
  private:
+  daemon::RemotePath& open_udp(Shared& shared, int side, io::Reactor& reactor) {
+    auto socket = daemon::WanSocket::open({*io::SocketAddress::parse("[::1]:0")}, reactor);
+    if (!socket) std::exit(1);
+    auto there = (*socket)->local();
+    shared.port[side] = there.port;
+    while (shared.port[1 - side] == 0)
+      usleep(1000);
+    there.port = shared.port[1 - side];
+    daemon::RemotePath& path = (*socket)->add(there);
+    (*socket)->set_landing(buffer_.landing());
+    socket_ = std::move(*socket);
+    return path;
+  }
+  daemon::RemotePath& open_ip(int side, const Options& options, io::Reactor& reactor) {
+    constexpr std::uint16_t kPort = 7471;
+    constexpr std::uint32_t kFirst = 0x7F00'0001;  // 127.0.0.1
+    const Gid here = Gid::from_ipv4(kFirst + static_cast<std::uint32_t>(side));
+    const Gid there = Gid::from_ipv4(kFirst + 1 - static_cast<std::uint32_t>(side));
+    const wan::Carried carried = options.dccp ? wan::kDccp : wan::kFrame;
+    auto socket = daemon::IpSocket::open(here, true, reactor, false, *carried.ip_protocol);
+    if (!socket) std::exit(1);
+    daemon::RemotePath& path = (*socket)->add(io::SocketAddress{.address = there});
+    if (options.dccp) {
+      connection_.emplace(path,
+                          wan::dccp::DccpEnds{.local = here,
+                                              .remote = there,
+                                              .local_port = kPort,
+                                              .remote_port = kPort,
+                                              .partial_coverage = options.sealed},
+                          entropy_);
+    }
+    socket_ = std::move(*socket);
+    return path;
+  }
   void seal(wan::Path& path, int side) {
     sealed_.emplace(path, wan::SealedPath::Options{});
     sealed_->set_landing(buffer_.landing());
@@ -174,7 +213,9 @@ class Tunnel final : public Way, private wan::TunnelUser {
                   io::now());
     sealed_->use(1, io::now());
   }
-  void receive(Bytes datagram, Time now) {
+  void receive(Bytes packet, bool marked, Time now) {
+    const Bytes datagram = connection_ ? connection_->receive(packet, marked, now) : packet;
+    if (datagram.empty()) return;
     if (!sealed_) return tunnel_->receive(datagram, now);
     if (const auto came = sealed_->receive(datagram, now)) tunnel_->receive(came->frame, now);
   }
@@ -183,7 +224,8 @@ class Tunnel final : public Way, private wan::TunnelUser {
   io::SystemEntropy entropy_;
   wan::BulkBuffer buffer_;
   wan::BulkBuffer::Share& share_ = buffer_.share(0);
-  std::unique_ptr<daemon::WanSocket> socket_;
+  std::unique_ptr<daemon::PathSocket> socket_;
+  std::optional<wan::dccp::DccpPath> connection_;
   std::optional<wan::SealedPath> sealed_;
   std::unique_ptr<wan::TunnelEnd> tunnel_;
   bool woken_ = false;
@@ -195,12 +237,15 @@ class Fibre final : public Way, private wan::FibreUser {
       : far_(wan::fibre_port(options.fifo, kLanes)),
         end_({.near = {.data_vls = kLanes, .vl_buffer = link::kMostCredit}, .far = far_},
              static_cast<wan::FibreUser&>(*this)),
-        link_(pool, 0) {
-    auto stream = daemon::FibreStream::open(options.fibre, {.format = far_.credit_format}, reactor);
+        link_(pool, 0),
+        fibre_(FibreAddress::parse(options.fibre).value_or(FibreAddress{})),
+        channel_(
+            {.code = static_cast<wan::FibreCodeKind>(fibre_.code), .format = far_.credit_format}) {
+    auto stream = daemon::FibreStream::open(fibre_.stream, channel_, reactor);
     if (!stream) std::exit(1);
     stream_ = std::move(*stream);
     link_.join(end_.far(), io::now());
-    link_.set_channel(&stream_->channel(), io::now());
+    link_.set_channel(&channel_, io::now());
   }
 
   link::Port& port() override { return end_.near(); }
@@ -223,6 +268,8 @@ class Fibre final : public Way, private wan::FibreUser {
   const link::PortOptions far_;
   wan::FibreEnd end_;
   link::HalfLink link_;
+  const FibreAddress fibre_;
+  wan::FibreChannel channel_;
   std::unique_ptr<daemon::FibreStream> stream_;
   bool woken_ = false;
 };
@@ -355,6 +402,9 @@ Options parse(const std::vector<std::string_view>& words) {
       options.blocked = true;
     } else if (words[i] == "sealed") {
       options.sealed = true;
+    } else if (words[i] == "ipv4" || words[i] == "dccp") {
+      options.ipv4 = true;
+      options.dccp = words[i] == "dccp";
     } else {
       options.fibre = words[i];
     }
@@ -391,7 +441,7 @@ int main(int argc, char** argv) {
   if (words.size() < 2) {
     fmt::print(stderr,
                "usage: wan_tunnel SECONDS FIFO-BYTES [both] [half] [lanes [blocked]] "
-               "[sealed | FIBRE]\n");
+               "[sealed] [ipv4 | dccp | FIBRE]\n");
     return 2;
   }
   const double seconds = std::atof(argv[1]);

@@ -7,6 +7,17 @@ if(WEFT_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${WEFT_CCACHE})
 endif()
 
+# Some 280 programs are linked here, each in a quarter of the time that the usual linker takes. The
+# drop-in libraries are not: mold leaves out the symbols that name their versions.
+find_program(WEFT_MOLD mold)
+if(WEFT_MOLD)
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=mold WEFT_COMPILER_KNOWS_MOLD)
+  if(WEFT_COMPILER_KNOWS_MOLD)
+    string(APPEND CMAKE_EXE_LINKER_FLAGS " -fuse-ld=mold")
+  endif()
+endif()
+
 if(WEFT_SANITIZE)
   # -O1 runs several times as fast as -O0, with stacks that can still be read.
   add_compile_options(-fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -O1 -g1)

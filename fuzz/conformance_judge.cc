@@ -12,6 +12,11 @@
 #include "input.h"
 #include "phy/conformance/captured.h"
 #include "phy/conformance/judge.h"
+#include "phy/negotiation/port_speeds.h"
+#include "wire/endian.h"
+#include "wire/link_crc.h"
+#include "wire/packet.h"
+#include "wire/sm/smp.h"
 
 namespace {
 
@@ -39,8 +44,65 @@ SeenMad some_mad(Input& input) {
                      .dr_slid = Lid{0xFFFF},
                      .dr_dlid = Lid{0xFFFF}};
   if (input.one_of(8) == 0) head.header.attribute_id = 0x11;
+  // Mostly one thing is wrong, of all that can be.
+  switch (input.one_of(16)) {
+    case 0:
+      head.header.mgmt_class = wire::MgmtClass::kSubnLid;
+      break;
+    case 1:
+      head.header.method = wire::MadMethod::kGet;
+      break;
+    case 2:
+      head.header.attribute_modifier = 1;
+      break;
+    case 3:
+      head.dr_slid = Lid{1};
+      break;
+    case 4:
+      mad.rest_zero = false;
+      break;
+    default:
+      break;
+  }
   mad.head = head;
+  const std::uint8_t around = input.one_of(6);
+  if (around == 0) return mad;
+  mad.envelope =
+      SeenMad::Envelope{.vl = Vl{static_cast<std::uint8_t>(around == 1 ? 0 : 15)},
+                        .slid = Lid{static_cast<std::uint16_t>(around == 2 ? 1 : 0xFFFF)},
+                        .dlid = Lid{0xFFFF},
+                        .source_qp = Qpn{around == 3 ? 1U : 0U},
+                        .dest_qp = Qpn{0}};
   return mad;
+}
+
+// A packet with such a MAD: LRH, BTH, DETH, and CRCs that are right.
+std::vector<std::byte> some_packet(Input& input) {
+  constexpr std::size_t kBefore = 8 + 12 + 8;
+  SeenMad mad = some_mad(input);
+  std::vector<std::byte> packet(kBefore + wire::kMadSize + wire::kIcrcSize + wire::kVcrcSize);
+  packet[0] = std::byte{0xF0};  // VL 15
+  packet[1] = std::byte{0x02};  // BTH comes next
+  wire::store_be16(packet.data() + 2, 0xFFFF);
+  wire::store_be16(packet.data() + 4,
+                   static_cast<std::uint16_t>((packet.size() - wire::kVcrcSize) / 4));
+  wire::store_be16(packet.data() + 6, 0xFFFF);
+  packet[8] = std::byte{0x64};  // UD, send only
+  wire::store_be16(packet.data() + 10, 0xFFFF);
+  const auto bytes = MutableBytes(packet).subspan<kBefore, wire::kMadSize>();
+  if (mad.head) {
+    mad.head->header.write(bytes);
+    wire::store_be16(bytes.data() + wire::smp::kDrSlidOffset, mad.head->dr_slid.value());
+    wire::store_be16(bytes.data() + wire::smp::kDrDlidOffset, mad.head->dr_dlid.value());
+  }
+  std::byte* const words = bytes.data() + wire::smp::kDataOffset;
+  wire::store_be32(words, mad.flags);
+  wire::store_be32(words + 4, mad.bandwidth);
+  wire::store_be32(words + 8, mad.duration_ms);
+  wire::store_be32(words + 12, mad.iterations);
+  wire::seal_link_packet(packet);
+  if (input.rarely()) packet[input.byte()] ^= std::byte{1};
+  return packet;
 }
 
 Observation some_event(Input& input) {
@@ -54,6 +116,7 @@ Observation some_event(Input& input) {
   seen.configuration = static_cast<std::uint32_t>(input.one_of(4));
   seen.measured = {.matched = input.one_of(2) != 0, .symbol_errors = input.one_of(2)};
   seen.polling = input.one_of(2) == 0;
+  if (seen.configuration % 2 == 0) seen.speeds = port_speeds(SpeedMode::kAuto, seen.speed);
   return seen;
 }
 
@@ -73,6 +136,7 @@ void check(const Exchange& exchange) {
       require(finding.requirement == &requirements()[i]);
       const Verdict verdict = finding.outcome.verdict;
       require((verdict == Verdict::kNotExercised) == finding.outcome.seen.empty());
+      require(!verdict_name(verdict).empty());
       const std::string_view id = finding.requirement->id;
       if (!exchange.lines) require(id != "returns" || verdict == Verdict::kNotExercised);
       if (!exchange.answers) require(id != "polling" || verdict == Verdict::kNotExercised);
@@ -95,6 +159,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<CapturedPacket> packets;
     std::vector<std::vector<std::byte>> kept;
     while (!input.empty()) {
+      if (input.one_of(2) != 0) {
+        kept.push_back(some_packet(input));
+        continue;
+      }
       const Bytes some = input.some();
       kept.emplace_back(some.begin(), some.end());
     }

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stream of a fibre, of any content and in pieces of any size, while the port at this end comes
-// and goes: what is taken for a packet has the length that its LRH says, nothing comes while there
-// is no connection, and what waits stays within bounds.
+// The stream of a fibre in each line code, of any content and in pieces of any size, among it what
+// another end says, bits of it changed or missing, while the port at this end comes and goes: what
+// is taken for a packet has the length that its LRH says, nothing comes while there is no
+// connection, and what waits stays within bounds.
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "input.h"
+#include "link/packet_pool.h"
 #include "wan/fibre_channel.h"
+#include "wire/endian.h"
+#include "wire/flow_control.h"
 #include "wire/lrh.h"
 
 using namespace weft;
@@ -32,12 +38,60 @@ class Port final : public link::ChannelUser {
   bool connected_ = false;
 };
 
+// Says what a fibre's end says.
+class OtherEnd {
+ public:
+  explicit OtherEnd(FibreCodeKind code) : code_(make_fibre_code(code)) {}
+  Bytes says(fuzz::Input& input) {
+    said_.clear();
+    switch (input.one_of(4)) {
+      case 0:
+        code_->put_training(said_, {.own = input.byte(),
+                                    .heard = input.byte(),
+                                    .format = link::CreditFormat{.scale = input.byte()}});
+        break;
+      case 1:
+        code_->put_skip(said_);
+        break;
+      case 2:
+        code_->put_flow_control(
+            said_, wire::FlowControl{.op = static_cast<wire::FlowControl::Op>(input.one_of(3)),
+                                     .vl = Vl{input.one_of(16)},
+                                     .fctbs = input.byte(),
+                                     .fccl = input.byte()}
+                       .bytes());
+        break;
+      default:
+        says_packet(input.byte());
+    }
+    if (input.rarely() && !said_.empty()) {
+      said_[input.word() % said_.size()] ^= std::byte{input.byte()};
+    }
+    if (input.rarely()) said_.resize(said_.size() / 2);
+    return said_;
+  }
+
+ private:
+  void says_packet(std::size_t words) {
+    std::vector<std::byte> bytes(12 + 4 * words + wire::kVcrcSize);
+    wire::store_be16(bytes.data() + 4, static_cast<std::uint16_t>(3 + words));
+    if (const auto packet = pool_.copy(bytes)) require(code_->put_packet(said_, *packet));
+  }
+
+  BufferPool payloads_{link::PacketPool::kPayloadBlock, 4};
+  link::PacketPool pool_{4, payloads_};
+  std::unique_ptr<FibreCode> code_;
+  std::vector<std::byte> said_;
+};
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(std::as_bytes(std::span(data, size)));
   Port port;
-  FibreChannel channel({.format = link::CreditFormat{.wide = true}});
+  const auto code = static_cast<FibreCodeKind>(input.one_of(3));
+  FibreChannel channel({.code = code, .format = link::CreditFormat{.wide = true}});
+  OtherEnd other(code);
   channel.set_user(&port);
   Time now{1s};
   bool seeks = false;
@@ -46,8 +100,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     channel.opened(now);
   };
   channel.opened(now);
+  const auto bring = [&](Bytes bytes) {
+    std::ranges::copy(bytes, channel.room().begin());
+    if (!channel.arrived(bytes.size(), now)) begin_anew();
+    require(channel.room().size() > link::kLongestPacket);
+  };
   while (!input.empty()) {
-    switch (input.one_of(6)) {
+    switch (input.one_of(8)) {
       case 0:
         channel.seek(seeks = !seeks, now);
         break;
@@ -58,12 +117,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 2:
         channel.sent(std::min<std::size_t>(input.byte(), channel.pending().size()), now);
         break;
-      default: {
-        const Bytes bytes = input.some();
-        std::ranges::copy(bytes, channel.room().begin());
-        if (!channel.arrived(bytes.size(), now)) begin_anew();
-        require(channel.room().size() > link::kLongestPacket);
-      }
+      case 3:
+      case 4:
+        bring(other.says(input));
+        break;
+      default:
+        bring(input.some());
     }
     // Whoever does not read is told of training and of nothing else, again and again.
     if (channel.pending().size() > 4096) channel.sent(channel.pending().size(), now);

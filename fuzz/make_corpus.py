@@ -10,15 +10,18 @@ Lives of connections, as fuzz/rdmacm_commands.cc reads them, are written here by
 usage: make_corpus.py          rewrites the folders of corpus/, beside this script, that are made
                                of captures or by hand; service_corpus.py has those of
                                data services, wan_corpus.py those of the WAN,
-                               phy_corpus.py those of the physical layer
+                               phy_corpus.py those of the physical layer,
+                               atm_corpus.py those of ATM
 """
 import pathlib
 import random
 import shutil
 import struct
 
+import atm_corpus
 import phy_corpus
 import service_corpus
+import sonet_corpus
 import wan_corpus
 
 HERE = pathlib.Path(__file__).parent
@@ -458,7 +461,8 @@ def main():
                          ("lan_answers", lan_answers()),
                          ("kernel_routes", kernel_routes()),
                          ("program_end", program_end()), *service_corpus.corpora(),
-                         *wan_corpus.corpora(), *phy_corpus.corpora()):
+                         *wan_corpus.corpora(), *phy_corpus.corpora(),
+                         *atm_corpus.corpora(), *sonet_corpus.corpora()):
         (HERE / "corpus" / folder).mkdir(exist_ok=True)
         for name, blob in made:
             (HERE / "corpus" / folder / name).write_bytes(blob)

@@ -153,7 +153,18 @@ def conformance_judge():
     yield "another-bandwidth", b"\1\1" + both(ms, capabilities, bandwidth=0) + both(soon, ack)
     yield "lost", b"\1\0\1\1" + sdr_up + both(ms, capabilities, arrived=0) * 4
     yield "too-early", b"\1\1" + both(tenth, capabilities) * 3
-    yield "packets", b"\0" + bytes((40,)) + bytes(range(40)) + bytes((3, 1, 2, 3))
+    yield "packets", b"\0" + bytes((0, 40)) + bytes(range(40)) + bytes((0, 3, 1, 2, 3))
+
+    def packet(flags, iterations, transaction=0, attribute=1, wrong=15, around=5):
+        """A MAD in a packet: what is wrong in it and around it, as some_mad() reads it."""
+        return bytes((1, flags, 1, iterations, 1, 1, transaction, attribute, wrong, around, 0))
+    yield "whole-packets", b"\0" + b"".join(
+        packet(flags, 2 - number % 2, number) for flags in (0, 1, 2, 3) for number in (0, 1))
+    for number in range(5):
+        yield "wrong-header-%d" % number, b"\0" + packet(0, 2, wrong=number) * 2 + packet(1, 1)
+        yield "wrong-envelope-%d" % number, b"\0" + packet(0, 2, around=number) * 2 + packet(1, 1)
+    yield "another-attribute", b"\0" + packet(0, 2, attribute=0) * 2 + packet(1, 1, attribute=0)
+    yield "damaged", b"\0" + packet(0, 2)[:-1] + b"\xff\x64" + packet(1, 2)
 
 
 def corpora():

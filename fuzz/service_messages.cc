@@ -16,7 +16,8 @@ namespace {
 
 void check(const ServicePathQuestion& question) {
   require(question.sl.value() < 16);
-  require(!question.own || question.sgid == Gid{});
+  require(question.whose <= PathWhose::kBrought);
+  require(question.whose != PathWhose::kOwn || question.sgid == Gid{});
 }
 void check(const ServicePathAnswer& answer) {
   require(answer.sl.value() < 16);
@@ -32,6 +33,8 @@ void check(const ServiceCounters& counters) {
   require(counters.counters.size() <= ServiceCounters::kMost);
   for (const auto& counter : counters.counters)
     require(is_counter_name(counter.name));
+}
+void check(const ServiceSubnet&) {
 }
 
 }  // namespace

@@ -19,15 +19,18 @@ using namespace weft::wan;
 using fuzz::Input;
 using fuzz::require;
 
-constexpr std::array<std::string_view, 9> kStacks{"null",
-                                                  "udp/ipv6",
-                                                  "udp/ipv4",
-                                                  "ipv6",
-                                                  "udp/options/ipv6",
-                                                  "options/ipv6/ethernet",
-                                                  "udp/ipv4/ethernet",
-                                                  "ethernet",
-                                                  "udp/options/ipv6/ethernet"};
+constexpr std::array<std::string_view, 12> kStacks{"null",
+                                                   "udp/ipv6",
+                                                   "udp/ipv4",
+                                                   "ipv6",
+                                                   "udp/options/ipv6",
+                                                   "options/ipv6/ethernet",
+                                                   "udp/ipv4/ethernet",
+                                                   "ethernet",
+                                                   "udp/options/ipv6/ethernet",
+                                                   "mpls/ethernet",
+                                                   "udp/ipv6/mpls/ethernet",
+                                                   "dccp/ipv6"};
 
 Ends ends_of(bool ipv4, bool here, bool zero_checksum) {
   const auto address = [&](bool near) {
@@ -44,7 +47,9 @@ Ends ends_of(bool ipv4, bool here, bool zero_checksum) {
           .remote_port = static_cast<std::uint16_t>(here ? 5000 : 4000),
           .local_mac = mac(true),
           .remote_mac = mac(false),
-          .zero_checksum = zero_checksum};
+          .zero_checksum = zero_checksum,
+          .labels = {here ? 100016U : 17U},
+          .own_labels = {here ? 17U : 100016U}};
 }
 
 std::uint64_t refused(const Stack& stack) {
@@ -111,6 +116,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(again.has_value());
   require(std::equal(again->bytes.begin(), again->bytes.end(), frame.begin(), frame.end()));
   require(std::equal(again->options.begin(), again->options.end(), options.begin(), options.end()));
-  require(again->traffic_class == (text == "null" || text == "ethernet" ? 0 : traffic_class));
+  const bool ip = text.find("ip") != std::string_view::npos;
+  require(again->traffic_class == (ip ? traffic_class : 0));
   return 0;
 }

@@ -126,9 +126,11 @@ struct PolicyOptions {
   // Of a node: the manager that `weft sm run` runs there; neither: the lab's own.
   std::optional<std::string> node;
   std::optional<std::uint32_t> port;
-  std::string action = "list";        // "list", "add", "delete", "drain", "restore", "explain"
+  std::string action = "list";        // "list", "add", "delete", "drain", "restore", "explain",
+                                      // "log", "export", "save"
   std::vector<std::string> words;     // what the action wants
   std::optional<std::string> before;  // of add: a rule, by its number or name
+  bool save = false;                  // of add and delete: then save
   bool json = false;
 };
 // The words that it takes.
@@ -178,13 +180,32 @@ struct WanEmulatorOptions {
   std::string path;            // settings of both directions
   std::string forward;         // what differs towards the target
   std::string backward;
-  std::string settings;  // a file with such lists; empty: none
-  std::string memory;    // a size; empty: as is usual
-  double interval = 0;   // seconds between reports; 0: at the end only
+  std::string settings;   // a file with such lists; empty: none
+  std::string memory;     // a size; empty: as is usual
+  std::string equipment;  // of streams that are lines, what stands in them; empty: nothing
+  double interval = 0;    // seconds between reports; 0: at the end only
   bool json = false;
 };
+// The words that it takes.
+void define_wan_emulator(CLI::App& emulator, WanEmulatorOptions& options);
 // Makes the way between two programs look like a WAN, until it is interrupted.
 int wan_emulator(const WanEmulatorOptions& options);
+
+struct WanOptions {
+  std::string action;  // "encode", "decode", "explain"
+  std::string stack;   // as site files name it
+  std::string input;   // a file; empty or "-": standard input
+  std::string output;  // a file; empty or "-": standard output
+  // Of IP in the stack, whoever sends and whoever receives, with ports of UDP; as is usual if
+  // empty.
+  std::string from, to;
+  std::size_t count = 3;  // of explain: frames of each kind
+  bool json = false;
+};
+// The words that it takes.
+void define_wan_codec(CLI::App& wan, WanOptions& options);
+// Converts between captures of InfiniBand and the bytes of a WAN.
+int wan_codec(const WanOptions& options);
 
 struct FirewallOptions {
   std::string action;   // "check", "test"

@@ -31,6 +31,7 @@ Commands
   extend    extend a fabric over a WAN; plan it; make the keys of its sites
   firewall      check firewall rules, and try them on a capture
   serve         run a data service here, for labs elsewhere
+  wan           make captures the bytes of any WAN, and captures of those
   wan-emulator  make the way between two programs look like a WAN
   help      explain a command: weft help run
 
@@ -203,7 +204,8 @@ A rule is called by its number or its name. drain takes an instance of a service
 maintenance: its service LIDs move to its pair, and no new paths lead there; restore puts it back.
 explain says which rule answers a query; besides both ends it may have requester, slid,
 service_id, pkey, sl and qos_class. log has the last 256 queries, and which rule answered each.
-What is changed so is forgotten when the lab ends; export prints all rules as a lab file has them.
+What is changed so is forgotten when the lab ends; export prints all rules as a lab file has them,
+and save writes them into the file that the lab file names for them, policies = "rules.toml".
 
 Examples
   weft policy
@@ -213,6 +215,7 @@ Examples
   weft policy explain a b pkey=0x8001
   weft policy log
   weft policy export >rules.toml
+  weft policy add --save to=c answer=none
   weft policy delete closed
   weft policy drain fw1
 )";
@@ -234,10 +237,11 @@ NAME reload reads the rules of a firewall in the lab's daemon anew; when they ar
 changed. Connections that the new ones would have let begin go on. run does so on SIGHUP.
 
 run serves as a process of its own, on a node of which the lab file has [service.NAME] with
-type = "process": a firewall, monitor, capture or limiter. Packets that come there and are not for
-the port itself go through the service and on to where they are for, until it is interrupted; then
-it prints what it has counted, as it does on SIGUSR1. --set says what lab files say of services of
-the type, as in rate=1Gb/s. Each thread of a firewall is a program on the adapter: the flows are
+type = "process": a firewall, monitor, capture, limiter, balancer or router. Packets that come there
+and are not for the port itself go through the service and on to where they are for, until it is
+interrupted; then it prints what it has counted, as it does on SIGUSR1. --set says what lab files
+say of services of the type, as in rate=1Gb/s. A router is at several ports of the node, each in
+another subnet. Each thread of a firewall or router is a program on the adapter: the flows are
 spread over all of them, each to one, and they tell each other of connections. When it dies, its
 pair takes over, or the paths are as if_down in the lab file says.
 
@@ -332,6 +336,26 @@ Examples
 )";
 }
 
+std::string wan_footer() {
+  return R"(STACK is what a site file says for encapsulation, from the frame outwards:
+  udp/ipv6/ethernet, ipv4, mpls/ethernet   packets: captures of Ethernet, or of IP
+  PACKETS/MAPPING/LINE                     octets of a line, as a file or a pipe
+    MAPPING  aal5, gfp, ppp                what puts packets into octets
+    LINE     stm1, stm4, stm16, stm64      SONET/SDH; without one, the mapping's own octets
+  PACKETS/ethernet/10gbase-r               64b/66b blocks; 10gbase-w: those in an STS-192c
+
+encode reads a capture of InfiniBand packets (pcapng or pcap), decode writes one. Each packet is in
+a frame of its own, which is not sealed. What was lost on the way, and why, standard error says.
+explain prints the first frames, cells or blocks of a line, field by field.
+
+Examples
+  weft wan encode ipv6/ppp/stm64 packets.pcapng -o line.stm64
+  weft wan decode ipv6/ppp/stm64 line.stm64 -o again.pcapng
+  weft wan encode udp/ipv6/ethernet packets.pcapng | tshark -r -
+  weft wan encode gfp/stm1 packets.pcapng | weft wan explain gfp/stm1
+)";
+}
+
 std::string wan_emulator_footer() {
   return R"(LISTEN and TARGET are IP addresses with ports, [::1]:4000 as 127.0.0.1:4000; of streams
 also unix:PATH. Answers of the target go back the way. LIST is of these words:
@@ -345,6 +369,11 @@ also unix:PATH. Answers of the target go back the way. LIST is of these words:
   flap=10s,outage=1s   out for a while, about so often
   seed=7               from which all of this is drawn
   none                 as if there were no WAN, from here on in the list
+
+A stream may be the line between two extenders, and --equipment what stands in it, from LISTEN to
+TARGET: regenerator, add-drop (a multiplexer), cell-switch (of ATM, with calls), each with the
+line's level, as in add-drop:stm16; router, bridge and relay, with its stack, as in
+router:ipv6/ppp/stm16; and hosts of others, as weft-wan-emulator(1) says.
 
 Signals: SIGUSR1 prints a report, SIGHUP reads --settings again. Its lines begin with path, forward
 or backward, and go on with a list.

@@ -23,6 +23,7 @@ std::string sm_footer();
 std::string capture_footer();
 std::string extend_footer();
 std::string firewall_footer();
+std::string wan_footer();
 std::string wan_emulator_footer();
 
 std::string lab_footer();

@@ -9,6 +9,7 @@
 #include <cctype>
 
 #include "cli/commands.h"
+#include "cli/policy_file.h"
 #include "cli/suggest.h"
 #include "fabric/lab_census.h"
 #include "fabric/lab_file.h"
@@ -44,8 +45,11 @@ std::string summary(const fabric::Lab& lab) {
 int check(const LabOptions& options) {
   const auto text = io::read_text_file(options.file, fabric::kMostFile);
   if (!text) return refuse("lab", text.error().message);
-  const auto lab = fabric::parse_lab(*text, title_of(options.file));
+  auto lab = fabric::parse_lab(*text, title_of(options.file));
   if (!lab) return refuse("lab", lab.error().message);
+  if (auto read = read_policies(*lab, options.file); !read) {
+    return refuse("lab", read.error().message);
+  }
   for (const std::string& note : fabric::pair_notes(*lab))
     fmt::print(stderr, "weft lab: {}\n", note);
   fmt::print("{}: {}\n", lab->name, summary(*lab));

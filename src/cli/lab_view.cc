@@ -136,15 +136,20 @@ void print_path(const Json& path, std::size_t number) {
              works ? "works" : "does not work", how);
 }
 
-// Where it is, and on an Ethernet what is known of it there: "...; neighbour reachable".
+// Where it is, on an Ethernet what is known of it there, and what the network's connection to it is
+// doing: "...; neighbour reachable; connection open".
 std::string address_of(const Json& remote) {
-  std::vector<std::string> states;
-  for (const Json& state : list_of(remote, "neighbours")) {
-    if (state.is_string()) states.push_back(printable(state.get<std::string>()));
-  }
-  const std::string address = printable(text_of(remote, "address"));
-  return states.empty() ? address
-                        : fmt::format("{}; neighbour {}", address, fmt::join(states, ", "));
+  std::string out = printable(text_of(remote, "address"));
+  const auto add_states = [&](const char* key, std::string_view what) {
+    std::vector<std::string> states;
+    for (const Json& state : list_of(remote, key)) {
+      if (state.is_string()) states.push_back(printable(state.get<std::string>()));
+    }
+    if (!states.empty()) out += fmt::format("; {} {}", what, fmt::join(states, ", "));
+  };
+  add_states("neighbours", "neighbour");
+  add_states("connections", "connection");
+  return out;
 }
 
 void print_extender(const Json& extender, bool details) {

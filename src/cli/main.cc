@@ -85,6 +85,7 @@ struct Options {
   SiteKeyOptions site_key;
   FirewallOptions firewall;
   ServeOptions serve;
+  WanOptions wan;
   WanEmulatorOptions wan_emulator;
   StatusOptions status;
   Words show;
@@ -297,29 +298,12 @@ void define_extend(CLI::App& app, ExtendOptions& options, SiteKeyOptions& key, U
 
 void define_wan(CLI::App& app, Options& options) {
   define_extend(app, options.extend, options.site_key, options.extend_site);
-  WanEmulatorOptions& wan = options.wan_emulator;
-  CLI::App* emulator = add_command(app, "wan-emulator", "Make the way between programs a WAN",
-                                   " [OPTIONS] udp|stream LISTEN TARGET", wan_emulator_footer());
-  emulator->add_option("CARRIES", wan.carries, "udp: datagrams; stream: TCP or Unix sockets")
-      ->required()
-      ->check(CLI::IsMember({"udp", "stream"}));
-  emulator->add_option("LISTEN", wan.listen, "Where it listens, as in 127.0.0.1:4000")->required();
-  emulator->add_option("TARGET", wan.target, "Where that goes, as in [::1]:5000")->required();
-  emulator->add_option("--path", wan.path, "Both directions, as in rate=10Gb/s,delay=50ms,loss=1%")
-      ->option_text("LIST");
-  emulator->add_option("--forward", wan.forward, "What is different from LISTEN to TARGET")
-      ->option_text("LIST");
-  emulator->add_option("--backward", wan.backward, "What is different from TARGET to LISTEN")
-      ->option_text("LIST");
-  emulator->add_option("--settings", wan.settings, "A file of such lists, read again on SIGHUP")
-      ->option_text("FILE");
-  emulator
-      ->add_option("--memory", wan.memory, "For what is under way, each direction; default 1GiB")
-      ->option_text("SIZE");
-  emulator->add_option("--interval", wan.interval, "Report so often; default: at the end")
-      ->option_text("SECONDS")
-      ->check(CLI::Range(0.0, 1e6));
-  emulator->add_flag("--json", wan.json, "Report in JSON, a line each");
+  define_wan_codec(*add_command(app, "wan", "Make captures the bytes of a WAN, and back",
+                                " [OPTIONS] encode|decode|explain STACK [FILE]", wan_footer()),
+                   options.wan);
+  define_wan_emulator(*add_command(app, "wan-emulator", "Make the way between programs a WAN",
+                                   " [OPTIONS] udp|stream LISTEN TARGET", wan_emulator_footer()),
+                      options.wan_emulator);
 }
 
 void define(CLI::App& app, Options& options) {
@@ -445,6 +429,7 @@ int dispatch(const std::string& command, Options& options, CLI::App& app) {
     return extend_command(options.extend, options.site_key, options.extend_site);
   if (command == "firewall") return firewall(options.firewall);
   if (command == "serve") return serve(options.serve);
+  if (command == "wan") return wan_codec(options.wan);
   if (command == "wan-emulator") return wan_emulator(options.wan_emulator);
   return help("", app);
 }

@@ -15,6 +15,7 @@
 #include "base/quantity.h"
 #include "cli/commands.h"
 #include "cli/policy_export.h"
+#include "cli/policy_file.h"
 #include "cli/report_view.h"
 #include "cli/sm_place.h"
 #include "cli/style.h"
@@ -120,12 +121,21 @@ Expected<Json> request_of(const PolicyOptions& options) {
     return fail(std::errc::invalid_argument, text);
   };
   if (options.before && options.action != "add") return wrong("--before is of add only");
-  if (options.json && options.action == "export") {
+  const bool is_export = options.action == "export";
+  const bool is_save = options.action == "save";
+  if (options.json && is_export) {
     return wrong("export prints what a lab file has: --json is not of it");
   }
-  if (options.action == "list" || options.action == "log" || options.action == "export") {
+  if (options.save && options.action != "add" && options.action != "delete") {
+    return wrong("--save is of add and delete only");
+  }
+  // At a node it is a process of this user's that is asked.
+  if ((options.save || is_save) && !options.node && !options.port) {
+    if (auto may = may_save_policies(options.lab); !may) return tl::unexpected(may.error());
+  }
+  if (options.action == "list" || options.action == "log" || is_export || is_save) {
     if (!options.words.empty()) return wrong(options.words[0] + ": one word too many");
-    if (options.action == "export") request["action"] = "list";
+    if (is_export || is_save) request["action"] = "list";
   } else if (options.action == "add") {
     if (auto done = describe_rule(request, options); !done) return tl::unexpected(done.error());
   } else if (options.action == "delete") {
@@ -141,7 +151,7 @@ Expected<Json> request_of(const PolicyOptions& options) {
   } else {
     return wrong(
         fmt::format("{}: no such action (there are list, add, delete, drain, "
-                    "restore, explain, log and export)",
+                    "restore, explain, log, export and save)",
                     options.action));
   }
   return request;
@@ -310,10 +320,11 @@ int print_export(const Json& report) {
 
 void define_policy(CLI::App& policy, PolicyOptions& options) {
   policy.add_option("ACTION", options.action,
-                    "list (default), add, delete, drain, restore, explain, log or export");
+                    "list (default), add, delete, drain, restore, explain, log, export or save");
   policy.add_option("WORD", options.words,
                     "Of add KEY=VALUE; of delete a rule; of drain and restore a port; of "
                     "explain two ends");
+  policy.add_flag("--save", options.save, "Of add and delete: then save");
   policy.add_option("--before", options.before, "Of add: the rule before which it is to be")
       ->option_text("RULE");
   policy
@@ -333,6 +344,12 @@ int policy(const PolicyOptions& options) {
   if (!report) return refuse("policy", report.error().message);
   const Style style = Style::for_stream(stdout);
   if (options.action == "export") return print_export(*report);
+  if (options.action == "save" || options.save) {
+    const auto file = save_policies(*report);
+    const char* const so_far = options.save ? "done until the lab ends, and not saved: " : "";
+    if (!file) return refuse("policy", so_far + file.error().message);
+    fmt::print(stderr, "weft policy: the rules are in {}\n", printable(*file));
+  }
   if (options.json) {
     print_json(*report);
   } else if (options.action == "explain") {

@@ -81,14 +81,34 @@ Expected<daemon::ServiceServerConfig> config_of(const ServeOptions& options) {
   return config;
 }
 
+// Where it is reached: of a router at several addresses, one for each port of its places.
+std::string listens_in(const Json& report) {
+  const Json& server = object_of(report, "server");
+  std::string all = text_of(server, "listen");
+  for (const Json& more : list_of(server, "more"))
+    all += ", " + text_of(more, "listen");
+  return all;
+}
+
+void print_way(const Json& way, const Style& style) {
+  const std::string why = way.contains("why") ? ": " + text_of(way, "why") : "";
+  fmt::print("{} {} session {}{}\n", style.bold(text_of(way, "remote")), text_of(way, "address"),
+             text_of(way, "session"), why);
+}
+
 void print_server_report(const Json& report, const Style& style) {
-  print_counters(object_of(object_of(report, "server"), "counters"));
+  const Json& server = object_of(report, "server");
+  print_counters(object_of(server, "counters"));
+  for (const Json& more : list_of(server, "more"))
+    print_counters(object_of(more, "counters"));
   for (const Json& place : list_of(report, "places")) {
-    const std::string why = place.contains("why") ? ": " + text_of(place, "why") : "";
-    fmt::print("{} {} session {}{}\n", style.bold(text_of(place, "remote")),
-               text_of(place, "address"), text_of(place, "session"), why);
+    print_way(place, style);
     for (const char* what : {"counters", "drops", "service", "port_counters", "tunnel"})
       print_counters(object_of(place, what));
+    for (const Json& more : list_of(place, "more")) {
+      print_way(more, style);
+      print_counters(object_of(more, "counters"));
+    }
     print_service_details(object_of(place, "details"), style);
   }
 }
@@ -98,9 +118,11 @@ void print_server_report(const Json& report, const Style& style) {
 void define_serve(CLI::App& serve, ServeOptions& options) {
   serve
       .add_option("TYPE", options.type,
-                  "What the service does: firewall, monitor, capture, limiter or balancer")
+                  "What the service does: firewall, monitor, capture, limiter, balancer or router")
       ->required();
-  serve.add_option("--listen", options.listens, "Where it is reached, as in 192.0.2.9:7471")
+  serve
+      .add_option("--listen", options.listens,
+                  "Where it is reached, as in 192.0.2.9:7471; of a router by each port")
       ->option_text("ADDRESS")
       ->required();
   define_service_settings(serve, options.settings, "Of the service: ");
@@ -124,9 +146,8 @@ int serve(const ServeOptions& options) {
   });
   if (!server) return refuse(kServeCommand, server.error().message);
   const Signals<ServiceServer, on_signal> signals(**server, {SIGTERM, SIGINT, SIGHUP, SIGUSR1});
-  const Json listens = (*server)->report();
   fmt::print(stderr, "weft {}: {} at {}\n", kServeCommand, options.type,
-             text_of(object_of(listens, "server"), "listen"));
+             listens_in((*server)->report()));
   ignore_broken_files();
   const auto report = [&] {
     const Json now = (*server)->report();

@@ -76,6 +76,12 @@ void define_service_run(CLI::App& service, ServiceRunOptions& run) {
       ->option_text("LIST")
       ->delimiter(',');
   service
+      .add_option("--ports", run.ports,
+                  "Of run: of the node, as in 1,2 of a router; default all of them, of others 1")
+      ->option_text("LIST")
+      ->delimiter(',')
+      ->check(CLI::Range(1U, 254U));
+  service
       .add_option("--pair", run.pair, "Of run: the node of the other one, which is told records")
       ->option_text("NAME");
 }
@@ -91,6 +97,7 @@ int service_run(const ServiceRunOptions& options) {
   if (!kind) return refuse("service", kind.error().message);
   ServiceProcessConfig config{.place = *place,
                               .service = std::move(*kind),
+                              .ports = {options.ports.begin(), options.ports.end()},
                               .threads = options.threads.value_or(1),
                               .cores = options.cores,
                               .pair = options.pair.value_or("")};

@@ -19,6 +19,7 @@ struct ServiceRunOptions {
   std::string lab;                  // empty: the only one
   std::optional<std::string> node;  // nothing: where `weft run --node` runs this
   ServiceSettings settings;
+  std::vector<unsigned> ports;
   std::optional<unsigned> threads;
   std::vector<unsigned> cores;
   std::optional<std::string> pair;  // a node
@@ -26,7 +27,7 @@ struct ServiceRunOptions {
 
   // Whether any is given that other actions of `weft service` do not have.
   [[nodiscard]] bool any() const {
-    return node || threads || pair || settings.any() || !cores.empty();
+    return node || threads || pair || settings.any() || !cores.empty() || !ports.empty();
   }
 };
 

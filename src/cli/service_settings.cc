@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "cli/suggest.h"
-#include "daemon/service/service_maker.h"
 #include "fabric/lab_service_settings.h"
 
 namespace weft::cli {
 
 void define_service_settings(CLI::App& command, ServiceSettings& settings, const std::string& of) {
-  command.add_option("--rules", settings.rules, of + "a firewall's rules")->option_text("FILE");
+  command.add_option("--rules", settings.rules, of + "the rules of a firewall or router")
+      ->option_text("FILE");
   command.add_flag("--dry-run", settings.dry_run,
                    of + "a firewall forwards what it drops, and counts it");
   command
@@ -32,8 +32,7 @@ Expected<fabric::LabService> service_of(const std::string& type, const ServiceSe
   const bool in_lab = std::ranges::find(fabric::kServiceTypes, type) != fabric::kServiceTypes.end();
   if (!known && in_lab) {
     return fail(std::errc::invalid_argument,
-                fmt::format("{}: works in a lab's daemon only; here there are {}", type,
-                            fmt::join(types, ", ")));
+                fmt::format("{}: does not work here; there are {}", type, fmt::join(types, ", ")));
   }
   if (!known) {
     return fail(
@@ -41,10 +40,13 @@ Expected<fabric::LabService> service_of(const std::string& type, const ServiceSe
         fmt::format("{}: no such service{} (there are {})", type,
                     did_you_mean(type, {types.begin(), types.end()}), fmt::join(types, ", ")));
   }
-  if ((!settings.rules.empty() || settings.dry_run) && type != "firewall") {
+  if (!settings.rules.empty() && type != "firewall" && type != "router") {
     return fail(std::errc::invalid_argument,
-                fmt::format("{} of a firewall, and this is a {}",
-                            settings.rules.empty() ? "--dry-run is" : "--rules are", type));
+                fmt::format("--rules are of a firewall or router, and this is a {}", type));
+  }
+  if (settings.dry_run && type != "firewall") {
+    return fail(std::errc::invalid_argument,
+                fmt::format("--dry-run is of a firewall, and this is a {}", type));
   }
   auto service = fabric::service_of_settings(type, settings.set);
   if (!service) return service;

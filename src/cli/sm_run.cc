@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/database_place.h"
 #include "cli/event_view.h"
+#include "cli/policy_file.h"
 #include "cli/signals.h"
 #include "cli/sm_place.h"
 #include "daemon/lab/manager_process.h"
@@ -70,6 +71,9 @@ Expected<std::optional<fabric::Lab>> policies_of(const SmRunOptions& options) {
   if (!text) return tl::unexpected(text.error());
   auto lab = fabric::parse_lab(*text, *options.policies);
   if (!lab) return tl::unexpected(lab.error());
+  if (auto read = read_policies(*lab, *options.policies); !read) {
+    return tl::unexpected(read.error());
+  }
   return std::move(*lab);
 }
 

@@ -19,6 +19,7 @@
 #include "cli/extend_site.h"
 #include "cli/lab_client.h"
 #include "cli/opensm.h"
+#include "cli/policy_file.h"
 #include "cli/signals.h"
 #include "daemon/background.h"
 #include "daemon/lab/lab_server.h"
@@ -93,6 +94,7 @@ std::vector<std::string*> files_of(fabric::Lab& lab) {
     for (std::string& fingerprint : service.external.fingerprints)
       names.push_back(&fingerprint);
   }
+  names.push_back(&lab.data.policy_file);
   std::erase_if(names, [](const std::string* name) {
     return name->empty() || *name == fabric::kNoDatabase ||
            name->starts_with(fabric::kFingerprintPrefix);
@@ -122,6 +124,7 @@ Expected<fabric::LabFile> read_lab(const UpOptions& options) {
   const std::filesystem::path directory = std::filesystem::path(options.file).parent_path();
   for (std::string* name : files_of(lab))
     *name = std::filesystem::absolute(directory / *name);
+  if (auto read = read_policies(lab, ""); !read) return tl::unexpected(read.error());
   // What is written for a person is where he is.
   for (fabric::LabService& service : lab.data.services) {
     if (service.type != "capture" || !service.capture.file.empty()) continue;

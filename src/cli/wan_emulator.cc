@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -108,6 +109,7 @@ Expected<Config> config_of(const WanEmulatorOptions& options) {
   config.carries = options.carries == "udp" ? Config::Carries::kUdp : Config::Carries::kStream;
   config.listen = options.listen;
   config.target = options.target;
+  config.equipment = options.equipment;
   if (!options.memory.empty()) {
     const auto memory = parse_quantity(options.memory, kSizeUnits);
     if (!memory || *memory == 0) {
@@ -132,6 +134,10 @@ void print_paths_report(const Json& report, const Style& style) {
     fmt::print("  {}\n", members(direction, {"under_way", "under_way_bytes", "waiting_bytes"}));
     print_counters(object_of(direction, "counters"));
   }
+  const Json& equipment = object_of(report, "equipment");
+  if (equipment.empty()) return;
+  fmt::print("{} {}\n", style.bold("equipment:"), text_of(equipment, "list"));
+  print_counters(object_of(equipment, "counters"));
 }
 
 void read_settings_again(daemon::WanEmulator& emulator, const WanEmulatorOptions& options) {
@@ -147,6 +153,34 @@ void read_settings_again(daemon::WanEmulator& emulator, const WanEmulatorOptions
 }
 
 }  // namespace
+
+void define_wan_emulator(CLI::App& emulator, WanEmulatorOptions& options) {
+  emulator.add_option("CARRIES", options.carries, "udp: datagrams; stream: TCP or Unix sockets")
+      ->required()
+      ->check(CLI::IsMember({"udp", "stream"}));
+  emulator.add_option("LISTEN", options.listen, "Where it listens, as in 127.0.0.1:4000")
+      ->required();
+  emulator.add_option("TARGET", options.target, "Where that goes, as in [::1]:5000")->required();
+  emulator
+      .add_option("--path", options.path, "Both directions, as in rate=10Gb/s,delay=50ms,loss=1%")
+      ->option_text("LIST");
+  emulator.add_option("--forward", options.forward, "What is different from LISTEN to TARGET")
+      ->option_text("LIST");
+  emulator.add_option("--backward", options.backward, "What is different from TARGET to LISTEN")
+      ->option_text("LIST");
+  emulator.add_option("--settings", options.settings, "A file of such lists, read again on SIGHUP")
+      ->option_text("FILE");
+  emulator
+      .add_option("--memory", options.memory, "For what is under way, each direction; default 1GiB")
+      ->option_text("SIZE");
+  emulator
+      .add_option("--equipment", options.equipment, "In lines: regenerator:stm64,add-drop:stm64")
+      ->option_text("LIST");
+  emulator.add_option("--interval", options.interval, "Report so often; default: at the end")
+      ->option_text("SECONDS")
+      ->check(CLI::Range(0.0, 1e6));
+  emulator.add_flag("--json", options.json, "Report in JSON, a line each");
+}
 
 int wan_emulator(const WanEmulatorOptions& options) {
   const auto config = config_of(options);

@@ -123,6 +123,20 @@ bool SaPaths::is_own(mgmt::PortNumber port, Lid lid) const {
   return hca::is_unicast(info.lid) && (lid.value() >> info.lmc) == (info.lid.value() >> info.lmc);
 }
 
+SaPathQuestion SaPaths::of_service(mgmt::PortNumber port, const service::PathQuestion& question,
+                                   std::span<const Lid> lids) const {
+  SaPathQuestion asked = sa_path_question(question);
+  const bool crosses = question.port != 0;
+  const bool brings = crosses && question.sgid != Gid{} && !lids.empty();
+  if (brings) asked.like.slid = lids.front();
+  if (crosses && !brings) asked.like.sgid = gid_of(port);
+  // A LID of the port's own, by which what other rules than those of LIDs divert may come, says
+  // not that a service asks: with the GID of another port as source it is that of no path.
+  const bool as_service = brings || (!crosses && !is_own(port, question.via));
+  if (!as_service) asked.mask &= ~PathRecord::kHasSlid;
+  return asked;
+}
+
 bool SaPaths::can_ask(mgmt::PortNumber port) const {
   const wire::PortInfo info = node_.port_info(port);
   return info.state == wire::PortState::kActive && hca::is_unicast(info.master_sm_lid);

@@ -97,6 +97,12 @@ class SaPaths final {
   [[nodiscard]] Gid gid_of(mgmt::PortNumber port) const;
   // Whether it is one of the 2^LMC LIDs that the port has in its subnet.
   [[nodiscard]] bool is_own(mgmt::PortNumber port, Lid lid) const;
+  // What a service asks that is at the port and has these LIDs there: on a sender's behalf; with
+  // `question.port`, which is that port then, as its own, or of what it has brought there from
+  // another subnet. The answer to the latter two is to lead_back().
+  [[nodiscard]] SaPathQuestion of_service(mgmt::PortNumber port,
+                                          const service::PathQuestion& question,
+                                          std::span<const Lid> lids) const;
   // Whether the subnet manager has made the port Active, and has said where it is.
   [[nodiscard]] bool can_ask(mgmt::PortNumber port) const;
   // As SaPathAsker::ask().

@@ -28,6 +28,8 @@ struct Where {
 inline constexpr std::size_t kMaxName = 63;
 [[nodiscard]] bool good_name(std::string_view name);
 
+class LabSubnets;
+
 class LabBuilder {
  public:
   // An end of a link as it was written. Without a port, the first that is free when all that are
@@ -77,6 +79,10 @@ class LabBuilder {
   void add_link(LinkText link, Where where);
   [[nodiscard]] bool has_node(const std::string& name) const { return index_.contains(name); }
 
+  void set_policy_file(std::string file) { lab_.data.policy_file = std::move(file); }
+  [[nodiscard]] const std::vector<LabPolicy>& policies() const { return lab_.data.policies; }
+  // All rules are of a lab that can have them, and each has a name of its own.
+  [[nodiscard]] Expected<void> check_policies() const;
   // What a rule names is there.
   [[nodiscard]] Expected<void> check_policy(const LabPolicy& policy, const Where& where) const;
   // Nothing may be called after it.
@@ -118,8 +124,8 @@ class LabBuilder {
   [[nodiscard]] Expected<void> check_services() const;
   [[nodiscard]] Expected<void> check_names(const LabService& service, const Where& where) const;
   [[nodiscard]] Expected<void> check_router(const LabService& service, const Where& at) const;
-  [[nodiscard]] Expected<void> check_router_pairs(const LabService& service, const Where& at) const;
-  [[nodiscard]] Expected<void> check_policies() const;
+  [[nodiscard]] Expected<void> check_router_pairs(const LabService& service,
+                                                  const LabSubnets& subnets, const Where& at) const;
   [[nodiscard]] Expected<void> check_port(const LabPort& port, const Where& where) const;
   [[nodiscard]] Expected<void> check_ends(const LabPolicyEnds& ends, const Where& where,
                                           const std::string& key) const;

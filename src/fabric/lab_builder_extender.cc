@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/fibre_address.h"
 #include "fabric/lab_builder.h"
 
 namespace weft::fabric {
@@ -45,7 +46,12 @@ Expected<void> LabBuilder::check_remotes(const LabExtender& extender, const Wher
       return wrong(key, fmt::format("a name has 1 to {} letters, digits and ._-", kMaxName));
     }
     if (extender.on_fibres()) {
-      const auto same = [&](const LabRemote& other) { return other.fibre == remotes[i].fibre; };
+      const auto stream_of = [](const LabRemote& remote) {
+        return FibreAddress::parse(remote.fibre).value_or(FibreAddress{}).stream;
+      };
+      const auto same = [&](const LabRemote& other) {
+        return stream_of(other) == stream_of(remotes[i]);
+      };
       const auto first = std::ranges::find_if(remotes, same);
       if (first == remotes.begin() + static_cast<std::ptrdiff_t>(i)) continue;
       return wrong(key, fmt::format("{} is the fibre to remote {} too", first->fibre, first->name));

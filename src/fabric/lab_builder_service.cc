@@ -131,6 +131,10 @@ Expected<void> LabBuilder::check_names(const LabService& service, const Where& w
                                  "services in the lab's daemon",
                                  other->name));
   }
+  if (other->has_threads()) {
+    return wrong(at, fmt::format("{} has threads of its own; copies go to services in the daemon's",
+                                 other->name));
+  }
   if (!other->mirror_to.empty()) {
     return wrong(
         at, fmt::format("{} has mirror_to itself, and copies are not copied again", other->name));
@@ -139,7 +143,8 @@ Expected<void> LabBuilder::check_names(const LabService& service, const Where& w
 }
 
 Expected<void> LabBuilder::check_router(const LabService& service, const Where& at) const {
-  if (service.type != "router") return {};
+  const LabSubnets subnets(lab_);
+  if (!joins_subnets(lab_, subnets, service)) return {};
   if (service.by_load) {
     return wrong(at, "a router is not balanced by load: each subnet has to choose the same node");
   }
@@ -168,16 +173,13 @@ Expected<void> LabBuilder::check_router(const LabService& service, const Where& 
                                  "at = [\"{0}:1\", \"{0}:2\"]",
                                  node));
   }
-  return check_router_pairs(service, at);
+  return check_router_pairs(service, subnets, at);
 }
 
 // Both members of a pair are in one subnet, whose manager leads the one's LIDs to the other one.
-Expected<void> LabBuilder::check_router_pairs(const LabService& service, const Where& at) const {
-  const LabSubnets subnets(lab_);
-  const auto subnet_of = [&](const LabPort& port) {
-    const LabNode* const node = lab_.find_node(port.node);
-    return subnets.of(static_cast<std::size_t>(node - lab_.nodes.data()), port.port);
-  };
+Expected<void> LabBuilder::check_router_pairs(const LabService& service, const LabSubnets& subnets,
+                                              const Where& at) const {
+  const auto subnet_of = [&](const LabPort& port) { return subnets.of(lab_, port); };
   for (const LabServiceInstance& pair : service.instances) {
     const LabPort& one = pair.front().at;
     const LabPort& other = pair.back().at;

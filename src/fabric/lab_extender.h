@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/atm_address.h"
 #include "base/gid_prefix.h"
 #include "base/ids.h"
 #include "base/time.h"
@@ -53,6 +54,13 @@ struct LabEgress {
   friend bool operator==(const LabEgress&, const LabEgress&) = default;
 };
 
+// A connection of ATM that is set up by signalling (SVC), between two addresses.
+struct LabSvc {
+  AtmAddress own{};
+  AtmAddress other{};
+  friend bool operator==(const LabSvc&, const LabSvc&) = default;
+};
+
 struct LabRemote {
   std::string name;
   // Where its extender listens. Nothing: it is not known, and that one comes here, from wherever.
@@ -71,13 +79,22 @@ struct LabRemote {
   // reads it; empty: UDP, in IP of the address's version.
   std::string encapsulation;
   std::string interface;  // by which frames of Ethernet leave, where the encapsulation has them
+  // Where it has MPLS: labels of packets that go there, the outermost first, and of those that come
+  // from there; empty: the same.
+  std::vector<std::uint32_t> labels;
+  std::vector<std::uint32_t> own_labels;
   // Where it is the other end of a fibre, on which packets travel as they are: which one, as
   // daemon/wan/fibre_stream.h reads it; it has neither address nor fingerprint then.
   std::string fibre;
-  std::uint64_t rate_bytes_per_s = 0;  // of what goes there into the WAN; 0: as fast as it can
-  std::optional<LabDscp> dscp;         // of what goes there; nothing: no mark
-  std::optional<LabFec> fec;           // the same as at that site; nothing: none
-  std::optional<LabEgress> egress;     // of what goes there; nothing: LabEgress()
+  // Where it is at the other end of a line, in which its encapsulation ends: the stream that bears
+  // that, as a fibre's; empty: it is not.
+  std::string line;
+  std::uint64_t line_octets_per_s = 0;  // of that; 0: as its standard has it
+  std::optional<LabSvc> svc;            // where that is of ATM; nothing: one that is configured
+  std::uint64_t rate_bytes_per_s = 0;   // of what goes there into the WAN; 0: as fast as it can
+  std::optional<LabDscp> dscp;          // of what goes there; nothing: no mark
+  std::optional<LabFec> fec;            // the same as at that site; nothing: none
+  std::optional<LabEgress> egress;      // of what goes there; nothing: LabEgress()
   bool adapts_rate = false;  // that goes there as fast as the WAN can carry it, which is found out
   friend bool operator==(const LabRemote&, const LabRemote&) = default;
 };

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +13,8 @@
 #include "fabric/lab_dscp_text.h"
 #include "fabric/lab_egress_text.h"
 #include "fabric/lab_fec_text.h"
+#include "fabric/lab_label_text.h"
+#include "fabric/lab_line_text.h"
 #include "fabric/lab_site_text.h"
 #include "fabric/toml_string.h"
 
@@ -44,6 +46,12 @@ const Keys<LabRemote>& encapsulation_keys() {
        }},
       {"interface", [](LabRemote& remote,
                        const Value& value) { return store(remote.interface, value.string()); }},
+      {"labels", [](LabRemote& remote,
+                    const Value& value) { return store(remote.labels, read_labels(value)); }},
+      {"own_labels",
+       [](LabRemote& remote, const Value& value) {
+         return store(remote.own_labels, read_labels(value));
+       }},
       {"dscp",
        [](LabRemote& remote, const Value& value) { return store(remote.dscp, read_dscp(value)); }},
       {"fec",
@@ -145,17 +153,6 @@ Done read_rate(LabRemote& remote, const Value& value) {
   return {};
 }
 
-Done read_fibre(LabRemote& remote, const Value& value) {
-  auto fibre = value.string();
-  if (!fibre) return tl::unexpected(fibre.error());
-  const auto begins = [&](std::string_view with) { return fibre->starts_with(with); };
-  if (!std::ranges::any_of(std::array{"unix:", "shm:", "tcp:", "file:"}, begins)) {
-    return value.wrong("must be \"unix:PATH\", \"shm:PATH\", \"tcp:HOST:PORT\" or \"file:IN,OUT\"");
-  }
-  remote.fibre = std::move(*fibre);
-  return {};
-}
-
 Done read_remotes(ExtenderText& text, const Value& table) {
   const auto entries = table.table();
   if (!entries) return tl::unexpected(entries.error());
@@ -165,7 +162,11 @@ Done read_remotes(ExtenderText& text, const Value& table) {
       {"prefixes", read_prefixes},
       {"next_hop", read_next_hop},
       {"fingerprint", read_fingerprints},
-      {"fibre", read_fibre},
+      {"fibre", [](LabRemote& remote,
+                   const Value& value) { return store(remote.fibre, read_fibre(value)); }},
+      {"line", read_line},
+      {"line_rate", read_line_rate},
+      {"svc", read_svc},
       {"rate", read_rate},
   };
   keys.insert(keys.end(), encapsulation_keys().begin(), encapsulation_keys().end());
@@ -264,10 +265,10 @@ Done check_fibres(const LabExtender& extender, const Value& value) {
                       remote.name));
     }
     if (remote.address || remote.paths != 1 || !remote.fingerprints.empty() ||
-        !remote.interface.empty() || remote.dscp || remote.fec) {
+        !remote.interface.empty() || !remote.line.empty() || remote.dscp || remote.fec) {
       return value.wrong(
           fmt::format("remote {} is on a fibre, which has neither address, "
-                      "fingerprint nor interface, nor dscp, nor fec",
+                      "fingerprint, interface nor line, nor dscp, nor fec",
                       remote.name));
     }
     if (remote.adapts_rate) {
@@ -307,6 +308,7 @@ Done check_network(const LabExtender& extender, const Value& value) {
   for (const LabRemote& remote : extender.remotes) {
     if (!remote.fibre.empty()) return check_fibres(extender, value);
     if (Done done = check_paths(extender, remote, value); !done) return done;
+    if (Done done = check_line(extender, remote, value); !done) return done;
     if (remote.encapsulation != kNull) continue;
     return value.wrong(fmt::format(
         "remote {} needs a fibre without an encapsulation, as in fibre = \"tcp:192.0.2.1:7471\"",
@@ -365,6 +367,8 @@ Done add_extenders(LabBuilder& builder, const Value& table, const Keys<LabNode>&
     for (LabRemote& remote : text.extender.remotes) {
       if (remote.encapsulation.empty()) remote.encapsulation = text.usual.encapsulation;
       if (remote.interface.empty()) remote.interface = text.usual.interface;
+      if (remote.labels.empty()) remote.labels = text.usual.labels;
+      if (remote.own_labels.empty()) remote.own_labels = text.usual.own_labels;
       if (!remote.dscp) remote.dscp = text.usual.dscp;
       if (!remote.fec) remote.fec = text.usual.fec;
       if (!remote.egress) remote.egress = text.usual.egress;
@@ -399,7 +403,10 @@ std::string remote_words(const LabRemote& remote) {
     keys.push_back("encapsulation = " + quoted(remote.encapsulation));
   }
   if (!remote.fibre.empty()) keys.push_back("fibre = " + quoted(remote.fibre));
+  std::ranges::move(line_words(remote), std::back_inserter(keys));
   if (!remote.interface.empty()) keys.push_back("interface = " + quoted(remote.interface));
+  if (!remote.labels.empty()) keys.push_back("labels = " + label_words(remote.labels));
+  if (!remote.own_labels.empty()) keys.push_back("own_labels = " + label_words(remote.own_labels));
   if (remote.dscp) keys.push_back("dscp = " + dscp_words(*remote.dscp));
   if (remote.fec) keys.push_back("fec = " + quoted(fec_words(*remote.fec)));
   if (remote.egress) keys.push_back("egress = " + egress_words(*remote.egress));

@@ -223,6 +223,7 @@ struct Top {
   std::optional<LabLan> lan;
   std::vector<Value> networks, managements, parts, switches, extenders, nodes, routers, hosts,
       links, services, policies;
+  std::string policy_file;
 };
 
 // Those of several subnets are written [[sm]], one after the other.
@@ -296,6 +297,8 @@ Keys<Top> top_keys() {
          top.policies.push_back(value);
          return Done{};
        }},
+      {"policies",
+       [](Top& top, const Value& value) { return store(top.policy_file, value.string()); }},
   };
 }
 
@@ -345,7 +348,11 @@ Done add_data_services(LabBuilder& builder, const Top& top) {
   for (const Value& value : top.services) {
     if (Done done = add_services(builder, value); !done) return done;
   }
+  builder.set_policy_file(top.policy_file);
   for (const Value& value : top.policies) {
+    if (!top.policy_file.empty()) {
+      return value.wrong("policies names a file, and rules stand there");
+    }
     if (Done done = add_policies(builder, value); !done) return done;
   }
   return {};

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "fabric/lab_parts.h"
 #include "fabric/lab_service_text.h"
 
 namespace weft::fabric {
@@ -32,10 +33,17 @@ std::string shared_by(const Lab& lab, const LabPort& one, const LabPort& other) 
   return fmt::format("switch {}", at);
 }
 
-// The part that runs the node of a port; empty: one process runs all.
-std::string_view part_of(const Lab& lab, const LabPort& port) {
-  if (lab.parts.empty()) return {};
-  return lab.parts[lab.find_node(port.node)->part].name;
+// The part that runs the node of a port; null: one process runs all.
+const LabPart* part_of(const Lab& lab, const LabPort& port) {
+  return lab.parts.empty() ? nullptr : &lab.parts[lab.find_node(port.node)->part];
+}
+
+// Whether what works in both parts tells itself what is connected: parts on one machine do, of what
+// works in their daemons' own threads.
+bool tell_each_other(const LabService& service, const LabPart& one, const LabPart& other) {
+  const bool in_daemons =
+      service.type != "process" && !service.is_external() && !service.has_threads();
+  return in_daemons && carrier_between(one, other) == PartCarrier::kRings;
 }
 
 }  // namespace
@@ -45,13 +53,13 @@ std::vector<std::string> pair_notes(const Lab& lab) {
   for (const LabService& service : lab.data.services) {
     for (const LabServiceInstance& pair : service.instances) {
       if (pair.size() != 2) continue;
-      const std::string_view one = part_of(lab, pair[0].at);
-      const std::string_view other = part_of(lab, pair[1].at);
-      if (one != other) {
+      const LabPart* const one = part_of(lab, pair[0].at);
+      const LabPart* const other = part_of(lab, pair[1].at);
+      if (one != other && !tell_each_other(service, *one, *other)) {
         notes.push_back(fmt::format(
             "service {}: {} is in part {} and {} in part {}: neither tells the other one "
             "what is connected, and who takes over knows no connection",
-            service.name, to_string(pair[0].at), one, to_string(pair[1].at), other));
+            service.name, to_string(pair[0].at), one->name, to_string(pair[1].at), other->name));
       }
       const std::string shared = shared_by(lab, pair[0].at, pair[1].at);
       if (shared.empty()) continue;

@@ -49,6 +49,8 @@ struct LabService {
   std::vector<std::pair<PKey, PKey>> pkeys;
   bool hide_queue_pairs = false;
   std::string mirror_to;  // who gets copies of what it drops; empty: nobody
+  // In which it works, each with flows of its own; 1: in that of the daemon, with all else there.
+  unsigned threads = 1;
   // Of one type alone.
   std::string rules;     // file of a firewall's; empty: its usual ones
   bool dry_run = false;  // of a firewall: what its rules refuse goes on, and is counted
@@ -59,6 +61,8 @@ struct LabService {
   LabExternal external;
   friend bool operator==(const LabService&, const LabService&) = default;
 
+  // It works in threads of its own in the daemon, each of which is a program on the adapter.
+  [[nodiscard]] bool has_threads() const { return threads > 1; }
   // It works on a server outside of the fabric.
   [[nodiscard]] bool is_external() const { return type == "external"; }
   // It sees packets, and no path leads through it.
@@ -97,6 +101,8 @@ struct LabPolicy {
 struct LabServices {
   std::vector<LabService> services;
   std::vector<LabPolicy> policies;
+  // Where rules are instead of in the lab file, as that has it; empty: there.
+  std::string policy_file;
   friend bool operator==(const LabServices&, const LabServices&) = default;
 
   [[nodiscard]] const LabService* find(std::string_view name) const;

@@ -111,6 +111,17 @@ std::string write_text(const LabService& service) {
   return (service.*kField).empty() ? "" : quoted(service.*kField);
 }
 
+Done read_threads(LabService& service, const Value& value) {
+  constexpr std::int64_t kMostThreads = 64;
+  return store(service.threads, value.integer(1, kMostThreads).map([](std::int64_t threads) {
+    return static_cast<unsigned>(threads);
+  }));
+}
+
+std::string write_threads(const LabService& service) {
+  return service.has_threads() ? fmt::to_string(service.threads) : "";
+}
+
 // A number of a type's own.
 template <auto kType, auto kField, std::int64_t kLeast, std::int64_t kMost>
 Done read_number(LabService& service, const Value& value) {
@@ -330,6 +341,7 @@ constexpr std::array kKeys{
                write_flag<&LabService::hide_queue_pairs>},
     ServiceKey{"mirror_to", kDroppers, read_text<&LabService::mirror_to>,
                write_text<&LabService::mirror_to>},
+    ServiceKey{"threads", kWithRules, read_threads, write_threads},
     ServiceKey{"rules", kWithRules, read_text<&LabService::rules>, write_text<&LabService::rules>},
     ServiceKey{"dry_run", kFirewall, read_flag<&LabService::dry_run>,
                write_flag<&LabService::dry_run>},
@@ -393,6 +405,13 @@ std::string trouble_of(const LabService& service) {
         "select = \"{}\": a process says itself which packets are its, by flows of its raw queue "
         "pair (`weft service run` takes those to other LIDs than the port's own)",
         service.select == Select::kGids ? "gids" : "others");
+  }
+  if (service.has_threads() && service.select != Select::kLids) {
+    return "threads: packets that come to service LIDs are spread over them, and select says "
+           "others";
+  }
+  if (service.has_threads() && !service.mirror_to.empty()) {
+    return "threads: copies for mirror_to stay in the daemon's own thread";
   }
   if (service.is_external()) {
     return service.is_tap() ? "select = \"copies\": an external server forwards what it gets"

@@ -22,8 +22,8 @@ namespace weft::fabric {
 namespace {
 
 constexpr const char* kKeyLetters = "abcdefghijklmnopqrstuvwxyz_";
-// Another service of the lab; ports of it.
-constexpr std::array<std::string_view, 2> kOfLabs{"mirror_to", "servers"};
+// Another service of the lab; ports of it; what `weft service run` has an option for.
+constexpr std::array<std::string_view, 3> kOfLabs{"mirror_to", "servers", "threads"};
 constexpr const char* kText = "text";
 
 // --- what only those have that know no lab -------------------------------------------------------

@@ -159,7 +159,7 @@ std::string type_in(const std::string& name, const Value& table) {
 // Of a service that does not work in the daemon, the command that is told what it is, and so this
 // key; empty: it is none of those.
 std::string_view told_by(std::string_view type, const ServiceKey& key) {
-  const bool of_place = key.is_of("external") || key.name == "mirror_to";
+  const bool of_place = key.is_of("external") || key.name == "mirror_to" || key.name == "threads";
   if (of_place) return "";
   return type == "process" ? "service run" : type == "external" ? "serve" : "";
 }
@@ -375,15 +375,21 @@ Done read_policy(LabPolicy& policy, const Value& table) {
   return {};
 }
 
+// It quotes what it met as it was, line ends too.
+std::string description_of(const toml::parse_error& error) {
+  std::string description(error.description());
+  std::ranges::replace_if(
+      description, [](char c) { return !printable(c); }, '?');
+  return description;
+}
+
 }  // namespace
 
 Expected<LabPolicy> parse_policy(std::string_view text, const Lab& lab, const std::string& name) {
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
-    std::string description(parsed.error().description());
-    std::ranges::replace_if(
-        description, [](char c) { return !printable(c); }, '?');
-    return fail(std::errc::invalid_argument, fmt::format("{}: {}", name, description));
+    return fail(std::errc::invalid_argument,
+                fmt::format("{}: {}", name, description_of(parsed.error())));
   }
   // No line: a rule that somebody has typed is one.
   const LabBuilder builder(name, lab);
@@ -404,6 +410,24 @@ Done add_policies(LabBuilder& builder, const Value& array) {
     builder.add_policy(std::move(policy), value.where());
   }
   return {};
+}
+
+Expected<std::vector<LabPolicy>> parse_policies(std::string_view text, const Lab& lab,
+                                                const std::string& file) {
+  const toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("{}:{}: {}", file, parsed.error().source().begin.line,
+                            description_of(parsed.error())));
+  }
+  LabBuilder builder(file, lab);
+  const Keys<LabBuilder> keys{
+      {"policy", [](LabBuilder& to, const Value& value) { return add_policies(to, value); }}};
+  if (Done done = read_keys(keys, builder, Value(builder, parsed.table(), "")); !done) {
+    return tl::unexpected(done.error());
+  }
+  if (Done done = builder.check_policies(); !done) return tl::unexpected(done.error());
+  return builder.policies();
 }
 
 std::optional<LabPort> parse_lab_port(const std::string& text) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fabric/lab.h"
 #include "fabric/lab_builder.h"
@@ -25,6 +26,11 @@ namespace weft::fabric {
 // `name`.
 [[nodiscard]] Expected<LabPolicy> parse_policy(std::string_view text, const Lab& lab,
                                                const std::string& name);
+
+// The rules of a file of their own, which has [[policy]] and nothing else, for a lab that has none.
+// Errors name the file and a line.
+[[nodiscard]] Expected<std::vector<LabPolicy>> parse_policies(std::string_view text, const Lab& lab,
+                                                              const std::string& file);
 
 // Both, as they are read; empty where there are none.
 [[nodiscard]] std::string services_text(const Lab& lab);

@@ -115,6 +115,7 @@ std::string services_text(const Lab& lab) {
   std::string text;
   for (const LabService& service : lab.data.services)
     text += service_text(service);
+  if (!lab.data.policy_file.empty()) return text;
   for (const LabPolicy& policy : lab.data.policies)
     text += policy_text(policy);
   return text;

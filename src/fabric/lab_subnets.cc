@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/lab_subnets.h"
 
+#include <map>
+#include <string_view>
+
 namespace weft::fabric {
 
 LabSubnets::LabSubnets(const Lab& lab) {
@@ -38,6 +41,20 @@ LabSubnets::LabSubnets(const Lab& lab) {
       waiting.insert(waiting.end(), neighbours[at].begin(), neighbours[at].end());
     }
   }
+}
+
+bool joins_subnets(const Lab& lab, const LabSubnets& subnets, const LabService& service) {
+  const bool works_elsewhere = service.type == "process" || service.is_external();
+  if (!works_elsewhere) return service.type == "router";
+  std::map<std::string_view, std::size_t> first;  // subnet of each node's first port of these
+  for (const LabServiceInstance& instance : service.instances) {
+    for (const LabServiceMember& member : instance) {
+      const std::size_t subnet = subnets.of(lab, member.at);
+      const auto [known, is_new] = first.emplace(member.at.node, subnet);
+      if (!is_new && known->second != subnet) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace weft::fabric

@@ -21,6 +21,9 @@ class LabSubnets {
   [[nodiscard]] std::size_t of(std::size_t node, std::uint8_t port) const {
     return subnet_[vertex(node, port)];
   }
+  [[nodiscard]] std::size_t of(const Lab& lab, const LabPort& port) const {
+    return of(static_cast<std::size_t>(lab.find_node(port.node) - lab.nodes.data()), port.port);
+  }
   // Two managers that reach each other, by their indices; equal ones: there are none.
   [[nodiscard]] std::pair<std::size_t, std::size_t> shared() const { return shared_; }
 
@@ -35,5 +38,10 @@ class LabSubnets {
   std::vector<std::size_t> subnet_;
   std::pair<std::size_t, std::size_t> shared_{};
 };
+
+// Whether a service joins subnets: a router; or one that works elsewhere, which is none of the
+// lab's to know, at ports of one node that are in several.
+[[nodiscard]] bool joins_subnets(const Lab& lab, const LabSubnets& subnets,
+                                 const LabService& service);
 
 }  // namespace weft::fabric

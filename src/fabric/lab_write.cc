@@ -191,6 +191,9 @@ std::string write_lab(const Lab& lab, std::string_view comment) {
   if (lab.network != Ipv4Network{}) {
     fmt::format_to(out, "network = \"{}\"\n", to_string(lab.network));
   }
+  if (!lab.data.policy_file.empty()) {
+    fmt::format_to(out, "policies = {}\n", quoted(lab.data.policy_file));
+  }
   const bool is_one = lab.more_subnets.empty();
   if (is_one) write_management(out, lab.management, false);
   if (const auto lan = common_lan(lab)) {

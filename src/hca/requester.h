@@ -428,9 +428,11 @@ class Requester {
   std::uint64_t newest_order_ = 0;  // of those that are known to have arrived
   Time newest_sent_at_{};
   Time wide_delivered_at_{};
-  Time answered_at_{};       // something came from the responder
-  bool was_absent_ = false;  // since then this was not run when it should have been
-  bool question_ = false;    // see take_question()
+  Time answered_at_{};  // something came from the responder
+  // Since then this was not run when it should have been, for a timeout, for a probe.
+  bool was_absent_ = false;
+  bool was_late_ = false;
+  bool question_ = false;  // see take_question()
   // While the path is taken for a narrow one: when and how a long packet was last sent whole.
   std::optional<std::uint64_t> trial_;
   Time next_trial_{};

@@ -17,7 +17,7 @@ void Requester::receive(const InPacket& packet, Time now) {
   if (!reliable()) return take_credit(packet);
   if (packet.congestion) congestion_.congested(now_);
   answered_at_ = now_;
-  was_absent_ = false;
+  was_absent_ = was_late_ = false;
   stalled_ = false;
   window_used_ = 2 * in_flight_ >= congestion_.bytes();
   sample_sent_at_.reset();

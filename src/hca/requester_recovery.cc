@@ -15,6 +15,9 @@ constexpr Duration kTimeoutUnit{4096};
 // Deadlines are met within a fraction of a millisecond. Whoever comes so late had no processor, and
 // has not looked at what arrived meanwhile: what it did not hear was not silence.
 constexpr Duration kAbsent = 20ms;
+// A probe is due much sooner, and a program that posts after a pause may come before the thread
+// which would have read first.
+constexpr Duration kProbeAbsent = 1ms;
 // Timers of user space are no finer.
 constexpr Duration kLeastReorder = 50us;
 
@@ -95,14 +98,17 @@ void Requester::find_losses() {
 }
 
 void Requester::find_lost_packets() {
-  if (records_.empty()) return;
-  if (records_.front().order > newest_order_) return;  // nothing has overtaken anything
   const Duration reorder = reorder_time();
   const Duration round_trip = congestion_.round_trip().value_or(kLeastProbe);
   for (std::size_t i = 0; i < records_.size(); ++i) {
     PacketRecord& record = records_[i];
+    if (record.order >= newest_order_) {
+      // Those behind it were first sent later, and again later still. What was sent again may stand
+      // before some that went sooner.
+      if (!record.resent) break;
+      continue;
+    }
     if (record.delivered || record.lost || record.out) continue;
-    if (record.order >= newest_order_) continue;
     const Duration overtaken = newest_sent_at_ - record.sent_at;
     // Few have overtaken it, but one of them by a whole round trip: the order on the way is not
     // that loose.
@@ -182,9 +188,14 @@ void Requester::expire(Time now) {
     timer_from_ = now_;
     was_absent_ = true;
   }
+  const bool late = probe && *probe + kProbeAbsent <= now_ && !was_late_;
+  if (late) {
+    probe_from_ = now_;
+    was_late_ = true;
+  }
   if (timeout && *timeout <= now_ && !absent) {
     time_out();
-  } else if (probe && *probe <= now_) {
+  } else if (probe && *probe <= now_ && !late) {
     this->probe();
   }
 }

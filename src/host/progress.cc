@@ -266,10 +266,13 @@ void Progress::spin() {
   std::size_t read = 0;  // since others had their turn
   for (unsigned round = 1; !hot_.empty() && !stop_.load(std::memory_order_relaxed); ++round) {
     bool found = false;
+    bool more = false;
     for (std::size_t i = 0; i < hot_.size();) {
       Receiver& receiver = *hot_[i];
-      const auto count = receiver.receive(budget_of(receiver, carrier_), Receiver::Acks::kAtOnce);
+      const std::size_t budget = budget_of(receiver, carrier_);
+      const auto count = receiver.receive(budget, Receiver::Acks::kAtOnce);
       found |= count.value_or(0) > 0;
+      more |= count.value_or(0) >= budget;
       read += count.value_or(0);
       const bool polled = receiver.note_read(count.value_or(0));
       if (count && (receiver.kept_for_ > 0 || !polled)) {
@@ -289,8 +292,10 @@ void Progress::spin() {
     if (found) last = now;
     if (now - last > kSpin) break;
     // Whoever carries packets and has our processor could only bring more of them, a few at a time.
-    // But it must not take us for somebody who computes.
-    if (found && carrier_ == Carrier::kProcess && round % kRoundsInRow != 0) continue;
+    // And while there are more, to yield costs up to a tenth of what it costs to read a run. But
+    // nobody must take us for somebody who computes.
+    const bool go_on = more || (found && carrier_ == Carrier::kProcess);
+    if (go_on && round % kRoundsInRow != 0) continue;
     std::this_thread::yield();
     const Duration yielded = io::now() - now;
     // A process that carries packets is not in the way: it is whom we wait for.

@@ -29,7 +29,7 @@ constexpr std::uint16_t kTimeResolution = 9;
 
 class Reader {
  public:
-  explicit Reader(Bytes file) : file_(file) {}
+  Reader(Bytes file, std::optional<std::uint16_t> link_type) : file_(file), link_type_(link_type) {}
   Expected<Capture> read();
 
  private:
@@ -62,6 +62,7 @@ class Reader {
            std::optional<std::uint32_t> interface);
 
   Bytes file_;
+  const std::optional<std::uint16_t> link_type_;  // nothing: those that InfiniBand has
   bool big_ = false;
   std::vector<Interface> interfaces_;  // of this section
   std::uint32_t first_interface_ = 0;  // how many the sections before had
@@ -89,6 +90,14 @@ Duration time_of(std::uint64_t ticks, std::uint8_t resolution) {
 void Reader::add(std::uint16_t link_type, Duration time, Bytes data, std::size_t original,
                  std::optional<std::uint32_t> interface) {
   const std::size_t cut = original > data.size() ? original - data.size() : 0;
+  if (link_type_) {
+    if (link_type != *link_type_) {
+      ++out_.others;
+      return;
+    }
+    out_.records.push_back({time, data, cut == 0, interface.value_or(0)});
+    return;
+  }
   if (link_type == kErf && data.size() >= kErfHeader) {
     const auto type = static_cast<unsigned>(data[8]);
     std::size_t at = kErfHeader;
@@ -207,7 +216,11 @@ Expected<Capture> Reader::read() {
 }  // namespace
 
 Expected<Capture> read_capture(Bytes file) {
-  return Reader(file).read();
+  return Reader(file, std::nullopt).read();
+}
+
+Expected<Capture> read_capture_of(std::uint16_t link_type, Bytes file) {
+  return Reader(file, link_type).read();
 }
 
 }  // namespace weft::io

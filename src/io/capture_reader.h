@@ -33,4 +33,7 @@ struct Capture {
 // offset of what is wrong.
 Expected<Capture> read_capture(Bytes file);
 
+// The same of packets of another link type, as they are; all others count as such.
+Expected<Capture> read_capture_of(std::uint16_t link_type, Bytes file);
+
 }  // namespace weft::io

@@ -21,7 +21,8 @@
 namespace weft::io {
 namespace {
 
-constexpr std::size_t kWantedBuffer = std::size_t{16} << 20;  // what a WAN brings in one burst
+constexpr std::size_t kWantedBuffer = std::size_t{64}
+                                      << 20;  // what a WAN brings while nobody takes it
 
 ifreq request_for(const char* name) {
   ifreq request{};

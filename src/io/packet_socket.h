@@ -28,7 +28,7 @@ class PacketSocket final : public EthernetDevice {
 
   [[nodiscard]] int fd() const override { return fd_.get(); }
   [[nodiscard]] std::size_t mtu() const override { return interface_mtu(interface_.c_str()); }
-  BatchSent send(Datagrams frames) override { return send_batch(fd_.get(), frames); }
+  BatchSent send(Datagrams frames) override { return sender_.send(fd_.get(), frames); }
   std::span<const Bytes> receive() override;
   [[nodiscard]] bool away() const override { return away_; }
   [[nodiscard]] bool come_back() override;
@@ -43,6 +43,7 @@ class PacketSocket final : public EthernetDevice {
   Expected<void> attach();
 
   UniqueFd fd_;
+  BatchSender sender_;
   std::string interface_;
   std::vector<Mac> groups_;
   bool away_ = false;

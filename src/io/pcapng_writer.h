@@ -21,7 +21,7 @@ namespace weft::io {
 
 // tcpdump.org's numbers. Whole InfiniBand packets travel as ERF records of type 21, because tshark
 // before 4.2 refuses the link type made for them (247).
-enum class LinkType : std::uint16_t { kEthernet = 1, kErf = 197 };
+enum class LinkType : std::uint16_t { kEthernet = 1, kIp = 101, kErf = 197 };
 
 struct CaptureInterface {
   std::string name;  // unique in its file; at most kMaxCaptureText bytes, like every text here

@@ -92,7 +92,7 @@ Expected<RawIpSocket> RawIpSocket::open(const RawIpOptions& options) {
 }
 
 BatchSent RawIpSocket::send(const SocketAddress& to, Datagrams payloads, std::uint8_t tos,
-                            Bytes destination_options) const {
+                            Bytes destination_options) {
   sockaddr_storage name{};
   SocketAddress without_port = to;
   without_port.port = 0;  // raw sockets of IPv6 take no other
@@ -106,10 +106,10 @@ BatchSent RawIpSocket::send(const SocketAddress& to, Datagrams payloads, std::ui
   if (!destination_options.empty()) {
     writer.put_bytes(IPPROTO_IPV6, IPV6_DSTOPTS, destination_options);
   }
-  return send_batch(fd(), payloads,
-                    {.name = reinterpret_cast<const sockaddr*>(&name),
-                     .name_length = length,
-                     .control = std::span(control.bytes).first(writer.used())});
+  return sender_.send(fd(), payloads,
+                      {.name = reinterpret_cast<const sockaddr*>(&name),
+                       .name_length = length,
+                       .control = std::span(control.bytes).first(writer.used())});
 }
 
 std::span<const RawIpSocket::Received> RawIpSocket::receive() {
@@ -143,6 +143,10 @@ std::span<const RawIpSocket::Received> RawIpSocket::receive() {
     }
   }
   return received_;
+}
+
+std::size_t RawIpSocket::granted_receive_buffer() const {
+  return io::granted_receive_buffer(fd());
 }
 
 std::uint32_t RawIpSocket::overflows() const {

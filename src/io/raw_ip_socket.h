@@ -43,12 +43,14 @@ class RawIpSocket {
   // is too long for the path. With a header of destination options, at most
   // kMostDestinationOptions, each of them has that; only of IPv6. The kernel writes its first byte.
   BatchSent send(const SocketAddress& to, Datagrams payloads, std::uint8_t tos = 0,
-                 Bytes destination_options = {}) const;
+                 Bytes destination_options = {});
   // What has come, some at a time; nothing: that is all. Good until the next call.
   std::span<const Received> receive();
   // Whether the network has complained, before the last receive() that brought nothing, of what was
   // sent. Once: what the kernel has learnt of it, its routes tell.
   [[nodiscard]] bool take_trouble() { return std::exchange(trouble_, false); }
+  // As of a UdpSocket.
+  [[nodiscard]] std::size_t granted_receive_buffer() const;
   // Packets lost because they were fetched too late.
   [[nodiscard]] std::uint32_t overflows() const;
 
@@ -56,6 +58,7 @@ class RawIpSocket {
   RawIpSocket(UniqueFd fd, bool ipv4) : fd_(std::move(fd)), ipv4_(ipv4) {}
 
   UniqueFd fd_;
+  BatchSender sender_;
   bool ipv4_;
   std::vector<std::byte> memory_;
   std::vector<Received> received_;

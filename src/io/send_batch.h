@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <span>
 #include <system_error>
+#include <vector>
 
 #include "base/bytes.h"
 
@@ -28,10 +29,18 @@ struct BatchOptions {
   std::span<const char> control;  // ancillary data, as sendmsg takes it
 };
 
-// Sends them through a socket, which never blocks.
-BatchSent send_batch(int fd, Datagrams datagrams, const BatchOptions& options = {});
-
 // How many datagrams one system call takes or brings here.
 inline constexpr std::size_t kBatch = 32;
+
+// Sends them through sockets, which never block.
+class BatchSender {
+ public:
+  BatchSent send(int fd, Datagrams datagrams, const BatchOptions& options = {});
+
+ private:
+  int send_some(int fd, Datagrams datagrams, const BatchOptions& options);
+
+  std::vector<std::byte> room_;  // of one call, for what is not in one piece
+};
 
 }  // namespace weft::io

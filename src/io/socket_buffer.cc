@@ -26,6 +26,13 @@ void size_buffer(int fd, int forced_option, int option, std::size_t bytes) {
   static_cast<void>(setsockopt(fd, SOL_SOCKET, option, &value, sizeof value));
 }
 
+std::size_t granted(int fd, int option) {
+  int value = 0;
+  socklen_t length = sizeof value;
+  if (getsockopt(fd, SOL_SOCKET, option, &value, &length) != 0) return 0;
+  return static_cast<std::size_t>(value);
+}
+
 }  // namespace
 
 void size_receive_buffer(int fd, std::size_t bytes) {
@@ -34,6 +41,14 @@ void size_receive_buffer(int fd, std::size_t bytes) {
 
 void size_send_buffer(int fd, std::size_t bytes) {
   size_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, bytes);
+}
+
+std::size_t granted_receive_buffer(int fd) {
+  return granted(fd, SO_RCVBUF);
+}
+
+std::size_t granted_send_buffer(int fd) {
+  return granted(fd, SO_SNDBUF);
 }
 
 bool drop_all(int fd) {

@@ -16,6 +16,10 @@ inline void size_buffers(int fd, std::size_t bytes) {
   size_send_buffer(fd, bytes);
 }
 
+// What the kernel granted, in the same bytes.
+[[nodiscard]] std::size_t granted_receive_buffer(int fd);
+[[nodiscard]] std::size_t granted_send_buffer(int fd);
+
 // A filter that keeps nothing of any datagram. Reports of the network do not pass it. False: errno.
 [[nodiscard]] bool drop_all(int fd);
 

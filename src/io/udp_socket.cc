@@ -20,13 +20,6 @@
 namespace weft::io {
 namespace {
 
-std::size_t granted(int fd, int option) {
-  int value = 0;
-  socklen_t length = sizeof value;
-  if (getsockopt(fd, SOL_SOCKET, option, &value, &length) != 0) return 0;
-  return static_cast<std::size_t>(value);
-}
-
 // The kernel tells a socket of IP_RECVERR what ICMP said by failing its next call, whose datagram
 // it does not even look at.
 bool may_be_of_earlier_datagram(int error) {
@@ -162,10 +155,10 @@ Expected<void> UdpSocket::stop_ears() const {
 }
 
 std::size_t UdpSocket::granted_receive_buffer() const {
-  return granted(fd(), SO_RCVBUF);
+  return io::granted_receive_buffer(fd());
 }
 std::size_t UdpSocket::granted_send_buffer() const {
-  return granted(fd(), SO_SNDBUF);
+  return io::granted_send_buffer(fd());
 }
 
 bool UdpSocket::set_hop_limit(std::uint8_t hops) const {

@@ -64,6 +64,7 @@ void QpMap::close(Qpn number, Time now) {
   MappedQp* const entry = find(number);
   if (entry == nullptr) return;
   if (!entry->established) return remove(number);
+  if (std::exchange(entry->closing, true)) return;  // whoever says so again
   closing_.push_back({.when = now + options_.time_wait, .number = number, .closing = true});
 }
 
@@ -82,8 +83,10 @@ bool QpMap::restore(const MappedQp& entry) {
   if (MappedQp* const known = find(entry.number)) {
     if (!(Real{known->owner, known->peer, known->real} == real)) return false;
     const bool established = known->established;
+    const bool closing = known->closing;
     *known = entry;
     known->established = established;
+    known->closing = closing;
     if (entry.established) establish(entry.number);
     changed_.push_back(entry.number);
     return true;

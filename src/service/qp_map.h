@@ -35,7 +35,8 @@ struct MappedQp {
   QKey shown_qkey{};
   bool established = false;  // it is of a connection that both ends want, or has passed datagrams
   bool datagram = false;
-  Time used{};  // of datagrams, about
+  bool closing = false;  // it is gone after `time_wait`
+  Time used{};           // of datagrams, about
 };
 
 class QpMap {
@@ -77,6 +78,10 @@ class QpMap {
   [[nodiscard]] std::optional<Time> deadline() const;
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  // Times that are waited for, of which there are a few for each entry at most.
+  [[nodiscard]] std::size_t waiting() const {
+    return embryonic_.size() + closing_.size() + datagrams_.size();
+  }
   [[nodiscard]] std::size_t size_of(const Gid& owner) const {
     const auto found = owned_.find(owner);
     return found == owned_.end() ? 0 : found->second;

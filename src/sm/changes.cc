@@ -24,6 +24,7 @@ void Changes::left_undone(std::string what) {
 }
 
 void Changes::failed(const std::string& what, const SmpResult& result) {
+  if (result.outcome == SmpResult::Outcome::kTimedOut) ++unanswered_;
   left_undone(result.outcome == SmpResult::Outcome::kTimedOut
                   ? what + ": no answer"
                   : fmt::format("{}: refused with status {:#06x}", what, result.status));

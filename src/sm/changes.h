@@ -34,6 +34,8 @@ class Changes {
 
   [[nodiscard]] std::uint64_t writes() const { return writes_; }
   [[nodiscard]] std::uint64_t failures() const { return failures_; }
+  // Of them, those that nobody has answered.
+  [[nodiscard]] std::uint64_t unanswered() const { return unanswered_; }
   // The first of them, in words.
   [[nodiscard]] const std::string& first_failure() const { return first_failure_; }
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
@@ -42,6 +44,7 @@ class Changes {
   SmpQueue& smps_;
   std::uint64_t writes_ = 0;
   std::uint64_t failures_ = 0;
+  std::uint64_t unanswered_ = 0;
   std::string first_failure_;
   std::vector<std::string> warnings_;
 };

@@ -48,6 +48,31 @@ void Discovery::problem(std::string text) {
   if (++problem_count_ <= kMostProblems) problems_.push_back(std::move(text));
 }
 
+void Discovery::not_heard(const PortRef& at, const SmpResult& result) {
+  const bool is_silent = result.outcome == SmpResult::Outcome::kTimedOut;
+  if (is_silent && unheard_.size() < kMostProblems) unheard_.push_back(at);
+}
+
+bool Discovery::misses(const Subnet& before) const {
+  const auto port_before = [&](const PortRef& at) -> const SubnetPort* {
+    const auto found = before.by_guid.find(subnet_.nodes[at.node].info.node_guid.value());
+    if (found == before.by_guid.end()) return nullptr;
+    const SubnetNode& node = before.nodes[found->second];
+    const bool was_read = at.port != 0 || node.switch_info;
+    return was_read && at.port < node.ports.size() ? &node.ports[at.port] : nullptr;
+  };
+  const auto was_known = [&](const PortRef& at) {
+    const SubnetPort* const port = port_before(at);
+    return port != nullptr && port->info;
+  };
+  const auto had_neighbour = [&](const PortRef& at) {
+    const SubnetPort* const port = port_before(at);
+    return port != nullptr && port->peer;
+  };
+  return std::ranges::any_of(unheard_, was_known) ||
+         std::ranges::any_of(unheard_beyond_, had_neighbour);
+}
+
 std::string Discovery::name(const PortRef& at) const {
   const SubnetNode& node = subnet_.nodes[at.node];
   return fmt::format("{:#018x} port {}", node.info.node_guid.value(), at.port);
@@ -63,6 +88,9 @@ void Discovery::visit(const DirectedRoute& route, std::optional<PortRef> from, s
     if (is_silent && tried < other_keys_.size()) return visit(route, from, tried + 1);
     const auto info = wire::NodeInfo::parse(result.data);
     if (result.answered() && info && is_sane(*info)) return arrive(route, from, *info);
+    if (is_silent && from && unheard_beyond_.size() < kMostProblems) {
+      unheard_beyond_.push_back(*from);
+    }
     const std::string who =
         from ? "what is behind " + name(*from) : std::string("the manager's own node");
     problem(who +
@@ -146,6 +174,7 @@ void Discovery::read_switch(std::uint32_t node) {
 void Discovery::take_switch_info(std::uint32_t node, const SmpResult& result) {
   const auto info = wire::SwitchInfo::parse(result.data);
   if (!result.answered() || !info) {
+    not_heard({node, 0}, result);
     return problem(name({node, 0}) + ", a switch, says no SwitchInfo: it " + words(result));
   }
   if (!foreign_.contains(node)) subnet_.nodes[node].switch_info = info;
@@ -178,6 +207,7 @@ void Discovery::read_port(const PortRef& at, const DirectedRoute& route) {
     const bool foreign = result.answered() && info && is_end && is_foreign(route, *info);
     if (foreign && has_other_key(at, route)) return read_port(at, route);
     if (!result.answered() || !info) {
+      not_heard(at, result);
       problem(name(at) + " " + words(result));
     } else if (foreign) {
       leave_out(at, *info);

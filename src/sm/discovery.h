@@ -48,6 +48,9 @@ class Discovery {
   [[nodiscard]] const std::set<Guid>& silent_managers() const { return silent_managers_; }
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
   [[nodiscard]] std::uint64_t problem_count() const { return problem_count_; }
+  // Whether something that was there in `before`, and was known, has not answered, although its
+  // link is up.
+  [[nodiscard]] bool misses(const Subnet& before) const;
 
  private:
   // `tried`: how many of other_keys_ have not been answered.
@@ -69,6 +72,7 @@ class Discovery {
   bool has_other_key(const PortRef& at, const DirectedRoute& route);
   void leave_out(const PortRef& at, const wire::PortInfo& info);
   [[nodiscard]] std::string name(const PortRef& at) const;
+  void not_heard(const PortRef& at, const SmpResult& result);
   void problem(std::string text);
 
   SmpQueue& smps_;
@@ -80,7 +84,9 @@ class Discovery {
   std::unordered_set<std::uint32_t> foreign_;  // switches that are left out
   std::size_t ports_ = 0;
   std::vector<OtherManager> managers_;
-  std::set<Guid> silent_managers_;  // by port
+  std::set<Guid> silent_managers_;       // by port
+  std::vector<PortRef> unheard_;         // ports, and switches by port 0, that do not answer
+  std::vector<PortRef> unheard_beyond_;  // behind these nobody does
   std::vector<std::string> problems_;
   std::uint64_t problem_count_ = 0;
 };

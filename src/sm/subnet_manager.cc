@@ -330,6 +330,7 @@ void SubnetManager::plan() {
   SubnetSetup::Plan plan;
   plan.manager = {0, options_.own_port};
   plan.is_first = is_first_;
+  plan.is_patient = unanswered_ + 1 < options_.mastership.poll_misses;
   plan.ends = subnet_.end_ports();
   std::vector<LidPlan::Port> ports;
   for (const PortRef& end : plan.ends) {
@@ -385,6 +386,7 @@ void SubnetManager::end_sweep() {
     const Changes& changes = setup_->changes();
     report_.writes = changes.writes();
     report_.failures = changes.failures();
+    unanswered_ = changes.unanswered() > 0 ? unanswered_ + 1 : 0;
     report_.warnings = changes.warnings();
     if (report_.failures > 0) {
       report_.problems.push_back(changes.first_failure());

@@ -215,8 +215,10 @@ class SubnetManager {
   bool is_first_ = true;                              // sweep as a master, since it became one
   bool has_changed_ = false;                          // something, since the sweep before
   std::uint64_t denied_ = 0;
-  unsigned unsure_ = 0;       // discoveries in a row that left open whether somebody else is master
+  // Discoveries in a row that left open whether somebody else is master, or who was known is gone.
+  unsigned unsure_ = 0;
   bool has_visitor_ = false;  // somebody has come while it was discovering
+  unsigned unanswered_ = 0;   // sweeps in a row that have written what nobody answered
   std::set<Guid> silent_;     // ports with managers that do not answer, and need not
   // By which ways managers have asked this one, in order, since the subnet was another.
   std::vector<std::vector<std::uint8_t>> visitors_;

@@ -192,11 +192,12 @@ SubnetManager::Course SubnetManager::judge() {
     }
   }
   // What does not answer may be a master all the same, or have LIDs that this one does not know of:
-  // what asked it may have been lost.
+  // what asked it may have been lost. Nor is anybody gone who was known, and whose link is up,
+  // because nothing comes from there for a moment.
   const std::set<Guid>& silent = discovery_->silent_managers();
   const bool is_new =
       std::any_of(silent.begin(), silent.end(), [&](Guid guid) { return !silent_.contains(guid); });
-  const bool has_gaps = is_first_ && discovery_->problem_count() > 0;
+  const bool has_gaps = is_first_ ? discovery_->problem_count() > 0 : discovery_->misses(subnet_);
   if ((is_new || has_gaps || has_visitor_) && ++unsure_ < options_.mastership.poll_misses) {
     return Course::kAskAgain;
   }

@@ -79,6 +79,7 @@ bool SubnetSetup::next_step() {
     case Step::kArm:
       step_ = Step::kDone;
       if (!cut_off_duplicates()) return true;
+      if (plan_.is_patient && changes_.unanswered() > 0) return true;
       command(PortState::kInitialize, PortState::kArmed);
       step_ = Step::kActivate;
       return true;

@@ -53,6 +53,8 @@ class SubnetSetup {
     // The manager was not the master before: everybody is asked to register anew, and which LIDs
     // are in use is not known but for what was found.
     bool is_first = false;
+    // Links stay down as long as something that was written before has not been answered.
+    bool is_patient = false;
   };
   SubnetSetup(SmpQueue& smps, Subnet& subnet, Plan plan, const SetupOptions& options);
   SubnetSetup(const SubnetSetup&) = delete;

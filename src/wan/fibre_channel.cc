@@ -11,13 +11,28 @@ constexpr std::size_t kReadAhead = std::size_t{256} << 10;
 
 }  // namespace
 
-FibreChannel::FibreChannel(const Options& options) : options_(options), in_(kReadAhead) {
+class FibreChannel::Reader final : public FibreSink {
+ public:
+  Reader(FibreChannel& channel, Time now) : channel_(channel), now_(now) {}
+  bool arrived(const FibreRecord& record) override {
+    channel_.take(record, now_);
+    return channel_.open_ && !channel_.is_unread();
+  }
+
+ private:
+  FibreChannel& channel_;
+  const Time now_;
+};
+
+FibreChannel::FibreChannel(const Options& options)
+    : options_(options), code_(make_fibre_code(options.code)), in_(kReadAhead) {
 }
 
 void FibreChannel::opened(Time now) {
   open_ = true;
   out_.clear();
   gone_ = filled_ = 0;
+  code_->restart();
   peer_ = 0;
   said_at_ = heard_at_ = now;
   if (seeks_) train(now);
@@ -49,7 +64,7 @@ void FibreChannel::train(Time now) {
 }
 
 void FibreChannel::say(std::uint16_t own, Time now) {
-  put_training(
+  code_->put_training(
       out_, {.own = own, .heard = own == 0 ? std::uint16_t{0} : peer_, .format = options_.format});
   trained_at_ = said_at_ = now;
 }
@@ -78,12 +93,22 @@ void FibreChannel::hear(const TrainingSet& set, Time now) {
   if (user_ != nullptr) user_->connected(now);
 }
 
+void FibreChannel::lose(Time now) {
+  if (!connected_) return;  // training is said again and again
+  counters_.add_in_turn(FibreCounter::kLost);
+  peer_ = 0;
+  disconnect(now);
+  if (seeks_) train(now);
+}
+
 void FibreChannel::take(const FibreRecord& record, Time now) {
   switch (record.item) {
     case FibreItem::kSkip:
       return;
     case FibreItem::kTraining:
       return hear(record.training, now);
+    case FibreItem::kLost:
+      return lose(now);
     case FibreItem::kBadPacket:
       return counters_.add_in_turn(FibreCounter::kBadPackets);
     case FibreItem::kPacket:
@@ -104,21 +129,17 @@ MutableBytes FibreChannel::room() {
 bool FibreChannel::arrived(std::size_t bytes, Time now) {
   filled_ += bytes;
   heard_at_ = now;
-  Bytes rest = Bytes(in_).first(filled_);
-  while (open_) {
-    const auto record = parse_fibre(rest);
-    if (!record && record.error() == FibreError::kOutOfStep) {
-      out_of_step();
-      return false;
-    }
-    if (!record) break;
-    take(*record, now);
-    if (is_unread()) {
-      counters_.add_in_turn(FibreCounter::kUnread);
-      return false;
-    }
-    rest = rest.subspan(record->size);
+  Reader reader(*this, now);
+  const auto read = code_->read(Bytes(in_).first(filled_), reader);
+  if (!read) {
+    out_of_step();
+    return false;
   }
+  if (is_unread()) {
+    counters_.add_in_turn(FibreCounter::kUnread);
+    return false;
+  }
+  const Bytes rest = Bytes(in_).first(filled_).subspan(*read);
   std::copy(rest.begin(), rest.end(), in_.begin());
   filled_ = rest.size();
   return true;
@@ -144,7 +165,7 @@ bool FibreChannel::run(Time now) {
   if (full()) return true;  // it says enough, as soon as the stream lets it
   if (seeks_ && !connected_ && now >= trained_at_ + options_.training) say(own_, now);
   if (now >= said_at_ + options_.heartbeat) {
-    put_skip(out_);
+    code_->put_skip(out_);
     said_at_ = now;
   }
   return true;
@@ -161,7 +182,7 @@ std::optional<Time> FibreChannel::deadline() const {
 
 void FibreChannel::send(const link::Packet& packet, Time now) {
   if (!connected_ || full()) return counters_.add_in_turn(FibreCounter::kUnconnected);
-  if (!put_packet(out_, packet)) return counters_.add_in_turn(FibreCounter::kBadPackets);
+  if (!code_->put_packet(out_, packet)) return counters_.add_in_turn(FibreCounter::kBadPackets);
   counters_.add_in_turn(FibreCounter::kSent);
   said_at_ = now;
   was_full_ = full();
@@ -169,7 +190,7 @@ void FibreChannel::send(const link::Packet& packet, Time now) {
 
 void FibreChannel::send_flow_control(link::SignalBytes packet, Time now) {
   if (!connected_) return counters_.add_in_turn(FibreCounter::kUnconnected);
-  put_flow_control(out_, packet);
+  code_->put_flow_control(out_, packet);
   counters_.add_in_turn(FibreCounter::kSent);
   said_at_ = now;
   was_full_ = full();

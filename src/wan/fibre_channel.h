@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fibre that is a stream of bytes, as a link: trains the two ends, and says the stream's packets
-// to a link::HalfLink. A core: whoever has the stream hands it what has come, takes what is to go,
-// and lets it run.
+// to a link::HalfLink.
 //
 //   opened ──training sets, until each end has heard its own number──▶ connected
 //   the stream closes, is out of step or silent, or the other end trains anew: disconnected
+//
+// A line code that finds its way back (fibre_code.h) trains anew where it was lost, on the same
+// stream.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -18,7 +21,8 @@
 #include "base/counters.h"
 #include "base/time.h"
 #include "link/channel.h"
-#include "wan/fibre_framing.h"
+#include "wan/fibre_code.h"
+#include "wan/stream_channel.h"
 
 namespace weft::wan {
 
@@ -31,6 +35,7 @@ enum class FibreCounter : std::uint8_t {
   kOutOfStep,
   kSilences,
   kUnread,
+  kLost,
   kCount
 };
 
@@ -44,13 +49,15 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(FibreCounter::
         {"fibre_out_of_step", "streams given up because what they bring makes no sense"},
         {"fibre_silences", "streams given up because nothing was heard"},
         {"fibre_unread", "streams given up because the other end talks and does not read"},
+        {"fibre_lost", "connections lost because one end did not understand the line any more"},
     }};
 
 using FibreCounters = CounterSet<FibreCounter, kFibreCounters>;
 
-class FibreChannel final : public link::Channel {
+class FibreChannel final : public link::Channel, public StreamChannel {
  public:
   struct Options {
+    FibreCodeKind code = FibreCodeKind::kSymbols;  // the same at both ends
     // What the port at this end offers (PortOptions::credit_format).
     std::optional<link::CreditFormat> format{};
     Duration training = 100ms;   // between two sets that nobody answers
@@ -62,28 +69,23 @@ class FibreChannel final : public link::Channel {
     std::size_t backlog = std::size_t{256} << 10;
   };
   explicit FibreChannel(const Options& options);
-  FibreChannel(const FibreChannel&) = delete;
-  FibreChannel& operator=(const FibreChannel&) = delete;
 
-  // --- the stream ------------------------------------------------------------------------------
-  // There is one, and nothing of an earlier one comes any more; it is gone.
-  void opened(Time now);
-  void closed(Time now);
-  [[nodiscard]] bool is_open() const { return open_; }
-  // Where to put what it brings; and that so much of it is there. False: it is to be closed.
-  [[nodiscard]] MutableBytes room();
-  [[nodiscard]] bool arrived(std::size_t bytes, Time now);
-  // What brings them makes no sense, and the stream is going to be closed.
-  void out_of_step() { counters_.add_in_turn(FibreCounter::kOutOfStep); }
-  // What is to go, and that so much of it has gone.
-  [[nodiscard]] Bytes pending() const { return Bytes(out_).subspan(gone_); }
-  void sent(std::size_t bytes, Time now);
-  // Does what is due. False: the stream is to be closed.
-  [[nodiscard]] bool run(Time now);
-  [[nodiscard]] std::optional<Time> deadline() const;
+  // --- StreamChannel ---------------------------------------------------------------------------
+  void opened(Time now) override;
+  void closed(Time now) override;
+  [[nodiscard]] bool is_open() const override { return open_; }
+  [[nodiscard]] MutableBytes room() override;
+  [[nodiscard]] bool arrived(std::size_t bytes, Time now) override;
+  void out_of_step() override { counters_.add_in_turn(FibreCounter::kOutOfStep); }
+  [[nodiscard]] Bytes pending() const override { return Bytes(out_).subspan(gone_); }
+  void sent(std::size_t bytes, Time now) override;
+  [[nodiscard]] bool run(Time now) override;
+  [[nodiscard]] std::optional<Time> deadline() const override;
 
   [[nodiscard]] bool is_connected() const { return connected_; }
   [[nodiscard]] const FibreCounters& counters() const { return counters_; }
+  // FibreCode::counters().
+  [[nodiscard]] std::vector<CounterValue> line_counters() const { return code_->counters(); }
 
   // --- link::Channel ---------------------------------------------------------------------------
   void set_user(link::ChannelUser* user) override { user_ = user; }
@@ -97,6 +99,9 @@ class FibreChannel final : public link::Channel {
   [[nodiscard]] Duration round_trip() const override { return round_trip_; }
 
  private:
+  // What the code reads, as of now.
+  class Reader;
+
   [[nodiscard]] bool full() const { return out_.size() - gone_ >= options_.backlog; }
   [[nodiscard]] bool is_unread() const { return out_.size() - gone_ >= 2 * options_.backlog; }
   void next_training();
@@ -104,9 +109,11 @@ class FibreChannel final : public link::Channel {
   void say(std::uint16_t own, Time now);
   void hear(const TrainingSet& set, Time now);
   void disconnect(Time now);
+  void lose(Time now);
   void take(const FibreRecord& record, Time now);
 
   const Options options_;
+  const std::unique_ptr<FibreCode> code_;
   link::ChannelUser* user_ = nullptr;
   bool open_ = false;
   bool seeks_ = false;

@@ -2,6 +2,7 @@
 #include "wan/fibre_framing.h"
 
 #include <algorithm>
+#include <array>
 
 #include "wire/endian.h"
 #include "wire/lrh.h"
@@ -130,6 +131,18 @@ void put_training(std::vector<std::byte>& out, const TrainingSet& set) {
 
 void put_skip(std::vector<std::byte>& out) {
   out.insert(out.end(), {kCom, kSkp, kSkp, kSkp});
+}
+
+tl::expected<std::size_t, FibreError> SymbolCode::read(Bytes bytes, FibreSink& sink) {
+  Bytes rest = bytes;
+  for (bool goes_on = true; goes_on;) {
+    const auto record = parse_fibre(rest);
+    if (!record && record.error() == FibreError::kIncomplete) break;
+    if (!record) return tl::unexpected(record.error());
+    goes_on = sink.arrived(*record);
+    rest = rest.subspan(record->size);
+  }
+  return bytes.size() - rest.size();
 }
 
 }  // namespace weft::wan

@@ -90,7 +90,7 @@ constexpr auto kInverseHigh = make_powers<std::uint32_t, 256>(
     detail::x_power(kOrder32 - 8 * 256, detail::kP32), detail::kP32);
 
 struct Kernels {
-  std::array<CrcKernel, 3> all{};
+  std::array<CrcKernel, 4> all{};
   std::size_t count = 0;
 };
 
@@ -116,9 +116,11 @@ Kernels find_kernels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1")) {
     found.all[found.count++] = detail::kPclmulCrc;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("vpclmulqdq")) {
-      found.all[found.count++] = detail::kVpclmulCrc;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("vpclmulqdq")) {
+      found.all[found.count++] = detail::kVpclmul256Crc;
+      if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) {
+        found.all[found.count++] = detail::kVpclmulCrc;
+      }
     }
   }
   if (is_emulated()) std::swap(found.all.front(), found.all[found.count - 1]);

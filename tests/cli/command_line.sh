@@ -49,13 +49,16 @@ json() {
 # Help and version.
 expect 0 '^weft [0-9]+\.[0-9]+' "$weft" --version
 for form in "" --help -h help; do expect 0 'Try first' "$weft" $form; done
-for command in run devices doctor status resource lab extend firewall wan-emulator; do
+for command in run devices doctor status resource lab extend firewall wan wan-emulator; do
   expect 0 "^Usage: weft $command" "$weft" help $command
   expect 0 "^Usage: weft $command" "$weft" $command --help
 done
 expect 0 'WEFT_SOCKET_BUFFER' "$weft" run --help
 
 # The command line.
+refused "nobody/x is another user's, who saves its rules himself" "$weft" policy save --lab nobody/x
+refused "nobody/x is another user's" "$weft" policy delete 1 --save --lab nobody/x
+refused 'nobody/x' "$weft" policy --lab nobody/x
 refused 'devcies: no such command; did you mean devices\? .*run, devices' "$weft" devcies
 refused 'frobnicate: no such command \(there are' "$weft" frobnicate
 refused '--versoin: no such option; did you mean --version' "$weft" --versoin
@@ -353,6 +356,48 @@ conform 'byte 0: neither pcapng nor pcap' --capture "$WEFT_SOURCE/README.md"
 conform 'no message of the DDR auto-negotiation is in it' --capture "$capture"
 conform 'no packet of InfiniBand is in it' --capture "$WEFT_SOURCE/tests/data/roce/cm-rping.pcap"
 refused '--role, --capture and --replay go with conform' "$weft" link uplink --role both
+
+# Captures as the bytes of a WAN, and back: the same packets, whatever the stack.
+wan() { refused "$1" "$weft" wan "${@:2}" -o "$work/unwritten"; }
+wan 'ipv6/pppp: there is no layer "pppp"' encode ipv6/pppp "$capture"
+wan 'stm64 carries octets: one of aal5, gfp, ppp puts packets into them' encode ipv6/stm64 \
+  "$capture"
+wan 'ethernet has no place in ppp' encode ipv6/ethernet/ppp "$capture"
+wan 'stm1 is a line itself, and nothing is outside of it' encode stm1/ethernet "$capture"
+wan '10gbase-r carries frames of Ethernet: say ethernet/10gbase-r' encode ipv6/10gbase-r "$capture"
+wan 'udp must be in another layer' encode udp "$capture"
+wan 'absent: No such file' encode ipv6/ppp "$work/absent"
+wan 'byte 0: neither pcapng nor pcap' encode ipv6/ppp "$WEFT_SOURCE/README.md"
+wan 'none of its .* packets is one of InfiniBand' encode ipv6/ppp \
+  "$WEFT_SOURCE/tests/data/roce/cm-rping.pcap"
+packets() { tshark -r "$1" -T fields -e infiniband.lrh.dlid -e infiniband.bth.psn \
+  -e infiniband.variant.crc -e infiniband.invariant.crc 2> /dev/null; }
+for stack in udp/ipv6/ethernet ipv4 mpls/ethernet ethernet aal5 ipv6/aal5 gfp ethernet/gfp \
+  ipv6/ppp ppp/stm1 ipv6/ppp/stm4 ipv4/aal5/stm1 gfp/stm16 ipv6/ppp/stm64 ethernet/10gbase-r \
+  udp/ipv6/ethernet/10gbase-w dccp/ipv6/ethernet dccp/ipv4 dccp/ipv6/ppp/stm1 \
+  null null/8b10b null/64b66b; do
+  expect 0 '^weft wan: [1-9][0-9]* packets$' "$weft" wan encode "$stack" "$capture" -o "$work/line"
+  expect 0 '^weft wan: [1-9][0-9]* packets$' "$weft" wan decode "$stack" "$work/line" \
+    -o "$work/again"
+  [[ $(packets "$capture") == "$(packets "$work/again")" ]] || fail "$stack: other packets"
+done
+
+# What is on a line, field by field.
+explains() { # STACK PATTERN ...: what is told of the capture on such a line
+  local pattern
+  "$weft" wan encode "$1" "$capture" -o "$work/line" 2> /dev/null || fail "cannot encode $1"
+  for pattern in "${@:2}"; do expect 0 "$pattern" "$weft" wan explain "$1" "$work/line"; done
+  json "$weft" wan explain --json "$1" "$work/line"
+}
+explains ipv6/ppp/stm1 '^STM-1 frame' '^PPP frame' 'IPv6' 'J1'
+explains ethernet/gfp '^GFP frame' 'Ethernet'
+explains ipv6/aal5 '^cell' '^AAL5 PDU'
+explains ethernet/10gbase-r '^64b/66b block'
+for stack in null null/8b10b null/64b66b; do
+  explains "$stack" '^training set' '^packet' 'DLID +[1-9]'
+done
+wan 'from octet 0 on it is no fibre of this code' decode null "$WEFT_SOURCE/README.md"
+expect 1 '^$' "$weft" wan explain gfp "$WEFT_SOURCE/README.md"
 
 # An emulated WAN.
 emulator() { refused "$1" "$weft" wan-emulator "${@:2}"; }

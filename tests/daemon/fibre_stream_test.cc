@@ -16,17 +16,20 @@
 
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
+#include "base/fibre_address.h"
 #include "base/plain_bytes.h"
 #include "io/clock.h"
 #include "io/pass_descriptor.h"
 #include "io/tcp_socket.h"
 #include "io/unix_socket.h"
 #include "scarce.h"
+#include "wan/fibre_channel.h"
 
 namespace weft::daemon {
 namespace {
@@ -47,13 +50,19 @@ class FibreStreams : public ::testing::Test {
   }
 
   void open(std::size_t i, const std::string& address) {
-    auto stream = FibreStream::open(address, {}, *reactor_);
+    streams_[i].reset();
+    const auto parts = FibreAddress::parse(address);
+    ASSERT_TRUE(parts);
+    wan::FibreChannel::Options options;
+    options.code = static_cast<wan::FibreCodeKind>(parts->code);
+    channels_[i] = std::make_unique<wan::FibreChannel>(options);
+    auto stream = FibreStream::open(parts->stream, *channels_[i], *reactor_);
     ASSERT_TRUE(stream) << stream.error().message;
     streams_[i] = std::move(*stream);
-    streams_[i]->channel().seek(true, io::now());
+    channels_[i]->seek(true, io::now());
   }
   [[nodiscard]] bool connected(std::size_t i) const {
-    return streams_[i] && streams_[i]->channel().is_connected();
+    return streams_[i] && channels_[i]->is_connected();
   }
   [[nodiscard]] bool turn_until(const std::function<bool()>& done) {
     for (const Time end = io::now() + 20s; io::now() < end;) {
@@ -71,6 +80,7 @@ class FibreStreams : public ::testing::Test {
 
   std::string directory_;
   std::unique_ptr<io::Reactor> reactor_;
+  std::array<std::unique_ptr<wan::FibreChannel>, 2> channels_;  // before the streams for them
   std::array<std::unique_ptr<FibreStream>, 2> streams_;
 };
 
@@ -144,6 +154,42 @@ TEST_F(FibreStreams, JoinTwoByFifosWhateverWasLeftInThem) {
   ASSERT_TRUE(both());
 }
 
+TEST_F(FibreStreams, TakeForNoSilenceWhatCameWhileThisEndHadNoProcessor) {
+  for (const std::size_t i : {0, 1})
+    open(i, "unix:" + directory_ + "/fibre");
+  ASSERT_TRUE(both());
+  channels_[1]->send_flow_control(wire::FlowControl{.vl = Vl{1}, .fctbs = 7, .fccl = 9}.bytes(),
+                                  io::now());
+  streams_[1]->run(io::now());
+  streams_[0]->run(io::now() + 60s);
+  EXPECT_EQ(channels_[0]->counters().get(wan::FibreCounter::kSilences), 0u);
+  EXPECT_TRUE(connected(0));
+}
+
+TEST_F(FibreStreams, JoinTwoByFilesThatGrow) {
+  const std::string a = directory_ + "/a";
+  const std::string b = directory_ + "/b";
+  for (const std::string& path : {a, b})
+    std::ofstream(path) << "of yesterday";
+  open(0, "file:" + a + "," + b);
+  open(1, "file:" + b + "," + a);
+  ASSERT_TRUE(both());
+  // More than is read in a turn, of which there is one notice.
+  constexpr std::uint64_t kPackets = 200'000;
+  for (std::uint64_t i = 0; i < kPackets; ++i)
+    channels_[1]->send_flow_control(wire::FlowControl{.vl = Vl{1}}.bytes(), io::now());
+  const auto arrived = [this] { return channels_[0]->counters().get(wan::FibreCounter::kArrived); };
+  EXPECT_TRUE(turn_until([&] { return arrived() == kPackets; }));
+  streams_[1].reset();
+  ASSERT_TRUE(turn_until([this] { return !connected(0); }));
+  open(1, "file:" + b + "," + a);
+  ASSERT_TRUE(both());
+  std::filesystem::resize_file(a, 0);
+  ASSERT_TRUE(turn_until([this] { return !streams_[0]->why().empty(); }));
+  EXPECT_EQ(streams_[0]->why(), a + ": somebody has made the file shorter");
+  EXPECT_TRUE(both());
+}
+
 TEST_F(FibreStreams, GiveUpAStrangerWhoSpeaksAnotherLanguage) {
   const std::string path = directory_ + "/fibre";
   open(0, "unix:" + path);
@@ -151,8 +197,8 @@ TEST_F(FibreStreams, GiveUpAStrangerWhoSpeaksAnotherLanguage) {
   auto stranger = connect_stream(*StreamAddress::parse("unix:" + path));
   ASSERT_TRUE(stranger);
   ASSERT_EQ(send(stranger->get(), "GET /", 5, MSG_NOSIGNAL), 5);
-  EXPECT_TRUE(turn_until(
-      [&] { return streams_[0]->channel().counters().get(wan::FibreCounter::kOutOfStep) == 1; }));
+  EXPECT_TRUE(
+      turn_until([&] { return channels_[0]->counters().get(wan::FibreCounter::kOutOfStep) == 1; }));
   open(1, "unix:" + path);
   EXPECT_TRUE(both());
 }
@@ -175,7 +221,7 @@ class FibreStreamsInMemory : public FibreStreams {
     ASSERT_TRUE(both());
   }
   [[nodiscard]] std::uint64_t counted(wan::FibreCounter counter) const {
-    return streams_[0]->channel().counters().get(counter);
+    return channels_[0]->counters().get(counter);
   }
   // Comes first to a stream that listens there, and takes its memory.
   void take_over(io::UniqueFd& socket, RingMappings& rings) {
@@ -275,8 +321,8 @@ TEST_F(FibreStreamsInMemory, TakeNoFilesThatAnybodyCouldShrink) {
 TEST_F(FibreStreamsInMemory, WakeWhoSleeps) {
   open_both();
   ASSERT_TRUE(turn_until([this] { return streams_[0]->sleep(); }));
-  streams_[1]->channel().send_flow_control(
-      wire::FlowControl{.vl = Vl{1}, .fctbs = 7, .fccl = 9}.bytes(), io::now());
+  channels_[1]->send_flow_control(wire::FlowControl{.vl = Vl{1}, .fctbs = 7, .fccl = 9}.bytes(),
+                                  io::now());
   streams_[1]->run(io::now());
   const std::uint64_t before = counted(wan::FibreCounter::kArrived);
   EXPECT_EQ(reactor_->run_once(20s), 1u) << "of nobody else is there anything to hear";
@@ -302,9 +348,22 @@ TEST_F(FibreStreams, TurnAwayWhoeverComesWhenNoDescriptorIsLeft) {
   EXPECT_TRUE(both());
 }
 
+TEST_F(FibreStreams, JoinTwoInTheCodeThatBothSay) {
+  for (const std::string code : {"64b66b", "8b10b"}) {
+    for (const std::string kind : {"unix:", "shm:"}) {
+      const std::string address = code + "+" + kind + directory_ + "/" + code + kind.front();
+      open(0, address);
+      open(1, address);
+      EXPECT_TRUE(both()) << address;
+      streams_ = {};
+    }
+  }
+}
+
 TEST_F(FibreStreams, SayWhatCannotBe) {
   const auto refusal = [&](const std::string& address) {
-    const auto stream = FibreStream::open(address, {}, *reactor_);
+    wan::FibreChannel channel{wan::FibreChannel::Options()};
+    const auto stream = FibreStream::open(address, channel, *reactor_);
     return stream ? std::string() : stream.error().message;
   };
   EXPECT_THAT(refusal("glass"), HasSubstr("fibre glass: must be unix:PATH"));
@@ -314,10 +373,9 @@ TEST_F(FibreStreams, SayWhatCannotBe) {
   EXPECT_THAT(refusal("file:/a"), HasSubstr("two files are needed"));
   // What only the system knows, as long as it lasts.
   const std::string file = directory_ + "/file";
-  io::UniqueFd(creat(file.c_str(), 0600)).reset();
   open(0, "file:" + file + "," + file);
   ASSERT_TRUE(turn_until([this] { return !streams_[0]->why().empty(); }));
-  EXPECT_THAT(streams_[0]->why(), HasSubstr("neither a FIFO nor a device"));
+  EXPECT_THAT(streams_[0]->why(), HasSubstr("/file: No such file"));
   open(0, "file:/dev/zero,/dev/null");  // without an end, so that it is never emptied
   ASSERT_TRUE(turn_until([this] { return !streams_[0]->why().empty(); }));
   EXPECT_THAT(streams_[0]->why(), HasSubstr("not permitted"));

@@ -56,6 +56,7 @@ TEST(RecordQueue, IsBoundedAndTakesNoRecordThatIsTooLong) {
   for (std::size_t i = 0; i < RecordQueue::kMost; ++i)
     ASSERT_TRUE(queue.push(0, record_of(i)));
   EXPECT_FALSE(queue.push(0, record_of(0)));
+  EXPECT_EQ(queue.lost(), 2u);
   std::size_t taken = 0;
   queue.take([&](const RecordQueue::Record&) { ++taken; });
   EXPECT_EQ(taken, RecordQueue::kMost);

@@ -1,140 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a lab, in one thread and in real time: they find each other, lose each other, and
-// are not harmed by who makes no sense.
+// The parts of a lab find each other, lose each other, and tell each other records.
 #include "daemon/lab/part_links.h"
 
-#include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <array>
-#include <filesystem>
-#include <functional>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "base/plain_bytes.h"
-#include "carrier/ring_memory.h"
-#include "daemon/lab/ring_protocol.h"
-#include "fabric/lab_file.h"
-#include "io/clock.h"
-#include "io/pass_descriptor.h"
-#include "io/shared_mapping.h"
-#include "io/system_entropy.h"
-#include "io/unix_socket.h"
+#include "part_links_fixture.h"
+#include "service/service.h"
 
 namespace weft::daemon {
 namespace {
-
-constexpr Duration kPartLinksPatience = 20s;
-
-std::string lab_text(const std::string& left, const std::string& right) {
-  return "[part]\nleft = {" + left + "}\nright = {" + right +
-         "}\n[switch]\ns1 = { ports = 4 }\ns2 = { ports = 4, part = 'right' }\n"
-         "[[link]]\nends = ['s1:1', 's2:1']\n[[link]]\nends = ['s2:2', 's1:2']\n";
-}
-
-class RunningPart {
- public:
-  RunningPart(const std::string& text, const std::string& runtime, const std::string& part) {
-    const fabric::Lab lab = fabric::parse_lab(text, "lab.toml").value();
-    const LabPaths paths = lab_paths(runtime, lab.name, part).value();
-    std::filesystem::create_directories(paths.directory);
-    reactor_ = std::move(io::Reactor::create(0us).value());
-    fabric_ = std::make_unique<fabric::Fabric>(lab, fabric::FabricLimits{}, lab.find_part(part));
-    auto links = PartLinks::open(*fabric_, paths, *reactor_, entropy_);
-    EXPECT_TRUE(links) << links.error().message;
-    links_ = std::move(*links);
-    fabric_->start(io::now());
-    links_->start(io::now());
-  }
-
-  void turn() {
-    const Time now = io::now();
-    links_->poll(now);
-    fabric_->run(now);
-    links_->flush();
-    ASSERT_TRUE(reactor_->run_once(0ns));
-  }
-  // As a daemon that has nothing to do: false when there was something all the same.
-  bool sleep(Duration longest) {
-    if (!links_->sleep()) return false;
-    EXPECT_TRUE(reactor_->run_once(longest));
-    links_->awake();
-    return true;
-  }
-
-  [[nodiscard]] link::PortPhysicalState state(std::size_t link) {
-    return fabric_->end(link, fabric_->has_end(link, 0) ? 0 : 1).link().physical_state();
-  }
-  [[nodiscard]] bool all_up() {
-    return state(0) == link::PortPhysicalState::kLinkUp &&
-           state(1) == link::PortPhysicalState::kLinkUp;
-  }
-  [[nodiscard]] bool all_down() {
-    return state(0) != link::PortPhysicalState::kLinkUp &&
-           state(1) != link::PortPhysicalState::kLinkUp;
-  }
-  [[nodiscard]] std::uint64_t counter(std::string_view name) const {
-    for (const CounterValue& each : links_->counters()) {
-      if (each.name == name) return each.value;
-    }
-    ADD_FAILURE() << name;
-    return 0;
-  }
-  // Something is to be done at a certain time, and not only when somebody comes.
-  [[nodiscard]] bool has_timer() { return reactor_->timers().next_wakeup().has_value(); }
-  fabric::Fabric& fabric() { return *fabric_; }
-  PartLinks& links() { return *links_; }
-
- private:
-  io::SystemEntropy entropy_;
-  std::unique_ptr<io::Reactor> reactor_;
-  std::unique_ptr<fabric::Fabric> fabric_;
-  std::unique_ptr<PartLinks> links_;
-};
-
-class Parts : public ::testing::Test {
- protected:
-  Parts() {
-    std::string pattern = "/tmp/weft-parts-XXXXXX";
-    EXPECT_NE(mkdtemp(pattern.data()), nullptr);
-    directory = pattern;
-    text = lab_text("", "");
-  }
-  ~Parts() override {
-    left.reset();
-    right.reset();
-    std::filesystem::remove_all(directory);
-  }
-
-  void start_left() { left = std::make_unique<RunningPart>(text, directory, "left"); }
-  void start_right() { right = std::make_unique<RunningPart>(text, directory, "right"); }
-  void await(const std::function<bool()>& what) {
-    const Time end = io::now() + kPartLinksPatience;
-    while (!what()) {
-      ASSERT_LT(io::now(), end);
-      for (RunningPart* const part : {left.get(), right.get()}) {
-        if (part != nullptr) part->turn();
-      }
-    }
-  }
-  void await_up() {
-    await([this] { return left->all_up() && right->all_up(); });
-  }
-  [[nodiscard]] std::string socket_of(const std::string& part) const {
-    return directory + "/labs/lab@" + part + "/parts";
-  }
-
-  std::string directory;
-  std::string text;
-  std::unique_ptr<RunningPart> left, right;
-};
 
 TEST_F(Parts, FindEachOtherWhicheverComesFirst) {
   start_left();
@@ -249,177 +121,69 @@ TEST_F(Parts, AreWokenByEachOther) {
   EXPECT_LT(io::now() - begin, kPartLinksPatience) << "nobody woke it";
 }
 
-// Somebody at the socket of a part.
-class LinkStranger {
- public:
-  explicit LinkStranger(const std::string& path)
-      : socket_(io::connect_unix(path, io::UnixKind::kSeqPacket, 1s).value()) {}
-  explicit LinkStranger(io::UniqueFd socket) : socket_(std::move(socket)) {}
-
-  template <class Message>
-  void say(const Message& message, std::span<const int> files = {}) {
-    EXPECT_TRUE(io::send_message(socket_.get(), plain::bytes_of(message), files));
-  }
-  // Nothing: there is nothing to read just now; empty: the part has closed.
-  std::optional<std::vector<std::byte>> hear() {
-    std::array<std::byte, 512> buffer{};
-    char probe = 0;
-    if (recv(socket_.get(), &probe, 1, MSG_PEEK | MSG_DONTWAIT) < 0) return std::nullopt;
-    const auto message = io::receive_message(socket_.get(), buffer);
-    if (!message || !*message) return std::vector<std::byte>{};
-    return std::vector<std::byte>(buffer.begin(),
-                                  buffer.begin() + static_cast<std::ptrdiff_t>((*message)->size));
-  }
-
- private:
-  io::UniqueFd socket_;
-};
-
-RingHello hello_of(const std::string& lab, const std::string& from, const std::string& to) {
-  RingHello out;
-  lab.copy(out.lab, sizeof out.lab - 1);
-  from.copy(out.from, sizeof out.from - 1);
-  to.copy(out.to, sizeof out.to - 1);
-  return out;
-}
-
-TEST_F(Parts, TellWhoeverIsNoneOfThemWhyNot) {
+TEST_F(Parts, TellEachOtherRecordsInTheirOrder) {
   start_left();
+  left->tell({.service = 1});  // nobody is there to whom it matters
   start_right();
-  await_up();
-  RingHello newer = hello_of("lab", "right", "left");
-  newer.version = kRingVersion + 1;
-  const std::array refused{
-      std::pair{newer, "the other part is of another version of Weft"},
-      std::pair{hello_of("other", "right", "left"), "this is part left of lab lab"},
-      std::pair{hello_of("lab", "right", "right"), "this is part left of lab lab"},
-      std::pair{hello_of("lab", "left", "left"),
-                "part left has no links to part left, or expects to be called by it: the lab files "
-                "differ"}};
-  for (const auto& [hello, why] : refused) {
-    LinkStranger stranger(socket_of("left"));
-    stranger.say(hello);
-    std::optional<std::vector<std::byte>> answer;
-    await([&] { return (answer = stranger.hear()).has_value(); });
-    const auto welcome = plain::read<RingWelcome>(*answer);
-    ASSERT_TRUE(welcome);
-    EXPECT_NE(welcome->error, 0);
-    EXPECT_STREQ(welcome->message, why);
-  }
-  EXPECT_TRUE(left->all_up() && right->all_up());
-}
-
-TEST_F(Parts, EndConnectionsThatBeginWithNonsense) {
-  start_left();
-  LinkStranger stranger(socket_of("left"));
-  stranger.say(std::uint64_t{7});
-  await([&] {
-    const auto answer = stranger.hear();
-    return answer && answer->empty();
-  });
-  EXPECT_EQ(left->counter("parts_nonsense"), 1u);
-}
-
-// Whoever is let in as part right, and then does what no part does, is disconnected; the real one
-// is let in after it.
-TEST_F(Parts, EndConnectionsThatGoOnWithNonsense) {
-  start_left();
-  const std::uint64_t link = number_of_link(left->fabric().lab(), 0);
-  const std::array<RingMessage, 3> nonsense{
-      RingMessage{.action = RingAction{0}, .attempt = 1, .link = link},
-      RingMessage{.action = RingAction::kOpen, .attempt = 1, .link = link},
-      RingMessage{.action = RingAction{99}, .attempt = 1, .link = link}};
-  for (const RingMessage& message : nonsense) {
-    LinkStranger stranger(socket_of("left"));
-    stranger.say(hello_of("lab", "right", "left"));
-    await([&] { return stranger.hear().has_value(); });
-    stranger.say(RingMessage{.action = RingAction::kSeek, .attempt = 1, .link = link ^ 1});
-    stranger.say(message);
-    await([&] {
-      const auto answer = stranger.hear();
-      return answer && answer->empty();
-    });
-  }
-  start_right();
+  await([this] { return left->memory.came == 1 && right->memory.came == 1; });
+  const PartMemory::Heard longest{.service = 7,
+                                  .which = PartRecord::kRuntime,
+                                  .record = std::vector(service::Host::kMostRecord, std::byte{9})};
+  const PartMemory::Heard empty{.service = ~std::uint64_t{0}, .which = 3};
+  left->tell(longest);
+  left->tell(empty);
+  right->tell(empty);
+  await([this] { return right->memory.heard.size() == 2 && left->memory.heard.size() == 1; });
+  EXPECT_EQ(right->memory.heard, (std::vector{longest, empty}));
+  EXPECT_EQ(left->memory.heard, (std::vector{empty}));
+  EXPECT_EQ(left->counter("parts_records_lost"), 0u);
   await_up();
 }
 
-// What a part says in the memory of a link is believed no more than what it says at the socket.
-TEST_F(Parts, EndConnectionsWhoseMemoryMakesNoSense) {
+TEST_F(Parts, TellWhoeverComesWhatTheyKnow) {
   start_left();
-  const std::uint64_t link = number_of_link(left->fabric().lab(), 0);
-  auto socket = io::connect_unix(socket_of("left"), io::UnixKind::kSeqPacket, 1s).value();
-  const int fd = socket.get();
-  LinkStranger stranger(std::move(socket));
-  stranger.say(hello_of("lab", "right", "left"));
-  await([&] { return stranger.hear().has_value(); });
-  stranger.say(RingMessage{.action = RingAction::kSeek, .attempt = 1, .link = link});
-  std::array<std::byte, 512> buffer{};
-  std::array<io::UniqueFd, 2> files;
-  await([&] {
-    char probe = 0;
-    return recv(fd, &probe, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-  });
-  ASSERT_TRUE(io::receive_message(fd, buffer, files));
-  const auto open = plain::read<RingMessage>(buffer);
-  EXPECT_EQ(open->action, RingAction::kOpen);
-  EXPECT_EQ(open->attempt, 1u);
-  EXPECT_FALSE(
-      io::SharedMapping::map(files[0].get(), sizeof(carrier::RingMemory), io::Access::kWrite))
-      << "the memory that the other part writes to";
-  auto mapped =
-      io::SharedMapping::map(files[1].get(), sizeof(carrier::RingMemory), io::Access::kWrite);
-  ASSERT_TRUE(mapped);
-  await([this] { return left->state(0) == link::PortPhysicalState::kLinkUp; });
-  static_cast<carrier::RingMemory*>(mapped->begin())->written.store(3);
-  await([&] {
-    const auto answer = stranger.hear();
-    return answer && answer->empty();
-  });
-  EXPECT_EQ(left->counter("ring_lies"), 1u);
-  await([this] { return left->all_down(); });
-  start_right();
-  await_up();
+  left->memory.known = {{.service = 7, .which = 1, .record = {std::byte{1}}}, {.service = 8}};
+  for (int round = 1; round <= 2; ++round) {
+    start_right();
+    await([this] { return right->memory.heard.size() == 2; });
+    EXPECT_EQ(right->memory.heard, left->memory.known);
+    EXPECT_EQ(left->memory.came, round);
+    right.reset();
+    await([this] { return left->all_down(); });
+  }
 }
 
-// Of a listening part that gives files which are no memory of a link.
-TEST_F(Parts, TakeNoFilesThatAnybodyCouldResize) {
-  start_right();
-  std::filesystem::create_directories(directory + "/labs/lab@left");
-  const auto listener = io::listen_unix(socket_of("left"), io::UnixKind::kSeqPacket).value();
-  const std::uint64_t link = number_of_link(right->fabric().lab(), 0);
-  for (int round = 0; round < 2; ++round) {
-    std::optional<io::UniqueFd> taken;
-    await([&] {
-      auto accepted = io::accept_unix(listener.get(), true);
-      if (accepted && *accepted) taken = std::move(**accepted);
-      return taken.has_value();
-    });
-    LinkStranger impostor(std::move(*taken));
-    impostor.say(RingWelcome{});
-    std::optional<std::vector<std::byte>> heard;
-    std::uint32_t attempt = 0;
-    await([&] {
-      heard = impostor.hear();
-      const auto message = heard ? plain::read<RingMessage>(*heard) : std::nullopt;
-      const bool seeks = message && heard->size() == sizeof *message &&
-                         message->action == RingAction::kSeek && message->link == link;
-      if (seeks) attempt = message->attempt;
-      return seeks;
-    });
-    const RingMessage open{.action = RingAction::kOpen, .attempt = attempt, .link = link};
-    const io::UniqueFd soft(memfd_create("soft", MFD_CLOEXEC));
-    ASSERT_EQ(ftruncate(soft.get(), sizeof(carrier::RingMemory)), 0);
-    const std::array<int, 2> files{soft.get(), soft.get()};
-    impostor.say(open, round == 0 ? std::span<const int>(files) : std::span<const int>{});
-    await([&] {
-      heard = impostor.hear();
-      return heard && heard->empty();
-    });
-    EXPECT_TRUE(right->all_down());
-  }
-  std::filesystem::remove(socket_of("left"));
+// They have an instance of a service each, and no link from one to the other.
+TEST_F(Parts, TellEachOtherRecordsWithoutALinkBetweenThem) {
+  text =
+      "[part]\nleft = {}\nright = {}\n[switch]\ns1 = { ports = 4 }\n"
+      "s2 = { ports = 4, part = 'right' }\n[node]\nfw1 = {}\nfw2 = { part = 'right' }\n"
+      "[service.firewall]\nat = [['fw1', 'fw2']]\nlids = [0x40, 0x41]\n"
+      "[[link]]\nends = ['fw1', 's1']\n[[link]]\nends = ['fw2', 's2']\n";
   start_left();
+  start_right();
+  await([this] { return left->memory.came == 1 && right->memory.came == 1; });
+  left->tell({.service = 7});
+  await([this] { return right->memory.heard.size() == 1; });
+}
+
+TEST_F(Parts, CountTheRecordsThatAnotherOneDoesNotTakeInTime) {
+  start_left();
+  start_right();
+  await([this] { return left->memory.came == 1 && right->memory.came == 1; });
+  // More than wait, and than the socket has room for.
+  constexpr std::uint64_t kTold = 150'000;
+  for (std::uint64_t i = 0; i < kTold; ++i)
+    left->tell({.service = i});
+  const std::uint64_t lost = left->counter("parts_records_lost");
+  ASSERT_GT(lost, 0u);
+  ASSERT_LT(lost, kTold);
+  await([&] { return right->memory.heard.size() == kTold - lost; });
+  for (std::uint64_t i = 0; i < kTold - lost; ++i)
+    ASSERT_EQ(right->memory.heard[i].service, i);
+  left->tell({.service = kTold});
+  await([&] { return right->memory.heard.back().service == kTold; });
+  EXPECT_EQ(left->counter("parts_records_lost"), lost);
   await_up();
 }
 

@@ -62,6 +62,13 @@ TEST_F(Watch, IsNotIllOfAFewPackets) {
   EXPECT_FALSE(watch.is_well());
 }
 
+TEST_F(Watch, IsIllOfWhatWaitedAndIsLostWhileNothingComes) {
+  pass(PlaceWatch::kFewLost);
+  EXPECT_TRUE(watch.is_well());
+  pass(0, PlaceWatch::kFewLost);
+  EXPECT_FALSE(watch.is_well());
+}
+
 TEST_F(Watch, IsIllAtOnceWhenNobodyServes) {
   watch.set_served(false, now);
   EXPECT_FALSE(watch.is_well());

@@ -75,8 +75,9 @@ class Place final : public wan::ExternalUser {
   void answer(Time now) {
     for (const auto& question : std::exchange(questions, {})) {
       EXPECT_EQ(question.via, kService);
-      EXPECT_EQ(question.sgid, question.own ? Gid{} : gid(0xAAAA));
-      own += question.own ? 1 : 0;
+      const bool is_own = question.whose == wan::PathWhose::kOwn;
+      EXPECT_EQ(question.sgid, is_own ? Gid{} : gid(0xAAAA));
+      own += is_own ? 1 : 0;
       const bool known = question.dgid == gid(0xBBBB);
       end.say(ServicePathAnswer{.number = question.number,
                                 .found = known,
@@ -105,10 +106,13 @@ class ServedPlaceTest : public testing::TestWithParam<std::uint64_t> {
   ServedPlaceTest() : world(options_of(GetParam())), place(world.pool) {
     auto made = std::make_unique<Gate>(applied);
     gate = made.get();
+    ServedPlace::Services services;
+    services.push_back(std::move(made));
     served = std::make_unique<ServedPlace>(
-        std::move(made), ServedPlace::Memory{.packets = world.pool, .blocks = blocks},
-        world.entropy, [this] { woken = true; },
-        service::Chain{.pkeys = {{.from = kLimited, .to = kDefaultPKey}}});
+        std::move(services),
+        ServedPlace::Manner{.chain = {.pkeys = {{.from = kLimited, .to = kDefaultPKey}}}},
+        ServedPlace::Memory{.packets = world.pool, .blocks = blocks}, world.entropy,
+        [this] { woken = true; });
     join(0, place.end.port());
     join(1, served->port());
     world.at_each_moment = [this] { run_ends(); };

@@ -9,125 +9,25 @@
 #include <atomic>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "../fabric/test_program.h"
-#include "await.h"
-#include "daemon/lab/lab_server.h"
-#include "fabric/lab_file.h"
 #include "fabric/lab_service_settings.h"
-#include "in_a_directory.h"
-#include "port/ring/fabric_port.h"
+#include "service_lab.h"
 
 namespace weft::daemon {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::Each;
+using ::testing::Field;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// Who sends, and who receives, are services too: they send and take whole packets.
-constexpr const char* kServiceProcessLab = R"(
-[switch]
-s = { ports = 4 }
-[node]
-app = {}
-db = {}
-fw = {}
-[service.firewall]
-type = "process"
-at = "fw"
-lids = [0x40]
-[service.sender]
-type = "process"
-at = "app"
-[service.receiver]
-type = "process"
-at = "db"
-[[policy]]
-from = "app"
-to = "db"
-through = "firewall"
-[[link]]
-ends = ["app", "s"]
-[[link]]
-ends = ["db", "s"]
-[[link]]
-ends = ["fw", "s"]
-)";
-constexpr Lid kServiceProcessServiceLid{0x40};
-constexpr Qpn kRefused{0x999};
-
-class ServiceInALab : public InADirectory {
- protected:
-  ServiceInALab()
-      : paths_(*lab_paths(directory_, "service")),
-        server_(*LabServer::open(*fabric::parse_lab(kServiceProcessLab, "lab.toml"), paths_)),
-        lab_([this] { EXPECT_TRUE(server_->run()); }) {}
-  ~ServiceInALab() override {
-    server_->stop();
-    lab_.join();
-  }
-  [[nodiscard]] umad::Place place(const std::string& node) const {
-    return {.lab = paths_.directory, .node = node};
-  }
-
-  // Raw queue pairs of a node.
-  struct End final : port::DatagramSink {
-    explicit End(const umad::Place& place) {
-      port::FabricPortConfig there;
-      there.place = {.lab = place.lab, .node = place.node};
-      adapter = *port::FabricPort::open(there);
-      endpoint = *adapter->open_raw_endpoint();
-      await([this] {
-        adapter->hear_news();
-        return facts().state == port::LinkState::kActive;
-      });
-    }
-    port::PortAttributes facts() { return adapter->attributes(1); }
-    Gid gid() { return facts().gids.at(0).gid; }
-    bool send(Bytes packet) {
-      hca::Burst burst;
-      burst.raw.emplace();
-      hca::OutPacket& out = burst.open();
-      out.header_length = 0;
-      burst.add_piece(out, packet);
-      burst.close(out, 0);
-      return endpoint->send(burst).outcome == hca::SendOutcome::kSent;
-    }
-    void deliver(const hca::InDatagram& datagram) override {
-      std::vector<std::byte> packet(datagram.raw->header.begin(), datagram.raw->header.end());
-      const Bytes rest = datagram.raw->payload;
-      packet.insert(packet.end(), rest.begin(), rest.end());
-      taken.push_back(std::move(packet));
-    }
-    void end_run() override {}
-    std::unique_ptr<port::Port> adapter;
-    std::unique_ptr<port::Endpoint> endpoint;
-    std::vector<std::vector<std::byte>> taken;
-  };
-
-  ServiceProcessConfig config(unsigned threads) {
-    const std::string rules = directory_ + "/rules";
-    std::ofstream(rules) << "table t { chain forward { hook forward; policy accept;\n"
-                            "dqp 0x999 drop\n} }\n";
-    ServiceProcessConfig made{.place = place("fw"), .threads = threads};
-    made.service.name = "firewall";
-    made.service.type = "firewall";
-    made.service.rules = rules;
-    return made;
-  }
-
-  const LabPaths paths_;
-  std::unique_ptr<LabServer> server_;
-  std::thread lab_;
-};
 
 TEST_F(ServiceInALab, TakesEachFlowThroughOneThreadInItsOrder) {
   constexpr std::uint32_t kFlows = 64;
@@ -258,6 +158,16 @@ TEST_F(ServiceInALab, ReadsItsRulesAnew) {
   EXPECT_THAT(process->report().packets, Each(Ge(1u))) << "both have flows";
 }
 
+// Whoever tells it: another thread, the pair, or another instance in the same process.
+TEST_F(ServiceInALab, CountsTheRecordsThatAThreadHasNoRoomFor) {
+  const auto process = *ServiceProcess::open(config(2));
+  const std::vector<std::byte> record(8);
+  for (std::size_t i = 0; i < RecordQueue::kMost + 3; ++i)
+    process->hear(0, record);
+  EXPECT_THAT(process->report().threads, Contains(AllOf(Field(&CounterValue::name, "records_lost"),
+                                                        Field(&CounterValue::value, 3 * 2u))));
+}
+
 // A limiter that gives packets of a partition another P_Key.
 TEST_F(ServiceInALab, IsOfOtherTypesTooAndReplacesKeys) {
   constexpr std::uint32_t kPackets = 60;
@@ -319,11 +229,19 @@ TEST_F(ServiceInALab, IsNothingThatALabAloneCanMean) {
   const auto limiter = ServiceProcess::open(wrong);
   ASSERT_FALSE(limiter);
   EXPECT_THAT(limiter.error().message, HasSubstr("rates: app is a node"));
-  wrong = config(1);
+}
+
+TEST_F(ServiceInALab, IsAtOnePortUnlessItRoutes) {
+  ServiceProcessConfig wrong = config(1);
+  wrong.ports = {1, 2};
+  const auto firewall = ServiceProcess::open(wrong);
+  ASSERT_FALSE(firewall);
+  EXPECT_THAT(firewall.error().message, HasSubstr("a firewall works at one port"));
   wrong.service.type = "router";
-  const auto router = ServiceProcess::open(wrong);
-  ASSERT_FALSE(router);
-  EXPECT_THAT(router.error().message, HasSubstr("works in a lab's daemon only"));
+  wrong.ports = {1, 1};
+  const auto twice = ServiceProcess::open(wrong);
+  ASSERT_FALSE(twice);
+  EXPECT_THAT(twice.error().message, HasSubstr("port 1 is named twice"));
 }
 
 TEST_F(ServiceInALab, EndsWithTheLab) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "../fabric/running_lab.h"
 #include "../fabric/test_program.h"
@@ -52,7 +53,7 @@ class WatchedServices : public ::testing::Test {
   WatchedServices() {
     for (const char* const name : {"fw1", "fw2"}) {
       adapter(name).carry_service(entropy);
-      watches.add(lab.fabric.lab().data.services.front(), {.port = 1}, adapter(name));
+      watches.add(lab.fabric.lab().data.services.front(), {.port = 1}, adapter(name), {});
     }
     manager->start(lab.now);
     run_for(1s);
@@ -199,6 +200,59 @@ TEST_F(WatchedServices, AreBelievedLessTheMoreOftenTheyDie) {
   const Process first(lab, "fw1");
   run_for(PlaceWatch::kFirstHold);
   EXPECT_TRUE(there_are_paths());
+}
+
+// What joins subnets is told to be well nowhere while it serves at one of its ports alone, and each
+// row says so.
+TEST(JoinedServices, AreWellAtNoPortUntilTheyServeAtAll) {
+  fabric::RunningLab lab{fabric::lab_of(R"(
+[switch]
+s1 = { ports = 8 }
+s2 = { ports = 8 }
+[node]
+gate = { ports = 2 }
+[service.joint]
+type = "process"
+at = ["gate:1", "gate:2"]
+lids = [0x40, 0x41]
+[[link]]
+ends = ["gate:1", "s1"]
+[[link]]
+ends = ["gate:2", "s2"]
+[[link]]
+ends = ["s1:8", "s2:8"]
+)")};
+  lab.bring_up();
+  SeededEntropy entropy{Random(5)};
+  fabric::ChannelAdapter& gate = *lab.fabric.find_adapter("gate");
+  gate.carry_service(entropy);
+  PlaceWatches watches;
+  const fabric::LabService& service = lab.fabric.lab().data.services.front();
+  watches.add(service, {.port = 1, .instance = 0}, gate, {2});
+  watches.add(service, {.port = 2, .instance = 1}, gate, {1});
+  std::vector<std::unique_ptr<TestProgram>> programs;
+  const auto serve = [&](mgmt::PortNumber port) {
+    programs.push_back(std::make_unique<TestProgram>(lab.fabric, "gate", port));
+    fabric::Attachment& there = programs.back()->attachment();
+    ASSERT_TRUE(there.make_raw(programs.back()->qpn));
+    ASSERT_TRUE(there.divert(programs.back()->qpn, fabric::OtherLids{}));
+  };
+  const auto rows = [&] {
+    watches.run(lab.now, {});
+    nlohmann::json out = nlohmann::json::array();
+    watches.report_processes("", out);
+    return out;
+  };
+  serve(1);
+  nlohmann::json said = rows();
+  EXPECT_EQ(said[0]["well"], false);
+  EXPECT_EQ(said[0]["ails"], "at its port 2: nobody serves there, and what is routed needs all");
+  EXPECT_EQ(said[1]["well"], false);
+  EXPECT_EQ(said[1]["ails"], "nobody serves there");
+  serve(2);
+  said = rows();
+  EXPECT_EQ(said[0]["well"], true) << said;
+  EXPECT_EQ(said[1]["well"], true) << said;
 }
 
 }  // namespace

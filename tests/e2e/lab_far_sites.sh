@@ -50,7 +50,7 @@ bridge() {
   finish discover
   [[ $(grep -c '^Switch' "$work/discover.out") == 4 ]] || fail "not four switches"
   [[ $(grep -c '^Ca' "$work/discover.out") == 4 ]] || fail "not four channel adapters"
-  perftest_across ib_write_bw -n 500 -u 20
+  perftest_across ib_write_bw -n 500
   await_address w1 "$address"
   rping_across w1 e1 "$address"
 }
@@ -66,7 +66,7 @@ router() {
     fail "the subnets do not have the same LIDs"
   client_more=(-x 0 "--dlid=$(site_report west "ports['gate-west'][0]['lid']")")
   server_more=(-x 0 "--dlid=$(site_report east "ports['gate-east'][0]['lid']")")
-  perftest_across ib_write_bw -n 500 -u 20
+  perftest_across ib_write_bw -n 500
   rping_across w1 e1 "$address"
   rping_across e1 w1 10.254.0.1
 }

@@ -61,7 +61,7 @@ spawn flow "${words[@]}"
 across ibv_rc_pingpong -n 500 -c
 expect client '^500 iters in .* seconds'
 # With patience for what else the machine does.
-perftest_across ib_write_bw -n 500 -u 20
+perftest_across ib_write_bw -n 500
 finish flow
 finish listener
 cmp "$work/sent" "$work/came" || fail "what others sent over TCP came otherwise"

@@ -39,8 +39,11 @@ await_ids() {
   done
   fail "node $1 has $(ids "$1") identifiers of rdma_cm, not $2"
 }
+status_near() {    # NODE: of what runs where that is
+  "$weft" status -d --json
+}
 ids() {
-  "$weft" status -d --json | python3 -c "
+  status_near "$1" | python3 -c "
 import json, sys
 print(sum(node.get('rdma_cm', {}).get('ids', 0) for lab in json.load(sys.stdin)['labs']
           for node in lab['nodes'] if node['name'] == '$1'))"

@@ -177,6 +177,8 @@ expect export '^from = \["a:1", ".*"\]$'
 } >"$work/exported.toml"
 run deleted "$weft" policy delete many
 refused '--json is not of it' export --json
+refused 'the lab file names no file for rules' save
+refused '--save is of add and delete only' list --save
 
 # An instance that is drained gives its LIDs away and gets no paths, until it is restored; it does
 # not take them back.
@@ -244,3 +246,42 @@ run drained "$weft" policy --node c drain fw1
 expect drained '^firewall +fw1:1 +drained +'
 stop manager INT
 stop lab INT
+
+# Rules of a file that the lab file names: they are kept when somebody says so, and then alone.
+{
+  echo 'policies = "kept.toml"'
+  sed '/^\[\[policy\]\]/,/^$/d' "$source_tree/examples/labs/data-service.toml"
+} >"$work/kept-lab.toml"
+spawn wrong "$weft" lab check "$work/kept-lab.toml"
+finish wrong 2
+expect wrong '/kept.toml: No such file or directory$'
+printf '[[policy]]\nto = "nobody"\nanswer = "none"\n' >"$work/kept.toml"
+spawn wrong "$weft" up "$work/kept-lab.toml"
+finish wrong 2
+expect wrong '/kept.toml:1: policy.*: there is no node nobody$'
+printf '[[policy]]\nname = "first"\nto = "a"\nanswer = "direct"\n' >"$work/kept.toml"
+start_kept() {
+  spawn lab "$weft" up "$work/kept-lab.toml"
+  await lab '^  subnet manager     its own \(minhop\)'
+  await_states '{"Active":6}'
+}
+kept() { "$weft" policy --json | python3 -c "
+import json, sys
+print([rule.get('name') for rule in json.load(sys.stdin)['rules']])"; }
+start_kept
+run added "$weft" policy add name=passing to=b answer=none
+stop lab INT
+start_kept
+usual="'at-services', 'all-others'"  # of a service that no rule of the file names
+[[ $(kept) == "['first', $usual]" ]] || fail "the rules are $(kept)"
+run added "$weft" policy add --before first name=kept from=a to=b answer=none --save
+expect added 'the rules are in .*/kept.toml$'
+run added "$weft" policy add name=too to=c answer=none
+run saved "$weft" policy save
+stop lab INT
+start_kept
+[[ $(kept) == "['kept', 'first', $usual, 'too']" ]] || fail "the rules are $(kept)"
+run deleted "$weft" policy delete first --save
+stop lab INT
+run checked "$weft" lab check "$work/kept-lab.toml"
+! grep -q first "$work/kept.toml" || fail "a rule that was deleted is in the file"

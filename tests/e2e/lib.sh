@@ -11,6 +11,12 @@ weft=$build_tree/bin/weft
 # shellcheck source=script/namespaces.sh
 source "$source_tree/script/namespaces.sh"
 
+# Tests ask Python often. A script that looks for it first, as pyenv's, takes several times as long.
+python=$(command -v python3) || python=/dev/null
+if [[ $(head -c 2 "$python") == '#!' ]]; then
+  PATH=$(dirname "$(python3 -c 'import sys; print(sys.executable)')"):$PATH
+fi
+
 # The products refuse environment variables of their family that they do not know.
 without_weft_variables() {
   local name

@@ -86,6 +86,10 @@ over_wan() {
   await control '^weft wan-emulator: stream'
 }
 
+status_near() {  # NODE: as of lab_lib.sh
+  in_site "$(site_of "$1")" "$weft" status -d --json
+  "${words[@]}"
+}
 in_site() {      # SITE COMMAND ...: sets `words` to a command that runs it where the site is
   local site=$1
   shift
@@ -174,8 +178,11 @@ across() {
   finish client
   finish server
 }
-perftest_across() { # PROGRAM ...: of perftest, which must have a result
-  across "$@" -d weft0 -F
+# perftest_across PROGRAM ...: of perftest, which must have a result. It waits 4 s for an
+# acknowledgement: what it has under way takes longer than its usual 67 ms on a slow path, and on a
+# busy machine.
+perftest_across() {
+  across "$@" -d weft0 -F -u 20
   [[ -n $(perftest_row client) ]] || fail "$1 printed no result"
 }
 # rping_across CLIENT SERVER ADDRESS [COUNT]: between two nodes, at the address of the second.

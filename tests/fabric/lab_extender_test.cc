@@ -236,48 +236,6 @@ TEST(LabExtender, RefusesWhatCannotBe) {
       HasSubstr("extender.x.remote.a b: a name has 1 to 63"));
 }
 
-TEST(LabExtender, MayBeOnFibresWithLittleMemory) {
-  const auto lab = parse_lab(extender("buffer = '32KiB'\nencapsulation = 'null'",
-                                      "[extender.x.remote]\np = { fibre = 'shm:/run/p' }\n"
-                                      "q = { fibre = 'unix:/run/q' }\n"
-                                      "r = { fibre = 'tcp:192.0.2.1:7471', rate = '8Gb/s' }"),
-                             "lab.toml");
-  ASSERT_TRUE(lab) << lab.error().message;
-  const LabExtender& x = lab->extenders.at(0);
-  EXPECT_TRUE(x.on_fibres());
-  EXPECT_EQ(x.buffer_bytes, 32u << 10);
-  EXPECT_EQ(x.remotes.at(0).fibre, "shm:/run/p");
-  EXPECT_EQ(x.remotes.at(2).fibre, "tcp:192.0.2.1:7471");
-  const auto again = parse_lab(write_lab(*lab, ""), "lab.toml");
-  ASSERT_TRUE(again) << again.error().message;
-  EXPECT_EQ(*again, *lab);
-}
-
-TEST(LabExtender, RefusesFibresThatCannotBe) {
-  const std::string there = "[extender.x.remote.r]\nfibre = 'unix:/r'\n";
-  EXPECT_THAT(extender_refusal(extender("", "[extender.x.remote.r]\nfibre = 'glass'")),
-              HasSubstr("extender.x.remote.r.fibre: must be \"unix:PATH\""));
-  EXPECT_THAT(extender_refusal(extender("listen = '192.0.2.1:7471'", there)),
-              HasSubstr("neither listens nor has a key"));
-  EXPECT_THAT(extender_refusal(extender("mode = 'router'", there)), HasSubstr("mode = \"bridge\""));
-  EXPECT_THAT(extender_refusal(extender("buffer = '4KiB'", there)),
-              HasSubstr("from 8KiB to 128GiB"));
-  EXPECT_THAT(extender_refusal(extender("", there + "encapsulation = 'udp/ipv6'")),
-              HasSubstr("where encapsulation is \"null\""));
-  EXPECT_THAT(extender_refusal(extender("", there + "address = '192.0.2.2:7471'")),
-              HasSubstr("neither address, fingerprint nor interface"));
-  EXPECT_THAT(extender_refusal(extender("dscp = { 0 = 1 }", there)),
-              HasSubstr("interface, nor dscp"));
-  EXPECT_THAT(extender_refusal(extender("fec = '4+1'", there)), HasSubstr("nor fec"));
-  EXPECT_THAT(extender_refusal(extender("", there + "[extender.x.remote.q]\nrate = '1Gb/s'")),
-              HasSubstr("remote q is not on a fibre, as others are"));
-  EXPECT_THAT(extender_refusal(extender("", there + "[extender.x.remote.q]\nfibre = 'unix:/r'")),
-              HasSubstr("unix:/r is the fibre to remote "));
-  EXPECT_THAT(extender_refusal(extender("listen = '192.0.2.1:7471'\ninsecure = true",
-                                        "[extender.x.remote.r]\nencapsulation = 'null'")),
-              HasSubstr("remote r needs a fibre"));
-}
-
 constexpr const char* kRoutedSite = R"(
 sm = { subnet_prefix = "fd00:0:0:1::/64" }
 [extender.gate]

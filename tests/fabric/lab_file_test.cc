@@ -261,7 +261,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"", ": there is no node in it"},
         Refused{"\nnodes = {}",
                 ":2: nodes: there is no such key; there are name, network, sm, access, defaults, "
-                "lan, part, switch, extender, node, router, hosts, link, service, policy"},
+                "lan, part, switch, extender, node, router, hosts, link, service, policy, "
+                "policies"},
         Refused{"[node.a]\nguid = 'x'",
                 ":2: node.a.guid: must be a GUID other than 0, as in "
                 "\"0x0002c90300001dd0\""},

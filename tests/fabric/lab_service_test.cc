@@ -345,19 +345,25 @@ TEST(LabService, SaysWhichRuleIsWrongAndWhere) {
               HasSubstr("[[policy]]"));
 }
 
-TEST(LabService, SaysThatAPairInTwoPartsSharesNoConnections) {
-  const auto notes = [](const std::string& part) {
+TEST(LabService, SaysThatAPairOnTwoMachinesSharesNoConnections) {
+  const auto notes = [](const std::string& part, const std::string& type = "firewall",
+                        const std::string& right = "") {
     return pair_notes(parsed(
-        "[part]\nleft = {}\nright = {}\n[switch]\ns = { part = 'left' }\nt = { part = 'right' }\n"
+        std::string("[part]\nleft = {") + (right.empty() ? "" : "address = '192.0.2.1:7000'") +
+        "}\nright = {" + right +
+        "}\n[switch]\ns = { part = 'left' }\nt = { part = 'right' }\n"
         "[node]\nfw1 = { part = 'left' }\nfw2 = { part = '" +
-        part +
-        "', ports = 2 }\n[service.firewall]\nat = [['fw1', 'fw2:2']]\n[[link]]\n"
+        part + "', ports = 2 }\n[service.x]\ntype = '" + type +
+        "'\nat = [['fw1', 'fw2:2']]\n[[link]]\n"
         "ends = ['fw1', 's']\n[[link]]\nends = ['fw2:2', 't']\n[[link]]\nends = ['s', 't']"));
   };
   EXPECT_THAT(notes("left"), SizeIs(0));
-  EXPECT_THAT(notes("right"), ElementsAre(HasSubstr(
-                                  "service firewall: fw1 is in part left and fw2:2 in part right: "
-                                  "neither tells the other one what is connected")));
+  EXPECT_THAT(notes("right"), SizeIs(0));
+  const auto told = ElementsAre(
+      HasSubstr("service x: fw1 is in part left and fw2:2 in part right: neither tells the other "
+                "one what is connected"));
+  EXPECT_THAT(notes("right", "process"), told);
+  EXPECT_THAT(notes("right", "firewall", "address = '192.0.2.2:7000'"), told);
 }
 
 TEST(LabService, SaysWhatBothOfAPairGoWith) {

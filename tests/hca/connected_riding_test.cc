@@ -124,7 +124,7 @@ TEST_F(ConnectedRiding, TakesTheAcknowledgementThoughTheMessageHasToWait) {
 TEST_F(ConnectedRiding, SendsAgainWithoutItWhatIsLost) {
   message_and_request();
   EXPECT_EQ(next_with_ack(), kSendWithAck);
-  now += 1s;
+  now += Requester::kFirstProbe;
   const auto again = flush();
   ASSERT_FALSE(again.empty());
   EXPECT_EQ(again[0].bth.opcode, Opcode::rc_send_only);

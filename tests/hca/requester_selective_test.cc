@@ -100,6 +100,34 @@ TEST_F(RequesterSelective, NoticesThatARepetitionIsLostToo) {
   EXPECT_THAT(numbers(transmit()), ElementsAre(2)) << "11 to 14 were sent long after it";
 }
 
+TEST_F(RequesterSelective, NoticesWhatElseIsLostThoughTheOldestHasJustGoneAgain) {
+  ten_packets();
+  now += 1300us;
+  weft_ack(1, {3, 4, 5});
+  EXPECT_THAT(numbers(transmit()), ElementsAre(2));
+  now += 100us;  // too soon for the repetition to have been answered
+  weft_ack(1, {3, 4, 5, 7, 8, 9});
+  EXPECT_THAT(numbers(transmit()), ElementsAre(6));
+  EXPECT_EQ(count(ConnectedCounter::kTxRetransmitted), 2u);
+}
+
+TEST_F(RequesterSelective, NoticesWhatIsLostBetweenRepetitionsAndWhatIsOnItsWay) {
+  ten_packets();
+  now += 1300us;
+  weft_ack(1, {3, 5, 6, 7});
+  EXPECT_THAT(numbers(transmit()), ElementsAre(2, 4));
+  now += 100us;
+  weft_ack(3, {5, 6, 7, 9, 10});
+  EXPECT_THAT(transmit(), IsEmpty()) << "4 has been overtaken by nobody, 8 by too few";
+  now += 500us;
+  for (std::uint64_t i = 11; i <= 14; ++i)
+    ASSERT_EQ(send(i, kMtu), std::errc{});
+  EXPECT_THAT(numbers(transmit()), ElementsAre(11, 12, 13, 14));
+  now += 500us;
+  weft_ack(3, {5, 6, 7, 9, 10, 11, 12, 13});
+  EXPECT_THAT(numbers(transmit()), ElementsAre(4, 8)) << "14 may yet come";
+}
+
 TEST_F(RequesterSelective, HoldsToTheWindowThatThePeerGrants) {
   start_weft();
   ASSERT_EQ(send(1, 1024 * 1024), std::errc{});
@@ -164,6 +192,30 @@ TEST_F(RequesterSelective, ProbesLongBeforeTheTimeoutAndSpendsNoRetry) {
   now += 100us;
   weft_ack(10);
   EXPECT_EQ(completed_ids().size(), 10u);
+}
+
+// The answers lie in the socket. Nobody has had a processor to read them, and a program that posts
+// comes first.
+TEST_F(RequesterSelective, ProbesForNothingWhereItIsRunTooLateToHaveHeardAnything) {
+  ten_packets(200us);
+  now = *requester->deadline() + 3ms;
+  ASSERT_EQ(send(11, kMtu), std::errc{});
+  EXPECT_THAT(numbers(transmit()), ElementsAre(11));
+  weft_ack(11);
+  EXPECT_EQ(completed_ids().size(), 11u);
+  EXPECT_EQ(count(ConnectedCounter::kTxRetransmitted), 0u);
+}
+
+TEST_F(RequesterSelective, ProbesAfterAllWhenItHasHeardNothingSinceItWasRunLate) {
+  ten_packets(200us);
+  now = *requester->deadline() + 3ms;
+  EXPECT_THAT(transmit(), IsEmpty());
+  const Time late = now;
+  ASSERT_TRUE(wait());
+  EXPECT_EQ(now - late, Requester::kLeastProbe);
+  EXPECT_THAT(numbers(transmit()), ElementsAre(1));
+  now = *requester->deadline() + 3ms;
+  EXPECT_THAT(numbers(transmit()), ElementsAre(1)) << "once only";
 }
 
 TEST_F(RequesterSelective, LearnsFromTheAnswerToAProbeThatAllTheRestIsLost) {

@@ -31,6 +31,26 @@ TEST(FirewallState, LetsDataThroughOfAConnectionThatWasPermitted) {
   }
 }
 
+// Of two subnets, each of which has given its end LID 2, and whose queue pair numbers are the same
+// ones the other way round.
+TEST(FirewallState, KeepsConnectionsApartWhoseEndsHaveTheSameLid) {
+  World world(kByState);
+  Exchange one;
+  one.routed = true;
+  one.a = one.b = Lid{2};
+  Exchange other = one;
+  other.a_id = 0x12;
+  other.b_id = 0x23;
+  std::swap(other.a_qp, other.b_qp);
+  ASSERT_TRUE(world.connects(one));
+  ASSERT_TRUE(world.connects(other));
+  EXPECT_EQ(world.firewall.connections(), 2u);
+  for (const Exchange& exchange : {one, other}) {
+    EXPECT_TRUE(world.passes(exchange.data()));
+    EXPECT_TRUE(world.passes(exchange.data(true)));
+  }
+}
+
 // Ends whose path has a GRH name no LIDs in their requests.
 TEST(FirewallState, TakesTheLidOfThePacketWhereARequestNamesThePermissiveOne) {
   World world("cm message req accept\nct state established accept");

@@ -36,6 +36,7 @@ struct Exchange {
   Lid b{2};
   bool global = true;
   bool permissive = false;  // the LIDs that a REQ names
+  bool routed = false;      // the ends are of different subnets
   wire::ServiceId service{0x1000};
   Qpn a_qp{0xA1};
   Qpn b_qp{0xB1};
@@ -46,10 +47,15 @@ struct Exchange {
   std::array<std::uint8_t, 4> private_data{};
 
   [[nodiscard]] static Gid gid_of(Lid lid) { return test::gid(lid.value()); }
+  [[nodiscard]] Gid gid_of_end(bool passive) const {
+    auto bytes = gid_of(passive ? b : a).bytes();
+    if (routed) bytes[0] = passive ? 0xFD : 0xFC;
+    return Gid{bytes};
+  }
   [[nodiscard]] Made addressed(Made made, bool back) const {
     made.slid = back ? b : a;
     made.dlid = back ? a : b;
-    if (global) made.gids = {gid_of(made.slid), gid_of(made.dlid)};
+    if (global) made.gids = {gid_of_end(back), gid_of_end(!back)};
     made.bth.pkey = pkey;
     return made;
   }
@@ -60,8 +66,8 @@ struct Exchange {
     req.pkey = pkey;
     req.primary.local_lid = permissive ? Lid{0xFFFF} : a;
     req.primary.remote_lid = permissive ? Lid{0xFFFF} : b;
-    req.primary.local_gid = gid_of(a);
-    req.primary.remote_gid = gid_of(b);
+    req.primary.local_gid = gid_of_end(false);
+    req.primary.remote_gid = gid_of_end(true);
     std::memcpy(req.private_data.data(), private_data.data(), private_data.size());
     return addressed(test::cm(req), false);
   }

@@ -172,6 +172,18 @@ TEST_F(Mapping, DisconnectNamesTheReceiversOwnQueuePairAndEndsTheMapping) {
   EXPECT_EQ(runtime->mapper().connections(), 0u);
 }
 
+TEST_F(Mapping, EndThatIsSaidWithoutEndTakesNoMemory) {
+  connect();
+  const std::size_t before = runtime->mapper().queue_pairs().waiting();
+  const wire::CmDrep drep{.local_comm_id = kMapperIdB, .remote_comm_id = kMapperIdA};
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_TRUE(seen<wire::CmDrep>(from_b(cm(drep))));
+  EXPECT_EQ(runtime->mapper().queue_pairs().waiting(), before + 2);
+  now += QpMap::Options{}.time_wait;
+  runtime->run(now);
+  EXPECT_EQ(runtime->mapper().queue_pairs().size(), 0u);
+}
+
 TEST_F(Mapping, DisconnectOfAStrangersQueuePairIsDropped) {
   connect();
   EXPECT_FALSE(seen<wire::CmDreq>(from_a(cm(wire::CmDreq{

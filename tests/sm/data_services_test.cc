@@ -207,6 +207,16 @@ TEST(DataServices, StandbyTakesTheLidsOverAndKeepsThem) {
   EXPECT_EQ(services.choose(0, flow(5, 7), true)->port, Guid{2});
 }
 
+// A fabric comes up in any order, and what is asked without being used changes nothing.
+TEST(DataServices, FirstOfAStandbyPairWorksWhicheverIsSeenFirst) {
+  DataServices services;
+  ASSERT_TRUE(services.set({pair(PairMode::kStandby)}));
+  set_ports(services, {2, 5});
+  EXPECT_EQ(services.choose(0, flow(5, 7), false)->port, Guid{2});
+  set_ports(services, {1, 2, 5});
+  EXPECT_EQ(leads(services), (std::map<std::uint16_t, std::uint64_t>{{1001, 1}, {1002, 1}}));
+}
+
 TEST(DataServices, DrainedPortsGetNothingUntilTheyArePutBack) {
   DataServices services;
   ASSERT_TRUE(services.set({pair(PairMode::kStandby)}));

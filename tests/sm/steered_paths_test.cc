@@ -267,7 +267,16 @@ TEST_F(SteeredPaths, LeadWhatAServiceHasBroughtIntoTheSubnet) {
   ASSERT_FALSE(last.empty());
   EXPECT_EQ(last[0].dlid, lid("b"));
   EXPECT_EQ(last[0].slid, Lid{50});
+  // One that does not know its LID asks without any.
+  const auto unnamed = [&](const char* asker) {
+    return ask(asker, MadMethod::kGet, SaAttribute::kPathRecord,
+               kSteeredPathsEnds | PathRecord::kHasPKey,
+               bytes_of(PathRecord{.dgid = gid("b"), .sgid = far, .pkey = PKey{0x8011}}));
+  };
+  EXPECT_EQ(unnamed("fw1"), on);
   // Nobody else speaks for other subnets.
+  unnamed("a");
+  EXPECT_EQ(status_, status_of(SaStatus::kInvalidGid));
   from("fw1", lid("fw1"), "b");
   EXPECT_EQ(status_, status_of(SaStatus::kInvalidGid));
   from("a", Lid{40}, "b");

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "fabric/lab_generate.h"
 #include "managed_lab.h"
 #include "sim/seeds.h"
@@ -13,6 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 void expect_all_reach_all(ManagedLab& lab) {
   std::vector<std::string> hosts;
@@ -161,6 +164,56 @@ TEST(Sweep, BringsUpWhateverIsConnected) {
 }
 
 // What a link does is told by a trap, and where that is lost, found within look_every.
+// A link that is up leads to somebody, who may be busy for a moment.
+TEST(Sweep, AsksAgainBeforeItForgetsWhoDoesNotAnswer) {
+  for (const std::string cable : {"trunk", "d:1"}) {
+    SCOPED_TRACE(cable);
+    ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a", {.look_every = 1000s});
+    lab.sweep();
+    link::Link& link = lab.running.fabric.link(*lab.running.fabric.find_link(cable));
+    const auto lose = [&](double part) { link.set_emulation({.loss = part}, lab.running.now); };
+    lose(1);
+    EXPECT_THAT(lab.sweep().problems, Not(IsEmpty()));
+    lose(0);
+    EXPECT_EQ(lab.active_links(), 5u);
+    expect_all_reach_all(lab);
+    lab.run_for(10s);
+    EXPECT_THAT(lab.manager->report().problems, IsEmpty());
+    // Who never answers again is not there, whatever the link says.
+    lose(1);
+    lab.sweep();
+    lab.run_for(10s);
+    EXPECT_LT(lab.manager->subnet().nodes.size(), 6u);
+    lose(0);
+    EXPECT_FALSE(lab.reaches("a", "d"));
+  }
+}
+
+// Whenever the WAN, say, begins to carry again what the manager writes.
+TEST(Sweep, BringsALinkUpWhenItIsKnownToBeRightBeyondIt) {
+  for (Duration lost = 0ms; lost < 6s; lost += 100ms) {
+    SCOPED_TRACE(lost / 1ms);
+    ManagedLab lab(fabric::lab_of(fabric::kFourNodes), "a");
+    link::Link& trunk = lab.running.fabric.link(*lab.running.fabric.find_link("trunk"));
+    // When all is found, and before anything is written.
+    bool found = false;
+    lab.manager->on_event([&](const ManagerEvent& event) {
+      if (event.kind != ManagerEvent::Kind::kLink || std::exchange(found, true)) return;
+      trunk.set_emulation({.loss = 1}, lab.running.now);
+    });
+    lab.manager->sweep();
+    lab.run_for(lost);
+    ASSERT_TRUE(found);
+    trunk.set_emulation({}, lab.running.now);
+    for (int step = 0; step < 200; ++step) {
+      if (lab.active_links() == 5) expect_all_reach_all(lab);
+      if (::testing::Test::HasFailure()) return;
+      lab.run_for(50ms);
+    }
+    EXPECT_EQ(lab.active_links(), 5u);
+  }
+}
+
 TEST(Sweep, ComesByItselfWhenALinkHasChanged) {
   for (const bool traps : {true, false}) {
     SCOPED_TRACE(traps);

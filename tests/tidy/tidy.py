@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "fabric": {"base", "wire", "phy", "hca", "link", "mgmt"},
     "sm": {"base", "wire", "mgmt"},
     "rdmacm": {"base", "wire", "hca", "mgmt"},
-    "wan": {"base", "wire", "link"},
+    "wan": {"base", "wire", "phy", "link"},
     "lan": {"base", "wire"},
     "service": {"base", "wire", "lan"},
     "sim": {"base", "wire", "hca", "wan"},

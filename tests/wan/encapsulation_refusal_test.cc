@@ -105,6 +105,60 @@ TEST(Decapsulation, ChecksEachFieldOfAnIpv4Header) {
   EXPECT_EQ(Changed("udp/ipv4").set(15, 3).right_ipv4_header().refused_as(), "rx_source");
 }
 
+// Of labels 100016 and 300, at bytes 14 and 18.
+TEST(Decapsulation, ChecksEachFieldOfMplsLabels) {
+  EXPECT_EQ(Changed("mpls/ethernet").refused_as(), "");
+  EXPECT_EQ(Changed("mpls/ethernet").set(14, 0x19).refused_as(), "rx_label");
+  EXPECT_EQ(Changed("mpls/ethernet").set(20, 0xDB).refused_as(), "rx_label");
+  EXPECT_EQ(Changed("mpls/ethernet").set(16, 0x0B).refused_as(), "rx_label_stack");  // ends early
+  EXPECT_EQ(Changed("mpls/ethernet").set(20, 0xCA).refused_as(), "rx_label_stack");  // goes on
+  EXPECT_EQ(Changed("mpls/ethernet").set(17, 0).refused_as(), "rx_label_ttl");
+  EXPECT_EQ(Changed("mpls/ethernet").cut(21).refused_as(), "rx_short");
+  // Routers change these.
+  EXPECT_EQ(Changed("mpls/ethernet").set(17, 1).set(16, 0x00).set(20, 0xC1).refused_as(), "");
+  EXPECT_EQ(Changed("ipv6/mpls/ethernet").set(12, 0x86).set(13, 0xDD).refused_as(), "rx_protocol");
+  EXPECT_EQ(Changed("ipv6/mpls/ethernet").set(13, 0x48).refused_as(), "rx_protocol");  // multicast
+}
+
+std::string label_words(std::string_view labels, std::string_view stack, bool ipv4) {
+  const auto inner = wrapped(stack_of(stack, here(ipv4)), bytes_of("0a 0b 0c"));
+  const std::string packet =
+      "02 00 00 00 00 02 02 00 00 00 00 01 88 47 " + std::string(labels) + hex_of(inner);
+  Stack in = stack_of(std::string(stack) + "/mpls/ethernet", there(ipv4));
+  const auto got = in.unwrap(bytes_of(packet));
+  if (got) return hex_of(got->bytes);
+  return std::string(kPacketRefusalInfo.at(static_cast<std::size_t>(got.error())).name);
+}
+
+TEST(Decapsulation, TakesExplicitNullsWhereRoutersMayPutThem) {
+  constexpr std::string_view kOurs = "18 6b 00 40 00 12 c1 40 ";
+  EXPECT_EQ(label_words(kOurs, "ipv6", false), "0a 0b 0c");
+  // On top, of either version (RFC 4182).
+  EXPECT_EQ(label_words("00 00 20 40 " + std::string(kOurs), "ipv6", false), "0a 0b 0c");
+  EXPECT_EQ(label_words("00 00 00 40 00 00 20 40 " + std::string(kOurs), "ipv6", false),
+            "0a 0b 0c");
+  // In place of the innermost label, for what follows.
+  EXPECT_EQ(label_words("18 6b 00 40 00 00 21 40 ", "ipv6", false), "0a 0b 0c");
+  EXPECT_EQ(label_words("18 6b 00 40 00 00 01 40 ", "ipv4", true), "0a 0b 0c");
+  EXPECT_EQ(label_words("18 6b 00 40 00 00 01 40 ", "ipv6", false), "rx_protocol");
+  // Instead of both, between the two, and others that mean something.
+  EXPECT_EQ(label_words("00 00 21 40 ", "ipv6", false), "rx_label");
+  EXPECT_EQ(label_words("18 6b 00 40 00 00 20 40 00 12 c1 40 ", "ipv6", false), "rx_label");
+  for (unsigned label = 1; label < 16; ++label) {
+    if (label == 2) continue;
+    EXPECT_EQ(
+        label_words("00 00 " + hex_of(bytes_of(std::string(1, "0123456789abcdef"[label]) + "0")) +
+                        " 40 " + std::string(kOurs),
+                    "ipv6", false),
+        "rx_label")
+        << label;
+  }
+  std::string many;
+  for (int i = 0; i < 20; ++i)
+    many += "00 00 20 40 ";
+  EXPECT_EQ(label_words(many + std::string(kOurs), "ipv6", false), "rx_label_stack");
+}
+
 TEST(Decapsulation, PassesOverOptionsOfIpv4) {
   Stack in = stack_of("ipv4", there(true));
   auto packet =

@@ -47,7 +47,9 @@ inline Ends here(bool ipv4) {
           .remote_port = 5000,
           .local_mac = {2, 0, 0, 0, 0, 1},
           .remote_mac = {2, 0, 0, 0, 0, 2},
-          .flow_label = 0x12345};
+          .flow_label = 0x12345,
+          .labels = {100016, 300},
+          .own_labels = {17}};
 }
 
 inline Ends there(bool ipv4) {
@@ -56,6 +58,7 @@ inline Ends there(bool ipv4) {
   std::swap(other.local, other.remote);
   std::swap(other.local_port, other.remote_port);
   std::swap(other.local_mac, other.remote_mac);
+  std::swap(other.labels, other.own_labels);
   return other;
 }
 

@@ -30,6 +30,8 @@ const std::vector<Row>& expectations() {
   static const std::string udp6 = "0f a0 13 88 00 13 be 7d " + frame;
   static const std::string udp4 = "0f a0 13 88 00 13 34 7e " + frame;
   static const std::string mac = "02 00 00 00 00 02 02 00 00 00 00 01 ";
+  // The first of the two as scapy writes it.
+  static const std::string labels = "18 6b 0a 40 00 12 cb 40 ";
   static const std::string ip4 = "45 ba 00 27 00 00 40 00 40 11 b6 08 c0 00 02 01 c0 00 02 02 ";
   static const std::vector<Row> all{
       {"null", "", frame},
@@ -39,6 +41,9 @@ const std::vector<Row>& expectations() {
       {"ipv4", "", "45 ba 00 1f 00 00 40 00 40 fd b5 24 c0 00 02 01 c0 00 02 02 " + frame},
       {"ethernet", "", mac + "88 b5 " + frame},
       {"udp/ipv4/ethernet", "", mac + "08 00 " + ip4 + udp4},
+      {"dccp/ipv6", "", "6b a1 23 45 00 0b 21 40 " + from_to + frame},
+      {"mpls/ethernet", "", mac + "88 47 " + labels + frame},
+      {"udp/ipv4/mpls/ethernet", "", mac + "88 47 " + labels + ip4 + udp4},
       {"udp/options/ipv6", "63 72 65 64 69 74",
        "6b a1 23 45 00 23 3c 40 " + from_to + "11 01 1e 06 63 72 65 64 69 74 01 04 00 00 00 00 " +
            udp6},
@@ -133,7 +138,8 @@ TEST(Encapsulation, SaysWhichStackCannotBe) {
   };
   EXPECT_EQ(
       refusal("udp/ipx"),
-      "udp/ipx: there is no layer \"ipx\"; there are null, udp, options, ipv6, ipv4, ethernet");
+      "udp/ipx: there is no layer \"ipx\"; there are null, dccp, udp, options, ipv6, ipv4, mpls, "
+      "ethernet");
   EXPECT_EQ(refusal("").substr(0, 22), ": there is no layer \"\"");
   EXPECT_EQ(refusal("udp/").substr(0, 25), "udp/: there is no layer \"");
   EXPECT_EQ(refusal("udp"), "udp: udp must be in another layer");
@@ -141,8 +147,27 @@ TEST(Encapsulation, SaysWhichStackCannotBe) {
   EXPECT_EQ(refusal("ethernet/ipv6"), "ethernet/ipv6: ethernet cannot be in ipv6");
   EXPECT_EQ(refusal("udp/options/ipv4", true), "udp/options/ipv4: options cannot be in ipv4");
   EXPECT_EQ(refusal("ipv6/ipv6"), "ipv6/ipv6: ipv6 cannot be in ipv6");
+  EXPECT_EQ(refusal("mpls/ipv6"), "mpls/ipv6: mpls cannot be in ipv6");
+  EXPECT_EQ(refusal("ipv6/mpls"), "ipv6/mpls: mpls must be in another layer");
+  EXPECT_EQ(refusal("udp/dccp/ipv6"), "udp/dccp/ipv6: udp cannot be in dccp");
+  EXPECT_EQ(refusal("dccp/ethernet"), "dccp/ethernet: dccp cannot be in ethernet");
+  EXPECT_EQ(refusal("dccp"), "dccp: dccp must be in another layer");
   EXPECT_EQ(refusal("udp/ipv4"), "ipv4: the addresses of both ends must be of this version");
   EXPECT_EQ(refusal("udp/ipv6", true), "ipv6: the addresses of both ends must be of this version");
+}
+
+TEST(Encapsulation, NeedsLabelsThatMayBeThere) {
+  for (const auto& labels : std::vector<std::vector<std::uint32_t>>{
+           {}, {15}, {0x100000}, std::vector<std::uint32_t>(9, 16)}) {
+    Ends ends = here(false);
+    ends.labels = labels;
+    const auto stack = Stack::parse("mpls/ethernet", ends);
+    ASSERT_FALSE(stack);
+    EXPECT_EQ(stack.error().message,
+              "mpls: packets need one to 8 labels from 16 to 1048575 each way");
+    std::swap(ends.labels, ends.own_labels);
+    EXPECT_FALSE(Stack::parse("mpls/ethernet", ends));
+  }
 }
 
 // A checksum that comes out as zero is sent as all ones, since zero says that there is none.

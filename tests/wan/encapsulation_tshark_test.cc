@@ -81,6 +81,15 @@ TEST_F(TsharkTest, ReadsAFrameInIpv6AndInEthernet) {
             "02:00:00:00:00:01 02:00:00:00:00:02 0x88b5 0102030405060708090a0b");
 }
 
+TEST_F(TsharkTest, ReadsLabelsOfMpls) {
+  EXPECT_EQ(fields(packet_of("udp/ipv6/mpls/ethernet"),
+                   "frame.protocols mpls.label mpls.exp mpls.bottom mpls.ttl udp.checksum.status "
+                   "data.data"),
+            "eth:ethertype:mpls:ipv6:udp:data 100016,300 5,5 0,1 64,64 1 0102030405060708090a0b");
+  EXPECT_EQ(fields(packet_of("mpls/ethernet"), "eth.type mpls.label mpls.bottom"),
+            "0x8847 100016,300 0,1");
+}
+
 TEST_F(TsharkTest, ReadsCreditInAnExperimentalDestinationOption) {
   EXPECT_EQ(fields(packet_of("udp/options/ipv6/ethernet", "63 72 65 64 69 74"),
                    "frame.protocols ipv6.dstopts.nxt ipv6.dstopts.len_oct ipv6.opt.experimental "

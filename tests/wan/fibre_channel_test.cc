@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <string>
 #include <vector>
 
 #include "../link/rig.h"
+#include "base/fibre_address.h"
 #include "base/random.h"
 
 namespace weft::wan {
@@ -48,9 +50,11 @@ struct Listener : link::ChannelUser {
 };
 
 // Two ends and a stream between them, which brings bytes in pieces of any size.
-class FibreStream : public ::testing::Test {
+class FibreStreamBase {
  protected:
-  FibreStream() {
+  explicit FibreStreamBase(FibreCodeKind code)
+      : channels_{FibreChannel({.code = code, .format = CreditFormat{.scale = 3, .wide = true}}),
+                  FibreChannel({.code = code})} {
     for (std::size_t i = 0; i < 2; ++i)
       channels_[i].set_user(&users_[i]);
   }
@@ -102,11 +106,28 @@ class FibreStream : public ::testing::Test {
   BufferPool payloads_{link::PacketPool::kPayloadBlock, 100};
   link::PacketPool pool_{100, payloads_};
   std::array<Listener, 2> users_;
-  std::array<FibreChannel, 2> channels_{
-      FibreChannel({.format = CreditFormat{.scale = 3, .wide = true}}), FibreChannel({})};
+  std::array<FibreChannel, 2> channels_;
 };
 
-TEST_F(FibreStream, ConnectsWhenBothEndsLookForEachOther) {
+// What holds with each line code, and what is of the symbols as they are.
+class FibreStream : public FibreStreamBase, public ::testing::TestWithParam<FibreCodeKind> {
+ protected:
+  FibreStream() : FibreStreamBase(GetParam()) {}
+};
+class SymbolStream : public FibreStreamBase, public ::testing::Test {
+ protected:
+  SymbolStream() : FibreStreamBase(FibreCodeKind::kSymbols) {}
+};
+
+INSTANTIATE_TEST_SUITE_P(EachCode, FibreStream,
+                         ::testing::Values(FibreCodeKind::kSymbols, FibreCodeKind::k8b10b,
+                                           FibreCodeKind::k64b66b),
+                         [](const auto& info) {
+                           const auto code = static_cast<std::size_t>(info.param);
+                           return "Of" + std::string(kFibreCodeNames[code]);
+                         });
+
+TEST_P(FibreStream, ConnectsWhenBothEndsLookForEachOther) {
   open();
   channels_[0].seek(true, now_);
   pass(1s);
@@ -122,7 +143,7 @@ TEST_F(FibreStream, ConnectsWhenBothEndsLookForEachOther) {
   EXPECT_EQ(users_[0].connections, 1);
 }
 
-TEST_F(FibreStream, CarriesBothKindsInOrderInPiecesOfAnySize) {
+TEST_P(FibreStream, CarriesBothKindsInOrderInPiecesOfAnySize) {
   open();
   seek();
   pass(200ms);
@@ -147,7 +168,7 @@ TEST_F(FibreStream, CarriesBothKindsInOrderInPiecesOfAnySize) {
 }
 
 // As they are on a lane of a real link, in steps of four symbols.
-TEST_F(FibreStream, SaysPacketsAsTheyAreBetweenTheirDelimiters) {
+TEST_F(SymbolStream, SaysPacketsAsTheyAreBetweenTheirDelimiters) {
   open();
   seek();
   pass(200ms);
@@ -168,7 +189,28 @@ TEST_F(FibreStream, SaysPacketsAsTheyAreBetweenTheirDelimiters) {
   EXPECT_EQ(users_[1].signals.back(), signal);
 }
 
-TEST_F(FibreStream, BringsNothingOfAnEarlierTraining) {
+// Counts of 24 bits are two packets, an upper half and what belongs to it.
+TEST_P(FibreStream, CarriesCreditOfBothWidthsAsItIs) {
+  open();
+  seek();
+  pass(200ms);
+  using Op = wire::FlowControl::Op;
+  std::vector<wire::FlowControl> sent;
+  for (const bool wide : {false, true, true, false}) {
+    for (const Op op : {Op::kInitialize, Op::kNormal}) {
+      const Vl vl{static_cast<std::uint8_t>(random_.below(16))};
+      const auto count = [&] { return static_cast<std::uint16_t>(random_.below(4096)); };
+      if (wide) sent.push_back({.op = Op::kUpper, .vl = vl, .fctbs = count(), .fccl = count()});
+      sent.push_back({.op = op, .vl = vl, .fctbs = count(), .fccl = count()});
+    }
+  }
+  for (const wire::FlowControl& signal : sent)
+    channels_[0].send_flow_control(signal.bytes(), now_);
+  carry(9);
+  EXPECT_EQ(users_[1].signals, sent);
+}
+
+TEST_P(FibreStream, BringsNothingOfAnEarlierTraining) {
   open();
   seek();
   pass(200ms);
@@ -190,7 +232,7 @@ TEST_F(FibreStream, BringsNothingOfAnEarlierTraining) {
   }
 }
 
-TEST_F(FibreStream, GivesUpAStreamThatIsSilent) {
+TEST_P(FibreStream, GivesUpAStreamThatIsSilent) {
   open();
   seek();
   pass(200ms);
@@ -205,7 +247,7 @@ TEST_F(FibreStream, GivesUpAStreamThatIsSilent) {
   EXPECT_FALSE(users_[0].is_connected);
 }
 
-TEST_F(FibreStream, GivesUpWhatIsOutOfStep) {
+TEST_F(SymbolStream, GivesUpWhatIsOutOfStep) {
   const auto out_of_step = [&](std::initializer_list<int> bytes) {
     channels_[1].closed(now_);
     channels_[1].opened(now_);
@@ -225,7 +267,7 @@ TEST_F(FibreStream, GivesUpWhatIsOutOfStep) {
 }
 
 // The sets of a lane of any port, as the standard has them: they say nothing, and do no harm.
-TEST_F(FibreStream, TakesTrainingSetsWithoutNumbersForNothing) {
+TEST_F(SymbolStream, TakesTrainingSetsWithoutNumbersForNothing) {
   open();
   seek();
   for (int i = 0; i < 8; ++i) {
@@ -239,7 +281,7 @@ TEST_F(FibreStream, TakesTrainingSetsWithoutNumbersForNothing) {
 
 // Each set that names another training is answered, each packet gives credit: whoever sends them
 // and reads nothing must not fill the memory.
-TEST_F(FibreStream, GivesUpAnEndThatTalksAndDoesNotRead) {
+TEST_F(SymbolStream, GivesUpAnEndThatTalksAndDoesNotRead) {
   open();
   seek();
   std::size_t most = 0;
@@ -258,14 +300,14 @@ TEST_F(FibreStream, GivesUpAnEndThatTalksAndDoesNotRead) {
   EXPECT_TRUE(connected()) << "with one that reads";
 }
 
-TEST_F(FibreStream, TakesNoMoreThanMayWaitAndSaysWhenThereIsRoom) {
+TEST_P(FibreStream, TakesNoMoreThanMayWaitAndSaysWhenThereIsRoom) {
   open();
   seek();
   pass(200ms);
   std::uint32_t sent = 0;
   while (channels_[0].ready())
     send(0, sent++, 4096);
-  EXPECT_LT(channels_[0].pending().size(), (256U << 10) + 5000);
+  EXPECT_LT(channels_[0].pending().size(), (256U << 10) + 6000);
   carry();
   EXPECT_EQ(users_[1].numbers.size(), sent);
   EXPECT_EQ(users_[0].room, 1);

@@ -41,6 +41,51 @@ void FibreSite::keep_full(Vl vl, std::size_t payload, std::size_t backlog) {
     send(vl, payload);
 }
 
+CodedFibre::CodedFibre(FibreCodeKind code, link::PacketPool& pool, std::array<link::Port*, 2> ports,
+                       const link::Emulation& line, Time now) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    channels[i] = std::make_unique<FibreChannel>(
+        FibreChannel::Options{.code = code, .format = ports[i]->options().credit_format});
+    halves_[i] = std::make_unique<link::HalfLink>(pool, i);
+    if (line.any()) halves_[i]->set_emulation(line, now);
+    halves_[i]->join(*ports[i], now);
+    halves_[i]->set_channel(channels[i].get(), now);
+    channels[i]->opened(now);
+  }
+}
+
+CodedFibre::~CodedFibre() {
+  for (const auto& half : halves_)
+    half->set_channel(nullptr, Time{});
+}
+
+bool CodedFibre::carry(Time now) {
+  bool carried = false;
+  for (std::size_t from = 0; from < 2; ++from) {
+    EXPECT_TRUE(channels[from]->run(now));
+    const Bytes pending = channels[from]->pending();
+    if (pending.empty()) continue;
+    FibreChannel& to = *channels[1 - from];
+    const Bytes some = pending.first(std::min(pending.size(), to.room().size()));
+    std::vector<std::byte> bytes(some.begin(), some.end());
+    channels[from]->sent(some.size(), now);
+    if (from == 0 && harm) harm(bytes);
+    std::ranges::copy(bytes, to.room().begin());
+    EXPECT_TRUE(to.arrived(bytes.size(), now));
+    carried = true;
+  }
+  return carried;
+}
+
+std::optional<Time> CodedFibre::deadline() const {
+  std::optional<Time> first;
+  for (const auto& channel : channels) {
+    const auto due = channel->deadline();
+    if (due && (!first || *due < *first)) first = due;
+  }
+  return first;
+}
+
 FibreWorld::FibreWorld(const FibreWorldOptions& options) : fibre(pool), options_(options) {
   for (std::size_t site = 0; site < 2; ++site) {
     sites[site] = std::make_unique<FibreSite>(*this, options.fabric);
@@ -51,8 +96,13 @@ FibreWorld::FibreWorld(const FibreWorldOptions& options) : fibre(pool), options_
     if (options.local[site].any()) locals[site]->set_emulation(options.local[site], now_);
     locals[site]->join(sites[site]->port, ends[site]->near(), now_);
   }
-  if (options.fibre.any()) fibre.set_emulation(options.fibre, now_);
-  fibre.join(fibre_port_of(0), fibre_port_of(1), now_);
+  if (options.code) {
+    coded = std::make_unique<CodedFibre>(
+        *options.code, pool, std::array{&fibre_port_of(0), &fibre_port_of(1)}, options.fibre, now_);
+  } else {
+    if (options.fibre.any()) fibre.set_emulation(options.fibre, now_);
+    fibre.join(fibre_port_of(0), fibre_port_of(1), now_);
+  }
   for (const auto& end : ends) {
     if (end) end->start(now_);
   }
@@ -82,7 +132,8 @@ void FibreWorld::settle(const std::function<void()>& busy) {
     }
     for (FibreEnd* const end : woken)
       end->run(now_);
-    if (woken.empty() && !worker_.has_woken()) return;
+    const bool carried = coded && coded->carry(now_);
+    if (woken.empty() && !worker_.has_woken() && !carried) return;
   }
   ADD_FAILURE() << "never comes to rest\n" << describe();
   std::abort();
@@ -90,6 +141,8 @@ void FibreWorld::settle(const std::function<void()>& busy) {
 
 std::optional<Time> FibreWorld::next() const {
   std::optional<Time> first = worker_.next_deadline();
+  const auto line = coded ? coded->deadline() : std::nullopt;
+  if (line && (!first || *line < *first)) first = line;
   for (const auto& end : ends) {
     const auto due = end ? end->deadline() : std::nullopt;
     if (due && (!first || *due < *first)) first = due;

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "../link/rig.h"
+#include "link/half_link.h"
+#include "wan/fibre_channel.h"
 #include "wan/fibre_end.h"
 
 namespace weft::wan {
@@ -56,6 +58,27 @@ struct FibreWorldOptions {
   link::PortOptions fabric{.data_vls = 15};
   std::array<link::Emulation, 2> local{};  // the link at each site
   link::Emulation fibre{};
+  // The fibre is a stream of bytes in this code; nothing: it brings packets by itself.
+  std::optional<FibreCodeKind> code{};
+};
+
+// A fibre that is a stream of bytes: what either end says is at the other one at once; what takes
+// time is the line before.
+class CodedFibre {
+ public:
+  CodedFibre(FibreCodeKind code, link::PacketPool& pool, std::array<link::Port*, 2> ports,
+             const link::Emulation& line, Time now);
+  ~CodedFibre();
+  // False: there was nothing to do.
+  bool carry(Time now);
+  [[nodiscard]] std::optional<Time> deadline() const;
+
+  // Changes what is on its way to the second end.
+  std::function<void(std::vector<std::byte>&)> harm;
+  std::array<std::unique_ptr<FibreChannel>, 2> channels;
+
+ private:
+  std::array<std::unique_ptr<link::HalfLink>, 2> halves_;
 };
 
 class FibreWorld : private FibreUser {
@@ -88,6 +111,7 @@ class FibreWorld : private FibreUser {
   std::array<std::unique_ptr<FibreSite>, 2> sites;
   std::array<std::unique_ptr<FibreEnd>, 2> ends;  // the second is null where the peer is plain
   link::DirectLink fibre;
+  std::unique_ptr<CodedFibre> coded;
   std::array<std::unique_ptr<link::DirectLink>, 2> locals;
 
  private:

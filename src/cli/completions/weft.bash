@@ -4,7 +4,7 @@
 _weft() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
   local command=${COMP_WORDS[1]} at
-  local commands='run devices doctor status resource lab up down link lan sm policy service capture extend firewall serve wan-emulator'
+  local commands='run devices doctor status resource lab up down link lan sm policy service capture extend firewall serve wan wan-emulator'
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     mapfile -t COMPREPLY < <(compgen -W "$commands help --help --version" -- "$current")
@@ -97,15 +97,15 @@ _weft() {
       esac
       ;;
     policy)
-      mapfile -t COMPREPLY < <(compgen -W 'list add delete drain restore explain log export from= to= requester= service_id=
-        pkey= sl= qos_class= through= answer= answer_sl= name= symmetric --before --lab --node --port --json --help' -- \
+      mapfile -t COMPREPLY < <(compgen -W 'list add delete drain restore explain log export save from= to= requester= service_id=
+        pkey= sl= qos_class= through= answer= answer_sl= name= symmetric --before --save --lab --node --port --json --help' -- \
         "$current") ;;
     service)
       case $previous in
         --rules) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-        --lab | --node | --set | --threads | --cores | --pair) ;;
-        *) mapfile -t COMPREPLY < <(compgen -W 'run reload firewall monitor capture limiter --lab --json --node --rules --dry-run
-             --set --threads --cores --pair --help' -- "$current") ;;
+        --lab | --node | --set | --threads | --cores | --ports | --pair) ;;
+        *) mapfile -t COMPREPLY < <(compgen -W 'run reload firewall monitor capture limiter balancer router --lab --json --node --rules --dry-run
+             --set --threads --cores --ports --pair --help' -- "$current") ;;
       esac
       ;;
     capture)
@@ -132,12 +132,19 @@ _weft() {
              --key --certificate --fingerprint --insecure --json --help' -- "$current") ;;
       esac
       ;;
+    wan)
+      case $previous in
+        --from | --to | --count) ;;
+        *) mapfile -t COMPREPLY < <(compgen -f -W 'encode decode explain --output --from --to --count --json
+             --help' -- "$current") ;;
+      esac
+      ;;
     wan-emulator)
       case $previous in
         --settings) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-        --path | --forward | --backward | --memory | --interval) ;;
+        --path | --forward | --backward | --memory | --equipment | --interval) ;;
         *) mapfile -t COMPREPLY < <(compgen -W 'udp stream --path --forward --backward --settings
-             --memory --interval --json --help' -- "$current") ;;
+             --memory --equipment --interval --json --help' -- "$current") ;;
       esac
       ;;
     help) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current") ;;

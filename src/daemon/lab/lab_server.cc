@@ -73,6 +73,7 @@ LabServer::LabServer(fabric::Lab lab, LabPaths paths, std::optional<std::uint16_
 }
 
 LabServer::~LabServer() {
+  service_threads_.end();
   if (wan_) wan_->stop(io::now());
 }
 
@@ -155,10 +156,15 @@ Expected<void> LabServer::start_programs() {
   connections_ = std::move(*connections);
   if (parts_ || wan_) connections_->open_all_nodes();
   lan_ = std::make_unique<LanServer>(fabric_, *reactor_, entropy_, *connection_managers_);
-  services_ = std::make_unique<LabServices>(fabric_, service_blocks_, entropy_);
+  services_ =
+      std::make_unique<LabServices>(fabric_, service_blocks_, entropy_, io::now, &service_threads_);
   const Steerings steerings = manager_ ? manager_->steerings() : Steerings{};
   services_->steer_by(steerings);
   if (auto opened = services_->open(); !opened) return opened;
+  if (parts_) {
+    services_->tell_parts(*parts_);
+    parts_->set_record_user(*services_);
+  }
   if (!ExternalServices::has_any(fabric_.lab())) return {};
   external_ = std::make_unique<ExternalServices>(fabric_, *wan_, entropy_);
   external_->steer_by(steerings);
@@ -193,6 +199,7 @@ Expected<void> LabServer::run() {
   if (external_) external_->start(begin);
   if (manager_) manager_->start(begin);
   lan_->start();
+  service_threads_.start(paths_.directory);
   io::SpinWait patience(kLabServerPatience);
   unsigned turns = 0;
   Time looked{};

@@ -32,6 +32,7 @@
 #include "daemon/listener.h"
 #include "daemon/service/external_services.h"
 #include "daemon/service/lab_services.h"
+#include "daemon/service/service_threads.h"
 #include "daemon/wan/wan_links.h"
 #include "fabric/fabric.h"
 #include "fabric/lab.h"
@@ -95,6 +96,7 @@ class LabServer {
   io::SystemEntropy entropy_;
   std::unique_ptr<LabManagers> manager_;  // null: the lab has none of its own, or not in this part
   std::unique_ptr<PartLinks> parts_;      // null: the lab has no other parts
+  ServiceThreads service_threads_;        // end when the sockets of what follows are gone
   std::unique_ptr<MadServer> mads_;
   std::unique_ptr<AttachServer> programs_;
   std::unique_ptr<ConnectionManagers> connection_managers_;

@@ -62,7 +62,12 @@ Expected<nlohmann::json> answer_in_words_of(const fabric::Lab& lab, ManagedSubne
     if (found == request.end() || !found->is_string()) continue;
     *found = in_terms_of_subnet(lab, found->get<std::string>());
   }
-  return subnet.answer(request);
+  auto answer = subnet.answer(request);
+  // Where `weft policy save` is to write them.
+  const bool has_rules =
+      answer && text_of(request, "what") == "policy" && answer->contains("rules");
+  if (has_rules && !lab.data.policy_file.empty()) (*answer)["file"] = lab.data.policy_file;
+  return answer;
 }
 
 }  // namespace weft::daemon

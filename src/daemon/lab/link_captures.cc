@@ -9,18 +9,22 @@
 #include "base/bytes.h"
 #include "io/clock.h"
 #include "io/pass_descriptor.h"
+#include "io/socket_buffer.h"
 
 namespace weft::daemon {
 namespace {
 
 // LRH through VCRC of the longest packet: 4096 bytes of payload, all headers, both CRCs.
 constexpr std::size_t kLongestPacket = 4096 + 128 + 16;
+// Whoever writes them down has no processor now and then; meanwhile some hundred wait for him.
+constexpr std::size_t kLinkCapturesRoom = std::size_t{4} << 20;
 
 }  // namespace
 
 void LinkCaptures::add(std::size_t index, link::Link& link, int socket) {
   std::unique_ptr<Tap>& tap = taps_[index];
   if (!tap) tap = std::make_unique<Tap>(link);
+  io::size_send_buffer(socket, kLinkCapturesRoom);
   tap->watchers.push_back({socket, 0});
 }
 

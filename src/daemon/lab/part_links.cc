@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "carrier/datagram_peer.h"
 #include "daemon/counters_json.h"
@@ -60,7 +61,7 @@ Expected<void> PartLinks::open_carriers(const LabPaths& paths, io::Reactor& reac
     return std::any_of(cuts_.begin(), cuts_.end(),
                        [carrier](const auto& cut) { return cut.second.carrier == carrier; });
   };
-  if (has(PartCarrier::kRings)) {
+  if (has(PartCarrier::kRings) || !sharing_parts().empty()) {
     auto rings = RingParts::open(
         {.lab = lab.name, .part = lab.parts[own].name, .socket = paths.parts},
         [paths](const std::string& part) { return paths_of_part(paths, part).parts; }, reactor);
@@ -75,12 +76,36 @@ Expected<void> PartLinks::open_carriers(const LabPaths& paths, io::Reactor& reac
   return {};
 }
 
+std::vector<std::uint16_t> PartLinks::sharing_parts() const {
+  const Lab& lab = fabric_.lab();
+  const std::uint16_t own = *fabric_.part();
+  std::set<std::uint16_t> out;
+  for (const fabric::LabService& service : lab.data.services) {
+    std::set<std::uint16_t> parts;
+    for (const fabric::LabServiceInstance& instance : service.instances) {
+      for (const fabric::LabServiceMember& member : instance)
+        parts.insert(lab.find_node(member.at.node)->part);
+    }
+    if (parts.erase(own) > 0) out.merge(parts);
+  }
+  std::erase_if(out, [&](std::uint16_t part) {
+    return carrier_between(lab.parts[own], lab.parts[part]) != PartCarrier::kRings;
+  });
+  return {out.begin(), out.end()};
+}
+
+void PartLinks::tell(const PartRecord& record) {
+  for (const auto& [index, part] : ring_parts_)
+    part->tell(record);
+}
+
 void PartLinks::add_part(std::uint16_t index) {
   const Lab& lab = fabric_.lab();
   const fabric::LabPart& part = lab.parts[index];
   const std::uint16_t own = *fabric_.part();
   if (*carrier_between(lab.parts[own], part) == PartCarrier::kRings) {
     ring_parts_[index] = &rings_->add(part.name, own < index);
+    ring_parts_[index]->set_record_user(record_user_);
   } else {
     datagram_parts_[index] = &datagrams_->add(part.name, *part.address);
   }
@@ -104,6 +129,9 @@ void PartLinks::add_link(std::size_t link, Time now) {
 void PartLinks::start(Time now) {
   for (const auto& [link, cut] : cuts_)
     add_link(link, now);
+  for (const std::uint16_t part : sharing_parts()) {
+    if (!ring_parts_.contains(part)) add_part(part);
+  }
   if (rings_) rings_->start(now);
 }
 
@@ -173,6 +201,10 @@ Json PartLinks::report(std::size_t link) const {
 std::vector<CounterValue> PartLinks::counters() const {
   std::vector<CounterValue> out;
   if (rings_) accumulate(out, rings_->counters());
+  CounterValue lost{"parts_records_lost", "records of data services that a part was not told", 0};
+  for (const auto& [index, part] : ring_parts_)
+    lost.value += part->records_lost();
+  out.push_back(lost);
   if (datagrams_) accumulate(out, datagrams_->counters());
   for (const auto& [link, cut] : cuts_) {
     if (cut.ring != nullptr) accumulate(out, cut.ring->counters().snapshot());

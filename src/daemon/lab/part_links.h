@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "daemon/lab/datagram_parts.h"
 #include "daemon/lab/lab_paths.h"
+#include "daemon/lab/part_records.h"
 #include "daemon/lab/ring_parts.h"
 #include "fabric/fabric.h"
 #include "io/reactor.h"
@@ -28,7 +29,7 @@ namespace weft::daemon {
 //   poll(now)        what other parts have sent goes into the fabric
 //   fabric.run(now)
 //   flush(now)       what the fabric has for them goes there
-class PartLinks {
+class PartLinks final : public PartRecordSink {
  public:
   // Of the part that `fabric` runs, which it must. Listens at once; what it is given outlives it.
   static Expected<std::unique_ptr<PartLinks>> open(fabric::Fabric& fabric, const LabPaths& paths,
@@ -36,10 +37,14 @@ class PartLinks {
   PartLinks(const PartLinks&) = delete;
   PartLinks& operator=(const PartLinks&) = delete;
   // Says goodbye.
-  ~PartLinks();
+  ~PartLinks() override;
 
+  // Who has records for other parts, and hears those of them: before start(). It outlives this.
+  void set_record_user(PartRecordUser& user) { record_user_ = &user; }
   // After the fabric's: from now on other parts are looked for.
   void start(Time now);
+  // To all parts on this machine.
+  void tell(const PartRecord& record) override;
 
   // True: there was something.
   bool poll(Time now);
@@ -69,12 +74,15 @@ class PartLinks {
   Expected<void> open_carriers(const LabPaths& paths, io::Reactor& reactor);
   void add_part(std::uint16_t part);
   void add_link(std::size_t link, Time now);
+  // Parts on this machine that have an instance of a service that is here too.
+  [[nodiscard]] std::vector<std::uint16_t> sharing_parts() const;
 
   fabric::Fabric& fabric_;
   Entropy& entropy_;
   std::map<std::size_t, Cut> cuts_;           // by their numbers in Lab::links
   std::unique_ptr<RingParts> rings_;          // null: no other part is on this machine
   std::unique_ptr<DatagramParts> datagrams_;  // null: none is on another
+  PartRecordUser* record_user_ = nullptr;     // null: nobody
   std::map<std::uint16_t, RingPart*> ring_parts_;
   std::map<std::uint16_t, DatagramPart*> datagram_parts_;
 };

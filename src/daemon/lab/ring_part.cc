@@ -15,6 +15,9 @@ namespace {
 
 using carrier::RingChannel;
 
+// Records that wait for the other part, at most: those of two full tables of connections.
+constexpr std::size_t kMostRecordsWaiting = 131'072;
+
 }  // namespace
 
 RingPart::~RingPart() {
@@ -37,10 +40,35 @@ void RingPart::adopt(std::unique_ptr<RingSession> session) {
   end(io::now());
   session_ = std::move(session);
   session_->set_owner(*this);
-  if (makes_) return;
   for (const auto& link : links_) {
-    if (link->channel.seeks()) seek(*link);
+    if (!makes_ && link->channel.seeks()) seek(*link);
   }
+  if (record_user_ != nullptr) record_user_->part_came(*this);
+}
+
+void RingPart::tell(const PartRecord& record) {
+  if (session_ == nullptr) return;
+  if (session_->waiting() >= kMostRecordsWaiting) {
+    ++records_lost_;
+    return;
+  }
+  const RingMessage message{
+      .action = RingAction::kRecord, .attempt = record.which, .link = record.service};
+  const Bytes head = plain::bytes_of(message);
+  std::vector<std::byte> bytes(head.begin(), head.end());
+  bytes.insert(bytes.end(), record.record.begin(), record.record.end());
+  session_->send(bytes);
+}
+
+bool RingPart::heard_record(Bytes bytes) {
+  const auto message = plain::read<RingMessage>(bytes);
+  if (!message) return false;
+  if (record_user_ != nullptr) {
+    record_user_->record_came({.service = message->link,
+                               .which = message->attempt,
+                               .record = bytes.subspan(sizeof *message)});
+  }
+  return true;
 }
 
 void RingPart::say(RingAction action, const Link& link, std::vector<io::UniqueFd> files) {
@@ -151,6 +179,7 @@ bool RingPart::heard_by_seeker(Link& link, const RingMessage& message,
 
 bool RingPart::heard(RingSession&, Bytes bytes, std::span<io::UniqueFd> files) {
   const auto message = plain::read<RingMessage>(bytes);
+  if (message && message->action == RingAction::kRecord) return heard_record(bytes);
   if (!message || bytes.size() != sizeof *message) return false;
   if (message->action == RingAction::kWake) return true;
   const auto found = by_number_.find(message->link);

@@ -16,13 +16,16 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "carrier/ring_channel.h"
+#include "daemon/lab/part_records.h"
 #include "daemon/lab/ring_protocol.h"
 #include "daemon/lab/ring_session.h"
 #include "daemon/ring_mappings.h"
 
 namespace weft::daemon {
 
-class RingPart final : private carrier::RingHost, private RingSession::Owner {
+class RingPart final : public PartRecordSink,
+                       private carrier::RingHost,
+                       private RingSession::Owner {
  public:
   // `makes`: this side makes the memory, which is the side that the other one comes to.
   RingPart(std::string name, bool makes) : name_(std::move(name)), makes_(makes) {}
@@ -43,6 +46,12 @@ class RingPart final : private carrier::RingHost, private RingSession::Owner {
   void adopt(std::unique_ptr<RingSession> session);
   // To be called whenever the connection has ended and no other one has taken its place.
   void when_lost(std::function<void()> lost) { lost_ = std::move(lost); }
+
+  // Who has records for it, and hears those of it: before the first connection. It outlives this.
+  void set_record_user(PartRecordUser* user) { record_user_ = user; }
+  void tell(const PartRecord& record) override;
+  // Records that were not told, for want of room.
+  [[nodiscard]] std::uint64_t records_lost() const { return records_lost_; }
 
   // Takes in what has come. True: there was something.
   bool poll(Time now);
@@ -73,6 +82,7 @@ class RingPart final : private carrier::RingHost, private RingSession::Owner {
   bool heard(RingSession& session, Bytes message, std::span<io::UniqueFd> files) override;
   void ended(RingSession& session) override;
 
+  bool heard_record(Bytes bytes);
   void say(RingAction action, const Link& link, std::vector<io::UniqueFd> files = {});
   void seek(Link& link);
   Expected<void> make(Link& link, Time now);
@@ -91,6 +101,8 @@ class RingPart final : private carrier::RingHost, private RingSession::Owner {
   const std::string name_;
   const bool makes_;
   std::function<void()> lost_;
+  PartRecordUser* record_user_ = nullptr;  // null: nobody
+  std::uint64_t records_lost_ = 0;
   std::unique_ptr<RingSession> session_;
   std::vector<std::unique_ptr<Link>> links_;
   std::unordered_map<std::uint64_t, Link*> by_number_;

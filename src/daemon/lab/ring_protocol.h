@@ -12,6 +12,8 @@
 //   unseek: does not any more       -->
 //                                   <--    close: neither does the listener. To be asked anew
 //   wake, each to the other: what sleeps has something to look at
+//   record, each to the other: what an instance of a data service tells the others
+//   (part_records.h); behind the message are its bytes
 //
 // Every seek has a number of its own, which open and close name, so that what crosses on the way is
 // not taken for an answer to what came later.
@@ -23,7 +25,7 @@
 namespace weft::daemon {
 
 inline constexpr std::uint32_t kRingMagic = 0x72696E67;  // "ring"
-inline constexpr std::uint32_t kRingVersion = 2;
+inline constexpr std::uint32_t kRingVersion = 3;
 inline constexpr std::size_t kPartNameSize = 64;  // with a zero at its end
 
 struct RingHello {
@@ -39,12 +41,12 @@ struct RingWelcome {
   char message[252] = {};  // why not, for people
 };
 
-enum class RingAction : std::uint32_t { kSeek = 1, kUnseek, kOpen, kClose, kWake };
+enum class RingAction : std::uint32_t { kSeek = 1, kUnseek, kOpen, kClose, kWake, kRecord };
 
 struct RingMessage {
   RingAction action = RingAction::kWake;
-  std::uint32_t attempt = 0;  // the number of the seek
-  std::uint64_t link = 0;     // its number, carrier/datagram_peer.h
+  std::uint32_t attempt = 0;  // the number of the seek; of a record, PartRecord::which
+  std::uint64_t link = 0;  // its number, carrier/datagram_peer.h; of a record, that of the service
   // Of seek and open: what the sender's port lets the link train to, link::Training::packed().
   std::uint64_t training = 0;
 };

@@ -6,12 +6,13 @@
 
 #include "daemon/lab/ring_protocol.h"
 #include "io/pass_descriptor.h"
+#include "service/service.h"
 
 namespace weft::daemon {
 namespace {
 
-constexpr std::size_t kRingSessionLongestMessage =
-    std::max({sizeof(RingHello), sizeof(RingWelcome), sizeof(RingMessage)});
+constexpr std::size_t kRingSessionLongestMessage = std::max(
+    {sizeof(RingHello), sizeof(RingWelcome), sizeof(RingMessage) + service::Host::kMostRecord});
 // So many messages before others get their turn.
 constexpr int kRingSessionTurn = 256;
 constexpr std::size_t kMostFiles = 2;

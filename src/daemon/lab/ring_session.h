@@ -37,6 +37,7 @@ class RingSession {
   void send(Bytes message, std::vector<io::UniqueFd> files = {});
   // Whether something waits for room: then whoever reads there is awake.
   [[nodiscard]] bool is_full() const { return !waiting_.empty(); }
+  [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
 
  private:
   struct Message {

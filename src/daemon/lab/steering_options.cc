@@ -18,8 +18,10 @@ using fabric::LabService;
 struct SteeredLab {
   SteeredLab(const Lab& of, std::size_t managed) : lab(of), subnet(managed), subnets(of) {}
   [[nodiscard]] std::size_t subnet_of(const fabric::LabPort& port) const {
-    const auto node = static_cast<std::size_t>(lab.find_node(port.node) - lab.nodes.data());
-    return subnets.of(node, port.port);
+    return subnets.of(lab, port);
+  }
+  [[nodiscard]] bool joins(const LabService& service) const {
+    return joins_subnets(lab, subnets, service);
   }
 
   const Lab& lab;
@@ -77,7 +79,7 @@ sm::DataService data_service(const SteeredLab& in, const LabService& service) {
                        .balance = service.by_load ? sm::Balance::kLoad : sm::Balance::kHash,
                        .pair = service.both_work ? sm::PairMode::kBoth : sm::PairMode::kStandby,
                        .bypass = service.bypass,
-                       .joins = service.type == "router",
+                       .joins = in.joins(service),
                        .elsewhere = !is_in(in, service, in.subnet)};
   if (made.elsewhere) return made;
   for (const fabric::LabServiceInstance& instance : service.instances) {
@@ -127,9 +129,9 @@ sm::PathRule to_service(const Lab& lab, const LabService& balancer) {
 }
 
 // What all paths lead through that no rule says anything of.
-bool stands_between_all(const Lab& lab, const LabService& service) {
-  if (service.is_tap() || service.type == "router" || service.type == "balancer") return false;
-  return std::ranges::none_of(lab.data.policies, [&](const fabric::LabPolicy& rule) {
+bool stands_between_all(const SteeredLab& in, const LabService& service) {
+  if (service.is_tap() || in.joins(service) || service.type == "balancer") return false;
+  return std::ranges::none_of(in.lab.data.policies, [&](const fabric::LabPolicy& rule) {
     return std::ranges::find(rule.through, service.name) != rule.through.end();
   });
 }
@@ -139,14 +141,14 @@ void add_usual_rules(const SteeredLab& in, std::vector<sm::PathRule>& rules) {
   const Lab& lab = in.lab;
   std::vector<const LabService*> others;
   for (const LabService& service : lab.data.services) {
-    if (stands_between_all(lab, service)) others.push_back(&service);
+    if (stands_between_all(in, service)) others.push_back(&service);
   }
   for (const LabService& service : lab.data.services) {
     const bool named = std::ranges::any_of(lab.data.policies, [&](const fabric::LabPolicy& rule) {
       return std::ranges::find(rule.through, service.name) != rule.through.end();
     });
     if (named) continue;
-    if (service.type == "router") add_routes(in, service, others, rules);
+    if (in.joins(service)) add_routes(in, service, others, rules);
     if (service.type == "balancer") rules.push_back(to_service(lab, service));
   }
   if (others.empty()) return;

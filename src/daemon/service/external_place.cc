@@ -36,6 +36,12 @@ void ExternalPlace::paths_changed(Time now) {
   if (well()) end_.say(wan::ServicePathsChanged{}, now);
 }
 
+void ExternalPlace::set_subnet(std::uint64_t prefix, Time now) {
+  if (std::exchange(subnet_, prefix) != prefix && well()) {
+    end_.say(wan::ServiceSubnet{.prefix = subnet_}, now);
+  }
+}
+
 void ExternalPlace::apply(const wan::ServiceRecord& record, Time now) {
   if (well()) end_.say(record, now);
 }
@@ -53,12 +59,13 @@ void ExternalPlace::came(link::PacketPtr packet, Time now) {
 
 // --- what the server says ------------------------------------------------------------------------
 
-void ExternalPlace::changed(bool up, Time) {
+void ExternalPlace::changed(bool up, Time now) {
   // A server that begins anew has not asked anything, and has not counted anything.
   open_.clear();
   if (!up) return;
   for (auto& told : told_)
     told.clear();
+  end_.say(wan::ServiceSubnet{.prefix = subnet_}, now);
 }
 
 void ExternalPlace::heard(const wan::ServiceMessage& message, Time now) {
@@ -80,12 +87,13 @@ void ExternalPlace::ask(const wan::ServicePathQuestion& question, Time now) {
   counters_.add_in_turn(ExternalPlaceCounter::kQuestions);
   const std::uint64_t number = ++last_question_;
   open_[number] = question.number;
+  const bool is_senders = question.whose == wan::PathWhose::kSender;
   const service::PathQuestion asked{.sgid = question.sgid,
                                     .dgid = question.dgid,
                                     .pkey = question.pkey,
                                     .sl = question.sl,
                                     .via = question.via,
-                                    .port = question.own ? at_->port() : mgmt::PortNumber{0}};
+                                    .port = is_senders ? mgmt::PortNumber{0} : at_->port()};
   if (at_->ask(number, asked, now)) return;
   open_.erase(number);
   counters_.add_in_turn(ExternalPlaceCounter::kUnasked);

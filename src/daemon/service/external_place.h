@@ -75,6 +75,8 @@ class ExternalPlace final : private fabric::RawConsumer, private wan::ExternalUs
   [[nodiscard]] const RawPlace& at() const { return *at_; }
   // Answers of the administrator may be others by now.
   void paths_changed(Time now);
+  // The subnet of the port, by its prefix; 0: none by now.
+  void set_subnet(std::uint64_t prefix, Time now);
   // What the server of another instance has published.
   void apply(const wan::ServiceRecord& record, Time now);
 
@@ -108,6 +110,7 @@ class ExternalPlace final : private fabric::RawConsumer, private wan::ExternalUs
   const std::function<void()> wake_;
   wan::ExternalEnd end_;
   std::unique_ptr<RawPlace> at_;
+  std::uint64_t subnet_ = 0;  // as of set_subnet()
   std::uint64_t last_question_ = 0;
   std::map<std::uint64_t, std::uint64_t> open_;  // by the number here, that of the server
   std::array<std::map<std::string, std::uint64_t>, kTopics> told_;

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 using fabric::LabService;
 
-// Calls `each` with every port of an external service, and the how manieth of its it is.
+// Calls `each` with every port of an external service, its pair, and the how manieth of its it is.
 template <class Each>
 void each_member(const fabric::Lab& lab, Each&& each) {
   for (const LabService& service : lab.data.services) {
@@ -24,7 +24,7 @@ void each_member(const fabric::Lab& lab, Each&& each) {
     std::size_t index = 0;
     for (const fabric::LabServiceInstance& instance : service.instances) {
       for (const fabric::LabServiceMember& member : instance)
-        each(service, member, index++);
+        each(service, instance, member, index++);
     }
   }
 }
@@ -37,7 +37,7 @@ bool ExternalServices::has_any(const fabric::Lab& lab) {
 
 std::size_t ExternalServices::most_packets(const fabric::Lab& lab) {
   std::size_t packets = 0;
-  each_member(lab, [&](const LabService& service, const auto&, std::size_t index) {
+  each_member(lab, [&](const LabService& service, const auto&, const auto&, std::size_t index) {
     packets += SiteTunnels::most_packets(service.external.way_of(index));
   });
   return packets;
@@ -45,13 +45,15 @@ std::size_t ExternalServices::most_packets(const fabric::Lab& lab) {
 
 Expected<void> ExternalServices::open(io::Reactor& reactor) {
   Expected<void> done;
-  each_member(fabric_.lab(), [&](const LabService& service, const auto& member, std::size_t index) {
-    if (done) done = open(service, member, index, reactor);
+  each_member(fabric_.lab(), [&](const LabService& service, const auto& instance,
+                                 const auto& member, std::size_t index) {
+    if (done) done = open(service, instance, member, index, reactor);
   });
   return done;
 }
 
 Expected<void> ExternalServices::open(const LabService& service,
+                                      const fabric::LabServiceInstance& instance,
                                       const fabric::LabServiceMember& member, std::size_t index,
                                       io::Reactor& reactor) {
   fabric::ChannelAdapter* const adapter = fabric_.find_adapter(member.at.node);
@@ -67,10 +69,17 @@ Expected<void> ExternalServices::open(const LabService& service,
   if (!place) return fail(place.error().code, name + ": " + place.error().message);
   placed->service = &service;
   placed->guid = adapter->port(member.at.port).guid();
-  placed->subnet = managed_subnet_of(fabric_.lab(), member.at.node, member.at.port);
-  placed->given = member.lids;
+  placed->subnet = subnets_.of(fabric_.lab(), member.at);
+  for (const fabric::LabServiceMember& each : instance)
+    placed->given.insert(placed->given.end(), each.lids.begin(), each.lids.end());
   placed->way = service.external.way_of(index);
+  placed->joined = joins_subnets(fabric_.lab(), subnets_, service);
   placed->place = std::move(*place);
+  placed->port = std::make_unique<PlacePorts>(
+      *adapter, [at = placed->place.get()](mgmt::PortNumber, std::uint64_t prefix) {
+        at->set_subnet(prefix, io::now());
+      });
+  placed->port->add(member.at.port);
   if (service.select == LabService::Select::kOthers) {
     for (const fabric::RawRule& rule :
          {fabric::RawRule(fabric::OtherLids{}), fabric::RawRule(fabric::OtherGids{})}) {
@@ -109,11 +118,38 @@ void ExternalServices::set_lids(Placed& placed) const {
   placed.trouble = set ? std::string() : set.error().message;
 }
 
+// Its own port's state its subnet manager knows; that of another one is another manager's to know.
+const ExternalServices::Placed* ExternalServices::missed_by(const Placed& placed) const {
+  if (!placed.place->well()) return &placed;
+  if (!placed.joined) return nullptr;
+  const auto missed = std::ranges::find_if(places_, [&](const auto& other) {
+    const RawPlace& at = other->place->at();
+    if (other.get() == &placed || other->service != placed.service ||
+        &at.node() != &placed.place->at().node()) {
+      return false;
+    }
+    return !other->place->well() ||
+           at.node().port_info(at.port()).state != wire::PortState::kActive;
+  });
+  return missed == places_.end() ? nullptr : missed->get();
+}
+
+std::string ExternalServices::why(const Placed& missed) {
+  if (missed.place->well()) {
+    return fmt::format("its port {} is not up, and what is routed needs all",
+                       missed.place->at().port());
+  }
+  const std::string why =
+      missed.tunnel->size() == 0 ? "" : missed.tunnel->report(0).value("why", std::string());
+  return fmt::format("the server at {} is not there{}{}",
+                     to_string(*missed.way.remotes.front().address), why.empty() ? "" : ": ", why);
+}
+
 // Whose server is gone gets no new paths, and its pair takes over.
 void ExternalServices::tell_health() {
   for (const auto& placed : places_) {
     sm::PathSteering* const steering = steering_of(steerings_, placed->subnet);
-    const bool well = placed->place->well();
+    const bool well = missed_by(*placed) == nullptr;
     if (steering == nullptr || placed->told_well == well) continue;
     placed->told_well = well;
     steering->services().set_health(placed->guid, well);
@@ -132,6 +168,7 @@ ExternalServices::Ran ExternalServices::run(Time now) {
     }
   }
   for (const auto& placed : places_) {
+    placed->port->run();
     const auto due = placed->place->deadline();
     if (!placed->woken && (!due || *due > now)) continue;
     placed->woken = false;
@@ -153,38 +190,42 @@ std::optional<Time> ExternalServices::deadline() const {
   return first;
 }
 
-// One instance tells all the others of the same service.
+// One instance tells all the others of the same service. Several ports of a router are one
+// instance, which hears it once.
 void ExternalServices::publish(const ExternalPlace& from, const wan::ServiceRecord& record) {
   const auto teller =
       std::ranges::find(places_, &from, [](const auto& placed) { return placed->place.get(); });
   if (teller == places_.end()) return;
   const Time now = io::now();
+  std::vector<const fabric::ChannelAdapter*> told{&from.at().node()};
   for (const auto& placed : places_) {
-    if (placed->service == (*teller)->service && placed->place.get() != &from) {
-      placed->place->apply(record, now);
+    if (placed->service != (*teller)->service || placed->place.get() == &from) continue;
+    if (placed->joined) {
+      const fabric::ChannelAdapter* const node = &placed->place->at().node();
+      if (!placed->place->well() || std::ranges::find(told, node) != told.end()) continue;
+      told.push_back(node);
     }
+    placed->place->apply(record, now);
   }
 }
 
 void ExternalServices::report(Json& rows) const {
   for (const auto& placed : places_) {
     const ExternalPlace& place = *placed->place;
+    const Placed* const missed = missed_by(*placed);
     Json lids = Json::array();
     for (const Lid lid : place.at().lids())
       lids.push_back(lid.value());
     Json row{{"name", placed->service->name},    {"type", placed->service->type},
              {"node", place.at().node().name()}, {"port", place.at().port()},
-             {"lids", std::move(lids)},          {"well", place.well()}};
+             {"lids", std::move(lids)},          {"well", missed == nullptr}};
     place.report(row);
     row["server"] = placed->tunnel->report();
     if (placed->tunnel->size() != 0) row["server"].update(placed->tunnel->report(0));
     if (!placed->trouble.empty()) {
       row["why"] = placed->trouble;
-    } else if (!place.well()) {
-      const std::string why = row["server"].value("why", std::string());
-      row["why"] = fmt::format("the server at {} is not there{}{}",
-                               to_string(*placed->way.remotes.front().address),
-                               why.empty() ? "" : ": ", why);
+    } else if (missed != nullptr) {
+      row["why"] = why(*missed);
     }
     rows.push_back(std::move(row));
   }

@@ -15,11 +15,13 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "daemon/service/external_place.h"
+#include "daemon/service/place_ports.h"
 #include "daemon/service/place_watches.h"
 #include "daemon/wan/wan_links.h"
 #include "fabric/fabric.h"
 #include "fabric/lab.h"
 #include "fabric/lab_service.h"
+#include "fabric/lab_subnets.h"
 #include "io/reactor.h"
 #include "sm/policy/path_steering.h"
 
@@ -34,7 +36,7 @@ class ExternalServices {
 
   // All outlive it. `wan` runs the tunnels, and stops them before this goes.
   ExternalServices(fabric::Fabric& fabric, WanLinks& wan, Entropy& entropy)
-      : fabric_(fabric), wan_(wan), entropy_(entropy) {}
+      : fabric_(fabric), wan_(wan), entropy_(entropy), subnets_(fabric.lab()) {}
   ExternalServices(const ExternalServices&) = delete;
   ExternalServices& operator=(const ExternalServices&) = delete;
 
@@ -62,25 +64,33 @@ class ExternalServices {
   struct Placed {
     const fabric::LabService* service = nullptr;
     Guid guid{};               // of the port
+    bool joined = false;       // with the service's other ports at the node: it joins subnets
     std::size_t subnet = 0;    // of the lab's, that the port is in
-    std::vector<Lid> given{};  // LIDs that the lab file has for it
+    std::vector<Lid> given{};  // LIDs that the lab file has for it, and for its pair
     fabric::LabExtender way{};
     std::unique_ptr<ExternalPlace> place{};
+    std::unique_ptr<PlacePorts> port{};
     SiteTunnels* tunnel = nullptr;
     bool woken = false;
     bool told_well = true;  // the manager, of its health: all are well at first
     std::string trouble{};  // why it has not all of its LIDs
   };
 
-  Expected<void> open(const fabric::LabService& service, const fabric::LabServiceMember& member,
-                      std::size_t index, io::Reactor& reactor);
+  Expected<void> open(const fabric::LabService& service, const fabric::LabServiceInstance& instance,
+                      const fabric::LabServiceMember& member, std::size_t index,
+                      io::Reactor& reactor);
   void set_lids(Placed& placed) const;
+  // Without whose server or port it is of no use: itself, or another one at its node; null: it is
+  // well.
+  [[nodiscard]] const Placed* missed_by(const Placed& placed) const;
+  [[nodiscard]] static std::string why(const Placed& missed);
   void tell_health();
   void publish(const ExternalPlace& from, const wan::ServiceRecord& record);
 
   fabric::Fabric& fabric_;
   WanLinks& wan_;
   Entropy& entropy_;
+  const fabric::LabSubnets subnets_;
   std::vector<std::unique_ptr<Placed>> places_;
   Steerings steerings_;
   std::optional<std::uint64_t> generation_;  // of all steerings that the places know of

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "carrier/datagram_peer.h"
 #include "daemon/counters_json.h"
 #include "daemon/service/firewall_rules.h"
 #include "fabric/lab.h"
@@ -17,6 +18,12 @@ namespace {
 
 using Json = nlohmann::json;
 using fabric::LabService;
+
+// Of the services at a place, as other parts are told.
+std::uint32_t which_of(std::size_t service) {
+  return service == service::Runtime::kMapping ? PartRecord::kRuntime
+                                               : static_cast<std::uint32_t>(service);
+}
 
 Json drops_json(const ServicePlace& place, const service::Service& service) {
   return counters_json(place.runtime().drops(service));
@@ -44,9 +51,12 @@ Expected<void> LabServices::open(const LabService& service, std::size_t instance
   if (adapter == nullptr) return {};
   if (!works_in_daemon(service)) {
     adapter->carry_service(entropy_);
-    const std::size_t subnet = seat_of(member).subnet;
+    const std::size_t subnet = subnets_.of(fabric_.lab(), member.at);
     watches_.add(service, {.port = member.at.port, .instance = instance, .subnet = subnet},
-                 *adapter);
+                 *adapter, joined_ports(service, member));
+    if (service.has_threads() && threads_ != nullptr) {
+      threads_->add(service, member.at.node, member.at.port);
+    }
     return {};
   }
   const auto wrong = [&](const Error& error) {
@@ -72,12 +82,17 @@ Expected<void> LabServices::open(const LabService& service, std::size_t instance
   const auto other = std::ranges::find(places_, &service, &Placed::service);
   if (other != places_.end()) (*place)->catch_up(*other->place, clock_());
   places_.push_back({.service = &service,
-                     .seats = {seat_of(member)},
+                     .seats = {seat_of(service.instances[instance], member)},
                      .made = std::move(*made),
                      .place = std::move(*place)});
   Placed& placed = places_.back();
   if (placed.made.in_subnet) {
-    placed.ports = std::make_unique<PlacePorts>(*adapter, *placed.place, placed.made.in_subnet);
+    const auto tell = [in_subnet = placed.made.in_subnet, at = placed.place.get()](
+                          mgmt::PortNumber port, std::uint64_t prefix) {
+      in_subnet(port, prefix);
+      at->paths_changed();
+    };
+    placed.ports = std::make_unique<PlacePorts>(*adapter, tell);
     placed.ports->add(member.at.port);
   }
   watches_.add(
@@ -100,13 +115,30 @@ Expected<void> LabServices::divert(ServicePlace& place, const LabService& servic
   return {};
 }
 
-LabServices::Seat LabServices::seat_of(const fabric::LabServiceMember& member) {
+std::vector<mgmt::PortNumber> LabServices::joined_ports(
+    const LabService& service, const fabric::LabServiceMember& member) const {
+  std::vector<mgmt::PortNumber> others;
+  if (!joins_subnets(fabric_.lab(), subnets_, service)) return others;
+  for (const fabric::LabServiceInstance& instance : service.instances) {
+    for (const fabric::LabServiceMember& other : instance) {
+      const bool is_same = other.at.port == member.at.port;
+      if (other.at.node == member.at.node && !is_same) others.push_back(other.at.port);
+    }
+  }
+  return others;
+}
+
+// Where no manager says so, nobody knows which of a pair has the LIDs of both: the one to which
+// they are routed, and so each of them is ready for all.
+LabServices::Seat LabServices::seat_of(const fabric::LabServiceInstance& instance,
+                                       const fabric::LabServiceMember& member) {
   const fabric::Lab& lab = fabric_.lab();
-  const auto node = static_cast<std::size_t>(lab.find_node(member.at.node) - lab.nodes.data());
-  return {.port = member.at.port,
-          .guid = lab.nodes[node].port_guids[member.at.port - 1u],
-          .given = member.lids,
-          .subnet = subnets_.of(node, member.at.port)};
+  Seat seat{.port = member.at.port,
+            .guid = lab.find_node(member.at.node)->port_guids[member.at.port - 1u],
+            .subnet = subnets_.of(lab, member.at)};
+  for (const fabric::LabServiceMember& each : instance)
+    seat.given.insert(seat.given.end(), each.lids.begin(), each.lids.end());
+  return seat;
 }
 
 LabServices::Placed* LabServices::find_router(const LabService& service, std::string_view node) {
@@ -120,7 +152,7 @@ LabServices::Placed* LabServices::find_router(const LabService& service, std::st
 Expected<void> LabServices::join(Placed& placed, std::size_t instance,
                                  const fabric::LabServiceMember& member) {
   if (auto added = placed.place->add_port(member.at.port, entropy_); !added) return added;
-  placed.seats.push_back(seat_of(member));
+  placed.seats.push_back(seat_of(placed.service->instances[instance], member));
   placed.ports->add(member.at.port);
   const std::size_t subnet = placed.seats.back().subnet;
   watches_.add_port(*placed.place,
@@ -202,6 +234,58 @@ void LabServices::publish(ServicePlace& from, std::size_t service, Bytes record)
       placed.place->apply(service, record, now);
     }
   }
+  if (parts_ == nullptr || !is_elsewhere_too(*teller->service)) return;
+  parts_->tell(
+      {.service = number_of(*teller->service), .which = which_of(service), .record = record});
+}
+
+bool LabServices::is_elsewhere_too(const LabService& service) const {
+  return std::ranges::any_of(service.instances, [&](const auto& instance) {
+    return std::ranges::any_of(instance, [&](const fabric::LabServiceMember& member) {
+      return fabric_.find_adapter(member.at.node) == nullptr;
+    });
+  });
+}
+
+std::uint64_t LabServices::number_of(const LabService& service) const {
+  return carrier::link_number(
+      fmt::format("{} service {} {}", fabric_.lab().name, service.type, service.name));
+}
+
+// One that begins there learns all that those here know.
+void LabServices::part_came(PartRecordSink& part) {
+  struct Sink final : service::Service::RecordSink {
+    Sink(PartRecordSink& to_part, std::uint64_t of, std::uint32_t which_one)
+        : to(to_part), number(of), which(which_one) {}
+    void take(Bytes record) override {
+      to.tell({.service = number, .which = which, .record = record});
+    }
+    PartRecordSink& to;
+    std::uint64_t number;
+    std::uint32_t which;
+  };
+  for (const Placed& placed : places_) {
+    if (!is_elsewhere_too(*placed.service)) continue;
+    const std::uint64_t number = number_of(*placed.service);
+    Sink mapping(part, number, PartRecord::kRuntime);
+    placed.place->runtime().snapshot(mapping);
+    const auto services = placed.place->services();
+    for (std::size_t i = 0; i < services.size(); ++i) {
+      Sink sink(part, number, which_of(i));
+      services[i]->snapshot(sink);
+    }
+  }
+}
+
+void LabServices::record_came(const PartRecord& record) {
+  const std::size_t which =
+      record.which == PartRecord::kRuntime ? service::Runtime::kMapping : record.which;
+  const Time now = clock_();
+  for (const Placed& placed : places_) {
+    if (number_of(*placed.service) == record.service) {
+      placed.place->apply(which, record.record, now);
+    }
+  }
 }
 
 // The one at the same node where there is one, so that a pair's copies stay apart.
@@ -246,6 +330,7 @@ Expected<Json> LabServices::answer(const std::string& name, bool details) const 
 Expected<Json> LabServices::reload(const std::string& name) {
   const auto service = find(name);
   if (!service) return tl::unexpected(service.error());
+  if ((*service)->has_threads() && threads_ != nullptr) return threads_->reload(**service);
   if (!works_in_daemon(**service)) {
     return fail(std::errc::operation_not_supported,
                 fmt::format("{} works {} of its own: that reads its rules anew on SIGHUP", name,
@@ -312,7 +397,15 @@ Json LabServices::report(const std::string& name, bool details) const {
     watches_.report(place, row);
     out.push_back(std::move(row));
   }
-  watches_.report_processes(name, out);
+  Json elsewhere = Json::array();
+  watches_.report_processes(name, elsewhere);
+  for (Json& row : elsewhere) {
+    const LabService& service = *fabric_.lab().data.find(row["name"].get<std::string>());
+    if (service.has_threads() && threads_ != nullptr) {
+      threads_->report(service, row["node"].get<std::string>(), row);
+    }
+    out.push_back(std::move(row));
+  }
   return out;
 }
 

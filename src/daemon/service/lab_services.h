@@ -19,11 +19,13 @@
 #include "base/entropy.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "daemon/lab/part_records.h"
 #include "daemon/service/firewall_log.h"
 #include "daemon/service/place_ports.h"
 #include "daemon/service/place_watches.h"
 #include "daemon/service/service_maker.h"
 #include "daemon/service/service_place.h"
+#include "daemon/service/service_threads.h"
 #include "fabric/fabric.h"
 #include "fabric/lab_service.h"
 #include "fabric/lab_subnets.h"
@@ -32,16 +34,18 @@
 
 namespace weft::daemon {
 
-class LabServices final : private ServicePlace::Peers {
+class LabServices final : public PartRecordUser, private ServicePlace::Peers {
  public:
   // All outlive it; packets that it has sent lie in `blocks`, of ServicePlace::kBlock bytes each,
-  // which outlives the fabric too. `clock`: what time it is.
+  // which outlives the fabric too. `clock`: what time it is. `threads`: who has
+  // those that work in threads of their own; null: nobody, and they are not there.
   LabServices(fabric::Fabric& fabric, BufferPool& blocks, Entropy& entropy,
-              std::function<Time()> clock = io::now)
+              std::function<Time()> clock = io::now, ServiceThreads* threads = nullptr)
       : fabric_(fabric),
         blocks_(blocks),
         entropy_(entropy),
         clock_(std::move(clock)),
+        threads_(threads),
         subnets_(fabric.lab()) {}
   LabServices(const LabServices&) = delete;
   LabServices& operator=(const LabServices&) = delete;
@@ -53,6 +57,12 @@ class LabServices final : private ServicePlace::Peers {
 
   // Whom to tell of them, and who says their LIDs. They outlive this.
   void steer_by(Steerings steerings) { steerings_ = std::move(steerings); }
+  // Of a lab in parts: whom to tell what instances in other parts are to know. It outlives this.
+  void tell_parts(PartRecordSink& parts) { parts_ = &parts; }
+  // PartRecordUser
+  void part_came(PartRecordSink& part) override;
+  void record_came(const PartRecord& record) override;
+
   // After Fabric::run(), and at deadline(). True: the managers are to run, for one was told what
   // changes paths.
   bool run(Time now);
@@ -73,7 +83,7 @@ class LabServices final : private ServicePlace::Peers {
   struct Seat {
     mgmt::PortNumber port = 0;
     Guid guid{};               // of the port
-    std::vector<Lid> given{};  // LIDs that the lab file has for it
+    std::vector<Lid> given{};  // LIDs that the lab file has for it, and for its pair
     std::size_t subnet = 0;    // of the lab's
   };
   struct Placed {
@@ -99,7 +109,15 @@ class LabServices final : private ServicePlace::Peers {
   // Of a router, at one more port of the same node.
   Expected<void> join(Placed& placed, std::size_t instance, const fabric::LabServiceMember& member);
   [[nodiscard]] Placed* find_router(const fabric::LabService& service, std::string_view node);
-  [[nodiscard]] Seat seat_of(const fabric::LabServiceMember& member);
+  // Of a process that joins subnets: the other ports that it has at the node of this one.
+  [[nodiscard]] std::vector<mgmt::PortNumber> joined_ports(
+      const fabric::LabService& service, const fabric::LabServiceMember& member) const;
+  [[nodiscard]] Seat seat_of(const fabric::LabServiceInstance& instance,
+                             const fabric::LabServiceMember& member);
+  // Whether another part has instances of it.
+  [[nodiscard]] bool is_elsewhere_too(const fabric::LabService& service) const;
+  // As all parts have it that have the service.
+  [[nodiscard]] std::uint64_t number_of(const fabric::LabService& service) const;
   void set_lids();
   [[nodiscard]] std::vector<Lid> lids_of(const fabric::LabService& service, const Seat& seat) const;
   // Ports that a subnet has no more.
@@ -110,8 +128,10 @@ class LabServices final : private ServicePlace::Peers {
   Entropy& entropy_;
   FirewallLog log_;
   const std::function<Time()> clock_;
+  ServiceThreads* const threads_;
   const fabric::LabSubnets subnets_;
   Steerings steerings_;
+  PartRecordSink* parts_ = nullptr;  // null: there are none
   std::vector<Placed> places_;
   PlaceWatches watches_;                     // of these, and of processes
   std::optional<std::uint64_t> generation_;  // of all steerings that the places know of

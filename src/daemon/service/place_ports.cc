@@ -5,8 +5,8 @@
 
 namespace weft::daemon {
 
-PlacePorts::PlacePorts(fabric::ChannelAdapter& node, ServicePlace& place, InSubnet tell)
-    : node_(node), place_(place), tell_(std::move(tell)) {
+PlacePorts::PlacePorts(fabric::ChannelAdapter& node, InSubnet tell)
+    : node_(node), tell_(std::move(tell)) {
   node_.add_observer(*this);
 }
 
@@ -23,7 +23,6 @@ void PlacePorts::port_changed(mgmt::PortNumber, bool) {
   changed_ = true;
 }
 
-// What paths there are may have changed as well.
 void PlacePorts::run() {
   if (!std::exchange(changed_, false)) return;
   for (const mgmt::PortNumber port : ports_) {
@@ -31,7 +30,6 @@ void PlacePorts::run() {
     const bool active = info.state == wire::PortState::kActive;
     tell_(port, active ? info.gid_prefix : 0);
   }
-  place_.paths_changed();
 }
 
 }  // namespace weft::daemon

@@ -7,7 +7,6 @@
 #include <functional>
 #include <vector>
 
-#include "daemon/service/service_place.h"
 #include "fabric/channel_adapter.h"
 
 namespace weft::daemon {
@@ -17,8 +16,9 @@ using InSubnet = std::function<void(mgmt::PortNumber port, std::uint64_t prefix)
 
 class PlacePorts final : private fabric::Node::PortObserver {
  public:
-  // Both outlive it.
-  PlacePorts(fabric::ChannelAdapter& node, ServicePlace& place, InSubnet tell);
+  // `node` outlives it. `tell` hears of each port, at first and whenever something of one is
+  // otherwise: what paths there are may have changed as well.
+  PlacePorts(fabric::ChannelAdapter& node, InSubnet tell);
   PlacePorts(const PlacePorts&) = delete;
   PlacePorts& operator=(const PlacePorts&) = delete;
   ~PlacePorts() override;
@@ -33,7 +33,6 @@ class PlacePorts final : private fabric::Node::PortObserver {
   void port_changed(mgmt::PortNumber port, bool reregister) override;
 
   fabric::ChannelAdapter& node_;
-  ServicePlace& place_;
   const InSubnet tell_;
   std::vector<mgmt::PortNumber> ports_;
   bool changed_ = false;

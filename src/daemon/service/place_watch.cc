@@ -28,7 +28,8 @@ void PlaceWatch::look(const Work& totals, Time now) {
     const double newest = static_cast<double>(packets) / seconds;
     rate_ += (newest - rate_) * std::min(1.0, periods / kPeriods);
     if (rate_ < kNothing) rate_ = 0;
-    overloaded_ = lost >= kFewLost && lost > packets - lost;
+    // What is lost may have come in the period before, and waited.
+    overloaded_ = lost >= kFewLost && lost > packets / 2;
   }
   looked_ = now;
   before_ = totals;

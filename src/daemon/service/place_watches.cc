@@ -34,13 +34,15 @@ void PlaceWatches::add_port(const ServicePlace& place, const Seat& seat) {
   watched.told.push_back(true);
 }
 
-void PlaceWatches::add(const LabService& service, const Seat& seat, fabric::ChannelAdapter& node) {
+void PlaceWatches::add(const LabService& service, const Seat& seat, fabric::ChannelAdapter& node,
+                       std::vector<mgmt::PortNumber> others) {
   const auto raw = node.raw_port(seat.port);
   if (!raw) return;
   places_.push_back({.service = &service,
                      .seats = {seat},
                      .node = &node,
                      .raw = *raw,
+                     .others = std::move(others),
                      .watch = PlaceWatch(false)});
 }
 
@@ -49,12 +51,18 @@ bool PlaceWatches::Watched::is_at(const fabric::ChannelAdapter& adapter,
   return node == &adapter && std::ranges::find(seats, port, &Seat::port) != seats.end();
 }
 
+bool PlaceWatches::Watched::is_joined_with(const Watched& other) const {
+  return node == other.node && service == other.service && !others.empty();
+}
+
 std::optional<mgmt::PortNumber> PlaceWatches::Watched::missed_at(mgmt::PortNumber port) const {
-  for (const Seat& seat : seats) {
-    if (seat.port == port) continue;
-    if (node->port_info(seat.port).state != wire::PortState::kActive) return seat.port;
-  }
-  return std::nullopt;
+  std::vector<mgmt::PortNumber> needed = others;
+  for (const Seat& seat : seats)
+    needed.push_back(seat.port);
+  const auto missed = std::ranges::find_if(needed, [&](mgmt::PortNumber other) {
+    return other != port && node->port_info(other).state != wire::PortState::kActive;
+  });
+  return missed == needed.end() ? std::nullopt : std::optional(*missed);
 }
 
 // Of a flood of packets to GIDs that nobody has, an instance is not to blame: its standby would
@@ -127,11 +135,13 @@ bool PlaceWatches::run(Time now, const Steerings& steerings) {
   return generation_of(steerings) != generation;
 }
 
-// Of several services at one port, none is to ail. No path leads to who gets copies.
+// Of several services at one port, none is to ail, nor what they need at others. No path leads to
+// who gets copies.
 bool PlaceWatches::is_well(const Watched& place, mgmt::PortNumber port) const {
   return std::ranges::none_of(places_, [&](const Watched& other) {
-    if (!other.is_at(*place.node, port) || other.service->is_tap()) return false;
-    return !other.watch.is_well() || other.missed_at(port).has_value();
+    const bool here = other.is_at(*place.node, port);
+    if (!(here || other.is_joined_with(place)) || other.service->is_tap()) return false;
+    return !other.watch.is_well() || (here && other.missed_at(port).has_value());
   });
 }
 
@@ -175,7 +185,7 @@ std::optional<Time> PlaceWatches::deadline() const {
   return first;
 }
 
-void PlaceWatches::report(const Watched& place, Json& row) {
+void PlaceWatches::report(const Watched& place, Json& row) const {
   row["well"] = place.watch.is_well();
   if (!place.watch.is_well()) row["ails"] = place.watch.why();
   for (const Seat& seat : place.seats) {
@@ -183,6 +193,13 @@ void PlaceWatches::report(const Watched& place, Json& row) {
     if (!missed || row.contains("ails")) continue;
     row["well"] = false;
     row["ails"] = fmt::format("its port {} is not up, and what is routed needs all", *missed);
+  }
+  for (const Watched& other : places_) {
+    const bool ails = &other != &place && other.is_joined_with(place) && !other.watch.is_well();
+    if (!ails || row.contains("ails")) continue;
+    row["well"] = false;
+    row["ails"] = fmt::format("at its port {}: {}, and what is routed needs all",
+                              other.seats.front().port, other.watch.why());
   }
   row["packets_per_s"] = place.watch.rate();
 }

@@ -39,8 +39,10 @@ class PlaceWatches {
   void add(const fabric::LabService& service, const Seat& seat, const ServicePlace& place);
   // One more port of a place that is there already, a router's.
   void add_port(const ServicePlace& place, const Seat& seat);
-  // One of a process, at a port that `node` has; both outlive it.
-  void add(const fabric::LabService& service, const Seat& seat, fabric::ChannelAdapter& node);
+  // One of a process, at a port that `node` has; both outlive it. `others`: ports of the node that
+  // it needs besides, as one does that joins subnets.
+  void add(const fabric::LabService& service, const Seat& seat, fabric::ChannelAdapter& node,
+           std::vector<mgmt::PortNumber> others);
   [[nodiscard]] bool empty() const { return places_.empty(); }
 
   // After whatever has happened, and at deadline(). True: what services.lids() or paths come to may
@@ -58,12 +60,15 @@ class PlaceWatches {
     const fabric::LabService* service = nullptr;
     std::vector<Seat> seats{};
     const fabric::ChannelAdapter* node = nullptr;
-    const ServicePlace* place = nullptr;  // null: of a process
-    fabric::RawPort* raw = nullptr;       // of a process
+    const ServicePlace* place = nullptr;     // null: of a process
+    fabric::RawPort* raw = nullptr;          // of a process
+    std::vector<mgmt::PortNumber> others{};  // of a process: ports without which it is of no use
     PlaceWatch watch{true};
     std::vector<bool> told{true};  // of each seat's health: all are well at first
     std::optional<std::uint64_t> revision{};
     [[nodiscard]] bool is_at(const fabric::ChannelAdapter& adapter, mgmt::PortNumber port) const;
+    // Whether one does not work without the other one.
+    [[nodiscard]] bool is_joined_with(const Watched& other) const;
     // What is routed needs all ports of the place: empty, or which other one is not up.
     [[nodiscard]] std::optional<mgmt::PortNumber> missed_at(mgmt::PortNumber port) const;
   };
@@ -71,7 +76,7 @@ class PlaceWatches {
   [[nodiscard]] static bool is_served(const Watched& place, const sm::PathSteering* steering);
   // Tells the port which service LIDs lead there: the process does not know them.
   static void tell_lids(const Watched& place, const sm::PathSteering* steering);
-  static void report(const Watched& place, nlohmann::json& row);
+  void report(const Watched& place, nlohmann::json& row) const;
   void tell_health(const Steerings& steerings);
   [[nodiscard]] bool is_well(const Watched& place, mgmt::PortNumber port) const;
   void tell_rates(sm::DataServices& services, std::size_t subnet) const;

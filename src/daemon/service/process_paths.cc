@@ -22,8 +22,9 @@ constexpr Duration kProcessPathsPause = 1s;
 
 }  // namespace
 
-ProcessPaths::ProcessPaths(mgmt::MadLayer& layer, port::Port& port, User& user)
-    : layer_(layer), port_(port), user_(user), questions_(layer, 1, *this) {
+ProcessPaths::ProcessPaths(mgmt::MadLayer& layer, port::Port& adapter, mgmt::PortNumber port,
+                           User& user)
+    : layer_(layer), adapter_(adapter), port_(port), user_(user), questions_(layer, port, *this) {
 }
 
 ProcessPaths::~ProcessPaths() {
@@ -42,7 +43,7 @@ Expected<void> ProcessPaths::subscribe() {
 }
 
 std::optional<mgmt::MadAddress> ProcessPaths::administrator() {
-  const port::PortAttributes port = port_.attributes(1);
+  const port::PortAttributes port = adapter_.attributes(port_);
   if (port.state != port::LinkState::kActive || !hca::is_unicast(port.sm_lid)) return std::nullopt;
   return mgmt::MadAddress{.lid = port.sm_lid, .sl = port.sm_sl, .qpn = kQp1, .qkey = kGsiQKey};
 }
@@ -50,12 +51,12 @@ std::optional<mgmt::MadAddress> ProcessPaths::administrator() {
 void ProcessPaths::ask(std::uint64_t number, const service::PathQuestion& question) {
   const auto to = administrator();
   SaPathQuestion asked = sa_path_question(question);
-  const bool own = question.port != 0;
+  const bool own = question.port != 0 && question.sgid == Gid{};
   if (own) {
-    const port::PortAttributes port = port_.attributes(1);
+    const port::PortAttributes port = adapter_.attributes(port_);
     if (!port.gids.empty()) asked.like.sgid = port.gids.front().gid;
-    asked.mask &= ~wire::PathRecord::kHasSlid;
   }
+  if (question.port != 0) asked.mask &= ~wire::PathRecord::kHasSlid;
   const bool sent = to && questions_.ask(to->lid, to->sl, number, asked, io::now());
   if (!sent) ++unasked_;
   if (sent && own) own_[number] = question.via;
@@ -93,7 +94,7 @@ void ProcessPaths::run(Time now) {
 }
 
 void ProcessPaths::heard(const mgmt::ReceivedMad& report) {
-  if (!read_notice_report(report, port_.attributes(1).sm_lid)) return;
+  if (!read_notice_report(report, adapter_.attributes(port_).sm_lid)) return;
   confirm_notice_report(layer_, *reports_, report);
   user_.paths_changed();
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks the administrator of a port's subnet for a data service's paths, from a process other than
 // the lab's daemon, and subscribes to being told that paths have become others.
+//
+// The process is not told its service LIDs. On a sender's behalf it says the one by which the
+// packet came; for packets that cross into this subnet none: the administrator takes who asks at
+// the port of a service, for a path that begins elsewhere, for the service, and the path that it
+// answers is from the service's LID.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +32,8 @@ class ProcessPaths final : public service::PathAsker, private SaPathUser, privat
     virtual void paths_changed() = 0;
   };
 
-  // `port`: port 1 of this, at whose node `layer` is. All outlive it.
-  ProcessPaths(mgmt::MadLayer& layer, port::Port& port, User& user);
+  // `adapter`: that of the node; `layer` is the one of its port `port`. All outlive it.
+  ProcessPaths(mgmt::MadLayer& layer, port::Port& adapter, mgmt::PortNumber port, User& user);
   ~ProcessPaths() override;
 
   // Errors as of mgmt::MadLayer::add_agent().
@@ -60,7 +65,8 @@ class ProcessPaths final : public service::PathAsker, private SaPathUser, privat
   void ask_for_reports(Time now);
 
   mgmt::MadLayer& layer_;
-  port::Port& port_;
+  port::Port& adapter_;
+  const mgmt::PortNumber port_;
   User& user_;
   SaPathAsker questions_;
   // Questions about paths of the node's own, each with the LID by which answers are to come.

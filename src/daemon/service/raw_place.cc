@@ -50,20 +50,16 @@ Expected<void> RawPlace::set_lids(std::span<const Lid> lids) {
 }
 
 bool RawPlace::ask(std::uint64_t number, const service::PathQuestion& question, Time now) {
-  SaPathQuestion asked = sa_path_question(question);
-  const bool own = question.port != 0;
-  if (own) asked.like.sgid = questions_.gid_of(port_);
-  // As ServicePlace::ask() has it.
-  if (own || questions_.is_own(port_, question.via)) asked.mask &= ~wire::PathRecord::kHasSlid;
-  const bool sent = questions_.ask(port_, number, asked, now);
-  if (sent && own) own_.insert(number);
+  const bool sent =
+      questions_.ask(port_, number, questions_.of_service(port_, question, lids_), now);
+  if (sent && question.port != 0) led_back_.insert(number);
   return sent;
 }
 
 void RawPlace::path_answered(std::uint64_t number, const SaPathAnswer& answer) {
   std::optional<service::Path> path = answer.path();
-  const bool own = own_.erase(number) > 0;
-  if (path && own) lead_back(*path, lids_);
+  const bool leads_back = led_back_.erase(number) > 0;
+  if (path && leads_back) lead_back(*path, lids_);
   answered_(number, path, io::now());
 }
 

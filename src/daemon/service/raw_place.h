@@ -51,7 +51,7 @@ class RawPlace final : private SaPathUser {
     return raw_->send(std::move(packet), now) == fabric::Sent::kTaken;
   }
   // False: there is no administrator, and no answer. `number`: below 2^32 it tells questions that
-  // are open at a time apart. `question.port`: the place's own, or 0.
+  // are open at a time apart. `question.port`: the place's, or 0.
   bool ask(std::uint64_t number, const service::PathQuestion& question, Time now);
 
   [[nodiscard]] const fabric::ChannelAdapter& node() const { return node_; }
@@ -68,7 +68,7 @@ class RawPlace final : private SaPathUser {
   const mgmt::PortNumber port_;
   const Answered answered_;
   SaPaths questions_;
-  std::unordered_set<std::uint64_t> own_;  // questions about paths of the port's own
+  std::unordered_set<std::uint64_t> led_back_;  // questions whose answers are to lead_back()
   std::unique_ptr<fabric::RawService> raw_;
   std::vector<Lid> lids_;
 };

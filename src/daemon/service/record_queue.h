@@ -27,11 +27,13 @@ class RecordQueue {
     [[nodiscard]] Bytes view() const { return Bytes(bytes).first(size); }
   };
 
-  // Any thread. False: there is no room for it, or it is too long.
+  // Any thread. False: there is no room for it, or it is too long, and it is counted.
   bool push(std::size_t service, Bytes record) {
-    if (record.size() > service::Host::kMostRecord) return false;
     const std::lock_guard guard(mutex_);
-    if (records_.size() == kMost) return false;
+    if (record.size() > service::Host::kMostRecord || records_.size() == kMost) {
+      lost_.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
     Record& added = records_.emplace_back();
     added.service = service;
     added.size = record.size();
@@ -53,12 +55,15 @@ class RecordQueue {
       each(record);
     taken_.clear();
   }
+  // Any thread.
+  [[nodiscard]] std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
   std::mutex mutex_;
   std::vector<Record> records_;
   std::vector<Record> taken_;  // its memory is kept
   std::atomic<bool> some_{false};
+  std::atomic<std::uint64_t> lost_{0};
 };
 
 }  // namespace weft::daemon

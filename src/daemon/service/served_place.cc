@@ -7,18 +7,23 @@
 
 namespace weft::daemon {
 
-ServedPlace::ServedPlace(std::unique_ptr<service::Service> service, Memory memory, Entropy& entropy,
-                         std::function<void()> wake, service::Chain chain)
-    : service_(std::move(service)),
+ServedPlace::ServedPlace(Services services, const Manner& manner, Memory memory, Entropy& entropy,
+                         std::function<void()> wake)
+    : services_(std::move(services)),
       memory_(memory),
-      wake_(std::move(wake)),
-      end_({}, memory.packets, *this) {
+      in_subnet_(manner.in_subnet),
+      wake_(std::move(wake)) {
   service::RuntimeUser& user = *this;
   service::PathAsker& asker = *this;
   runtime_ = std::make_unique<service::Runtime>(service::RuntimeOptions{}, user, asker, entropy);
-  // The place sends nothing but what is for this service, whatever its LID.
-  chain.services.push_back(service_.get());
+  // The place sends nothing but what is for these services, whatever its LID.
+  service::Chain chain = manner.chain;
+  for (const auto& service : services_)
+    chain.services.push_back(service.get());
   runtime_->set_chain(Lid{}, chain);
+  for (std::size_t i = 1; i <= manner.ports; ++i) {
+    sides_.push_back(std::make_unique<Side>(*this, static_cast<std::uint8_t>(i), memory_.packets));
+  }
 }
 
 ServedPlace::~ServedPlace() = default;
@@ -27,36 +32,45 @@ void ServedPlace::wake() {
   if (!std::exchange(woken_, true)) wake_();
 }
 
-void ServedPlace::run(Time now) {
-  now_ = now;
-  woken_ = true;
-  end_.run(now);
-  handle(now);
-  if (const auto due = runtime_->deadline(); due && *due <= now) runtime_->run(now);
-  if (tell_at_ && *tell_at_ <= now) tell(now);
-  woken_ = false;
-  // What has been sent may be more than the port has taken.
-  end_.run(now);
+bool ServedPlace::is_up() const {
+  return std::ranges::all_of(sides_, [](const auto& side) { return side->end.is_up(); });
+}
+
+void ServedPlace::run_sides(Time now) {
+  for (const auto& side : sides_)
+    side->end.run(now);
   handle(now);
 }
 
+void ServedPlace::run(Time now) {
+  now_ = now;
+  woken_ = true;
+  run_sides(now);
+  if (const auto due = runtime_->deadline(); due && *due <= now) runtime_->run(now);
+  if (tell_at_ && *tell_at_ <= now) tell(now);
+  woken_ = false;
+  // What has been sent may be more than the ports have taken.
+  run_sides(now);
+}
+
 std::optional<Time> ServedPlace::deadline() const {
-  std::optional<Time> first = end_.deadline();
+  std::optional<Time> first = runtime_->deadline();
   const auto earlier = [&first](std::optional<Time> when) {
     if (when && (!first || *when < *first)) first = when;
   };
-  earlier(runtime_->deadline());
+  for (const auto& side : sides_)
+    earlier(side->end.deadline());
   earlier(tell_at_);
   return first;
 }
 
 // --- packets -------------------------------------------------------------------------------------
 
-void ServedPlace::came(link::PacketPtr packet, Time now) {
+void ServedPlace::came(std::uint8_t port, link::PacketPtr packet, Time now) {
   Copy& copied = copies_[came_];
   if (!copy(*packet, copied)) return counters_.add_in_turn(ServedPlaceCounter::kNoMemory);
   packet.reset();
-  items_[came_++] = {.bytes = copied.block.bytes().first(copied.size()), .arrival = {}};
+  items_[came_++] = {.bytes = copied.block.bytes().first(copied.size()), .arrival = {.port = port}};
   if (came_ == copies_.size()) handle(now);
 }
 
@@ -80,14 +94,14 @@ void ServedPlace::handle(Time now) {
   runtime_->handle(std::span(items_).first(count), now);
   for (std::size_t i = 0; i < count; ++i) {
     if (items_[i].fate == service::Fate::kForward) {
-      forward(copies_[i], now);
+      forward(copies_[i], items_[i].out_port, now);
     } else {
       copies_[i] = {};
     }
   }
 }
 
-void ServedPlace::forward(Copy& copy, Time now) {
+void ServedPlace::forward(Copy& copy, std::uint8_t port, Time now) {
   const Bytes bytes = copy.block.bytes().first(copy.size());
   link::PacketPtr packet = memory_.packets.refer(
       bytes.first(copy.header), bytes.subspan(copy.header, copy.payload),
@@ -97,16 +111,16 @@ void ServedPlace::forward(Copy& copy, Time now) {
   } else {
     packet->intact = true;
     packet->hold = std::move(copy.hold);
-    end_.send(std::move(packet), now);
+    sides_[port - 1u]->end.send(std::move(packet), now);
   }
   copy = {};
 }
 
-void ServedPlace::send(Bytes bytes, std::uint8_t, bool) {
+void ServedPlace::send(Bytes bytes, std::uint8_t port, bool) {
   link::PacketPtr packet = memory_.packets.copy(bytes);
   if (packet == nullptr) return counters_.add_in_turn(ServedPlaceCounter::kNoMemory);
   packet->intact = true;
-  end_.send(std::move(packet), now_);
+  sides_[port - 1u]->end.send(std::move(packet), now_);
 }
 
 // No service that works here has a mirror.
@@ -115,13 +129,14 @@ void ServedPlace::mirror(Bytes, const service::Arrival&) {
 
 // --- what is said --------------------------------------------------------------------------------
 
-void ServedPlace::changed(bool up, Time now) {
-  tell_at_ = up ? std::optional(now + kTell) : std::nullopt;
+void ServedPlace::changed(std::uint8_t port, bool up, Time now) {
+  if (port == 1) tell_at_ = up ? std::optional(now + kTell) : std::nullopt;
+  if (!up && in_subnet_) in_subnet_(port, 0);
   // Another fabric, perhaps; and questions whose answers were lost are asked again.
   runtime_->paths_changed();
 }
 
-void ServedPlace::heard(const wan::ServiceMessage& message, Time now) {
+void ServedPlace::heard(std::uint8_t port, const wan::ServiceMessage& message, Time now) {
   if (const auto* const answer = std::get_if<wan::ServicePathAnswer>(&message)) {
     // Packets that came before it are before what waits for it.
     handle(now);
@@ -135,31 +150,40 @@ void ServedPlace::heard(const wan::ServiceMessage& message, Time now) {
                                ? service::Runtime::kMapping
                                : record->service;
     runtime_->apply(of, record->record, now);
+  } else if (const auto* const subnet = std::get_if<wan::ServiceSubnet>(&message)) {
+    if (in_subnet_) in_subnet_(port, subnet->prefix);
+    runtime_->paths_changed();
   }
 }
 
+// Its other instances are told once, whichever port it goes by.
 void ServedPlace::publish(std::size_t service, Bytes record) {
   const auto of = service == service::Runtime::kMapping ? wan::ServiceRecord::kRuntime
                                                         : static_cast<std::uint16_t>(service);
-  end_.say(wan::ServiceRecord{.service = of, .record = record}, now_);
+  const auto up = std::ranges::find_if(sides_, [](const auto& side) { return side->end.is_up(); });
+  Side& by = up == sides_.end() ? *sides_.front() : **up;
+  by.end.say(wan::ServiceRecord{.service = of, .record = record}, now_);
 }
 
 void ServedPlace::ask(std::uint64_t number, const service::PathQuestion& question) {
-  end_.say(wan::ServicePathQuestion{.number = number,
-                                    .sgid = question.sgid,
-                                    .dgid = question.dgid,
-                                    .pkey = question.pkey,
-                                    .sl = question.sl,
-                                    .via = question.via,
-                                    .own = question.port != 0},
-           now_);
+  wan::ServicePathQuestion asked{.number = number,
+                                 .sgid = question.sgid,
+                                 .dgid = question.dgid,
+                                 .pkey = question.pkey,
+                                 .sl = question.sl,
+                                 .via = question.via};
+  if (question.port != 0) {
+    asked.whose = question.sgid == Gid{} ? wan::PathWhose::kOwn : wan::PathWhose::kBrought;
+  }
+  Side& by = *sides_[question.port == 0 ? 0 : question.port - 1u];
+  by.end.say(asked, now_);
 }
 
 void ServedPlace::tell(Time now) {
   tell_at_ = now + kTell;
   tell(wan::CounterTopic::kRuntime, runtime_->counters().snapshot(), now);
-  tell(wan::CounterTopic::kDrops, runtime_->drops(*service_), now);
-  tell(wan::CounterTopic::kService, service_->counters(), now);
+  tell(wan::CounterTopic::kDrops, drops(), now);
+  tell(wan::CounterTopic::kService, service_counters(), now);
 }
 
 void ServedPlace::tell(wan::CounterTopic topic, const std::vector<CounterValue>& counters,
@@ -168,7 +192,7 @@ void ServedPlace::tell(wan::CounterTopic topic, const std::vector<CounterValue>&
   // Some of a service's own become 0 again, as of connections that have ended.
   const bool may_fall = topic == wan::CounterTopic::kService;
   const auto flush = [&] {
-    if (!message.counters.empty()) end_.say(message, now);
+    if (!message.counters.empty()) sides_.front()->end.say(message, now);
     message.counters.clear();
   };
   for (const CounterValue& counter : counters) {
@@ -181,9 +205,25 @@ void ServedPlace::tell(wan::CounterTopic topic, const std::vector<CounterValue>&
 }
 
 std::vector<CounterValue> ServedPlace::counters() const {
-  std::vector<CounterValue> out = end_.counters().snapshot();
+  std::vector<CounterValue> out;
+  for (const auto& side : sides_)
+    accumulate(out, side->end.counters().snapshot());
   for (const CounterValue& counter : counters_.snapshot())
     out.push_back(counter);
+  return out;
+}
+
+std::vector<CounterValue> ServedPlace::drops() const {
+  std::vector<CounterValue> out;
+  for (const auto& service : services_)
+    accumulate(out, runtime_->drops(*service));
+  return out;
+}
+
+std::vector<CounterValue> ServedPlace::service_counters() const {
+  std::vector<CounterValue> out;
+  for (const auto& service : services_)
+    accumulate(out, service->counters());
   return out;
 }
 

@@ -249,8 +249,8 @@ const std::string* named_node(const fabric::LabLimiter& limiter) {
   return nullptr;
 }
 
-constexpr std::array<std::string_view, 5> kOutside{"firewall", "monitor", "capture", "limiter",
-                                                   "balancer"};
+constexpr std::array<std::string_view, 6> kOutside{"firewall", "monitor",  "capture",
+                                                   "limiter",  "balancer", "router"};
 
 }  // namespace
 
@@ -261,12 +261,8 @@ std::span<const std::string_view> types_outside() {
 Expected<MadeService> make_service_outside(const LabService& service, const LabPort& at,
                                            Entropy& entropy, FirewallLog& log) {
   if (std::ranges::find(kOutside, service.type) == kOutside.end()) {
-    return fail(
-        std::errc::not_supported,
-        service.type == "router"
-            ? "a router works in a lab's daemon only: it is at several ports, and asks in "
-              "each subnet with its service LID there"
-            : fmt::format("there is no {}; there are {}", service.type, fmt::join(kOutside, ", ")));
+    return fail(std::errc::not_supported, fmt::format("there is no {} here; there are {}",
+                                                      service.type, fmt::join(kOutside, ", ")));
   }
   if (service.type == "balancer") return make_balancer_outside(service.balancer, entropy);
   if (const std::string* const node = named_node(service.limiter)) {
@@ -287,7 +283,7 @@ service::Chain chain_of(const LabService& service) {
 }
 
 bool works_in_daemon(const LabService& service) {
-  return service.type != "process" && !service.is_external();
+  return service.type != "process" && !service.is_external() && !service.has_threads();
 }
 
 Expected<MadeService> make_service(const Lab& lab, const LabService& service, const LabPort& at,

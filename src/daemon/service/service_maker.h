@@ -45,11 +45,11 @@ struct MadeService {
                                                  const fabric::LabPort& at, Entropy& entropy,
                                                  FirewallLog& log);
 
-// The types that work outside of the daemon too.
+// The types that work outside of the daemon too: in a process on a node of a lab, or on a server.
 [[nodiscard]] std::span<const std::string_view> types_outside();
 // One in a process of its own, or on a server. No lab is known there: `at` is for messages and the
-// names of files. Errors: those of make_service(); a type that works in the daemon only, or a
-// tenant of a limiter by the name of a node.
+// names of files. Errors: those of make_service(); a type that does not work there, or a tenant of
+// a limiter by the name of a node.
 [[nodiscard]] Expected<MadeService> make_service_outside(const fabric::LabService& service,
                                                          const fabric::LabPort& at,
                                                          Entropy& entropy, FirewallLog& log);

@@ -9,15 +9,8 @@
 #include "fabric/lab.h"
 #include "io/clock.h"
 #include "sm/sa/subnet_view.h"
-#include "wire/sa/path_record.h"
 
 namespace weft::daemon {
-namespace {
-
-using wire::PathRecord;
-
-}  // namespace
-
 Time ServicePlace::Peers::now() const {
   return io::now();
 }
@@ -243,15 +236,7 @@ void ServicePlace::publish(std::size_t service, Bytes record) {
 void ServicePlace::ask(std::uint64_t number, const service::PathQuestion& question) {
   const bool crosses = question.port != 0;
   const mgmt::PortNumber at = crosses ? question.port : port();
-  SaPathQuestion asked = sa_path_question(question);
-  const std::vector<Lid>& there = side(at).lids;
-  const bool brings = crosses && question.sgid != Gid{} && !there.empty();
-  if (brings) asked.like.slid = there.front();
-  if (crosses && !brings) asked.like.sgid = questions_.gid_of(at);
-  // A LID of the port's own, by which what other rules than those of LIDs divert may come, says
-  // not that a service asks: with the GID of another port as source it is that of no path.
-  const bool as_service = brings || (!crosses && !questions_.is_own(at, question.via));
-  if (!as_service) asked.mask &= ~PathRecord::kHasSlid;
+  const SaPathQuestion asked = questions_.of_service(at, question, side(at).lids);
   if (!questions_.ask(at, number, asked, peers_.now())) {
     return counters_.add_in_turn(ServicePlaceCounter::kUnasked);
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -13,38 +14,67 @@
 
 namespace weft::daemon {
 
+namespace {
+
+// What others know, such as rates and files, is for one instance alone.
+bool may_be_several(const fabric::LabService& service) {
+  return service.type == "firewall" || service.type == "router";
+}
+
+Expected<void> check(const ServiceProcessConfig& config) {
+  if (config.threads > 1 && !may_be_several(config.service)) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("a {} works in one thread; firewalls and routers may have several",
+                            config.service.type));
+  }
+  if (config.ports.size() > 1 && config.service.type != "router") {
+    return fail(
+        std::errc::invalid_argument,
+        fmt::format("a {} works at one port, and a router at several", config.service.type));
+  }
+  for (auto port = config.ports.begin(); port != config.ports.end(); ++port) {
+    if (std::find(config.ports.begin(), port, *port) == port) continue;
+    return fail(std::errc::invalid_argument, fmt::format("port {} is named twice", *port));
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<void> ServiceProcess::add_worker(std::size_t i) {
+  auto made = make_service_outside(config_.service, {.node = config_.place.node}, entropy_, log_);
+  if (!made) return tl::unexpected(made.error());
+  ServiceWorker::Services services;
+  if (made->before) services.push_back(std::move(made->before));
+  services.push_back(std::move(made->service));
+  ServiceWorker::Config own{.place = config_.place,
+                            .ports = config_.ports,
+                            .subscribes = i == 0,
+                            .chain = chain_of(config_.service),
+                            .in_subnet = made->in_subnet};
+  if (config_.ports.empty() && config_.service.type != "router") own.ports = {1};
+  made_.push_back(std::move(*made));
+  if (!config_.cores.empty()) own.core = config_.cores[i % config_.cores.size()];
+  ServiceWorker::Peers& peers = *this;
+  auto worker = ServiceWorker::open(own, std::move(services), peers);
+  if (!worker) return tl::unexpected(worker.error());
+  workers_.push_back(std::move(*worker));
+  return {};
+}
+
 Expected<std::unique_ptr<ServiceProcess>> ServiceProcess::open(const ServiceProcessConfig& config) {
+  if (auto right = check(config); !right) return tl::unexpected(right.error());
   std::unique_ptr<ServiceProcess> process(new ServiceProcess(config));
   auto reactor = io::Reactor::create(0us);
   if (!reactor) return tl::unexpected(reactor.error());
   process->reactor_ = std::move(*reactor);
-  // What others know, such as rates and files, is for one instance alone.
-  if (config.threads > 1 && config.service.type != "firewall") {
-    return fail(std::errc::invalid_argument,
-                fmt::format("a {} works in one thread, and a firewall may have several",
-                            config.service.type));
-  }
-  for (unsigned i = 0; i < config.threads; ++i) {
-    auto made = make_service_outside(config.service, {.node = config.place.node}, process->entropy_,
-                                     process->log_);
-    if (!made) return tl::unexpected(made.error());
-    ServiceWorker::Services services;
-    services.push_back(std::move(made->service));
-    process->made_.push_back(std::move(*made));
-    ServiceWorker::Config own{
-        .place = config.place, .subscribes = i == 0, .chain = chain_of(config.service)};
-    if (!config.cores.empty()) own.core = config.cores[i % config.cores.size()];
-    ServiceWorker::Peers& peers = *process;
-    auto worker = ServiceWorker::open(own, std::move(services), peers);
-    if (!worker) return tl::unexpected(worker.error());
-    process->workers_.push_back(std::move(*worker));
+  for (std::size_t i = 0; i < config.threads; ++i) {
+    if (auto added = process->add_worker(i); !added) return tl::unexpected(added.error());
   }
   if (!config.pair.empty()) {
-    auto pair = PairLink::open(config.place, config.pair, *process->reactor_,
-                               [raw = process.get()](std::size_t service, Bytes record) {
-                                 for (const auto& worker : raw->workers_)
-                                   static_cast<void>(worker->tell(service, record));
-                               });
+    auto pair = PairLink::open(
+        config.place, config.pair, *process->reactor_,
+        [raw = process.get()](std::size_t service, Bytes record) { raw->hear(service, record); });
     if (!pair) return tl::unexpected(pair.error());
     process->pair_ = std::move(*pair);
   }
@@ -172,12 +202,16 @@ void ServiceProcess::stop() {
 }
 
 bool ServiceProcess::publish(const ServiceWorker& from, std::size_t service, Bytes record) {
-  bool all = true;
   for (const auto& worker : workers_) {
-    if (worker.get() != &from) all = worker->tell(service, record) && all;
+    if (worker.get() != &from) worker->tell(service, record);
   }
-  if (pair_) all = pair_->tell(service, record) && all;
-  return all;
+  if (config_.others) config_.others(service, record);
+  return !pair_ || pair_->tell(service, record);
+}
+
+void ServiceProcess::hear(std::size_t service, Bytes record) {
+  for (const auto& worker : workers_)
+    worker->tell(service, record);
 }
 
 void ServiceProcess::paths_changed(const ServiceWorker& from) {

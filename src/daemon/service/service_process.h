@@ -34,16 +34,23 @@ struct ServiceProcessConfig {
   static constexpr unsigned kMostThreads = 64;
   umad::Place place;
   fabric::LabService service{};  // its type, and what that wants
-  unsigned threads = 1;          // 1 to kMostThreads
+  // Of the node: a router's, or one of another service; none: all that it has of a router, of
+  // another one the first.
+  std::vector<mgmt::PortNumber> ports{};
+  unsigned threads = 1;  // 1 to kMostThreads
   // On which core each thread is to run, in turn; none: wherever.
   std::vector<unsigned> cores{};
   std::string pair{};  // node of the pair's other member; empty: there is none
+  // Other instances in this process, which hear() what is told them: called by any thread. Empty:
+  // there are none.
+  std::function<void(std::size_t service, Bytes record)> others{};
 };
 
 class ServiceProcess final : private ServiceWorker::Peers {
  public:
-  // Errors: the service's own file cannot be read or is wrong; there is no such type; those of
-  // ServiceWorker::open() and PairLink::open().
+  // Errors: the service's own file cannot be read or is wrong; there is no such type; a type that
+  // works in one thread or at one port, and more are wanted; those of ServiceWorker::open() and
+  // PairLink::open().
   static Expected<std::unique_ptr<ServiceProcess>> open(const ServiceProcessConfig& config);
 
   struct Report;
@@ -61,6 +68,9 @@ class ServiceProcess final : private ServiceWorker::Peers {
   // Likewise: each thread says what it has counted.
   void report_now();
 
+  // Any thread: what another instance has published.
+  void hear(std::size_t service, Bytes record);
+
   // Sentences for who starts it.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   // Of all threads together, when run() has returned: what the runtime did, what the service drops
@@ -77,6 +87,7 @@ class ServiceProcess final : private ServiceWorker::Peers {
 
  private:
   explicit ServiceProcess(ServiceProcessConfig config) : config_(std::move(config)) {}
+  Expected<void> add_worker(std::size_t i);
   bool publish(const ServiceWorker& from, std::size_t service, Bytes record) override;
   void paths_changed(const ServiceWorker& from) override;
   [[nodiscard]] std::uint64_t orders() const override { return orders_.load(); }

@@ -22,26 +22,51 @@ constexpr std::size_t kBlocks = 16'384;
 // Of what lies in a tunnel, how many packets there are in this process at a time.
 constexpr std::size_t kCopies = 4;
 
+// Of a router each address is that of another port; others are reached by whichever they like.
+std::vector<fabric::LabExtender> ways_of(const ServiceServerConfig& config) {
+  if (config.service.type != "router") return {config.at.ways()};
+  std::vector<fabric::LabExtender> ways;
+  for (const fabric::PartAddress& listen : config.at.listens) {
+    fabric::LabExternalServer at = config.at;
+    at.listens = {listen};
+    ways.push_back(at.ways());
+  }
+  return ways;
+}
+
+// Of all tunnels, each direction of them.
+std::size_t most_packets(const std::vector<fabric::LabExtender>& ways) {
+  std::size_t most = 0;
+  for (const fabric::LabExtender& way : ways)
+    most += SiteTunnels::most_packets(way) * way.remotes.size();
+  return most;
+}
+
 }  // namespace
 
 ServiceServer::ServiceServer(ServiceServerConfig config, Tell tell,
                              std::unique_ptr<io::Reactor> reactor)
     : config_(std::move(config)),
-      ways_(config_.at.ways()),
+      ways_(ways_of(config_)),
       tell_(std::move(tell)),
       reactor_(std::move(reactor)),
-      payloads_(link::PacketPool::kPayloadBlock,
-                SiteTunnels::most_packets(ways_) * ways_.remotes.size()),
-      blocks_(ServedPlace::kBlock, kBlocks * ways_.remotes.size()),
-      packets_(kCopies * SiteTunnels::most_packets(ways_) * ways_.remotes.size(), payloads_) {
+      payloads_(link::PacketPool::kPayloadBlock, most_packets(ways_)),
+      blocks_(ServedPlace::kBlock, kBlocks * places()),
+      packets_(kCopies * most_packets(ways_), payloads_) {
 }
 
 ServiceServer::~ServiceServer() {
-  if (tunnels_) tunnels_->stop(io::now());
+  for (const auto& tunnels : tunnels_)
+    tunnels->stop(io::now());
 }
 
 Expected<std::unique_ptr<ServiceServer>> ServiceServer::open(ServiceServerConfig config,
                                                              Tell tell) {
+  if (config.service.type == "router" && config.at.listens.size() < 2) {
+    return fail(std::errc::invalid_argument,
+                "a router is at several ports of a node, and is reached at an address of its own "
+                "by each of them");
+  }
   auto reactor = io::Reactor::create(0us);  // run() has the patience
   if (!reactor) return tl::unexpected(reactor.error());
   std::unique_ptr<ServiceServer> server(
@@ -51,27 +76,36 @@ Expected<std::unique_ptr<ServiceServer>> ServiceServer::open(ServiceServerConfig
 }
 
 Expected<void> ServiceServer::start() {
-  for (std::size_t i = 0; i < ways_.remotes.size(); ++i) {
-    const fabric::LabPort at{.node = ways_.remotes[i].name};
+  for (std::size_t i = 0; i < places(); ++i) {
+    const fabric::LabPort at{.node = ways_.front().remotes[i].name};
     auto made = make_service_outside(config_.service, at, entropy_, log_);
     if (!made) return tl::unexpected(made.error());
     auto served = std::make_unique<Served>();
     served->made = std::move(*made);
-    served->place = std::make_unique<ServedPlace>(
-        std::move(served->made.service),
-        ServedPlace::Memory{.packets = packets_, .blocks = blocks_}, entropy_,
-        [raw = served.get()] { raw->woken = true; }, chain_of(config_.service));
+    ServedPlace::Services services;
+    if (served->made.before) services.push_back(std::move(served->made.before));
+    services.push_back(std::move(served->made.service));
+    served->place =
+        std::make_unique<ServedPlace>(std::move(services),
+                                      ServedPlace::Manner{.chain = chain_of(config_.service),
+                                                          .ports = ways_.size(),
+                                                          .in_subnet = served->made.in_subnet},
+                                      ServedPlace::Memory{.packets = packets_, .blocks = blocks_},
+                                      entropy_, [raw = served.get()] { raw->woken = true; });
+    served->told_up.resize(ways_.size());
     places_.push_back(std::move(served));
   }
-  auto tunnels =
-      SiteTunnels::open(ways_, "service " + config_.service.type, packets_, entropy_, *reactor_);
-  if (!tunnels) return tl::unexpected(tunnels.error());
-  tunnels_ = std::move(*tunnels);
   const Time now = io::now();
   const wan::TunnelOptions options{.port = wan::ExternalEnd::kPort,
                                    .mode = wan::TunnelMode::kService};
-  for (const auto& served : places_)
-    tunnels_->add(served->place->port(), options, now);
+  for (const fabric::LabExtender& way : ways_) {
+    auto tunnels =
+        SiteTunnels::open(way, "service " + config_.service.type, packets_, entropy_, *reactor_);
+    if (!tunnels) return tl::unexpected(tunnels.error());
+    tunnels_.push_back(std::move(*tunnels));
+    for (const auto& served : places_)
+      tunnels_.back()->add(served->place->port(tunnels_.size()), options, now);
+  }
   return {};
 }
 
@@ -91,7 +125,9 @@ Expected<void> ServiceServer::run(const std::function<void()>& woken) {
 }
 
 bool ServiceServer::work(Time now) {
-  bool worked = tunnels_->run(now);
+  bool worked = false;
+  for (const auto& tunnels : tunnels_)
+    worked |= tunnels->run(now);
   for (const auto& served : places_) {
     const auto due = served->place->deadline();
     if (!served->woken && (!due || *due > now)) continue;
@@ -104,11 +140,14 @@ bool ServiceServer::work(Time now) {
 }
 
 Duration ServiceServer::time_to_deadline(Time now) const {
-  std::optional<Time> first = tunnels_->deadline();
-  for (const auto& served : places_) {
-    const auto due = served->woken ? std::optional(Time{}) : served->place->deadline();
+  std::optional<Time> first;
+  const auto earlier = [&first](std::optional<Time> due) {
     if (due && (!first || *due < *first)) first = due;
-  }
+  };
+  for (const auto& tunnels : tunnels_)
+    earlier(tunnels->deadline());
+  for (const auto& served : places_)
+    earlier(served->woken ? std::optional(Time{}) : served->place->deadline());
   if (!first) return -1ns;  // for ever
   return *first <= now ? Duration::zero() : *first - now;
 }
@@ -116,12 +155,21 @@ Duration ServiceServer::time_to_deadline(Time now) const {
 void ServiceServer::tell_changes() {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     Served& served = *places_[i];
-    const bool up = served.place->is_up();
-    if (std::exchange(served.told_up, up) == up) continue;
-    const Json report = tunnels_->report(i);
-    tell_(fmt::format("{} {}, {}", report.value("remote", ""), up ? "is there" : "is gone",
-                      report.value("address", "")));
+    for (std::size_t port = 0; port < ways_.size(); ++port) {
+      const bool up = served.place->is_up(port + 1);
+      if (served.told_up[port] == up) continue;
+      served.told_up[port] = up;
+      tell_change(i, port, up);
+    }
   }
+}
+
+void ServiceServer::tell_change(std::size_t place, std::size_t port, bool up) const {
+  const Json way = tunnels_[port]->report(place);
+  const std::string by =
+      ways_.size() == 1 ? "" : " at " + tunnels_[port]->report().value("listen", "");
+  tell_(fmt::format("{}{} {}, {}", way.value("remote", ""), by, up ? "is there" : "is gone",
+                    way.value("address", "")));
 }
 
 void ServiceServer::stop() {
@@ -149,24 +197,33 @@ Expected<FirewallReload> ServiceServer::reload() {
   return all;
 }
 
+Json ServiceServer::report(std::size_t i) const {
+  const ServedPlace& place = *places_[i]->place;
+  Json row = tunnels_.front()->report(i);
+  row["tunnel"] = row["counters"];
+  // Of a router, the ways by the other ports.
+  for (std::size_t port = 1; port < tunnels_.size(); ++port)
+    row["more"].push_back(tunnels_[port]->report(i));
+  row["well"] = place.is_up();
+  row["held"] = place.runtime().held();
+  row["known_paths"] = place.runtime().paths().size();
+  row["counters"] = counters_json(place.runtime().counters().snapshot());
+  row["drops"] = counters_json(place.drops());
+  row["service"] = counters_json(place.service_counters());
+  if (config_.service.dry_run) row["dry_run"] = true;
+  row["port_counters"] = counters_json(place.counters());
+  if (places_[i]->made.describe) row["details"] = places_[i]->made.describe();
+  return row;
+}
+
 Json ServiceServer::report() const {
-  Json places = Json::array();
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    const ServedPlace& place = *places_[i]->place;
-    Json row = tunnels_->report(i);
-    row["tunnel"] = row["counters"];
-    row["well"] = place.is_up();
-    row["held"] = place.runtime().held();
-    row["known_paths"] = place.runtime().paths().size();
-    row["counters"] = counters_json(place.runtime().counters().snapshot());
-    row["drops"] = counters_json(place.runtime().drops(place.service()));
-    row["service"] = counters_json(place.service().counters());
-    if (config_.service.dry_run) row["dry_run"] = true;
-    row["port_counters"] = counters_json(place.counters());
-    if (places_[i]->made.describe) row["details"] = places_[i]->made.describe();
-    places.push_back(std::move(row));
-  }
-  return {{"type", config_.service.type}, {"server", tunnels_->report()}, {"places", places}};
+  Json server = tunnels_.front()->report();
+  for (std::size_t port = 1; port < tunnels_.size(); ++port)
+    server["more"].push_back(tunnels_[port]->report());
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < places_.size(); ++i)
+    rows.push_back(report(i));
+  return {{"type", config_.service.type}, {"server", server}, {"places", rows}};
 }
 
 }  // namespace weft::daemon

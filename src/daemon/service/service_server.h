@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A data service on a host of its own, which need not be in any fabric: labs send it the packets
 // that are to go through the service, over tunnels, and get back what goes on. One thread does it
-// all.
+// all. A router has an address for each port that a place of it is at.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@ class ServiceServer {
   using Tell = std::function<void(const std::string& line)>;
 
   // Listens from now on. Errors: a service's own file cannot be read or is wrong; a key cannot; an
-  // address cannot be had.
+  // address cannot be had; a router has one address alone.
   static Expected<std::unique_ptr<ServiceServer>> open(ServiceServerConfig config, Tell tell);
   ServiceServer(const ServiceServer&) = delete;
   ServiceServer& operator=(const ServiceServer&) = delete;
@@ -62,7 +62,7 @@ class ServiceServer {
     MadeService made{};  // but for the service itself, which is in its place
     std::unique_ptr<ServedPlace> place{};
     bool woken = false;
-    bool told_up = false;
+    std::vector<bool> told_up{};  // of each port
   };
 
   ServiceServer(ServiceServerConfig config, Tell tell, std::unique_ptr<io::Reactor> reactor);
@@ -70,9 +70,13 @@ class ServiceServer {
   bool work(Time now);
   [[nodiscard]] Duration time_to_deadline(Time now) const;
   void tell_changes();
+  // What is told of a place, by one of its ports.
+  void tell_change(std::size_t place, std::size_t port, bool up) const;
+  [[nodiscard]] nlohmann::json report(std::size_t place) const;
+  [[nodiscard]] std::size_t places() const { return ways_.front().remotes.size(); }
 
   const ServiceServerConfig config_;
-  const fabric::LabExtender ways_;
+  const std::vector<fabric::LabExtender> ways_;  // by the number of a place's port, from 0
   const Tell tell_;
   std::unique_ptr<io::Reactor> reactor_;
   io::SystemEntropy entropy_;
@@ -80,7 +84,7 @@ class ServiceServer {
   BufferPool payloads_;
   BufferPool blocks_;
   link::PacketPool packets_;
-  std::unique_ptr<SiteTunnels> tunnels_;
+  std::vector<std::unique_ptr<SiteTunnels>> tunnels_;  // one for each of `ways_`
   std::vector<std::unique_ptr<Served>> places_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> woken_{false};

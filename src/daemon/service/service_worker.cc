@@ -12,6 +12,7 @@
 #include "io/clock.h"
 #include "io/spin_wait.h"
 #include "port/ring/fabric_port.h"
+#include "wire/endian.h"
 #include "wire/lrh.h"
 #include "wire/packet.h"
 
@@ -28,6 +29,10 @@ constexpr Duration kShortLife = 2s;
 constexpr unsigned kServiceWorkerTurnsPerLook = 16;
 // While the port takes nothing, it is asked again so soon, should it not say so itself.
 constexpr Duration kBlockedWait = 1ms;
+
+std::uint64_t prefix_of(const Gid& gid) {
+  return wire::load_be64(std::as_bytes(std::span(gid.bytes())).data());
+}
 
 bool has_icrc(Bytes packet) {
   const unsigned lnh = std::to_integer<unsigned>(packet[1]) & 3;
@@ -48,7 +53,7 @@ ServiceWorker::ServiceWorker(const Config& config, Services services, Peers& pee
 
 // Nothing comes any more before the runtime goes.
 ServiceWorker::~ServiceWorker() {
-  if (diverted_) static_cast<void>(endpoint_->restore(hca::OtherLids{}));
+  restore();
   watches_.clear();
 }
 
@@ -68,26 +73,28 @@ Expected<void> ServiceWorker::prepare() {
   auto port = port::FabricPort::open(there);
   if (!port) return tl::unexpected(port.error());
   port_ = std::move(*port);
-  auto endpoint = port_->open_raw_endpoint();
-  if (!endpoint) return tl::unexpected(endpoint.error());
-  endpoint_ = std::move(*endpoint);
-  auto layer = RemoteMadLayer::open(config_.place, 1, *reactor_);
-  if (!layer) return tl::unexpected(layer.error());
-  layer_ = std::move(*layer);
-  ProcessPaths::User& user = *this;
-  paths_ = std::make_unique<ProcessPaths>(*layer_, *port_, user);
-  if (auto opened = paths_->open(); !opened) return opened;
-  subscribed_ = config_.subscribes && paths_->subscribe().has_value();
+  std::vector<mgmt::PortNumber> ports = config_.ports;
+  for (unsigned port = 1; config_.ports.empty() && port <= port_->ports(); ++port)
+    ports.push_back(static_cast<mgmt::PortNumber>(port));
+  for (const mgmt::PortNumber port : ports) {
+    if (auto added = add_side(port); !added) return added;
+  }
+  subscribed_ = config_.subscribes && std::ranges::all_of(sides_, [](const Side& side) {
+                  return side.paths->subscribe().has_value();
+                });
   service::RuntimeOptions options;
   // Its peers subscribe for it, if it does not do so itself.
   if (config_.subscribes && !subscribed_) options.paths.lifetime = kShortLife;
   service::RuntimeUser& runtime_user = *this;
-  runtime_ = std::make_unique<service::Runtime>(options, runtime_user, *paths_, entropy_);
+  service::PathAsker& asker = *this;
+  runtime_ = std::make_unique<service::Runtime>(options, runtime_user, asker, entropy_);
   service::Chain chain = config_.chain;
   for (const auto& service : services_)
     chain.services.push_back(service.get());
   runtime_->set_chain(Lid{}, chain);
-  for (const int fd : endpoint_->inlet()->descriptors()) {
+  for (const Side& side : sides_)
+    tell_subnet(side);
+  for (const int fd : sides_.front().endpoint->inlet()->descriptors()) {
     auto watch = reactor_->watch(fd, EPOLLIN, [](std::uint32_t) {});
     if (!watch) return tl::unexpected(watch.error());
     watches_.push_back(std::move(*watch));
@@ -99,10 +106,52 @@ Expected<void> ServiceWorker::prepare() {
   return {};
 }
 
+Expected<void> ServiceWorker::add_side(mgmt::PortNumber port) {
+  if (port == 0 || port > port_->ports()) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("{}: the node has ports 1 to {}", port, port_->ports()));
+  }
+  auto endpoint = port_->open_raw_endpoint();
+  if (!endpoint) return tl::unexpected(endpoint.error());
+  if (port != 1) {
+    if (auto moved = (*endpoint)->move_to(port); !moved) return moved;
+  }
+  auto layer = RemoteMadLayer::open(config_.place, port, *reactor_);
+  if (!layer) return tl::unexpected(layer.error());
+  ProcessPaths::User& user = *this;
+  auto paths = std::make_unique<ProcessPaths>(**layer, *port_, port, user);
+  if (auto opened = paths->open(); !opened) return opened;
+  sides_.push_back({.port = port,
+                    .endpoint = std::move(*endpoint),
+                    .layer = std::move(*layer),
+                    .paths = std::move(paths)});
+  return {};
+}
+
+ServiceWorker::Side& ServiceWorker::side(mgmt::PortNumber port) {
+  return *std::ranges::find(sides_, port, &Side::port);
+}
+
 Expected<void> ServiceWorker::begin() {
-  auto diverted = endpoint_->divert(hca::OtherLids{});
-  diverted_ = diverted.has_value();
-  return diverted;
+  for (Side& side : sides_) {
+    if (auto diverted = side.endpoint->divert(hca::OtherLids{}); !diverted) return diverted;
+    side.diverted = true;
+  }
+  return {};
+}
+
+void ServiceWorker::restore() {
+  for (Side& side : sides_) {
+    if (side.diverted && side.endpoint->restore(hca::OtherLids{})) side.diverted = false;
+  }
+}
+
+// What the services are to know of the subnet that the port is in.
+void ServiceWorker::tell_subnet(const Side& side) {
+  if (!config_.in_subnet) return;
+  const port::PortAttributes port = port_->attributes(side.port);
+  const bool known = port.state == port::LinkState::kActive && !port.gids.empty();
+  config_.in_subnet(side.port, known ? prefix_of(port.gids.front().gid) : 0);
 }
 
 Expected<void> ServiceWorker::enter_core() const {
@@ -120,10 +169,8 @@ void ServiceWorker::stop() {
   reactor_->wake();
 }
 
-bool ServiceWorker::tell(std::size_t service, Bytes record) {
-  if (!records_.push(service, record)) return false;
-  reactor_->wake();
-  return true;
+void ServiceWorker::tell(std::size_t service, Bytes record) {
+  if (records_.push(service, record)) reactor_->wake();
 }
 
 void ServiceWorker::forget_paths() {
@@ -146,7 +193,9 @@ Expected<void> ServiceWorker::run() {
     if (news_) {
       if (auto heard = hear_news(); !heard) return heard;
     }
-    if (layer_->ended()) return tl::unexpected(*layer_->ended());
+    for (const Side& side : sides_) {
+      if (side.layer->ended()) return tl::unexpected(*side.layer->ended());
+    }
     const bool worked = work(now);
     if (worked) patience.reset();
     if (worked && ++turns_ % kServiceWorkerTurnsPerLook != 0) continue;
@@ -158,7 +207,7 @@ Expected<void> ServiceWorker::run() {
     patience.reset();
   }
   // What has come already still goes on; the rest is somebody else's from now on.
-  if (diverted_ && endpoint_->restore(hca::OtherLids{})) diverted_ = false;
+  restore();
   while (work(io::now())) {
   }
   return {};
@@ -170,14 +219,15 @@ bool ServiceWorker::work(Time now) {
     runtime_->paths_changed();
   }
   if (const auto due = runtime_->deadline(); due && *due <= now) runtime_->run(now);
-  paths_->run(now);
+  for (const Side& side : sides_)
+    side.paths->run(now);
   const bool waited = !kept_.empty() || sent_outs_ < outs_.size();
   if (!send_waiting()) {
     hear_others(now);
     return false;
   }
   came_ = 0;
-  endpoint_->inlet()->receive(*this, kBurst);
+  sides_.front().endpoint->inlet()->receive(*this, kBurst);  // it is the adapter's
   // After what has come was read: what has caused it was told before it was sent.
   hear_others(now);
   if (came_ > 0) handle(now);
@@ -187,18 +237,23 @@ bool ServiceWorker::work(Time now) {
 Expected<void> ServiceWorker::hear_news() {
   news_ = false;
   port_->hear_news();
-  const std::uint32_t news = port_->take_news(1);
-  if ((news & port::kNewsDeviceFatal) != 0) {
+  // That the adapter is gone, port 1 says for all.
+  const std::uint32_t of_first = port_->take_news(1);
+  if ((of_first & port::kNewsDeviceFatal) != 0) {
     return fail(std::errc::no_such_device, "the lab has ended, or has cut this program off");
   }
   constexpr std::uint32_t kConcerns =
       port::kNewsActive | port::kNewsLid | port::kNewsSm | port::kNewsReregister;
-  if ((news & kConcerns) != 0) paths_->port_changed();
+  for (const Side& side : sides_) {
+    const std::uint32_t news = side.port == 1 ? of_first : port_->take_news(side.port);
+    if (news != 0) tell_subnet(side);
+    if ((news & kConcerns) != 0) side.paths->port_changed();
+  }
   return {};
 }
 
 Expected<void> ServiceWorker::sleep(Time now) {
-  endpoint_->inlet()->wait();
+  sides_.front().endpoint->inlet()->wait();
   Duration wait = -1ns;  // for ever
   if (const auto due = deadline()) wait = std::max(*due - now, Duration::zero());
   const bool blocked = !kept_.empty() || sent_outs_ < outs_.size();
@@ -209,10 +264,12 @@ Expected<void> ServiceWorker::sleep(Time now) {
 }
 
 std::optional<Time> ServiceWorker::deadline() const {
-  const auto runtime = runtime_->deadline();
-  const auto paths = paths_->deadline();
-  if (!runtime || !paths) return runtime ? runtime : paths;
-  return std::min(*runtime, *paths);
+  std::optional<Time> first = runtime_->deadline();
+  for (const Side& side : sides_) {
+    const auto due = side.paths->deadline();
+    if (due && (!first || *due < *first)) first = due;
+  }
+  return first;
 }
 
 void ServiceWorker::hear_others(Time now) {
@@ -246,8 +303,11 @@ void ServiceWorker::deliver(const hca::InDatagram& datagram) {
   const auto end = std::ranges::copy(raw.header, buffer.bytes.begin()).out;
   std::ranges::copy(raw.trailer, std::ranges::copy(raw.payload, end).out);
   buffer.size = raw.size();
+  const auto at =
+      std::ranges::find(sides_, raw.to, [](const Side& s) { return s.endpoint->qpn(); });
+  if (at == sides_.end()) return;
   items_[came_++] = {.bytes = MutableBytes(buffer.bytes).first(buffer.size),
-                     .arrival = {.port = 1, .sealed = raw.sealed}};
+                     .arrival = {.port = at->port, .sealed = raw.sealed}};
 }
 
 void ServiceWorker::handle(Time now) {
@@ -257,14 +317,15 @@ void ServiceWorker::handle(Time now) {
   sent_outs_ = 0;
   for (const service::Item& item : items) {
     if (item.fate != service::Fate::kForward) continue;
-    outs_.push_back({.bytes = item.bytes, .sealed = item.arrival.sealed});
+    outs_.push_back({.bytes = item.bytes, .port = item.out_port, .sealed = item.arrival.sealed});
   }
   static_cast<void>(send_waiting());
 }
 
 bool ServiceWorker::send_waiting() {
   while (!kept_.empty()) {
-    const Out out{.bytes = kept_.front().bytes, .sealed = kept_.front().sealed};
+    const Kept& kept = kept_.front();
+    const Out out{.bytes = kept.bytes, .port = kept.port, .sealed = kept.sealed};
     if (send_out({&out, 1}) == 0) return false;
     kept_.pop_front();
   }
@@ -282,6 +343,20 @@ std::size_t ServiceWorker::posted_size(const Out& packet) {
 std::size_t ServiceWorker::send_out(std::span<const Out> packets) {
   std::size_t taken = 0;
   while (taken < packets.size()) {
+    const std::span<const Out> rest = packets.subspan(taken);
+    const auto other =
+        std::ranges::find_if(rest, [&](const Out& out) { return out.port != rest.front().port; });
+    const std::span<const Out> together(rest.begin(), other);
+    const std::size_t sent = send_by(*side(rest.front().port).endpoint, together);
+    taken += sent;
+    if (sent < together.size()) break;
+  }
+  return taken;
+}
+
+std::size_t ServiceWorker::send_by(port::Endpoint& endpoint, std::span<const Out> packets) {
+  std::size_t taken = 0;
+  while (taken < packets.size()) {
     burst_.clear();
     burst_.raw.emplace();
     for (const Out& packet : packets.subspan(taken)) {
@@ -293,14 +368,14 @@ std::size_t ServiceWorker::send_out(std::span<const Out> packets) {
       burst_.close(out, 0);
     }
     const std::size_t count = burst_.size();
-    const hca::SendResult result = endpoint_->send(burst_);
+    const hca::SendResult result = endpoint.send(burst_);
     if (result.outcome == hca::SendOutcome::kWouldBlock) return taken;
     if (result.outcome == hca::SendOutcome::kRefused) {
       // One of several may be to blame.
       std::size_t refused = 1;
       if (count > 1) {
         for (refused = 0; refused < count; ++refused) {
-          if (send_out(packets.subspan(taken + refused, 1)) == 0) return taken + refused;
+          if (send_by(endpoint, packets.subspan(taken + refused, 1)) == 0) return taken + refused;
         }
       } else {
         counters_.add_in_turn(kRefused);
@@ -313,12 +388,12 @@ std::size_t ServiceWorker::send_out(std::span<const Out> packets) {
   return taken;
 }
 
-void ServiceWorker::send(Bytes packet, std::uint8_t, bool sealed) {
-  const Out out{.bytes = packet, .sealed = sealed};
+void ServiceWorker::send(Bytes packet, std::uint8_t port, bool sealed) {
+  const Out out{.bytes = packet, .port = port, .sealed = sealed};
   const bool in_turn = kept_.empty() && sent_outs_ == outs_.size();
   if (in_turn && send_out({&out, 1}) == 1) return;
   if (kept_.size() == kMostKept) return counters_.add_in_turn(kNoRoom);
-  kept_.push_back({.bytes = {packet.begin(), packet.end()}, .sealed = sealed});
+  kept_.push_back({.bytes = {packet.begin(), packet.end()}, .port = port, .sealed = sealed});
 }
 
 void ServiceWorker::publish(std::size_t service, Bytes record) {
@@ -328,6 +403,11 @@ void ServiceWorker::publish(std::size_t service, Bytes record) {
 
 // --- paths ---------------------------------------------------------------------------------------
 
+void ServiceWorker::ask(std::uint64_t number, const service::PathQuestion& question) {
+  const Side& at = question.port == 0 ? sides_.front() : side(question.port);
+  at.paths->ask(number, question);
+}
+
 void ServiceWorker::path_answered(std::uint64_t number, const std::optional<service::Path>& path) {
   runtime_->path_answered(number, path, io::now());
 }
@@ -335,6 +415,12 @@ void ServiceWorker::path_answered(std::uint64_t number, const std::optional<serv
 void ServiceWorker::paths_changed() {
   runtime_->paths_changed();
   peers_.paths_changed(*this);
+}
+
+std::vector<CounterValue> ServiceWorker::own_counters() const {
+  std::vector<CounterValue> out = counters_.snapshot();
+  out.at(static_cast<std::size_t>(kRecordsLost)).value += records_.lost();
+  return out;
 }
 
 std::vector<CounterValue> ServiceWorker::drops() const {

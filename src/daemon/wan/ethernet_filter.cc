@@ -5,6 +5,7 @@
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
 
+#include "wan/encapsulation/mpls_layer.h"
 #include "wan/encapsulation/out_packet.h"
 
 namespace weft::daemon {
@@ -47,7 +48,7 @@ class Program {
   std::vector<sock_filter> code_;
 };
 
-void add_ipv4(Program& program, std::uint32_t own, std::uint16_t port) {
+void add_ipv4(Program& program, std::uint32_t own, std::uint16_t port, bool dccp) {
   program.load(BPF_H, kAtEtherType);
   program.if_equal(ETH_P_ARP, Program::kAccept, Program::kNext);
   program.if_equal(ETH_P_IP, Program::kNext, Program::kDrop);
@@ -55,6 +56,7 @@ void add_ipv4(Program& program, std::uint32_t own, std::uint16_t port) {
   program.if_equal(own, Program::kNext, Program::kDrop);
   program.load(BPF_B, kAtIp + 9);
   program.if_equal(*wan::kFrame.ip_protocol, Program::kAccept, Program::kNext);
+  if (dccp) program.if_equal(IPPROTO_DCCP, Program::kAccept, Program::kNext);
   program.if_equal(IPPROTO_UDP, Program::kNext, Program::kDrop);
   // Behind a header of any length.
   program.add(BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, kAtIp));
@@ -62,7 +64,7 @@ void add_ipv4(Program& program, std::uint32_t own, std::uint16_t port) {
   program.if_equal(port, Program::kAccept, Program::kDrop);
 }
 
-void add_ipv6(Program& program, const Gid& own, std::uint16_t port) {
+void add_ipv6(Program& program, const Gid& own, std::uint16_t port, bool dccp) {
   constexpr std::uint32_t kAtNextHeader = kAtIp + 6;
   constexpr std::uint32_t kBehind = kAtIp + 40;
   program.load(BPF_H, kAtEtherType);
@@ -82,6 +84,7 @@ void add_ipv6(Program& program, const Gid& own, std::uint16_t port) {
   program.load(BPF_B, kAtNextHeader);
   program.if_equal(*wan::kFrame.ip_protocol, Program::kAccept, Program::kNext);
   program.if_equal(IPPROTO_DSTOPTS, Program::kAccept, Program::kNext);
+  if (dccp) program.if_equal(IPPROTO_DCCP, Program::kAccept, Program::kNext);
   program.if_equal(IPPROTO_UDP, Program::kNext, Program::kDrop);
   program.load(BPF_H, kBehind + 2);
   program.if_equal(port, Program::kAccept, Program::kDrop);
@@ -89,17 +92,21 @@ void add_ipv6(Program& program, const Gid& own, std::uint16_t port) {
 
 }  // namespace
 
-std::vector<sock_filter> ethernet_filter(const Gid& own, std::uint16_t port) {
+std::vector<sock_filter> ethernet_filter(const Gid& own, std::uint16_t port,
+                                         EthernetCarries carries) {
   Program program;
   // The kernel has taken the tag off, and what is behind it would look like ours.
   program.load_known(SKF_AD_VLAN_TAG_PRESENT);
   program.if_equal(0, Program::kNext, Program::kDrop);
   program.load(BPF_H, kAtEtherType);
   program.if_equal(*wan::kFrame.ether_type, Program::kAccept, Program::kNext);
+  if (carries.mpls) {
+    program.if_equal(wan::MplsLayer::kEtherType, Program::kAccept, Program::kNext);
+  }
   if (own.is_ipv4_mapped()) {
-    add_ipv4(program, own.ipv4(), port);
+    add_ipv4(program, own.ipv4(), port, carries.dccp);
   } else {
-    add_ipv6(program, own, port);
+    add_ipv6(program, own, port, carries.dccp);
   }
   return program.finish();
 }

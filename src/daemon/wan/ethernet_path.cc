@@ -13,6 +13,7 @@
 #include "wan/encapsulation/ethernet_layer.h"
 #include "wan/encapsulation/ipv4_layer.h"
 #include "wan/encapsulation/ipv6_layer.h"
+#include "wan/encapsulation/mpls_layer.h"
 #include "wan/frame.h"
 #include "wire/endian.h"
 #include "wire/grh.h"
@@ -87,7 +88,15 @@ bool EthernetPath::is_from_remote(Bytes frame) const {
     return false;
   }
   const auto source = ip_source(frame);
-  return !source || *source == ends_.remote;
+  return (!source || *source == ends_.remote) && has_own_label(frame);
+}
+
+// Whether it has none, or ends in the one of this path, or in a null that does not tell.
+bool EthernetPath::has_own_label(Bytes frame) const {
+  if (wire::load_be16(frame.data() + 12) != wan::MplsLayer::kEtherType) return true;
+  const auto label = wan::MplsLayer::innermost(frame.subspan(wan::EthernetLayer::kHeader));
+  if (ends_.own_labels.empty() || !label) return false;
+  return *label < wan::MplsLayer::kLeastLabel || *label == ends_.own_labels.back();
 }
 
 bool EthernetPath::take(Bytes frame, Time now) {

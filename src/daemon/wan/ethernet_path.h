@@ -50,6 +50,7 @@ class EthernetPath final : public RemotePath {
   std::size_t transmit(Frames frames, Time now) override;
   [[nodiscard]] wan::Stack make_stack() const;
   [[nodiscard]] std::size_t frame_that_fits() const;
+  [[nodiscard]] bool has_own_label(Bytes frame) const;
   void look_at_mtu(Time now);
 
   const std::string encapsulation_;

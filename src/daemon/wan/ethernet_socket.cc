@@ -2,6 +2,7 @@
 #include "daemon/wan/ethernet_socket.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <string_view>
@@ -55,8 +56,8 @@ Expected<std::unique_ptr<io::EthernetDevice>> open_packets(const std::string& in
 }  // namespace
 
 Expected<std::unique_ptr<io::EthernetDevice>> EthernetSocket::open_device(
-    const std::string& interface, const Gid& own, std::uint16_t port) {
-  const auto filter = ethernet_filter(own, port);
+    const std::string& interface, const Gid& own, std::uint16_t port, EthernetCarries carries) {
+  const auto filter = ethernet_filter(own, port, carries);
   if (!interface.starts_with(kEthernetSocketTap)) return open_packets(interface, own, filter);
   return open_tap(interface.substr(kEthernetSocketTap.size()), filter);
 }
@@ -64,11 +65,12 @@ Expected<std::unique_ptr<io::EthernetDevice>> EthernetSocket::open_device(
 Expected<std::unique_ptr<EthernetSocket>> EthernetSocket::open(const io::SocketAddress& own,
                                                                bool needs_tcp,
                                                                const std::string& interface,
-                                                               io::Reactor& reactor) {
-  auto device = open_device(interface, own.address, own.port);
+                                                               io::Reactor& reactor,
+                                                               EthernetCarries carries) {
+  auto device = open_device(interface, own.address, own.port, carries);
   if (!device) return tl::unexpected(device.error());
   std::unique_ptr<EthernetSocket> socket(new EthernetSocket(own, interface, std::move(*device)));
-  if (auto quiet = socket->keep_kernel_quiet(needs_tcp); !quiet) {
+  if (auto quiet = socket->keep_kernel_quiet(needs_tcp, carries); !quiet) {
     return tl::unexpected(quiet.error());
   }
   if (auto watched = socket->watch(socket->device_->fd(), reactor); !watched) {
@@ -88,7 +90,7 @@ EthernetSocket::EthernetSocket(const io::SocketAddress& own, std::string interfa
 
 // An address that the kernel has as well serves the control channel, over its TCP; it answers to
 // packets that nobody has a socket for.
-Expected<void> EthernetSocket::keep_kernel_quiet(bool needs_tcp) {
+Expected<void> EthernetSocket::keep_kernel_quiet(bool needs_tcp, EthernetCarries carries) {
   io::UdpOptions options;
   options.local = {.address = ends_.local, .port = ends_.local_port};
   options.deaf = true;
@@ -103,11 +105,15 @@ Expected<void> EthernetSocket::keep_kernel_quiet(bool needs_tcp) {
   }
   if (!udp) return tl::unexpected(udp.error());
   deaf_udp_ = std::move(*udp);
-  auto ip = io::RawIpSocket::open({.local = ends_.local,
-                                   .ipv4 = ends_.local.is_ipv4_mapped(),
-                                   .protocol = *wan::kFrame.ip_protocol,
-                                   .deaf = true});
-  if (ip) deaf_ip_ = std::move(*ip);
+  std::vector<std::uint8_t> protocols{*wan::kFrame.ip_protocol};
+  if (carries.dccp) protocols.push_back(IPPROTO_DCCP);
+  for (const std::uint8_t protocol : protocols) {
+    auto ip = io::RawIpSocket::open({.local = ends_.local,
+                                     .ipv4 = ends_.local.is_ipv4_mapped(),
+                                     .protocol = protocol,
+                                     .deaf = true});
+    if (ip) deaf_ip_.push_back(std::move(*ip));
+  }
   return {};
 }
 
@@ -117,6 +123,8 @@ RemotePath& EthernetSocket::add(const fabric::LabRemote& remote, [[maybe_unused]
   wan::Ends ends = ends_;
   ends.remote = address->address;
   ends.remote_port = address->port;
+  ends.labels = remote.labels;
+  ends.own_labels = remote.own_labels.empty() ? remote.labels : remote.own_labels;
   auto& path =
       *paths_.emplace_back(std::make_unique<EthernetPath>(remote, ends, *device_, neighbours_));
   watch(path);

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "daemon/wan/device_absence.h"
+#include "daemon/wan/ethernet_filter.h"
 #include "daemon/wan/ethernet_path.h"
 #include "daemon/wan/watched_paths.h"
 #include "fabric/lab_extender.h"
@@ -39,12 +40,14 @@ class EthernetSocket final : public WatchedPaths, private wan::NeighbourUser {
   // missing, and what would do instead.
   static Expected<std::unique_ptr<io::EthernetDevice>> open_device(const std::string& interface,
                                                                    const Gid& own,
-                                                                   std::uint16_t port);
+                                                                   std::uint16_t port,
+                                                                   EthernetCarries carries);
   // `own` is an address that this machine has, unless all is insecure, or one of nobody's.
   static Expected<std::unique_ptr<EthernetSocket>> open(const io::SocketAddress& own,
                                                         bool needs_tcp,
                                                         const std::string& interface,
-                                                        io::Reactor& reactor);
+                                                        io::Reactor& reactor,
+                                                        EthernetCarries carries = {});
   ~EthernetSocket() override { end_watch(); }
 
   // PathSocket
@@ -56,7 +59,7 @@ class EthernetSocket final : public WatchedPaths, private wan::NeighbourUser {
  private:
   EthernetSocket(const io::SocketAddress& own, std::string interface,
                  std::unique_ptr<io::EthernetDevice> device);
-  Expected<void> keep_kernel_quiet(bool needs_tcp);
+  Expected<void> keep_kernel_quiet(bool needs_tcp, EthernetCarries carries);
   void receive_all(Time now) override;
   void take(Bytes frame, Time now);
   void look_for_device(Time now);
@@ -72,7 +75,7 @@ class EthernetSocket final : public WatchedPaths, private wan::NeighbourUser {
   std::vector<std::unique_ptr<EthernetPath>> paths_;
   // Where the kernel has the address too, it would refuse what comes to it.
   std::optional<io::UdpSocket> deaf_udp_;
-  std::optional<io::RawIpSocket> deaf_ip_;
+  std::vector<io::RawIpSocket> deaf_ip_;
 };
 
 }  // namespace weft::daemon

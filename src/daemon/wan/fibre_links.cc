@@ -3,14 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/fibre_address.h"
 #include "daemon/counters_json.h"
 #include "daemon/wan/fibre_stream.h"
 #include "link/credit.h"
 #include "link/direct_link.h"
 #include "link/half_link.h"
+#include "wan/fibre_channel.h"
 
 namespace weft::daemon {
 namespace {
@@ -28,12 +31,12 @@ wan::FibreOptions options_of(const fabric::LabExtender& extender, std::size_t re
 
 struct FibreLinks::Remote {
   Remote(const fabric::LabExtender& extender, std::size_t index, fabric::Fabric& fabric,
-         std::unique_ptr<FibreStream> stream, wan::FibreUser& user)
+         const wan::FibreChannel::Options& options, wan::FibreUser& user)
       : extender(extender),
         lab(extender.remotes[index]),
         number(extender.port_of(index)),
         port(fabric.node(extender.node).port(number)),
-        stream(std::move(stream)),
+        channel(options),
         end(options_of(extender, index, fabric.lab().nodes[extender.node].limits.data_vls), user),
         local(fabric.pool()),
         fibre(fabric.pool(), 0) {}
@@ -50,6 +53,7 @@ struct FibreLinks::Remote {
   const fabric::LabRemote& lab;
   const std::uint8_t number;
   fabric::NodePort& port;
+  wan::FibreChannel channel;
   std::unique_ptr<FibreStream> stream;
   wan::FibreEnd end;
   link::DirectLink local;
@@ -63,17 +67,22 @@ FibreLinks::~FibreLinks() = default;
 
 Expected<void> FibreLinks::open(const fabric::LabExtender& extender, io::Reactor& reactor) {
   const auto data_vls = fabric_.lab().nodes[extender.node].limits.data_vls;
-  const wan::FibreChannel::Options options{
+  wan::FibreChannel::Options options{
       .format = wan::fibre_port(extender.buffer_bytes, data_vls).credit_format};
   for (std::size_t i = 0; i < extender.remotes.size(); ++i) {
-    auto stream = FibreStream::open(extender.remotes[i].fibre, options, reactor);
+    wan::FibreUser& user = *this;
+    const auto address = FibreAddress::parse(extender.remotes[i].fibre);
+    assert(address);  // the lab file was read
+    options.code = static_cast<wan::FibreCodeKind>(address->code);
+    auto remote = std::make_unique<Remote>(extender, i, fabric_, options, user);
+    auto stream = FibreStream::open(address->stream, remote->channel, reactor);
     if (!stream) {
       return fail(stream.error().code,
                   fmt::format("extender {}: remote {}: {}", fabric_.lab().nodes[extender.node].name,
                               extender.remotes[i].name, stream.error().message));
     }
-    wan::FibreUser& user = *this;
-    remotes_.push_back(std::make_unique<Remote>(extender, i, fabric_, std::move(*stream), user));
+    remote->stream = std::move(*stream);
+    remotes_.push_back(std::move(remote));
   }
   extenders_.push_back(&extender);
   return {};
@@ -89,7 +98,7 @@ void FibreLinks::start(Time now) {
     }
     remote->local.join(remote->port.link(), remote->end.near(), now);
     remote->fibre.join(remote->end.far(), now);
-    remote->fibre.set_channel(&remote->stream->channel(), now);
+    remote->fibre.set_channel(&remote->channel, now);
     remote->end.start(now);
   }
 }
@@ -155,8 +164,10 @@ std::optional<Time> FibreLinks::deadline() const {
 }
 
 Json FibreLinks::report(const Remote& remote) const {
-  const bool up = remote.stream->channel().is_connected();
-  std::vector<CounterValue> counters = remote.stream->channel().counters().snapshot();
+  const bool up = remote.channel.is_connected();
+  std::vector<CounterValue> counters = remote.channel.counters().snapshot();
+  for (const CounterValue& value : remote.channel.line_counters())
+    counters.push_back(value);
   for (const CounterValue& value : remote.end.far().counters().snapshot())
     counters.push_back(value);
   Json row{{"remote", remote.lab.name},

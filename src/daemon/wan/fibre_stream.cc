@@ -15,6 +15,7 @@ namespace weft::daemon {
 namespace {
 
 constexpr std::string_view kTcp = "tcp:";
+constexpr std::string_view kTcpTo = "tcp-to:";
 constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kShm = "shm:";
 constexpr std::string_view kFile = "file:";
@@ -26,9 +27,9 @@ constexpr std::size_t kFibreStreamPiece = carrier::kRingBytes / 8;
 }  // namespace
 
 Expected<std::unique_ptr<FibreStream>> FibreStream::open(std::string_view address,
-                                                         const wan::FibreChannel::Options& options,
+                                                         wan::StreamChannel& channel,
                                                          io::Reactor& reactor) {
-  std::unique_ptr<FibreStream> stream(new FibreStream(options, reactor));
+  std::unique_ptr<FibreStream> stream(new FibreStream(channel, reactor));
   if (auto parsed = stream->parse(address); !parsed) {
     return fail(parsed.error().code, fmt::format("fibre {}: {}", address, parsed.error().message));
   }
@@ -53,9 +54,12 @@ Expected<void> FibreStream::parse(std::string_view address) {
     socket.replace(0, kShm.size(), kUnix);
   } else if (address.starts_with(kTcp)) {
     socket.erase(0, kTcp.size());
+  } else if (address.starts_with(kTcpTo)) {
+    only_connects_ = true;
+    socket.erase(0, kTcpTo.size());
   } else if (!address.starts_with(kUnix)) {
     return fail(std::errc::invalid_argument,
-                "must be unix:PATH, shm:PATH, tcp:HOST:PORT or file:IN,OUT");
+                "must be unix:PATH, shm:PATH, tcp:HOST:PORT, tcp-to:HOST:PORT or file:IN,OUT");
   }
   auto parsed = StreamAddress::parse(socket);
   if (!parsed) return tl::unexpected(parsed.error());
@@ -72,7 +76,14 @@ bool FibreStream::run(Time now) {
     if (auto made = make(now); !made) why_ = made.error().message;
   }
   if (!channel_.is_open()) return worked;
-  worked |= memory_ != nullptr && run_memory(now);
+  if (memory_ != nullptr) {
+    worked |= run_memory(now);
+  } else if (now - looked_at_ > kLookAgain || (growing_ != nullptr && now >= look_at_)) {
+    // Read before the channel goes by the clock: this process may not have run for long, and what
+    // came meanwhile is no silence.
+    look_at_ = now + kLookAgain;
+    if (!read_all(now)) close(now);
+  }
   if (!channel_.is_open()) return worked;
   if (!channel_.run(now) || !write_all(now)) {
     close(now);
@@ -94,12 +105,14 @@ bool FibreStream::run_memory(Time now) {
 std::optional<Time> FibreStream::deadline() const {
   if (!channel_.is_open()) return try_at_;
   if (!channel_.pending().empty() && !waits_for_room_) return Time{};
-  return channel_.deadline();
+  const auto due = channel_.deadline();
+  return growing_ != nullptr && (!due || look_at_ < *due) ? look_at_ : due;
 }
 
 void FibreStream::on_ready(std::uint32_t events) {
   const Time now = io::now();
   if (through_memory_) return on_memory(now);
+  if (growing_ != nullptr) growing_->hear();
   if ((events & EPOLLOUT) != 0) watch_for_room(false);
   const bool comes = (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0;
   if ((comes && !read_all(now)) || !write_all(now)) close(now);
@@ -120,15 +133,27 @@ void FibreStream::on_memory(Time now) {
 }
 
 // Nothing: not now. Zero: the other end has closed. A connection that nobody takes says so here.
-std::optional<ssize_t> FibreStream::result_of(ssize_t done) {
+std::optional<ssize_t> FibreStream::result_of(ssize_t done, const std::string& path) {
   if (done >= 0) return done;
   if (errno == EAGAIN || errno == EINTR) return std::nullopt;
-  why_ = fail_errno(errno, is_files() ? in_path_ : address_.to_string()).value().message;
+  why_ = fail_errno(errno, is_files() ? path : address_.to_string()).value().message;
   return -1;
 }
 
+std::optional<ssize_t> FibreStream::read_growing(MutableBytes room) {
+  const auto got = growing_->read(room);
+  if (!got) {
+    why_ = fmt::format("{}: {}", in_path_, got.error().message);
+    return -1;
+  }
+  return *got ? std::optional(static_cast<ssize_t>(**got)) : std::nullopt;
+}
+
 std::optional<ssize_t> FibreStream::read(MutableBytes room) {
-  if (memory_ == nullptr) return result_of(::read(in_.get(), room.data(), room.size()));
+  if (growing_ != nullptr) return read_growing(room);
+  if (memory_ == nullptr) {
+    return result_of(::read(in_.get(), room.data(), room.size()), in_path_);
+  }
   const std::size_t got = memory_->read(room.first(std::min(room.size(), kFibreStreamPiece)));
   memory_->show();
   if (memory_->lie()) channel_.out_of_step();
@@ -137,9 +162,9 @@ std::optional<ssize_t> FibreStream::read(MutableBytes room) {
 }
 
 std::optional<ssize_t> FibreStream::write(Bytes bytes) {
-  if (is_files()) return result_of(::write(out(), bytes.data(), bytes.size()));
+  if (is_files()) return result_of(::write(out(), bytes.data(), bytes.size()), out_path_);
   if (memory_ == nullptr) {
-    return result_of(::send(out(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+    return result_of(::send(out(), bytes.data(), bytes.size(), MSG_NOSIGNAL), {});
   }
   const std::size_t gone = memory_->write(bytes);
   return gone != 0 || memory_->has_room() ? std::optional(static_cast<ssize_t>(gone))
@@ -147,6 +172,7 @@ std::optional<ssize_t> FibreStream::write(Bytes bytes) {
 }
 
 bool FibreStream::read_all(Time now) {
+  looked_at_ = now;
   for (int i = 0; i < kFibreStreamReadsInATurn && channel_.is_open(); ++i) {
     const MutableBytes room = channel_.room();
     const auto got = read(room);
@@ -154,6 +180,7 @@ bool FibreStream::read_all(Time now) {
     if (*got <= 0 || !channel_.arrived(static_cast<std::size_t>(*got), now)) return false;
     if (memory_ == nullptr && static_cast<std::size_t>(*got) < room.size()) return true;
   }
+  look_at_ = now;  // of what has grown nobody tells again
   return true;
 }
 
@@ -185,6 +212,7 @@ void FibreStream::close(Time now) {
   in_watch_.reset();
   out_watch_.reset();
   memory_.reset();
+  growing_.reset();
   in_.reset();
   out_.reset();
   waits_for_room_ = false;

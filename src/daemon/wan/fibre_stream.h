@@ -4,7 +4,9 @@
 //   unix:PATH      a Unix socket: the first of the two that comes listens there, the other connects
 //   shm:PATH       memory of this machine, handed over at such a socket (fibre_memory.h)
 //   tcp:HOST:PORT  the one whose machine has that address listens, or the first that comes
-//   file:IN,OUT    two FIFOs or devices, of which the other end has the same in the other order
+//   tcp-to:HOST:PORT  somebody else listens there, as whoever stands between the two
+//   file:IN,OUT    two FIFOs or devices, of which the other end has the same in the other order; or
+//                  regular files that grow, as on a file system that two machines share
 //
 // When it breaks it is made anew. There is one other end at a time; who comes later is turned away.
 #pragma once
@@ -18,29 +20,32 @@
 #include "base/time.h"
 #include "daemon/wan/fibre_memory.h"
 #include "daemon/wan/stream_address.h"
+#include "io/growing_file.h"
 #include "io/reactor.h"
 #include "io/unique_fd.h"
-#include "wan/fibre_channel.h"
+#include "wan/stream_channel.h"
 
 namespace weft::daemon {
 
 class FibreStream {
  public:
   // Looks for nobody yet. Errors name the address. Everything happens in the reactor's thread; the
-  // reactor outlives it.
+  // reactor, and the channel that the stream is for, outlive it.
   static Expected<std::unique_ptr<FibreStream>> open(std::string_view address,
-                                                     const wan::FibreChannel::Options& options,
+                                                     wan::StreamChannel& channel,
                                                      io::Reactor& reactor);
   FibreStream(const FibreStream&) = delete;
   FibreStream& operator=(const FibreStream&) = delete;
 
-  [[nodiscard]] wan::FibreChannel& channel() { return channel_; }
-  [[nodiscard]] const wan::FibreChannel& channel() const { return channel_; }
   // Makes the stream where there is none, takes in what came through memory, and sends what waits.
   // False: there was nothing to do.
   bool run(Time now);
   // When to run(); what is put into the channel is to be sent at once besides.
   [[nodiscard]] std::optional<Time> deadline() const;
+  // Takes in what has come without the reactor's telling, for who has no more turns of it.
+  void look(Time now) {
+    if (channel_.is_open() && !read_all(now)) close(now);
+  }
   // From now on, and until awake(), the reactor tells when something has come through memory, as it
   // always does of other streams. False: something has, run() again.
   [[nodiscard]] bool sleep() { return memory_ == nullptr || memory_->sleep(); }
@@ -52,10 +57,13 @@ class FibreStream {
 
  private:
   static constexpr Duration kTryAgain = 250ms;
+  // Beyond that the reactor may have been kept from telling what has come; that a file has grown,
+  // nobody need tell.
+  static constexpr Duration kLookAgain = 20ms;
   static constexpr Duration kMeeting = 3s;  // for who listens, to hand its memory over
 
-  FibreStream(const wan::FibreChannel::Options& options, io::Reactor& reactor)
-      : reactor_(reactor), channel_(options) {}
+  FibreStream(wan::StreamChannel& channel, io::Reactor& reactor)
+      : reactor_(reactor), channel_(channel) {}
   Expected<void> parse(std::string_view address);
   [[nodiscard]] bool is_files() const { return !in_path_.empty(); }
 
@@ -68,13 +76,14 @@ class FibreStream {
   Expected<void> meet(Time now);
   Expected<void> take_over(Time now);
   Expected<void> hand_over(io::UniqueFd socket, Time now);
-  [[nodiscard]] Expected<io::Reactor::Registration> watch(const io::UniqueFd& in);
+  [[nodiscard]] Expected<io::Reactor::Registration> watch(int in);
   Expected<void> use(io::UniqueFd in, io::UniqueFd out, Time now);
 
   [[nodiscard]] int out() const { return out_ ? out_.get() : in_.get(); }
   void on_ready(std::uint32_t events);
   void on_memory(Time now);
-  std::optional<ssize_t> result_of(ssize_t done);
+  std::optional<ssize_t> result_of(ssize_t done, const std::string& path);
+  [[nodiscard]] std::optional<ssize_t> read_growing(MutableBytes room);
   [[nodiscard]] std::optional<ssize_t> read(MutableBytes room);
   [[nodiscard]] std::optional<ssize_t> write(Bytes bytes);
   [[nodiscard]] bool read_all(Time now);
@@ -84,10 +93,11 @@ class FibreStream {
   void close(Time now);
 
   io::Reactor& reactor_;
-  wan::FibreChannel channel_;
+  wan::StreamChannel& channel_;
   StreamAddress address_;        // of sockets
   bool through_memory_ = false;  // the socket is where it is handed over
-  std::string in_path_;          // of files
+  bool only_connects_ = false;
+  std::string in_path_;  // of files
   std::string out_path_;
   std::string why_;
   io::UniqueFd lock_;  // of who listens at a Unix socket
@@ -96,8 +106,11 @@ class FibreStream {
   io::UniqueFd in_;  // what comes; of a socket, what goes too
   io::UniqueFd out_;
   std::unique_ptr<FibreMemory> memory_;
+  std::unique_ptr<io::GrowingFile> growing_;  // what comes, where that is a regular file
+  Time look_at_{};                            // there, unasked
   std::optional<Time> try_at_ = Time{};
   bool waits_for_room_ = false;
+  Time looked_at_{};  // when it was last read, by turns
   // Before what they watch.
   io::Reactor::Registration listener_watch_;
   io::Reactor::Registration in_watch_;

@@ -17,15 +17,21 @@
 namespace weft::daemon {
 namespace {
 
-// Both ways, so that neither waits for the other end's to be opened.
+// Both ways, so that neither waits for the other end's to be opened. One that is not there is not
+// made: whether it is to be a FIFO is for the user to say.
 Expected<io::UniqueFd> open_file(const std::string& path) {
-  io::UniqueFd file(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  io::UniqueFd file(::open(path.c_str(), O_RDWR | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!file) return fail_errno(errno, path);
+  return file;
+}
+
+Expected<bool> is_regular(const io::UniqueFd& file, const std::string& path) {
   struct stat what {};
   if (fstat(file.get(), &what) != 0) return fail_errno(errno, path);
-  if (S_ISFIFO(what.st_mode) || S_ISCHR(what.st_mode)) return file;
+  if (S_ISFIFO(what.st_mode) || S_ISCHR(what.st_mode)) return false;
+  if (S_ISREG(what.st_mode)) return true;
   return fail(std::errc::invalid_argument,
-              fmt::format("{} is neither a FIFO nor a device: mkfifo makes one", path));
+              fmt::format("{} is neither a FIFO, a serial device nor a regular file", path));
 }
 
 // What an earlier other end has left there is of no use. A FIFO holds no more than that (pipe(7));
@@ -62,12 +68,21 @@ Expected<void> FibreStream::open_files(Time now) {
   if (!in) return tl::unexpected(in.error());
   auto out = open_file(out_path_);
   if (!out) return tl::unexpected(out.error());
-  drain(in->get());
+  const auto grows = is_regular(*in, in_path_);
+  if (!grows) return tl::unexpected(grows.error());
+  if (*grows) {
+    auto growing = io::GrowingFile::from_its_end(in->get(), in_path_);
+    if (!growing) return tl::unexpected(growing.error());
+    growing_ = std::move(*growing);
+  } else {
+    drain(in->get());
+  }
   return use(std::move(*in), std::move(*out), now);
 }
 
 // Whether this is the one that listens, and if so, it does.
 Expected<bool> FibreStream::listens() {
+  if (only_connects_) return false;
   if (listener_) return true;
   if (!address_.path.empty()) {
     const std::string path = address_.path + ".lock";
@@ -118,7 +133,7 @@ Expected<void> FibreStream::meet(Time now) {
   if (!socket) return tl::unexpected(socket.error());
   if (::fcntl(socket->get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno(errno, address_.path);
   in_watch_.reset();
-  auto in_watch = watch(*socket);
+  auto in_watch = watch(socket->get());
   if (!in_watch) return tl::unexpected(in_watch.error());
   in_ = std::move(*socket);
   in_watch_ = std::move(*in_watch);
@@ -143,15 +158,17 @@ Expected<void> FibreStream::hand_over(io::UniqueFd socket, Time now) {
   return use(std::move(socket), {}, now);
 }
 
-Expected<io::Reactor::Registration> FibreStream::watch(const io::UniqueFd& in) {
-  return reactor_.watch(in.get(), EPOLLIN, [this](std::uint32_t events) { on_ready(events); });
+Expected<io::Reactor::Registration> FibreStream::watch(int in) {
+  return reactor_.watch(in, EPOLLIN, [this](std::uint32_t events) { on_ready(events); });
 }
 
 Expected<void> FibreStream::use(io::UniqueFd in, io::UniqueFd out, Time now) {
-  auto in_watch = watch(in);
+  auto in_watch = watch(growing_ != nullptr ? growing_->notices() : in.get());
   if (!in_watch) return tl::unexpected(in_watch.error());
   io::Reactor::Registration out_watch;
-  if (out) {
+  const auto has_room = out ? is_regular(out, out_path_) : true;  // as these always have
+  if (!has_room) return tl::unexpected(has_room.error());
+  if (!*has_room) {
     auto watched = reactor_.watch(out.get(), 0, [this](std::uint32_t events) { on_ready(events); });
     if (!watched) return tl::unexpected(watched.error());
     out_watch = std::move(*watched);
@@ -160,6 +177,7 @@ Expected<void> FibreStream::use(io::UniqueFd in, io::UniqueFd out, Time now) {
   out_ = std::move(out);
   in_watch_ = std::move(*in_watch);
   out_watch_ = std::move(out_watch);
+  look_at_ = now;
   why_.clear();
   channel_.opened(now);
   return {};

@@ -15,7 +15,7 @@ namespace weft::daemon {
 namespace {
 
 constexpr int kIpSocketTurn = 4;  // batches that are received before others get their turn
-constexpr std::size_t kIpSocketWantedBuffer = std::size_t{16} << 20;  // as of UDP
+constexpr std::size_t kIpSocketWantedBuffer = std::size_t{64} << 20;  // as of UDP
 
 // How many of the first ones have the same header; options are each frame's own.
 std::size_t of_one_kind(std::span<const wan::OutFrame> frames) {
@@ -28,7 +28,7 @@ std::size_t of_one_kind(std::span<const wan::OutFrame> frames) {
 
 }  // namespace
 
-IpPath::IpPath(const std::optional<io::SocketAddress>& remote, const io::RawIpSocket& socket)
+IpPath::IpPath(const std::optional<io::SocketAddress>& remote, io::RawIpSocket& socket)
     : AddressedPath(remote),
       socket_(socket),
       longest_frame_(remote ? frame_that_fits(*remote, 0) : wan::kLeastFrame) {
@@ -64,10 +64,10 @@ void IpPath::look_at_mtu(Time now) {
 }
 
 Expected<std::unique_ptr<IpSocket>> IpSocket::open(const Gid& own, bool ipv4, io::Reactor& reactor,
-                                                   bool options) {
+                                                   bool options, std::uint8_t protocol) {
   auto socket = io::RawIpSocket::open({.local = own,
                                        .ipv4 = ipv4,
-                                       .protocol = *wan::kFrame.ip_protocol,
+                                       .protocol = protocol,
                                        .buffer = kIpSocketWantedBuffer,
                                        .destination_options = options});
   if (!socket) {
@@ -75,7 +75,7 @@ Expected<std::unique_ptr<IpSocket>> IpSocket::open(const Gid& own, bool ipv4, io
     if (error.code == std::errc::operation_not_permitted) {
       return fail(error.code,
                   fmt::format("{}: the capability CAP_NET_RAW is missing, without which the kernel "
-                              "lets nobody send IP packets of a protocol of his own; encapsulation "
+                              "lets nobody make IP packets of his own; encapsulation "
                               "= \"udp/{}\" needs none",
                               error.message, ipv4 ? "ipv4" : "ipv6"));
     }
@@ -92,6 +92,7 @@ Expected<std::unique_ptr<IpSocket>> IpSocket::open(const Gid& own, bool ipv4, io
 IpPath& IpSocket::add(const std::optional<io::SocketAddress>& remote) {
   IpPath& path = *paths_.emplace_back(std::make_unique<IpPath>(remote, socket_));
   by_address_.add(path);
+  share_receive_room(socket_.granted_receive_buffer(), paths_);
   watch(path);
   return path;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths whose frames lie in IP directly, in packets of the protocol for experiments.
+// Paths whose frames lie in IP directly, in packets of the protocol for experiments, or whose
+// packets are those of a transport that is made here.
 #pragma once
 
 #include <array>
@@ -16,13 +17,14 @@
 #include "daemon/wan/watched_paths.h"
 #include "io/raw_ip_socket.h"
 #include "io/reactor.h"
+#include "wan/encapsulation/out_packet.h"
 
 namespace weft::daemon {
 
 class IpPath final : public AddressedPath {
  public:
   // `socket`, which may be shared with other paths, outlives it. Without a remote as AddressedPath.
-  IpPath(const std::optional<io::SocketAddress>& remote, const io::RawIpSocket& socket);
+  IpPath(const std::optional<io::SocketAddress>& remote, io::RawIpSocket& socket);
 
   // The path may take frames of another length.
   void look_at_mtu(Time now);
@@ -34,7 +36,7 @@ class IpPath final : public AddressedPath {
   std::size_t transmit(Frames frames, Time now) override;
   void moved() override { longest_frame_ = frame_that_fits(*remote(), 0); }
 
-  const io::RawIpSocket& socket_;
+  io::RawIpSocket& socket_;
   std::size_t longest_frame_;
   std::vector<std::span<const Bytes>> payloads_;
 };
@@ -49,9 +51,11 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(IpSocketCounte
 class IpSocket final : public WatchedPaths {
  public:
   // `own` is of the version that is said, or any address. `options`: paths may carry such, in IPv6.
-  // Errors say what to use where raw sockets are not allowed. The reactor outlives it.
+  // `protocol`: of the packets, frames being that for experiments. Errors say what to use where raw
+  // sockets are not allowed. The reactor outlives it.
   static Expected<std::unique_ptr<IpSocket>> open(const Gid& own, bool ipv4, io::Reactor& reactor,
-                                                  bool options = false);
+                                                  bool options = false,
+                                                  std::uint8_t protocol = *wan::kFrame.ip_protocol);
   ~IpSocket() override { end_watch(); }
 
   // It stays as long as this.

@@ -21,9 +21,10 @@ std::optional<wan::PacingSettings> pacing_if(bool adapts) {
 }  // namespace
 
 RemoteLegs::RemoteLegs(std::vector<RemotePath*> paths, const fabric::LabRemote& remote,
-                       const fabric::LabExtender& extender, Time now)
+                       const fabric::LabExtender& extender, Entropy& entropy, Time now)
     : paths_(std::move(paths)),
-      seals_(seal(paths_, extender)),
+      connections_(connect_ways(paths_, remote, extender, entropy)),
+      seals_(seal(extender)),
       adapts_(remote.adapts_rate || (paths_.size() > 1 && remote.rate_bytes_per_s == 0)),
       bundle_(carriers(), {.watched = adapts_, .pacing = pacing_if(adapts_)}, now) {
   for (RemotePath* const path : paths_) {
@@ -47,13 +48,18 @@ wan::SealedPath& RemoteLegs::seal_of(Bytes datagram, std::size_t leg) const {
   return *seals_[leg];
 }
 
+wan::Path& RemoteLegs::way(std::size_t leg) const {
+  if (connections_.empty()) return *paths_[leg];
+  return *connections_[leg];
+}
+
 std::vector<std::unique_ptr<wan::SealedPath>> RemoteLegs::seal(
-    const std::vector<RemotePath*>& paths, const fabric::LabExtender& extender) {
+    const fabric::LabExtender& extender) const {
   std::vector<std::unique_ptr<wan::SealedPath>> out;
   if (extender.insecure) return out;
-  for (RemotePath* const path : paths) {
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
     out.push_back(std::make_unique<wan::SealedPath>(
-        *path, wan::SealedPath::Options{.epoch_time = extender.key_time}));
+        way(i), wan::SealedPath::Options{.epoch_time = extender.key_time}));
   }
   return out;
 }
@@ -61,7 +67,7 @@ std::vector<std::unique_ptr<wan::SealedPath>> RemoteLegs::seal(
 std::vector<wan::Path*> RemoteLegs::carriers() const {
   std::vector<wan::Path*> out;
   for (std::size_t i = 0; i < paths_.size(); ++i)
-    out.push_back(seals_.empty() ? static_cast<wan::Path*>(paths_[i]) : seals_[i].get());
+    out.push_back(seals_.empty() ? &way(i) : seals_[i].get());
   return out;
 }
 
@@ -76,7 +82,26 @@ void RemoteLegs::set_admits(const RemotePath::Admits& admits) {
     path->set_admits(admits);
 }
 
+// Where the network has a connection, what is in its packets goes on.
 RemotePath::User RemoteLegs::user_of(std::size_t leg, wan::TunnelEnd& tunnel) {
+  using Beside = RemotePath::Beside;
+  RemotePath::User user = sealed_user_of(leg, tunnel);
+  if (connections_.empty()) return user;
+  wan::ConnectedPath& connection = *connections_[leg];
+  const auto take = user.received;
+  return {.received =
+              [take, &connection, &tunnel](Bytes packet, const Beside& beside, Time now) {
+                const Bytes datagram = connection.receive(packet, beside.marked, now);
+                const bool newest = !datagram.empty() && take(datagram, beside, now);
+                if (connection.take_changed()) tunnel.path_changed();
+                return newest;
+              },
+          .changed = user.changed,
+          .lost = {},
+          .claims = {}};
+}
+
+RemotePath::User RemoteLegs::sealed_user_of(std::size_t leg, wan::TunnelEnd& tunnel) {
   using Beside = RemotePath::Beside;
   const auto take = [this, &tunnel](Bytes datagram, const Beside& beside, Time now) {
     const Bytes frame = bundle_.receive(datagram, beside.marked, now);
@@ -110,15 +135,29 @@ RemotePath::User RemoteLegs::user_of(std::size_t leg, wan::TunnelEnd& tunnel) {
 void RemoteLegs::run(Time now) {
   for (RemotePath* const path : paths_)
     path->go_on(now);
-  if (bundle_.run(now) && tunnel_ != nullptr) tunnel_->path_changed();
+  bool changed = false;
+  for (const auto& connection : connections_) {
+    connection->run(now);
+    changed |= connection->take_changed();
+  }
+  changed |= bundle_.run(now);
+  if (changed && tunnel_ != nullptr) tunnel_->path_changed();
+}
+
+void RemoteLegs::stop(Time now) {
+  for (const auto& connection : connections_)
+    connection->stop(now);
 }
 
 std::optional<Time> RemoteLegs::deadline() const {
   std::optional<Time> first = bundle_.deadline();
-  for (const RemotePath* const path : paths_) {
-    const auto when = path->pause();
+  const auto earlier = [&first](std::optional<Time> when) {
     if (when && (!first || *when < *first)) first = when;
-  }
+  };
+  for (const RemotePath* const path : paths_)
+    earlier(path->pause());
+  for (const auto& connection : connections_)
+    earlier(connection->deadline());
   return first;
 }
 
@@ -137,6 +176,13 @@ Json RemoteLegs::neighbours() const {
     const std::string_view state = path->neighbour_text();
     if (!state.empty()) out.push_back(state);
   }
+  return out;
+}
+
+Json RemoteLegs::connections() const {
+  Json out = Json::array();
+  for (const auto& connection : connections_)
+    out.push_back(connection->state_text());
   return out;
 }
 
@@ -167,6 +213,8 @@ std::vector<CounterValue> RemoteLegs::counters() const {
                                              bundle_.malformed()}});
   for (const auto& sealed : seals_)
     accumulate(out, sealed->counters());
+  for (const auto& connection : connections_)
+    accumulate(out, connection->counters());
   return out;
 }
 

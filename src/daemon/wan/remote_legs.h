@@ -11,6 +11,7 @@
 
 #include "base/counters.h"
 #include "base/time.h"
+#include "daemon/wan/connected_paths.h"
 #include "daemon/wan/remote_path.h"
 #include "fabric/lab_extender.h"
 #include "wan/path_bundle.h"
@@ -23,7 +24,7 @@ class RemoteLegs {
  public:
   // One path at least, which outlive it and are its own from now on.
   RemoteLegs(std::vector<RemotePath*> paths, const fabric::LabRemote& remote,
-             const fabric::LabExtender& extender, Time now);
+             const fabric::LabExtender& extender, Entropy& entropy, Time now);
   RemoteLegs(const RemoteLegs&) = delete;
   RemoteLegs& operator=(const RemoteLegs&) = delete;
 
@@ -38,25 +39,33 @@ class RemoteLegs {
 
   // Does what is due.
   void run(Time now);
+  // Ends the connections of networks that have such.
+  void stop(Time now);
   [[nodiscard]] std::optional<Time> deadline() const;
 
   // Where the remote is, for a person.
   [[nodiscard]] std::string remote_text() const;
   // What is known of the remote as a neighbour, of each way that needs it, as docs/cli.md has it.
   [[nodiscard]] nlohmann::json neighbours() const;
+  // What the connection is doing, of each way that has one, likewise.
+  [[nodiscard]] nlohmann::json connections() const;
   // Each way, as docs/cli.md has them; nothing where there is one alone that is not watched.
   [[nodiscard]] nlohmann::json report() const;
   // Of all ways.
   [[nodiscard]] std::vector<CounterValue> counters() const;
 
  private:
-  [[nodiscard]] static std::vector<std::unique_ptr<wan::SealedPath>> seal(
-      const std::vector<RemotePath*>& paths, const fabric::LabExtender& extender);
+  // What carries whatever is sealed, or frames in the clear.
+  [[nodiscard]] wan::Path& way(std::size_t leg) const;
+  [[nodiscard]] std::vector<std::unique_ptr<wan::SealedPath>> seal(
+      const fabric::LabExtender& extender) const;
   [[nodiscard]] std::vector<wan::Path*> carriers() const;
+  [[nodiscard]] RemotePath::User sealed_user_of(std::size_t leg, wan::TunnelEnd& tunnel);
   [[nodiscard]] RemotePath::User user_of(std::size_t leg, wan::TunnelEnd& tunnel);
   [[nodiscard]] wan::SealedPath& seal_of(Bytes datagram, std::size_t leg) const;
 
   const std::vector<RemotePath*> paths_;
+  const std::vector<std::unique_ptr<wan::ConnectedPath>> connections_;  // of all paths, or none
   const std::vector<std::unique_ptr<wan::SealedPath>> seals_;
   const bool adapts_;
   wan::PathBundle bundle_;

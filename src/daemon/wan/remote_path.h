@@ -3,6 +3,7 @@
 // waits for room, and who uses it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -137,6 +138,9 @@ class PathSocket {
   virtual RemotePath& add(const fabric::LabRemote& remote, std::size_t place, Time now) = 0;
   // Where frames are read to, where that spares a copy, as long as it has memory; it outlives this.
   virtual void set_landing([[maybe_unused]] wan::Landing& landing) {}
+  // Nothing is sent any more: what the network keeps for its paths is given back, which may take
+  // some time.
+  virtual void close() {}
   // After frames have been handed to paths.
   virtual void watch_for_room() = 0;
   // Does what is due, where there is such. False: there was nothing to do.
@@ -144,5 +148,17 @@ class PathSocket {
   [[nodiscard]] virtual std::optional<Time> deadline() const { return std::nullopt; }
   [[nodiscard]] virtual std::vector<CounterValue> counters() const = 0;
 };
+
+// Tells each of the paths that one socket brings what its share of that socket's buffer is: as many
+// bytes as the kernel granted for all that waits there.
+template <typename Paths>
+void share_receive_room(std::size_t granted, const Paths& paths) {
+  // What the kernel may take of the buffer for a byte that waits: drivers give short datagrams
+  // memory of several times their length.
+  constexpr std::size_t kBufferPerByte = 4;
+  const std::size_t room = granted / kBufferPerByte / paths.size();
+  for (const auto& path : paths)
+    path->set_receive_room(static_cast<std::uint32_t>(std::min<std::size_t>(room, UINT32_MAX)));
+}
 
 }  // namespace weft::daemon

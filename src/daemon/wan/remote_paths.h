@@ -30,6 +30,8 @@ class RemotePaths {
   void set_landing(wan::Landing& landing);
   // The paths to one of the extender's remotes; once of each. They stay as long as this.
   [[nodiscard]] std::vector<RemotePath*> add(std::size_t remote, Time now);
+  // As PathSocket has it.
+  void close();
   // After frames have been handed to paths.
   void watch_for_room();
   // Does what is due. False: there was nothing to do.

@@ -66,7 +66,7 @@ struct SiteTunnels::Remote {
          wan::TunnelUser& user, Time now)
       : lab(of),
         near(near_port),
-        legs(std::move(paths), of, extender, now),
+        legs(std::move(paths), of, extender, entropy, now),
         share(share),
         link(pool),
         tunnel(options, share, pool, entropy, legs.path(), user) {
@@ -172,9 +172,11 @@ void SiteTunnels::stop(Time now) {
   for (const auto& remote : remotes_) {
     remote->tunnel.stop(now);
     remote->tunnel.run(now);
+    remote->legs.stop(now);
     remote->near.connect(nullptr, now);
     remote->tunnel.port().connect(nullptr, now);
   }
+  paths_->close();
 }
 
 void SiteTunnels::wake(wan::TunnelEnd& end) {
@@ -243,6 +245,8 @@ Json SiteTunnels::report(std::size_t index) const {
   }
   if (Json states = remote.legs.neighbours(); !states.empty())
     row["neighbours"] = std::move(states);
+  if (Json states = remote.legs.connections(); !states.empty())
+    row["connections"] = std::move(states);
   if (Json paths = remote.legs.report(); !paths.empty()) row["paths"] = std::move(paths);
   if (calls_) {
     const SiteCalls::Report call = calls_->report(index);

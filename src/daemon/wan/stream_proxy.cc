@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/counters_json.h"
 #include "io/clock.h"
 
 namespace weft::daemon {
@@ -24,11 +25,16 @@ constexpr Duration kStreamProxyTryAgain = 1ms;        // where memory is what is
 
 Expected<std::unique_ptr<StreamProxy>> StreamProxy::open(io::Reactor& reactor, StreamAddress listen,
                                                          const StreamAddress& target,
-                                                         std::size_t memory) {
+                                                         std::size_t memory,
+                                                         const std::string& equipment) {
+  if (auto made = wan::LineEquipment::parse(equipment); !made) {
+    return tl::unexpected(made.error());
+  }
   auto listener = listen_stream(listen);
   if (!listener) return tl::unexpected(listener.error());
   std::unique_ptr<StreamProxy> proxy(new StreamProxy(reactor, std::move(listen), target, memory));
   proxy->listener_ = std::move(*listener);
+  proxy->equipment_ = equipment;
   auto watch = reactor.watch(proxy->listener_.get(), EPOLLIN,
                              [raw = proxy.get()](std::uint32_t) { raw->accept_all(); });
   if (!watch) return tl::unexpected(watch.error());
@@ -68,6 +74,7 @@ void StreamProxy::accept_all() {
     const std::uint32_t number = ++last_connection_;
     Connection& connection = connections_[number];
     connection.ends = {std::move(**accepted), std::move(*target)};
+    connection.equipment = std::move(wan::LineEquipment::parse(equipment_).value());
     for (const Side side : {kClient, kTarget}) {
       auto watch = reactor_.watch(
           connection.ends[side].get(), EPOLLIN,
@@ -128,13 +135,28 @@ bool StreamProxy::read(std::uint32_t number, Connection& connection, Side from, 
       pipe.wants = false;
       return errno == EAGAIN;
     }
-    directions_[from].carry_stream(room.first(static_cast<std::size_t>(got)), number, now);
+    const MutableBytes piece = room.first(static_cast<std::size_t>(got));
+    pass(connection, from, piece, now);
+    directions_[from].carry_stream(piece, number, now);
     if (got == 0) pipe.read_all = true;
     // A short piece was all there was; epoll says when there is more.
     const bool is_short = static_cast<std::size_t>(got) < room.size();
     if (got == 0 || (is_short && !pipe.hung_up)) pipe.wants = false;
   }
   return true;
+}
+
+// In the order in which it stands.
+void StreamProxy::pass(const Connection& connection, Side from, MutableBytes piece, Time now) {
+  using From = wan::LineEquipment::From;
+  if (piece.empty()) return;
+  if (from == kClient) {
+    for (const auto& each : connection.equipment)
+      each->pass(From::kFirst, piece, now);
+    return;
+  }
+  for (auto each = connection.equipment.rbegin(); each != connection.equipment.rend(); ++each)
+    (*each)->pass(From::kSecond, piece, now);
 }
 
 // What has been written of the first pieces makes room again.
@@ -202,6 +224,8 @@ void StreamProxy::watch_what_matters(std::uint32_t number, Connection& connectio
 void StreamProxy::close(std::uint32_t number) {
   auto node = connections_.extract(number);
   if (node.empty()) return;
+  for (const auto& each : node.mapped().equipment)
+    accumulate(equipment_gone_, each->counters());
   for (const Side side : {kClient, kTarget}) {
     for (const auto& held : node.mapped().pipes[side].out) {
       directions_[side].counters.add_in_turn(EmulatorCounter::kFlowGone);
@@ -264,13 +288,24 @@ std::optional<Time> StreamProxy::run(Time now) {
   return next;
 }
 
+nlohmann::json StreamProxy::equipment_report() const {
+  std::vector<CounterValue> counters = equipment_gone_;
+  for (const auto& [number, connection] : connections_) {
+    for (const auto& each : connection.equipment)
+      accumulate(counters, each->counters());
+  }
+  return {{"list", equipment_}, {"counters", counters_json(counters)}};
+}
+
 nlohmann::json StreamProxy::report(Time now) {
-  return {{"forward", directions_[kClient].report(now)},
-          {"backward", directions_[kTarget].report(now)},
-          {"connections", connections_.size()},
-          {"joined", last_connection_},
-          {"refused", refused_},
-          {"broken", broken_}};
+  nlohmann::json out{{"forward", directions_[kClient].report(now)},
+                     {"backward", directions_[kTarget].report(now)},
+                     {"connections", connections_.size()},
+                     {"joined", last_connection_},
+                     {"refused", refused_},
+                     {"broken", broken_}};
+  if (!equipment_.empty()) out["equipment"] = equipment_report();
+  return out;
 }
 
 }  // namespace weft::daemon

@@ -12,6 +12,7 @@
 #include "daemon/wan/stream_address.h"
 #include "daemon/wan/wan_proxy.h"
 #include "io/reactor.h"
+#include "wan/line/equipment/line_equipment.h"
 
 namespace weft::daemon {
 
@@ -22,10 +23,12 @@ class StreamProxy : public WanProxy {
  public:
   static constexpr std::size_t kMostConnections = 1024;
 
-  // `memory`: of each direction, in bytes. Errors name the address.
+  // `memory`: of each direction, in bytes. `equipment`: what stands in each connection, as
+  // wan::LineEquipment::parse() takes it. Errors name the address, or the equipment.
   static Expected<std::unique_ptr<StreamProxy>> open(io::Reactor& reactor, StreamAddress listen,
                                                      const StreamAddress& target,
-                                                     std::size_t memory);
+                                                     std::size_t memory,
+                                                     const std::string& equipment = {});
 
   std::optional<Time> run(Time now) override;
   void change(const wan::PathEmulation& forward, const wan::PathEmulation& backward,
@@ -38,6 +41,7 @@ class StreamProxy : public WanProxy {
     kClient,
     kTarget
   };  // also: what the client sends, what the target does
+  using Equipment = std::vector<std::unique_ptr<wan::LineEquipment>>;
   // From one end of a connection to the other.
   struct Pipe {
     std::deque<wan::DelayLine::Held> out;  // has come, and waits for its receiver
@@ -52,6 +56,7 @@ class StreamProxy : public WanProxy {
     std::array<io::UniqueFd, 2> ends;
     std::array<io::Reactor::Registration, 2> watches;
     std::array<Pipe, 2> pipes;  // by the side that sends
+    Equipment equipment;        // from the client to the target
   };
 
   StreamProxy(io::Reactor& reactor, StreamAddress listen, const StreamAddress& target,
@@ -67,10 +72,14 @@ class StreamProxy : public WanProxy {
   void deliver(Side from, Time now);
   void watch_what_matters(std::uint32_t number, Connection& connection, Time now);
   void close(std::uint32_t number);
+  static void pass(const Connection& connection, Side from, MutableBytes piece, Time now);
+  [[nodiscard]] nlohmann::json equipment_report() const;
 
   io::Reactor& reactor_;
   StreamAddress listen_;
   StreamAddress target_;
+  std::string equipment_;
+  std::vector<CounterValue> equipment_gone_;  // counters of connections that have ended
   io::UniqueFd listener_;
   io::SpareDescriptor spare_;
   std::array<EmulatedDirection, 2> directions_;

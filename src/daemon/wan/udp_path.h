@@ -16,7 +16,7 @@
 
 namespace weft::daemon {
 
-// Frames of equal length leave by one system call, straight from where they are.
+// Frames of equal length leave by one system call.
 class UdpPath final : public AddressedPath {
  public:
   // `sockets`, which may be shared with other paths, outlive it; it leaves by the one of this place
@@ -34,13 +34,16 @@ class UdpPath final : public AddressedPath {
   [[nodiscard]] std::size_t group(Frames frames) const;
   // How many of them are done with; fewer than all when the socket takes no more.
   std::size_t send_group(Frames frames, Time now);
-  io::IoResult send_parts(std::size_t segment, const wan::OutFrame& first) const;
+  // Of all parts of these frames one stretch of memory.
+  [[nodiscard]] iovec gather(Frames frames);
+  io::IoResult send_bytes(const iovec& bytes, std::size_t segment,
+                          const wan::OutFrame& first) const;
   void look_at_mtu(Time now);
 
   const std::vector<io::UdpSocket>& sockets_;
   std::size_t longest_frame_;
   std::size_t longest_cut_ = io::kMaxUdpPayload;  // datagrams that the kernel cuts
-  std::vector<iovec> parts_;
+  std::vector<std::byte> room_;                   // for those of one system call
 };
 
 }  // namespace weft::daemon

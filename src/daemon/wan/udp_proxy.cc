@@ -9,7 +9,7 @@
 namespace weft::daemon {
 namespace {
 
-constexpr std::size_t kSocketBuffer = 16 * 1024 * 1024;  // wanted; the kernel may grant less
+constexpr std::size_t kSocketBuffer = 64 * 1024 * 1024;  // wanted; the kernel may grant less
 constexpr int kUdpProxyReadsInATurn = 16;
 
 io::UdpOptions options_at(const io::SocketAddress& local) {

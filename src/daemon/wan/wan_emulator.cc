@@ -59,6 +59,11 @@ Expected<void> check_both(const wan::PathEmulation& forward, const wan::PathEmul
 
 Expected<std::unique_ptr<WanProxy>> open_udp(io::Reactor& reactor,
                                              const WanEmulatorConfig& config) {
+  if (!config.equipment.empty()) {
+    return fail(std::errc::invalid_argument,
+                fmt::format("{}: equipment stands in lines, which are streams: say stream",
+                            config.equipment));
+  }
   const auto listen = io::SocketAddress::parse(config.listen);
   if (!listen) return tl::unexpected(listen.error());
   const auto target = io::SocketAddress::parse(config.target);
@@ -78,7 +83,7 @@ Expected<std::unique_ptr<WanProxy>> open_stream(io::Reactor& reactor,
   if (target->path.empty() && target->ip.port == 0) {
     return fail(std::errc::invalid_argument, config.target + ": the port is missing");
   }
-  return StreamProxy::open(reactor, std::move(*listen), *target, config.memory);
+  return StreamProxy::open(reactor, std::move(*listen), *target, config.memory, config.equipment);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct WanEmulatorConfig {
   std::string target;          // where everything goes that comes there
   wan::PathEmulation forward;  // from who listens to the target
   wan::PathEmulation backward;
+  std::string equipment;  // of streams: what stands in the line that each is; empty: nothing
   std::size_t memory = std::size_t{1} << 30;  // for what is under way in each direction, in bytes
 };
 

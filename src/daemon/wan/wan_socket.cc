@@ -17,11 +17,9 @@ namespace {
 constexpr int kWanSocketTurn = 32;
 constexpr std::size_t kTurnBytes = std::size_t{128} << 10;
 static_assert(wan::Landing::kRoom >= io::kUdpReceiveBuffer);
-// What the kernel may take of the buffer for a byte that waits there: drivers give short datagrams
-// memory of several times their length.
-constexpr std::size_t kBufferPerByte = 4;
-// What a WAN brings in one burst; what does not fit is lost, and comes again a round trip later.
-constexpr std::size_t kWanSocketWantedBuffer = std::size_t{16} << 20;
+// What a WAN brings while nobody takes it: of 1 Gbit/s for half a second, on a machine that has
+// other things to do. What does not fit is lost, and comes again a round trip later.
+constexpr std::size_t kWanSocketWantedBuffer = std::size_t{64} << 20;
 
 }  // namespace
 
@@ -77,10 +75,7 @@ UdpPath& WanSocket::add(const std::optional<io::SocketAddress>& remote, std::siz
   UdpPath& path = *paths_.emplace_back(std::make_unique<UdpPath>(remote, sockets_, place));
   by_address_.add(path);
   // Whichever of the sockets they come by.
-  const std::size_t room =
-      sockets_.front().granted_receive_buffer() / kBufferPerByte / paths_.size();
-  for (const auto& each : paths_)
-    each->set_receive_room(static_cast<std::uint32_t>(std::min<std::size_t>(room, UINT32_MAX)));
+  share_receive_room(sockets_.front().granted_receive_buffer(), paths_);
   watch(path);
   return path;
 }

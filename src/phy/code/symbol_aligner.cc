@@ -28,6 +28,12 @@ void SymbolAligner::hunt() {
   suspect_ = 0;
 }
 
+void SymbolAligner::restart() {
+  hunt();
+  bits_ = 0;
+  past_ = ahead_ = 0;
+}
+
 void SymbolAligner::set_inverted(bool inverted) {
   if (inverted == inverted_) return;
   inverted_ = inverted;

@@ -21,6 +21,8 @@ class SymbolAligner {
 
   // Forgets where symbols begin.
   void hunt();
+  // The same, before another signal: bits that have come are of none of its symbols.
+  void restart();
   // Whether the two wires of the lane are crossed: all bits are turned from here on, and those of
   // the symbol that is under way.
   void set_inverted(bool inverted);

@@ -75,7 +75,7 @@ void LaneReceiver::receive(BitSpan bits, std::vector<LaneSymbol>& out) {
 }
 
 void LaneReceiver::restart() {
-  aligner_.hunt();
+  aligner_.restart();
   sets_ = OrderedSetReader();
   identifier_.reset();
   clean_ = 0;

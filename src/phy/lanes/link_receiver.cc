@@ -5,16 +5,10 @@
 #include <cassert>
 
 namespace weft::phy {
-namespace {
-
-// What bits are counted from: the symbol that is under way at a restart has begun before.
-constexpr std::uint64_t kFirstBit = 64;
-
-}  // namespace
 
 LinkReceiver::LinkReceiver(const Options& options)
     : options_(options),
-      bits_(lanes_of(options.width), kFirstBit),
+      bits_(lanes_of(options.width)),
       deskew_(lanes_of(options.width), counters_),
       elastic_(lanes_of(options.width), counters_),
       reader_(options.width, counters_, options.longest_packet) {
@@ -103,7 +97,7 @@ void LinkReceiver::tick(std::size_t symbol_times, PacketSink& sink) {
 void LinkReceiver::restart(PacketSink& sink) {
   for (LaneReceiver& lane : lanes_)
     lane.restart();
-  std::fill(bits_.begin(), bits_.end(), kFirstBit);
+  std::fill(bits_.begin(), bits_.end(), 0);
   deskew_.restart();
   elastic_.restart();
   reader_.end(sink);

@@ -41,6 +41,13 @@ bool same_transport(wire::CmTransport made_for, wire::Transport transport) {
 
 constexpr Lid kPermissive{wire::CmPath::kPermissiveLid};
 
+// Whether both may be of one subnet, in which LIDs say who is who. Link-local GIDs are of any
+// subnet (IBA 4.1.1).
+bool may_share_subnet(const Gid& one, const Gid& other) {
+  const auto of_any = [](const Gid& gid) { return gid.is_zero() || gid.is_link_local(); };
+  return of_any(one) || of_any(other) || Wide(one).high == Wide(other).high;
+}
+
 Connections::Found refused(Doubt doubt) {
   return {.state = ConnectionState::invalid,
           .direction = FlowDirection::original,
@@ -62,10 +69,12 @@ std::array<Connections::DataId, 2> Connections::data_ids(const Connection& conne
   const std::uint32_t qpn = to.qpn.value();
   const Wide from_gid(from.gid);
   const Wide to_gid(to.gid);
+  const DataId by_gids{from_gid, to_gid, qpn, true, connection.sidr};
+  // Between subnets all data has a GRH, and two ends of different ones may have the same LID.
+  if (!may_share_subnet(from.gid, to.gid)) return {by_gids, DataId{}};
   const Wide from_lid(from.lid.value());
   const Wide to_lid = to.party.global ? Wide(to.lid.value()) : to.party.address;
-  return {DataId{from_gid, to_gid, qpn, true, connection.sidr},
-          DataId{from_lid, to_lid, qpn, false, connection.sidr}};
+  return {by_gids, DataId{from_lid, to_lid, qpn, false, connection.sidr}};
 }
 
 Connections::Found Connections::find_message(const Fields& fields, Time now) {

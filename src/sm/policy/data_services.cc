@@ -124,6 +124,13 @@ bool DataServices::is_at(std::size_t service, Guid port) const {
   });
 }
 
+bool DataServices::is_any_at(Guid port) const {
+  for (std::size_t i = 0; i < services_.size(); ++i) {
+    if (is_at(i, port)) return true;
+  }
+  return false;
+}
+
 std::optional<std::size_t> DataServices::owner_of(Lid lid) const {
   std::optional<std::size_t> owner;
   each_member(services_, [&](const DataService& service, const ServiceMember& member) {
@@ -212,13 +219,16 @@ bool DataServices::is_well(Guid port) const {
 }
 
 // Who has the LIDs of each member. Of a standby pair both are at one port, and stay there while it
-// is well, unless others must find the same one; of one where both work each comes home.
+// is well, unless others must find the same one, or it has not begun: while a fabric comes up the
+// second may be seen before the first. Of one where both work each comes home.
 std::vector<std::size_t> DataServices::carriers(const DataService& service,
                                                 const std::vector<ServiceMember>& members,
-                                                const std::vector<std::size_t>& now) const {
+                                                const State& state) const {
+  const std::vector<std::size_t>& now = state.has;
+  const bool prefers_first = service.joins || !state.begun;
   std::vector<std::size_t> next = now;
   for (std::size_t i = 0; members.size() == 2 && i < 2; ++i) {
-    const std::size_t wanted = service.pair == PairMode::kBoth ? i : service.joins ? 0 : now[i];
+    const std::size_t wanted = service.pair == PairMode::kBoth ? i : prefers_first ? 0 : now[i];
     const std::size_t other = 1 - wanted;
     const bool moves = !is_well(members[wanted].port) && is_well(members[other].port);
     // Nobody is well: the LIDs stay where they are.
@@ -231,7 +241,8 @@ std::vector<std::size_t> DataServices::carriers(const DataService& service,
 void DataServices::settle(const DataService& service, const std::vector<ServiceMember>& members,
                           State& state) {
   const std::vector<std::size_t> before = state.has;
-  state.has = carriers(service, members, before);
+  state.has = carriers(service, members, state);
+  state.begun |= !knows_ports_ || here_.contains(members.front().port);
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (state.has[i] == before[i]) continue;
     ++generation_;
@@ -386,6 +397,7 @@ std::optional<ServiceHop> DataServices::choose(std::size_t service, const FlowEn
   const std::size_t standby = wanted.joins ? 0 : has[0];
   const std::size_t member = wanted.pair == PairMode::kBoth ? turn % members.size() : standby;
   if (members[member].lids.empty()) return std::nullopt;
+  states_[service][*instance].begun |= remember;
   return ServiceHop{.service = service,
                     .instance = *instance,
                     .member = member,

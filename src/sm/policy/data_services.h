@@ -103,6 +103,7 @@ class DataServices {
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
   // Whether one of its instances is at the port.
   [[nodiscard]] bool is_at(std::size_t service, Guid port) const;
+  [[nodiscard]] bool is_any_at(Guid port) const;
   // Of the service whose LID it is; nothing: it is nobody's.
   [[nodiscard]] std::optional<std::size_t> owner_of(Lid lid) const;
 
@@ -163,6 +164,7 @@ class DataServices {
   struct State {                     // of an instance
     std::vector<std::size_t> has{};  // by member: which one has its LIDs by now
     bool usable = true;
+    bool begun = false;            // its first port was there, or a path has led through it
     std::uint64_t paths = 0;       // that it was given and that are remembered
     std::uint64_t load = 0;        // that it told last
     std::uint64_t paths_told = 0;  // when it told that
@@ -172,7 +174,7 @@ class DataServices {
   void settle(const DataService& service, const std::vector<ServiceMember>& members, State& state);
   [[nodiscard]] std::vector<std::size_t> carriers(const DataService& service,
                                                   const std::vector<ServiceMember>& members,
-                                                  const std::vector<std::size_t>& now) const;
+                                                  const State& state) const;
   [[nodiscard]] std::optional<std::size_t> by_hash(std::size_t service, const Pair& ends) const;
   [[nodiscard]] std::optional<std::size_t> by_load(std::size_t service, const Pair& ends,
                                                    bool remember);

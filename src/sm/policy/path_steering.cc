@@ -110,11 +110,7 @@ bool PathSteering::asks_as_service(const PathQuery& query) const {
   const Guid asker = query.requester.port;
   if (asker == Guid{}) return false;
   if (const auto named = named_service(query)) return services_.is_at(*named, asker);
-  if (asker == query.source.port) return false;
-  for (std::size_t i = 0; i < services_.services().size(); ++i) {
-    if (services_.is_at(i, asker)) return true;
-  }
-  return false;
+  return asker != query.source.port && services_.is_any_at(asker);
 }
 
 std::size_t PathSteering::passed(const Chain& chain, const PathQuery& query) const {

@@ -118,13 +118,17 @@ void PathFinder::beyond(const Question& question, std::uint32_t from, SaReply& r
 }
 
 bool PathFinder::is_on_the_way(const Question& question) const {
-  return question.has(PathRecord::kHasSgid | PathRecord::kHasSlid) &&
-         !view_.is_here(question.asked.sgid) && is_service_lid(question.asked.slid) &&
-         question.request.requester != SubnetView::kNobody;
+  const std::uint32_t asker = question.request.requester;
+  if (!steers() || !question.has(PathRecord::kHasSgid) || asker == SubnetView::kNobody ||
+      view_.is_here(question.asked.sgid)) {
+    return false;
+  }
+  if (question.has(PathRecord::kHasSlid)) return is_service_lid(question.asked.slid);
+  return steering_->services().is_any_at(view_.ends()[asker].guid);
 }
 
 // From what is none of this subnet's: a service that joins it to another one says so of what it has
-// brought, and nobody else is answered.
+// brought, by its LID or by where it asks, and nobody else is answered.
 void PathFinder::from_beyond(const Question& question, SaReply& reply) const {
   const Ends to = ends_of(question, PathRecord::kHasDgid, question.asked.dgid, PathRecord::kHasDlid,
                           question.asked.dlid);

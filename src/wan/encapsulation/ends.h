@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/mac_address.h"
@@ -23,6 +24,9 @@ struct Ends {
   // UDP datagrams without a checksum, in both directions. In IPv6 that is for tunnels whose ends
   // have agreed on it (RFC 6935, 6936).
   bool zero_checksum = false;
+  // Of MPLS, the outermost first: what packets leave with, and what they come with (MplsLayer).
+  std::vector<std::uint32_t> labels{};
+  std::vector<std::uint32_t> own_labels{};
 };
 
 }  // namespace weft::wan

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wan/encapsulation/internet_checksum.h"
 
+#include <array>
 #include <bit>
 #include <cassert>
 #include <cstring>
 
 #include "wire/endian.h"
+#include "wire/grh.h"
 
 namespace weft::wan {
 namespace {
@@ -37,6 +39,19 @@ std::uint64_t sum_of(Bytes piece) {
 }
 
 }  // namespace
+
+// The sum of an IPv4-mapped address is that of the IPv4 address and of 0xFFFF, which is zero in
+// this arithmetic.
+InternetChecksum::InternetChecksum(const Gid& source, const Gid& destination, std::uint8_t protocol,
+                                   std::uint32_t length) {
+  std::array<std::byte, 32> addresses;
+  wire::store_gid(addresses.data(), source);
+  wire::store_gid(addresses.data() + 16, destination);
+  add(addresses);
+  add16(static_cast<std::uint16_t>(length >> 16));
+  add16(static_cast<std::uint16_t>(length));
+  add16(protocol);
+}
 
 void InternetChecksum::add(Bytes piece) {
   if (piece.empty()) return;

@@ -30,6 +30,9 @@ enum class PacketRefusal : std::uint8_t {
   kOption,
   kChecksum,
   kNoChecksum,
+  kLabel,
+  kLabelStack,
+  kTimeToLive,
   kCount,
 };
 inline constexpr std::array<CounterInfo, static_cast<std::size_t>(PacketRefusal::kCount)>
@@ -48,6 +51,10 @@ inline constexpr std::array<CounterInfo, static_cast<std::size_t>(PacketRefusal:
          "IPv6 destination options that are malformed, doubled, or not to be passed over"},
         {"rx_checksum", "UDP datagrams with a wrong checksum"},
         {"rx_no_checksum", "UDP datagrams in IPv6 without a checksum, where that is not agreed"},
+        {"rx_label", "MPLS packets with a label of somebody else's, or of another meaning"},
+        {"rx_label_stack",
+         "MPLS packets whose stack ends before, or beyond, the labels it has to have"},
+        {"rx_label_ttl", "MPLS packets whose time to live is used up"},
     }};
 using PacketRefusalCounters = CounterSet<PacketRefusal, kPacketRefusalInfo>;
 

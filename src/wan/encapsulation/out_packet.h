@@ -24,6 +24,9 @@ struct Carried {
 // EtherType 1), since none has been assigned.
 inline constexpr Carried kFrame{.ip_protocol = 253, .ether_type = 0x88B5};
 
+// A packet of DCCP (RFC 4340), which is in IP alone.
+inline constexpr Carried kDccp{.ip_protocol = 33, .ether_type = {}};
+
 // A frame on its way out: pieces that stay where they are, between headers and trailers that layers
 // put around them, from the inside out.
 class OutPacket {

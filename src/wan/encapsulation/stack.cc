@@ -11,6 +11,7 @@
 #include "wan/encapsulation/ethernet_layer.h"
 #include "wan/encapsulation/ipv4_layer.h"
 #include "wan/encapsulation/ipv6_layer.h"
+#include "wan/encapsulation/mpls_layer.h"
 #include "wan/encapsulation/options_layer.h"
 #include "wan/encapsulation/udp_layer.h"
 
@@ -24,7 +25,7 @@ constexpr std::string_view kNull = "null";
 struct Known {
   std::string_view name;
   std::string_view outside;
-  std::unique_ptr<Layer> (*make)(const Ends&);
+  std::unique_ptr<Layer> (*make)(const Ends&);  // null: kDccp
 };
 
 template <class L>
@@ -32,16 +33,18 @@ std::unique_ptr<Layer> make(const Ends& ends) {
   return std::make_unique<L>(ends);
 }
 
-constexpr std::array<Known, 5> kKnown{{
+constexpr std::array<Known, 7> kKnown{{
+    {"dccp", " ipv6 ipv4 ", nullptr},
     {"udp", " options ipv6 ipv4 ", make<UdpLayer>},
     {"options", " ipv6 ",
      [](const Ends&) -> std::unique_ptr<Layer> { return std::make_unique<OptionsLayer>(); }},
-    {"ipv6", " - ethernet ", make<Ipv6Layer>},
-    {"ipv4", " - ethernet ", make<Ipv4Layer>},
+    {"ipv6", " - mpls ethernet ", make<Ipv6Layer>},
+    {"ipv4", " - mpls ethernet ", make<Ipv4Layer>},
+    {"mpls", " ethernet ", make<MplsLayer>},
     {"ethernet", " - ", make<EthernetLayer>},
 }};
 // Of a frame itself.
-constexpr std::string_view kOutsideOfFrames = " udp options ipv6 ipv4 ethernet ";
+constexpr std::string_view kOutsideOfFrames = " dccp udp options ipv6 ipv4 mpls ethernet ";
 
 bool may_be_outside(std::string_view choices, std::string_view name) {
   return choices.find(fmt::format(" {} ", name)) != std::string_view::npos;
@@ -62,6 +65,18 @@ Expected<void> check_addresses(std::string_view layer, const Ends& ends) {
               fmt::format("{}: the addresses of both ends must be of this version", layer));
 }
 
+Expected<void> check_labels(std::string_view layer, const Ends& ends) {
+  if (layer != "mpls") return {};
+  for (const auto& labels : {ends.labels, ends.own_labels}) {
+    if (MplsLayer::is_stack(labels)) continue;
+    return fail(
+        std::errc::invalid_argument,
+        fmt::format("mpls: packets need one to {} labels from {} to {} each way",
+                    MplsLayer::kMostLabels, MplsLayer::kLeastLabel, MplsLayer::kGreatestLabel));
+  }
+  return {};
+}
+
 bool fits(const Carried& says, const Carried& inside) {
   if (says.ip_protocol) return says.ip_protocol == inside.ip_protocol;
   if (says.ether_type) return says.ether_type == inside.ether_type;
@@ -70,8 +85,9 @@ bool fits(const Carried& says, const Carried& inside) {
 
 }  // namespace
 
-Expected<Stack> Stack::parse(std::string_view text, const Ends& ends) {
+Expected<Stack> Stack::parse(std::string_view text, const Ends& ends, bool on_line) {
   std::vector<std::unique_ptr<Layer>> layers;
+  Carried inside = kFrame;
   std::string_view inner = "a frame";
   std::string_view may_follow = kOutsideOfFrames;
   for (std::string_view rest = text; text != kNull;) {
@@ -88,21 +104,27 @@ Expected<Stack> Stack::parse(std::string_view text, const Ends& ends) {
     }
     if (!may_be_outside(may_follow, name)) return misplaced(text, inner, name);
     if (auto ok = check_addresses(name, ends); !ok) return tl::unexpected(ok.error());
-    layers.push_back(known->make(ends));
+    if (auto ok = check_labels(name, ends); !ok) return tl::unexpected(ok.error());
+    if (known->make == nullptr) {
+      inside = kDccp;
+    } else {
+      layers.push_back(known->make(ends));
+    }
     inner = known->name;
     may_follow = known->outside;
     if (name.size() == rest.size()) {
-      if (!may_be_outside(may_follow, "-")) return misplaced(text, inner, "-");
+      const bool bare = may_be_outside(may_follow, "-") || (on_line && inner == "mpls");
+      if (!bare) return misplaced(text, inner, "-");
       break;
     }
     rest.remove_prefix(name.size() + 1);
   }
-  return Stack(std::move(layers));
+  return Stack(std::move(layers), inside);
 }
 
 std::string Stack::to_string() const {
   if (layers_.empty()) return std::string(kNull);
-  std::string text;
+  std::string text = inside_.ip_protocol == kDccp.ip_protocol ? "dccp" : "";
   for (const auto& layer : layers_)
     text += fmt::format("{}{}", text.empty() ? "" : "/", layer->name());
   return text;
@@ -136,6 +158,7 @@ bool Stack::wrap(OutPacket& packet) const {
   const bool carries_options = std::any_of(
       layers_.begin(), layers_.end(), [](const auto& layer) { return layer->may_be_absent(); });
   if (packet.options.size() > (carries_options ? OutPacket::kMostOptions : 0)) return false;
+  packet.carried = inside_;
   for (const auto& layer : layers_) {
     if (packet.size() > layer->longest_body()) return false;
     layer->wrap(packet);
@@ -151,7 +174,7 @@ std::optional<PacketRefusal> Stack::take_off(InPacket& packet) const {
     }
     if (const auto why = (*layer)->unwrap(packet)) return why;
   }
-  if (!fits(packet.says, kFrame)) return PacketRefusal::kProtocol;
+  if (!fits(packet.says, inside_)) return PacketRefusal::kProtocol;
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layers around a frame, as a site's file names them: "udp/ipv6/ethernet", from the frame
-// outwards; "null" for none.
+// outwards; "null" for none. Where the innermost is "dccp", what they carry is no frame but a
+// packet of a connection that carries frames (wan/connected_path.h).
 #pragma once
 
 #include <cstddef>
@@ -25,12 +26,18 @@ class Stack {
     std::vector<std::byte> held;  // where a layer has changed the bytes
   };
 
-  // Errors name the layer that is not known, or that cannot be where it is.
-  static Expected<Stack> parse(std::string_view text, const Ends& ends);
+  // Errors name the layer that is not known, or that cannot be where it is. `on_line`: what a line
+  // carries, which may be packets of MPLS as they are.
+  static Expected<Stack> parse(std::string_view text, const Ends& ends, bool on_line = false);
   // From the frame outwards; each must be able to carry what is inside it.
-  explicit Stack(std::vector<std::unique_ptr<Layer>> layers) : layers_(std::move(layers)) {}
+  explicit Stack(std::vector<std::unique_ptr<Layer>> layers, const Carried& inside = kFrame)
+      : layers_(std::move(layers)), inside_(inside) {}
 
   [[nodiscard]] std::string to_string() const;  // as parse() takes it
+  // What a frame is with all layers around it, to whoever puts more around that.
+  [[nodiscard]] Carried outermost() const {
+    return layers_.empty() ? inside_ : layers_.back()->identity();
+  }
   // Bytes of a frame of `size` with all layers around it, at most.
   [[nodiscard]] std::size_t wrapped_size(std::size_t size) const;
   // The longest frame whose packet has at most `mtu` bytes, headers of links included; 0: none.
@@ -48,6 +55,7 @@ class Stack {
   [[nodiscard]] std::optional<PacketRefusal> take_off(InPacket& packet) const;
 
   std::vector<std::unique_ptr<Layer>> layers_;
+  Carried inside_;
   std::unique_ptr<PacketRefusalCounters> refused_ = std::make_unique<PacketRefusalCounters>();
 };
 

@@ -3,26 +3,12 @@
 
 #include "wan/encapsulation/internet_checksum.h"
 #include "wire/endian.h"
-#include "wire/grh.h"
 #include "wire/ip.h"
 
 namespace weft::wan {
 namespace {
 
 constexpr std::size_t kChecksumAt = 6;
-
-// Of IPv6 and IPv4 alike: the sum of an IPv4-mapped address is that of the IPv4 address and of
-// 0xFFFF, which is zero in this arithmetic.
-InternetChecksum pseudo_header(const Gid& source, const Gid& destination, std::size_t length) {
-  std::array<std::byte, 32> addresses;
-  wire::store_gid(addresses.data(), source);
-  wire::store_gid(addresses.data() + 16, destination);
-  InternetChecksum sum;
-  sum.add(addresses);
-  sum.add16(static_cast<std::uint16_t>(length));  // less than 2^16
-  sum.add16(UdpLayer::kProtocol);
-  return sum;
-}
 
 }  // namespace
 
@@ -43,7 +29,7 @@ void UdpLayer::wrap(OutPacket& packet) const {
   wire::store_be16(header.data() + kChecksumAt, 0);
   packet.carried = identity();
   if (ends_.zero_checksum) return;
-  InternetChecksum sum = pseudo_header(ends_.local, ends_.remote, length);
+  InternetChecksum sum(ends_.local, ends_.remote, kProtocol, static_cast<std::uint32_t>(length));
   for (const Bytes piece : packet.pieces())
     sum.add(piece);
   // Zero says that there is none, and is the same number as all ones.
@@ -64,7 +50,8 @@ std::optional<PacketRefusal> UdpLayer::unwrap(InPacket& packet) const {
     const bool ipv4 = packet.destination.is_ipv4_mapped();
     if (!ipv4 && !ends_.zero_checksum) return PacketRefusal::kNoChecksum;
   } else {
-    InternetChecksum sum = pseudo_header(packet.source, packet.destination, length);
+    InternetChecksum sum(packet.source, packet.destination, kProtocol,
+                         static_cast<std::uint32_t>(length));
     sum.add(packet.bytes);
     if (sum.value() != 0) return PacketRefusal::kChecksum;
   }

@@ -24,9 +24,10 @@ constexpr std::size_t kQuestionSize = 48;
 constexpr std::size_t kAnswerSize = 16;
 constexpr std::size_t kRecordHead = 2;
 constexpr std::size_t kCountersHead = 2;
+constexpr std::size_t kSubnetSize = 8;
 constexpr std::uint16_t kFirstMulticastLid = 0xC000;  // IBA 4.1.3
 
-enum class Type : std::uint8_t { kQuestion = 1, kAnswer, kChanged, kRecord, kCounters };
+enum class Type : std::uint8_t { kQuestion = 1, kAnswer, kChanged, kRecord, kCounters, kSubnet };
 
 // --- writing -------------------------------------------------------------------------------------
 
@@ -50,6 +51,9 @@ std::size_t size_of(const ServiceCounters& counters) {
     size += 1 + counter.name.size() + 8;
   return size;
 }
+std::size_t size_of(const ServiceSubnet&) {
+  return kSubnetSize;
+}
 
 Type put(const ServicePathQuestion& question, std::byte* at) {
   wire::store_be64(at, question.number);
@@ -57,7 +61,7 @@ Type put(const ServicePathQuestion& question, std::byte* at) {
   wire::store_gid(at + 24, question.dgid);
   wire::store_be16(at + 40, question.pkey.value());
   wire::store_u8(at + 42, question.sl.value());
-  wire::store_u8(at + 43, question.own ? 1 : 0);
+  wire::store_u8(at + 43, static_cast<std::uint8_t>(question.whose));
   wire::store_be16(at + 44, question.via.value());
   return Type::kQuestion;
 }
@@ -90,6 +94,10 @@ Type put(const ServiceCounters& counters, std::byte* at) {
   }
   return Type::kCounters;
 }
+Type put(const ServiceSubnet& subnet, std::byte* at) {
+  wire::store_be64(at, subnet.prefix);
+  return Type::kSubnet;
+}
 
 // --- reading -------------------------------------------------------------------------------------
 
@@ -102,18 +110,19 @@ bool good_sl(std::uint8_t sl) {
 Read read_question(Bytes body) {
   const std::byte* const at = body.data();
   if (body.size() != kQuestionSize || !good_sl(wire::load_u8(at + 42)) ||
-      wire::load_u8(at + 43) > 1 || wire::load_be16(at + 46) != 0) {
+      wire::load_u8(at + 43) > static_cast<std::uint8_t>(PathWhose::kBrought) ||
+      wire::load_be16(at + 46) != 0) {
     return std::nullopt;
   }
-  const bool own = wire::load_u8(at + 43) == 1;
-  if (own && wire::load_gid(at + 8) != Gid{}) return std::nullopt;
+  const auto whose = static_cast<PathWhose>(wire::load_u8(at + 43));
+  if (whose == PathWhose::kOwn && wire::load_gid(at + 8) != Gid{}) return std::nullopt;
   return ServicePathQuestion{.number = wire::load_be64(at),
                              .sgid = wire::load_gid(at + 8),
                              .dgid = wire::load_gid(at + 24),
                              .pkey = PKey{wire::load_be16(at + 40)},
                              .sl = Sl{wire::load_u8(at + 42)},
                              .via = Lid{wire::load_be16(at + 44)},
-                             .own = own};
+                             .whose = whose};
 }
 
 Read read_answer(Bytes body) {
@@ -162,6 +171,11 @@ Read read_counters(Bytes body) {
   return rest.empty() ? Read(std::move(out)) : std::nullopt;
 }
 
+Read read_subnet(Bytes body) {
+  if (body.size() != kSubnetSize) return std::nullopt;
+  return ServiceSubnet{.prefix = wire::load_be64(body.data())};
+}
+
 Read read_body(Type type, Bytes body) {
   switch (type) {
     case Type::kQuestion:
@@ -174,6 +188,8 @@ Read read_body(Type type, Bytes body) {
       return read_record(body);
     case Type::kCounters:
       return read_counters(body);
+    case Type::kSubnet:
+      return read_subnet(body);
   }
   return std::nullopt;
 }

@@ -6,21 +6,21 @@
 //   0-7   LRH: LNH 0, DLID and SLID permissive, as no packet of the fabric has them that comes to a
 //         service                                 8-11  raw header: EtherType 0x88B6
 //   12    version: 1
-//   13    type: 1 path question, 2 path answer, 3 paths changed, 4 record, 5 counters
+//   13    type: 1 path question, 2 path answer, 3 paths changed, 4 record, 5 counters, 6 subnet
 //   14-15 bytes of the body
 //   16-   the body, zeros to a multiple of 4 bytes, at least 4, and the VCRC
 //
 // Bodies, all numbers big-endian:
 //
-//   path question   0-7 number   8-23 SGID   24-39 DGID   40-41 P_Key   42 SL   43 1: of the
-//                   place's own port, SGID 0; 0: of the SGID   44-45 LID by which the packet came
-//                   46-47 0
+//   path question   0-7 number   8-23 SGID   24-39 DGID   40-41 P_Key   42 SL   43 whose it is
+//                   (PathWhose)   44-45 LID by which the packet came   46-47 0
 //   path answer     0-7 number   8 1: there is a path, 0: there is none   9 SL   10-11 DLID
 //                   12-13 SLID   14-15 0
 //   paths changed   none
 //   record          0-1 which service of the place, 0xFFFF the runtime's own   2- the record
 //   counters        0 of what (CounterTopic)   1 how many follow; of each 1 byte length of its
 //                   name, the name, 8 bytes value
+//   subnet          0-7 its GID prefix, or 0
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,14 @@
 
 namespace weft::wan {
 
-// The server asks for a path, on behalf of the sender of a packet or of the place itself.
+// On whose behalf a path is asked for.
+enum class PathWhose : std::uint8_t {
+  kSender = 0,   // of a packet that came by the LID `via`
+  kOwn = 1,      // the place's port's own: `sgid` is zero
+  kBrought = 2,  // of a sender in another subnet, whose packet the service brings into this one
+};
+
+// The server asks for a path.
 struct ServicePathQuestion {
   std::uint64_t number = 0;
   Gid sgid{};
@@ -43,7 +50,7 @@ struct ServicePathQuestion {
   PKey pkey{};
   Sl sl{};
   Lid via{};
-  bool own = false;  // of the place's own port: `sgid` is zero
+  PathWhose whose = PathWhose::kSender;
   friend bool operator==(const ServicePathQuestion&, const ServicePathQuestion&) = default;
 };
 
@@ -88,8 +95,14 @@ struct ServiceCounters {
   std::vector<Counter> counters{};
 };
 
+// The place says which subnet its port is in: when the server comes, and when it is another one.
+struct ServiceSubnet {
+  std::uint64_t prefix = 0;  // of its GIDs; 0: the port is not Active
+  friend bool operator==(const ServiceSubnet&, const ServiceSubnet&) = default;
+};
+
 using ServiceMessage = std::variant<ServicePathQuestion, ServicePathAnswer, ServicePathsChanged,
-                                    ServiceRecord, ServiceCounters>;
+                                    ServiceRecord, ServiceCounters, ServiceSubnet>;
 
 inline constexpr std::uint16_t kServiceEtherType = 0x88B6;
 

@@ -168,6 +168,34 @@ TEST(SymbolAligner, TakesTheFirstCommaAfterItWasToldToHunt) {
   }
 }
 
+// The end of another signal and the beginning of this one may look like a comma together.
+TEST(SymbolAligner, TakesNoBitsFromBeforeForTheFirstCommaOfANewSignal) {
+  Random random(9);
+  const CodeStream stream = make_stream(random, 100, 25);
+  for (unsigned before = 1; before < 10; ++before) {
+    SymbolAligner aligner;
+    BitVector piece;
+    append(piece, stream.bits.span(), stream.bits.size() - before);
+    std::vector<std::uint16_t> words;
+    aligner.push(piece.span(), words);
+    aligner.restart();
+    EXPECT_EQ(aligner.pending_bits(), 0U);
+    EXPECT_EQ(align(aligner, stream.bits.span(), random), stream.words) << before;
+    EXPECT_EQ(aligner.misplaced_commas(), 0U);
+  }
+  // A comma of which two bits came before.
+  SymbolAligner aligner;
+  BitVector before;
+  before.put(0, 2);
+  std::vector<std::uint16_t> words;
+  aligner.push(before.span(), words);
+  aligner.restart();
+  BitVector ones;
+  ones.put(0x1F, 5);
+  aligner.push(ones.span(), words);
+  EXPECT_FALSE(aligner.aligned());
+}
+
 TEST(SymbolAligner, TurnsAllBitsOfALaneWithCrossedWires) {
   Random random(7);
   const CodeStream stream = make_stream(random, 300, 16);
