@@ -70,7 +70,14 @@ class ReceiveSideScaling {
     std::size_t entries = 0;  // that it has or will have
   };
 
-  [[nodiscard]] static std::size_t entry_of(std::uint32_t hash) { return hash % kEntries; }
+  // A bit of the hash is a sum of bits of the flow: queue pairs whose numbers follow each other may
+  // have it all alike, and one queue would get them all. A bit of the product depends on all bits
+  // below it, and not by sums alone (Knuth: "The Art of Computer Programming", 6.4).
+  [[nodiscard]] static std::size_t entry_of(std::uint32_t hash) {
+    constexpr std::uint32_t kGolden = 0x9E37'79B1;  // 2^32 divided by the golden ratio, a prime
+    static_assert(kEntries == 1u << 7);
+    return (hash * kGolden) >> (32 - 7);
+  }
   [[nodiscard]] std::vector<Place>::iterator find(Queue queue);
   void move(Entry& entry, Place& to);
   void even_out();

@@ -106,6 +106,21 @@ TEST_F(ReceiveSideScalingTest, SpreadsFlowsAndKeepsEachAtOneQueue) {
   }
 }
 
+// With whatever key: a few queue pairs of one node, which have numbers in a row, have something for
+// each of two threads.
+TEST_F(ReceiveSideScalingTest, SpreadsFlowsThatDifferInAFewBits) {
+  for (int key = 0; key < 10'000; ++key) {
+    Rss drawn(entropy_);
+    for (const Rss::Queue queue : {Rss::Queue{0}, Rss::Queue{1}})
+      ASSERT_TRUE(drawn.add(queue));
+    drawn.drained(0);
+    std::map<Rss::Queue, int> found;
+    for (std::uint32_t number = 0x100; number < 0x120; ++number)
+      ++found[drawn.queue_for(drawn.hash(flow(number))).value()];
+    ASSERT_EQ(found.size(), 2u) << key;
+  }
+}
+
 // Each field of a flow counts, wherever it stands.
 TEST_F(ReceiveSideScalingTest, HashesEachByteOfAFlow) {
   PacketFlow whole;
