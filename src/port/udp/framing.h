@@ -81,8 +81,8 @@ class SendFrames {
   std::size_t count_ = 0;
   bool counted_ = false;  // the ICRC of frame i covers Identification i
   // Frames, as they go. All are multiples of 4 bytes long, and payload is copied faster to where
-  // that is known of its address.
-  alignas(64) std::array<std::byte, hca::Burst::kMaxBytes> staging_;
+  // that is known of its address. Behind the last one there is room for the longest header.
+  alignas(64) std::array<std::byte, hca::Burst::kMaxBytes + hca::OutPacket::kMaxHeader> staging_;
   std::size_t staged_ = 0;
   bool unsealed_ = false;  // some of them have no ICRC yet
   std::array<std::size_t, kFrames> lengths_{};
