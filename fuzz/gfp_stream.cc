@@ -5,33 +5,21 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "input.h"
+#include "line_packets.h"
 #include "wan/line/gfp/gfp_fields.h"
 #include "wan/line/gfp/gfp_session.h"
 
 using namespace weft;
 using namespace weft::wan;
+using fuzz::LinePackets;
 using fuzz::require;
 
 namespace {
 
 constexpr std::size_t kLongest = 200;
-
-class Packets final : public PacketSource {
- public:
-  void put(Bytes packet) { waiting_.assign(packet.begin(), packet.end()); }
-  [[nodiscard]] Bytes next() override {
-    present_ = std::exchange(waiting_, {});
-    return present_;
-  }
-
- private:
-  std::vector<std::byte> waiting_;
-  std::vector<std::byte> present_;
-};
 
 class Sink final : public PacketSink {
  public:
@@ -47,7 +35,7 @@ class Sink final : public PacketSink {
 struct End {
   Sink sink;
   GfpReceiver receiver;
-  Packets packets;
+  LinePackets packets;
   GfpTransmitter transmitter;
   GfpSession session{{}, receiver, transmitter};
   explicit End(const GfpOptions& options)

@@ -7,11 +7,11 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/random.h"
 #include "input.h"
+#include "line_packets.h"
 #include "wan/line/ppp/control_text.h"
 #include "wan/line/ppp/ppp_fields.h"
 #include "wan/line/ppp/ppp_receiver.h"
@@ -20,24 +20,12 @@
 
 using namespace weft;
 using namespace weft::wan;
+using fuzz::LinePackets;
 using fuzz::require;
 
 namespace {
 
 constexpr std::size_t kLongest = 200;
-
-class Packets final : public PacketSource {
- public:
-  void put(Bytes packet) { waiting_.assign(packet.begin(), packet.end()); }
-  [[nodiscard]] Bytes next() override {
-    present_ = std::exchange(waiting_, {});
-    return present_;
-  }
-
- private:
-  std::vector<std::byte> waiting_;
-  std::vector<std::byte> present_;
-};
 
 class Sink final : public PacketSink {
  public:
@@ -65,7 +53,7 @@ class Frames final : public PppFrameSink {
 };
 
 struct End {
-  Packets packets;
+  LinePackets packets;
   Sink sink;
   SeededEntropy entropy;
   PppSession session;
