@@ -295,7 +295,10 @@ std::vector<MapRecord> Mapper::take_news() {
 }
 
 void Mapper::snapshot(Service::RecordSink& sink) const {
-  qps_.for_each([&sink](const MappedQp& entry) { sink.take(MapRecord{.of = entry}.bytes()); });
+  // What closes is gone in a moment, and its queue pair may be of another connection already.
+  qps_.for_each([&sink](const MappedQp& entry) {
+    if (!entry.closing) sink.take(MapRecord{.of = entry}.bytes());
+  });
   connections_.for_each([&sink](const CmConnection& connection) {
     if (connection.state == State::kRequested || connection.state == State::kSidr) return;
     sink.take(MapRecord{.of = connection}.bytes());
@@ -311,7 +314,7 @@ bool Mapper::apply(Bytes record, Time now) {
     if (read->gone) {
       qps_.forget_number(entry->number);
     } else {
-      done = qps_.restore(*entry);
+      done = qps_.restore(*entry, now);
     }
   } else {
     const auto& connection = std::get<CmConnection>(read->of);

@@ -65,6 +65,8 @@ void QpMap::close(Qpn number, Time now) {
   if (entry == nullptr) return;
   if (!entry->established) return remove(number);
   if (std::exchange(entry->closing, true)) return;  // whoever says so again
+  // A connection that its owner makes of it meanwhile has another number, and does not end with it.
+  forget_real(*entry);
   closing_.push_back({.when = now + options_.time_wait, .number = number, .closing = true});
 }
 
@@ -77,7 +79,7 @@ void QpMap::forget(const Gid& owner) {
     remove(number);
 }
 
-bool QpMap::restore(const MappedQp& entry) {
+bool QpMap::restore(const MappedQp& entry, Time now) {
   if (entry.number.value() <= kQp1.value() || entry.number == kMulticastQpn) return false;
   const Real real{entry.owner, entry.peer, entry.real};
   if (MappedQp* const known = find(entry.number)) {
@@ -91,7 +93,11 @@ bool QpMap::restore(const MappedQp& entry) {
     changed_.push_back(entry.number);
     return true;
   }
-  if (by_real_.contains(real) || !has_room(entry.owner)) return false;
+  if (!has_room(entry.owner)) return false;
+  // The other instance has drawn a new number, so what had the one before has ended there.
+  if (const auto before = by_real_.find(real); before != by_real_.end()) {
+    close(Qpn(before->second), now);
+  }
   MappedQp& fresh = entries_[entry.number];
   fresh = entry;
   fresh.established = false;
@@ -103,11 +109,16 @@ bool QpMap::restore(const MappedQp& entry) {
   return true;
 }
 
+void QpMap::forget_real(const MappedQp& entry) {
+  const auto found = by_real_.find({entry.owner, entry.peer, entry.real});
+  if (found != by_real_.end() && found->second == entry.number) by_real_.erase(found);
+}
+
 void QpMap::remove(Qpn number) {
   const auto found = entries_.find(number);
   if (found == entries_.end()) return;
   const MappedQp& entry = found->second;
-  by_real_.erase({entry.owner, entry.peer, entry.real});
+  forget_real(entry);
   const auto owned = owned_.find(entry.owner);
   if (--owned->second == 0) owned_.erase(owned);
   changed_.push_back(number);

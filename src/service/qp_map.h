@@ -50,10 +50,11 @@ class QpMap {
   };
   QpMap(const Options& options, Entropy& entropy) : options_(options), entropy_(entropy) {}
 
-  // The entry for a queue pair as this peer sees it; a new one if there is none. nullptr: there is
-  // no room. Established ones never give way.
+  // The entry for a queue pair as this peer sees it; a new one if there is none, or it is closing.
+  // nullptr: there is no room. Established ones never give way.
   MappedQp* show(const Gid& owner, Qpn real, const Gid& peer, Time now);
   [[nodiscard]] MappedQp* find(Qpn number);
+  // None that is closing.
   [[nodiscard]] MappedQp* find(const Gid& owner, Qpn real, const Gid& peer);
   void establish(Qpn number);
   // After `time_wait`; at once, if it is not established.
@@ -64,7 +65,7 @@ class QpMap {
   [[nodiscard]] QKey draw_qkey();
 
   // As another instance has it; false: there is no room, or the number is taken.
-  bool restore(const MappedQp& entry);
+  bool restore(const MappedQp& entry, Time now);
 
   // Another instance says that it is gone.
   void forget_number(Qpn number) { remove(number); }
@@ -112,6 +113,7 @@ class QpMap {
   };
   [[nodiscard]] Qpn draw_number();
   [[nodiscard]] bool has_room(const Gid& owner) const;
+  void forget_real(const MappedQp& entry);
   void remove(Qpn number);
   void look_at(const Timed& due, Time now);
 

@@ -242,6 +242,30 @@ TEST_F(Mapping, CommunicationIdIsFreeForAnotherConnectionOnceItsOneHasEnded) {
   EXPECT_EQ(Fields::parse(through(from_a(data(seen_rep->local_qpn)))).dest_qp, Qpn{0xBBC});
 }
 
+// Packets of the one that has ended may be under way still: they go where they were sent.
+TEST_F(Mapping, QueuePairsThatAreConnectedAnewAtOnceStayConnected) {
+  connect();
+  const Qpn before = a_for_b;
+  const wire::CmDrep drep{.local_comm_id = kMapperIdB, .remote_comm_id = kMapperIdA};
+  ASSERT_TRUE(seen<wire::CmDrep>(from_b(cm(drep))));
+  now += 1s;
+  wire::CmReq req = request();
+  req.local_comm_id = CommId{0xA2};
+  wire::CmRep rep = reply();
+  rep.local_comm_id = CommId{0xB2};
+  rep.remote_comm_id = CommId{0xA2};
+  const auto seen_req = seen<wire::CmReq>(from_a(cm(req)));
+  const auto seen_rep = seen<wire::CmRep>(from_b(cm(rep)));
+  ASSERT_TRUE(seen_req && seen_rep);
+  EXPECT_NE(seen_req->local_qpn, before);
+  EXPECT_FALSE(through(from_b(data(before))).empty());
+  now += QpMap::Options{}.time_wait;
+  runtime->run(now);
+  EXPECT_TRUE(through(from_b(data(before))).empty());
+  EXPECT_EQ(Fields::parse(through(from_b(data(seen_req->local_qpn)))).dest_qp, kMapperQpA);
+  EXPECT_EQ(Fields::parse(through(from_a(data(seen_rep->local_qpn)))).dest_qp, kMapperQpB);
+}
+
 TEST_F(Mapping, AlternatePathsLeadThroughTheServiceToo) {
   connect();
   wire::CmLap lap{.local_comm_id = kMapperIdA, .remote_comm_id = kMapperIdB, .remote_qpn = b_for_a};

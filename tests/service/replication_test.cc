@@ -35,6 +35,19 @@ class Pair : public RuntimeTest {
     for (std::size_t i = 0; i + lost < said.size(); ++i)
       runtime->apply(Runtime::kMapping, said[i], now);
   }
+  // Another one that comes later is told all at once.
+  void begin_with_snapshot() {
+    class Sink final : public Service::RecordSink {
+     public:
+      void take(Bytes record) override { all.emplace_back(record.begin(), record.end()); }
+      std::vector<Buffer> all;
+    } sink;
+    runtime->snapshot(sink);
+    records.clear();
+    begin();
+    for (const Buffer& record : sink.all)
+      runtime->apply(Runtime::kMapping, record, now);
+  }
   std::optional<wire::CmReq> request(CommId id) {
     return seen<wire::CmReq>(
         from_a(cm(wire::CmReq{.local_comm_id = id, .local_qpn = kReplicationQpA})));
@@ -86,6 +99,31 @@ TEST_F(Pair, ConnectionSurvivesAndIsEndedAtTheOtherInstance) {
   EXPECT_TRUE(through(from_a(data(b_for_a))).empty());
 }
 
+// Their queue pairs have other numbers then, and what ends takes none of them along.
+TEST_F(Pair, ConnectionThatIsMadeAnewAtOnceSurvives) {
+  const Qpn before = a_for_b;
+  ASSERT_TRUE(seen<wire::CmDrep>(from_b(
+      cm(wire::CmDrep{.local_comm_id = kReplicationIdB, .remote_comm_id = kReplicationIdA}))));
+  connect(CommId{0xA2}, CommId{0xB2});
+  EXPECT_NE(a_for_b, before);
+  fail_over();
+  expect_connected();
+  now += QpMap::Options{}.time_wait;
+  runtime->run(now);
+  expect_connected();
+  EXPECT_TRUE(through(from_b(data(before))).empty());
+  EXPECT_EQ(runtime->mapper().queue_pairs().size(), 2u);
+}
+
+// Whatever is known of the one before.
+TEST_F(Pair, SnapshotHasConnectionsThatAreMadeAnew) {
+  ASSERT_TRUE(seen<wire::CmDrep>(from_b(
+      cm(wire::CmDrep{.local_comm_id = kReplicationIdB, .remote_comm_id = kReplicationIdA}))));
+  connect(CommId{0xA2}, CommId{0xB2});
+  begin_with_snapshot();
+  expect_connected();
+}
+
 TEST_F(Pair, ConnectionYoungerThanTheLastRecordIsRefusedAndCounted) {
   fail_over(3);  // what its REP has made known
   EXPECT_TRUE(through(from_a(data(b_for_a))).empty());
@@ -103,16 +141,7 @@ TEST_F(Pair, RequestThatIsSentAgainToTheOtherInstanceHasTheSameNumber) {
 }
 
 TEST_F(Pair, InstanceThatComesLaterLearnsAllByASnapshot) {
-  class Sink final : public Service::RecordSink {
-   public:
-    void take(Bytes record) override { all.emplace_back(record.begin(), record.end()); }
-    std::vector<Buffer> all;
-  } sink;
-  runtime->snapshot(sink);
-  records.clear();
-  begin();
-  for (const Buffer& record : sink.all)
-    runtime->apply(Runtime::kMapping, record, now);
+  begin_with_snapshot();
   expect_connected();
 }
 
