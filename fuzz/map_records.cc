@@ -114,7 +114,7 @@ class Fuzzer {
     return record.bytes();
   }
   Record connection() {
-    MapRecord record{.gone = input_.one_of(8) == 0, .of = CmConnection{}};
+    MapRecord record{.of = CmConnection{}};
     auto& one = std::get<CmConnection>(record.of);
     one.requester = end();
     one.responder = end();
