@@ -139,7 +139,7 @@ bool measure_blocks(Buffers& buffers) {
 bool measure_line() {
   constexpr std::size_t kPiece = 33 * 1000;
   Endless packets;
-  FrameTransmitter frames({.frames = LineFrames::kInfiniband}, packets);
+  FrameTransmitter frames(LineFrames::kInfiniband, packets);
   PcsTransmitter sender(BitOrder::kLeastFirst, frames);
   Counted counted;
   PcsCounters counters;

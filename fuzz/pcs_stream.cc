@@ -140,7 +140,7 @@ class Line {
  private:
   PcsCounters counters_;
   OnePacket packet_;
-  FrameTransmitter sender_{{}, packet_};
+  FrameTransmitter sender_{LineFrames::kEthernet, packet_};
   TransmitStates states_;
   BlockScrambler scrambler_;
   bool disturbed_ = false;  // blocks may begin elsewhere than the receiver believes

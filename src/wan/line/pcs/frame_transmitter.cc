@@ -99,8 +99,8 @@ std::uint32_t FrameTransmitter::frame_column(std::uint8_t& control) {
 }
 
 void FrameTransmitter::load(Bytes packet) {
-  deficit_ = since_ >= gap_ + deficit_ ? 0 : deficit_ + gap_ - since_;
-  const bool is_ethernet = options_.frames == LineFrames::kEthernet;
+  deficit_ = since_ >= kGap + deficit_ ? 0 : deficit_ + kGap - since_;
+  const bool is_ethernet = kind_ == LineFrames::kEthernet;
   frame_.push_back(std::byte{Xgmii::kStart});
   if (is_ethernet) frame_.insert(frame_.end(), kPreamble.begin(), kPreamble.end());
   const std::size_t at = frame_.size();
@@ -112,11 +112,6 @@ void FrameTransmitter::load(Bytes packet) {
     frame_.resize(frame_.size() + sizeof fcs);
     wire::store_le32(frame_.data() + frame_.size() - sizeof fcs, fcs);
   }
-  gap_ = kGap;
-  if (!options_.stretch) return;
-  unstretched_ += frame_.size() + kGap;
-  gap_ += unstretched_ / kStretchRatio;
-  unstretched_ %= kStretchRatio;
 }
 
 }  // namespace weft::wan

@@ -25,21 +25,12 @@ enum class LineFrames : std::uint8_t { kEthernet, kInfiniband };
 
 class FrameTransmitter final : public XgmiiSource {
  public:
-  static constexpr std::size_t kGap = 12;           // octets, /T/ among them (interFrameSpacing)
-  static constexpr std::size_t kMostDeficit = 3;    // octets (46.3.1.4)
-  static constexpr std::size_t kStretchRatio = 13;  // octets for one more (ifsStretchRatio: 104)
-  static constexpr std::size_t kShortest = 60;      // an Ethernet frame without its FCS
-
-  struct Options {
-    LineFrames frames = LineFrames::kEthernet;
-    // What goes into an STS-192c: each gap is one octet longer for every 13 of frame and gap, so
-    // that the line, which is slower than the MAC, keeps up (4.2.3.2.2).
-    bool stretch = false;
-  };
+  static constexpr std::size_t kGap = 12;         // octets, /T/ among them (interFrameSpacing)
+  static constexpr std::size_t kMostDeficit = 3;  // octets (46.3.1.4)
+  static constexpr std::size_t kShortest = 60;    // an Ethernet frame without its FCS
 
   // `source` outlives this. A packet of it is at least an octet.
-  FrameTransmitter(const Options& options, PacketSource& source)
-      : options_(options), source_(source) {}
+  FrameTransmitter(LineFrames kind, PacketSource& source) : kind_(kind), source_(source) {}
   FrameTransmitter(const FrameTransmitter&) = delete;
   FrameTransmitter& operator=(const FrameTransmitter&) = delete;
 
@@ -56,19 +47,17 @@ class FrameTransmitter final : public XgmiiSource {
   [[nodiscard]] std::uint32_t column(std::uint8_t& control);
   [[nodiscard]] std::uint32_t frame_column(std::uint8_t& control);
   [[nodiscard]] std::uint32_t idle_column(std::uint8_t& control);
-  [[nodiscard]] bool may_start() const { return since_ + (kMostDeficit - deficit_) >= gap_; }
+  [[nodiscard]] bool may_start() const { return since_ + (kMostDeficit - deficit_) >= kGap; }
   void load(Bytes packet);
 
-  const Options options_;
+  const LineFrames kind_;
   PacketSource& source_;
   LinkFault fault_ = LinkFault::kNone;
   std::deque<OrderedSet> sets_;
   std::vector<std::byte> frame_;  // /S/, and all up to the FCS; empty: none is under way
   std::size_t gone_ = 0;          // of those
   std::size_t since_ = kGap;      // octets of this gap that have gone
-  std::size_t gap_ = kGap;        // that it has to have
   std::size_t deficit_ = 0;
-  std::size_t unstretched_ = 0;  // octets that are not accounted for by a longer gap
 };
 
 }  // namespace weft::wan

@@ -13,7 +13,7 @@ namespace {
 class EthernetLine final : public Line {
  public:
   EthernetLine(EthernetPhy phy, const LineUse& use)
-      : frames_({.stretch = phy == EthernetPhy::kWan}, use.packets),
+      : frames_(LineFrames::kEthernet, use.packets),
         transmitter_(order_of(phy), frames_),
         ethernet_(use.sink),
         lanes_(EthernetReceiver::kLongest + EthernetReceiver::kPreamble, ethernet_, pcs_),

@@ -57,7 +57,7 @@ std::vector<std::string> decoded(const Octets& line, const std::string& options)
 TEST(IndependentDecoder, ReadsEthernetAsItWasSent) {
   Random random(41);
   for (const BitOrder order : {BitOrder::kLeastFirst, BitOrder::kMostFirst}) {
-    SendingEnd from({.stretch = order == BitOrder::kMostFirst}, order);
+    SendingEnd from(LineFrames::kEthernet, order);
     Octets line = from.octets(700);
     std::vector<std::string> sent;
     for (std::size_t size = 60; size < 76; ++size) {

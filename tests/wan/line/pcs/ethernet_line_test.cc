@@ -26,7 +26,7 @@ Octets numbered(std::size_t size, std::size_t number) {
 TEST(EthernetLine, CarriesFramesOfAnySizeInAnyPiecesInOrder) {
   Random random(21);
   for (const BitOrder order : {BitOrder::kLeastFirst, BitOrder::kMostFirst}) {
-    SendingEnd from({}, order);
+    SendingEnd from(LineFrames::kEthernet, order);
     ReceivingEnd to({.order = order});
     to.line.take(from.octets(kEnoughIdle));
     ASSERT_TRUE(to.line.good());
@@ -57,12 +57,11 @@ TEST(EthernetLine, FillsShortFramesUpTo60Octets) {
 }
 
 // Octets from the start of one frame to that of the next.
-std::vector<std::size_t> distances(std::size_t size, std::size_t count,
-                                   const FrameTransmitter::Options& options) {
+std::vector<std::size_t> distances(std::size_t size, std::size_t count) {
   Queue queue;
   for (std::size_t i = 0; i < count; ++i)
     queue.packets.push_back(numbered(size, i));
-  FrameTransmitter frames(options, queue);
+  FrameTransmitter frames(LineFrames::kEthernet, queue);
   std::vector<std::uint64_t> octets((size + 60) * count / 6);
   std::vector<std::uint8_t> control(octets.size());
   frames.fill(octets, control);
@@ -82,7 +81,7 @@ std::vector<std::size_t> distances(std::size_t size, std::size_t count,
 TEST(EthernetLine, KeepsGapsAt12OctetsOnAverageWhereverAFrameEnds) {
   for (std::size_t more = 0; more < 4; ++more) {
     const std::size_t frame = 8 + 60 + more + 4;
-    const auto all = distances(60 + more, 401, {});
+    const auto all = distances(60 + more, 401);
     ASSERT_GE(all.size(), 399U);
     std::size_t sum = 0;
     for (const std::size_t distance : all) {
@@ -94,20 +93,7 @@ TEST(EthernetLine, KeepsGapsAt12OctetsOnAverageWhereverAFrameEnds) {
     EXPECT_NEAR(static_cast<double>(sum) / static_cast<double>(all.size()),
                 static_cast<double>(frame + 12), 0.02);
   }
-  EXPECT_EQ(distances(61, 6, {}), (std::vector<std::size_t>{84, 84, 84, 88, 84}));
-}
-
-// 13 octets become 14, so that the MAC's 10 Gbit/s fit into 9.29 Gbit/s.
-TEST(EthernetLine, StretchesGapsForAnSts192cByOneOctetIn13) {
-  for (const std::size_t size : {60UL, 777UL, 1514UL}) {
-    const auto all = distances(size, 301, {.stretch = true});
-    ASSERT_GE(all.size(), 290U);
-    std::size_t sum = 0;
-    for (const std::size_t distance : all)
-      sum += distance;
-    const double average = static_cast<double>(sum) / static_cast<double>(all.size());
-    EXPECT_NEAR(average, static_cast<double>(8 + size + 4 + 12) * 14 / 13, 0.1) << size;
-  }
+  EXPECT_EQ(distances(61, 6), (std::vector<std::size_t>{84, 84, 84, 88, 84}));
 }
 
 TEST(EthernetLine, CountsRuntsLongOnesAndDamagedOnes) {
@@ -286,7 +272,7 @@ TEST(PcsSession, IsNotUpBeforeTheLineHasSettled) {
 
 TEST(InfinibandLine, CarriesPacketsAndOrderedSetsAsTheyAre) {
   Random random(26);
-  SendingEnd from({.frames = LineFrames::kInfiniband});
+  SendingEnd from(LineFrames::kInfiniband);
   LaneFrames frames;
   PcsCounters counters;
   XgmiiReceiver lanes(4300, frames, counters);

@@ -46,9 +46,9 @@ struct LaneFrames : FrameSink {
 
 // One end that sends; its line is `octets()`.
 struct SendingEnd {
-  explicit SendingEnd(const FrameTransmitter::Options& options = {},
+  explicit SendingEnd(LineFrames kind = LineFrames::kEthernet,
                       BitOrder order = BitOrder::kLeastFirst)
-      : frames(options, queue), line(order, frames) {}
+      : frames(kind, queue), line(order, frames) {}
   Octets octets(std::size_t size) {
     Octets out(size);
     line.fill(out);

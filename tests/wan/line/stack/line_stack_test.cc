@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <vector>
+
 namespace weft::wan {
 namespace {
 
@@ -48,5 +51,37 @@ TEST(LineStack, SaysWhatCannotBeAndWhatWouldBeRight) {
   EXPECT_THAT(stack_refusal("ipv6/10gbase-w"), HasSubstr("say ethernet/10gbase-w"));
   EXPECT_THAT(stack_refusal("ethernet/gfp/10gbase-r"), HasSubstr("without gfp around them"));
 }
+
+// The same one for ever, and how often it has come.
+struct Again final : PacketSource, PacketSink {
+  Bytes next() override { return bytes; }
+  void packet(Bytes) override { ++came; }
+  const std::vector<std::byte> bytes = std::vector<std::byte>(1514, std::byte{0x5A});
+  std::size_t came = 0;
+};
+
+// What a MAC of 10 Gbit/s leaves between frames for the rate of an STS-192c its PCS takes out.
+TEST(LineStack, LeavesNoMoreBetweenFramesInsideOfAnSts192cThanElsewhere) {
+  constexpr std::size_t kFrame = 155'520;
+  constexpr std::size_t kPayload = 9 * 16'640;  // octets of a frame
+  constexpr int kFrames = 20;
+  constexpr double kOnLanes = 8 + 1514 + 4 + 12;
+  Again packets;
+  const auto line =
+      LineStack::parse("ethernet/10gbase-w")->make(Carried{}, nullptr, packets, packets);
+  std::vector<std::byte> octets(kFrame);
+  const auto carry = [&](int frames) {
+    for (int i = 0; i < frames; ++i) {
+      line->out().fill(octets);
+      line->in().take(octets);
+    }
+  };
+  carry(8);
+  EXPECT_GT(packets.came, 0U);
+  packets.came = 0;
+  carry(kFrames);
+  EXPECT_NEAR(static_cast<double>(packets.came), kFrames * kPayload * 64.0 / 66 / kOnLanes, 2);
+}
+
 }  // namespace
 }  // namespace weft::wan
