@@ -219,7 +219,8 @@ def tls_stream():
 
 def wan_encapsulation():
     """(name, bytes): a stack's number, a flag and a packet, as fuzz/wan_encapsulation.cc reads
-    them: from the remote, address 2 and port 5000, to address 1 and port 4000."""
+    them: from the remote, address 2 and port 5000, to address 1 and port 4000. With flag 2, a
+    frame, by how much its packet is cut, and what of it is changed."""
     near, far = (bytes.fromhex("fd") + bytes(14) + bytes([end]) for end in (1, 2))
     near4, far4 = (bytes((192, 0, 2, end)) for end in (1, 2))
     frame = bytes(range(64))
@@ -263,6 +264,10 @@ def wan_encapsulation():
     yield "udp-ipv6-mpls-ethernet", b"\x0a\0" + ethernet(mpls, label + ipv6(17, udp6))
     yield "udp-ipv6-mpls-ethernet-null", b"\x0a\0" + ethernet(mpls, null + ipv6(17, udp6))
     yield "dccp-ipv6", b"\x0b\0" + ipv6(33, frame)
+    # Of the other end, cut by some bytes, and with others changed.
+    yield "cut-ethernet", bytes((7, 2, 8)) + bytes(range(8)) + b"\x09"
+    yield "cut-udp-options-ipv6", bytes((4, 2, 0, 3))
+    yield "changed-mpls-ethernet", bytes((9, 2, 8)) + bytes(range(8)) + bytes((0, 16, 1, 17, 4))
 
 
 def service_messages():
@@ -393,6 +398,7 @@ def pcs_stream():
     data, find, late = b"\2\2" + bytes(range(8)), b"\5", b"\7\0\0\x98\x96\x80"
     yield "types", b"".join(block(layout) for layout in range(15)) + late
     yield "frames", b"".join(frame(size) for size in range(14)) + late * 3
+    yield "overlong", b"".join(frame(size) for size in (14, 15, 16, 21, 22, 100, 255)) + late
     yield "long", block(5) + data * 3 + block(12) + block(5) + data + block(13) + frame(3)
     yield "words", word(0xD5555555555555FB, 1) + word(1, 0) + word(0x07070707070707FD, 255) + (
         word(0x555555FB0200009C, 0x11) + word(0xFEFEFEFEFEFEFEFE, 255) + word(0x06, 1))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets of strangers, and frames of ours, through every stack of a tunnel: what is taken lies
-// within the packet and is what would have been sent so, what is refused is counted once, and what
-// one end puts on the other takes off.
+// Packets of strangers, those of the other end cut or changed, and frames of ours, through every
+// stack of a tunnel: what is taken lies within the packet and is what would have been sent so, what
+// is refused is counted once, and what one end puts on the other takes off.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -80,6 +80,17 @@ std::vector<std::byte> put_on(const Stack& stack, Bytes frame, Bytes options,
   return out;
 }
 
+// A packet of the other end that has come to harm.
+std::vector<std::byte> damaged(const Stack& far, Input input) {
+  const Bytes frame = input.some();
+  std::vector<std::byte> packet = put_on(far, frame, {}, 0);
+  packet.resize(packet.size() - std::min<std::size_t>(packet.size(), input.byte()));
+  while (!input.empty() && !packet.empty())
+    packet[input.byte() % packet.size()] ^= std::byte{input.byte()};
+  packet.shrink_to_fit();  // so that a sanitizer sees a read past the end
+  return packet;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -90,8 +101,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Stack near = *Stack::parse(text, ends_of(ipv4, true, (flags & 1) != 0));
   const Stack far = *Stack::parse(text, ends_of(ipv4, false, (flags & 1) != 0));
 
-  const Bytes stranger =
-      std::as_bytes(std::span(data, size)).subspan(std::min<std::size_t>(size, 2));
+  const Bytes rest = std::as_bytes(std::span(data, size)).subspan(std::min<std::size_t>(size, 2));
+  std::vector<std::byte> harmed;
+  if ((flags & 2) != 0) harmed = damaged(far, input);
+  const Bytes stranger = (flags & 2) != 0 ? Bytes(harmed) : rest;
   // As a socket tells them.
   const auto alone = OptionsLayer::read(stranger);
   require(!alone || (lies_within(*alone, stranger) && alone->size() <= 255));
