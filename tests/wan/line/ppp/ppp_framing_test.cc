@@ -6,6 +6,7 @@
 #include "ppp_stage.h"
 #include "sim/seeds.h"
 #include "wan/line/octet_run.h"
+#include "wan/line/ppp/control_packet.h"
 #include "wan/line/ppp/frame_check.h"
 #include "wan/line/ppp/octet_stuffing.h"
 #include "wan/line/scrambled_payload.h"
@@ -279,6 +280,32 @@ TEST(PppGenuine, FramesAreReadAndThoseWithCompressedHeadersCounted) {
   EXPECT_EQ(handed_on, 8U);
   EXPECT_EQ(compressed, 12U);
   EXPECT_EQ(wrong, 1U);
+}
+
+TEST(PppGenuine, ControlPacketsAreReadAndMadeAgainToTheByte) {
+  std::size_t with_options = 0;
+  std::size_t others = 0;
+  for (const Packet& packet : captured()) {
+    if ((wire::load_be16(packet.data() + 2) & 0x8000) == 0) continue;
+    const Bytes information = Bytes(packet).subspan(kPppHeader);
+    const auto control = ControlPacket::parse(information);
+    ASSERT_TRUE(control);
+    ControlPacket again = *control;
+    std::vector<std::byte> options;
+    if (control->code <= ControlCode::kConfigureReject) {
+      Bytes rest = control->data;
+      while (const auto option = take_option(rest))
+        put_option(options, *option);
+      EXPECT_TRUE(rest.empty());
+      again.data = options;
+      ++with_options;
+    } else {
+      ++others;
+    }
+    EXPECT_TRUE(std::ranges::equal(again.bytes(), information));
+  }
+  EXPECT_EQ(with_options, 16U);
+  EXPECT_EQ(others, 10U);
 }
 
 }  // namespace

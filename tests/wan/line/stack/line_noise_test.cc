@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any packets, any kind of line, any bit errors, octets too few or too many, and cuts: what comes
-// is a part of what was sent, in its order and each packet exact, what is lost is counted, and a
-// line that is good again brings everything.
+// Any frames in any layers, any kind of line, any bit errors, octets too few or too many, and cuts:
+// what comes is a part of what was sent, in its order and each frame exact, what is lost is
+// counted, and a line that is good again brings everything.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -108,6 +109,43 @@ class Harm {
   const bool only_bits_;
 };
 
+// What is around frames, at each end of a line.
+class Layers {
+ public:
+  explicit Layers(std::string_view text)
+      : stacks_{make(text, here(is_ipv4(text))), make(text, there(is_ipv4(text)))} {}
+
+  [[nodiscard]] LineWorld::Packet put_on(std::size_t end, Bytes frame) const {
+    return wrapped(stacks_[end], frame);
+  }
+  // Of packets that came to an end, the frames; all others are counted.
+  [[nodiscard]] std::vector<LineWorld::Packet> take_off(
+      std::size_t end, const std::vector<LineWorld::Packet>& came) {
+    Stack& stack = stacks_[end];
+    const std::uint64_t before = refused(stack);
+    std::vector<LineWorld::Packet> frames;
+    for (const LineWorld::Packet& packet : came) {
+      const auto frame = stack.unwrap(packet);
+      if (frame) frames.emplace_back(frame->bytes.begin(), frame->bytes.end());
+    }
+    EXPECT_EQ(refused(stack) - before, came.size() - frames.size());
+    return frames;
+  }
+
+ private:
+  static Stack make(std::string_view text, const Ends& ends) {
+    return std::move(Stack::parse(LineStack::parse(text)->packets(), ends, true).value());
+  }
+  static std::uint64_t refused(const Stack& stack) {
+    std::uint64_t sum = 0;
+    for (const CounterValue& counter : stack.refused().snapshot())
+      sum += counter.value;
+    return sum;
+  }
+
+  std::array<Stack, 2> stacks_;
+};
+
 class LineNoise : public ::testing::TestWithParam<const char*> {
  protected:
   static bool is(std::string_view name) {
@@ -117,13 +155,18 @@ class LineNoise : public ::testing::TestWithParam<const char*> {
   // An STM-64 needs many octets for a few frames.
   static std::uint64_t rate() { return is("10gbase-w") ? 50'000'000 : 2'000'000; }
   static std::uint64_t usual_seeds() { return is("10gbase-w") ? 1 : 4; }
-  static void give(LineWorld& world, std::size_t count) {
-    for (LineWorld::End& end : world.ends) {
+  // The frames that each end sends.
+  static std::array<std::vector<LineWorld::Packet>, 2> give(LineWorld& world, const Layers& layers,
+                                                            std::size_t count) {
+    std::array<std::vector<LineWorld::Packet>, 2> frames;
+    for (std::size_t end = 0; end < 2; ++end) {
       for (std::size_t i = 0; i < count; ++i) {
         const std::size_t most = world.random() % 8 == 0 ? 4000 : 200;
-        end.waiting.push_back(world.make_packet(shortest() + world.random() % most));
+        frames[end].push_back(world.make_packet(shortest() + world.random() % most));
+        world.ends[end].waiting.push_back(layers.put_on(end, frames[end].back()));
       }
     }
+    return frames;
   }
 };
 
@@ -131,14 +174,13 @@ TEST_P(LineNoise, LeavesAPartInOrderEachExactAndCountsWhatIsLost) {
   for (const std::uint64_t seed : sim::seeds(usual_seeds())) {
     SCOPED_TRACE(sim::how_to_replay(seed, "*LineNoise.*"));
     LineWorld world(GetParam(), static_cast<std::uint32_t>(seed), rate());
+    Layers layers(GetParam());
     ASSERT_TRUE(world.run_until_up(20s));
     std::array harm{Harm(2 * seed), Harm(2 * seed + 1)};
     world.spoil = [&](std::size_t from, std::vector<std::byte>& octets) {
       harm[from].spoil(octets);
     };
-    give(world, 100);
-    const std::array sent{std::vector(world.ends[0].waiting.begin(), world.ends[0].waiting.end()),
-                          std::vector(world.ends[1].waiting.begin(), world.ends[1].waiting.end())};
+    const auto sent = give(world, layers, 100);
     const std::array before{losses(world.ends[0]), losses(world.ends[1])};
     world.run(150ms);
     world.spoil = {};
@@ -149,33 +191,34 @@ TEST_P(LineNoise, LeavesAPartInOrderEachExactAndCountsWhatIsLost) {
     // What an end kept while the other one was not there goes now.
     world.run(300ms);
     for (std::size_t end = 0; end < 2; ++end) {
-      const auto& came = world.ends[end].came;
+      const auto came = layers.take_off(end, world.ends[end].came);
       EXPECT_TRUE(world.ends[1 - end].waiting.empty());
       EXPECT_TRUE(is_part(came, sent[1 - end]));
-      const std::uint64_t lost = losses(world.ends[end]) - before[end];
+      const std::uint64_t lost =
+          losses(world.ends[end]) - before[end] + world.ends[end].came.size() - came.size();
       if (came.size() != sent[1 - end].size()) {
         EXPECT_GT(lost, 0U);
       }
     }
     EXPECT_TRUE(world.up());
     // The first one behind what was cut off may be taken for its rest.
-    give(world, 1);
+    (void)give(world, layers, 1);
     world.run(20ms);
     for (LineWorld::End& end : world.ends)
       end.came.clear();
-    give(world, 5);
-    const std::array last{std::vector(world.ends[0].waiting.begin(), world.ends[0].waiting.end()),
-                          std::vector(world.ends[1].waiting.begin(), world.ends[1].waiting.end())};
+    const auto last = give(world, layers, 5);
     world.run(50ms);
-    EXPECT_TRUE(world.ends[0].came == last[1]);
-    EXPECT_TRUE(world.ends[1].came == last[0]);
+    EXPECT_TRUE(layers.take_off(0, world.ends[0].came) == last[1]);
+    EXPECT_TRUE(layers.take_off(1, world.ends[1].came) == last[0]);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Stacks, LineNoise,
                          ::testing::Values("ipv6/aal5", "gfp", "ethernet/gfp", "ipv6/ppp", "ppp",
                                            "ipv6/aal5/stm1", "gfp/stm4", "ipv6/ppp/stm1",
-                                           "ethernet/10gbase-r", "ethernet/10gbase-w"),
+                                           "udp/ipv6/ppp/stm1", "udp/ipv4/aal5", "mpls/ppp",
+                                           "ipv6/mpls/gfp", "ethernet/10gbase-r",
+                                           "udp/ipv6/ethernet/10gbase-r", "ethernet/10gbase-w"),
                          [](const auto& of) {
                            std::string name = of.param;
                            std::ranges::replace_if(

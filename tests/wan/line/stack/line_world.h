@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "../../encapsulation_stage.h"
 #include "base/entropy.h"
 #include "base/random.h"
 #include "wan/line/stack/line_stack.h"
@@ -52,10 +53,7 @@ class LineWorld {
             const Circuits& circuits = {})
       : random(seed), entropy_(Random(seed)) {
     const auto names = LineStack::parse(stack);
-    const Carried carried = stack.find("ipv6") == 0
-                                ? Carried{.ip_protocol = 41, .ether_type = 0x86DD}
-                            : stack.find("ethernet") == 0 ? Carried{}
-                                                          : kFrame;
+    const Carried carried = Stack::parse(names->packets(), here(is_ipv4(stack)), true)->outermost();
     for (std::size_t i = 0; i < ends.size(); ++i) {
       End& end = ends[i];
       end.line = names->make(carried, &entropy_, end, end, circuits[i]);
