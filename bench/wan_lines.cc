@@ -2,7 +2,8 @@
 // Of every stack that ends in a line: how much of what the line carries is InfiniBand packets, and
 // how fast one core makes its octets and finds the packets in them again. A frame holds four
 // packets with 2 KiB of payload, as those of a busy tunnel do; octets are random, so that PPP
-// stuffs as many as it must.
+// stuffs as many as it must. Of stacks that end in packets, and of fibres, on which packets are as
+// they are: the share alone (wan_encapsulation has how fast they are).
 //
 // usage: wan_lines [STACK ...]
 #include <fmt/format.h>
@@ -13,10 +14,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fibre_address.h"
 #include "base/random.h"
 #include "turns.h"
 #include "wan/dccp/dccp_header.h"
 #include "wan/encapsulation/stack.h"
+#include "wan/fibre_code.h"
+#include "wan/fibre_packet.h"
 #include "wan/line/stack/line_stack.h"
 #include "wan_ends.h"
 #include "wan_packet.h"
@@ -36,7 +40,12 @@ constexpr std::size_t kPiecesInTurn = 32;
 constexpr double kBits = 8;
 
 std::vector<std::string> all_stacks() {
-  std::vector<std::string> out;
+  std::vector<std::string> out{"ethernet", "mpls/ethernet"};
+  for (const std::string_view packets :
+       {"udp/ipv6", "udp/ipv4", "ipv6", "ipv4", "dccp/ipv6", "dccp/ipv4"}) {
+    for (const std::string_view around : {"", "/ethernet", "/mpls/ethernet"})
+      out.push_back(fmt::format("{}{}", packets, around));
+  }
   const std::array<std::string_view, 5> framings{"", "/stm1", "/stm4", "/stm16", "/stm64"};
   const std::array<std::string_view, 6> ip{"ipv6",     "ipv4",      "udp/ipv6",
                                            "udp/ipv4", "dccp/ipv6", "dccp/ipv4"};
@@ -78,6 +87,7 @@ class Packets final : public PacketSource, public PacketSink {
       bytes_.insert(bytes_.end(), piece.begin(), piece.end());
     return true;
   }
+  [[nodiscard]] std::size_t size() const { return bytes_.size(); }
   Bytes next() override { return bytes_; }
   void packet(Bytes bytes) override {
     if (bytes.size() >= bytes_.size()) ++came;
@@ -89,7 +99,41 @@ class Packets final : public PacketSource, public PacketSink {
   std::vector<std::byte> bytes_;
 };
 
+void print_share(std::string_view text, double share) {
+  fmt::print("{}: {:.4f} of it is packets\n", text, share);
+  fmt::print("result: {} packets / octets = {:.4f}\n", text, share);
+}
+
+bool measure_packets(const std::string& text) {
+  const auto stack = Stack::parse(text, ends_of(text));
+  Packets packets;
+  if (!stack || !packets.make(*stack, text.starts_with("dccp/"))) {
+    fmt::print(stderr, "wan_lines: {} does not carry such a frame\n", text);
+    return false;
+  }
+  print_share(text, static_cast<double>(kPackets * make_wan_packet(kPayload).size()) /
+                        static_cast<double>(packets.size()));
+  return true;
+}
+
+bool measure_fibres() {
+  constexpr std::size_t kMany = 1000;
+  const std::vector<std::byte> packet = make_wan_packet(kPayload);
+  for (std::size_t code = 0; code < kFibreCodeNames.size(); ++code) {
+    const auto fibre = make_fibre_code(static_cast<FibreCodeKind>(code));
+    std::vector<std::byte> stream;
+    for (std::size_t i = 0; i < kMany; ++i) {
+      if (!put_packet(*fibre, stream, packet)) return false;
+    }
+    const std::string coded = code == 0 ? "" : fmt::format("/{}", kFibreCodeNames[code]);
+    print_share("null" + coded,
+                static_cast<double>(kMany * packet.size()) / static_cast<double>(stream.size()));
+  }
+  return true;
+}
+
 bool measure(const std::string& text) {
+  if (!LineStack::is_one(text)) return measure_packets(text);
   const auto names = LineStack::parse(text);
   if (!names) {
     fmt::print(stderr, "wan_lines: {}\n", names.error().message);
@@ -138,7 +182,7 @@ bool measure(const std::string& text) {
 int main(int argc, char** argv) {
   std::vector<std::string> stacks(argv + 1, argv + argc);
   if (stacks.empty()) stacks = all_stacks();
-  bool good = true;
+  bool good = argc > 1 || measure_fibres();
   for (const std::string& stack : stacks)
     good = measure(stack) && good;
   return good ? 0 : 1;

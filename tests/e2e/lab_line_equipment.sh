@@ -54,15 +54,6 @@ others_undisturbed() {
   expect wan 'foreign_whole [1-9][0-9][0-9]'
   refuse wan '(foreign_(spoilt|lost|out_of_order)|dropped_full) [1-9]'
 }
-# Nothing that the fabric gave to the line was lost on it.
-clean() {
-  local site
-  for site in west east; do
-    site_report "$site" "sorted(remote['counters'])" >"$work/counters-$site.out"
-    expect "counters-$site" "tx_packets"
-    refuse "counters-$site" 'forged|lost|overrun|malformed|no_lane|full|replayed'
-  done
-}
 
 start_site west
 start_equipment

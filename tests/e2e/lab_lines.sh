@@ -42,16 +42,6 @@ if [[ $sealed == True ]]; then
   seal_sites
 fi
 
-# clean: nothing that the fabric gave to the line was lost on it.
-clean() {
-  local site
-  for site in west east; do
-    site_report "$site" "sorted(remote['counters'])" >"$work/counters-$site.out"
-    expect "counters-$site" "tx_packets"
-    refuse "counters-$site" 'forged|lost|overrun|malformed|no_lane|full|replayed'
-  done
-}
-
 start_site west
 if [[ -n $equipment ]]; then
   spawn wan "$weft" wan-emulator stream "${listen[east]}" "${listen[west]}" --path delay=5ms \

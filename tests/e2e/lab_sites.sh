@@ -26,8 +26,6 @@
 #   unsealable  an extender is refused whose layers cannot be, or cannot be sealed, and why
 #   fibre     on a fibre, without an encapsulation and with little memory: a Unix socket, a TCP
 #             connection, FIFOs, files that grow; the other site is killed and restarted
-#   stream    on a fibre of that kind through an emulated WAN, longer than standard credit reaches,
-#             which falls silent and comes back
 #   stranger  a site with another key than the one that is expected is refused, and both say so
 set -euo pipefail
 # shellcheck disable=SC2034  # lib.sh reads it
@@ -94,15 +92,6 @@ by_address() {
   node records w2 saquery SR
   finish records
   expect records 'ServiceName.*DAPL Address Translation Service'
-}
-# Nothing was lost, mistaken or forged on the way.
-clean() {
-  local site
-  for site in west east; do
-    site_report "$site" "sorted(remote['counters'])" >"$work/counters-$site.out"
-    expect "counters-$site" "tx_packets"
-    refuse "counters-$site" 'forged|lost|overrun|malformed|no_lane|full|replayed|no_keys'
-  done
 }
 
 programs() {
@@ -710,20 +699,6 @@ stranger() {
   expect without 'west.toml:[0-9]+: extender.edge-west: needs a key, .*weft extend keygen'
 }
 
-# on_fibre WEST EAST BUFFER: both labs say that, each as the fibre is to it.
-on_fibre() {
-  local site
-  local -A to=([west]=$1 [east]=$2)
-  for site in west east; do
-    sed -e "s|^address = .*|encapsulation = \"null\"\nfibre = \"${to[$site]}\"|" \
-      -e "s|^buffer = .*|buffer = \"$3\"|" -e '/^listen = /d; /^key = /d; /^fingerprint = /d' \
-      "$source_tree/examples/labs/site-$site.toml" >"$work/$site.toml"
-  done
-  start_site west
-  start_site east
-  await_up
-}
-
 fibre() {
   local kind
   for kind in unix shm; do
@@ -763,35 +738,6 @@ fibre() {
   across ibv_rc_pingpong -n 300 -s 65536
   clean
   stop_sites
-}
-
-# A bare fibre of 20 ms there and back, of which a standard link would fill a twentieth.
-stream() {
-  local target relay
-  target=127.0.0.1:$(free_port)
-  relay=127.0.0.1:$(free_port)
-  spawn wan "$weft" wan-emulator stream "$relay" "$target" --path rate=1Gb/s,delay=10ms
-  await wan '^weft wan-emulator: stream'
-  on_fibre "tcp:$target" "tcp:$relay" 8MiB
-  perftest_across ib_write_bw -n 500
-  across ibv_rc_pingpong -n 50 -s 65536
-  [[ $(site_report east "remote['credit_blocks']") == $((1 << 23)) ]] ||
-    fail "they do not count more blocks"
-  clean
-  kill -STOP -- "-${pid_of[wan]}"
-  await_site west "wan['state']" Down
-  await_site east "wan['state']" Down
-  kill -CONT -- "-${pid_of[wan]}"
-  await_up
-  across ibv_rc_pingpong -n 50
-  kill_site west # the one that listens
-  await_site east "wan['state']" Down
-  start_site west
-  await_up
-  across ibv_rc_pingpong -n 50
-  stop_sites
-  stop wan INT
-  expect wan 'delivered [1-9]'
 }
 
 $what
