@@ -15,7 +15,6 @@ constexpr Duration kFirstAckAgain = 200ms;     // 8.1.5
 constexpr Duration kHandshakePatience = 480s;  // four times the lifetime of a packet
 constexpr Duration kClosePatience = 64s;       // 8.3
 constexpr Duration kAckDelay = 20ms;           // RFC 4341, 6.1: up to half a second
-constexpr std::uint64_t kOthersUnanswered = 8;
 
 bool ends_connection(PacketType type) {
   return type == PacketType::kCloseReq || type == PacketType::kClose || type == PacketType::kReset;

@@ -11,7 +11,8 @@ namespace {
 
 // Cells that go with data; with more, an Ack of its own.
 constexpr std::size_t kCellsWithData = 32;
-constexpr Duration kTimestampUnit = 10us;  // RFC 4340, 13.1
+constexpr std::uint64_t kOthersUnanswered = 8;  // packets without data until data tells of them
+constexpr Duration kTimestampUnit = 10us;       // RFC 4340, 13.1
 
 bool may_negotiate(PacketType type) {
   return type == PacketType::kRequest || type == PacketType::kResponse ||
