@@ -21,11 +21,12 @@ bool bit(const std::vector<std::byte>& bytes, std::size_t at) {
   return (std::to_integer<unsigned>(bytes[at / 8]) >> (7 - at % 8) & 1U) != 0;
 }
 
-// Bit by bit, as the standard draws it.
-std::vector<std::byte> scrambled_bit_by_bit(const std::vector<std::byte>& bytes) {
+// Bit by bit, as the standard draws it, after `sent`, whose last bit is bit 0.
+std::vector<std::byte> scrambled_bit_by_bit(const std::vector<std::byte>& bytes,
+                                            std::uint64_t sent = 0) {
   std::vector<std::byte> out(bytes.size());
   for (std::size_t at = 0; at < 8 * bytes.size(); ++at) {
-    const bool before = at >= 43 && bit(out, at - 43);
+    const bool before = at >= 43 ? bit(out, at - 43) : (sent >> (42 - at) & 1) != 0;
     if (bit(bytes, at) != before) out[at / 8] |= static_cast<std::byte>(0x80U >> at % 8);
   }
   return out;
@@ -67,6 +68,38 @@ TEST(PayloadScrambler, IsTheOneOfTheStandardByEachKernel) {
       heard = kernel.descramble(out.data() + first, out.data() + first, rest, heard);
       ASSERT_EQ(out, bytes);
       ASSERT_EQ(heard, sent);
+    }
+  }
+}
+
+// As many as fall into runs, of all lengths, after any line, from anywhere to anywhere; and nothing
+// beside them is touched.
+TEST(PayloadScrambler, IsTheOneOfTheStandardByEachKernelForLongPieces) {
+  constexpr std::size_t kBeside = 64;
+  std::mt19937 random(5);
+  for (std::size_t round = 0; round < 60; ++round) {
+    const auto bytes = random_bytes(random, random() % 12'000);
+    const std::uint64_t before = std::uint64_t{random()} << 32 | random();
+    const auto expected = scrambled_bit_by_bit(bytes, before);
+    for (const PayloadScramblerKernel& kernel : payload_scrambler_kernels()) {
+      SCOPED_TRACE(kernel.name);
+      const auto beside = random_bytes(random, bytes.size() + 2 * kBeside);
+      const std::size_t first = random() % kBeside;
+      auto room = beside;
+      const MutableBytes out = MutableBytes(room).subspan(first, bytes.size());
+      const bool in_place = round % 2 == 0;
+      if (in_place) std::ranges::copy(bytes, out.begin());
+      const std::byte* const from = in_place ? out.data() : bytes.data();
+      const std::uint64_t sent = kernel.scramble(from, out.data(), bytes.size(), before);
+      ASSERT_TRUE(std::ranges::equal(out, expected)) << bytes.size();
+      std::uint64_t last = before;
+      for (const std::byte octet : expected)
+        last = last << 8 | std::to_integer<std::uint64_t>(octet);
+      ASSERT_EQ(sent, last);
+      ASSERT_EQ(kernel.descramble(out.data(), out.data(), out.size(), before), sent);
+      ASSERT_TRUE(std::ranges::equal(out, bytes));
+      std::ranges::copy(Bytes(beside).subspan(first, out.size()), out.begin());
+      ASSERT_EQ(room, beside);
     }
   }
 }

@@ -2,6 +2,7 @@
 // Four payloads, of 33 octets, at a step. That P^8 has delays of whole octets spares it shifts.
 #if defined(__x86_64__)
 
+#include <array>
 #include <cstring>
 
 #include "wan/line/avx2_stream.h"
@@ -84,37 +85,21 @@ WEFT_AVX2 std::uint64_t scramble_ahead(const std::uint64_t* from, std::uint64_t*
   return kPortableBlockStream.scramble(from + i, to + i, count - i, sent);
 }
 
-// The n-th of four blocks begins 2n bits behind an octet: what is over of it goes into the word of
-// the next one, and of the last one into an octet of its own.
-WEFT_AVX2_INLINE void store_packed(__m256i payloads, const std::uint8_t* headers,
-                                   std::byte* octets) {
-  const __m256i at = _mm256_setr_epi64x(0, 2, 4, 6);
-  int four;
-  std::memcpy(&four, headers, sizeof four);
-  const __m256i head = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four));
-  const __m256i over = _mm256_srlv_epi64(payloads, _mm256_setr_epi64x(62, 60, 58, 56));
-  const __m256i handed = octets_late<8>(over, _mm256_setzero_si256());
-  const __m256i shifted = _mm256_sllv_epi64(payloads, _mm256_setr_epi64x(2, 4, 6, 8));
-  store32(octets, _mm256_or_si256(shifted, _mm256_or_si256(_mm256_sllv_epi64(head, at), handed)));
-  octets[32] = static_cast<std::byte>(_mm256_extract_epi64(over, 3));
-}
-
+// Blocks are put together word by word: registers of 32 octets have enough to do.
 WEFT_AVX2 std::uint64_t pack_ahead(const std::uint64_t* payloads, const std::uint8_t* headers,
                                    std::size_t groups, std::byte* octets, std::uint64_t sent) {
   const std::size_t count = groups * kGroupBlocks;
-  std::size_t i = 0;
-  if (count >= 2 * kBegun) {
-    LookAhead ahead;
-    std::uint64_t begun[kBegun];
-    begin(ahead, payloads, begun, sent);
-    for (; i < kBegun; i += kStep, octets += kGroupOctets)
-      store_packed(load32(begun + i), headers + i, octets);
-    for (; i < count; i += kStep, octets += kGroupOctets)
-      store_packed(ahead.step(load32(payloads + i)), headers + i, octets);
-    sent = ahead.last();
+  if (count < 2 * kBegun) return kPortableBlockStream.pack(payloads, headers, groups, octets, sent);
+  LookAhead ahead;
+  std::array<std::uint64_t, kBegun> words;
+  begin(ahead, payloads, words.data(), sent);
+  for (std::size_t i = 0; i < kBegun; i += kStep, octets += kGroupOctets)
+    put_group(headers + i, octets, [&](std::size_t n) { return words[i + n]; });
+  for (std::size_t i = kBegun; i < count; i += kStep, octets += kGroupOctets) {
+    store32(words.data(), ahead.step(load32(payloads + i)));
+    put_group(headers + i, octets, [&](std::size_t n) { return words[n]; });
   }
-  return kPortableBlockStream.pack(payloads + i, headers + i, (count - i) / kGroupBlocks, octets,
-                                   sent);
+  return ahead.last();
 }
 
 // The lowest octet of each word.
