@@ -92,24 +92,46 @@ std::uint64_t pack_by_words(const std::uint64_t* payloads, const std::uint8_t* h
   return divider.sent();
 }
 
-// From bit 0 to 7 of an octet on, a block takes up to ten of them. Of the last ones there may not
-// be so many that two words can be read.
+// A block begins at so many bits, at most 13, of the first of two words.
+inline std::uint64_t take_block(std::uint64_t first, std::uint64_t second, std::size_t bits,
+                                std::uint8_t& header, std::uint64_t& payload, std::uint64_t heard) {
+  const std::uint64_t low = first >> bits;
+  const std::uint64_t word = low >> 2 | second << (62 - bits);
+  header = static_cast<std::uint8_t>(low & 3);
+  payload = descramble_word(word, heard);
+  return word;
+}
+
+// Wherever in an octet the first of four blocks begins, the fifth begins there in the 33rd after
+// it. Of the last ones there may be fewer octets than are read.
 std::uint64_t unpack_by_words(Bytes octets, std::size_t at, std::size_t count,
                               std::uint64_t* payloads, std::uint8_t* headers, std::uint64_t heard) {
+  constexpr std::size_t kReach = 40;  // octets that are read for four blocks
+  std::size_t i = 0;
+  Bytes from = octets.subspan(at / 8);
+  const std::size_t begin = at % 8;
+  for (; i + kGroupBlocks <= count && from.size() >= kReach; i += kGroupBlocks) {
+    const std::uint64_t w0 = wire::load_le64(from.data());
+    const std::uint64_t w1 = wire::load_le64(from.data() + 8);
+    const std::uint64_t w2 = wire::load_le64(from.data() + 16);
+    const std::uint64_t w3 = wire::load_le64(from.data() + 24);
+    const std::uint64_t w4 = wire::load_le64(from.data() + 32);
+    heard = take_block(w0, w1, begin, headers[i], payloads[i], heard);
+    heard = take_block(w1, w2, begin + 2, headers[i + 1], payloads[i + 1], heard);
+    heard = take_block(w2, w3, begin + 4, headers[i + 2], payloads[i + 2], heard);
+    heard = take_block(w3, w4, begin + 6, headers[i + 3], payloads[i + 3], heard);
+    from = from.subspan(kGroupOctets);
+  }
   std::array<std::byte, 2 * sizeof(std::uint64_t)> last{};
-  for (std::size_t i = 0; i < count; ++i, at += kBlockBits) {
-    Bytes from = octets.subspan(at / 8);
+  for (at += i * kBlockBits; i < count; ++i, at += kBlockBits) {
+    from = octets.subspan(at / 8);
     if (from.size() < last.size()) {
       std::ranges::copy(from, last.begin());
       from = last;
     }
-    const unsigned shift = at % 8;
-    const std::uint64_t low = wire::load_le64(from.data());
-    const std::uint64_t high = wire::load_le64(from.data() + sizeof low);
-    const std::uint64_t word = low >> (shift + 2) | high << (62 - shift);
-    headers[i] = static_cast<std::uint8_t>(low >> shift & 3);
-    payloads[i] = descramble_word(word, heard);
-    heard = word;
+    const std::uint64_t first = wire::load_le64(from.data());
+    const std::uint64_t second = wire::load_le64(from.data() + sizeof first);
+    heard = take_block(first, second, at % 8, headers[i], payloads[i], heard);
   }
   return heard;
 }
