@@ -100,11 +100,11 @@ function(weft_test folder name)
   set_tests_properties(${folder}.${name} PROPERTIES ${props})
 endfunction()
 
-# weft_script_test(label name COMMAND … [LOCK resource] [ALONE] [BUSY] [COST s] [TIMEOUT s] [FULL]): a
-# test that is a script. FULL tests run only under `script/test --full` (ctest -C full). One that is
-# ALONE polls on several processors, and would cost whatever runs beside it more time than it takes
-# itself. A BUSY one has several processes that work, and takes two of the places that script/test
-# has. COST is how long it takes, where that is much: the longest begin first.
+# weft_script_test(label name COMMAND … [LOCK resource] [ALONE] [BUSY] [COST s] [TIMEOUT s] [FULL]):
+# a test that is a script. FULL tests run only under `script/test --full` (ctest -C full). One that
+# is ALONE polls on several processors, and would cost whatever runs beside it more time than it
+# takes itself. A BUSY one has several processes that work, and takes two of the places that
+# script/test has. COST is how long it takes, where that is much: the longest begin first.
 function(weft_script_test label name)
   cmake_parse_arguments(ARG "FULL;BUSY;ALONE" "LOCK;TIMEOUT;COST" "COMMAND;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
