@@ -71,9 +71,9 @@ WEFT_VPCLMUL std::uint32_t crc32_msb_by_vpclmul(std::uint32_t state, Bytes bytes
   const std::byte* at = bytes.data();
   std::size_t left = bytes.size() - kStep;
   // The register is added to the first four octets.
-  __m256i a = _mm256_xor_si256(
-      load_pair(at),
-      _mm256_setr_epi64x(0, static_cast<long long>(std::uint64_t{state} << 32), 0, 0));
+  const std::uint64_t added = std::uint64_t{state} << 32;
+  __m256i a =
+      _mm256_xor_si256(load_pair(at), _mm256_setr_epi64x(0, static_cast<long long>(added), 0, 0));
   __m256i b = load_pair(at + kPair);
   __m256i c = load_pair(at + 2 * kPair);
   __m256i d = load_pair(at + 3 * kPair);

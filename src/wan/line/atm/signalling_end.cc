@@ -35,7 +35,7 @@ std::optional<CallId> SignallingEnd::place(SignallingMessage setup, Time now) {
   call.channel = setup.channel;
   call.last = setup;
   enter(call, CallState::kSetupSent, now);
-  send(std::move(setup), id, now);
+  send(setup, id, now);
   return id;
 }
 

@@ -86,8 +86,8 @@ struct LookAhead {
 };
 
 // After kBegun words, which `to` gets; what was before them matters to nothing that is kept.
-WEFT_VBMI2_INLINE std::uint64_t begin(LookAhead& ahead, const std::uint64_t* from,
-                                      std::uint64_t* to, std::uint64_t sent) {
+WEFT_VBMI2_INLINE void begin(LookAhead& ahead, const std::uint64_t* from, std::uint64_t* to,
+                             std::uint64_t sent) {
   const __m512i zero = _mm512_setzero_si512();
   ahead.by0 = ahead.by1 = ahead.by2 = ahead.by3 = zero;
   (void)ahead.multiply(_mm512_loadu_si512(from));
@@ -96,7 +96,6 @@ WEFT_VBMI2_INLINE std::uint64_t begin(LookAhead& ahead, const std::uint64_t* fro
     to[i] = sent = scramble_word(from[i], sent);
   ahead.out2 = _mm512_loadu_si512(to);
   ahead.out1 = _mm512_loadu_si512(to + kStep);
-  return sent;
 }
 
 WEFT_VBMI2 std::uint64_t scramble_ahead(const std::uint64_t* from, std::uint64_t* to,
@@ -104,7 +103,7 @@ WEFT_VBMI2 std::uint64_t scramble_ahead(const std::uint64_t* from, std::uint64_t
   std::size_t i = 0;
   if (count >= 2 * kBegun) {
     LookAhead ahead;
-    sent = begin(ahead, from, to, sent);
+    begin(ahead, from, to, sent);
     for (i = kBegun; i + kStep <= count; i += kStep)
       _mm512_storeu_si512(to + i, ahead.step(_mm512_loadu_si512(from + i)));
     sent = to[i - 1];
@@ -139,7 +138,7 @@ WEFT_VBMI2 std::uint64_t pack_ahead(const std::uint64_t* payloads, const std::ui
   if (count >= 2 * kBegun) {
     LookAhead ahead;
     std::uint64_t begun[kBegun];
-    sent = begin(ahead, payloads, begun, sent);
+    begin(ahead, payloads, begun, sent);
     for (; i < kBegun; i += kStep, octets += 2 * kGroupOctets)
       store_packed(_mm512_loadu_si512(begun + i), headers + i, octets);
     for (; i + kStep <= count; i += kStep, octets += 2 * kGroupOctets)

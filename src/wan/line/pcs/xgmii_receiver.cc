@@ -56,7 +56,7 @@ bool XgmiiReceiver::start(const XgmiiWord& word) {
 bool XgmiiReceiver::finish(const XgmiiWord& word) {
   constexpr std::uint64_t kEnd = (kIdleWord.octets & ~std::uint64_t{0xFF}) | Xgmii::kTerminate;
   const auto lane = static_cast<unsigned>(std::countr_zero(word.control));
-  if (word.control != static_cast<std::uint8_t>(0xFF << lane) ||
+  if (word.control == 0 || word.control != static_cast<std::uint8_t>(0xFF << lane) ||
       word.octets >> (8 * lane) != kEnd << (8 * lane) >> (8 * lane)) {
     return false;
   }

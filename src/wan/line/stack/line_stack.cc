@@ -145,19 +145,23 @@ std::string LineStack::to_string() const {
 }
 
 std::uint64_t LineStack::octets_per_s() const {
-  return framing_.empty() ? kUnframedRate : framing_of(framing_)->octets_per_s;
+  const FramingName* const framing = framing_of(framing_);
+  return framing == nullptr ? kUnframedRate : framing->octets_per_s;
 }
 
 std::optional<sonet::Level> LineStack::level() const {
-  return framing_.empty() ? std::nullopt : framing_of(framing_)->level;
+  const FramingName* const framing = framing_of(framing_);
+  return framing == nullptr ? std::nullopt : framing->level;
 }
 
 std::uint8_t LineStack::label() const {
-  return mapping_.empty() ? sonet::label::kWis : mapping_of(mapping_)->label;
+  const MappingName* const mapping = mapping_of(mapping_);
+  return mapping == nullptr ? sonet::label::kWis : mapping->label;
 }
 
 bool LineStack::payload_scrambled() const {
-  return !mapping_.empty() && mapping_of(mapping_)->scrambled;
+  const MappingName* const mapping = mapping_of(mapping_);
+  return mapping != nullptr && mapping->scrambled;
 }
 
 std::unique_ptr<Line> LineStack::make(const Carried& carried, Entropy* entropy,
