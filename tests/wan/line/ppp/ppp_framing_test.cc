@@ -249,7 +249,7 @@ TEST(PppGenuine, FramesAreMadeAgainAsTheyWere) {
       ++frames;
       plain += genuine.plain ? 1 : 0;
       Packet without_fcs = genuine.frame;
-      without_fcs.resize(without_fcs.size() - 2);
+      without_fcs.erase(without_fcs.end() - 2, without_fcs.end());
       const Packet line = octets_of(without_fcs, PppFcs::k16);
       if (genuine.plain) {
         EXPECT_TRUE(std::equal(genuine.octets.begin(), genuine.octets.end(), line.begin() + 1));
