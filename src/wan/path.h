@@ -18,6 +18,13 @@ struct OutFrame {
   Bytes options{};                 // items that go beside it: at most Path::options_room()
 };
 
+// What bounds how fast frames go into a path, besides who reads them.
+enum class Pace : std::uint8_t {
+  kNone,      // nothing, so that who sends must bound what is under way
+  kSet,       // a rate that the user has set, be it more than gets through
+  kFollowed,  // one that follows what gets through, or a clock that waits for who reads
+};
+
 // What a tunnel sends frames through to one remote: encapsulations and sockets, or a simulation. It
 // may lose, double, delay and mix up frames, and say nothing of it. What comes goes to
 // TunnelEnd::receive(); whenever one of the answers below has changed, TunnelEnd::path_changed().
@@ -37,8 +44,7 @@ class Path {
   // Bytes of frames for this end that the network below keeps until they are read; more are lost.
   // 0: any number.
   [[nodiscard]] virtual std::uint32_t receive_room() const { return 0; }
-  // Whether it keeps to a rate that its user has set. Then only that bounds what is under way.
-  [[nodiscard]] virtual bool has_set_rate() const { return false; }
+  [[nodiscard]] virtual Pace pace() const { return Pace::kNone; }
   // Where it is made of several ways: how much later than another a frame may come that left at the
   // same time.
   [[nodiscard]] virtual Duration spread() const { return 0ns; }

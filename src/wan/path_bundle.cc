@@ -86,10 +86,12 @@ std::uint32_t PathBundle::receive_room() const {
   return least;
 }
 
-bool PathBundle::has_set_rate() const {
-  return std::ranges::all_of(legs_, [](const auto& leg) {
-    return leg->pacer() != nullptr || leg->carrier().has_set_rate();
-  });
+Pace PathBundle::pace() const {
+  Pace least = Pace::kFollowed;
+  for (const auto& leg : legs_) {
+    if (leg->pacer() == nullptr) least = std::min(least, leg->carrier().pace());
+  }
+  return least;
 }
 
 std::size_t PathBundle::options_room() const {

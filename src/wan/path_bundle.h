@@ -57,7 +57,7 @@ class PathBundle final : public Path {
   [[nodiscard]] std::size_t longest_frame() const override;
   [[nodiscard]] std::size_t burst() const override;
   [[nodiscard]] std::uint32_t receive_room() const override;
-  [[nodiscard]] bool has_set_rate() const override;
+  [[nodiscard]] Pace pace() const override;
   [[nodiscard]] std::size_t options_room() const override;
   [[nodiscard]] Duration spread() const override;
   void send(std::span<const OutFrame> frames, Time now) override;

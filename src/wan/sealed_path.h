@@ -93,7 +93,7 @@ class SealedPath final : public Path {
   [[nodiscard]] std::size_t longest_frame() const override;
   [[nodiscard]] std::size_t burst() const override { return carrier_.burst(); }
   [[nodiscard]] std::uint32_t receive_room() const override { return carrier_.receive_room(); }
-  [[nodiscard]] bool has_set_rate() const override { return carrier_.has_set_rate(); }
+  [[nodiscard]] Pace pace() const override { return carrier_.pace(); }
   [[nodiscard]] std::size_t options_room() const override { return carrier_.options_room(); }
   void send(std::span<const OutFrame> frames, Time now) override;
 

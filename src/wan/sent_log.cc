@@ -30,6 +30,7 @@ void SentLog::sent(std::span<const SentPiece> pieces, Time now) {
                 .state = pieces.empty() ? State::kSettled : State::kAwaited});
   if (!pieces.empty()) ++awaited_;
   under_way_ += bytes;
+  if (restraint_ && bytes != 0) restraint_->sent(bytes, now);
   for (const SentPiece& piece : pieces)
     pieces_.push(piece);
   if (awaited_ == 0) trim();
@@ -53,7 +54,9 @@ void SentLog::come(std::uint64_t number, Time now, Observer& observer) {
   heard_at_ = now;
   silences_ = 0;
   come_ += frame.bytes;
-  if (frame.state == State::kAwaited) settle(frame);
+  const bool awaited = frame.state == State::kAwaited;
+  if (restraint_) awaited ? restraint_->came(frame.bytes) : restraint_->came_after_all(frame.bytes);
+  if (awaited) settle(frame);
   for (std::uint64_t i = 0; i < frame.pieces; ++i)
     observer.arrived(pieces_[frame.piece + i - first_piece_]);
 }
@@ -96,6 +99,7 @@ bool SentLog::acknowledged(std::uint64_t before, std::span<const AcknowledgeItem
   if (newest_come_ > newest) {
     const Frame& frame = at(newest_come_ - 1);
     window_.hear(come_ - frame.before, now - frame.sent_at, now);
+    if (restraint_) restraint_->look(round_trip_.smoothed(), now);
   }
   trim();
   return true;
@@ -105,6 +109,7 @@ void SentLog::give_up(std::uint64_t number, Observer& observer) {
   Frame& frame = at(number);
   assert(frame.state == State::kAwaited);
   settle(frame);
+  if (restraint_) restraint_->lost(frame.bytes);
   for (std::uint64_t i = 0; i < frame.pieces; ++i)
     observer.lost(pieces_[frame.piece + i - first_piece_]);
 }
@@ -127,6 +132,7 @@ void SentLog::trim() {
 }
 
 void SentLog::expire(Time now, Observer& observer) {
+  if (restraint_) restraint_->go_on(now);
   const Duration patience = round_trip_.overtaken() + spread_;
   for (; checked_ < newest_come_; ++checked_) {
     const Frame& frame = at(checked_);
@@ -154,8 +160,10 @@ std::optional<std::uint64_t> SentLog::oldest_awaited() const {
 }
 
 std::optional<Time> SentLog::deadline() const {
-  if (awaited_ == 0) return std::nullopt;
+  const auto resumes = restraint_ ? restraint_->pause() : std::nullopt;
+  if (awaited_ == 0) return resumes;
   Time first = heard_at_ + round_trip_.silence() * (1 << silences_);
+  if (resumes) first = std::min(first, *resumes);
   for (std::uint64_t number = checked_; number < newest_come_; ++number) {
     if (at(number).state == State::kSettled) continue;
     first = std::min(first, at(number).sent_at + round_trip_.overtaken() + spread_);

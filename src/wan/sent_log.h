@@ -14,6 +14,7 @@
 #include "base/ring.h"
 #include "base/time.h"
 #include "wan/arrival_log.h"
+#include "wan/restraint.h"
 #include "wan/round_trip.h"
 #include "wan/send_window.h"
 
@@ -41,7 +42,9 @@ class SentLog {
   };
 
   SentLog() = default;
-  explicit SentLog(const SendWindow& window) : window_(window) {}
+  // What bounds pieces: how much of them is under way, and how fast they leave.
+  SentLog(const SendWindow& window, std::optional<Restraint> restraint)
+      : window_(window), restraint_(restraint) {}
 
   // Of the frame that is sent next.
   [[nodiscard]] std::uint64_t next() const { return first_ + frames_.size(); }
@@ -51,20 +54,25 @@ class SentLog {
   [[nodiscard]] bool has_room() const { return frames_.size() < kFrameWindow - 1; }
   [[nodiscard]] bool has_room_for_packets() const { return frames_.size() < kFrameWindow / 2; }
   // For pieces.
-  [[nodiscard]] bool window_is_open() const { return window_.admits(under_way_); }
+  [[nodiscard]] bool window_is_open() const {
+    return window_.admits(under_way_) && (!restraint_ || restraint_->admits());
+  }
 
   // Frame next() leaves. Without pieces nobody waits for it.
   void sent(std::span<const SentPiece> pieces, Time now);
   // FrameHead::acknowledged, and ranges beyond it. False: it acknowledges what was never sent.
   bool acknowledged(std::uint64_t before, std::span<const AcknowledgeItem::Range> ranges, Time now,
                     Observer& observer);
-  // Gives up frames that were overtaken; when all are silent, the oldest, to find out.
+  // Gives up frames that were overtaken; when all are silent, the oldest, to find out. Pieces may
+  // leave again, if they had to wait for that.
   void expire(Time now, Observer& observer);
   [[nodiscard]] std::optional<Time> deadline() const;
   // Path::spread(): those that are later by no more were not overtaken.
   void set_spread(Duration spread) { spread_ = spread; }
 
   [[nodiscard]] const RoundTrip& round_trip() const { return round_trip_; }
+  // Nothing: the rate that pieces leave at is not this one's matter.
+  [[nodiscard]] const std::optional<Restraint>& restraint() const { return restraint_; }
   // Frames with pieces that have neither come nor been given up.
   [[nodiscard]] std::size_t awaited() const { return awaited_; }
 
@@ -99,6 +107,7 @@ class SentLog {
   std::uint64_t under_way_ = 0;  // bytes of pieces in awaited frames
   std::uint64_t come_ = 0;       // bytes of pieces, so far
   SendWindow window_;
+  std::optional<Restraint> restraint_;
   Time heard_at_{};  // the last news, or when waiting began
   unsigned silences_ = 0;
   RoundTrip round_trip_;

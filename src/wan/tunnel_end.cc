@@ -92,7 +92,7 @@ void TunnelEnd::wake() {
 
 void TunnelEnd::begin(Time now) {
   counters_.add_in_turn(TunnelCounter::kSessions);
-  sender_.begin(session_.agreement(), path_.has_set_rate());
+  sender_.begin(session_.agreement(), path_.pace());
   receiver_.begin(session_.agreement().recovery);
   encoder_.begin(session_.agreement().fec);
   decoder_.begin(session_.agreement().fec);

@@ -41,7 +41,7 @@ std::array<Vl, kLanes> TunnelSender::Options::straight() {
   return egress;
 }
 
-void TunnelSender::begin(const Agreement& agreement, bool keeps_rate) {
+void TunnelSender::begin(const Agreement& agreement, Pace pace) {
   recovery_ = agreement.recovery;
   block_ = agreement.block;
   for (std::size_t vl = 0; vl < kLanes; ++vl) {
@@ -50,7 +50,10 @@ void TunnelSender::begin(const Agreement& agreement, bool keeps_rate) {
     lane.sequence = lane.settled = lane.first_kept = 0;
     lane.offset = 0;
   }
-  log_ = SentLog(SendWindow(keeps_rate ? 0 : agreement.receive_room));
+  const bool bounded = pace == Pace::kNone;
+  log_ = SentLog(SendWindow(bounded ? agreement.receive_room : 0),
+                 pace == Pace::kSet ? std::optional<Restraint>(std::in_place) : std::nullopt);
+  slowed_ = 0;
 }
 
 void TunnelSender::end() {
@@ -116,6 +119,9 @@ void TunnelSender::acknowledged(std::uint64_t before,
     counters_.add_in_turn(TunnelCounter::kAcknowledgeForged);
   }
   log_.expire(now, *this);
+  if (!log_.restraint()) return;
+  const std::uint64_t slowed = log_.restraint()->lowered();
+  counters_.add_in_turn(TunnelCounter::kTxSlowed, slowed - std::exchange(slowed_, slowed));
 }
 
 std::uint32_t TunnelSender::packets(Vl vl) const {

@@ -17,6 +17,7 @@
 #include "link/packet.h"
 #include "wan/byte_ranges.h"
 #include "wan/frame_builder.h"
+#include "wan/path.h"
 #include "wan/sent_log.h"
 #include "wan/session.h"
 #include "wan/traffic_classes.h"
@@ -44,8 +45,7 @@ class TunnelSender final : private SentLog::Observer {
       : options_(options), one_class_(options.classes.uniform()), counters_(counters) {}
 
   // A session is up, and everything is counted from zero; it is over, and what waits is dropped.
-  // `keeps_rate`: Path::has_set_rate().
-  void begin(const Agreement& agreement, bool keeps_rate);
+  void begin(const Agreement& agreement, Pace pace);
   void end();
 
   // From the fabric, of a session that is up. Its space in the receive buffer is free when it has
@@ -150,6 +150,7 @@ class TunnelSender final : private SentLog::Observer {
   std::vector<SentPiece> pieces_;      // of the frame that is put together
   std::optional<std::uint8_t> class_;  // the same; nothing: there is nothing in it
   SentLog log_;
+  std::uint64_t slowed_ = 0;  // times that it was, as far as they are counted
   link::PacketQueue leaving_;  // in frames that are put together
 };
 

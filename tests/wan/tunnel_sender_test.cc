@@ -19,7 +19,7 @@ class Sender : public ::testing::Test {
   void SetUp() override {
     Agreement agreement;
     agreement.capacity[kLane.value()] = 1'000'000;
-    sender_.begin(agreement, true);
+    sender_.begin(agreement, Pace::kFollowed);
   }
 
   void accept(std::size_t payload) {

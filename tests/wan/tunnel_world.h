@@ -53,7 +53,7 @@ class SimPath : public Path {
   [[nodiscard]] std::uint32_t receive_room() const override {
     return static_cast<std::uint32_t>(options.socket_bytes / 4);
   }
-  [[nodiscard]] bool has_set_rate() const override { return options.set_rate; }
+  [[nodiscard]] Pace pace() const override { return options.set_rate ? Pace::kSet : Pace::kNone; }
   [[nodiscard]] std::size_t options_room() const override;
   void send(std::span<const OutFrame> frames, Time now) override;
 

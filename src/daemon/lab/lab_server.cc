@@ -21,12 +21,13 @@ constexpr std::size_t kLabServerMostSessions = 256;
 // A lab that is worked with answers sooner when it does not sleep at once.
 constexpr Duration kLabServerPatience = 50us;
 // While programs are active, descriptors are looked at in one of so many turns: asking the kernel
-// takes longer than a packet.
+// takes longer than a packet. But a turn in which much goes into a WAN takes as long as much that
+// comes out of it, and who did sixteen of them for each look would lose what has come meanwhile.
 constexpr unsigned kLabServerTurnsPerLook = 16;
 // Frames cross the fabric so often in one turn, at most: there, back, and there again.
 constexpr int kLegs = 3;
 // While LAN ports look for frames of their hosts themselves, all descriptors are looked at so
-// often.
+// often; those of a WAN at least so often, too.
 constexpr Duration kLookEvery = 20us;
 // Packets that data services look at, or that wait behind a link after it: several times what a
 // port gives credit for.
@@ -209,7 +210,8 @@ Expected<void> LabServer::run() {
     if (worked) patience.reset();
     if (!worked && programs_->awaits_answer(now)) continue;
     if (worked || patience.look_again(now)) {
-      if (programs_->any_active() && ++turns % kLabServerTurnsPerLook != 0) continue;
+      const bool may_read = wan_ && now - looked >= kLookEvery;
+      if (programs_->any_active() && !may_read && ++turns % kLabServerTurnsPerLook != 0) continue;
       if (lan_is_alone() && lan_->can_look() && now - looked < kLookEvery) continue;
       looked = now;
       const auto ready = reactor_->run_once(0ns);

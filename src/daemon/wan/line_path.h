@@ -40,8 +40,8 @@ class LinePath final : public RemotePath, private wan::PacketSource, private wan
   // wan::Path
   [[nodiscard]] bool established() const override { return channel_->is_up(); }
   [[nodiscard]] std::size_t longest_frame() const override { return longest_frame_; }
-  // The line's clock is a rate that is set.
-  [[nodiscard]] bool has_set_rate() const override { return true; }
+  // The line's clock.
+  [[nodiscard]] wan::Pace pace() const override { return wan::Pace::kFollowed; }
 
  private:
   // Packets that wait for the line, in bytes: beyond that no more are taken.

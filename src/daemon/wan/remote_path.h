@@ -76,7 +76,9 @@ class RemotePath : public wan::Path {
   [[nodiscard]] bool ready() const override { return backlog_.empty() && !pause_; }
   [[nodiscard]] std::size_t burst() const override { return pacer_ ? pacer_->run() : SIZE_MAX; }
   [[nodiscard]] std::uint32_t receive_room() const override { return receive_room_; }
-  [[nodiscard]] bool has_set_rate() const override { return pacer_.has_value(); }
+  [[nodiscard]] wan::Pace pace() const override {
+    return pacer_ ? wan::Pace::kSet : wan::Pace::kNone;
+  }
   void send(std::span<const wan::OutFrame> frames, Time now) override;
 
   // As User::received.

@@ -54,7 +54,7 @@ class DccpPath final : public ConnectedPath, private PacketSink {
   [[nodiscard]] std::size_t longest_frame() const override;
   [[nodiscard]] std::size_t burst() const override;
   [[nodiscard]] std::uint32_t receive_room() const override { return below_.receive_room(); }
-  [[nodiscard]] bool has_set_rate() const override { return below_.has_set_rate(); }
+  [[nodiscard]] Pace pace() const override { return below_.pace(); }
   void send(std::span<const OutFrame> frames, Time now) override;
 
   // ConnectedPath
