@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: lab_ip_router.sh LAYERS: two sites on machines of their own, as far as they can tell, with
-# an IPv6 router between them, one of whose links takes shorter packets; what others send through
-# the same interfaces is not disturbed. LAYERS are udp/ipv6 or ipv6.
+# an IPv6 router between them, one of whose links takes shorter packets, and still shorter ones
+# while the tunnel is in use; what others send through the same interfaces is not disturbed. LAYERS
+# are udp/ipv6 or ipv6.
 set -euo pipefail
 # shellcheck disable=SC2034  # lib.sh reads it
 time_limit=150
@@ -67,12 +68,21 @@ finish listener
 cmp "$work/sent" "$work/came" || fail "what others sent over TCP came otherwise"
 finish ping
 expect ping ' 0% packet loss'
+# From now on.
+narrow=1300
+in_namespace "$router" ip link set east0 mtu "$narrow"
+at_site east ip link set veth0 mtu "$narrow"
+across ibv_rc_pingpong -n 500 -c
+expect client '^500 iters in .* seconds'
+perftest_across ib_write_bw -n 500
 stop capture
 
 for site in west east; do
   site_report "$site" "sorted(remote['counters'])" >"$work/counters-$site.out"
   expect "counters-$site" tx_packets
   refuse "counters-$site" 'forged|lost|overrun|malformed|no_lane|full|replayed|no_keys'
+  [[ $(site_report "$site" "remote['counters']['sessions']") == 1 ]] ||
+    fail "the session of site $site has begun anew"
 done
 # dissected FILTER: what tshark shows of the capture where that holds.
 dissected() {
@@ -87,8 +97,10 @@ for from in 1 2; do
   count=$(dissected "$passed" | wc -l)
   ((count >= 100)) || fail "there are $count packets with $passed"
 done
-[[ -n $(dissected "icmpv6.type == 2 && ipv6.dst == fd78:1::1") ]] ||
-  fail "the router never had to say that a packet is too long"
+for length in 1400 "$narrow"; do
+  [[ -n $(dissected "icmpv6.type == 2 && icmpv6.mtu == $length && ipv6.dst == fd78:1::1") ]] ||
+    fail "the router never had to say that a packet is longer than $length"
+done
 [[ -z $(dissected 'icmpv6.type == 1 || icmpv6.type == 3 || icmpv6.type == 4') ]] ||
   fail "somebody refuses packets"
 [[ -z $(dissected '_ws.malformed || ipv6.fraghdr') ]] || fail "packets are malformed, or fragments"

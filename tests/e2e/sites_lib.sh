@@ -86,6 +86,20 @@ over_wan() {
   await control '^weft wan-emulator: stream'
 }
 
+# on_fibre WEST EAST BUFFER: the labs of these names run, on a fibre that each knows as it says.
+on_fibre() {
+  local site
+  local -A to=([west]=$1 [east]=$2)
+  for site in west east; do
+    sed -e "s|^address = .*|encapsulation = \"null\"\nfibre = \"${to[$site]}\"|" \
+      -e "s|^buffer = .*|buffer = \"$3\"|" -e '/^listen = /d; /^key = /d; /^fingerprint = /d' \
+      "$source_tree/examples/labs/site-$site.toml" >"$work/$site.toml"
+  done
+  start_site west
+  start_site east
+  await_up
+}
+
 status_near() {  # NODE: as of lab_lib.sh
   in_site "$(site_of "$1")" "$weft" status -d --json
   "${words[@]}"

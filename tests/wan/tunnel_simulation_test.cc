@@ -79,6 +79,27 @@ TEST_F(Tunnels, CountWhatIsLostWhenProcessesAreStoppedAndClocksStep) {
   EXPECT_GT(silences, 50);
 }
 
+// What such an end had taken from the fabric, and what had come to it, is gone, and not counted by
+// anybody. All else is as ever: nothing comes twice or in another order, and then it goes on.
+TEST_F(Tunnels, GoOnWhenEndsAreKilledAndBeginAnew) {
+  std::uint64_t restarts = 0;
+  for (const std::uint64_t seed : sim::seeds(50)) {
+    SCOPED_TRACE(replay(seed));
+    Story story(seed, {.loss = seed % 2 == 0, .sealed = seed % 4 == 1, .kills = true},
+                seed % 3 != 0);
+    story.run(kSteps);
+    check_but_for_sums(story);
+    EXPECT_LE(story.delivered() + story.counted(), story.sent());
+    EXPECT_TRUE(story.carries());
+    restarts += story.world.count(TunnelCounter::kPeerRestarts);
+    if (HasFailure()) {
+      ADD_FAILURE() << story.world.describe();
+      return;
+    }
+  }
+  EXPECT_GT(restarts, 50);
+}
+
 TEST_F(Tunnels, AreNotDeceivedByReplayedFramesAndForgedCredit) {
   for (const std::uint64_t seed : sim::seeds(50)) {
     SCOPED_TRACE(replay(seed));
