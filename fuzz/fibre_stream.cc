@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stream of a fibre in each line code, of any content and in pieces of any size, among it what
-// another end says, bits of it changed or missing, while the port at this end comes and goes: what
-// is taken for a packet has the length that its LRH says, nothing comes while there is no
-// connection, and what waits stays within bounds.
+// another end says, bits of it changed or missing, while the port at this end comes and goes, and
+// sends: what is taken for a packet has the length that its LRH says, nothing comes while there is
+// no connection, no deadline that has passed stays, and what waits stays within bounds.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -54,15 +54,10 @@ class OtherEnd {
         code_->put_skip(said_);
         break;
       case 2:
-        code_->put_flow_control(
-            said_, wire::FlowControl{.op = static_cast<wire::FlowControl::Op>(input.one_of(3)),
-                                     .vl = Vl{input.one_of(16)},
-                                     .fctbs = input.byte(),
-                                     .fccl = input.byte()}
-                       .bytes());
+        code_->put_flow_control(said_, credit(input).bytes());
         break;
       default:
-        says_packet(input.byte());
+        if (const auto one = packet(input.byte())) require(code_->put_packet(said_, *one));
     }
     if (input.rarely() && !said_.empty()) {
       said_[input.word() % said_.size()] ^= std::byte{input.byte()};
@@ -71,13 +66,19 @@ class OtherEnd {
     return said_;
   }
 
- private:
-  void says_packet(std::size_t words) {
+  [[nodiscard]] link::PacketPtr packet(std::size_t words) {
     std::vector<std::byte> bytes(12 + 4 * words + wire::kVcrcSize);
     wire::store_be16(bytes.data() + 4, static_cast<std::uint16_t>(3 + words));
-    if (const auto packet = pool_.copy(bytes)) require(code_->put_packet(said_, *packet));
+    return pool_.copy(bytes);
+  }
+  static wire::FlowControl credit(fuzz::Input& input) {
+    return {.op = static_cast<wire::FlowControl::Op>(input.one_of(3)),
+            .vl = Vl{input.one_of(16)},
+            .fctbs = input.byte(),
+            .fccl = input.byte()};
   }
 
+ private:
   BufferPool payloads_{link::PacketPool::kPayloadBlock, 4};
   link::PacketPool pool_{4, payloads_};
   std::unique_ptr<FibreCode> code_;
@@ -113,6 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 1:
         now += Duration(input.number());
         if (!channel.run(now)) begin_anew();
+        if (const auto next = channel.deadline()) require(*next > now);
         break;
       case 2:
         channel.sent(std::min<std::size_t>(input.byte(), channel.pending().size()), now);
@@ -120,6 +122,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 3:
       case 4:
         bring(other.says(input));
+        break;
+      case 7:
+        if (const auto packet = other.packet(input.byte())) channel.send(*packet, now);
+        channel.send_flow_control(OtherEnd::credit(input).bytes(), now);
         break;
       default:
         bring(input.some());

@@ -49,6 +49,13 @@ def fibre_stream():
     yield "connected", up + some(packet + credit) + some(packet[:20]) + some(packet[20:])
     yield "anew", up + some(packet + training(6, 1) + training(6, 2)) + some(packet) + seek + seek
     yield "bad", up + some(packet[:-1] + b"\xfe") + some(packet[:-1] + b"\xfb") + late
+    yield "sends", up + b"\x07\x09\1\2\3\4" * 3 + late + b"\x07\xff\0\0\0\0" + seek + (
+        b"\x07\1\0\0\0\0")
+    yield "says", up + says(1) + says(3, 9) + says(2, 1, 2, 3, 4) + bytes((3, 3, 2, 0, 0xFF)) + (
+        says(0, 5, 1, 3) + some(b"\xbc\x1c\0\0"))
+    yield "no-length", up + some(b"\xfb" + bytes(20))
+    yield "no-symbol", up + some(b"\0\0")
+    yield "bad-credit", up + some(credit[:-1] + b"\0")
     yield "skips", up + late + some(b"\xbc\x1c\x1c\x1c") + late * 4 + some(b"\xbc\x1c\x00")
 
 
@@ -267,6 +274,11 @@ def wan_encapsulation():
     # Of the other end, cut by some bytes, and with others changed.
     yield "cut-ethernet", bytes((7, 2, 8)) + bytes(range(8)) + b"\x09"
     yield "cut-udp-options-ipv6", bytes((4, 2, 0, 3))
+    yield "other-label", bytes((9, 2, 8)) + bytes(range(8)) + bytes((0, 15, 1))
+    yield "no-last-label", bytes((9, 0)) + ethernet(mpls, null[:2] + b"\x20\x40") + (
+        bytes.fromhex("00002040") * 12)
+    yield "changed-ipv4", bytes((2, 2, 0, 0, 8, 1))
+    yield "no-ipv4-header", bytes((2, 2, 0, 0, 0, 4))
     yield "changed-mpls-ethernet", bytes((9, 2, 8)) + bytes(range(8)) + bytes((0, 16, 1, 17, 4))
 
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "input.h"
+#include "wan/encapsulation/mpls_layer.h"
 #include "wan/encapsulation/options_layer.h"
 #include "wan/encapsulation/stack.h"
 
@@ -108,6 +109,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // As a socket tells them.
   const auto alone = OptionsLayer::read(stranger);
   require(!alone || (lies_within(*alone, stranger) && alone->size() <= 255));
+  const auto label = MplsLayer::innermost(stranger);
+  require(!label || *label <= MplsLayer::kGreatestLabel);
   const auto taken = near.unwrap(stranger);
   require(refused(near) == (taken ? 0U : 1U));
   Bytes frame = stranger;
