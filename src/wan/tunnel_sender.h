@@ -150,7 +150,7 @@ class TunnelSender final : private SentLog::Observer {
   std::vector<SentPiece> pieces_;      // of the frame that is put together
   std::optional<std::uint8_t> class_;  // the same; nothing: there is nothing in it
   SentLog log_;
-  std::uint64_t slowed_ = 0;  // times that it was, as far as they are counted
+  std::uint64_t slowed_ = 0;   // times that it was, as far as they are counted
   link::PacketQueue leaving_;  // in frames that are put together
 };
 
