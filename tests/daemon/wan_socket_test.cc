@@ -169,6 +169,24 @@ TEST_P(WanSockets, KeepToARate) {
   turn_until([&] { return came_.size() == 2; });
 }
 
+TEST_P(WanSockets, KeepToARateOfItsOwnForEachRemote) {
+  const auto another = open(*io::SocketAddress::parse(GetParam()));
+  UdpPath& slow = here_->add(another->local());
+  const auto frame = bytes_of(1000, 4);
+  const Bytes part(frame);
+  const std::vector<wan::OutFrame> out(2, {.parts = {&part, 1}, .size = frame.size()});
+  const Time now = io::now();
+  out_->set_rate(10'000'000, now);
+  slow.set_rate(1'000'000, now);
+  out_->send(out, now);
+  slow.send(out, now);
+  EXPECT_EQ(out_->pause(), now + 200us);
+  EXPECT_EQ(slow.pause(), now + 2ms);
+  out_->go_on(now + 200us);
+  EXPECT_TRUE(out_->ready());
+  EXPECT_FALSE(slow.ready());
+}
+
 TEST_P(WanSockets, DropWhatStrangersSend) {
   const auto stranger = open(*io::SocketAddress::parse(GetParam()));
   UdpPath& path = stranger->add(there_->local());

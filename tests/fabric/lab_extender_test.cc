@@ -56,6 +56,10 @@ TEST(LabExtender, IsASwitchWithOneMorePortForEachRemote) {
   EXPECT_EQ(node.kind, NodeKind::kSwitch);
   EXPECT_EQ(node.ports, 4);
   EXPECT_EQ(edge.buffer_bytes, std::uint64_t{64} << 20);
+  std::string silent = kSite;
+  silent.erase(silent.find("buffer = "), std::string("buffer = \"64MiB\"\n").size());
+  EXPECT_EQ(parse_lab(silent, "lab.toml").value().extenders[0].buffer_bytes,
+            std::uint64_t{512} << 20);
   ASSERT_EQ(edge.remotes.size(), 2u);
   EXPECT_EQ(edge.remotes[0].name, "far.away");
   EXPECT_EQ(to_string(edge.remotes[0].address.value()), "[2001:db8::1]:7471");
