@@ -16,6 +16,7 @@ usage: range_extension [--rate RATE] [--seconds N] [--queue-pairs N] [--only PAR
 import argparse
 import collections
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -26,6 +27,7 @@ import tempfile
 
 import networks
 from perftest_runs import HERE, Path, baseline, perftest, row
+from placement import Placement
 from sites import Wan, counted, free_ports, remotes, sites
 
 MESSAGE = 8 << 20
@@ -207,12 +209,20 @@ def found_out(rate, seconds):
               auto / told, "no goal")
 
 
+@functools.cache
+def placement():
+    return Placement()
+
+
 def through(seconds, fifo, *options):
     """What wan_tunnel prints."""
     words = tuple(map(str, (seconds, fifo, *options)))
-    say("wan_tunnel", *words)
-    return json.loads(subprocess.run((HERE / "programs" / "wan_tunnel", *words),
-                                     capture_output=True, text=True, check=True).stdout)
+
+    def run():
+        say("wan_tunnel", *words)
+        return json.loads(subprocess.run((HERE / "programs" / "wan_tunnel", *words),
+                                         capture_output=True, text=True, check=True).stdout)
+    return placement().near(run)
 
 
 def both_ways(seconds):
@@ -233,7 +243,8 @@ def both_ways(seconds):
 
 def raw_rate(seconds, to=0, out_of=0):
     """GB/s of raw datagrams over IPv6, between buffers of so many bytes; 0: between caches."""
-    return baseline("bw6", "gso", 2048, seconds, RAW_BUFFER, to, out_of)["gb_per_s"]
+    return placement().near(
+        lambda: baseline("bw6", "gso", 2048, seconds, RAW_BUFFER, to, out_of)["gb_per_s"])
 
 
 def lanes(seconds):
@@ -285,6 +296,7 @@ def machine(seconds):
     print(f"the same between programs, through two labs: {ours:.2f} GB/s")
     claim("2 KiB packets one way between programs at two sites / raw GSO UDP/IPv6", ours / raw,
           "no goal")
+    print(placement())
 
 
 def main():
