@@ -11,6 +11,7 @@ import argparse
 import statistics
 
 from networks import Host, Load, become_network_root, counter, run_flows
+from placement import Placement
 
 FEW, MANY = 8, 1000
 SIZES = {4_096: 8, 65_536: 4}  # bytes, and writes outstanding on each of many
@@ -35,14 +36,16 @@ def main():
     parser.add_argument("--seconds", type=int, default=4)
     options = parser.parse_args()
     become_network_root()
+    placement = Placement()
     for size, depth in SIZES.items():
         few, many = [], []
         for _ in range(options.rounds):
-            few.append(rate(FEW, size, 128, options.seconds))
-            many.append(rate(MANY, size, depth, options.seconds))
+            few.append(placement.near(lambda: rate(FEW, size, 128, options.seconds)))
+            many.append(placement.near(lambda: rate(MANY, size, depth, options.seconds)))
         ratio = statistics.median(many) / statistics.median(few)
         print(f"writes of {size} B: {MANY} queue pairs / {FEW} = {ratio:.2f} (at least 0.8)")
         print(f"result: {size} B, {MANY} queue pairs / {FEW} = {ratio:.2f}")
+    print(placement)
 
 
 if __name__ == "__main__":
