@@ -28,7 +28,7 @@ start_far_sites() { # EXAMPLE
   done
 }
 # What crossed was sealed, took as long as the WAN does, and nothing of it was lost.
-clean() {
+sealed_and_clean() {
   local site
   for site in west east; do
     [[ $(site_report "$site" "remote['sealed'], remote['counters']['sessions']") == 'True 1' ]] ||
@@ -72,7 +72,7 @@ router() {
 }
 
 $what
-clean
+sealed_and_clean
 for site in west east; do
   [[ -z ${pid_of[opensm-$site]:-} ]] || stop "opensm-$site"
   stop_site "$site"

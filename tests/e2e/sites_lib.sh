@@ -249,17 +249,3 @@ clean() {
     refuse "counters-$site" 'forged|lost|overrun|malformed|no_lane|full|replayed|no_keys'
   done
 }
-
-# on_fibre WEST EAST BUFFER: both labs say that, each as the fibre is to it.
-on_fibre() {
-  local site
-  local -A to=([west]=$1 [east]=$2)
-  for site in west east; do
-    sed -e "s|^address = .*|encapsulation = \"null\"\nfibre = \"${to[$site]}\"|" \
-      -e "s|^buffer = .*|buffer = \"$3\"|" -e '/^listen = /d; /^key = /d; /^fingerprint = /d' \
-      "$source_tree/examples/labs/site-$site.toml" >"$work/$site.toml"
-  done
-  start_site west
-  start_site east
-  await_up
-}
